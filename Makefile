@@ -1,0 +1,56 @@
+# Everything a newcomer needs: `make run` serves, `make test` checks and tests. Nothing needs root.
+PYTHON ?= $(shell command -v python3.13 || command -v python3.12 || command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+BENCH_VENV := .venv-bench
+
+.PHONY: setup run test check format bench campaign sandbox lock clean
+
+setup: $(STAMP)
+
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \
+		{ echo "tolsey needs Python 3.11, 3.12 or 3.13; set PYTHON=/path/to/one"; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+run: setup
+	$(BIN)/tolsey serve
+
+sandbox: setup
+	$(BIN)/tolsey sandbox
+
+check: setup
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: setup
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+test: check
+	$(BIN)/pytest
+
+campaign: setup
+	CAMPAIGN_SECONDS=$${CAMPAIGN_SECONDS:-300} $(BIN)/pytest tests/campaigns -s --timeout=1200
+
+$(BENCH_VENV)/.installed: bench/requirements.lock requirements.lock
+	test -x $(BENCH_VENV)/bin/python || $(PYTHON) -m venv $(BENCH_VENV)
+	$(BENCH_VENV)/bin/python -m pip install --quiet --require-hashes -r bench/requirements.lock
+	@touch $@
+
+bench: setup $(BENCH_VENV)/.installed
+	for file in turns sleepers webhooks revenue; do $(BIN)/python bench/$$file.py || exit 1; done
+
+lock: setup
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --universal --generate-hashes --no-header --no-emit-index-url \
+		--no-emit-find-links --no-annotate --extra dev pyproject.toml -o requirements.lock
+
+clean:
+	rm -rf $(VENV) $(BENCH_VENV) .data .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,208 @@
+"""A kind of actor for tests of the runtime: it counts, claims, tells, fails, on demand."""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tolsey.runtime.actor import Actor, handles
+from tolsey.runtime.decision import Decision, Parked, Perform, Refused, Tell
+from tolsey.runtime.messages import ActorId, Call, Message
+from tolsey.storage.database import Database
+from tolsey.storage.tables import table
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS test_counters (key text PRIMARY KEY, total bigint NOT NULL CHECK (total < 1000000));
+CREATE TABLE IF NOT EXISTS test_entries (key text NOT NULL, entry text NOT NULL, amount bigint NOT NULL);
+CREATE TABLE IF NOT EXISTS test_claims (key text NOT NULL, claim text NOT NULL, PRIMARY KEY (key, claim));
+"""
+
+
+def counter(key: str) -> ActorId:
+    return ActorId("counter", key)
+
+
+@dataclass(frozen=True, slots=True)
+class CounterRow:
+    key: str
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    key: str
+    entry: str
+    amount: int
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    key: str
+    claim: str
+
+
+table(
+    CounterRow,
+    "test_counters",
+    {"key": "text", "total": "bigint"},
+    conflict="ON CONFLICT (key) DO UPDATE SET total = excluded.total",
+    key=("key",),
+)
+table(Entry, "test_entries", {"key": "text", "entry": "text", "amount": "bigint"})
+table(Claim, "test_claims", {"key": "text", "claim": "text"}, key=("key", "claim"), claim=True)
+
+
+@dataclass(frozen=True, slots=True)
+class CounterState:
+    key: str
+    total: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Add(Message[int]):
+    amount: int
+    entry: str = ""
+    claim: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Note(Message[int]):
+    """A claim and an entry, without a change of state: the shape of a webhook."""
+
+    claim: str
+
+
+@dataclass(frozen=True, slots=True)
+class Read(Message[int]):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class SlowRead(Message[int]):
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse(Message[int]):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Break(Message[int]):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer(Message[int]):
+    """Take an amount here and tell another to add it."""
+
+    to: str
+    amount: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wait(Message[int]):
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resolve(Message[None]):
+    name: str
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch(Message[int]):
+    """Ask the world for a number and wait for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class FetchNumber(Call):
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched(Message[None]):
+    number: int
+
+
+class Counter(Actor[CounterState]):
+    kind = "counter"
+
+    def __init__(self, database: Database | None) -> None:
+        super().__init__()
+        self._database = database
+        self.loads = 0
+
+    async def load(self, keys: Sequence[str]) -> Mapping[str, CounterState]:
+        self.loads += 1
+        assert self._database is not None
+        rows = await self._database.fetch(
+            "SELECT key, total FROM test_counters WHERE key = ANY($1)", list(keys)
+        )
+        found = {row["key"]: row["total"] for row in rows}
+        return {key: CounterState(key, found.get(key, 0)) for key in keys}
+
+    def changes(self, old: CounterState, new: CounterState) -> Iterable[Any]:
+        if old.total != new.total:
+            yield CounterRow(new.key, new.total)
+
+    @handles(Add)
+    def add(self, state: CounterState, message: Add) -> Decision[CounterState, int]:
+        after = replace(state, total=state.total + message.amount)
+        records: list[Any] = []
+        if message.entry:
+            records.append(Entry(state.key, message.entry, message.amount))
+        if message.claim:
+            records.append(Claim(state.key, message.claim))
+        return Decision(after, after.total, records)
+
+    @handles(Note)
+    def note(self, state: CounterState, message: Note) -> Decision[CounterState, int]:
+        records = (Claim(state.key, message.claim), Entry(state.key, message.claim, 1))
+        return Decision(state, state.total, records)
+
+    @handles(Read)
+    def read(self, state: CounterState, message: Read) -> Decision[CounterState, int]:
+        return Decision(state, state.total)
+
+    @handles(SlowRead)
+    async def slow_read(
+        self, state: CounterState, message: SlowRead
+    ) -> Decision[CounterState, int]:
+        await asyncio.sleep(message.seconds)
+        return Decision(state, state.total)
+
+    @handles(Refuse)
+    def refuse(self, state: CounterState, message: Refuse) -> Decision[CounterState, int]:
+        raise Refused(f"at {state.total}")
+
+    @handles(Break)
+    def broken(self, state: CounterState, message: Break) -> Decision[CounterState, int]:
+        raise ZeroDivisionError
+
+    @handles(Transfer)
+    def transfer(self, state: CounterState, message: Transfer) -> Decision[CounterState, int]:
+        after = replace(state, total=state.total - message.amount)
+        return Decision(
+            after, after.total, effects=[Tell(counter(message.to), Add(message.amount))]
+        )
+
+    @handles(Wait)
+    def wait(self, state: CounterState, message: Wait) -> Decision[CounterState, int]:
+        return Decision(state, Parked(message.name))
+
+    @handles(Resolve)
+    def resolve(self, state: CounterState, message: Resolve) -> Decision[CounterState, None]:
+        return Decision(state, None, resolve={message.name: message.value})
+
+    @handles(Fetch)
+    def fetch(self, state: CounterState, message: Fetch) -> Decision[CounterState, int]:
+        return Decision(
+            state, Parked("fetch"), effects=[Perform(FetchNumber(state.key), key=f"f:{state.key}")]
+        )
+
+    @handles(Fetched)
+    def fetched(self, state: CounterState, message: Fetched) -> Decision[CounterState, None]:
+        after = replace(state, total=message.number)
+        return Decision(after, None, resolve={"fetch": message.number})

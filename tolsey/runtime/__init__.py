@@ -1,0 +1,1 @@
+"""How actors live: mailboxes, turns, commits, timers. Knows nothing of commerce."""

@@ -1,0 +1,69 @@
+"""A kind of actor: which messages it takes, how it wakes, what it writes down.
+
+One object stands for the whole kind; the state of each actor is handed to its turns. A turn
+returns a Decision and the runtime commits it, so a turn that fails changes nothing.
+"""
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar
+
+from tolsey.runtime.messages import Message
+
+State = TypeVar("State")
+Reply = TypeVar("Reply")
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """How a kind answers one type of message."""
+
+    name: str
+    method: Callable[[Any, Any], Any]
+    gathers: bool
+    """True when the method awaits before it decides; such a turn runs in a task of the runtime."""
+
+
+def handles(message: type[Message[Any]]) -> Callable[[Method], Method]:
+    """Mark the method `(self, state, message) -> Decision` that answers one type of message.
+
+    A plain method decides at once. An `async` one may first gather what the decision needs by
+    reading; it never waits for another actor of its own rank or below, and calls no platform.
+    """
+
+    def mark(method: Method) -> Method:
+        method.__dict__["handles"] = message
+        return method
+
+    return mark
+
+
+class Actor(ABC, Generic[State]):
+    """One kind of actor."""
+
+    kind: ClassVar[str]
+    rank: ClassVar[int] = 1
+    """A turn may ask only kinds of a higher rank; so no two actors ever wait for each other."""
+    mailbox: ClassVar[int] = 256
+    """How many messages may wait in front of one actor."""
+    turn_seconds: ClassVar[float] = 10.0
+    """How long a turn that gathers may take."""
+
+    def __init__(self) -> None:
+        self.turns: dict[type[Message[Any]], Turn] = {}
+        for _, method in inspect.getmembers(self, callable):
+            message = getattr(method, "handles", None)
+            if message is not None:
+                gathers = inspect.iscoroutinefunction(method)
+                self.turns[message] = Turn(message.__name__, method, gathers)
+
+    @abstractmethod
+    async def load(self, keys: Sequence[str]) -> Mapping[str, State]:
+        """Read many actors of this kind at once; a key without rows gets its blank state."""
+
+    @abstractmethod
+    def changes(self, old: State, new: State) -> Iterable[Any]:
+        """List the records that say what changed between two states."""

@@ -1,0 +1,355 @@
+"""Group commit and the output gate.
+
+Turns that end within the same moment go to disk together, in order, in one statement of the
+journal; while one batch is on the wire the next fills. A reply, an effect or an error leaves only
+after the batch that holds its cause. What fails alone fails alone: a refused statement is split
+until the guilty turn stands by itself, and turns that stood on a lost one take their turn again on
+what is on disk.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import structlog
+
+from tolsey.runtime.decision import Decision, Parked
+from tolsey.runtime.errors import Duplicate, TurnFailed, Unavailable
+from tolsey.runtime.mailbox import Cell, Envelope
+from tolsey.runtime.telemetry import Telemetry
+from tolsey.storage.errors import OutcomeUnknown, StorageError, StorageUnavailable
+from tolsey.storage.records.turns import ActorPart, Batch, OutboxRow, Outcome, TurnPart
+from tolsey.storage.tables import TABLES
+
+log = structlog.get_logger()
+
+MAX_BATCH = 512
+MAX_ATTEMPTS = 4
+"""How often a turn is taken before it fails, when others keep spoiling what it stood on."""
+
+
+class CommitLog(Protocol):
+    """Where batches are written; `storage.journal.Journal` is the real one."""
+
+    async def write(self, batch: Batch) -> Outcome:
+        """Write a batch, or raise a StorageError that says what is known of its fate."""
+
+    async def settle(self, batch: Batch) -> list[bool]:
+        """Say of each turn of a batch of unknown fate whether it is on disk."""
+
+
+class PendingTurn:
+    """A turn that was taken and is not yet on disk."""
+
+    __slots__ = (
+        "after",
+        "cell",
+        "claims",
+        "decision",
+        "envelope",
+        "error",
+        "open",
+        "outbox",
+        "voids",
+        "writes",
+    )
+
+    def __init__(
+        self,
+        cell: Cell,
+        envelope: Envelope,
+        decision: Decision[Any, Any] | None,
+        outbox: Sequence[OutboxRow] = (),
+        error: BaseException | None = None,
+    ) -> None:
+        self.cell = cell
+        self.envelope = envelope
+        self.decision = decision
+        self.outbox = outbox
+        self.error = error
+        self.open = True
+        self.voids = decision is not None and decision.state is not cell.state
+        self.after = cell.state if decision is None else decision.state
+        self.writes = decision is not None and bool(
+            self.voids or decision.records or outbox or envelope.consumes
+        )
+        self.claims = _claims(decision, envelope)
+
+
+class Gate(Protocol):
+    """What the committer tells the runtime."""
+
+    epochs: dict[int, int]
+
+    def requeue(self, cell: Cell, envelopes: Sequence[Envelope]) -> None:
+        """Put messages back in front of an actor, in order; their turns are to be taken again."""
+
+    def park(self, cell: Cell, name: str, envelope: Envelope) -> None:
+        """Let an asker wait for a name to be resolved."""
+
+    def resolve(self, cell: Cell, answers: Any) -> None:
+        """Answer everyone parked under these names."""
+
+    def dispatch(self, rows: Sequence[OutboxRow]) -> None:
+        """Start on effects that are now on disk."""
+
+    def lost(self, slot: int) -> None:
+        """Another process owns this slot now."""
+
+
+class Committer:
+    """Writes turns down in batches, one batch at a time."""
+
+    def __init__(
+        self,
+        journal: CommitLog,
+        gate: Gate,
+        telemetry: Telemetry,
+        *,
+        settle_seconds: float = 15.0,
+    ) -> None:
+        self._journal = journal
+        self._gate = gate
+        self._telemetry = telemetry
+        self._settle_seconds = settle_seconds
+        self._queue: deque[PendingTurn] = deque()
+        self._taken: list[PendingTurn] = []
+        self._wake: asyncio.Future[None] | None = None
+        self._idle: list[asyncio.Future[None]] = []
+
+    @property
+    def backlog(self) -> int:
+        """How many turns are not yet on disk."""
+        return len(self._queue) + len(self._taken)
+
+    def submit(self, turn: PendingTurn) -> None:
+        """Take a turn to disk; its answer leaves when it is there."""
+        turn.cell.pending += 1
+        self._queue.append(turn)
+        if self._wake is not None and not self._wake.done():
+            self._wake.set_result(None)
+
+    async def flushed(self) -> None:
+        """Wait until nothing is pending."""
+        if self.backlog:
+            future = asyncio.get_running_loop().create_future()
+            self._idle.append(future)
+            await future
+
+    async def run(self) -> None:
+        """Write batches until cancelled between two of them."""
+        loop = asyncio.get_running_loop()
+        while True:
+            if not self._queue:
+                while self._idle:
+                    waiting = self._idle.pop()
+                    if not waiting.done():
+                        waiting.set_result(None)
+                self._wake = loop.create_future()
+                await self._wake
+            self._taken = self._take()
+            started = loop.time()
+            await asyncio.shield(asyncio.ensure_future(self._commit(self._taken)))
+            self._telemetry.commit_seconds += loop.time() - started
+            self._telemetry.counters["batches"] += 1
+            self._taken = []
+
+    def _take(self) -> list[PendingTurn]:
+        """Take what fits one batch: two turns that claim the same row go to disk one by one."""
+        taken: list[PendingTurn] = []
+        claimed: set[Any] = set()
+        while self._queue and len(taken) < MAX_BATCH:
+            turn = self._queue[0]
+            if turn.claims and not claimed.isdisjoint(turn.claims):
+                break
+            claimed.update(turn.claims)
+            taken.append(self._queue.popleft())
+        return taken
+
+    async def _commit(self, turns: Sequence[PendingTurn]) -> None:
+        turns = [turn for turn in turns if turn.open]
+        writers = [turn for turn in turns if turn.writes]
+        if not writers:
+            for turn in turns:
+                self._deliver(turn)
+            return
+        try:
+            batch, cells = self._assemble(writers)
+        except Exception as error:  # noqa: BLE001 - the edge of a turn: what it changed cannot be told
+            await self._split(turns, writers, error)
+            return
+        try:
+            outcome = await self._journal.write(batch)
+        except OutcomeUnknown:
+            await self._settle(turns, writers, batch)
+        except StorageUnavailable as error:
+            log.warning("commit.unavailable", turns=len(turns), error=str(error))
+            self._fail(turns, lambda: Unavailable("storage is out of reach"))
+        except Exception as error:  # noqa: BLE001 - the edge of a turn: one of them cannot be written
+            await self._split(turns, writers, error)
+        else:
+            self._telemetry.batch_turns += len(writers)
+            self._open(turns, writers, cells, outcome)
+
+    def _assemble(self, writers: Sequence[PendingTurn]) -> tuple[Batch, list[Cell]]:
+        batch = Batch()
+        cells: list[Cell] = []
+        index: dict[int, int] = {}
+        last: dict[int, PendingTurn] = {}
+        for turn in writers:
+            cell = turn.cell
+            at = index.get(id(cell))
+            if at is None:
+                at = index[id(cell)] = len(cells)
+                cells.append(cell)
+                epoch = self._gate.epochs.get(cell.slot, -1)
+                part = ActorPart(cell.id.kind, cell.id.key, cell.slot, epoch, cell.version)
+                batch.actors.append(part)
+            last[at] = turn
+            records: Sequence[Any] = turn.decision.records if turn.decision else ()
+            if turn.outbox:
+                records = (*records, *turn.outbox)
+            envelope = turn.envelope
+            batch.turns.append(
+                TurnPart(
+                    at, envelope.id, envelope.turn.name, turn.voids, envelope.consumes, records
+                )
+            )
+        for at, turn in last.items():
+            cell = turn.cell
+            if turn.after is not cell.committed:
+                batch.actors[at].records = tuple(cell.actor.changes(cell.committed, turn.after))
+        return batch, cells
+
+    async def _split(
+        self, turns: Sequence[PendingTurn], writers: Sequence[PendingTurn], error: Exception
+    ) -> None:
+        if len(writers) == 1:
+            guilty = writers[0]
+            name = guilty.envelope.turn.name
+            log.error("turn.not_written", actor=str(guilty.cell.id), message=name, error=str(error))
+            self._telemetry.counters["turns_not_written"] += 1
+            self._close(guilty)
+            guilty.envelope.fail(TurnFailed(name, "it could not be written down"))
+            self._invalidate(guilty.cell)
+            await self._commit(turns)
+            return
+        middle = turns.index(writers[len(writers) // 2])
+        await self._commit(turns[:middle])
+        await self._commit(turns[middle:])
+
+    async def _settle(
+        self, turns: Sequence[PendingTurn], writers: Sequence[PendingTurn], batch: Batch
+    ) -> None:
+        """Learn the fate of a batch whose connection was lost, then go on from the truth."""
+        loop = asyncio.get_running_loop()
+        self._telemetry.counters["commits_unknown"] += 1
+        log.warning("commit.unknown", turns=len(writers))
+        until = loop.time() + self._settle_seconds
+        while True:
+            try:
+                written = await self._journal.settle(batch)
+                break
+            except StorageError as error:
+                if loop.time() > until:
+                    log.error("commit.unsettled", turns=len(writers), error=str(error))  # noqa: TRY400 - the cause is known
+                    self._fail(turns, lambda: Unavailable("fate unknown", outcome="unknown"))
+                    return
+                await asyncio.sleep(0.2)
+        log.info("commit.settled", written=sum(written), turns=len(writers))
+        cells = {id(turn.cell): turn.cell for turn in writers}
+        for turn, is_written in zip(writers, written, strict=True):
+            if is_written:
+                self._deliver(turn)
+        for cell in cells.values():
+            self._invalidate(cell)
+        await self._commit(turns)
+
+    def _open(
+        self,
+        turns: Sequence[PendingTurn],
+        writers: Sequence[PendingTurn],
+        cells: Sequence[Cell],
+        outcome: Outcome,
+    ) -> None:
+        """Let out what is on disk; send back what stood on something that is not."""
+        index = {id(cell): at for at, cell in enumerate(cells)}
+        spoiled = outcome.fenced | outcome.stale | outcome.voided
+        for at, turn in enumerate(writers):
+            cell = turn.cell
+            if at in outcome.duplicates and index[id(cell)] not in outcome.fenced | outcome.stale:
+                self._close(turn)
+                turn.envelope.fail(Duplicate(turn.envelope.turn.name))
+            elif index[id(cell)] not in spoiled:
+                cell.version += 1
+                cell.committed = turn.after
+        for at in sorted(outcome.fenced):
+            self._telemetry.counters["commits_fenced"] += 1
+            self._fail_cell(cells[at], lambda: Unavailable("another process owns this actor"))
+            self._gate.lost(cells[at].slot)
+        for at in sorted(outcome.stale | outcome.voided):
+            self._telemetry.counters["commits_stale"] += at in outcome.stale
+            self._invalidate(cells[at])
+        for turn in turns:
+            if turn.open:
+                self._deliver(turn)
+
+    def _deliver(self, turn: PendingTurn) -> None:
+        self._close(turn)
+        decision, envelope = turn.decision, turn.envelope
+        if decision is None:
+            envelope.fail(turn.error or TurnFailed(envelope.turn.name, "no decision"))
+            return
+        if decision.resolve:
+            self._gate.resolve(turn.cell, decision.resolve)
+        if isinstance(decision.reply, Parked):
+            self._gate.park(turn.cell, decision.reply.name, envelope)
+        else:
+            envelope.answer(decision.reply)
+        if turn.outbox:
+            self._gate.dispatch(turn.outbox)
+
+    def _close(self, turn: PendingTurn) -> None:
+        turn.open = False
+        turn.cell.pending -= 1
+
+    def _invalidate(self, cell: Cell) -> None:
+        """Read the actor back before its next turn; turns that stood on it are taken again."""
+        again: list[Envelope] = []
+        for turn in (*self._taken, *self._queue):
+            if turn.open and turn.cell is cell:
+                self._close(turn)
+                turn.envelope.attempts += 1
+                if turn.envelope.attempts >= MAX_ATTEMPTS:
+                    name = turn.envelope.turn.name
+                    turn.envelope.fail(TurnFailed(name, "what it stood on kept failing"))
+                else:
+                    again.append(turn.envelope)
+        self._queue = deque(turn for turn in self._queue if turn.open)
+        cell.forget()
+        self._gate.requeue(cell, again)
+
+    def _fail_cell(self, cell: Cell, error: Callable[[], BaseException]) -> None:
+        for turn in (*self._taken, *self._queue):
+            if turn.open and turn.cell is cell:
+                self._close(turn)
+                turn.envelope.fail(error())
+        self._queue = deque(turn for turn in self._queue if turn.open)
+        cell.forget()
+        self._gate.requeue(cell, ())
+
+    def _fail(self, turns: Sequence[PendingTurn], error: Callable[[], BaseException]) -> None:
+        for cell in {id(turn.cell): turn.cell for turn in turns}.values():
+            self._fail_cell(cell, error)
+
+
+def _claims(decision: Decision[Any, Any] | None, envelope: Envelope) -> tuple[Any, ...]:
+    claims: list[Any] = [("outbox", envelope.consumes)] if envelope.consumes else []
+    if decision is not None:
+        for record in decision.records:
+            part = TABLES[type(record)]
+            if part.claim:
+                key = tuple(getattr(record, column) for column in part.key)
+                claims.append((part.name, *key))
+    return tuple(claims)

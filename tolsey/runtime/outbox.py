@@ -1,0 +1,262 @@
+"""What follows a commit: messages to other actors and calls to the world.
+
+A row is dispatched the moment its commit is through, and again by a poll if that was lost. A
+message is consumed by the commit of the turn it causes, so it takes effect once; a call is made at
+least once and its row goes when its result has. What keeps failing goes to the dead letters.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+import anyio
+import structlog
+
+from tolsey.runtime.codec import decode, encode
+from tolsey.runtime.decision import Effect, Perform, Refused, Tell
+from tolsey.runtime.errors import Duplicate, Overloaded, Unavailable
+from tolsey.runtime.ids import new_id
+from tolsey.runtime.mailbox import Cell, Envelope, slot_of
+from tolsey.runtime.messages import ActorId, Call, Message
+from tolsey.runtime.telemetry import Telemetry
+from tolsey.storage.errors import StorageError
+from tolsey.storage.records.turns import OutboxRow
+
+log = structlog.get_logger()
+
+CallHandler = Callable[[Any], Awaitable[Message[Any] | Sequence[Tell] | None]]
+
+BACKOFF_SECONDS = (1.0, 5.0, 30.0, 120.0)
+"""Waits between the attempts of a message; after the last the message is dead."""
+
+PAGE = 500
+
+
+class OutboxStore(Protocol):
+    """Where rows wait; `storage.outbox.Outbox` is the real one."""
+
+    async def due(self, limit: int, but: Any) -> list[OutboxRow]:
+        """Take rows that are due, counting the attempt."""
+
+    async def add(self, rows: Sequence[OutboxRow]) -> int:
+        """Keep rows; answer how many were new."""
+
+    async def replace(self, key: str, rows: Sequence[OutboxRow]) -> None:
+        """Take a finished row away and put others in its place."""
+
+    async def postpone(self, key: str, until: datetime, attempts: int, error: str) -> None:
+        """Try a row again later."""
+
+    async def bury(self, key: str, id: str, attempts: int, error: str) -> None:
+        """Move a row to the dead letters."""
+
+
+class Deliver(Protocol):
+    """How the dispatcher posts a message into a mailbox."""
+
+    def __call__(
+        self,
+        to: ActorId,
+        message: Message[Any],
+        row: OutboxRow,
+        settled: Callable[[BaseException | None], None],
+    ) -> None:
+        """Post a message; `settled` hears what became of it. Raises Overloaded or Unavailable."""
+
+
+def rows_of(
+    effects: Sequence[Effect], cell: Cell, envelope: Envelope, now: datetime
+) -> tuple[OutboxRow, ...]:
+    """Write a turn's effects as outbox rows; each has its own key or one made from the turn's."""
+    return tuple(
+        row_of(effect, cell.id, f"{cell.id}:{envelope.id}:{n}", now, envelope)
+        for n, effect in enumerate(effects)
+    )
+
+
+def row_of(
+    effect: Effect, owner: ActorId, fallback: str, now: datetime, cause: Envelope | None = None
+) -> OutboxRow:
+    """Write one effect as an outbox row."""
+    to, value = (owner, effect.call) if isinstance(effect, Perform) else (effect.to, effect.message)
+    key = effect.key or fallback
+    if cause is not None and key == cause.consumes:
+        key = f"{key}+"  # the row of that key goes in this very commit
+    return OutboxRow(
+        key,
+        slot_of(to.key),
+        to.kind,
+        to.key,
+        type(value).__name__,
+        encode(value),
+        effect.due_at or now,
+        request_id=cause.request_id if cause else None,
+    )
+
+
+class Dispatcher:
+    """Runs the outbox of one process."""
+
+    def __init__(
+        self,
+        store: OutboxStore,
+        deliver: Deliver,
+        handlers: Mapping[type[Call], CallHandler],
+        telemetry: Telemetry,
+        clock: Callable[[], datetime],
+        *,
+        poll_seconds: float = 1.0,
+        backoff_seconds: Sequence[float] = BACKOFF_SECONDS,
+        calls_at_once: int = 32,
+    ) -> None:
+        self._store = store
+        self._deliver = deliver
+        self._handlers = handlers
+        self._telemetry = telemetry
+        self._clock = clock
+        self._poll_seconds = poll_seconds
+        self._backoff = tuple(backoff_seconds)
+        self._calls = asyncio.Semaphore(calls_at_once)
+        self._flying: dict[str, None] = {}
+        self._tasks: dict[asyncio.Task[None], None] = {}
+        self._woken = asyncio.Event()
+        self.stopping = False
+
+    @property
+    def in_flight(self) -> int:
+        """How many rows are being worked on."""
+        return len(self._flying)
+
+    def dispatch(self, rows: Sequence[OutboxRow]) -> None:
+        """Start on rows that are on disk; those that are not due yet are left to the poll."""
+        now = self._clock()
+        for row in rows:
+            if row.due_at <= now and row.key not in self._flying and not self.stopping:
+                self._start(row)
+
+    def wake(self) -> None:
+        """Poll now."""
+        self._woken.set()
+
+    async def run(self) -> None:
+        """Poll for rows that are due until cancelled."""
+        while True:
+            try:
+                rows = await self._store.due(PAGE, list(self._flying))
+            except StorageError as error:
+                log.warning("outbox.poll_failed", error=str(error))
+                rows = []
+            for row in rows:
+                if row.key not in self._flying and not self.stopping:
+                    self._start(row)
+            if len(rows) == PAGE:
+                await asyncio.sleep(0.05)
+                continue
+            self._woken.clear()
+            with anyio.move_on_after(self._poll_seconds):
+                await self._woken.wait()
+
+    async def stop(self, grace_seconds: float) -> None:
+        """Start nothing more and let what runs end; what does not end in time stays on disk."""
+        self.stopping = True
+        if self._tasks:
+            await asyncio.wait(list(self._tasks), timeout=grace_seconds)
+        for task in list(self._tasks):
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(list(self._tasks), timeout=1)
+
+    def _start(self, row: OutboxRow) -> None:
+        self._flying[row.key] = None
+        try:
+            value = decode(row.name, row.payload)
+        except (LookupError, ValueError) as error:
+            self._spawn(self._bury(row, f"unreadable: {type(error).__name__}"))
+            return
+        if isinstance(value, Call):
+            self._spawn(self._call(row, value))
+        else:
+            self._post(row, value)
+
+    def _spawn(self, work: Any) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks[task] = None
+        task.add_done_callback(lambda task: self._tasks.pop(task, None))
+
+    def _post(self, row: OutboxRow, message: Message[Any]) -> None:
+        def settled(error: BaseException | None) -> None:
+            if error is None:
+                self._flying.pop(row.key, None)
+            elif isinstance(error, (Unavailable, Overloaded)):
+                self._flying.pop(row.key, None)  # the row is still there: the poll brings it back
+            elif isinstance(error, Duplicate):
+                self._spawn(self._finish(row, ()))
+            elif isinstance(error, Refused):
+                self._spawn(self._bury(row, f"refused: {error}"))
+            else:
+                self._spawn(self._retry(row, error))
+
+        try:
+            self._deliver(ActorId(row.kind, row.actor_key), message, row, settled)
+        except (Overloaded, Unavailable):
+            self._flying.pop(row.key, None)
+
+    async def _call(self, row: OutboxRow, call: Call) -> None:
+        handler = self._handlers.get(type(call))
+        if handler is None:
+            await self._bury(row, f"no handler for {row.name}")
+            return
+        structlog.contextvars.bind_contextvars(request_id=row.request_id, effect=row.name)
+        started = asyncio.get_running_loop().time()
+        try:
+            async with self._calls:
+                result = await handler(call)
+        except Exception as error:  # noqa: BLE001 - the edge of an effect: it is tried again
+            self._telemetry.counters["effects_failed"] += 1
+            await self._retry(row, error)
+            return
+        self._telemetry.counters["effects"] += 1
+        log.debug("effect.done", seconds=asyncio.get_running_loop().time() - started)
+        if isinstance(result, Message):
+            self._post(row, result)
+        else:
+            owner = ActorId(row.kind, row.actor_key)
+            now = self._clock()
+            follow = [
+                row_of(tell, owner, f"{row.key}:{n}", now) for n, tell in enumerate(result or ())
+            ]
+            await self._finish(row, follow)
+
+    async def _finish(self, row: OutboxRow, follow: Sequence[OutboxRow]) -> None:
+        try:
+            await self._store.replace(row.key, follow)
+        except StorageError as error:
+            log.warning("outbox.not_finished", key=row.key, error=str(error))
+        self._flying.pop(row.key, None)
+        self.dispatch(follow)
+
+    async def _retry(self, row: OutboxRow, error: BaseException) -> None:
+        attempts = max(row.attempts, 1)
+        if attempts > len(self._backoff):
+            await self._bury(row, f"{type(error).__name__}: {error}")
+            return
+        wait = self._backoff[attempts - 1]
+        log.warning(
+            "outbox.retry", key=row.key, name=row.name, attempts=attempts, error=repr(error)
+        )
+        try:
+            until = self._clock() + timedelta(seconds=wait)
+            await self._store.postpone(row.key, until, attempts, repr(error)[:2000])
+        except StorageError as lost:
+            log.warning("outbox.not_postponed", key=row.key, error=str(lost))
+        self._flying.pop(row.key, None)
+
+    async def _bury(self, row: OutboxRow, error: str) -> None:
+        log.error("outbox.dead", key=row.key, name=row.name, error=error)
+        self._telemetry.counters["dead_letters"] += 1
+        try:
+            await self._store.bury(row.key, new_id("dead"), max(row.attempts, 1), error[:4000])
+        except StorageError as lost:
+            log.warning("outbox.not_buried", key=row.key, error=str(lost))
+        self._flying.pop(row.key, None)

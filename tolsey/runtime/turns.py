@@ -1,0 +1,411 @@
+"""Who takes a turn next: inline when the actor is free, else from its queue, one at a time.
+
+No actor has a task of its own. A plain turn runs in the asker's call while the event loop's budget
+lasts, or from one callback that serves all actors with waiting messages; a turn that gathers runs
+in a task of the runtime, so that a caller who goes away never tears it.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from datetime import datetime
+from itertools import islice
+from time import perf_counter
+from typing import Any, Protocol
+
+import structlog
+
+from tolsey.runtime.actor import Turn
+from tolsey.runtime.commit import MAX_ATTEMPTS, Committer, PendingTurn
+from tolsey.runtime.decision import Decision, Parked, Refused
+from tolsey.runtime.errors import DeadlineExceeded, Overloaded, TurnFailed, Unavailable
+from tolsey.runtime.mailbox import Cell, Envelope
+from tolsey.runtime.messages import ActorId, Message
+from tolsey.runtime.outbox import rows_of
+from tolsey.runtime.telemetry import Span, Telemetry
+from tolsey.runtime.wheel import Wheel
+from tolsey.storage.errors import StorageError
+
+log = structlog.get_logger()
+
+CHAIN: ContextVar[tuple[ActorId, ...]] = ContextVar("chain", default=())
+"""The actors whose turns are waiting for what is asked now."""
+
+SLICE = 256
+"""Turns between two visits of the event loop."""
+
+WAKE_PAGE = 256
+"""How many actors of a kind are read from disk at once."""
+
+SWEEP_SECONDS = 1.0
+SWEEP_CELLS = 10_000
+
+
+class Versions(Protocol):
+    """How far actors are on disk."""
+
+    async def __call__(self, kind: str, keys: Sequence[str]) -> dict[str, int]:
+        """Read versions; an actor that never committed is not among them."""
+
+
+class Scheduler:
+    """Gives the actors of one process their turns."""
+
+    def __init__(
+        self,
+        committer: Committer,
+        versions: Versions,
+        telemetry: Telemetry,
+        clock: Callable[[], datetime],
+        *,
+        cold_seconds: float,
+        idle_seconds: float,
+        keeps: Callable[[ActorId], bool],
+    ) -> None:
+        self.cells: dict[ActorId, Cell] = {}
+        self.paused: dict[ActorId, None] = {}
+        self.depth = 0
+        self.budget = SLICE
+        self.loop: asyncio.AbstractEventLoop
+        self.wheel: Wheel
+        self._committer = committer
+        self._versions = versions
+        self._telemetry = telemetry
+        self._clock = clock
+        self._cold_seconds = cold_seconds
+        self._idle_seconds = idle_seconds
+        self._keeps = keeps
+        self._ready: deque[Cell] = deque()
+        self._pumping = False
+        self._arming = False
+        self._waking: dict[str, list[Cell]] = {}
+        self._tasks: dict[asyncio.Task[None], None] = {}
+        self._awaiting: dict[ActorId, list[asyncio.Future[None]]] = {}
+        self._coarse_time = 0.0
+
+    def open(self) -> None:
+        """Start on the running loop."""
+        self.loop = asyncio.get_running_loop()
+        self.wheel = Wheel(self.loop)
+        self._coarse_time = self.loop.time()
+
+    # Turns that need no queue.
+
+    def take_now(self, cell: Cell, turn: Turn, message: Message[Any]) -> tuple[bool, Any]:
+        """Take a turn in the caller's own call.
+
+        True and the reply for a read; false and what was decided (or a refusal that stands on turns
+        not yet on disk) when it has to pass the gate.
+        """
+        if cell.pending >= 4 * cell.actor.mailbox:
+            raise Overloaded("the mailbox")
+        self.budget -= 1
+        if not self._arming:
+            self._arm()
+        cell.used_at = self._coarse_time
+        decided = self._decide(cell, turn, message, None)
+        if cell.pending == 0:
+            if isinstance(decided, BaseException):
+                raise decided
+            if _is_read(cell, decided):
+                return True, decided.reply
+        return False, decided
+
+    def decided(
+        self, cell: Cell, envelope: Envelope, decided: Decision[Any, Any] | BaseException
+    ) -> None:
+        """Pass what a turn decided on to the disk and the gate."""
+        if isinstance(decided, BaseException):
+            if cell.pending == 0:
+                envelope.fail(decided)
+            else:
+                self._committer.submit(PendingTurn(cell, envelope, None, error=decided))
+            return
+        if cell.pending == 0 and envelope.consumes is None and _is_read(cell, decided):
+            envelope.answer(decided.reply)
+            return
+        try:
+            rows = (
+                rows_of(decided.effects, cell, envelope, self._clock()) if decided.effects else ()
+            )
+            pending = PendingTurn(cell, envelope, decided, rows)
+        except Exception as error:  # noqa: BLE001 - the edge of a turn
+            envelope.fail(self._failure(cell, envelope.turn, error))
+            return
+        cell.state = decided.state
+        self._committer.submit(pending)
+
+    # Turns from the queue.
+
+    def post(self, cell: Cell, envelope: Envelope) -> None:
+        """Put a message in front of an actor."""
+        if cell.queue is None:
+            cell.queue = deque()
+        cell.queue.append(envelope)
+        self.depth += 1
+        if not cell.busy:
+            self._schedule(cell)
+
+    def requeue(self, cell: Cell, envelopes: Sequence[Envelope]) -> None:
+        """Put messages back in front of all others, in order."""
+        if envelopes:
+            if cell.queue is None:
+                cell.queue = deque()
+            cell.queue.extendleft(reversed(envelopes))
+            self.depth += len(envelopes)
+        if cell.queue and not cell.busy:
+            self._schedule(cell)
+
+    def resume(self, actor: ActorId) -> None:
+        """Let a paused actor take its turns again."""
+        self.paused.pop(actor, None)
+        cell = self.cells.get(actor)
+        if cell is not None and cell.queue and not cell.busy:
+            self._schedule(cell)
+
+    def _schedule(self, cell: Cell) -> None:
+        if cell.id in self.paused:
+            return
+        cell.busy = True
+        self._ready.append(cell)
+        if not self._pumping:
+            self._pumping = True
+            self.loop.call_soon(self._pump)
+
+    def _pump(self) -> None:
+        left = SLICE
+        while self._ready and left > 0:
+            left -= self._serve(self._ready.popleft(), min(left, 16))
+        if self._ready:
+            self.loop.call_soon(self._pump)
+        else:
+            self._pumping = False
+
+    def _serve(self, cell: Cell, turns: int) -> int:
+        """Give an actor some turns; answer how many it took. A busy cell stays out of `_ready`."""
+        taken = 0
+        cell.used_at = self._coarse_time
+        while cell.queue and taken < turns and cell.id not in self.paused:
+            if not cell.hot:
+                if cell.cold is None:
+                    self._wake(cell)
+                    return taken + 1
+                cell.warm()
+            envelope = cell.queue.popleft()
+            self.depth -= 1
+            if envelope.abandoned:
+                self._telemetry.counters["abandoned"] += 1
+                continue
+            if envelope.deadline is not None and self.loop.time() > envelope.deadline:
+                self._telemetry.counters["expired"] += 1
+                envelope.fail(DeadlineExceeded("no turn in time"))
+                continue
+            taken += 1
+            if envelope.turn.gathers:
+                self._spawn(self._gather(cell, envelope))
+                return taken
+            decided = self._decide(cell, envelope.turn, envelope.message, envelope.request_id)
+            self.decided(cell, envelope, decided)
+        self._release(cell)
+        return taken
+
+    def _release(self, cell: Cell) -> None:
+        cell.busy = False
+        if cell.queue:
+            self._schedule(cell)
+        else:
+            cell.queue = None
+
+    def _decide(
+        self, cell: Cell, turn: Turn, message: Message[Any], request_id: str | None
+    ) -> Decision[Any, Any] | BaseException:
+        started = perf_counter()
+        outcome = "ok"
+        try:
+            decided: Decision[Any, Any] = turn.method(cell.state, message)
+        except Refused as refusal:
+            outcome = "refused"
+            return refusal
+        except Exception as error:  # noqa: BLE001 - the edge of a turn: a bug is the asker's error
+            outcome = "failed"
+            return self._failure(cell, turn, error)
+        else:
+            return decided
+        finally:
+            now = perf_counter()
+            self._telemetry.span(
+                Span(self._coarse_time, cell.id, turn.name, now - started, outcome, request_id)
+            )
+
+    def _failure(self, cell: Cell, turn: Turn, error: BaseException) -> TurnFailed:
+        log.error("turn.failed", actor=str(cell.id), message=turn.name, exc_info=error)
+        return TurnFailed(turn.name, type(error).__name__)
+
+    async def _gather(self, cell: Cell, envelope: Envelope) -> None:
+        turn, generation = envelope.turn, cell.generation
+        CHAIN.set((*(envelope.chain or ()), cell.id))
+        started = perf_counter()
+        outcome = "ok"
+        decided: Decision[Any, Any] | BaseException
+        try:
+            async with asyncio.timeout(cell.actor.turn_seconds):
+                decided = await turn.method(cell.state, envelope.message)
+        except Refused as refusal:
+            outcome, decided = "refused", refusal
+        except StorageError as error:
+            outcome, decided = "unavailable", Unavailable(f"storage: {error}")
+        except asyncio.CancelledError:
+            envelope.fail(Unavailable("the process is stopping"))
+            raise
+        except Exception as error:  # noqa: BLE001 - the edge of a turn
+            outcome, decided = "failed", self._failure(cell, turn, error)
+        seconds = perf_counter() - started
+        self._telemetry.span(
+            Span(self._coarse_time, cell.id, turn.name, seconds, outcome, envelope.request_id)
+        )
+        if cell.generation != generation and not isinstance(decided, TurnFailed):
+            self._again(cell, envelope)
+        else:
+            self.decided(cell, envelope, decided)
+        self._release(cell)
+
+    def _again(self, cell: Cell, envelope: Envelope) -> None:
+        """Take a turn again, in its place: it gathered for a state that was lost since."""
+        envelope.attempts += 1
+        if envelope.attempts >= MAX_ATTEMPTS:
+            envelope.fail(TurnFailed(envelope.turn.name, "what it stood on kept failing"))
+            return
+        if cell.queue is None:
+            cell.queue = deque()
+        before = sum(1 for waiting in cell.queue if waiting.attempts)
+        cell.queue.insert(before, envelope)
+        self.depth += 1
+
+    # Waking and sleeping.
+
+    def _wake(self, cell: Cell) -> None:
+        waiting = self._waking.get(cell.id.kind)
+        if waiting is None:
+            waiting = self._waking[cell.id.kind] = []
+            self.loop.call_soon(self._wake_kind, cell.id.kind)
+        waiting.append(cell)
+
+    def _wake_kind(self, kind: str) -> None:
+        cells = self._waking.pop(kind)
+        for at in range(0, len(cells), WAKE_PAGE):
+            self._spawn(self._read(cells[at : at + WAKE_PAGE]))
+
+    async def _read(self, cells: Sequence[Cell]) -> None:
+        """Read actors of one kind from disk, all in one query for each table."""
+        kind, keys = cells[0].id.kind, [cell.id.key for cell in cells]
+        generations = [cell.generation for cell in cells]
+        try:
+            # The version first: a state that is newer than its version cannot commit.
+            versions: Mapping[str, int] = await self._versions(kind, keys)
+            states = await cells[0].actor.load(keys)
+            for cell, generation in zip(cells, generations, strict=True):
+                if cell.generation == generation:
+                    cell.wake(states[cell.id.key], versions.get(cell.id.key, 0))
+        except StorageError as error:
+            log.warning("actor.not_woken", kind=kind, actors=len(cells), error=str(error))
+            reason = f"storage: {error}"
+            self._refuse(cells, lambda: Unavailable(reason))
+        except asyncio.CancelledError:
+            self._refuse(cells, lambda: Unavailable("the process is stopping"))
+            raise
+        except Exception as error:
+            log.error("actor.load_failed", kind=kind, exc_info=error)  # noqa: TRY400 - as above
+            cause = type(error).__name__
+            self._refuse(cells, lambda: TurnFailed("load", cause))
+        self._telemetry.counters["wakes"] += len(cells)
+        for cell in cells:
+            for future in self._awaiting.pop(cell.id, ()):
+                if not future.done():
+                    future.set_result(None)
+            self._release(cell)
+
+    def _refuse(self, cells: Sequence[Cell], error: Callable[[], BaseException]) -> None:
+        for cell in cells:
+            queue, cell.queue = cell.queue or (), None
+            self.depth -= len(queue)
+            for envelope in queue:
+                envelope.fail(error())
+            if not cell.pending:
+                self.cells.pop(cell.id, None)
+
+    async def awaken(self, cell: Cell) -> None:
+        """Wait until an actor is awake."""
+        if cell.cold is not None:
+            cell.warm()
+        if not cell.hot:
+            future = self.loop.create_future()
+            self._awaiting.setdefault(cell.id, []).append(future)
+            if not cell.busy:
+                cell.busy = True
+                self._wake(cell)
+            await future
+
+    def passivate(self, cell: Cell) -> bool:
+        """Put an actor to sleep; false while something waits for it."""
+        if cell.busy or cell.queue or cell.pending or self._keeps(cell.id):
+            return False
+        self.cells.pop(cell.id, None)
+        return True
+
+    async def sweep(self) -> None:
+        """Cool actors that have been idle for a while, and let go of those idle for long."""
+        order: list[ActorId] = []
+        while True:
+            await asyncio.sleep(SWEEP_SECONDS)
+            now = self._coarse_time = self.loop.time()
+            if not order:
+                order = list(self.cells)
+            chunk, order = order[:SWEEP_CELLS], order[SWEEP_CELLS:]
+            for id in islice(chunk, None):
+                cell = self.cells.get(id)
+                if cell is None or cell.busy or cell.queue or cell.pending:
+                    continue
+                idle = now - cell.used_at
+                if idle > self._idle_seconds and id not in self.paused:
+                    self.passivate(cell)
+                elif idle > self._cold_seconds and cell.hot:
+                    cell.cool()
+
+    # Stopping.
+
+    async def drained(self) -> None:
+        """Wait until no message waits for a turn."""
+        while self._ready or self._tasks or self._waking:  # noqa: ASYNC110 - three places to watch, once
+            await asyncio.sleep(0.005)
+
+    def close(self) -> None:
+        """End turns that still gather and refuse what still waits."""
+        for task in list(self._tasks):
+            task.cancel()
+        for cell in self.cells.values():
+            for envelope in cell.queue or ():
+                envelope.fail(Unavailable("the process is stopping"))
+
+    def _spawn(self, work: Any) -> None:
+        task = self.loop.create_task(work)
+        self._tasks[task] = None
+        task.add_done_callback(lambda task: self._tasks.pop(task, None))
+
+    def _arm(self) -> None:
+        self._arming = True
+        self.loop.call_soon(self._refill)
+
+    def _refill(self) -> None:
+        self._arming = False
+        self.budget = SLICE
+
+
+def _is_read(cell: Cell, decided: Decision[Any, Any]) -> bool:
+    return (
+        decided.state is cell.state
+        and not decided.records
+        and not decided.effects
+        and not decided.resolve
+        and type(decided.reply) is not Parked
+    )

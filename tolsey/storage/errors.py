@@ -1,0 +1,17 @@
+"""What can go wrong when writing things down."""
+
+
+class StorageError(Exception):
+    """The database could not do what was asked."""
+
+
+class StorageUnavailable(StorageError):
+    """The database is out of reach; what was asked has not happened."""
+
+
+class OutcomeUnknown(StorageError):
+    """The connection was lost before the database said whether a commit happened."""
+
+
+class Duplicate(StorageError):  # noqa: N818 - an answer more than an error
+    """Already written down: the delivery, payment or name is a repeat."""

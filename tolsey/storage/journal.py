@@ -1,0 +1,275 @@
+"""The group commit: turns of many actors in one fenced statement, one round trip, one fsync.
+
+The statement is put together from the tables a batch touches (`storage.tables`) and prepared once
+for each combination. Its guards decide per actor and per turn what is written, so a stale owner, a
+lost race or a repeated delivery never costs its neighbours anything:
+
+- fence: every slot's epoch is checked `FOR SHARE`, so a new owner waits for us or we see its epoch;
+- version: every actor's row is locked and must stand where the batch thinks it does;
+- claims: a turn whose unique row exists already, or whose outbox row is gone, is a duplicate.
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
+from typing import Any
+
+import asyncpg
+
+from tolsey.storage.database import UNREACHABLE, Connection, Database, translated
+from tolsey.storage.errors import OutcomeUnknown, StorageUnavailable
+from tolsey.storage.records.journal import AuditRecord
+from tolsey.storage.records.turns import ActorPart, Batch, OutboxRow, Outcome
+from tolsey.storage.tables import TABLES, Table, table
+
+table(
+    AuditRecord,
+    "audit_log",
+    {
+        "event": "text",
+        "subject": "text",
+        "organization_id": "text",
+        "actor": "text",
+        "metadata": "jsonb",
+    },
+)
+table(
+    OutboxRow,
+    "outbox",
+    {
+        "key": "text",
+        "slot": "int",
+        "kind": "text",
+        "actor_key": "text",
+        "name": "text",
+        "payload": "jsonb",
+        "due_at": "timestamptz",
+        "attempts": "int",
+        "request_id": "text",
+    },
+    conflict="ON CONFLICT (key) DO NOTHING",
+)
+
+SESSION = (
+    "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; "
+    "SET jit = off; SET plan_cache_mode = force_generic_plan; SET statement_timeout = '30s'"
+)
+"""Index lookups from the batch's few rows into tables of any size, whatever the statistics say."""
+
+HEAD = """
+WITH a AS MATERIALIZED (
+  SELECT * FROM unnest($1::text[], $2::text[], $3::int[], $4::bigint[], $5::bigint[])
+  WITH ORDINALITY AS a(kind, key, slot, epoch, base, i)),
+t AS MATERIALIZED (
+  SELECT * FROM unnest($6::text[], $7::text[], $8::int[], $9::bigint[], $10::bigint[], $11::bigint[],
+                       $12::text[], $13::text[], $14::bool[], $15::text[])
+  WITH ORDINALITY AS t(kind, key, slot, epoch, base, i, message_id, message, voids, consumes, j)),
+good AS MATERIALIZED (
+  SELECT s.slot FROM slot_epochs s JOIN (SELECT DISTINCT slot, epoch FROM a) w
+  ON s.slot = w.slot AND s.epoch = w.epoch ORDER BY s.slot FOR SHARE OF s),
+present AS MATERIALIZED (
+  SELECT a.i, a.base, x.version FROM a JOIN actors x ON x.kind = a.kind AND x.key = a.key
+  ORDER BY x.kind, x.key FOR UPDATE OF x),
+fenced AS MATERIALIZED (SELECT i FROM a WHERE slot NOT IN (SELECT slot FROM good)),
+stale AS MATERIALIZED (
+  SELECT i FROM a WHERE base > 0 AND i NOT IN (SELECT i FROM present WHERE version = base)
+  UNION ALL SELECT i FROM present WHERE base = 0),
+"""
+
+GUARDS = """
+duplicate AS MATERIALIZED (
+  SELECT j FROM t WHERE consumes IS NOT NULL
+  AND NOT EXISTS (SELECT FROM outbox o WHERE o.key = t.consumes){claimed}),
+voided AS MATERIALIZED (SELECT DISTINCT i FROM t WHERE voids AND j IN (SELECT j FROM duplicate)),
+dead AS MATERIALIZED (
+  SELECT i FROM fenced UNION ALL SELECT i FROM stale UNION ALL SELECT i FROM voided),
+gone AS MATERIALIZED (
+  SELECT j FROM duplicate UNION ALL SELECT j FROM t WHERE i IN (SELECT i FROM dead)
+  UNION ALL SELECT -i FROM dead),
+live AS MATERIALIZED (
+  SELECT *, row_number() OVER (PARTITION BY i ORDER BY j) AS n FROM t
+  WHERE j NOT IN (SELECT j FROM gone)),
+born AS (
+  INSERT INTO actors (kind, key, slot, version)
+  SELECT kind, key, slot, max(n) FROM live WHERE base = 0 GROUP BY kind, key, slot),
+moved AS (
+  UPDATE actors x SET version = x.version + l.n
+  FROM (SELECT kind, key, max(n) AS n FROM live WHERE base > 0 GROUP BY kind, key) l
+  WHERE x.kind = l.kind AND x.key = l.key),
+journal AS (
+  INSERT INTO actor_journal (kind, key, version, message_id, message, epoch)
+  SELECT kind, key, base + n, message_id, message, epoch FROM live),
+consumed AS (
+  DELETE FROM outbox o USING live l WHERE l.consumes IS NOT NULL AND o.key = l.consumes){writes}
+SELECT (SELECT array_agg(i - 1) FROM fenced), (SELECT array_agg(i - 1) FROM stale),
+       (SELECT array_agg(i - 1) FROM voided), (SELECT array_agg(j - 1) FROM duplicate)
+"""
+
+FIXED = 15
+"""Parameters of the head; those of the tables follow."""
+
+
+def statement(tables: Sequence[Table]) -> str:
+    """Put together the commit statement of a batch that touches these tables."""
+    rows, claimed, writes = [], "", ""
+    at = FIXED + 1
+    for n, part in enumerate(tables):
+        names = ", ".join(part.columns)
+        arrays = [f"${at}::bigint[]"]
+        arrays += [f"${at + k}::{kind}[]" for k, kind in enumerate(part.columns.values(), 1)]
+        at += len(arrays)
+        rows.append(
+            f"r{n} AS MATERIALIZED (SELECT * FROM unnest({', '.join(arrays)})"
+            f" WITH ORDINALITY AS r(j_, {names}, ord_)),"
+        )
+        if part.claim:
+            same = " AND ".join(f"x.{column} = r{n}.{column}" for column in part.key)
+            claimed += (
+                f"\n  UNION SELECT j_ FROM r{n} WHERE EXISTS"
+                f" (SELECT FROM {part.name} x WHERE {same})"
+            )
+        writes += (
+            f",\nw{n} AS (INSERT INTO {part.name} ({names}) {source(part, n)} {part.conflict})"
+        )
+    return HEAD + "\n".join(rows) + GUARDS.format(claimed=claimed, writes=writes)
+
+
+def source(part: Table, n: int) -> str:
+    """Select the rows of one table that are written: of live turns, and one for each key."""
+    names = ", ".join(part.columns)
+    living = f"FROM r{n} WHERE j_ NOT IN (SELECT j FROM gone)"
+    if part.claim or not part.key:
+        return f"SELECT {names} {living}"
+    key = ", ".join(part.key)
+    newest = "".join(f"{column} DESC NULLS LAST, " for column in part.newest)
+    return f"SELECT DISTINCT ON ({key}) {names} {living} ORDER BY {key}, {newest}ord_ DESC"
+
+
+class Journal:
+    """Writes batches over a connection of its own, and reads back what became of one."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._connection: Connection | None = None
+        self._prepared: dict[tuple[type[Any], ...], Any] = {}
+        self._getters = {record: _getter(tuple(record.__dataclass_fields__)) for record in TABLES}
+        self._order = {record: n for n, record in enumerate(TABLES)}
+
+    async def open(self) -> Connection:
+        """Connect, unless connected."""
+        if self._connection is None or self._connection.is_closed():
+            connection = await self._database.connect()
+            try:
+                await connection.execute(SESSION)
+            except UNREACHABLE as error:
+                raise StorageUnavailable(type(error).__name__) from error
+            self._connection, self._prepared = connection, {}
+        return self._connection
+
+    async def close(self) -> None:
+        """Close the connection."""
+        if self._connection is not None:
+            self._connection.terminate()
+            self._connection = None
+
+    async def write(self, batch: Batch) -> Outcome:
+        """Write a batch; what its guards let through is on disk when this returns.
+
+        Raises StorageUnavailable when nothing was sent, OutcomeUnknown when the connection was
+        lost after that, StorageError when the database refused the statement: nothing is written.
+        """
+        connection = await self.open()
+        shapes, arguments = self._arguments(batch)
+        try:
+            prepared = self._prepared.get(shapes)
+            if prepared is None:
+                sql = statement([TABLES[record] for record in shapes])
+                prepared = self._prepared[shapes] = await connection.prepare(sql)
+        except UNREACHABLE as error:
+            await self.close()
+            raise StorageUnavailable(type(error).__name__) from error
+        try:
+            row = await prepared.fetchrow(*arguments)
+        except UNREACHABLE as error:
+            raise OutcomeUnknown(type(error).__name__) from error
+        except (asyncpg.PostgresError, asyncpg.DataError, ValueError, TypeError) as error:
+            raise translated(error) from error
+        fenced, stale, voided, duplicates = (frozenset(found or ()) for found in row)
+        return Outcome(fenced, stale, voided, duplicates)
+
+    def _arguments(self, batch: Batch) -> tuple[tuple[type[Any], ...], list[Any]]:
+        """Turn a batch into parallel arrays, and say which tables they are for."""
+        rows: dict[type[Any], list[tuple[Any, ...]]] = {}
+
+        def add(records: Iterable[Any], at: int) -> None:
+            for record in records:
+                kind = type(record)
+                rows.setdefault(kind, []).append((at, *self._getters[kind](record)))
+
+        for i, actor in enumerate(batch.actors, 1):
+            add(actor.records, -i)
+        turns = []
+        for j, turn in enumerate(batch.turns, 1):
+            add(turn.records, j)
+            turns.append((*_where(batch.actors[turn.actor]), turn.actor + 1, *_what(turn)))
+        shapes = tuple(sorted(rows, key=self._order.__getitem__))
+        arguments: list[Any] = [*zip(*map(_where, batch.actors), strict=True)]
+        arguments += zip(*turns, strict=True)
+        for record in shapes:
+            arguments += zip(*rows[record], strict=True)
+        return shapes, [list(column) for column in arguments]
+
+    async def settle(self, batch: Batch) -> list[bool]:
+        """Say of each turn of a batch of unknown fate whether it is on disk.
+
+        The old backend is ended first: a statement that was still running can no longer commit.
+        """
+        lost = self._connection
+        self._connection = None
+        pid = None if lost is None else lost.get_server_pid()
+        if lost is not None:
+            lost.terminate()
+        connection = await self.open()
+        try:
+            await self._end_backend(connection, pid)
+            rows = await connection.fetch(
+                "SELECT j.kind, j.key, j.message_id FROM unnest($1::text[], $2::text[], $3::text[],"
+                " $4::bigint[]) w(kind, key, message_id, base) JOIN actor_journal j ON j.kind ="
+                " w.kind AND j.key = w.key AND j.version > w.base AND j.message_id = w.message_id",
+                [batch.actors[turn.actor].kind for turn in batch.turns],
+                [batch.actors[turn.actor].key for turn in batch.turns],
+                [turn.message_id for turn in batch.turns],
+                [batch.actors[turn.actor].base for turn in batch.turns],
+            )
+        except UNREACHABLE as error:
+            raise StorageUnavailable(type(error).__name__) from error
+        found = {tuple(row) for row in rows}
+        return [
+            (batch.actors[turn.actor].kind, batch.actors[turn.actor].key, turn.message_id) in found
+            for turn in batch.turns
+        ]
+
+    async def _end_backend(self, connection: Connection, pid: int | None) -> None:
+        for _ in range(200):
+            running = await connection.fetchval(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = $1", pid
+            )
+            if running is None:
+                return
+            await asyncio.sleep(0.02)
+        raise StorageUnavailable("the former connection does not end")
+
+
+def _getter(names: tuple[str, ...]) -> Any:
+    if len(names) > 1:
+        return attrgetter(*names)
+    one = attrgetter(names[0])
+    return lambda record: (one(record),)
+
+
+def _where(actor: ActorPart) -> tuple[Any, ...]:
+    return actor.kind, actor.key, actor.slot, actor.epoch, actor.base
+
+
+def _what(turn: Any) -> tuple[Any, ...]:
+    return turn.message_id, turn.message, turn.voids, turn.consumes

@@ -1,0 +1,74 @@
+"""Turns on their way to disk: what a group commit is made of, and what became of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+
+@dataclass(slots=True)
+class ActorPart:
+    """One actor's share of a batch: where it stood, and what changed in its state."""
+
+    kind: str
+    key: str
+    slot: int
+    epoch: int
+    base: int
+    """The version on disk that this share stands on."""
+    records: Sequence[Any] = ()
+
+
+@dataclass(slots=True)
+class TurnPart:
+    """One turn of a batch. `voids` says that later turns of its actor stand on what it changed."""
+
+    actor: int
+    message_id: str
+    message: str
+    voids: bool
+    consumes: str | None = None
+    """The outbox row this turn takes away; without that row the turn is a duplicate."""
+    records: Sequence[Any] = ()
+
+
+@dataclass(slots=True)
+class Batch:
+    """Turns of many actors that commit together, in order."""
+
+    actors: list[ActorPart] = field(default_factory=list)
+    turns: list[TurnPart] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a batch's statement answered. Indexes are those of the batch.
+
+    Nothing was written for an actor in `fenced` (another process owns its slot), `stale` (its
+    version on disk is not `base`) or `voided` (a duplicate turn had changed its state). A turn in
+    `duplicates` wrote nothing. Everything else is on disk.
+    """
+
+    fenced: frozenset[int] = frozenset()
+    stale: frozenset[int] = frozenset()
+    voided: frozenset[int] = frozenset()
+    duplicates: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxRow:
+    """Work that follows a commit: a message to an actor or a call to the world.
+
+    `payload` is JSON text of the message or call whose class is `name`; `kind` and `actor_key` say
+    who receives the message, or whose call it is.
+    """
+
+    key: str
+    slot: int
+    kind: str
+    actor_key: str
+    name: str
+    payload: str
+    due_at: datetime
+    attempts: int = 0
+    request_id: str | None = None

@@ -1,0 +1,53 @@
+"""How a record reaches its table: one type of record, one table, one INSERT.
+
+A commit of many turns is one statement made of these parts (`storage.journal`), so each table is
+touched by one part only. The rows of all turns of a batch travel as parallel arrays.
+"""
+
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
+
+Record = TypeVar("Record")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Where records of one type go.
+
+    `columns` maps each column to its SQL type, in the order of the record's fields (a jsonb
+    column takes JSON text). `conflict` is the plain SQL after the INSERT. `key` names the columns
+    that identify a row when it can be written again: of several records of a batch with the same
+    key the greatest by `newest` (then the latest turn) is written, the others are dropped, so a
+    record with a key must be the whole row. A `claim` is a row that may be written once ever:
+    when it is there already the whole turn is a duplicate and none of it happens.
+    """
+
+    record: type[Any]
+    name: str
+    columns: dict[str, str]
+    conflict: str = ""
+    key: tuple[str, ...] = ()
+    newest: tuple[str, ...] = ()
+    claim: bool = False
+
+
+TABLES: dict[type[Any], Table] = {}
+
+
+def table(
+    record: type[Any],
+    name: str,
+    columns: dict[str, str],
+    *,
+    conflict: str = "",
+    key: tuple[str, ...] = (),
+    newest: tuple[str, ...] = (),
+    claim: bool = False,
+) -> Table:
+    """Say where records of a type are kept. Its columns must be its fields, in order."""
+    names = [field.name for field in fields(record)]
+    if len(names) != len(columns):
+        raise TypeError(f"{record.__name__} has {len(names)} fields, {name} {len(columns)} columns")
+    made = Table(record, name, columns, conflict, key, newest, claim)
+    TABLES[record] = made
+    return made
