@@ -1,0 +1,110 @@
+import itertools
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import asyncpg
+import pytest
+import redis.asyncio
+
+from tolsey.storage.database import Database
+from tolsey.storage.embedded import EmbeddedServers
+from tolsey.storage.migrate import migrate
+
+NUMBERS = itertools.count()
+
+
+@dataclass(frozen=True)
+class Servers:
+    """Where this session's PostgreSQL and Redis answer, and whether they are all ours."""
+
+    database_url: str
+    redis_url: str
+    embedded: bool
+
+    def database_named(self, name: str) -> str:
+        return urlunsplit(urlsplit(self.database_url)._replace(path=f"/{name}"))
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def servers() -> Iterator[Servers]:
+    """Real servers: those of DATABASE_URL and REDIS_URL, else embedded ones."""
+    database_url, redis_url = os.environ.get("DATABASE_URL"), os.environ.get("REDIS_URL")
+    if database_url and redis_url:
+        yield Servers(database_url, redis_url, embedded=False)
+        return
+    folder = Path(tempfile.mkdtemp(prefix="tolsey-tests-"))
+    folder.chmod(0o755)  # pytest's own folders are closed to the user that the servers run as
+    try:
+        with EmbeddedServers(folder / "servers") as embedded:
+            yield Servers(embedded.database_url, embedded.redis_url, embedded=True)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+async def template(servers: Servers) -> AsyncIterator[str]:
+    """Name a migrated, empty database that each test's own is copied from."""
+    name = f"tolsey_template_{os.getpid()}"
+    administrator = await asyncpg.connect(servers.database_url)
+    try:
+        await administrator.execute(f"DROP DATABASE IF EXISTS {name}")
+        await administrator.execute(f"CREATE DATABASE {name}")
+        await migrate(servers.database_named(name))
+        yield name
+        await administrator.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    finally:
+        await administrator.close()
+
+
+@pytest.fixture
+async def empty_database_url(servers: Servers) -> AsyncIterator[str]:
+    """Point at a database of one's own with nothing in it, not even a migration."""
+    async for url in copied(servers, "template1"):
+        yield url
+
+
+@pytest.fixture
+async def database_url(servers: Servers, template: str) -> AsyncIterator[str]:
+    """Point at a migrated database of one's own."""
+    async for url in copied(servers, template):
+        yield url
+
+
+@pytest.fixture
+async def database(database_url: str) -> AsyncIterator[Database]:
+    """Open a migrated database of one's own."""
+    opened = Database(database_url)
+    await opened.open()
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def redis_url(servers: Servers) -> str:
+    """Point at Redis; the embedded one is emptied first, a given one is not ours to empty."""
+    if servers.embedded:
+        client = redis.asyncio.from_url(servers.redis_url)
+        await client.flushall()
+        await client.aclose()
+    return servers.redis_url
+
+
+async def copied(servers: Servers, template: str) -> AsyncIterator[str]:
+    name = f"tolsey_test_{os.getpid()}_{next(NUMBERS)}"
+    administrator = await asyncpg.connect(servers.database_url)
+    try:
+        await administrator.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        yield servers.database_named(name)
+        await administrator.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    finally:
+        await administrator.close()

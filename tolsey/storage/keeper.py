@@ -1,0 +1,120 @@
+"""The process that owns the servers of a folder: `python -m tolsey.storage.keeper FOLDER LINGER`.
+
+Every user of the folder shares one lock. The keeper tries to take it alone, so the kernel tells it
+when the last user is gone, by whatever end. Standard library only: it starts in a blink.
+"""
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+from tolsey.storage import locks
+from tolsey.storage.server_home import EmbeddedError, ServerHome
+from tolsey.storage.servers import PostgresServer, Server, ValkeyServer
+
+POLL_SECONDS = 0.1
+LONGEST_PAUSE_SECONDS = 5.0
+STEADY_SECONDS = 60.0
+
+
+class Keeper:
+    """Keeps both servers up for as long as the folder has users, and `linger_seconds` more."""
+
+    def __init__(self, home: ServerHome, linger_seconds: float) -> None:
+        self._home = home
+        self._linger_seconds = linger_seconds
+        self._servers: tuple[Server, ...] = (ValkeyServer(home), PostgresServer(home))
+        self._pause_seconds = POLL_SECONDS
+        self._ready_at = 0.0
+        self._retry_at = 0.0
+        self._unused_since: float | None = None
+
+    def hurry(self) -> None:
+        """Do not linger; users that are there are not abandoned."""
+        self._linger_seconds = 0.0
+
+    def keep(self) -> None:
+        """Return when the servers have stopped because nobody is left."""
+        try:
+            self._start(self._servers)
+            while not self._unused():
+                time.sleep(POLL_SECONDS)
+                self._restore()
+        finally:
+            self._home.ready.unlink(missing_ok=True)
+            for server in self._servers:
+                server.ask_to_stop()
+            for server in self._servers:
+                server.wait_stopped()
+
+    def _start(self, servers: tuple[Server, ...]) -> None:
+        """All forks are this thread's: the kernel's notice of a parent's death follows the thread."""
+        for server in servers:
+            server.start()
+        for server in servers:
+            server.wait()
+        self._home.ready.write_text(f"{os.getpid()} {self._linger_seconds}\n")
+        self._ready_at = time.monotonic()
+
+    def _restore(self) -> None:
+        """Start again what has ended by itself, with growing pauses."""
+        ended = tuple(server for server in self._servers if not server.running)
+        now = time.monotonic()
+        if not ended:
+            if now - self._ready_at > STEADY_SECONDS:
+                self._pause_seconds = POLL_SECONDS
+            return
+        self._home.ready.unlink(missing_ok=True)
+        if now < self._retry_at:
+            return
+        self._pause_seconds = min(self._pause_seconds * 2, LONGEST_PAUSE_SECONDS)
+        try:
+            self._start(ended)
+        except EmbeddedError as error:
+            say(str(error))
+        self._retry_at = time.monotonic() + self._pause_seconds
+
+    def _unused(self) -> bool:
+        """Whether the end has come. Then both locks stay taken, so that nobody comes meanwhile."""
+        users = locks.attempt(self._home.lock("users"))
+        if users is None:
+            self._unused_since = None
+            return False
+        now = time.monotonic()
+        self._unused_since = now if self._unused_since is None else self._unused_since
+        if now - self._unused_since >= self._linger_seconds:
+            if locks.attempt(self._home.lock("start")) is not None:
+                return True
+            self._unused_since = None  # somebody is at the door
+        os.close(users)
+        return False
+
+
+def say(sentence: str) -> None:
+    """Write to the keeper's log, which is its standard error."""
+    sys.stderr.write(f"{sentence}\n")
+    sys.stderr.flush()
+
+
+def main(folder: str, linger_seconds: str) -> int:
+    """Keep the servers of a folder, away from the terminal and from the process that asked."""
+    if os.fork():
+        return 0  # the asker need not collect us, and its exit does not wait for us
+    os.umask(0o077)  # a server's log may quote what it was told
+    try:
+        home = ServerHome.of(Path(folder))
+        keeper = Keeper(home, float(linger_seconds))
+        for ignored in (signal.SIGINT, signal.SIGHUP):
+            signal.signal(ignored, lambda *_: None)  # unlike SIG_IGN, not inherited by the servers
+        signal.signal(signal.SIGTERM, lambda *_: keeper.hurry())
+        keeper.keep()
+    except (EmbeddedError, OSError) as error:
+        say(str(error))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
