@@ -1,0 +1,119 @@
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime
+from functools import partial
+from itertools import count
+from typing import Any, cast
+
+import httpx
+import pytest
+
+from tests.http.people import KEYRING, PASSWORD, Browser, Clock, Person, SignUp, settings_of
+from tolsey.actors.organization.actor import OrganizationActor
+from tolsey.actors.ports import CommercePlatform
+from tolsey.actors.store.actor import StoreActor
+from tolsey.http.app import create_app
+from tolsey.http.context import Service
+from tolsey.http.edge import Edge
+from tolsey.http.routes import auth, organizations, stores
+from tolsey.runtime.registry import Runtime
+from tolsey.settings import Settings
+from tolsey.storage import slots
+from tolsey.storage.cache import Cache
+from tolsey.storage.database import Database
+from tolsey.storage.journal import Journal
+from tolsey.storage.limits import Limits
+from tolsey.storage.outbox import Outbox
+from tolsey.storage.sealed import Vault
+from tolsey.storage.vectors import DatabaseVectors
+
+
+class UnusedPlatform:
+    """The commerce platform of tests that never call it."""
+
+
+@pytest.fixture
+def settings() -> Settings:
+    return settings_of()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock(datetime.now(UTC))
+
+
+@pytest.fixture
+async def cache(redis_url: str) -> AsyncIterator[Cache]:
+    opened = Cache(redis_url)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def runtime(database: Database) -> AsyncIterator[Runtime]:
+    journal = Journal(database)
+    async with Runtime(
+        [OrganizationActor(database), StoreActor(database)],
+        journal,
+        Outbox(database),
+        partial(slots.versions, database),
+        epochs=await slots.claim(database, "test"),
+    ) as running:
+        yield running
+    await journal.close()
+
+
+@pytest.fixture
+def service(
+    settings: Settings, database: Database, cache: Cache, runtime: Runtime, clock: Clock
+) -> Service:
+    return Service(
+        settings=settings,
+        runtime=runtime,
+        database=database,
+        cache=cache,
+        limits=Limits(cache),
+        vault=Vault.from_keys(KEYRING),
+        commerce=cast("CommercePlatform", UnusedPlatform()),
+        vectors=DatabaseVectors(database),
+        clock=clock,
+    )
+
+
+@pytest.fixture
+def edge(service: Service) -> Edge:
+    return create_app(service, [auth.routes, organizations.routes, stores.routes], {})
+
+
+@pytest.fixture
+async def browser(edge: Edge) -> AsyncIterator[Browser]:
+    """Open browsers, each at an address of its own unless it is given one."""
+    addresses = count(1)
+    async with AsyncExitStack() as stack:
+
+        def opened(address: str | None = None, **headers: str) -> httpx.AsyncClient:
+            peer = address or f"198.51.100.{next(addresses)}"
+            transport = httpx.ASGITransport(cast("Any", edge), client=(peer, 50_000))
+            base = "http://127.0.0.1:8000"
+            client = httpx.AsyncClient(
+                transport=transport, base_url=base, headers={"Origin": base, **headers}
+            )
+            stack.push_async_callback(client.aclose)
+            return client
+
+        yield opened
+
+
+@pytest.fixture
+async def sign_up(browser: Browser) -> SignUp:
+    """Sign people up through the real interface."""
+
+    async def signed_up(email: str = "ann@example.com", **options: Any) -> Person:
+        client = browser(**options)
+        body = {"email": email, "password": PASSWORD, "organizationName": "Ann's"}
+        response = await client.post("/api/auth/signup", json=body)
+        assert response.status_code == 201, response.text
+        made = response.json()
+        return Person(client, made["user"]["id"], made["organization"]["id"], email)
+
+    return signed_up

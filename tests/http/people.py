@@ -1,0 +1,50 @@
+"""Who uses the service in these tests, and how."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, TypeAlias
+
+import httpx
+
+from tolsey.settings import Settings
+
+KEYRING = "t1:" + "A" * 43
+PASSWORD = "correct horse battery"
+
+
+@dataclass
+class Clock:
+    """A clock that only moves when a test says so."""
+
+    now: datetime
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def advance(self, by: timedelta) -> None:
+        self.now += by
+
+
+@dataclass
+class Person:
+    """Someone with a browser and an account."""
+
+    browser: httpx.AsyncClient
+    user_id: str
+    organization_id: str
+    email: str
+
+    async def store(self, name: str = "Corner shop", **headers: str) -> httpx.Response:
+        body = {"organizationId": self.organization_id, "name": name}
+        return await self.browser.post("/api/stores", json=body, headers=headers)
+
+
+Browser: TypeAlias = Callable[..., httpx.AsyncClient]
+SignUp: TypeAlias = Callable[..., Awaitable[Person]]
+
+
+def settings_of(**given: Any) -> Settings:
+    """Settings that no `.env` of the machine has a say in."""
+    options: dict[str, Any] = {"_env_file": None, "encryption_keys": KEYRING, **given}
+    return Settings(**options)

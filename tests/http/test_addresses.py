@@ -1,0 +1,41 @@
+from ipaddress import ip_network
+from typing import Any
+
+import pytest
+
+from tolsey.http import addresses
+
+
+def scope(peer: str | None, *forwarded: str) -> dict[str, Any]:
+    headers = [(b"x-forwarded-for", line.encode("latin-1")) for line in forwarded]
+    return {"client": (peer, 1) if peer else None, "headers": headers}
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "identity"),
+    [
+        ("203.0.113.9", [], "203.0.113.9"),
+        ("203.0.113.9", ["192.0.2.1"], "203.0.113.9"),
+        ("127.0.0.1", ["192.0.2.1"], "192.0.2.1"),
+        ("127.0.0.1", ["10.0.0.1, 192.0.2.1"], "192.0.2.1"),
+        ("127.0.0.1", ["192.0.2.2", "192.0.2.1"], "192.0.2.1"),
+        ("127.0.0.1", ["192.0.2.1,"], "127.0.0.1"),
+        ("127.0.0.1", ["garbage"], "127.0.0.1"),
+        ("127.0.0.1", [""], "127.0.0.1"),
+        ("127.0.0.1", ["192.0.2.1:4000"], "127.0.0.1"),
+        ("127.0.0.1", ["::ffff:192.0.2.1"], "192.0.2.1"),
+        ("::1", ["2001:db8:1:2:3:4:5:6"], "2001:db8:1:2::/64"),
+        ("2001:db8:1:2::ffff", [], "2001:db8:1:2::/64"),
+        (None, ["192.0.2.1"], "unknown"),
+    ],
+)
+def test_only_our_own_proxy_says_who_calls(
+    peer: str | None, forwarded: list[str], identity: str
+) -> None:
+    assert addresses.identity(scope(peer, *forwarded), ()) == identity
+
+
+def test_named_proxies_are_the_only_ones() -> None:
+    proxies = (ip_network("10.0.0.0/8"),)
+    assert addresses.identity(scope("10.1.2.3", "192.0.2.1"), proxies) == "192.0.2.1"
+    assert addresses.identity(scope("127.0.0.1", "192.0.2.1"), proxies) == "127.0.0.1"

@@ -1,0 +1,134 @@
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.http.people import SignUp
+from tolsey.http.app import create_app
+from tolsey.http.clients.vectors import VectorStoreFailed
+from tolsey.http.context import Service
+from tolsey.http.edge import Edge
+from tolsey.http.routes import auth, organizations, stores
+from tolsey.storage.database import Database
+from tolsey.storage.stores import salt_of
+
+
+async def test_a_store_is_opened_read_and_listed(
+    sign_up: SignUp, database: Database, service: Service
+) -> None:
+    ann = await sign_up()
+    made = await ann.store("Corner shop")
+    assert made.status_code == 201
+    store = made.json()
+    assert store["organizationId"] == ann.organization_id
+    assert (await ann.browser.get(f"/api/stores/{store['id']}")).json() == store
+    assert (await ann.browser.get("/api/stores")).json() == {"items": [store], "nextCursor": None}
+    salt = await salt_of(database, service.vault, store["id"])
+    assert salt is not None
+    assert len(salt) == 32
+
+
+async def test_two_at_once_on_a_free_plan_open_one(sign_up: SignUp) -> None:
+    ann = await sign_up()
+    answers = await asyncio.gather(*(ann.store(f"Shop {number}") for number in range(4)))
+    assert sorted(answer.status_code for answer in answers) == [201, 402, 402, 402]
+    refused = next(answer for answer in answers if answer.status_code == 402).json()
+    assert refused["code"] == "store_limit"
+    assert refused["plan"] == "pro"
+    assert len((await ann.browser.get("/api/stores")).json()["items"]) == 1
+
+
+async def test_a_deleted_store_takes_its_memory_along_and_frees_its_place(
+    sign_up: SignUp, database: Database
+) -> None:
+    ann = await sign_up()
+    store_id = (await ann.store()).json()["id"]
+    for namespace in (store_id, f"messages:{store_id}", f"facts:store:{store_id}", "kept"):
+        await database.execute(
+            "INSERT INTO vectors (namespace, id, embedding) VALUES ($1, 'v', '[1]')", namespace
+        )
+    assert (await ann.browser.delete(f"/api/stores/{store_id}")).status_code == 204
+    left = await database.fetch("SELECT namespace FROM vectors")
+    assert [row["namespace"] for row in left] == ["kept"]
+    assert (await ann.browser.get(f"/api/stores/{store_id}")).status_code == 404
+    assert (await ann.browser.delete(f"/api/stores/{store_id}")).status_code == 404
+    assert (await ann.store()).status_code == 201
+    events = await database.fetch("SELECT event FROM audit_log WHERE subject = $1", store_id)
+    assert [row["event"] for row in events] == ["store.created", "store.deleted"]
+
+
+class TestWithoutTheVectorStore:
+    @pytest.fixture
+    def edge(self, service: Service) -> Edge:
+        class Away:
+            async def purge(self, namespaces: Any) -> None:
+                del namespaces
+                raise VectorStoreFailed("ConnectError")
+
+            async def count(self, namespaces: Any) -> int:
+                del namespaces
+                raise VectorStoreFailed("ConnectError")
+
+        away = replace(service, vectors=Away())
+        return create_app(away, [auth.routes, organizations.routes, stores.routes], {})
+
+    async def test_a_store_whose_memory_cannot_be_purged_stays(self, sign_up: SignUp) -> None:
+        ann = await sign_up()
+        path = f"/api/stores/{(await ann.store()).json()['id']}"
+        response = await ann.browser.delete(path)
+        assert (response.status_code, response.json()["code"]) == (503, "vector_purge_failed")
+        assert response.headers["retry-after"] == "5"
+        assert (await ann.browser.get(path)).status_code == 200
+
+    async def test_what_cannot_be_counted_is_unavailable(self, sign_up: SignUp) -> None:
+        ann = await sign_up()
+        response = await ann.browser.get(f"/api/organizations/{ann.organization_id}/memory/metrics")
+        assert (response.status_code, response.json()["code"]) == (503, "unavailable")
+
+
+async def test_a_member_reads_and_does_not_delete(sign_up: SignUp) -> None:
+    ann, bob = await sign_up(), await sign_up("bob@example.com")
+    path = f"/api/stores/{(await ann.store()).json()['id']}"
+    members = f"/api/organizations/{ann.organization_id}/members"
+    await ann.browser.post(members, json={"email": bob.email, "role": "member"})
+    assert (await bob.browser.get(path)).status_code == 200
+    assert (await bob.browser.delete(path)).status_code == 403
+    assert (await bob.browser.get(f"{path}/export")).status_code == 403
+    foreign = {"organizationId": ann.organization_id, "name": "x"}
+    assert (await bob.browser.post("/api/stores", json=foreign)).status_code == 403
+
+
+async def test_a_store_that_was_never_connected_says_so(sign_up: SignUp) -> None:
+    ann = await sign_up()
+    path = f"/api/stores/{(await ann.store()).json()['id']}/integrations"
+    assert (await ann.browser.get(f"{path}/commerce")).json() == {
+        "provider": "commerce",
+        "shopDomain": None,
+        "status": None,
+        "scopes": [],
+        "scopesKnown": False,
+        "tokenState": "never",
+        "connectedAt": None,
+        "uninstalledAt": None,
+    }
+    assert (await ann.browser.get(f"{path}/other")).status_code == 404
+
+
+async def test_an_export_holds_every_row_in_pages(sign_up: SignUp, database: Database) -> None:
+    ann = await sign_up()
+    store_id = (await ann.store()).json()["id"]
+    await database.execute(
+        """
+        INSERT INTO commerce_refunds (store_id, refund_id, order_id, amount_minor)
+        SELECT $1, number, 1, number FROM generate_series(-1, 1200) AS number
+        """,
+        store_id,
+    )
+    response = await ann.browser.get(f"/api/stores/{store_id}/export")
+    assert response.status_code == 200
+    document = response.json()
+    assert document["store"]["id"] == store_id
+    assert [refund["refundId"] for refund in document["refunds"]] == list(range(-1, 1201))
+    assert "sealedSalt" not in response.text
+    assert set(document) >= {"store", "integrations", "orders", "products", "customers"}

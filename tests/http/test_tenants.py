@@ -1,0 +1,149 @@
+"""Every route of the whole application, tried by no one and by a stranger."""
+
+import re
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+from tests.http.people import Browser, Person, SignUp, settings_of
+from tolsey.http.access import Access, access_of
+from tolsey.http.edge import Edge
+from tolsey.service import running
+
+PARAMETER = re.compile(r"<(?:(?:any\(([^,)]+)[^)]*\)|[a-z]+):)?([a-z_]+)>")
+REFUSALS = {
+    Access.SESSION: ({401}, {403, 404}),
+    Access.ADMINISTRATOR: ({401}, {403}),
+    Access.CRON: ({401}, {401}),
+    Access.METRICS: ({401}, {401}),
+}
+OWN = {
+    ("GET", "/api/auth/session"),
+    ("GET", "/api/organizations"),
+    ("POST", "/api/organizations"),
+    ("GET", "/api/stores"),
+    ("GET", "/api/sell/listings"),
+}
+"""Routes that name no one's thing: a stranger gets what is the stranger's own."""
+
+CREDENTIALS = {
+    "shopDomain": "corner.myshopify.com",
+    "clientId": "corner-app",
+    "clientSecret": "shpss_corner",
+}
+
+
+@pytest.fixture
+async def edge(database_url: str, redis_url: str) -> AsyncIterator[Any]:
+    settings = settings_of(
+        database_url=database_url,
+        redis_url=redis_url,
+        cron_secret="c" * 32,
+        metrics_token="m" * 32,
+    )
+    async with running(settings, timers=False) as started:
+        yield started.app
+
+
+def routes_of(edge: Edge) -> Iterator[tuple[str, str, Access]]:
+    app: Any = edge.application
+    for rule in app.url_map.iter_rules():
+        access = access_of(app.view_functions[rule.endpoint])
+        assert access is not None, f"{rule.rule} does not say who may call it"
+        for method in sorted(rule.methods - {"HEAD", "OPTIONS"}):
+            yield method, rule.rule, access
+
+
+async def things_of(owner: Person) -> dict[str, str]:
+    """Name one thing of the owner for every parameter that a path of the application has."""
+    store = (await owner.store()).json()
+    body = {"organizationId": owner.organization_id, "storeId": store["id"], "title": "Corner"}
+    made = await owner.browser.post("/api/sell/listings", json=body)
+    assert made.status_code == 201, made.text
+    return {
+        "organization_id": owner.organization_id,
+        "user_id": owner.user_id,
+        "store_id": store["id"],
+        "provider": "commerce",
+        "listing_id": made.json()["id"],
+        "slug": "corner",
+        "kind": "store",
+        "id": store["id"],
+        "name": "sync-verified-revenue",
+    }
+
+
+def body_of(rule: str, things: dict[str, str]) -> dict[str, Any]:
+    """Write a body that the route would accept from the owner."""
+    foreign = {"organizationId": things["organization_id"]}
+    bodies: dict[str, dict[str, Any]] = {
+        "/api/stores": {**foreign, "name": "Theirs"},
+        "/api/organizations": {"name": "Theirs"},
+        "/api/organizations/<organization_id>": {"name": "Theirs"},
+        "/api/organizations/<organization_id>/rules": {"open": True},
+        "/api/organizations/<organization_id>/members": {
+            "email": "stranger@example.com",
+            "role": "owner",
+        },
+        "/api/integrations/commerce/custom-app": {"storeId": things["store_id"], **CREDENTIALS},
+        "/api/sell/listings": {**foreign, "title": "Theirs"},
+        "/api/sell/listings/<listing_id>": {"title": "Theirs"},
+        "/api/sell/listings/<listing_id>/verify/commerce": CREDENTIALS,
+        "/api/sell/listings/<listing_id>/verify/payments": {"restrictedKey": "rk_test_canary"},
+    }
+    return bodies.get(rule, {"reason": "none"})
+
+
+def address_of(rule: str, things: dict[str, str]) -> str:
+    """Fill a path with the owner's things; one that no one can name fails the walk."""
+    names = {name for choice, name in PARAMETER.findall(rule) if not choice}
+    assert names <= set(things), f"{rule}: say in things_of what {names - set(things)} is"
+    path = PARAMETER.sub(lambda match: match[1] or things[match[2]], rule)
+    assert "<" not in path, f"{rule}: a parameter this walk cannot read"
+    return f"{path}?storeId={things['store_id']}" if rule.endswith("/custom-app") else path
+
+
+async def test_no_route_lets_a_stranger_in(edge: Edge, sign_up: SignUp, browser: Browser) -> None:
+    owner = await sign_up("owner@example.com")
+    stranger = await sign_up("stranger@example.com")
+    things = await things_of(owner)
+    tried = 0
+    for method, rule, access in routes_of(edge):
+        called = f"{method} {rule}"
+        path = address_of(rule, things)
+        body = None if method in {"GET", "DELETE"} else body_of(rule, things)
+        answer = await browser().request(method, path, json=body)
+        if access is Access.PUBLIC:
+            assert answer.status_code < 500, called
+            continue
+        anonymous, foreign = REFUSALS[access]
+        assert answer.status_code in anonymous, f"{called} let no one in: {answer.text}"
+        answer = await stranger.browser.request(method, path, json=body)
+        if (method, rule) in OWN:
+            assert answer.status_code in {200, 201}, called
+        else:
+            assert answer.status_code in foreign, f"{called} let a stranger in: {answer.text}"
+            assert answer.headers["content-type"] == "application/problem+json"
+        shown = [value for name, value in things.items() if name.endswith("_id")]
+        assert not [thing for thing in shown if thing in answer.text], f"{called} shows a thing"
+        tried += 1
+    assert tried > 40
+
+
+@pytest.mark.parametrize("kind", ["organizations", "stores", "sell/listings"])
+async def test_what_is_foreign_and_what_is_absent_look_the_same(sign_up: SignUp, kind: str) -> None:
+    owner, stranger = await sign_up("owner@example.com"), await sign_up("stranger@example.com")
+    things = await things_of(owner)
+    foreign = {
+        "organizations": things["organization_id"],
+        "stores": things["store_id"],
+        "sell/listings": things["listing_id"],
+    }[kind]
+    absent = foreign + "0"
+    headers = {"X-Request-Id": "same"}
+    first = await stranger.browser.get(f"/api/{kind}/{foreign}", headers=headers)
+    second = await stranger.browser.get(f"/api/{kind}/{absent}", headers=headers)
+    assert first.status_code == second.status_code == 404
+    assert first.content == second.content
+    assert dict(first.headers) == dict(second.headers)

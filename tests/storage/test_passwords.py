@@ -1,0 +1,21 @@
+import pytest
+
+from tolsey.storage import passwords
+
+
+async def test_a_password_matches_its_own_hash_only() -> None:
+    encoded = await passwords.hash_password("correct horse battery")
+    assert await passwords.matches("correct horse battery", encoded)
+    assert not await passwords.matches("correct horse batterz", encoded)
+    assert encoded != await passwords.hash_password("correct horse battery")
+
+
+@pytest.mark.parametrize("password", ["", "AAAA", "anything"])
+async def test_no_password_is_nobodys(password: str) -> None:
+    assert not await passwords.matches(password, None)
+
+
+async def test_a_hash_of_weaker_parameters_is_outdated() -> None:
+    encoded = await passwords.hash_password("correct horse battery")
+    assert not passwords.is_outdated(encoded)
+    assert passwords.is_outdated(encoded.replace("m=19456", "m=1024"))

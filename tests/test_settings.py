@@ -1,0 +1,85 @@
+from pathlib import Path
+
+import pytest
+from rich.pretty import pretty_repr
+
+from tolsey.settings import SettingsError, read
+
+KEYRING = "k1:" + "A" * 43
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("BASE_URL", "DATABASE_URL", "REDIS_URL", "ENCRYPTION_KEYS", "CRON_SECRET"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("BASE_URL", "ftp://example.com"),
+        ("BASE_URL", "https://example.com/path"),
+        ("DATABASE_URL", "mysql://secret@host/db"),
+        ("REDIS_URL", "http://host"),
+        ("ENCRYPTION_KEYS", "k1:c2hvcnQ"),
+        ("ENCRYPTION_KEYS", "k1:" + "A" * 43 + ",k1:" + "B" * 43),
+        ("CRON_SECRET", "too-short-secret"),
+        ("COMMERCE_URL_TEMPLATE", "https://example.com"),
+        ("COMMERCE_API_VERSION", "latest"),
+        ("NEXT_PUBLIC_LIVE_SUBDOMAINS", "mcp,attic"),
+        ("SPONSOR_PRICE_CENTS", "many"),
+        ("LISTING_REVIEW", "never"),
+        ("TRUSTED_PROXIES", "10.0.0.0/33"),
+        ("CDN_ORIGIN_IMAGES", "nowhere"),
+    ],
+)
+def test_an_unreadable_setting_is_named_in_one_line_without_its_value(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(SettingsError) as caught:
+        read()
+    text = str(caught.value)
+    assert text.startswith(f"{variable}: ")
+    assert "\n" not in text
+    assert value not in text
+
+
+def test_a_public_address_needs_keys_that_are_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BASE_URL", "https://hall.example.com")
+    with pytest.raises(SettingsError, match="ENCRYPTION_KEYS"):
+        read()
+    monkeypatch.setenv("ENCRYPTION_KEYS", KEYRING)
+    assert read().is_https
+
+
+def test_nothing_set_is_a_working_local_service() -> None:
+    settings = read()
+    assert settings.base_url == "http://127.0.0.1:8000"
+    assert settings.is_local
+    assert settings.cron_secret is None
+    assert settings.sponsor_price_cents == 50_000
+
+
+def test_lists_and_origins_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEXT_PUBLIC_LIVE_SUBDOMAINS", "mcp, cdn")
+    monkeypatch.setenv("TRUSTED_PROXIES", "10.0.0.0/8,::1")
+    monkeypatch.setenv("CDN_ORIGIN_IMAGES", "https://objects.example.com/bucket")
+    settings = read()
+    assert settings.next_public_live_subdomains == {"mcp", "cdn"}
+    assert len(settings.trusted_proxies) == 2
+    assert settings.cdn_origins == {"images": "https://objects.example.com/bucket"}
+
+
+def test_the_file_is_read_and_the_environment_wins(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    secret = "s" * 32
+    (tmp_path / ".env").write_text(f"CRON_SECRET={secret}\nSPONSOR_PRICE_CENTS=1\nUNRELATED=1\n")
+    monkeypatch.setenv("SPONSOR_PRICE_CENTS", "2")
+    settings = read()
+    assert settings.cron_secret == secret
+    assert settings.sponsor_price_cents == 2
+    shown = repr(settings) + str(settings) + pretty_repr(settings)
+    assert secret not in shown

@@ -1,0 +1,59 @@
+"""What an organization can be asked."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from tolsey.runtime.messages import ActorId, Message
+
+KIND = "organization"
+
+
+def organization(organization_id: str) -> ActorId:
+    """Address an organization."""
+    return ActorId(KIND, organization_id)
+
+
+@dataclass(frozen=True, slots=True)
+class StoreOpened:
+    """A store as it was opened."""
+
+    store_id: str
+    name: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class OpenStore(Message[StoreOpened]):
+    """A member wants another store. The same `store_id` again answers the store it made.
+
+    `sealed_salt` is the store's secret salt, sealed for its row before it came here.
+    """
+
+    store_id: str
+    name: str
+    user_id: str
+    at: datetime
+    sealed_salt: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CloseStore(Message[bool]):
+    """A store's memory is purged and the store shall go. The reply is False when it had gone."""
+
+    store_id: str
+    user_id: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PlanLimits:
+    """What a plan allows, and how much of it is used; `stores_included` None means no bound."""
+
+    plan: str
+    stores_included: int | None
+    stores: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLimits(Message[PlanLimits]):
+    """How many stores the plan includes and how many there are."""

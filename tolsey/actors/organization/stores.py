@@ -1,0 +1,60 @@
+"""Decisions about an organization's stores."""
+
+from dataclasses import replace
+
+from tolsey.actors.organization import plans
+from tolsey.actors.organization.messages import CloseStore, OpenStore, PlanLimits, StoreOpened
+from tolsey.actors.organization.state import OrganizationState
+from tolsey.actors.refusals import Conflict, NotFound, PaymentRequired
+from tolsey.runtime.decision import Decision
+from tolsey.storage.records.accounts import StoreRecord
+from tolsey.storage.records.journal import AuditRecord
+
+
+def open_store(
+    state: OrganizationState, message: OpenStore
+) -> Decision[OrganizationState, StoreOpened]:
+    """Open a store if the plan includes one more; 402 proposes the plan that does."""
+    if not state.exists:
+        raise NotFound("There is no such organization.")
+    known = state.store(message.store_id)
+    if known is not None:
+        if known.deleted_at is not None:
+            raise Conflict("The store has been deleted.", code="store_deleted")
+        return Decision(state, reply=_opened(known))
+    wanted = len(state.open_stores) + 1
+    included = plans.stores_included(state.plan, state.stores_contracted)
+    if included is not None and wanted > included:
+        raise PaymentRequired(
+            f"The plan includes {included} {'store' if included == 1 else 'stores'}.",
+            code="store_limit",
+            plan=plans.proposed_for(wanted),
+            storesIncluded=included,
+        )
+    opened = StoreRecord(
+        message.store_id, state.organization_id, message.name, message.sealed_salt, message.at
+    )
+    made = AuditRecord("store.created", opened.id, state.organization_id, message.user_id)
+    after = replace(state, stores=(*state.stores, opened))
+    return Decision(after, reply=_opened(opened), records=(made,))
+
+
+def close_store(state: OrganizationState, message: CloseStore) -> Decision[OrganizationState, bool]:
+    """Close a store; its place in the plan is free again."""
+    known = state.store(message.store_id)
+    if known is None or known.deleted_at is not None:
+        return Decision(state, reply=False)
+    closed = replace(known, deleted_at=message.at)
+    stores = tuple(closed if kept is known else kept for kept in state.stores)
+    gone = AuditRecord("store.deleted", known.id, state.organization_id, message.user_id)
+    return Decision(replace(state, stores=stores), reply=True, records=(gone,))
+
+
+def limits(state: OrganizationState) -> Decision[OrganizationState, PlanLimits]:
+    """Tell what the plan includes and what is used of it."""
+    included = plans.stores_included(state.plan, state.stores_contracted)
+    return Decision(state, reply=PlanLimits(state.plan, included, len(state.open_stores)))
+
+
+def _opened(record: StoreRecord) -> StoreOpened:
+    return StoreOpened(record.id, record.name, record.created_at)

@@ -1,0 +1,57 @@
+"""The shape of JSON bodies: camelCase outside, snake_case inside, nothing unexpected."""
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints, model_validator
+from pydantic.alias_generators import to_camel
+
+NUL = "\x00"
+NAME_CHARACTERS = 200
+EMAIL_CHARACTERS = 254
+IDENTIFIER = r"^[a-z]+_[A-Za-z0-9_-]{1,64}$"
+
+
+class ApiModel(BaseModel):
+    """A body or query: unknown fields are refused, and so is a NUL, which no text column holds."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        extra="forbid",
+        frozen=True,
+        populate_by_name=True,
+        serialize_by_alias=True,
+        allow_inf_nan=False,
+        hide_input_in_errors=True,
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_nul(cls, given: Any) -> Any:
+        waiting = [given]
+        while waiting:
+            value = waiting.pop()
+            if isinstance(value, str) and NUL in value:
+                raise ValueError("holds a NUL character")
+            if isinstance(value, dict):
+                waiting.extend((*value.keys(), *value.values()))
+            elif isinstance(value, list | tuple):
+                waiting.extend(value)
+        return given
+
+
+def _lowered(value: Any) -> Any:
+    return value.strip().lower() if isinstance(value, str) else value
+
+
+Name = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=NAME_CHARACTERS),
+]
+Email = Annotated[
+    str,
+    BeforeValidator(_lowered),
+    StringConstraints(
+        max_length=EMAIL_CHARACTERS, pattern=r"^[^@\s<>\"]{1,64}@[^@\s<>\"]+\.[^@\s<>\".]+$"
+    ),
+]
+Identifier = Annotated[str, StringConstraints(pattern=IDENTIFIER)]

@@ -1,0 +1,38 @@
+"""The application: receivers in front, Quart behind, and what all routes share."""
+
+from collections.abc import Iterable, Mapping
+from typing import cast
+
+from quart import Blueprint, Quart
+
+from tolsey.http import access, context, cookies, documentation, errors, json, limits
+from tolsey.http.context import Service
+from tolsey.http.edge import ASGIApp, Edge
+
+MAXIMUM_BODY_BYTES = 1024 * 1024
+BODY_SECONDS = 15
+
+
+def create_app(
+    service: Service,
+    blueprints: Iterable[Blueprint],
+    receivers: Mapping[str, ASGIApp],
+) -> Edge:
+    """Put the routes in front of the actors; a route that does not say who may call is refused.
+
+    `receivers` serve an exact path each, as plain ASGI, before Quart sees the request.
+    """
+    app = Quart("tolsey", static_folder=None)
+    app.config["MAX_CONTENT_LENGTH"] = MAXIMUM_BODY_BYTES
+    app.config["BODY_TIMEOUT"] = BODY_SECONDS
+    app.config["RESPONSE_TIMEOUT"] = None  # streams may last; the runtime bounds every ask
+    context.attach(app, service)
+    documentation.install(app, service.settings.base_url)
+    json.install(app)
+    errors.install(app)
+    cookies.install(app)
+    limits.install(app)
+    for blueprint in blueprints:
+        app.register_blueprint(blueprint)
+    access.require_classes(app)
+    return Edge(cast("ASGIApp", app), receivers, is_https=service.settings.is_https)

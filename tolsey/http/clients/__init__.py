@@ -1,0 +1,1 @@
+"""Clients of outside services, behind the Protocols of actors/ports.py."""

@@ -1,0 +1,179 @@
+"""The description of the HTTP interface: OpenAPI, and a page to read it."""
+
+from importlib.metadata import version
+from typing import Any
+
+from quart import Blueprint, Quart, Response, current_app
+from quart_schema import QuartSchema, hide
+from quart_schema.openapi import (
+    APIKeySecurityScheme,
+    HttpSecurityScheme,
+    Info,
+    OpenAPIProvider,
+    Server,
+)
+from swagger_ui_bundle import swagger_ui_path
+from werkzeug.routing import Rule
+
+from tolsey.actors.refusals import NotFound
+from tolsey.http.access import Access, access_of, public
+
+ASSETS = {
+    "swagger-ui.css": "text/css",
+    "swagger-ui-bundle.js": "text/javascript",
+    "favicon-32x32.png": "image/png",
+}
+PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>tolsey API</title>
+<link rel="icon" href="/docs/api/favicon-32x32.png">
+<link rel="stylesheet" href="/docs/api/swagger-ui.css">
+</head>
+<body>
+<div id="api"></div>
+<noscript>This page needs a script to draw <a href="/openapi.json">the description</a>.</noscript>
+<script src="/docs/api/swagger-ui-bundle.js"></script>
+<script src="/docs/api/start.js"></script>
+</body>
+</html>
+"""
+# This Swagger UI draws 3.1 documents well but refuses their version number.
+START = """fetch("/openapi.json").then(answer => answer.json()).then(spec => {
+  spec.openapi = "3.0.3";
+  SwaggerUIBundle({dom_id: "#api", spec, deepLinking: true, validatorUrl: null});
+});
+"""
+# Swagger UI writes style attributes and draws its icons from data addresses.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+DAY = "public, max-age=86400"
+
+SECURITY: dict[Access, list[dict[str, list[str]]]] = {
+    Access.PUBLIC: [],
+    Access.SESSION: [{"session": []}],
+    Access.ADMINISTRATOR: [{"session": []}],
+    Access.CRON: [{"cronSecret": []}],
+    Access.METRICS: [{"metricsToken": []}],
+}
+PROBLEM_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "description": "RFC 9457 problem details; a case may add fields of its own.",
+    "required": ["type", "title", "status", "detail", "code", "requestId"],
+    "properties": {
+        "type": {"type": "string", "format": "uri"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "code": {"type": "string", "description": "stable, for programs"},
+        "requestId": {"type": "string"},
+        "retryAfter": {"type": "number", "description": "seconds"},
+        "errors": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"field": {"type": "string"}, "message": {"type": "string"}},
+            },
+        },
+    },
+}
+
+PROBLEM_RESPONSE = {"$ref": "#/components/responses/Problem"}
+
+routes = Blueprint("documentation", __name__)
+
+
+class Provider(OpenAPIProvider):
+    """Adds to what the routes say of themselves: who may call, and the shape of every error."""
+
+    def schema(self) -> dict[str, Any]:
+        """Describe the whole interface."""
+        described = super().schema()
+        components = described.setdefault("components", {})
+        components.setdefault("schemas", {})["Problem"] = PROBLEM_SCHEMA
+        components.setdefault("responses", {})["Problem"] = {
+            "description": "Why the request was refused or failed.",
+            "content": {
+                "application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}
+            },
+        }
+        return described
+
+    def build_paths(self, rule: Rule) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Describe the operations of one rule."""
+        paths, components = super().build_paths(rule)
+        access = access_of(self._app.view_functions[rule.endpoint])
+        for operations in paths.values():
+            for operation in operations.values():
+                operation["responses"].setdefault("default", PROBLEM_RESPONSE)
+                if access is not None:
+                    operation["security"] = SECURITY[access]
+        return paths, components
+
+
+@routes.get("/openapi.json")
+@public
+@hide
+async def openapi() -> dict[str, Any]:
+    """Answer with the OpenAPI description."""
+    described: dict[str, Any] = current_app.extensions["QUART_SCHEMA"].openapi_provider.schema()
+    return described
+
+
+@routes.get("/docs/api")
+@public
+@hide
+async def page() -> Response:
+    """Answer with a page that draws the description."""
+    return Response(PAGE, content_type="text/html; charset=utf-8", headers=_own_policy())
+
+
+@routes.get("/docs/api/start.js")
+@public
+@hide
+async def start() -> Response:
+    """Answer with the script that starts the page: the policy allows no script inside it."""
+    return Response(START, content_type="text/javascript; charset=utf-8")
+
+
+@routes.get("/docs/api/<name>")
+@public
+@hide
+async def asset(name: str) -> Response:
+    """Answer with a file of Swagger UI, from the installed package."""
+    media_type = ASSETS.get(name)
+    if media_type is None:
+        raise NotFound("There is nothing at this address.")
+    content = (swagger_ui_path / name).read_bytes()
+    return Response(content, content_type=media_type, headers={"Cache-Control": DAY})
+
+
+def _own_policy() -> dict[str, str]:
+    return {"Content-Security-Policy": POLICY}
+
+
+def install(app: Quart, base_url: str) -> None:
+    """Describe the app's routes."""
+    QuartSchema(
+        app,
+        openapi_path=None,
+        swagger_ui_path=None,
+        redoc_ui_path=None,
+        scalar_ui_path=None,
+        info=Info(title="tolsey", version=version("tolsey")),
+        servers=[Server(url=base_url)],
+        security_schemes={
+            "session": APIKeySecurityScheme(
+                name="__Host-session" if base_url.startswith("https://") else "session",
+                in_="cookie",
+            ),
+            "cronSecret": HttpSecurityScheme(scheme="bearer"),
+            "metricsToken": HttpSecurityScheme(scheme="bearer"),
+        },
+        conversion_preference="pydantic",
+        openapi_provider_class=Provider,
+    )
+    app.register_blueprint(routes)

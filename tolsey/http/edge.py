@@ -1,0 +1,132 @@
+"""The outermost layer: plain ASGI that sends each request to a receiver or to Quart.
+
+Here is what holds for every answer alike: the request's id, the security headers, the bounds of a
+request's head (RFC 9112 section 6.1, RFC 6585 section 5), and a last answer when all else failed.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from typing import Any, TypeAlias
+
+import structlog
+
+from tolsey.http.context import REQUEST_ID
+from tolsey.http.errors import PROBLEM, problem_body
+from tolsey.runtime.ids import new_id
+from tolsey.runtime.registry import REQUEST_ID as CURRENT_REQUEST
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Event: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Event]]
+Send: TypeAlias = Callable[[Event], Awaitable[None]]
+ASGIApp: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+MAXIMUM_HEADERS = 100
+MAXIMUM_HEADER_BYTES = 16 * 1024
+SANE_REQUEST_ID = re.compile(rb"[A-Za-z0-9._:/+=@-]{1,128}")
+
+CONTENT_SECURITY_POLICY = (
+    b"default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'; "
+    b"report-uri /api/security/csp-report"
+)
+HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"content-security-policy", CONTENT_SECURITY_POLICY),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+)
+"""Sent with every answer unless it has its own."""
+STRICT_TRANSPORT = (b"strict-transport-security", b"max-age=31536000; includeSubDomains")
+
+log = structlog.get_logger()
+
+
+class Edge:
+    """The service as one ASGI application."""
+
+    def __init__(
+        self, application: ASGIApp, receivers: Mapping[str, ASGIApp], *, is_https: bool
+    ) -> None:
+        self.application = application
+        self.receivers = dict(receivers)
+        self._headers = (*HEADERS, STRICT_TRANSPORT) if is_https else HEADERS
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection."""
+        if scope["type"] == "lifespan":
+            await self.application(scope, receive, send)
+        elif scope["type"] == "http":
+            await self._serve(scope, receive, send)
+        else:
+            await send({"type": "websocket.close", "code": 1000})
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request_id = _request_id(scope)
+        scope[REQUEST_ID] = request_id
+        CURRENT_REQUEST.set(request_id)  # messages and effects of this request carry it on
+        answered = False
+
+        async def dressed(event: Event) -> None:
+            nonlocal answered
+            if event["type"] == "http.response.start":
+                answered = True
+                event = {**event, "headers": self._dress(event.get("headers", ()), request_id)}
+            await send(event)
+
+        with structlog.contextvars.bound_contextvars(request_id=request_id):
+            refusal = _refusal(scope)
+            if refusal is not None:
+                await _answer(dressed, request_id, *refusal)
+                return
+            serve = self.receivers.get(scope["path"], self.application)
+            try:
+                await serve(scope, receive, dressed)
+            except Exception:
+                log.exception("request.failed", path=scope["path"], method=scope["method"])
+                if answered:
+                    raise
+                await _answer(
+                    dressed, request_id, 500, "internal_error", "Something went wrong on our side."
+                )
+
+    def _dress(self, headers: Any, request_id: str) -> list[tuple[bytes, bytes]]:
+        given = [(bytes(name).lower(), bytes(value)) for name, value in headers]
+        names = {name for name, _ in given}
+        kept = [pair for pair in given if pair[0] not in {b"server", b"x-request-id"}]
+        kept.extend(pair for pair in self._headers if pair[0] not in names)
+        kept.append((b"x-request-id", request_id.encode()))
+        return kept
+
+
+def _request_id(scope: Scope) -> str:
+    sent = [value for name, value in scope["headers"] if name == b"x-request-id"]
+    if len(sent) == 1 and SANE_REQUEST_ID.fullmatch(sent[0]):
+        return bytes(sent[0]).decode()
+    return new_id("req")
+
+
+def _refusal(scope: Scope) -> tuple[int, str, str] | None:
+    """Say why the head of a request is refused: status, code, detail."""
+    headers = scope["headers"]
+    size = sum(len(name) + len(value) + 4 for name, value in headers)
+    if len(headers) > MAXIMUM_HEADERS or size > MAXIMUM_HEADER_BYTES:
+        return 431, "request_header_fields_too_large", "The head of the request is too large."
+    names = [name.lower() for name, _ in headers]
+    lengths = {value for name, value in headers if name.lower() == b"content-length"}
+    if (lengths and b"transfer-encoding" in names) or len(lengths) > 1:
+        return 400, "ambiguous_length", "The request says its length in two ways."
+    if "\x00" in scope["path"] or b"%00" in scope.get("query_string", b""):
+        return 400, "bad_request", "The address holds a NUL character."
+    return None
+
+
+async def _answer(send: Send, request_id: str, status: int, code: str, detail: str) -> None:
+    body = problem_body(status, code, detail, request_id)
+    headers = [
+        (b"content-type", PROBLEM.encode()),
+        (b"content-length", str(len(body)).encode()),
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

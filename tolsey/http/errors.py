@@ -1,0 +1,171 @@
+"""Every error in one shape: RFC 9457 problem details with a stable code."""
+
+import math
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+import orjson
+import structlog
+from pydantic import ValidationError
+from quart import Quart, Response, request
+from quart_schema import RequestSchemaValidationError
+from werkzeug.exceptions import HTTPException, NotFound, RequestEntityTooLarge
+
+from tolsey.actors.refusals import Refusal
+from tolsey.http.context import REQUEST_ID
+from tolsey.runtime.errors import (
+    DeadlineExceeded,
+    Duplicate,
+    Overloaded,
+    RuntimeFault,
+    TurnFailed,
+)
+from tolsey.runtime.errors import Unavailable as ShardUnavailable
+from tolsey.storage.errors import StorageError, StorageUnavailable
+
+PROBLEM = "application/problem+json"
+ERRORS_SHOWN = 50
+
+log = structlog.get_logger()
+
+
+def problem_body(
+    status: int, code: str, detail: str, request_id: str, fields: Mapping[str, Any] | None = None
+) -> bytes:
+    """Write a problem document; `fields` are the case's own and never replace the common ones."""
+    common = {
+        "type": f"urn:tolsey:problem:{code}",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+        "code": code,
+        "requestId": request_id,
+    }
+    return orjson.dumps({**(fields or {}), **common}, default=str)
+
+
+def problem(status: int, code: str, detail: str, **fields: Any) -> Response:
+    """Answer the current request with a problem; `retryAfter` (seconds) becomes a header too."""
+    request_id = str(request.scope.get(REQUEST_ID, ""))
+    body = problem_body(status, code, detail, request_id, fields)
+    response = Response(body, status=status, content_type=PROBLEM)
+    if "retryAfter" in fields:
+        response.headers["Retry-After"] = str(math.ceil(fields["retryAfter"]))
+    return response
+
+
+def refused(error: Refusal) -> Response:
+    """Answer with a refusal."""
+    response = problem(error.status, error.code, error.detail, **error.fields)
+    if error.status == HTTPStatus.UNAUTHORIZED and "WWW-Authenticate" not in response.headers:
+        # RFC 9110 section 11.6.1 wants a challenge; a cookie has no registered scheme.
+        response.headers["WWW-Authenticate"] = "Session"
+    return response
+
+
+def misshapen(error: RequestSchemaValidationError) -> Response:
+    """Answer with the fields of a body or query that are not as documented."""
+    cause = error.validation_error
+    errors = []
+    if isinstance(cause, ValidationError):
+        found = cause.errors(include_input=False, include_url=False, include_context=False)
+        errors = [
+            {
+                "field": ".".join(str(part) for part in item["loc"]),
+                "message": item["msg"].removeprefix("Value error, "),
+            }
+            for item in found[:ERRORS_SHOWN]
+        ]
+    elif isinstance(cause, TypeError):
+        errors = [{"field": "", "message": "must be a JSON object"}]
+    return problem(422, "invalid_request", "The request is not as documented.", errors=errors)
+
+
+def faulted(error: RuntimeFault) -> Response:
+    """Answer for an actor that could not."""
+    match error:
+        case Overloaded():
+            return problem(
+                503, "overloaded", "Too much is waiting.", retryAfter=max(error.retry_after, 1)
+            )
+        case ShardUnavailable():
+            return problem(
+                503,
+                "shard_unavailable",
+                "The part of the service that owns this is away.",
+                retryAfter=max(error.retry_after, 1),
+            )
+        case DeadlineExceeded():
+            return problem(
+                504,
+                "deadline_exceeded",
+                "The answer did not come in time; what was asked may still happen.",
+            )
+        case Duplicate():
+            return problem(409, "duplicate", "This has already been done.")
+        case TurnFailed():
+            log.error("request.turn_failed", message=error.message, cause=error.cause)
+            return internal()
+        case _:
+            log.error("request.runtime_fault", fault=type(error).__name__)
+            return internal()
+
+
+def storage_failed(error: StorageError) -> Response:
+    """Answer for a database that is away, or that refused what should never be refused."""
+    if isinstance(error, StorageUnavailable):
+        log.warning("request.storage_unavailable", reason=str(error))
+        return problem(503, "storage_unavailable", "The database is out of reach.", retryAfter=1)
+    log.error("request.storage_failed", exc_info=error)
+    return internal()
+
+
+def internal() -> Response:
+    """Answer for a bug: no cause, no stack; the request id finds them in the log."""
+    return problem(500, "internal_error", "Something went wrong on our side.")
+
+
+def http_failed(error: HTTPException) -> Response:
+    """Answer for what the framework refuses."""
+    status = error.code or 500
+    if isinstance(error, NotFound):
+        return problem(404, "not_found", "There is nothing at this address.")
+    if isinstance(error, RequestEntityTooLarge):
+        return problem(413, "payload_too_large", "The body is too large.")
+    code = HTTPStatus(status).name.lower()
+    response = problem(status, code, f"{HTTPStatus(status).phrase}.")
+    allowed = getattr(error, "valid_methods", None)
+    if allowed:
+        response.headers["Allow"] = ", ".join(sorted(allowed))
+    return response
+
+
+def install(app: Quart) -> None:
+    """Answer every error of the app in this shape."""
+
+    async def on_refusal(error: Refusal) -> Response:
+        return refused(error)
+
+    async def on_shape(error: RequestSchemaValidationError) -> Response:
+        return misshapen(error)
+
+    async def on_fault(error: RuntimeFault) -> Response:
+        return faulted(error)
+
+    async def on_storage(error: StorageError) -> Response:
+        return storage_failed(error)
+
+    async def on_http(error: HTTPException) -> Response:
+        return http_failed(error)
+
+    async def on_bug(error: Exception) -> Response:
+        log.error("request.failed", path=request.path, method=request.method, exc_info=error)
+        return internal()
+
+    app.register_error_handler(Refusal, on_refusal)
+    app.register_error_handler(RequestSchemaValidationError, on_shape)
+    app.register_error_handler(RuntimeFault, on_fault)
+    app.register_error_handler(StorageError, on_storage)
+    app.register_error_handler(HTTPException, on_http)
+    app.register_error_handler(Exception, on_bug)

@@ -1,0 +1,50 @@
+"""Whether the service serves: `GET /api/health` (specification, Health)."""
+
+import asyncio
+from collections.abc import Awaitable
+
+import structlog
+from quart import Blueprint
+from quart.typing import ResponseReturnValue
+
+from tolsey import __version__
+from tolsey.http.access import public
+from tolsey.http.context import service
+from tolsey.storage.errors import StorageError
+
+PROBE_SECONDS = 2.0
+
+log = structlog.get_logger()
+routes = Blueprint("health", __name__)
+
+
+@routes.get("/api/health")
+@public
+async def health() -> ResponseReturnValue:
+    """Answer 200 when the database and the cache answer within 2 s each, else 503.
+
+    The reason is in the log under `health.degraded`, never in the body.
+    """
+    running = service()
+    db, cache = await asyncio.gather(_probe("db", _select()), _probe("cache", running.cache.ping()))
+    stopping = running.runtime.draining
+    if stopping:
+        log.warning("health.degraded", reason="stopping")
+    ok = db and cache and not stopping
+    body = {"ok": ok, "checks": {"db": db, "cache": cache}, "version": __version__}
+    return body, 200 if ok else 503, {"Cache-Control": "no-store"}
+
+
+async def _select() -> bool:
+    return await service().database.fetchrow("SELECT 1 AS one") is not None
+
+
+async def _probe(name: str, check: Awaitable[bool]) -> bool:
+    try:
+        ok = await asyncio.wait_for(check, PROBE_SECONDS)
+        reason = "no answer"
+    except (TimeoutError, StorageError) as error:
+        ok, reason = False, type(error).__name__
+    if not ok:
+        log.warning("health.degraded", check=name, reason=reason)
+    return ok

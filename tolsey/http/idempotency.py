@@ -1,0 +1,114 @@
+"""`Idempotency-Key`: a repeat of a POST that creates or spends gets the first one's answer."""
+
+import hashlib
+import hmac
+from collections.abc import Awaitable, Callable
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+from quart import Response, current_app, g, request
+
+from tolsey.actors.refusals import Conflict, Refusal, Unprocessable
+from tolsey.http.access import caller
+from tolsey.http.context import Seed, now, service
+from tolsey.storage import idempotency
+
+View = TypeVar("View", bound=Callable[..., Awaitable[Any]])
+
+HEADER = "Idempotency-Key"
+KEY_CHARACTERS = 255
+PASSING = frozenset({401, 403, 408, 425, 429})
+"""Refusals that say nothing of the request itself; a repeat may fare better."""
+SERVER_ERRORS = 500
+
+
+class InvalidKey(Refusal):
+    """The header is there and is no key."""
+
+    code = "invalid_idempotency_key"
+
+
+class KeyReused(Unprocessable):
+    """The key belongs to another request."""
+
+    code = "idempotency_key_reused"
+
+
+class InProgress(Conflict):
+    """The first request with this key is still at work."""
+
+    code = "request_in_progress"
+
+
+def idempotent(view: View) -> View:
+    """Answer a repeat as the first was; put it right above the view, below the validation.
+
+    Without the header the view runs as it is. With it, ids that `context.new_id` makes are the
+    same in every attempt, so a repeat after a crash finds what the first had created.
+    """
+
+    @wraps(view)
+    async def once(*args: Any, **kwargs: Any) -> Any:
+        key = request.headers.get(HEADER)
+        if key is None:
+            return await view(*args, **kwargs)
+        row = await _claim(key)
+        if row.answer is not None:
+            return await _repeated(row.answer)
+        g.seed = Seed(row.seed, row.created_at)
+        return await _first(view, key, args, kwargs)
+
+    return cast("View", once)
+
+
+async def _claim(key: str) -> idempotency.KeyRow:
+    if not key.isascii() or not key.isprintable() or not 0 < len(key) <= KEY_CHARACTERS:
+        raise InvalidKey(f"{HEADER} must be 1 to {KEY_CHARACTERS} printable ASCII characters.")
+    body = cast("bytes", await request.get_data(as_text=False))
+    target = f"{request.method} {request.full_path}\n".encode()
+    fingerprint = hashlib.sha256(target + body).digest()
+    row = await idempotency.claim(service().database, caller().user_id, key, fingerprint, now())
+    if not hmac.compare_digest(row.fingerprint, fingerprint):
+        raise KeyReused(f"{HEADER} was used for another request in the last 24 hours.")
+    if row.answer is None and not row.held:
+        raise InProgress("The first request with this key is still at work.", retryAfter=1)
+    return row
+
+
+async def _repeated(answer: dict[str, Any]) -> Response:
+    if "code" in answer:
+        raise Refusal(
+            answer["detail"], status=answer["status"], code=answer["code"], **answer["fields"]
+        )
+    response = Response(answer["body"], status=answer["status"], content_type=answer["contentType"])
+    response.headers["Idempotent-Replayed"] = "true"
+    return response
+
+
+async def _first(view: Callable[..., Awaitable[Any]], key: str, args: Any, kwargs: Any) -> Response:
+    running, user_id = service(), caller().user_id
+    try:
+        response = cast("Response", await current_app.make_response(await view(*args, **kwargs)))
+    except Refusal as refusal:
+        if refusal.status in PASSING or refusal.status >= SERVER_ERRORS:
+            await idempotency.release(running.database, user_id, key)
+        else:
+            await idempotency.answer(
+                running.database,
+                user_id,
+                key,
+                {
+                    "status": refusal.status,
+                    "code": refusal.code,
+                    "detail": refusal.detail,
+                    "fields": refusal.fields,
+                },
+            )
+        raise
+    except Exception:
+        await idempotency.release(running.database, user_id, key)
+        raise
+    body = await response.get_data(as_text=True)
+    kept = {"status": response.status_code, "body": body, "contentType": response.content_type}
+    await idempotency.answer(running.database, user_id, key, kept)
+    return response

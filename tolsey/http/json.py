@@ -1,0 +1,113 @@
+"""JSON in and out: what comes in is parsed once, strictly; what goes out is orjson's."""
+
+import math
+from typing import Any
+
+import orjson
+from pydantic_core import from_json, to_jsonable_python
+from quart import Quart, Request, Response
+from quart.json.provider import JSONProvider
+
+from tolsey.actors.refusals import Refusal
+
+MAXIMUM_DEPTH = 64
+INTEGERS = range(-(2**63), 2**63)
+NUL = "\x00"
+JSON_TYPES = ("application/json", "application/problem+json")
+
+
+class MalformedJson(Refusal):
+    """The body is not JSON that this service reads."""
+
+    status = 400
+    code = "malformed_json"
+
+
+class UnsupportedMediaType(Refusal):
+    """The body does not say it is JSON."""
+
+    status = 415
+    code = "unsupported_media_type"
+
+
+def parse(body: bytes | str) -> Any:
+    """Read strict JSON (RFC 8259) into plain values, or raise MalformedJson.
+
+    Refused beside bad syntax: more than 64 levels, NaN and infinities, integers past 64 bits,
+    NUL characters and lone surrogates, because nothing behind this edge can keep them.
+    """
+    try:
+        value = from_json(body, allow_inf_nan=False)
+    except ValueError as error:
+        raise MalformedJson("The body is not valid JSON.") from error
+    level = [value]
+    for _ in range(MAXIMUM_DEPTH):
+        level = [child for parent in level for child in _checked(parent)]
+        if not level:
+            return value
+    if any(isinstance(child, dict | list) for child in level):
+        raise MalformedJson(f"The body is nested deeper than {MAXIMUM_DEPTH} levels.")
+    for child in level:
+        _checked(child)
+    return value
+
+
+def _checked(value: Any) -> list[Any]:
+    """Check one value; answer with the values inside it."""
+    match value:
+        case dict():
+            return [*value.keys(), *value.values()]
+        case list():
+            return value
+        case str() if NUL in value:
+            raise MalformedJson("The body holds a NUL character.")
+        case float() if not math.isfinite(value):
+            raise MalformedJson("The body holds a number that is out of range.")
+        case bool():
+            return []
+        case int() if value not in INTEGERS:
+            raise MalformedJson("The body holds a number that is out of range.")
+        case _:
+            return []
+
+
+class StrictJson(JSONProvider):
+    """The app's JSON."""
+
+    def dumps(self, obj: Any, **kwargs: Any) -> str:
+        """Write compact JSON; pydantic knows the types that orjson does not."""
+        del kwargs
+        return orjson.dumps(obj, default=to_jsonable_python).decode()
+
+    def loads(self, s: str | bytes, **kwargs: Any) -> Any:
+        """Read strict JSON."""
+        del kwargs
+        return parse(s)
+
+    def response(self, *args: Any, **kwargs: Any) -> Response:
+        """Answer with one value as JSON."""
+        body = self.dumps(self._prepare_response_obj(args, kwargs))
+        return Response(body, mimetype="application/json")
+
+
+class JsonRequest(Request):
+    """A request whose JSON is read from its bytes, and only when it says it is JSON."""
+
+    async def get_json(self, force: bool = False, silent: bool = False, cache: bool = True) -> Any:
+        """Read the body; another content type is refused with 415 (RFC 9110 section 15.5.16)."""
+        if not (force or self.mimetype in JSON_TYPES):
+            if silent:
+                return None
+            raise UnsupportedMediaType("The body must be sent as application/json.")
+        try:
+            return parse(await self.get_data(cache=cache, as_text=False))
+        except MalformedJson:
+            if silent:
+                return None
+            raise
+
+
+def install(app: Quart) -> None:
+    """Make the app read and write JSON this way."""
+    app.json = StrictJson(app)
+    app.request_class = JsonRequest

@@ -1,0 +1,97 @@
+"""Listings as answers show them: to their seller, and to anyone."""
+
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from tolsey.actors.listing import lifecycle, verification
+from tolsey.http.attestation import verification_view
+from tolsey.http.views import timestamp
+from tolsey.storage.listings import ListingView
+from tolsey.storage.records.listing import ListingRecord
+
+
+def money(amount: int | None, currency: str | None) -> dict[str, Any] | None:
+    """Show an amount of minor units with its currency."""
+    return None if amount is None else {"amount": amount, "currency": currency}
+
+
+def owner_view(view: ListingView, now: datetime) -> dict[str, Any]:
+    """Show a listing to its seller, with what they may do next."""
+    listing, record = view.listing, verification.settle(view.verification, now)
+    return {
+        **_told(listing),
+        "id": listing.id,
+        "organizationId": listing.organization_id,
+        "storeId": listing.store_id,
+        "statusReason": listing.status_reason,
+        "domain": listing.domain,
+        "minOffer": money(listing.min_offer, listing.currency),
+        "autoApproveAccess": listing.auto_approve_access,
+        "createdAt": timestamp(listing.created_at),
+        "publishedAt": timestamp(listing.published_at),
+        "allowed": lifecycle.allowed(listing.status),
+        "verification": verification_view(view, now, owner=True),
+        "connection": {
+            "shopDomain": record.shop_domain,
+            "badge": verification.badge_of(record, now).value,
+            "isSyncing": verification.is_syncing(record, now),
+            "lastGoodSyncAt": timestamp(record.last_ok_at),
+            "missingPermission": record.missing_permission,
+            "lastError": record.last_error,
+        },
+    }
+
+
+def public_view(view: ListingView, now: datetime) -> dict[str, Any]:
+    """Show a listing to anyone; an anonymous one does not say where the business is."""
+    listing = view.listing
+    proof = verification_view(view, now)
+    return {
+        **_told(listing),
+        "id": listing.id,
+        "domain": None if listing.anonymous else listing.domain,
+        "publishedAt": timestamp(listing.published_at),
+        "multiples": _multiples(listing, proof),
+        "verification": proof,
+    }
+
+
+def _told(listing: ListingRecord) -> dict[str, Any]:
+    """Show what the seller says to everyone."""
+    return {
+        "slug": listing.slug,
+        "status": listing.status.value,
+        "title": listing.title,
+        "teaser": listing.teaser,
+        "anonymous": listing.anonymous,
+        "category": listing.category,
+        "businessModel": listing.business_model,
+        "foundedAt": listing.founded_at.isoformat() if listing.founded_at else None,
+        "country": listing.country,
+        "askingPrice": money(listing.asking_price, listing.currency),
+        "reasonForSale": listing.reason_for_sale,
+        "includedAssets": orjson.loads(listing.included_assets),
+        "excludedAssets": orjson.loads(listing.excluded_assets),
+        "financingOffered": listing.financing_offered,
+        "selfReported": {"label": "self-reported", **orjson.loads(listing.self_reported)},
+    }
+
+
+def _multiples(listing: ListingRecord, proof: dict[str, Any]) -> dict[str, Any]:
+    """Compare the price with a year's verified revenue and with the profit the seller reports."""
+    profit = orjson.loads(listing.self_reported).get("ttmProfit") or {}
+    price, currency = listing.asking_price, listing.currency
+    return {
+        "annualisedRevenue": _ratio(price, currency, proof["annualised"], proof["currency"]),
+        "selfReportedProfit": _ratio(price, currency, profit.get("amount"), profit.get("currency")),
+    }
+
+
+def _ratio(
+    price: int | None, currency: str | None, base: int | None, base_currency: str | None
+) -> float | None:
+    if price is None or base is None or base <= 0 or currency != base_currency:
+        return None
+    return round(price / base, 2)

@@ -1,0 +1,174 @@
+"""Stores: made within the plan, read, exported, and deleted with their memory (contract section 3)."""
+
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Annotated, Any
+
+import orjson
+import structlog
+from pydantic import Field
+from pydantic.alias_generators import to_camel
+from quart import Blueprint, Response
+from quart_schema import tag_blueprint, validate_querystring, validate_request
+
+from tolsey.actors.organization.messages import CloseStore, OpenStore, organization
+from tolsey.actors.refusals import NotFound, Refusal, Unavailable
+from tolsey.actors.store.messages import (
+    ConnectionView,
+    Disconnect,
+    ReadConnection,
+    TokenState,
+    store,
+)
+from tolsey.http import limits
+from tolsey.http.access import caller, member_of, session, store_of
+from tolsey.http.api_model import ApiModel, Identifier, Name
+from tolsey.http.clients.vectors import VectorStoreFailed
+from tolsey.http.context import ask, new_id, now, service
+from tolsey.http.idempotency import idempotent
+from tolsey.http.paging import PageQuery, page
+from tolsey.http.views import store_view, timestamp
+from tolsey.storage import exports, memory, stores
+from tolsey.storage.database import Database
+from tolsey.storage.errors import StorageError
+from tolsey.storage.records.connection import PROVIDER
+from tolsey.storage.stores import StoreRow
+
+SALT_BYTES = 32
+
+routes = Blueprint("stores", __name__, url_prefix="/api/stores")
+tag_blueprint(routes, ["Stores"])
+log = structlog.get_logger()
+
+
+class StoreBody(ApiModel):
+    """A store to be made."""
+
+    organization_id: Identifier
+    name: Name
+
+
+class StoresQuery(PageQuery):
+    """Which stores are wanted."""
+
+    organization_id: Annotated[str, Field(max_length=128)] | None = None
+
+
+def _view(row: StoreRow) -> dict[str, Any]:
+    return store_view(row.id, row.organization_id, row.name, row.created_at)
+
+
+@routes.get("")
+@session
+@validate_querystring(StoresQuery)
+async def list_stores(query_args: StoresQuery) -> dict[str, Any]:
+    """List the stores of the caller's organizations, or of one of them."""
+    if query_args.organization_id is not None:
+        await member_of(query_args.organization_id)
+    found = await stores.stores_for(
+        service().database,
+        caller().user_id,
+        query_args.organization_id,
+        query_args.after,
+        query_args.limit + 1,
+    )
+    return page(found, query_args.limit, key=lambda item: item.id, view=_view)
+
+
+@routes.post("")
+@session
+@validate_request(StoreBody)
+@limits.limited(limits.STORE_CREATION)
+@idempotent
+async def create_store(data: StoreBody) -> tuple[dict[str, Any], int]:
+    """Make a store, if the organization's plan includes one more."""
+    await member_of(data.organization_id, at_least="admin")
+    store_id = new_id("store")
+    salt = stores.seal_salt(service().vault, store_id, secrets.token_bytes(SALT_BYTES))
+    opened = await ask(
+        organization(data.organization_id),
+        OpenStore(store_id, data.name, caller().user_id, now(), salt),
+    )
+    return store_view(opened.store_id, data.organization_id, opened.name, opened.created_at), 201
+
+
+@routes.get("/<store_id>")
+@session
+async def get_store(store_id: str) -> dict[str, Any]:
+    """Read a store."""
+    return _view(await store_of(store_id))
+
+
+@routes.delete("/<store_id>")
+@session
+async def delete_store(store_id: str) -> Response:
+    """Purge a store's vector namespaces, erase its grant, delete it; without the purge it stays."""
+    row = await store_of(store_id, at_least="admin")
+    try:
+        await service().vectors.purge(memory.namespaces_of(store_id))
+    except (StorageError, VectorStoreFailed, Refusal) as error:
+        log.warning("store.vector_purge_failed", store_id=store_id, reason=type(error).__name__)
+        raise Unavailable(
+            "The store's memory could not be purged, so the store was not deleted.",
+            code="vector_purge_failed",
+            retryAfter=5,
+        ) from error
+    with suppress(NotFound):  # never connected
+        await ask(store(store_id), Disconnect(now(), caller().user_id))
+    closing = CloseStore(store_id, caller().user_id, now())
+    if not await ask(organization(row.organization_id), closing):
+        raise NotFound("There is no such store.")
+    return Response(b"", status=204)
+
+
+@routes.get("/<store_id>/integrations/<provider>")
+@session
+async def get_integration(store_id: str, provider: str) -> dict[str, Any]:
+    """Read a store's connection; no secret is ever in it."""
+    await store_of(store_id)
+    if provider != PROVIDER:
+        raise NotFound("There is no such integration.")
+    return _integration(await ask(store(store_id), ReadConnection()))
+
+
+def _integration(view: ConnectionView | None) -> dict[str, Any]:
+    """Show a connection; one that never was has no status."""
+    return {
+        "provider": PROVIDER,
+        "shopDomain": view.shop_domain if view else None,
+        "status": view.status if view else None,
+        "scopes": list(view.scopes) if view else [],
+        "scopesKnown": bool(view and view.scopes_known),
+        "tokenState": view.token_state if view else TokenState.NEVER,
+        "connectedAt": timestamp(view.connected_at) if view else None,
+        "uninstalledAt": timestamp(view.uninstalled_at) if view else None,
+    }
+
+
+@routes.get("/<store_id>/export")
+@session
+async def export_store(store_id: str) -> Response:
+    """Answer with one JSON document of all that is kept about a store, sent as it is read."""
+    row = await store_of(store_id, at_least="admin")
+    connection = await ask(store(store_id), ReadConnection())
+    head = {"store": _view(row), "integrations": [_integration(connection)] if connection else []}
+    response = Response(
+        _document(service().database, store_id, head), content_type="application/json"
+    )
+    response.headers["Content-Disposition"] = f'attachment; filename="{row.id}.json"'
+    return response
+
+
+async def _document(
+    database: Database, store_id: str, head: dict[str, Any]
+) -> AsyncIterator[bytes]:
+    yield orjson.dumps(head)[:-1]
+    for section in exports.SECTIONS:
+        yield b',"' + section.name.encode() + b'":['
+        separator = b""
+        async for item in exports.rows(database, section, store_id):
+            yield separator + orjson.dumps({to_camel(name): item[name] for name in item})
+            separator = b","
+        yield b"]"
+    yield b"}"

@@ -1,0 +1,268 @@
+"""Every setting of the service: contract section 1 has the list and what an unset one means."""
+
+import base64
+import binascii
+import ipaddress
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, TypeAlias
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
+from pydantic.fields import FieldInfo
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
+from pydantic_settings import SettingsError as UnreadableSource
+
+SUBDOMAINS = frozenset({"mcp", "api", "cdn", "hooks", "status", "docs", "preview"})
+CRON_SECRET_CHARACTERS = 32
+METRICS_TOKEN_CHARACTERS = 16
+KEY_BYTES = 32
+KEY_ID = re.compile(r"[A-Za-z0-9_-]{1,32}")
+CDN_ORIGIN = "cdn_origin_"
+
+Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+class SettingsError(Exception):
+    """A setting cannot be read; the text is one line that names it and repeats no secret."""
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether a host name or address can only be this machine."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _web_address(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError("must be an http or https address")
+    if parts.username or parts.query or parts.fragment or (parts.port == 0):
+        raise ValueError("must be an address without user, query or fragment")
+    return text.rstrip("/")
+
+
+def _origin(text: str) -> str:
+    address = _web_address(text)
+    if urlsplit(address).path:
+        raise ValueError("must be an address without a path")
+    return address.lower()
+
+
+def _template(text: str) -> str:
+    _web_address(text.replace("{shop}", "shop.example"))
+    if text.count("{shop}") != 1:
+        raise ValueError("must contain {shop} once")
+    return text.rstrip("/")
+
+
+def _scheme(*allowed: str) -> Any:
+    def check(text: str) -> str:
+        if urlsplit(text).scheme not in allowed:
+            raise ValueError(f"must begin with {' or '.join(f'{name}://' for name in allowed)}")
+        return text
+
+    return AfterValidator(check)
+
+
+def _at_least(characters: int) -> Any:
+    def check(text: str) -> str:
+        if len(text) < characters:
+            raise ValueError(f"must have {characters} characters or more")
+        return text
+
+    return AfterValidator(check)
+
+
+def _keyring(text: str) -> str:
+    parse_keyring(text)
+    return text
+
+
+def parse_keyring(text: str) -> dict[str, bytes]:
+    """Read `keyId:base64url32,...` into keys by id, in order; a ValueError says what is wrong."""
+    keys: dict[str, bytes] = {}
+    for entry in text.split(","):
+        key_id, _, encoded = entry.strip().partition(":")
+        if not KEY_ID.fullmatch(key_id) or key_id in keys:
+            raise ValueError("must name each key once, with letters, digits, _ or -")
+        try:
+            key = base64.b64decode(
+                encoded + "=" * (-len(encoded) % 4), altchars=b"-_", validate=True
+            )
+        except binascii.Error as error:
+            raise ValueError("must hold base64url keys") from error
+        if len(key) != KEY_BYTES:
+            raise ValueError(f"must hold keys of {KEY_BYTES} bytes")
+        keys[key_id] = key
+    return keys
+
+
+def _words(value: Any) -> Any:
+    if isinstance(value, str):
+        return tuple(word for part in value.split(",") if (word := part.strip()))
+    return value
+
+
+def _known_subdomains(names: frozenset[str]) -> frozenset[str]:
+    if names - SUBDOMAINS:
+        raise ValueError(f"must be of {', '.join(sorted(SUBDOMAINS))}")
+    return names
+
+
+Secret: TypeAlias = str
+"""A value that no log, page or repr may hold."""
+WebAddress: TypeAlias = Annotated[str, AfterValidator(_web_address)]
+Words: TypeAlias = Annotated[frozenset[str], NoDecode, BeforeValidator(_words)]
+
+
+class CdnOrigins(PydanticBaseSettingsSource):
+    """Gathers `CDN_ORIGIN_<LABEL>` of the environment and the file into one mapping by label."""
+
+    def __init__(self, settings: type[BaseSettings], *sources: PydanticBaseSettingsSource) -> None:
+        super().__init__(settings)
+        self._variables: dict[str, str] = {}
+        for source in sources:
+            if isinstance(source, EnvSettingsSource):
+                self._variables |= {
+                    name.lower(): value for name, value in source.env_vars.items() if value
+                }
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:  # noqa: ARG002 - the base's signature
+        """Answer nothing for a single field: this source only answers as a whole."""
+        return None, field_name, False
+
+    def __call__(self) -> dict[str, Any]:
+        """List the origins."""
+        origins = {
+            name.removeprefix(CDN_ORIGIN): value
+            for name, value in self._variables.items()
+            if name.startswith(CDN_ORIGIN)
+        }
+        return {"cdn_origins": origins} if origins else {}
+
+
+class Settings(BaseSettings):
+    """What the service was told; every field is the variable of the same name in capitals."""
+
+    model_config = SettingsConfigDict(
+        env_file=".env",
+        env_file_encoding="utf-8",
+        env_ignore_empty=True,
+        extra="ignore",
+        frozen=True,
+        hide_input_in_errors=True,
+    )
+
+    base_url: Annotated[str, AfterValidator(_origin)] = "http://127.0.0.1:8000"
+    database_url: Annotated[Secret, _scheme("postgresql", "postgres")] | None = None
+    redis_url: Annotated[Secret, _scheme("redis", "rediss", "unix")] | None = None
+    data_dir: Path = Path(".data")
+    encryption_keys: Annotated[Secret, AfterValidator(_keyring)] | None = None
+
+    cron_secret: Annotated[Secret, _at_least(CRON_SECRET_CHARACTERS)] | None = None
+    metrics_token: Annotated[Secret, _at_least(METRICS_TOKEN_CHARACTERS)] | None = None
+    trusted_proxies: Annotated[tuple[Network, ...], NoDecode, BeforeValidator(_words)] = ()
+    next_public_live_subdomains: Annotated[Words, AfterValidator(_known_subdomains)] = frozenset()
+    cdn_origins: Mapping[str, WebAddress] = Field(default_factory=dict)
+    admin_organization_id: str | None = None
+    operator_email: Annotated[str, Field(pattern=r"^[^@\s]+@[^@\s]+$")] | None = None
+    listing_review: Literal["automatic", "manual"] = "automatic"
+
+    commerce_client_id: str | None = None
+    commerce_client_secret: Secret | None = None
+    commerce_api_version: Annotated[str, Field(pattern=r"^(\d{4}-\d{2}|unstable)?$")] = ""
+    commerce_url_template: Annotated[str, AfterValidator(_template)] = "https://{shop}"
+
+    payments_secret_key: Secret | None = None
+    payments_webhook_secret: Secret | None = None
+    payments_api_base: WebAddress | None = None
+    payments_price_pro_monthly: str | None = None
+    payments_price_pro_yearly: str | None = None
+    payments_price_max5_monthly: str | None = None
+    payments_price_max5_yearly: str | None = None
+    payments_price_max20_monthly: str | None = None
+    payments_price_max20_yearly: str | None = None
+    sponsor_price_cents: Annotated[int, Field(gt=0)] = 50_000
+
+    queue_url: WebAddress | None = None
+    queue_token: Secret | None = None
+    queue_signing_key: Secret | None = None
+    vector_url: WebAddress | None = None
+    vector_token: Secret | None = None
+    llm_base_url: WebAddress | None = None
+    llm_api_key: Secret | None = None
+    llm_model: str | None = None
+    mail_url: Annotated[Secret, _scheme("smtp", "smtps")] | None = None
+    dataset_token: Secret | None = None
+    dataset_id: str | None = None
+    traffic_api_key: Secret | None = None
+    social_api_key: Secret | None = None
+    ads_api_key: Secret | None = None
+
+    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
+        """Show nothing secret, whoever prints this: repr, str, and the tracebacks of rich."""
+        return [("base_url", self.base_url)]
+
+    @property
+    def is_https(self) -> bool:
+        """Whether the main address is encrypted; cookies and HSTS follow it."""
+        return self.base_url.startswith("https://")
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the main address is this machine only."""
+        return is_loopback(urlsplit(self.base_url).hostname or "")
+
+    @model_validator(mode="after")
+    def _keys_are_given_in_public(self) -> Self:
+        if self.encryption_keys is None and not self.is_local:
+            raise UnsetInPublic
+        return self
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Read the environment first, then the file."""
+        origins = CdnOrigins(settings_cls, dotenv_settings, env_settings)
+        return init_settings, env_settings, dotenv_settings, file_secret_settings, origins
+
+
+class UnsetInPublic(ValueError):  # noqa: N818 - only ever a reason inside a SettingsError
+    """Keys made on the fly would be lost with the disk, so a public service must be given them."""
+
+    def __init__(self) -> None:
+        super().__init__("must be set when BASE_URL is not a loopback address")
+
+
+def read(**given: Any) -> Settings:
+    """Read the settings, or raise a SettingsError of one line that names the variable."""
+    try:
+        return Settings(**given)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        names = [str(part) for part in first["loc"]]
+        if names[:1] == ["cdn_origins"] and len(names) > 1:
+            names = [CDN_ORIGIN + names[1]]
+        variable = names[0].upper() if names else "ENCRYPTION_KEYS"
+        reason = first["msg"].removeprefix("Value error, ").splitlines()[0]
+        raise SettingsError(f"{variable}: {reason}") from None
+    except UnreadableSource as error:
+        raise SettingsError(f".env: {str(error).splitlines()[0]}") from None

@@ -1,0 +1,16 @@
+"""Stores, as the turns of their organization write them down."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class StoreRecord:
+    """A store; deleted ones keep their row, so that what refers to them stays readable."""
+
+    id: str
+    organization_id: str
+    name: str
+    sealed_salt: str = field(repr=False)
+    created_at: datetime
+    deleted_at: datetime | None = None

@@ -1,0 +1,129 @@
+"""SQL for stores."""
+
+import base64
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from tolsey.storage.database import Database
+from tolsey.storage.records.accounts import StoreRecord
+from tolsey.storage.sealed import Vault
+from tolsey.storage.tables import table
+
+table(
+    StoreRecord,
+    "stores",
+    {
+        "id": "text",
+        "organization_id": "text",
+        "name": "text",
+        "sealed_salt": "text",
+        "created_at": "timestamptz",
+        "deleted_at": "timestamptz",
+    },
+    conflict="ON CONFLICT (id) DO UPDATE SET name = excluded.name, deleted_at = excluded.deleted_at",
+    key=("id",),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StoreRow:
+    """A store that is not deleted."""
+
+    id: str
+    organization_id: str
+    name: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class OrganizationStores:
+    """What an organization may own and what it owns."""
+
+    plan: str
+    stores_contracted: int | None
+    stores: tuple[StoreRecord, ...]
+
+
+def seal_salt(vault: Vault, store_id: str, salt: bytes) -> str:
+    """Seal a store's salt for its row."""
+    text = base64.b64encode(salt).decode()
+    return vault.seal(text, table="stores", column="sealed_salt", row=store_id, tenant=store_id)
+
+
+def open_salt(vault: Vault, store_id: str, sealed: str) -> bytes:
+    """Open a store's salt, from which the pseudonyms of its customers are derived."""
+    text = vault.open(sealed, table="stores", column="sealed_salt", row=store_id, tenant=store_id)
+    return base64.b64decode(text)
+
+
+async def salt_of(database: Database, vault: Vault, store_id: str) -> bytes | None:
+    """Read a store's salt; None when there is no such store."""
+    row = await database.fetchrow("SELECT sealed_salt FROM stores WHERE id = $1", store_id)
+    return open_salt(vault, store_id, row["sealed_salt"]) if row else None
+
+
+async def load(
+    database: Database, organization_ids: Sequence[str]
+) -> dict[str, OrganizationStores]:
+    """Read what organizations own, deleted stores included; an unknown organization is absent."""
+    organizations = await database.fetch(
+        "SELECT id, plan, stores_contracted FROM organizations WHERE id = ANY($1::text[])",
+        list(organization_ids),
+    )
+    rows = await database.fetch(
+        """
+        SELECT id, organization_id, name, sealed_salt, created_at, deleted_at
+        FROM stores WHERE organization_id = ANY($1::text[]) ORDER BY id
+        """,
+        list(organization_ids),
+    )
+    owned: dict[str, list[StoreRecord]] = defaultdict(list)
+    for row in rows:
+        owned[row["organization_id"]].append(StoreRecord(**row))
+    return {
+        row["id"]: OrganizationStores(
+            row["plan"], row["stores_contracted"], tuple(owned[row["id"]])
+        )
+        for row in organizations
+    }
+
+
+async def find_for(database: Database, store_id: str, user_id: str) -> tuple[StoreRow, str] | None:
+    """Find a store and a user's role over it; None when they have none, or it is not there."""
+    row = await database.fetchrow(
+        """
+        SELECT stores.id, stores.organization_id, stores.name, stores.created_at, members.role
+        FROM stores
+        JOIN members ON members.organization_id = stores.organization_id
+        WHERE stores.id = $1 AND stores.deleted_at IS NULL AND members.user_id = $2
+        """,
+        store_id,
+        user_id,
+    )
+    if row is None:
+        return None
+    store = StoreRow(row["id"], row["organization_id"], row["name"], row["created_at"])
+    return store, row["role"]
+
+
+async def stores_for(
+    database: Database, user_id: str, organization_id: str | None, after: str, limit: int
+) -> list[StoreRow]:
+    """List the stores a user has a role over, by id; of one organization when it is named."""
+    rows = await database.fetch(
+        """
+        SELECT stores.id, stores.organization_id, stores.name, stores.created_at
+        FROM stores
+        JOIN members ON members.organization_id = stores.organization_id
+        WHERE members.user_id = $1 AND stores.deleted_at IS NULL
+          AND ($2::text IS NULL OR stores.organization_id = $2) AND stores.id > $3
+        ORDER BY stores.id LIMIT $4
+        """,
+        user_id,
+        organization_id,
+        after,
+        limit,
+    )
+    return [StoreRow(**row) for row in rows]
