@@ -1,0 +1,168 @@
+"""What actors ask of the world outside: ports as Protocols, and the values they exchange.
+
+An adapter in `tolsey.http.clients` or `tolsey.storage` fills a port; one without its credential is
+filled by an `Unset…` class here that refuses every use and names the variable to set.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+from tolsey.actors.refusals import MissingCredential
+from tolsey.storage.records.revenue import PulledOrder
+
+
+class PlatformError(Exception):
+    """The commerce platform did not do what it was asked; `message` is safe to show a seller."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class GrantRefused(PlatformError):  # noqa: N818 - the platform's answer, in its own word
+    """The platform will not mint a token with these credentials, now or later.
+
+    `code` is the platform's own error code, such as `app_not_installed`, `invalid_client` or
+    `shop_not_permitted`; where it sent none, `unauthorized`, `shop_not_found` or `refused_<status>`.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class PlatformUnreachable(PlatformError):  # noqa: N818 - a state of the world, not our fault
+    """No usable answer after the retries: trying later may help, after `retry_after` seconds."""
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class PlatformDenied(PlatformError):  # noqa: N818 - the platform's answer
+    """The platform understood and refuses: `status` is its HTTP status.
+
+    401 is a dead token, 402 an unpaid shop, 403 a missing permission (also when the platform says
+    so inside a 200), 404 no such shop, 423 a locked shop, 400 a request it does not accept.
+    `missing_scope` is the permission it named, if it named one.
+    """
+
+    def __init__(self, status: int, message: str, missing_scope: str | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.missing_scope = missing_scope
+
+
+@dataclass(frozen=True, slots=True)
+class Shop:
+    """A shop and the token that opens its Admin API."""
+
+    shop_domain: str
+    access_token: str = field(repr=False, metadata={"secret": True})
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A minted token, the scopes granted with it (none named = unknown), and its life in seconds."""
+
+    access_token: str = field(repr=False, metadata={"secret": True})
+    scopes: tuple[str, ...]
+    expires_in: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShopFacts:
+    """What the platform says of a shop; `plan` is its public name, `timezone` an IANA name."""
+
+    shop_domain: str
+    name: str
+    currency: str
+    plan: str
+    partner_development: bool
+    primary_domain: str | None
+    created_at: datetime
+    timezone: str
+    scopes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionReport:
+    """What became of each topic: `ok`, `created`, `missing_scope`, or `refused: <why>`.
+
+    `removed` names the topics whose subscription of ours was taken away: no longer in the
+    catalogue, doubled, or not delivering whole JSON bodies.
+    """
+
+    topics: Mapping[str, str]
+    removed: tuple[str, ...] = ()
+
+
+class CommercePlatform(Protocol):
+    """The commerce platform's Admin API.
+
+    Every method may raise PlatformUnreachable; every method that takes a Shop, PlatformDenied.
+    """
+
+    async def exchange(self, shop_domain: str, client_id: str, client_secret: str) -> Grant:
+        """Mint a token by the client-credentials grant; GrantRefused when it will never work."""
+        ...
+
+    async def connect_probe(self, shop: Shop) -> ShopFacts:
+        """Read the facts a connection is made with."""
+        ...
+
+    async def reconcile_subscriptions(
+        self, shop: Shop, uri: str, topics: Mapping[str, str]
+    ) -> SubscriptionReport:
+        """Make the subscriptions that deliver to `uri` exactly the catalogue `topics`.
+
+        A key of `topics` is a topic name such as `orders/create`, its value the reason for it.
+        """
+        ...
+
+    async def first_order_at(self, shop: Shop) -> datetime | None:
+        """When the oldest visible real order was processed."""
+        ...
+
+    async def count_orders(self, shop: Shop, start: datetime, end: datetime) -> int:
+        """How many real orders were processed in [start, end), by the platform's search index."""
+        ...
+
+    def orders(self, shop: Shop, start: datetime, end: datetime) -> AsyncIterator[PulledOrder]:
+        """Every real order processed in [start, end), each once, in no promised order."""
+        ...
+
+    async def order(self, shop: Shop, order_id: int) -> dict[str, Any] | None:
+        """One order in the shape of its webhook body, or None when the shop has no such order."""
+        ...
+
+
+class Vectors(Protocol):
+    """Where embeddings are kept, by namespace."""
+
+    async def purge(self, namespaces: Sequence[str]) -> None:
+        """Nothing of these namespaces is left."""
+        ...
+
+    async def count(self, namespaces: Sequence[str]) -> int:
+        """How many vectors these namespaces hold together."""
+        ...
+
+
+class UnsetVectors:
+    """The vector store when its credential is missing: every use is refused, naming the variable."""
+
+    def __init__(self, variable: str = "VECTOR_TOKEN") -> None:
+        self._variable = variable
+
+    async def purge(self, namespaces: Sequence[str]) -> None:
+        """Refused."""
+        del namespaces
+        raise MissingCredential(self._variable)
+
+    async def count(self, namespaces: Sequence[str]) -> int:
+        """Refused."""
+        del namespaces
+        raise MissingCredential(self._variable)

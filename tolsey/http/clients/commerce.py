@@ -1,0 +1,130 @@
+"""The commerce platform's Admin API: the adapter behind the CommercePlatform port."""
+
+import random
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+from datetime import datetime
+from typing import Any, Self
+
+import anyio
+import httpx
+
+from tolsey.actors.ports import CommercePlatform, Grant, Shop, ShopFacts, SubscriptionReport
+from tolsey.http.clients import commerce_queries as queries
+from tolsey.http.clients import commerce_shapes as shapes
+from tolsey.http.clients.commerce_bulk import bulk_orders
+from tolsey.http.clients.commerce_calls import Address, Calls, Limits, Pace
+from tolsey.http.clients.commerce_orders import paged_orders
+from tolsey.http.clients.commerce_subscriptions import reconcile
+from tolsey.http.clients.guard import guarded_client
+from tolsey.storage.records.revenue import PulledOrder
+
+API_VERSION = "2026-07"
+OLDEST_LOOKED_AT = 10
+
+
+class ShopifyAdmin(CommercePlatform):
+    """The Admin API of every shop, over one client that follows no redirect.
+
+    `url_template` says where a shop is reached, `{shop}` standing for its domain. A window with
+    more than `bulk_above` orders is exported in bulk. Close it, or use it as a context manager.
+    """
+
+    def __init__(
+        self,
+        url_template: str = "https://{shop}",
+        api_version: str = API_VERSION,
+        *,
+        http: httpx.AsyncClient | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
+        luck: Callable[[], float] = random.random,
+        bulk_above: int = 500,
+        limits: Limits | None = None,
+    ) -> None:
+        self._http = http or guarded_client([url_template])
+        self._bulk_above = bulk_above
+        self._calls = Calls(
+            Address(url_template, api_version),
+            self._http,
+            Pace(clock, sleep, luck),
+            limits or Limits(),
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def exchange(self, shop_domain: str, client_id: str, client_secret: str) -> Grant:
+        """Mint a token by the client-credentials grant; GrantRefused when it will never work."""
+        return await self._calls.grant(shop_domain, client_id, client_secret)
+
+    async def graphql(
+        self,
+        shop: Shop,
+        document: str,
+        variables: Mapping[str, Any] | None = None,
+        *,
+        repeatable: bool | None = None,
+    ) -> dict[str, Any]:
+        """Give the data of a document, within the shop's points and the client's patience.
+
+        A mutation whose answer was lost is not sent again unless it is `repeatable`.
+        """
+        return await self._calls.ask(shop, document, variables, repeatable=repeatable)
+
+    async def connect_probe(self, shop: Shop) -> ShopFacts:
+        """Read the facts a connection is made with."""
+        return shapes.shop_facts(await self._calls.ask(shop, queries.CONNECT_PROBE))
+
+    async def reconcile_subscriptions(
+        self, shop: Shop, uri: str, topics: Mapping[str, str]
+    ) -> SubscriptionReport:
+        """Make the subscriptions that deliver to `uri` exactly the catalogue `topics`."""
+        return await reconcile(self._calls, shop, uri, topics)
+
+    async def first_order_at(self, shop: Shop) -> datetime | None:
+        """When the oldest visible real order was processed."""
+        variables = {"first": OLDEST_LOOKED_AT, "query": "test:false"}
+        data = await self._calls.ask(shop, queries.FIRST_ORDERS, variables)
+        orders = shapes.mapping(data.get("orders"), "the first orders").get("nodes")
+        if not isinstance(orders, list):
+            raise shapes.Misshapen("the first orders")
+        for value in orders:
+            order = shapes.mapping(value, "an order")
+            if not shapes.flag(order.get("test"), "test of an order"):
+                return shapes.moment(order.get("processedAt"), "processedAt of an order")
+        return None
+
+    async def count_orders(self, shop: Shop, start: datetime, end: datetime) -> int:
+        """How many real orders were processed in [start, end), by the platform's search index."""
+        return await self._count(shop, start, end, None)
+
+    async def orders(
+        self, shop: Shop, start: datetime, end: datetime
+    ) -> AsyncGenerator[PulledOrder]:
+        """Every real order processed in [start, end), each once, in no promised order."""
+        counted = await self._count(shop, start, end, self._bulk_above + 1)
+        pull = bulk_orders if counted > self._bulk_above else paged_orders
+        async with aclosing(pull(self._calls, shop, start, end)) as found:
+            async for order in found:
+                yield order
+
+    async def order(self, shop: Shop, order_id: int) -> dict[str, Any] | None:
+        """One order in the shape of its webhook body, or None when the shop has no such order."""
+        variables = {"id": queries.gid("Order", order_id)}
+        order = (await self._calls.ask(shop, queries.ONE_ORDER, variables)).get("order")
+        return None if order is None else shapes.webhook_order(shapes.mapping(order, "an order"))
+
+    async def _count(self, shop: Shop, start: datetime, end: datetime, limit: int | None) -> int:
+        variables = {"query": queries.processed_between(start, end), "limit": limit}
+        data = await self._calls.ask(shop, queries.COUNT_ORDERS, variables)
+        counted = shapes.mapping(data.get("ordersCount"), "the count of orders")
+        return shapes.units(counted.get("count"), "the count of orders")

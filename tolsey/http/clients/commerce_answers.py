@@ -1,0 +1,228 @@
+"""What the platform's answers mean: the token endpoint's, and those of the Admin GraphQL API."""
+
+import html
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tolsey.actors.ports import Grant, GrantRefused, PlatformDenied, PlatformUnreachable
+from tolsey.http.clients.commerce_bodies import Reply, TransientFault, retry_after
+from tolsey.http.clients.commerce_costs import Cost, read_cost
+
+LONGEST_MESSAGE = 300
+UNKNOWN_LIFE_SECONDS = 3600
+SHORTEST_THROTTLE_SECONDS = 0.1
+LONGEST_LIFE_SECONDS = 366 * 86_400
+
+OK = 200
+TRANSIENT_STATUSES = frozenset({408, 425, 429, 430})
+CLIENT_ERROR = 400
+SERVER_ERRORS = range(500, 600)
+
+PERMANENT_GRANT_ERRORS = frozenset(
+    {
+        "app_not_installed",
+        "application_cannot_be_found",
+        "invalid_client",
+        "invalid_grant",
+        "invalid_request",
+        "invalid_scope",
+        "missing_shopify_permission",
+        "shop_not_permitted",
+        "unauthorized_client",
+        "unsupported_grant_type",
+    }
+)
+TRANSIENT_GRANT_ERRORS = frozenset({"server_error", "slow_down", "temporarily_unavailable"})
+GRANT_STATUS_CODES = {401: "unauthorized", 402: "shop_frozen", 404: "shop_not_found"}
+
+OAUTH_PAGE = re.compile(r"Oauth error ([a-z_]{3,60})(?::\s*(.*))?", re.IGNORECASE)
+CODE = re.compile(r"[a-z][a-z0-9_]{1,59}")
+TAG = re.compile(r"<[^<>]{0,2000}>")
+TOKEN = re.compile(r"[\x21-\x7e]{1,2048}")
+SCOPE = re.compile(r"(?:unauthenticated_)?(?:read|write)_[a-z0-9_]{1,60}")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One entry of a GraphQL answer's `errors`; `path` names the field it belongs to."""
+
+    code: str
+    message: str
+    path: tuple[str, ...] = ()
+    missing_scope: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A GraphQL answer: its data, what failed in it, and what it cost."""
+
+    data: dict[str, Any] = field(repr=False)
+    faults: tuple[Fault, ...] = ()
+    cost: Cost | None = None
+
+
+class QueryTooCostly(PlatformUnreachable):
+    """No bucket of this shop would ever pay for the query: ask for less at once."""
+
+
+def plain(text: str) -> str:
+    """Reduce the platform's words to one line without markup, control or invisible characters."""
+    bare = html.unescape(TAG.sub(" ", text[: 20 * LONGEST_MESSAGE]))
+    # C holds control, format (direction marks), surrogate and private characters
+    shown = "".join(
+        " " if unicodedata.category(each)[0] in "CZ" else each for each in bare if each not in "<>"
+    )
+    line = " ".join(shown.split())
+    return line if len(line) <= LONGEST_MESSAGE else line[: LONGEST_MESSAGE - 1] + "…"
+
+
+def scopes_of(text: str) -> tuple[str, ...]:
+    """Split a comma separated grant, each scope once; empty means that it is unknown."""
+    return tuple(dict.fromkeys(scope for each in text.split(",") if (scope := each.strip())))
+
+
+def missing_scope(*texts: object) -> str | None:
+    """Find the permission the platform names in its refusal."""
+    for text in texts:
+        found = SCOPE.search(text[: 20 * LONGEST_MESSAGE]) if isinstance(text, str) else None
+        if found is not None:
+            return found[0]
+    return None
+
+
+def read_grant(reply: Reply) -> Grant:
+    """Read the token endpoint's answer, or raise why there is no token.
+
+    The body's `error` is believed first, then the status; a refusal comes as JSON or as a page.
+    """
+    body = _object(reply)
+    if reply.status == OK and "error" not in body:
+        return _grant(body)
+    code, message = _grant_error(reply, body)
+    if code in PERMANENT_GRANT_ERRORS:
+        raise GrantRefused(code, message)
+    if code in TRANSIENT_GRANT_ERRORS or reply.status in TRANSIENT_STATUSES:
+        raise TransientFault(message, wait_seconds=retry_after(reply.headers))
+    if reply.status in SERVER_ERRORS:
+        raise TransientFault(message, wait_seconds=retry_after(reply.headers))
+    if reply.status < CLIENT_ERROR:
+        raise PlatformUnreachable(f"The platform answered {reply.status}, which is not followed.")
+    by_status = GRANT_STATUS_CODES.get(reply.status, f"refused_{reply.status}")
+    raise GrantRefused(code or by_status, message)
+
+
+def _grant(body: Mapping[str, Any]) -> Grant:
+    token, scope, life = (body.get(name) for name in ("access_token", "scope", "expires_in"))
+    if not isinstance(token, str) or TOKEN.fullmatch(token) is None:
+        raise TransientFault("The platform's answer holds no token.")
+    if isinstance(life, bool) or not isinstance(life, int | float) or life < 1:
+        life = UNKNOWN_LIFE_SECONDS
+    return Grant(
+        token,
+        scopes_of(scope) if isinstance(scope, str) else (),
+        int(min(life, LONGEST_LIFE_SECONDS)),
+    )
+
+
+def _grant_error(reply: Reply, body: Mapping[str, Any]) -> tuple[str | None, str]:
+    code = body.get("error")
+    if isinstance(code, str) and CODE.fullmatch(code):
+        return code, plain(str(body.get("error_description") or code))
+    page = plain(reply.body.decode("utf-8", "replace"))
+    found = OAUTH_PAGE.search(page)
+    if found is not None:
+        return found[1].lower(), found[2] or found[1]
+    said = body.get("errors") or body.get("error_description") or body.get("error")
+    if isinstance(said, str):
+        return None, plain(said)
+    return None, f"The platform answered {reply.status} to the request for a token."
+
+
+def read_answer(reply: Reply) -> Answer:
+    """Read a GraphQL answer; what stands in for one is raised by its meaning."""
+    if reply.status != OK:
+        raise _status_fault(reply)
+    body = _object(reply)
+    cost = read_cost(body.get("extensions"))
+    faults = tuple(_faults(body.get("errors")))
+    data = body.get("data")
+    codes = {fault.code for fault in faults}
+    if "THROTTLED" in codes:
+        raise _throttled(cost, done=isinstance(data, dict))
+    if "MAX_COST_EXCEEDED" in codes:
+        raise QueryTooCostly("The query costs more than the platform allows at once.")
+    if "INTERNAL_SERVER_ERROR" in codes:
+        raise TransientFault("The platform reports an internal error.")
+    if not isinstance(data, dict):
+        if faults:
+            raise refusal(faults)
+        raise TransientFault("The platform's answer is not one to a GraphQL query.")
+    return Answer(data, faults, cost)
+
+
+def refusal(faults: tuple[Fault, ...]) -> PlatformDenied:
+    """Put a GraphQL answer's faults as one refusal, the missing permission first."""
+    for fault in faults:
+        if fault.code == "ACCESS_DENIED":
+            return PlatformDenied(403, fault.message, fault.missing_scope)
+    return PlatformDenied(400, faults[0].message)
+
+
+def _throttled(cost: Cost | None, *, done: bool) -> Exception:
+    if cost is not None and not cost.affordable:
+        return QueryTooCostly("The query costs more than the shop's bucket holds.")
+    # never 0: a platform that throttles without a reason in numbers must not be asked in a loop
+    wait = max(cost.wait_seconds, SHORTEST_THROTTLE_SECONDS) if cost else None
+    return TransientFault(
+        "The platform is throttling this shop.",
+        wait_seconds=wait,
+        done=done,
+        throttled=True,
+        cost=cost,
+    )
+
+
+def _status_fault(reply: Reply) -> Exception:
+    said = _object(reply).get("errors")
+    message = plain(said) if isinstance(said, str) else f"The platform answered {reply.status}."
+    if reply.status in TRANSIENT_STATUSES:
+        wait = retry_after(reply.headers)
+        return TransientFault(message, wait_seconds=wait, done=False, throttled=True)
+    if reply.status in SERVER_ERRORS:
+        return TransientFault(message, wait_seconds=retry_after(reply.headers))
+    if reply.status < CLIENT_ERROR:
+        return PlatformUnreachable(f"The platform answered {reply.status}, which is not followed.")
+    return PlatformDenied(reply.status, message, missing_scope(said))
+
+
+def _faults(errors: object) -> list[Fault]:
+    if isinstance(errors, str):
+        return [Fault("", plain(errors), missing_scope=missing_scope(errors))]
+    return [_fault(each) for each in errors[:100]] if isinstance(errors, list) else []
+
+
+def _fault(error: object) -> Fault:
+    if not isinstance(error, dict):
+        return Fault("", "The platform reports an error.")
+    extensions = error.get("extensions")
+    extensions = extensions if isinstance(extensions, dict) else {}
+    message = plain(str(error.get("message") or "The platform reports an error."))
+    code = str(extensions.get("code") or ("THROTTLED" if message == "Throttled" else ""))
+    path = error.get("path")
+    return Fault(
+        code,
+        message,
+        tuple(str(step) for step in path) if isinstance(path, list) else (),
+        missing_scope(extensions.get("requiredAccess"), error.get("message")),
+    )
+
+
+def _object(reply: Reply) -> dict[str, Any]:
+    try:
+        body = reply.json()
+    except ValueError:
+        return {}
+    return body if isinstance(body, dict) else {}

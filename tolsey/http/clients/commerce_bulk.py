@@ -1,0 +1,232 @@
+"""Orders exported in bulk: for stores with many of them.
+
+The platform promises that a parent comes before its children, not that they follow at once. So
+the file is kept on disk first, with the place of every order's last line; then it is read again
+and an order is given out when that place is reached. A download that breaks off starts again
+without anything having been given out, and memory holds the orders that are still open only.
+"""
+
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import anyio
+from pydantic_core import from_json
+
+from tolsey.actors.ports import PlatformDenied, PlatformUnreachable, Shop
+from tolsey.http.clients import commerce_queries as queries
+from tolsey.http.clients import commerce_shapes as shapes
+from tolsey.http.clients.commerce_answers import plain
+from tolsey.http.clients.commerce_bodies import PIECE, TransientFault, decoded, opened
+from tolsey.http.clients.commerce_calls import Calls, Patience
+from tolsey.http.clients.commerce_orders import belongs
+from tolsey.storage.records.revenue import PulledOrder
+
+IN_MEMORY_BYTES = 4 * 1024 * 1024
+RUNNING = frozenset({"CREATED", "RUNNING", "CANCELING"})
+BUSY = frozenset({"OPERATION_IN_PROGRESS", "LIMIT_REACHED"})
+OK, GONE_OR_FORBIDDEN, SERVER_ERROR = 200, 400, 500
+
+File = anyio.SpooledTemporaryFile[bytes]
+
+
+@dataclass(slots=True)
+class Places:
+    """The line on which each order is complete, by the order's number."""
+
+    last: dict[int, int] = field(default_factory=dict)
+
+    def note(self, number: int, value: Mapping[str, Any]) -> None:
+        """Note one line of the file; a child without its parent is not believed."""
+        parent = value.get("__parentId")
+        order = shapes.number_of(parent if parent is not None else value.get("id"), "Order")
+        if (parent is not None) is not (order in self.last):
+            raise shapes.Misshapen("the order of the lines of an export")
+        self.last[order] = number
+
+
+async def bulk_orders(
+    calls: Calls, shop: Shop, start: datetime, end: datetime
+) -> AsyncGenerator[PulledOrder]:
+    """Yield the orders of [start, end), each once."""
+    operation = await _start(calls, shop, queries.processed_between(start, end))
+    done = await _finished(calls, shop, operation)
+    url = done.get("url")
+    roots = shapes.units(done.get("rootObjectCount"), "the count of an export")
+    if url is None:
+        if roots:
+            raise shapes.Misshapen("an export without a file")
+        return
+    size = shapes.units(done.get("fileSize") or 0, "the size of an export")
+    if size > calls.limits.bulk_file_bytes:
+        raise PlatformUnreachable("The platform's export is larger than the service reads.")
+    async with anyio.SpooledTemporaryFile(max_size=IN_MEMORY_BYTES) as file:
+        places = await _download(calls, shapes.text(url, "the address of an export"), file)
+        if len(places.last) < roots:
+            raise shapes.Misshapen("an export that is shorter than announced")
+        await file.seek(0)
+        async with aclosing(_read(file, places, calls.limits.bulk_line_bytes)) as found:
+            async for order in found:
+                if belongs(order, start, end):
+                    yield order
+
+
+async def _start(calls: Calls, shop: Shop, query: str) -> str:
+    """Start an export, waiting while another one of the shop is running."""
+    waits = _waits(calls)
+    variables = {"query": queries.bulk_orders(query)}
+    while True:
+        data = await calls.ask(shop, queries.RUN_BULK, variables)
+        payload = shapes.mapping(data.get("bulkOperationRunQuery"), "the start of an export")
+        errors = payload.get("userErrors")
+        if not isinstance(errors, list):
+            raise shapes.Misshapen("the start of an export")
+        if not errors:
+            operation = shapes.mapping(payload.get("bulkOperation"), "the start of an export")
+            return shapes.text(operation.get("id"), "the id of an export")
+        error = shapes.mapping(errors[0], "the refusal of an export")
+        message = plain(str(error.get("message") or "The export was refused."))
+        if error.get("code") not in BUSY and "already in progress" not in message:
+            raise PlatformDenied(400, message)
+        await _wait(calls, waits, message)
+
+
+async def _finished(calls: Calls, shop: Shop, operation: str) -> Mapping[str, Any]:
+    """Give the export once it is complete."""
+    waits = _waits(calls)
+    while True:
+        data = await calls.ask(shop, queries.BULK_STATUS, {"id": operation})
+        state = shapes.mapping(data.get("bulkOperation"), "the state of an export")
+        status = state.get("status")
+        if status == "COMPLETED":
+            return state
+        if state.get("errorCode") == "ACCESS_DENIED":
+            raise PlatformDenied(403, "The export needs a permission the app does not have.")
+        if status not in RUNNING:
+            raise PlatformUnreachable(f"The platform's export ended as {plain(str(status))}.")
+        await _wait(calls, waits, "The platform's export takes too long.")
+
+
+def _waits(calls: Calls) -> Iterator[float]:
+    """Give growing waits until the polls or the time allowed are used up."""
+    limits = calls.limits
+    ends_at = calls.pace.now() + limits.bulk_deadline_seconds
+    wait = limits.bulk_poll_seconds
+    for _ in range(limits.bulk_polls):
+        if calls.pace.now() + wait >= ends_at:
+            return
+        yield wait
+        wait = min(limits.bulk_longest_poll_seconds, wait * 1.5)
+
+
+async def _wait(calls: Calls, waits: Iterator[float], reason: str) -> None:
+    wait = next(waits, None)
+    if wait is None:
+        raise PlatformUnreachable(reason, calls.limits.bulk_longest_poll_seconds)
+    await calls.pace.sleep(wait)
+
+
+async def _download(calls: Calls, url: str, file: File) -> Places:
+    """Keep the export in `file` and give its places, starting over when it breaks off."""
+    if not calls.address.may_download(url):
+        raise PlatformUnreachable("The platform's export lies at an address that is not fetched.")
+    limits = calls.limits
+    patience = Patience(
+        calls.pace,
+        limits,
+        attempts=limits.bulk_download_attempts,
+        seconds=limits.bulk_download_seconds,
+    )
+    while True:
+        await file.seek(0)
+        await file.truncate()
+        try:
+            return await _fetch(calls, url, file, patience.seconds_left)
+        except TransientFault as fault:
+            await patience.after(fault)
+
+
+async def _fetch(calls: Calls, url: str, file: File, seconds: float) -> Places:
+    places, lines, size = Places(), Lines(calls.limits.bulk_line_bytes), 0
+    number = 0
+    # the file's host is not the platform's API: no token goes there
+    request = calls.http.build_request("GET", url, headers={"Accept-Encoding": "gzip"})
+    async with opened(calls.http, request, seconds=seconds) as response:
+        if response.status_code != OK:
+            raise _download_fault(response.status_code)
+        async for piece in decoded(response):
+            size += len(piece)
+            if size > calls.limits.bulk_file_bytes:
+                raise PlatformUnreachable("The platform's export is larger than the service reads.")
+            await file.write(piece)
+            for line in lines.feed(piece):
+                places.note(number, _parsed(line))
+                number += 1
+        for line in lines.rest():
+            places.note(number, _parsed(line))
+    return places
+
+
+def _download_fault(status: int) -> Exception:
+    if GONE_OR_FORBIDDEN <= status < SERVER_ERROR:
+        return PlatformUnreachable(f"The platform's export answered {status}.")
+    return TransientFault(f"The platform's export answered {status}.")
+
+
+async def _read(file: File, places: Places, line_bytes: int) -> AsyncGenerator[PulledOrder]:
+    """Give every order when its last line has been read."""
+    lines, number = Lines(line_bytes), 0
+    open_orders: dict[int, shapes.OpenOrder] = {}
+    while True:
+        piece = await file.read(PIECE)
+        for line in lines.feed(piece) if piece else lines.rest():
+            order = _placed(open_orders, _parsed(line))
+            if places.last[order] == number:
+                yield open_orders.pop(order).closed()
+            number += 1
+        if not piece:
+            return
+
+
+def _placed(open_orders: dict[int, shapes.OpenOrder], value: Mapping[str, Any]) -> int:
+    """Put a line where it belongs and give its order's number."""
+    parent = value.get("__parentId")
+    if parent is None:
+        order = shapes.number_of(value.get("id"), "Order")
+        open_orders[order] = shapes.OpenOrder(value)
+        return order
+    order = shapes.number_of(parent, "Order")
+    open_orders[order].lines.append(shapes.line(value))
+    return order
+
+
+class Lines:
+    """Splits pieces of a file into lines of bounded length; empty ones are left out."""
+
+    def __init__(self, longest: int) -> None:
+        self._longest = longest
+        self._begun = b""
+
+    def feed(self, piece: bytes) -> Iterator[bytes]:
+        """Give the lines that this piece completes."""
+        *whole, self._begun = (self._begun + piece).split(b"\n")
+        if len(self._begun) > self._longest:
+            raise shapes.Misshapen("a line of an export that does not end")
+        for line in whole:
+            if line.strip():
+                yield line
+
+    def rest(self) -> Iterator[bytes]:
+        """Give the last line when nothing ended it."""
+        if self._begun.strip():
+            yield self._begun
+        self._begun = b""
+
+
+def _parsed(line: bytes) -> Mapping[str, Any]:
+    try:
+        return shapes.mapping(from_json(line, allow_inf_nan=False), "a line of an export")
+    except ValueError as error:
+        raise shapes.Misshapen("a line of an export") from error

@@ -1,0 +1,285 @@
+"""Calls to the commerce platform that wait their turn, are patient, and give up in time."""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import orjson
+
+from tolsey.actors.ports import Grant, GrantRefused, PlatformUnreachable, Shop
+from tolsey.actors.shops import is_shop_domain
+from tolsey.http.clients.commerce_answers import Answer, read_answer, read_grant, refusal
+from tolsey.http.clients.commerce_bodies import TransientFault, fetch
+from tolsey.http.clients.commerce_costs import Bucket, Buckets, is_mutation
+from tolsey.http.clients.guard import loopback_origin
+
+API_VERSION = re.compile(r"\d{4}-(?:01|04|07|10)|unstable")
+HEADER_VALUE = re.compile(r"[\x21-\x7e]{1,4096}")
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of everything the client does; seconds, bytes and counts."""
+
+    attempts: int = 5
+    throttled_attempts: int = 60
+    backoff_seconds: float = 0.5
+    longest_backoff_seconds: float = 20.0
+    attempt_seconds: float = 45.0
+    deadline_seconds: float = 120.0
+    body_bytes: int = 8 * MIB
+    grant_attempts: int = 3
+    grant_deadline_seconds: float = 20.0
+    grant_body_bytes: int = 64 * 1024
+    page_points: float = 980.0
+    pages: int = 5_000
+    line_pages: int = 100
+    bulk_polls: int = 400
+    bulk_poll_seconds: float = 0.25
+    bulk_longest_poll_seconds: float = 20.0
+    bulk_deadline_seconds: float = 2 * 3600.0
+    bulk_file_bytes: int = 2048 * MIB
+    bulk_line_bytes: int = MIB
+    bulk_download_seconds: float = 1800.0
+    bulk_download_attempts: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """The clock the client lives by: monotonic seconds, how to wait, and luck in [0, 1)."""
+
+    now: Callable[[], float]
+    sleep: Callable[[float], Awaitable[None]]
+    luck: Callable[[], float]
+
+
+class Patience:
+    """What is left of one call's attempts and time."""
+
+    def __init__(self, pace: Pace, limits: Limits, *, attempts: int, seconds: float) -> None:
+        self._pace = pace
+        self._limits = limits
+        self._attempts = attempts
+        self._throttles = limits.throttled_attempts
+        self._failures = 0
+        self._ends_at = pace.now() + seconds
+
+    @property
+    def seconds_left(self) -> float:
+        """Time until the call must have ended."""
+        return self._ends_at - self._pace.now()
+
+    async def after(self, fault: TransientFault) -> None:
+        """Wait before the next attempt, or raise PlatformUnreachable when there is none left."""
+        if fault.throttled:
+            self._throttles -= 1
+        else:
+            self._failures += 1
+        wait = self._backoff() if fault.wait_seconds is None else fault.wait_seconds
+        if self._failures >= self._attempts or self._throttles < 1 or wait >= self.seconds_left:
+            raise PlatformUnreachable(fault.reason, fault.wait_seconds) from fault
+        await self._pace.sleep(wait)
+
+    async def wait(self, seconds: float) -> None:
+        """Wait for points, or raise PlatformUnreachable when that is past the deadline."""
+        if seconds >= self.seconds_left:
+            raise PlatformUnreachable("The shop's request budget is used up.", seconds)
+        await self._pace.sleep(seconds)
+
+    def _backoff(self) -> float:
+        """Wait a random part of a doubling bound, at least half of it."""
+        tries = self._failures + self._limits.throttled_attempts - self._throttles
+        bound = self._limits.backoff_seconds * 2.0 ** max(0, tries - 1)
+        return min(self._limits.longest_backoff_seconds, bound) * (0.5 + self._pace.luck() / 2)
+
+
+class Address:
+    """Where a shop's Admin API is: the template with the shop's domain put in."""
+
+    def __init__(self, url_template: str, api_version: str) -> None:
+        parts = urlsplit(url_template.replace("{shop}", "shop"))
+        secure = parts.scheme == "https" or loopback_origin(url_template) is not None
+        if not parts.hostname or not secure or parts.scheme not in ("http", "https"):
+            raise ValueError("The platform's URL template must be https, or on this machine")
+        if parts.username is not None or parts.query or parts.fragment:
+            raise ValueError("The platform's URL template holds more than an address")
+        if API_VERSION.fullmatch(api_version) is None:
+            raise ValueError("The platform's API version is written as 2026-07")
+        self._template = url_template.rstrip("/")
+        self._version = api_version
+
+    def token(self, shop_domain: str) -> str:
+        """Give the shop's token endpoint."""
+        return f"{self._base(shop_domain)}/admin/oauth/access_token"
+
+    def graphql(self, shop_domain: str) -> str:
+        """Give the shop's GraphQL endpoint."""
+        return f"{self._base(shop_domain)}/admin/api/{self._version}/graphql.json"
+
+    def may_download(self, url: str) -> bool:
+        """Whether a URL the platform handed out may be fetched: https, or where the API itself is.
+
+        The guard still refuses a host that is not public.
+        """
+        try:
+            # the parser that the request will use: two may read one text differently
+            parts = httpx.URL(url)
+        except httpx.InvalidURL:
+            return False
+        if parts.userinfo or not parts.host:
+            return False
+        own = loopback_origin(self._template)
+        return parts.scheme == "https" or (
+            parts.scheme == "http" and own is not None and own == (parts.host, parts.port or 80)
+        )
+
+    def _base(self, shop_domain: str) -> str:
+        if not is_shop_domain(shop_domain):
+            raise ValueError("The shop's domain is not in its kept spelling")
+        return self._template.replace("{shop}", shop_domain)
+
+
+class Calls:
+    """The two endpoints of the platform, each call bounded in attempts and time."""
+
+    def __init__(
+        self, address: Address, http: httpx.AsyncClient, pace: Pace, limits: Limits
+    ) -> None:
+        self.address = address
+        self.http = http
+        self.pace = pace
+        self.limits = limits
+        self._buckets = Buckets()
+
+    async def grant(self, shop_domain: str, client_id: str, client_secret: str) -> Grant:
+        """Ask for a token (RFC 6749, section 4.4): a form, and JSON as the wanted answer."""
+        request = self.http.build_request(
+            "POST",
+            self.address.token(shop_domain),
+            data={
+                "grant_type": "client_credentials",
+                "client_id": client_id,
+                "client_secret": client_secret,
+            },
+            headers={"Accept": "application/json", "Accept-Encoding": "gzip"},
+        )
+        limits = self.limits
+        patience = Patience(
+            self.pace, limits, attempts=limits.grant_attempts, seconds=limits.grant_deadline_seconds
+        )
+        while True:
+            try:
+                return read_grant(
+                    await fetch(
+                        self.http,
+                        request,
+                        limit_bytes=limits.grant_body_bytes,
+                        seconds=min(limits.attempt_seconds, patience.seconds_left),
+                    )
+                )
+            except TransientFault as fault:
+                await patience.after(fault)
+            except GrantRefused as refused:
+                # a page may repeat what was sent
+                raise GrantRefused(
+                    refused.code, refused.message.replace(client_secret or "\0", "…")
+                ) from None
+
+    async def ask(
+        self,
+        shop: Shop,
+        document: str,
+        variables: Mapping[str, Any] | None = None,
+        *,
+        repeatable: bool | None = None,
+    ) -> dict[str, Any]:
+        """Give the data of a document that succeeds as a whole."""
+        answer = await self.ask_partly(shop, document, variables, repeatable=repeatable)
+        if answer.faults:
+            raise refusal(answer.faults)
+        return answer.data
+
+    async def ask_partly(
+        self,
+        shop: Shop,
+        document: str,
+        variables: Mapping[str, Any] | None = None,
+        *,
+        repeatable: bool | None = None,
+    ) -> Answer:
+        """Give the answer to a document of which some fields may have failed.
+
+        `repeatable` says that sending it twice does no harm, which is assumed of queries only: a
+        mutation whose answer was lost is not sent again.
+        """
+        variables = variables or {}
+        again = not is_mutation(document) if repeatable is None else repeatable
+        limits = self.limits
+        patience = Patience(
+            self.pace, limits, attempts=limits.attempts, seconds=limits.deadline_seconds
+        )
+        while True:
+            try:
+                return await self._paid(shop, document, variables, patience)
+            except TransientFault as fault:
+                if fault.done and not again:
+                    raise PlatformUnreachable(fault.reason, fault.wait_seconds) from fault
+                await patience.after(fault)
+
+    async def _paid(
+        self, shop: Shop, document: str, variables: Mapping[str, Any], patience: Patience
+    ) -> Answer:
+        bucket = self._buckets.of(shop.shop_domain)
+        points = await self._set_aside(bucket, document, variables, patience)
+        cost = None
+        try:
+            answer = await self._send(shop, document, variables, patience)
+        except TransientFault as fault:
+            cost = fault.cost
+            raise
+        else:
+            cost = answer.cost
+            if cost is not None:
+                bucket.learn(document, variables, cost)
+            return answer
+        finally:
+            bucket.settle(points, cost, self.pace.now())
+
+    async def _set_aside(
+        self, bucket: Bucket, document: str, variables: Mapping[str, Any], patience: Patience
+    ) -> float:
+        points = bucket.price(document, variables)
+        while wait := bucket.wait_seconds(points, self.pace.now()):
+            await patience.wait(wait)
+        bucket.spend(points, self.pace.now())
+        return points
+
+    async def _send(
+        self, shop: Shop, document: str, variables: Mapping[str, Any], patience: Patience
+    ) -> Answer:
+        if HEADER_VALUE.fullmatch(shop.access_token) is None:
+            raise ValueError("The access token cannot be sent in a header")
+        request = self.http.build_request(
+            "POST",
+            self.address.graphql(shop.shop_domain),
+            content=orjson.dumps({"query": document, "variables": dict(variables)}),
+            headers={
+                "Accept": "application/json",
+                "Accept-Encoding": "gzip",
+                "Content-Type": "application/json",
+                "X-Shopify-Access-Token": shop.access_token,
+            },
+        )
+        limits = self.limits
+        return read_answer(
+            await fetch(
+                self.http,
+                request,
+                limit_bytes=limits.body_bytes,
+                seconds=max(0.1, min(limits.attempt_seconds, patience.seconds_left)),
+            )
+        )

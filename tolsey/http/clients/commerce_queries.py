@@ -1,0 +1,195 @@
+"""The GraphQL documents the service sends, valid for Admin API 2026-07.
+
+They ask for nothing personal but the customer's id and e-mail of one re-read order, which become
+a pseudonym before anything is kept. Money is asked in the shop's currency only.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import orjson
+
+LINES_PER_ORDER = 5
+TRANSACTIONS_PER_ORDER = 5
+
+ORDER = """
+id test processedAt createdAt cancelledAt sourceName currencyCode
+totalPriceSet { shopMoney { amount } }
+currentTotalPriceSet { shopMoney { amount } }
+totalRefundedSet { shopMoney { amount } }
+"""
+LINE = """
+id quantity currentQuantity isGiftCard
+sellingPlan { sellingPlanId name }
+priceAfterAllDiscountsBeforeTaxesSet { shopMoney { amount } }
+"""
+TRANSACTION = "kind status test manualPaymentGateway amountSet { shopMoney { amount } }"
+
+CONNECT_PROBE = """
+query ConnectProbe {
+  shop {
+    name myshopifyDomain currencyCode ianaTimezone createdAt
+    plan { publicDisplayName partnerDevelopment }
+    primaryDomain { host }
+  }
+  currentAppInstallation { accessScopes { handle } }
+}
+"""
+
+COUNT_ORDERS = """
+query CountOrders($query: String!, $limit: Int) {
+  ordersCount(query: $query, limit: $limit) { count precision }
+}
+"""
+
+FIRST_ORDERS = """
+query FirstOrders($first: Int!, $query: String!) {
+  orders(first: $first, query: $query, sortKey: PROCESSED_AT) { nodes { id test processedAt } }
+}
+"""
+
+ORDERS = f"""
+query Orders($first: Int!, $after: String, $query: String!) {{
+  orders(first: $first, after: $after, query: $query, sortKey: PROCESSED_AT) {{
+    nodes {{
+      {ORDER}
+      lineItems(first: {LINES_PER_ORDER}) {{
+        nodes {{ {LINE} }}
+        pageInfo {{ hasNextPage endCursor }}
+      }}
+      transactions(first: {TRANSACTIONS_PER_ORDER}) {{ {TRANSACTION} }}
+    }}
+    pageInfo {{ hasNextPage endCursor }}
+  }}
+}}
+"""
+
+ORDER_LINES = f"""
+query OrderLines($id: ID!, $first: Int!, $after: String) {{
+  order(id: $id) {{
+    lineItems(first: $first, after: $after) {{
+      nodes {{ {LINE} }}
+      pageInfo {{ hasNextPage endCursor }}
+    }}
+  }}
+}}
+"""
+
+ORDER_TRANSACTIONS = f"""
+query OrderTransactions($id: ID!) {{ order(id: $id) {{ transactions {{ {TRANSACTION} }} }} }}
+"""
+
+ONE_ORDER = """
+query OneOrder($id: ID!) {
+  order(id: $id) {
+    id name test createdAt processedAt updatedAt cancelledAt closedAt sourceName
+    displayFinancialStatus displayFulfillmentStatus currencyCode
+    totalPriceSet { shopMoney { amount } }
+    currentTotalPriceSet { shopMoney { amount } }
+    customer { id defaultEmailAddress { emailAddress } }
+  }
+}
+"""
+
+RUN_BULK = """
+mutation RunBulk($query: String!) {
+  bulkOperationRunQuery(query: $query, groupObjects: false) {
+    bulkOperation { id status }
+    userErrors { field message code }
+  }
+}
+"""
+
+BULK_STATUS = """
+query BulkStatus($id: ID!) {
+  bulkOperation(id: $id) { id status errorCode rootObjectCount fileSize url }
+}
+"""
+
+SUBSCRIPTIONS = """
+query Subscriptions($first: Int!, $after: String) {
+  webhookSubscriptions(first: $first, after: $after) {
+    nodes { id topic uri format filter includeFields }
+    pageInfo { hasNextPage endCursor }
+  }
+}
+"""
+
+
+def bulk_orders(query: str) -> str:
+    """Write the inner query of a bulk export of orders with their lines and transactions."""
+    # a JSON string is also a GraphQL string
+    quoted = orjson.dumps(query).decode()
+    return f"""{{
+  orders(query: {quoted}) {{
+    edges {{
+      node {{
+        {ORDER}
+        transactions {{ {TRANSACTION} }}
+        lineItems {{ edges {{ node {{ {LINE} }} }} }}
+      }}
+    }}
+  }}
+}}"""
+
+
+def subscribe(count: int) -> str:
+    """Write a mutation that makes `count` subscriptions, `s0` for `$t0` and so on."""
+    topics = ", ".join(f"$t{n}: WebhookSubscriptionTopic!" for n in range(count))
+    fields = "\n".join(
+        f"s{n}: webhookSubscriptionCreate(topic: $t{n}, webhookSubscription: $subscription)"
+        " { webhookSubscription { id } userErrors { field message } }"
+        for n in range(count)
+    )
+    return (
+        f"mutation Subscribe({topics}, $subscription: WebhookSubscriptionInput!) {{\n{fields}\n}}"
+    )
+
+
+def unsubscribe(count: int) -> str:
+    """Write a mutation that deletes `count` subscriptions, `s0` for `$id0` and so on."""
+    ids = ", ".join(f"$id{n}: ID!" for n in range(count))
+    fields = "\n".join(
+        f"s{n}: webhookSubscriptionDelete(id: $id{n})"
+        " { deletedWebhookSubscriptionId userErrors { field message } }"
+        for n in range(count)
+    )
+    return f"mutation Unsubscribe({ids}) {{\n{fields}\n}}"
+
+
+def processed_between(start: datetime, end: datetime) -> str:
+    """Search for the real orders processed in [start, end), widened to whole seconds."""
+    last = end.astimezone(UTC)
+    if last.microsecond:
+        last = last.replace(microsecond=0) + timedelta(seconds=1)
+    return f"processed_at:>='{_moment(start)}' AND processed_at:<'{_moment(last)}' AND test:false"
+
+
+def gid(kind: str, number: int) -> str:
+    """Write a global id from a kind and a number."""
+    return f"gid://shopify/{kind}/{number}"
+
+
+def every_document() -> Sequence[str]:
+    """List each document once, for the test against the published schema."""
+    return (
+        CONNECT_PROBE,
+        COUNT_ORDERS,
+        FIRST_ORDERS,
+        ORDERS,
+        ORDER_LINES,
+        ORDER_TRANSACTIONS,
+        ONE_ORDER,
+        RUN_BULK,
+        BULK_STATUS,
+        SUBSCRIPTIONS,
+        subscribe(3),
+        unsubscribe(3),
+        bulk_orders(
+            processed_between(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 2, 1, tzinfo=UTC))
+        ),
+    )
+
+
+def _moment(at: datetime) -> str:
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,254 @@
+"""The platform's JSON read strictly into our values: what does not fit raises Misshapen."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+from tolsey.actors.ports import PlatformUnreachable, ShopFacts
+from tolsey.storage.records.revenue import PulledLine, PulledOrder, PulledTransaction
+
+GID = re.compile(r"gid://shopify/([A-Za-z]{1,60})/(\d{1,20})(?:\?.{0,200})?")
+AMOUNT = re.compile(r"-?\d{1,15}(?:\.\d{1,6})?")
+MOST_UNITS = 10**9
+
+
+class Misshapen(PlatformUnreachable):
+    """The platform's answer does not have the published shape, so nothing is taken from it."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"The platform's answer is not readable: {what}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page of a connection; `after` is the cursor of the next, None on the last."""
+
+    nodes: Sequence[Mapping[str, Any]]
+    after: str | None
+
+
+def mapping(value: object, what: str) -> Mapping[str, Any]:
+    """Take an object."""
+    if not isinstance(value, dict):
+        raise Misshapen(what)
+    return value
+
+
+def page(value: object, what: str) -> Page:
+    """Take a connection's nodes and the cursor of the next page."""
+    connection = mapping(value, what)
+    nodes = connection.get("nodes")
+    if not isinstance(nodes, list):
+        raise Misshapen(what)
+    info = mapping(connection.get("pageInfo"), what)
+    after = info.get("endCursor") if info.get("hasNextPage") is True else None
+    if after is not None and not isinstance(after, str):
+        raise Misshapen(what)
+    if info.get("hasNextPage") is True and not after:
+        raise Misshapen(what)
+    return Page([mapping(node, what) for node in nodes], after)
+
+
+def number_of(value: object, kind: str) -> int:
+    """Take the number out of a global id of that kind."""
+    found = GID.fullmatch(value) if isinstance(value, str) else None
+    if found is None or found[1] != kind:
+        raise Misshapen(f"the id of a {kind}")
+    return int(found[2])
+
+
+def moment(value: object, what: str) -> datetime:
+    """Take a time with its zone, as UTC."""
+    try:
+        at = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        at = None
+    if at is None or at.tzinfo is None:
+        raise Misshapen(what)
+    return at.astimezone(UTC)
+
+
+def moment_or_none(value: object, what: str) -> datetime | None:
+    """Take a time that may be absent."""
+    return None if value is None else moment(value, what)
+
+
+def money(value: object, what: str) -> Decimal:
+    """Take the amount of a MoneyBag in the shop's currency."""
+    bag = mapping(value, what)
+    amount = mapping(bag.get("shopMoney"), what).get("amount")
+    if not isinstance(amount, str) or AMOUNT.fullmatch(amount) is None:
+        raise Misshapen(what)
+    return Decimal(amount)
+
+
+def text(value: object, what: str) -> str:
+    """Take a text that is there."""
+    if not isinstance(value, str) or not value:
+        raise Misshapen(what)
+    return value
+
+
+def text_or_none(value: object, what: str) -> str | None:
+    """Take a text that may be absent or empty."""
+    return text(value, what) if value else None
+
+
+def flag(value: object, what: str) -> bool:
+    """Take true or false."""
+    if not isinstance(value, bool):
+        raise Misshapen(what)
+    return value
+
+
+def units(value: object, what: str) -> int:
+    """Take a count that is not negative."""
+    # a 64-bit count arrives as text
+    if isinstance(value, str) and value.isdecimal() and len(value) < 20:  # noqa: PLR2004
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 2**63:
+        raise Misshapen(what)
+    return value
+
+
+def line(value: Mapping[str, Any]) -> PulledLine:
+    """Take a line of an order."""
+    plan = value.get("sellingPlan")
+    return PulledLine(
+        after_discounts_before_taxes=money(
+            value.get("priceAfterAllDiscountsBeforeTaxesSet"), "the price of a line"
+        ),
+        quantity=units(value.get("quantity"), "the quantity of a line"),
+        current_quantity=units(value.get("currentQuantity"), "the current quantity of a line"),
+        is_gift_card=flag(value.get("isGiftCard"), "isGiftCard of a line"),
+        selling_plan=None if plan is None else _selling_plan(mapping(plan, "a selling plan")),
+    )
+
+
+def _selling_plan(plan: Mapping[str, Any]) -> str:
+    """Take the plan's id, or its name once the plan itself is gone."""
+    return text(plan.get("sellingPlanId") or plan.get("name"), "a selling plan")
+
+
+def transactions(value: object) -> tuple[PulledTransaction, ...]:
+    """Take an order's movements of money."""
+    if not isinstance(value, list):
+        raise Misshapen("the transactions of an order")
+    return tuple(_transaction(mapping(each, "a transaction")) for each in value)
+
+
+def _transaction(value: Mapping[str, Any]) -> PulledTransaction:
+    return PulledTransaction(
+        kind=text(value.get("kind"), "the kind of a transaction"),
+        status=text(value.get("status"), "the status of a transaction"),
+        test=flag(value.get("test"), "test of a transaction"),
+        manual_payment_gateway=flag(
+            value.get("manualPaymentGateway"), "manualPaymentGateway of a transaction"
+        ),
+        amount=money(value.get("amountSet"), "the amount of a transaction"),
+    )
+
+
+def order(
+    value: Mapping[str, Any],
+    lines: Sequence[PulledLine],
+    movements: tuple[PulledTransaction, ...],
+) -> PulledOrder:
+    """Take an order with the lines and movements gathered for it."""
+    source = value.get("sourceName")
+    return PulledOrder(
+        order_id=str(number_of(value.get("id"), "Order")),
+        processed_at=moment(value.get("processedAt"), "processedAt of an order"),
+        created_at=moment_or_none(value.get("createdAt"), "createdAt of an order"),
+        currency=text(value.get("currencyCode"), "the currency of an order"),
+        test=flag(value.get("test"), "test of an order"),
+        cancelled_at=moment_or_none(value.get("cancelledAt"), "cancelledAt of an order"),
+        source_name=text(source, "the source of an order") if source else None,
+        total=money(value.get("totalPriceSet"), "the total of an order"),
+        current_total=money(value.get("currentTotalPriceSet"), "the current total of an order"),
+        refunded=money(value.get("totalRefundedSet"), "the refunds of an order"),
+        lines=tuple(lines),
+        transactions=movements,
+    )
+
+
+def shop_facts(data: Mapping[str, Any]) -> ShopFacts:
+    """Take what the connect probe answered."""
+    shop = mapping(data.get("shop"), "the shop")
+    plan = mapping(shop.get("plan"), "the shop's plan")
+    installation = mapping(data.get("currentAppInstallation"), "the installation")
+    domain = mapping(shop.get("primaryDomain"), "the shop's domain")
+    scopes = installation.get("accessScopes")
+    if not isinstance(scopes, list):
+        raise Misshapen("the granted scopes")
+    return ShopFacts(
+        shop_domain=text(shop.get("myshopifyDomain"), "the shop's own domain").lower(),
+        name=text(shop.get("name"), "the shop's name"),
+        currency=text(shop.get("currencyCode"), "the shop's currency"),
+        plan=text(plan.get("publicDisplayName"), "the plan's name"),
+        partner_development=flag(plan.get("partnerDevelopment"), "the plan"),
+        primary_domain=text(domain.get("host"), "the shop's domain"),
+        created_at=moment(shop.get("createdAt"), "the shop's creation time"),
+        timezone=text(shop.get("ianaTimezone"), "the shop's time zone"),
+        scopes=tuple(text(mapping(scope, "a scope").get("handle"), "a scope") for scope in scopes),
+    )
+
+
+def webhook_order(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Put a re-read order in the shape of its webhook body, with the few fields we keep."""
+    buyer = value.get("customer")
+    return {
+        "id": number_of(value.get("id"), "Order"),
+        "admin_graphql_api_id": value.get("id"),
+        "name": text_or_none(value.get("name"), "name of an order"),
+        "test": flag(value.get("test"), "test of an order"),
+        "created_at": text_or_none(value.get("createdAt"), "createdAt of an order"),
+        "processed_at": text_or_none(value.get("processedAt"), "processedAt of an order"),
+        "updated_at": text_or_none(value.get("updatedAt"), "updatedAt of an order"),
+        "cancelled_at": text_or_none(value.get("cancelledAt"), "cancelledAt of an order"),
+        "closed_at": text_or_none(value.get("closedAt"), "closedAt of an order"),
+        "source_name": text_or_none(value.get("sourceName"), "sourceName of an order"),
+        "financial_status": _lowered(value.get("displayFinancialStatus")),
+        "fulfillment_status": _fulfillment(value.get("displayFulfillmentStatus")),
+        "currency": text(value.get("currencyCode"), "the currency of an order"),
+        "total_price": str(money(value.get("totalPriceSet"), "the total of an order")),
+        "current_total_price": str(
+            money(value.get("currentTotalPriceSet"), "the current total of an order")
+        ),
+        "customer": None if buyer is None else _webhook_customer(mapping(buyer, "a customer")),
+    }
+
+
+def _webhook_customer(buyer: Mapping[str, Any]) -> dict[str, Any]:
+    address = buyer.get("defaultEmailAddress")
+    return {
+        "id": number_of(buyer.get("id"), "Customer"),
+        "email": None
+        if address is None
+        else text_or_none(mapping(address, "an address").get("emailAddress"), "an address"),
+    }
+
+
+def _lowered(value: object) -> str | None:
+    return value.lower() if isinstance(value, str) else None
+
+
+def _fulfillment(value: object) -> str | None:
+    """Translate a display status into the webhook's words, where nothing sent yet is null."""
+    words = {"UNFULFILLED": None, "PARTIALLY_FULFILLED": "partial"}
+    return words[value] if isinstance(value, str) and value in words else _lowered(value)
+
+
+@dataclass(slots=True)
+class OpenOrder:
+    """An order whose lines are still arriving."""
+
+    value: Mapping[str, Any]
+    lines: list[PulledLine] = field(default_factory=list)
+
+    def closed(self) -> PulledOrder:
+        """Give the order with every line that arrived."""
+        return order(self.value, self.lines, transactions(self.value.get("transactions")))
