@@ -1,0 +1,79 @@
+"""Listings for the tests of what is decided about them."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from tolsey.actors.listing.messages import RevenueSourceAccepted, SyncReport, SyncSucceeded
+from tolsey.actors.listing.state import ListingState
+from tolsey.storage.records.listing import (
+    ListingFields,
+    ListingRecord,
+    ListingStatus,
+    RevenueSource,
+    VerificationRecord,
+    VerificationState,
+)
+from tolsey.storage.records.revenue import CurrencyFigures, Measure
+
+NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+ID = "listing_0198c0d2a8f37c41b1c4d7a2e5f60913"
+SHOP = "corner.myshopify.com"
+FIELDS = ListingFields(title="Corner shop", asking_price=5_000_000, currency="USD")
+BLANK = ListingState(VerificationRecord(ID))
+FIGURES = CurrencyFigures("USD", 10_000, 0, 120_000, 3)
+
+
+def drafted(status: ListingStatus = ListingStatus.DRAFT, **changed: Any) -> ListingState:
+    listing = ListingRecord(
+        title="Corner shop",
+        asking_price=5_000_000,
+        currency="USD",
+        id=ID,
+        organization_id="org_1",
+        slug="corner-shop-e5f60913",
+        status=status,
+        created_by="usr_1",
+        created_at=NOON,
+        seller_active_at=NOON,
+    )
+    return replace(BLANK, listing=replace(listing, **changed))
+
+
+def source() -> RevenueSource:
+    return RevenueSource(ID, "org_1", "commerce", SHOP, "client", "v1.k.sealed", "usr_1", NOON)
+
+
+def machine(state: VerificationState, **changed: Any) -> VerificationRecord:
+    record = VerificationRecord(
+        ID,
+        state,
+        since=NOON,
+        generation=1,
+        shop_domain=SHOP,
+        accepted_at=NOON - DAY,
+        last_ok_at=NOON,
+        verified_at=NOON,
+    )
+    return replace(record, **changed)
+
+
+def connected(state: VerificationState, **changed: Any) -> ListingState:
+    active = drafted(ListingStatus.ACTIVE)
+    return replace(active, source=source(), verification=machine(state, **changed))
+
+
+def credentials(at: datetime = NOON, shop_domain: str = SHOP) -> RevenueSourceAccepted:
+    return RevenueSourceAccepted(
+        "org_1", "commerce", shop_domain, "client", "v1.k.sealed", "usr_1", at
+    )
+
+
+def report(at: datetime, generation: int = 1) -> SyncReport:
+    measure = Measure((FIGURES,), orders=3)
+    return SyncReport(generation, SHOP, "USD", "corner.example", at - 30 * DAY, at, measure)
+
+
+def succeeded(at: datetime, generation: int = 1) -> SyncSucceeded:
+    return SyncSucceeded(report(at, generation), at)

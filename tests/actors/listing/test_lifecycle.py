@@ -1,0 +1,179 @@
+"""The listing machine and what its seller may change."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.actors.listing.states import BLANK, DAY, FIELDS, ID, NOON, connected, drafted
+from tolsey.actors.listing import lifecycle
+from tolsey.actors.listing.lifecycle import Event, Status
+from tolsey.actors.listing.messages import (
+    ClockTick,
+    CreateListing,
+    EditListing,
+    PauseListing,
+    PublishListing,
+    RemoveListing,
+    ReviewListing,
+    SubmitListing,
+    WithdrawListing,
+)
+from tolsey.actors.listing.state import ListingState
+from tolsey.actors.refusals import Forbidden, InvalidTransition, Unprocessable
+from tolsey.storage.records.listing import ListingFields, ListingRecord, VerificationState
+
+SHARED = Path(__file__).parents[3].parent / "shared" / "data" / "state_machines.json"
+
+
+def record_of(state: ListingState) -> ListingRecord:
+    assert state.listing is not None
+    return state.listing
+
+
+def publish(**changed: Any) -> PublishListing:
+    return PublishListing(**{"at": NOON, "by": "usr_1", "automatic": True, **changed})
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="the machines lie beside the project")
+def test_the_table_is_the_published_machine() -> None:
+    moves = json.loads(SHARED.read_text())["listing"]["transitions"]
+    published = {
+        (None if move["from"] == "-" else Status(move["from"]), Event(move["event"])): Status(
+            move["to"]
+        )
+        for move in moves
+    }
+
+    assert published == lifecycle.TABLE
+
+
+def test_a_listing_begins_as_a_draft_with_an_address_of_its_own() -> None:
+    message = CreateListing("org_1", None, FIELDS, "usr_1", NOON)
+    decision = lifecycle.create(BLANK, message)
+    created = record_of(decision.state)
+
+    assert (created.status, created.slug) == (Status.DRAFT, "corner-shop-e5f60913")
+    assert lifecycle.create(decision.state, message).state is decision.state
+
+
+@pytest.mark.parametrize(
+    ("title", "anonymous", "slug"),
+    [
+        ("Café  Olé & Söhne!", False, "cafe-ole-sohne-e5f60913"),
+        ("雑貨店", False, "listing-e5f60913"),
+        ("Corner shop", True, "listing-e5f60913"),
+    ],
+)
+def test_an_address_is_readable_and_tells_nothing_of_an_anonymous_business(
+    title: str, anonymous: bool, slug: str
+) -> None:
+    assert lifecycle.slug_of(title, ID, anonymous=anonymous) == slug
+
+
+def test_only_the_given_fields_change() -> None:
+    message = EditListing(ListingFields(teaser="Cosy"), ("teaser",), NOON + DAY)
+    after = record_of(lifecycle.edit(drafted(), message).state)
+
+    assert after == replace(record_of(drafted()), teaser="Cosy", seller_active_at=NOON + DAY)
+
+
+def test_a_listing_in_public_keeps_its_price() -> None:
+    message = EditListing(ListingFields(), ("asking_price", "currency"), NOON)
+
+    with pytest.raises(Unprocessable) as refused:
+        lifecycle.edit(drafted(Status.ACTIVE), message)
+    assert refused.value.code == "incomplete_listing"
+
+
+@pytest.mark.parametrize(
+    "status", [Status.UNDER_OFFER, Status.SOLD, Status.WITHDRAWN, Status.SUSPENDED]
+)
+def test_a_listing_that_others_rely_on_is_not_edited(status: Status) -> None:
+    with pytest.raises(InvalidTransition):
+        lifecycle.edit(drafted(status), EditListing(FIELDS, ("title",), NOON))
+
+
+@pytest.mark.parametrize("status", [Status.DRAFT, Status.REJECTED, Status.EXPIRED])
+def test_without_a_person_in_between_publishing_submits_and_approves(status: Status) -> None:
+    decision = lifecycle.publish(drafted(status), publish())
+
+    assert decision.reply == "ACTIVE"
+    assert record_of(decision.state).published_at == NOON
+
+
+def test_a_listing_without_a_price_is_not_published() -> None:
+    with pytest.raises(Unprocessable) as refused:
+        lifecycle.publish(drafted(asking_price=None, currency=None), publish())
+    assert refused.value.fields["errors"] == [{"field": "askingPrice", "message": "is required"}]
+
+
+def test_with_a_review_the_owner_waits_for_an_administrator() -> None:
+    pending = lifecycle.submit(drafted(), SubmitListing(NOON)).state
+
+    with pytest.raises(Forbidden) as refused:
+        lifecycle.publish(pending, publish(automatic=False))
+    assert refused.value.code == "review_required"
+    approved = lifecycle.publish(pending, publish(automatic=False, administrator=True))
+    assert approved.reply == "ACTIVE"
+    assert [record.event for record in approved.records] == ["listing.approve"]
+
+
+def test_with_a_review_a_draft_is_submitted_first() -> None:
+    with pytest.raises(InvalidTransition) as refused:
+        lifecycle.publish(drafted(), publish(automatic=False))
+    assert refused.value.fields == {"allowed": ["submit", "withdraw"]}
+
+
+def test_a_paused_listing_is_resumed_by_publishing() -> None:
+    paused = lifecycle.pause(drafted(Status.ACTIVE), PauseListing(NOON)).state
+
+    assert lifecycle.publish(paused, publish(automatic=False)).reply == "ACTIVE"
+
+
+def test_a_move_the_machine_lacks_is_refused_with_those_it_has() -> None:
+    with pytest.raises(InvalidTransition) as refused:
+        lifecycle.pause(drafted(), PauseListing(NOON))
+    assert refused.value.fields == {"allowed": ["publish", "submit", "withdraw"]}
+
+
+def test_withdrawing_forgets_the_credentials() -> None:
+    state = connected(VerificationState.VERIFIED)
+    after = lifecycle.withdraw(state, WithdrawListing(NOON, "usr_1")).state
+
+    assert record_of(after).status is Status.WITHDRAWN
+    assert after.verification.state is VerificationState.REVOKED
+    assert after.source is not None
+    assert after.source.sealed_secret is None
+
+
+def test_a_removed_listing_is_withdrawn_and_stays_as_a_tombstone() -> None:
+    after = lifecycle.remove(drafted(Status.ACTIVE), RemoveListing(NOON, "usr_1")).state
+
+    assert record_of(after).status is Status.WITHDRAWN
+    assert record_of(after).deleted_at == NOON
+
+
+@pytest.mark.parametrize("status", [Status.UNDER_OFFER, Status.SOLD, Status.SUSPENDED])
+def test_a_listing_that_others_have_a_claim_on_is_not_removed(status: Status) -> None:
+    with pytest.raises(InvalidTransition):
+        lifecycle.remove(drafted(status), RemoveListing(NOON, "usr_1"))
+
+
+def test_a_rejection_needs_a_reason() -> None:
+    pending = drafted(Status.PENDING_REVIEW)
+
+    with pytest.raises(Unprocessable):
+        lifecycle.review(pending, ReviewListing("reject", "", "usr_a", NOON))
+    rejected = lifecycle.review(pending, ReviewListing("reject", "No logo", "usr_a", NOON))
+    assert record_of(rejected.state).status_reason == "No logo"
+
+
+def test_a_listing_left_alone_for_half_a_year_expires() -> None:
+    active = drafted(Status.ACTIVE)
+
+    assert lifecycle.tick(active, ClockTick(NOON + 179 * DAY)).state is active
+    expired = lifecycle.tick(active, ClockTick(NOON + 180 * DAY)).state
+    assert record_of(expired).status is Status.EXPIRED

@@ -1,0 +1,94 @@
+"""A service with listings, and a platform with a shop to read."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from functools import partial
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from tests.http.listings.desk import CREDENTIALS, SECRET, SHOP, Seller, listed, sell_on
+from tests.http.people import Clock, SignUp
+from tolsey.actors.listing.actor import ListingActor
+from tolsey.actors.listing.effects import ListingEffects
+from tolsey.actors.organization.actor import OrganizationActor
+from tolsey.http.app import create_app
+from tolsey.http.clients.commerce import ShopifyAdmin
+from tolsey.http.context import Service
+from tolsey.http.edge import Edge
+from tolsey.http.routes import auth, listing_reviews, organizations, public, sell, stores
+from tolsey.runtime.registry import Runtime
+from tolsey.sandbox.platform import Platform
+from tolsey.sandbox.shops import ShopSpec
+from tolsey.settings import Settings
+from tolsey.storage import slots
+from tolsey.storage.database import Database
+from tolsey.storage.journal import Journal
+from tolsey.storage.outbox import Outbox
+from tolsey.storage.sealed import Vault
+
+
+@pytest.fixture
+async def platform(clock: Clock) -> AsyncIterator[Platform]:
+    opened = Platform(now=clock.now, frozen_clock=True, published_folder=None)
+    spec = ShopSpec(domain=SHOP, client_id="corner-app", client_secret=SECRET)
+    opened.add_shop(replace(spec, primary_domain="corner.example"))
+    sell_on(opened, 40, 5_000)
+    sell_on(opened, 10, 12_345)
+    sell_on(opened, 3, 2_000)
+    async with opened.serve():
+        yield opened
+
+
+@pytest.fixture
+async def commerce(platform: Platform) -> AsyncIterator[ShopifyAdmin]:
+    client = ShopifyAdmin(platform.url_template, sleep=lambda _: anyio.lowlevel.checkpoint())
+    yield client
+    await client.close()
+
+
+@pytest.fixture
+async def runtime(
+    database: Database, commerce: ShopifyAdmin, settings: Settings, clock: Clock
+) -> AsyncIterator[Runtime]:
+    journal = Journal(database)
+    vault = Vault.from_keys(str(settings.encryption_keys))
+    async with Runtime(
+        [OrganizationActor(database), ListingActor(database)],
+        journal,
+        Outbox(database),
+        partial(slots.versions, database),
+        epochs=await slots.claim(database, "test"),
+        handlers=ListingEffects(commerce, vault, database, clock).handlers(),
+        backoff_seconds=(0.0, 0.0, 0.0, 0.0),
+    ) as running:
+        yield running
+    await journal.close()
+
+
+@pytest.fixture
+def service(service: Service, commerce: ShopifyAdmin) -> Service:
+    return replace(service, commerce=commerce)
+
+
+@pytest.fixture
+def edge(service: Service) -> Edge:
+    parts = (auth, organizations, stores, sell, public, listing_reviews)
+    return create_app(service, [part.routes for part in parts], {})
+
+
+@pytest.fixture
+async def seller(sign_up: SignUp) -> Seller:
+    ann = await sign_up("ann@example.com")
+    return await listed(ann)
+
+
+@pytest.fixture
+async def verified(seller: Seller) -> Seller:
+    await seller.post("publish")
+    answer = await seller.post("verify/commerce", CREDENTIALS)
+    assert answer.status_code == 200, answer.text
+    found = await seller.synced()
+    assert found["verification"]["state"] == "verified", found
+    return seller

@@ -1,0 +1,193 @@
+"""A seller connects the shop, and its revenue is read."""
+
+import json
+from datetime import timedelta
+from xml.etree import ElementTree as ET
+
+import anyio
+import anyio.lowlevel
+import httpx
+import pytest
+
+from tests.http.listings.desk import CREDENTIALS, SECRET, SHOP, VERIFICATION, Seller, listed
+from tests.http.people import Clock, SignUp
+from tolsey.actors.listing.messages import SourceRevoked, SyncDue, listing
+from tolsey.runtime.registry import Runtime
+from tolsey.sandbox.platform import Platform
+from tolsey.storage import listings
+from tolsey.storage.database import Database
+
+
+async def test_a_connected_shop_turns_the_badge_green(verified: Seller, database: Database) -> None:
+    proof = (await verified.public("/verification")).json()
+    assert set(proof) == {*VERIFICATION, "signature"}
+    assert (proof["state"], proof["source"], proof["definition"]) == ("verified", "commerce", "rv1")
+    assert (proof["currency"], proof["revenue30d"], proof["mrr"]) == ("USD", 14_345, 0)
+    assert proof["annualised"] == 12 * 14_345
+    assert proof["flags"] == []
+
+    badge = await verified.public("/badge.svg")
+    assert badge.headers["content-type"].startswith("image/svg+xml")
+    assert badge.headers["cache-control"] == "public, max-age=300"
+    assert "USD 143.45 in 30 days, synced just now" in badge.text
+    ET.fromstring(badge.text)  # noqa: S314 - we drew it
+
+    history = (await verified.public("/history?days=30")).json()["items"]
+    assert [day["revenue30d"] for day in history] == [14_345]
+    assert (await verified.public()).json()["multiples"]["annualisedRevenue"] == 29.05
+
+    rows = await database.fetch("SELECT * FROM revenue_sources")
+    kept = json.dumps([dict(row) for row in rows], default=str)
+    assert SECRET not in kept
+    assert "shpat" not in kept
+
+
+async def test_credentials_that_do_not_work_leave_nothing_behind(
+    seller: Seller, platform: Platform, database: Database
+) -> None:
+    wrong = await seller.post("verify/commerce", {**CREDENTIALS, "clientSecret": "guess"})
+    assert (wrong.status_code, wrong.json()["code"]) == (422, "commerce_rejected")
+    assert wrong.json()["detail"]
+
+    elsewhere = {**CREDENTIALS, "shopDomain": "https://corner.example"}
+    assert (await seller.post("verify/commerce", elsewhere)).status_code == 422
+
+    platform.faults.status(503, times=50, on="token")
+    away = await seller.post("verify/commerce", CREDENTIALS)
+    assert (away.status_code, away.json()["code"]) == (502, "commerce_unreachable")
+    platform.faults.waiting.clear()
+
+    platform.update_shop(SHOP, partner_development=True)
+    toy = await seller.post("verify/commerce", CREDENTIALS)
+    assert (toy.status_code, toy.json()["code"]) == (422, "development_store")
+
+    assert not await database.fetch("SELECT FROM revenue_sources")
+    assert (await seller.read())["verification"]["state"] == "none"
+
+
+async def test_one_shop_backs_one_listing(verified: Seller, sign_up: SignUp) -> None:
+    other = await listed(await sign_up("bob@example.com"))
+    taken = await other.post("verify/commerce", CREDENTIALS)
+    assert (taken.status_code, taken.json()["code"]) == (409, "source_in_use")
+
+    assert (await verified.browser.delete(f"{verified.path}/verify")).status_code == 200
+    assert (await other.post("verify/commerce", CREDENTIALS)).status_code == 200
+
+
+async def test_two_listings_that_take_a_shop_at_once_are_told_apart(sign_up: SignUp) -> None:
+    ann = await sign_up("ann@example.com")
+    sellers = [await listed(ann), await listed(ann)]
+    answers: list[httpx.Response] = []
+
+    async def connect(one: Seller) -> None:
+        answers.append(await one.post("verify/commerce", CREDENTIALS))
+
+    async with anyio.create_task_group() as tasks:
+        for each in sellers:
+            tasks.start_soon(connect, each)
+
+    assert sorted(answer.status_code for answer in answers) == [200, 409]
+
+
+async def test_a_young_shop_has_numbers_for_its_seller_and_no_badge(
+    seller: Seller, platform: Platform
+) -> None:
+    await seller.post("publish")
+    orders = platform.shop(SHOP).orders
+    del orders[min(orders)]
+    await seller.post("verify/commerce", CREDENTIALS)
+    found = await seller.synced()
+
+    assert (found["verification"]["state"], found["verification"]["revenue30d"]) == (
+        "verified_new",
+        14_345,
+    )
+    assert (await seller.public("/verification")).json()["revenue30d"] is None
+    assert (await seller.public("/badge.svg")).status_code == 404
+    assert (await seller.public("/history")).json()["items"] == []
+
+
+async def test_a_missing_permission_is_named_to_the_seller(
+    verified: Seller, platform: Platform
+) -> None:
+    platform.shop(SHOP).scopes = ("read_products",)
+    assert (await verified.post("verify/refresh")).status_code == 202
+    found = await verified.synced()
+
+    assert found["verification"]["state"] == "needs_permission"
+    assert found["connection"]["missingPermission"] == "read_orders"
+    assert "last verified" in (await verified.public("/badge.svg")).text
+
+
+async def test_a_rotated_secret_is_told_once_and_credentials_given_anew_mend_it(
+    verified: Seller,
+    platform: Platform,
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    platform.rotate_secret(SHOP, "shpss_new")
+    for _ in range(2):
+        await verified.post("verify/refresh")
+        found = await verified.synced()
+    assert found["verification"]["state"] == "token_unavailable"
+    told = capsys.readouterr().out + caplog.text
+    assert told.count("refresh_rejected") == 1
+
+    anew = {**CREDENTIALS, "clientSecret": "shpss_new"}
+    assert (await verified.post("verify/commerce", anew)).status_code == 200
+    assert (await verified.synced())["verification"]["state"] == "verified"
+
+
+async def test_a_platform_that_is_away_costs_no_numbers(
+    verified: Seller, platform: Platform, clock: Clock, runtime: Runtime
+) -> None:
+    before = (await verified.read())["verification"]
+    platform.faults.status(503, times=1000, on="token")
+    asked_at = clock.now
+    clock.advance(timedelta(minutes=3))
+    await runtime.ask(listing(verified.made["id"]), SyncDue(asked_at))
+    found = await verified.synced()
+
+    assert found["verification"] == before
+    assert found["connection"]["lastError"] == "commerce_unreachable"
+
+
+async def test_a_refresh_is_for_twenty_times_an_hour(verified: Seller) -> None:
+    statuses = [(await verified.post("verify/refresh")).status_code for _ in range(21)]
+
+    assert statuses == [202] * 20 + [429]
+    await verified.synced()
+
+
+async def test_an_uninstalled_app_ends_the_verification(
+    verified: Seller, runtime: Runtime, database: Database, clock: Clock
+) -> None:
+    found = await listings.listings_of_shop(database, verified.organization_id, SHOP)
+    assert found == [verified.made["id"]]
+    clock.advance(timedelta(minutes=1))
+    for _ in range(2):
+        await runtime.ask(listing(found[0]), SourceRevoked(clock.now, "app/uninstalled"))
+
+    assert (await verified.read())["verification"]["state"] == "revoked"
+    assert (await verified.public("/badge.svg")).status_code == 404
+    row = await database.fetchrow("SELECT client_id, sealed_secret FROM revenue_sources")
+    assert row is not None
+    assert tuple(row) == ("", None)
+    assert (await verified.post("verify/refresh")).status_code == 409
+
+
+async def test_the_hourly_job_finds_what_wants_to_be_read(
+    verified: Seller, database: Database
+) -> None:
+    id = verified.made["id"]
+
+    assert await listings.due_for_sync(database) == [id]
+    assert 0 <= listings.jitter(id).total_seconds() < 3000
+    await verified.browser.delete(f"{verified.path}/verify")
+    assert await listings.due_for_sync(database) == []
+
+
+async def test_the_processor_is_not_built_yet(seller: Seller) -> None:
+    answer = await seller.post("verify/payments", {"restrictedKey": "rk_live_x"})
+
+    assert (answer.status_code, answer.json()["code"]) == (501, "not_built")

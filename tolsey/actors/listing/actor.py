@@ -1,0 +1,180 @@
+"""The listing: what is for sale, and how far its revenue is proven, one message at a time."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import structlog
+
+from tolsey.actors.listing import lifecycle, source
+from tolsey.actors.listing.messages import (
+    KIND,
+    ClockTick,
+    CreateListing,
+    EditListing,
+    PauseListing,
+    PublishListing,
+    RefreshRevenue,
+    RemoveListing,
+    RemoveRevenueSource,
+    RevenueSourceAccepted,
+    ReviewListing,
+    ReviewVerification,
+    SourceRevoked,
+    SubmitListing,
+    SyncDue,
+    SyncFailed,
+    SyncGrantRefused,
+    SyncInsufficient,
+    SyncPermissionDenied,
+    SyncSucceeded,
+    WithdrawListing,
+)
+from tolsey.actors.listing.state import ListingState
+from tolsey.runtime.actor import Actor, handles
+from tolsey.runtime.decision import Decision
+from tolsey.storage import listings
+from tolsey.storage.database import Database
+from tolsey.storage.records.listing import VerificationState
+
+log = structlog.get_logger()
+
+Answer = Decision[ListingState, str]
+Silence = Decision[ListingState, None]
+
+
+class ListingActor(Actor[ListingState]):
+    """Every listing."""
+
+    kind: ClassVar[str] = KIND
+
+    def __init__(self, database: Database) -> None:
+        super().__init__()
+        self._database = database
+
+    async def load(self, keys: Sequence[str]) -> Mapping[str, ListingState]:
+        """Read listings back into memory."""
+        rows = await listings.load(self._database, keys)
+        return {
+            key: ListingState(found.verification, found.listing, found.source)
+            for key, found in rows.items()
+        }
+
+    def changes(self, old: ListingState, new: ListingState) -> Iterable[Any]:
+        """List the parts that are to be written."""
+        if new.listing is not None and new.listing != old.listing:
+            yield new.listing
+        if new.verification != old.verification:
+            yield new.verification
+        if new.source is not None and new.source != old.source:
+            yield new.source
+
+    @handles(CreateListing)
+    def create(self, state: ListingState, message: CreateListing) -> Answer:
+        """Start a draft."""
+        return lifecycle.create(state, message)
+
+    @handles(EditListing)
+    def edit(self, state: ListingState, message: EditListing) -> Answer:
+        """Change what the seller says."""
+        return lifecycle.edit(state, message)
+
+    @handles(SubmitListing)
+    def submit(self, state: ListingState, message: SubmitListing) -> Answer:
+        """Hand in for review."""
+        return lifecycle.submit(state, message)
+
+    @handles(PublishListing)
+    def publish(self, state: ListingState, message: PublishListing) -> Answer:
+        """Show to buyers."""
+        return lifecycle.publish(state, message)
+
+    @handles(PauseListing)
+    def pause(self, state: ListingState, message: PauseListing) -> Answer:
+        """Take no new buyers."""
+        return lifecycle.pause(state, message)
+
+    @handles(WithdrawListing)
+    def withdraw(self, state: ListingState, message: WithdrawListing) -> Answer:
+        """Give up selling."""
+        return lifecycle.withdraw(state, message)
+
+    @handles(RemoveListing)
+    def remove(self, state: ListingState, message: RemoveListing) -> Answer:
+        """Make it disappear."""
+        return lifecycle.remove(state, message)
+
+    @handles(ReviewListing)
+    def review(self, state: ListingState, message: ReviewListing) -> Answer:
+        """Carry out an administrator's verdict."""
+        return lifecycle.review(state, message)
+
+    @handles(RevenueSourceAccepted)
+    async def accept(self, state: ListingState, message: RevenueSourceAccepted) -> Answer:
+        """Keep sealed credentials, unless the shop backs another listing."""
+        holder = await listings.listing_using(self._database, message.provider, message.shop_domain)
+        in_use = holder is not None and holder != state.verification.listing_id
+        return source.accept(state, message, in_use=in_use)
+
+    @handles(RefreshRevenue)
+    def refresh(self, state: ListingState, message: RefreshRevenue) -> Answer:
+        """Read the shop now."""
+        return source.refresh(state, message)
+
+    @handles(RemoveRevenueSource)
+    def disconnect(self, state: ListingState, message: RemoveRevenueSource) -> Answer:
+        """Forget the credentials."""
+        return source.disconnect(state, message)
+
+    @handles(ReviewVerification)
+    def judge(self, state: ListingState, message: ReviewVerification) -> Answer:
+        """Carry out an administrator's verdict on the numbers."""
+        return source.review(state, message)
+
+    @handles(SourceRevoked)
+    def revoke(self, state: ListingState, message: SourceRevoked) -> Silence:
+        """Forget credentials that the platform ended."""
+        return source.revoke(state, message)
+
+    @handles(SyncDue)
+    def sync_due(self, state: ListingState, message: SyncDue) -> Silence:
+        """Read the shop if its state wants that."""
+        return source.due(state, message)
+
+    @handles(ClockTick)
+    def tick(self, state: ListingState, message: ClockTick) -> Silence:
+        """Let whatever has run out run out."""
+        return lifecycle.tick(state, message)
+
+    @handles(SyncSucceeded)
+    def succeeded(self, state: ListingState, message: SyncSucceeded) -> Silence:
+        """Keep the numbers of a good sync."""
+        return source.report(state, message)
+
+    @handles(SyncInsufficient)
+    def insufficient(self, state: ListingState, message: SyncInsufficient) -> Silence:
+        """Keep the numbers of a shop that is still young."""
+        return source.report(state, message)
+
+    @handles(SyncPermissionDenied)
+    def denied(self, state: ListingState, message: SyncPermissionDenied) -> Silence:
+        """Note the missing permission."""
+        return source.deny(state, message)
+
+    @handles(SyncGrantRefused)
+    def grant_refused(self, state: ListingState, message: SyncGrantRefused) -> Silence:
+        """Note the refusal, and log it the first time."""
+        decision = source.refuse_grant(state, message)
+        known = state.verification.state is VerificationState.TOKEN_UNAVAILABLE
+        after = decision.state.verification.state
+        if after is VerificationState.TOKEN_UNAVAILABLE and not known:
+            log.warning(
+                "refresh_rejected",
+                listing_id=state.verification.listing_id,
+                code=message.code,
+            )
+        return decision
+
+    @handles(SyncFailed)
+    def failed(self, state: ListingState, message: SyncFailed) -> Silence:
+        """Note a sync that came to nothing."""
+        return source.miss(state, message)

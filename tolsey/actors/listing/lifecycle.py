@@ -1,0 +1,278 @@
+"""Decisions about a listing: from draft to sale, and what its seller may change."""
+
+import json
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+from tolsey.actors.listing import source, verification
+from tolsey.actors.listing.messages import (
+    ClockTick,
+    CreateListing,
+    EditListing,
+    PauseListing,
+    PublishListing,
+    RemoveListing,
+    ReviewListing,
+    SubmitListing,
+    WithdrawListing,
+)
+from tolsey.actors.listing.state import ListingState
+from tolsey.actors.refusals import Conflict, Forbidden, InvalidTransition, NotFound, Unprocessable
+from tolsey.runtime.decision import Decision
+from tolsey.storage.records.journal import AuditRecord
+from tolsey.storage.records.listing import ListingFields, ListingRecord, ListingStatus
+
+Status = ListingStatus
+Answer = Decision[ListingState, str]
+
+LEFT_ALONE: Final = timedelta(days=180)
+REQUIRED: Final = {"title": "title", "asking_price": "askingPrice"}
+"""What a buyer must find on every listing: the field, and its name at the edge."""
+SLUG_WORDS: Final = 60
+
+
+class Event(StrEnum):
+    """What can happen to a listing."""
+
+    CREATE = "create"
+    SUBMIT = "submit"
+    APPROVE = "approve"
+    REJECT = "reject"
+    PAUSE = "pause"
+    RESUME = "resume"
+    OFFER_ACCEPTED = "offer_accepted"
+    DEAL_LOST = "deal_lost"
+    DEAL_CLOSED = "deal_closed"
+    DEAL_REFUNDED = "deal_refunded"
+    WITHDRAW = "withdraw"
+    SUSPEND = "suspend"
+    REINSTATE = "reinstate"
+    LEFT_ALONE = "timer.180d"
+
+
+def _moves(event: Event, to: Status, *sources: Status) -> dict[tuple[Status | None, Event], Status]:
+    return {(each, event): to for each in sources}
+
+
+TABLE: Final[Mapping[tuple[Status | None, Event], Status]] = {
+    (None, Event.CREATE): Status.DRAFT,
+    # Submitting will also want a connected payout account once there are payout accounts.
+    **_moves(Event.SUBMIT, Status.PENDING_REVIEW, Status.DRAFT, Status.REJECTED, Status.EXPIRED),
+    **_moves(Event.APPROVE, Status.ACTIVE, Status.PENDING_REVIEW),
+    **_moves(Event.REJECT, Status.REJECTED, Status.PENDING_REVIEW),
+    **_moves(Event.PAUSE, Status.PAUSED, Status.ACTIVE),
+    **_moves(Event.RESUME, Status.ACTIVE, Status.PAUSED),
+    **_moves(Event.OFFER_ACCEPTED, Status.UNDER_OFFER, Status.ACTIVE),
+    **_moves(Event.DEAL_LOST, Status.ACTIVE, Status.UNDER_OFFER),
+    **_moves(Event.DEAL_CLOSED, Status.SOLD, Status.UNDER_OFFER),
+    **_moves(Event.DEAL_REFUNDED, Status.PAUSED, Status.UNDER_OFFER, Status.SOLD),
+    **_moves(Event.WITHDRAW, Status.WITHDRAWN, Status.ACTIVE, Status.PAUSED, Status.DRAFT),
+    **_moves(Event.SUSPEND, Status.SUSPENDED, Status.ACTIVE, Status.PAUSED, Status.UNDER_OFFER),
+    **_moves(Event.REINSTATE, Status.PAUSED, Status.SUSPENDED),
+    **_moves(Event.LEFT_ALONE, Status.EXPIRED, Status.ACTIVE),
+}
+
+COMMANDS: Final = (Event.SUBMIT, Event.PAUSE, Event.RESUME, Event.WITHDRAW)
+VERDICTS: Final = (Event.APPROVE, Event.REJECT, Event.SUSPEND, Event.REINSTATE)
+EDITABLE: Final = (
+    *(Status.DRAFT, Status.PENDING_REVIEW, Status.ACTIVE, Status.PAUSED),
+    *(Status.REJECTED, Status.EXPIRED),
+)
+BOUND: Final = (Status.UNDER_OFFER, Status.SOLD, Status.SUSPENDED)
+"""Someone else has a claim on a listing that stands here, so it cannot disappear."""
+
+
+def slug_of(title: str, listing_id: str, *, anonymous: bool) -> str:
+    """Make an address that is readable and the listing's own; an anonymous one tells nothing."""
+    plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
+    words = re.sub(r"[^a-z0-9]+", "-", plain)[:SLUG_WORDS].strip("-")
+    # The tail of a UUIDv7 is random; its head is the time.
+    return f"{'listing' if anonymous or not words else words}-{listing_id[-8:]}"
+
+
+def existing(state: ListingState) -> ListingRecord:
+    """Return the listing, or say that there is none."""
+    if state.listing is None or state.listing.deleted_at is not None:
+        raise NotFound("There is no such listing.")
+    return state.listing
+
+
+def allowed(status: Status) -> list[str]:
+    """List what a seller can do in a status, by the names of the routes."""
+    names = [event.value for event in COMMANDS if (status, event) in TABLE]
+    opens = [Event.SUBMIT.value, Event.RESUME.value]
+    can_publish = status is Status.PENDING_REVIEW or any(name in opens for name in names)
+    shown = [name for name in names if name != Event.RESUME]
+    return sorted([*shown, "publish"] if can_publish else shown)
+
+
+def moved(listing: ListingRecord, event: Event) -> ListingRecord:
+    """Make a move of the machine, or raise InvalidTransition with what is allowed instead."""
+    to = TABLE.get((listing.status, event))
+    if to is None:
+        raise InvalidTransition(
+            f"A listing that is {listing.status} cannot take {event}.", allowed(listing.status)
+        )
+    return replace(listing, status=to)
+
+
+def create(state: ListingState, message: CreateListing) -> Answer:
+    """Start a draft; the same request sent again finds the first one's."""
+    if state.listing is not None:
+        if state.listing.organization_id != message.organization_id:
+            raise Conflict("This listing exists already.")
+        return Decision(state, state.listing.status.value)
+    check_money(message.fields)
+    listing_id = state.verification.listing_id
+    given = {field.name: getattr(message.fields, field.name) for field in fields(ListingFields)}
+    listing = ListingRecord(
+        **given,
+        id=listing_id,
+        organization_id=message.organization_id,
+        store_id=message.store_id,
+        slug=slug_of(message.fields.title, listing_id, anonymous=message.fields.anonymous),
+        created_by=message.by,
+        created_at=message.at,
+        seller_active_at=message.at,
+    )
+    return Decision(replace(state, listing=listing), listing.status.value)
+
+
+def edit(state: ListingState, message: EditListing) -> Answer:
+    """Change the fields that were given; the address stays, so that links live on."""
+    listing = existing(state)
+    if listing.status not in EDITABLE:
+        raise InvalidTransition(
+            f"A listing that is {listing.status} cannot be edited.", allowed(listing.status)
+        )
+    given = {name: getattr(message.fields, name) for name in message.given}
+    edited = replace(listing, **given, seller_active_at=message.at)
+    check_money(edited)
+    if edited.status is not Status.DRAFT:
+        check_complete(edited)
+    return Decision(replace(state, listing=edited), edited.status.value)
+
+
+def submit(state: ListingState, message: SubmitListing) -> Answer:
+    """Hand the listing in for review."""
+    listing = existing(state)
+    handed_in = moved(listing, Event.SUBMIT)
+    check_complete(listing)
+    return _kept(state, replace(handed_in, status_reason=None), message.at)
+
+
+def publish(state: ListingState, message: PublishListing) -> Answer:
+    """Show the listing to buyers: again, or for the first time once nothing is in the way."""
+    listing = existing(state)
+    reviewed = message.automatic or message.administrator
+    match listing.status:
+        case Status.PAUSED:
+            return _kept(state, moved(listing, Event.RESUME), message.at)
+        case Status.PENDING_REVIEW if not reviewed:
+            raise Forbidden("An administrator has to approve it first.", code="review_required")
+        case Status.PENDING_REVIEW:
+            handed_in = listing
+        case Status.DRAFT | Status.REJECTED | Status.EXPIRED if reviewed:
+            handed_in = moved(listing, Event.SUBMIT)
+            check_complete(listing)
+        case status:
+            names = [name for name in allowed(status) if name != "publish"]
+            raise InvalidTransition(f"A listing that is {status} cannot be published.", names)
+    shown = replace(moved(handed_in, Event.APPROVE), published_at=message.at, status_reason=None)
+    records = []
+    if message.administrator:
+        records.append(_audit("listing.approve", shown, message.by, ""))
+    return _kept(state, shown, message.at, records)
+
+
+def pause(state: ListingState, message: PauseListing) -> Answer:
+    """Take no new buyers for now."""
+    return _kept(state, moved(existing(state), Event.PAUSE), message.at)
+
+
+def withdraw(state: ListingState, message: WithdrawListing) -> Answer:
+    """Take the listing off the market and forget its credentials."""
+    withdrawn = moved(existing(state), Event.WITHDRAW)
+    freed, records = source.released(state, message.at, reason="withdrawn", by=message.by)
+    return _kept(freed, withdrawn, message.at, records)
+
+
+def remove(state: ListingState, message: RemoveListing) -> Answer:
+    """Make the listing disappear, unless a buyer or an administrator has a claim on it."""
+    listing = existing(state)
+    if listing.status in BOUND:
+        raise InvalidTransition(
+            f"A listing that is {listing.status} cannot be removed.", allowed(listing.status)
+        )
+    if (listing.status, Event.WITHDRAW) in TABLE:
+        listing = moved(listing, Event.WITHDRAW)
+    freed, records = source.released(state, message.at, reason="removed", by=message.by)
+    return _kept(freed, replace(listing, deleted_at=message.at), message.at, records)
+
+
+def review(state: ListingState, message: ReviewListing) -> Answer:
+    """Carry out an administrator's verdict; the reason is kept with the listing."""
+    listing = existing(state)
+    verdict = Event(message.verdict)
+    if verdict is Event.REJECT and not message.reason:
+        raise Unprocessable("A rejection needs a reason.", code="reason_required")
+    judged = replace(moved(listing, verdict), status_reason=message.reason or None)
+    if verdict is Event.APPROVE:
+        judged = replace(judged, published_at=message.at)
+    records = [_audit(f"listing.{verdict}", judged, message.by, message.reason)]
+    return Decision(replace(state, listing=judged), judged.status.value, records=records)
+
+
+def tick(state: ListingState, message: ClockTick) -> Decision[ListingState, None]:
+    """Take a listing that its seller left alone off the market, and let its proof grow old."""
+    settled = verification.settle(state.verification, message.at)
+    if settled is not state.verification:
+        state = replace(state, verification=settled)
+    listing = state.listing
+    if listing is not None and is_left_alone(listing, message.at):
+        state = replace(state, listing=moved(listing, Event.LEFT_ALONE))
+    return Decision(state, None)
+
+
+def is_left_alone(listing: ListingRecord, at: datetime) -> bool:
+    """Whether an active listing's seller did nothing for half a year."""
+    if listing.status is not Status.ACTIVE or listing.deleted_at is not None:
+        return False
+    return listing.seller_active_at is not None and at - listing.seller_active_at >= LEFT_ALONE
+
+
+def check_complete(listing: ListingFields) -> None:
+    """Refuse a listing without what every buyer needs to know."""
+    missing = [name for field, name in REQUIRED.items() if not getattr(listing, field)]
+    if missing:
+        raise Unprocessable(
+            f"Before it can be shown the listing needs {', '.join(missing)}.",
+            code="incomplete_listing",
+            errors=[{"field": name, "message": "is required"} for name in missing],
+        )
+
+
+def check_money(listing: ListingFields) -> None:
+    """Refuse amounts without a currency."""
+    if listing.min_offer is not None and listing.currency is None:
+        raise Unprocessable("minOffer needs an askingPrice.", code="invalid_request")
+
+
+def _kept(
+    state: ListingState,
+    listing: ListingRecord,
+    at: datetime,
+    records: list[AuditRecord] | None = None,
+) -> Answer:
+    active = replace(listing, seller_active_at=at)
+    return Decision(replace(state, listing=active), active.status.value, records=records or [])
+
+
+def _audit(event: str, listing: ListingRecord, by: str, reason: str) -> AuditRecord:
+    metadata = json.dumps({"status": listing.status, "reason": reason})
+    return AuditRecord(event, listing.id, listing.organization_id, by, metadata)

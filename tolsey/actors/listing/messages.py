@@ -1,0 +1,222 @@
+"""What a listing is told and asked.
+
+Class names are unique in the whole service, because the outbox reads messages back by them.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from tolsey.runtime.messages import ActorId, Call, Message
+from tolsey.storage.records.listing import ListingFields
+from tolsey.storage.records.revenue import Measure
+
+KIND = "listing"
+
+
+def listing(listing_id: str) -> ActorId:
+    """Address a listing."""
+    return ActorId(KIND, listing_id)
+
+
+# What a seller or an administrator does with the listing itself; the answer is its status.
+
+
+@dataclass(frozen=True)
+class CreateListing(Message[str]):
+    """A seller starts a draft."""
+
+    organization_id: str
+    store_id: str | None
+    fields: ListingFields
+    by: str
+    at: datetime
+
+
+@dataclass(frozen=True)
+class EditListing(Message[str]):
+    """A seller changes the named fields."""
+
+    fields: ListingFields
+    given: tuple[str, ...]
+    at: datetime
+
+
+@dataclass(frozen=True)
+class SubmitListing(Message[str]):
+    """A seller asks for the review."""
+
+    at: datetime
+
+
+@dataclass(frozen=True)
+class PublishListing(Message[str]):
+    """A listing is to be seen; `automatic` means that no person reviews."""
+
+    at: datetime
+    by: str
+    automatic: bool
+    administrator: bool = False
+
+
+@dataclass(frozen=True)
+class PauseListing(Message[str]):
+    """A seller takes no new buyers for now."""
+
+    at: datetime
+
+
+@dataclass(frozen=True)
+class WithdrawListing(Message[str]):
+    """A seller gives up selling."""
+
+    at: datetime
+    by: str
+
+
+@dataclass(frozen=True)
+class RemoveListing(Message[str]):
+    """A seller wants the listing gone from their pages."""
+
+    at: datetime
+    by: str
+
+
+@dataclass(frozen=True)
+class ReviewListing(Message[str]):
+    """An administrator's verdict: approve, reject, suspend or reinstate."""
+
+    verdict: str
+    reason: str
+    by: str
+    at: datetime
+
+
+# Where the revenue is read; the answer is the verification's state.
+
+
+@dataclass(frozen=True)
+class RevenueSourceAccepted(Message[str]):
+    """Credentials that the platform has just honoured, sealed for this listing."""
+
+    organization_id: str
+    provider: str
+    shop_domain: str
+    client_id: str
+    sealed_secret: str
+    by: str
+    at: datetime
+
+
+@dataclass(frozen=True)
+class RefreshRevenue(Message[str]):
+    """A seller wants the numbers now."""
+
+    at: datetime
+
+
+@dataclass(frozen=True)
+class RemoveRevenueSource(Message[str]):
+    """A seller takes the credentials back."""
+
+    at: datetime
+    by: str
+
+
+@dataclass(frozen=True)
+class ReviewVerification(Message[str]):
+    """An administrator's verdict: fraud.flag, admin.clear or admin.reject."""
+
+    verdict: str
+    reason: str
+    by: str
+    at: datetime
+
+
+@dataclass(frozen=True)
+class SourceRevoked(Message[None]):
+    """The platform ended the connection: the app was removed, or the shop erased."""
+
+    at: datetime
+    reason: str
+
+
+@dataclass(frozen=True)
+class SyncDue(Message[None]):
+    """The hourly job's turn has come for this listing."""
+
+    at: datetime
+
+
+@dataclass(frozen=True)
+class ClockTick(Message[None]):
+    """Time has passed: whatever has run out runs out now."""
+
+    at: datetime
+
+
+# A sync: the call, and the ways it can end. `generation` says which credentials it used.
+
+
+@dataclass(frozen=True)
+class PullRevenue(Call):
+    """Read thirty days of orders from the listing's shop."""
+
+    listing_id: str
+    generation: int
+    at: datetime
+
+
+@dataclass(frozen=True)
+class SyncReport:
+    """What a good sync found."""
+
+    generation: int
+    shop_domain: str
+    shop_currency: str
+    primary_domain: str | None
+    window_start: datetime
+    window_end: datetime
+    measure: Measure
+
+
+@dataclass(frozen=True)
+class SyncSucceeded(Message[None]):
+    """The shop has thirty days of history, and this is what they come to."""
+
+    report: SyncReport
+    at: datetime
+
+
+@dataclass(frozen=True)
+class SyncInsufficient(Message[None]):
+    """The shop is younger than thirty days; this is what it has."""
+
+    report: SyncReport
+    at: datetime
+
+
+@dataclass(frozen=True)
+class SyncPermissionDenied(Message[None]):
+    """The shop's grant does not reach its orders."""
+
+    generation: int
+    permission: str
+    at: datetime
+
+
+@dataclass(frozen=True)
+class SyncGrantRefused(Message[None]):
+    """The platform does not honour the credentials any more."""
+
+    generation: int
+    code: str
+    at: datetime
+
+
+@dataclass(frozen=True)
+class SyncFailed(Message[None]):
+    """The shop could not be read, for a reason that says nothing about its numbers."""
+
+    generation: int
+    reason: str
+    at: datetime

@@ -1,0 +1,290 @@
+"""The verification machine: its moves, its clock, and the badge that fails closed.
+
+Every rule of time is applied on messages and again whenever the state is read, so that a badge
+goes grey and then away even when nothing in the service runs any more.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+from tolsey.actors.refusals import InvalidTransition
+from tolsey.storage.records.listing import VerificationRecord, VerificationState
+
+State = VerificationState
+
+FRESH: Final = timedelta(hours=24)
+TRUSTED: Final = timedelta(days=7)
+SYNC_EXPIRES: Final = timedelta(minutes=15)
+"""A sync that said nothing for this long is taken for lost."""
+
+
+class Event(StrEnum):
+    """What can happen to a verification."""
+
+    CREDENTIALS_ACCEPTED = "credentials.accepted"
+    SYNC_OK = "sync.ok"
+    SYNC_INSUFFICIENT = "sync.insufficient"
+    SYNC_PERMISSION_DENIED = "sync.permission_denied"
+    GRANT_REFUSED = "grant.refused"
+    CLOCK_24H = "clock.24h_without_ok"
+    CLOCK_7D = "clock.7d_without_ok"
+    FRAUD_FLAG = "fraud.flag"
+    ADMIN_CLEAR = "admin.clear"
+    ADMIN_REJECT = "admin.reject"
+    SELLER_REMOVE = "seller.remove"
+
+
+class Badge(StrEnum):
+    """What a buyer may be shown."""
+
+    GREEN = "green"
+    GREY = "grey"
+    NONE = "none"
+
+
+def _moves(event: Event, to: State, *sources: State) -> dict[tuple[State, Event], State]:
+    return {(source, event): to for source in sources}
+
+
+TABLE: Final[Mapping[tuple[State, Event], State]] = {
+    **_moves(
+        Event.CREDENTIALS_ACCEPTED,
+        State.PENDING,
+        *(State.NONE, State.FAILED, State.TOKEN_UNAVAILABLE, State.NEEDS_PERMISSION),
+        *(State.STALE, State.VERIFIED, State.REVOKED),
+    ),
+    **_moves(
+        Event.SYNC_OK,
+        State.VERIFIED,
+        *(State.PENDING, State.VERIFIED_NEW, State.VERIFIED, State.STALE),
+        *(State.TOKEN_UNAVAILABLE, State.NEEDS_PERMISSION, State.FAILED),
+    ),
+    **_moves(Event.SYNC_INSUFFICIENT, State.VERIFIED_NEW, State.PENDING, State.VERIFIED_NEW),
+    **_moves(
+        Event.SYNC_PERMISSION_DENIED,
+        State.NEEDS_PERMISSION,
+        *(State.PENDING, State.VERIFIED, State.VERIFIED_NEW, State.STALE),
+    ),
+    **_moves(
+        Event.GRANT_REFUSED,
+        State.TOKEN_UNAVAILABLE,
+        *(State.PENDING, State.VERIFIED, State.VERIFIED_NEW, State.STALE),
+        State.NEEDS_PERMISSION,
+    ),
+    **_moves(Event.CLOCK_24H, State.STALE, State.VERIFIED, State.VERIFIED_NEW),
+    **_moves(Event.CLOCK_24H, State.FAILED, State.PENDING),
+    **_moves(
+        Event.CLOCK_7D,
+        State.FAILED,
+        *(State.STALE, State.TOKEN_UNAVAILABLE, State.NEEDS_PERMISSION),
+    ),
+    **_moves(
+        Event.FRAUD_FLAG,
+        State.SUSPENDED,
+        *(State.VERIFIED, State.VERIFIED_NEW, State.STALE, State.PENDING),
+    ),
+    **_moves(Event.ADMIN_CLEAR, State.PENDING, State.SUSPENDED),
+    **_moves(Event.ADMIN_REJECT, State.FAILED, State.SUSPENDED),
+    **_moves(
+        Event.SELLER_REMOVE,
+        State.REVOKED,
+        *(State.PENDING, State.VERIFIED, State.VERIFIED_NEW, State.STALE, State.FAILED),
+        *(State.TOKEN_UNAVAILABLE, State.NEEDS_PERMISSION, State.SUSPENDED),
+    ),
+}
+"""The machine as the product page gives it."""
+
+GAPS: Final[Mapping[tuple[State, Event], State]] = {
+    # A seller may correct credentials that were only just given.
+    **_moves(Event.CREDENTIALS_ACCEPTED, State.PENDING, State.PENDING, State.VERIFIED_NEW),
+    # A shop can be young and yet come back from a gap, or lose the orders that made it old.
+    **_moves(
+        Event.SYNC_INSUFFICIENT,
+        State.VERIFIED_NEW,
+        *(State.VERIFIED, State.STALE, State.NEEDS_PERMISSION),
+        *(State.TOKEN_UNAVAILABLE, State.FAILED),
+    ),
+    # The app may be installed again with fewer permissions than before.
+    **_moves(
+        Event.SYNC_PERMISSION_DENIED,
+        State.NEEDS_PERMISSION,
+        *(State.NEEDS_PERMISSION, State.TOKEN_UNAVAILABLE),
+    ),
+    # A refusal that is already known changes nothing, so it is logged once.
+    **_moves(Event.GRANT_REFUSED, State.TOKEN_UNAVAILABLE, State.TOKEN_UNAVAILABLE),
+    # An administrator can stop a listing whatever its connection is doing.
+    **_moves(Event.FRAUD_FLAG, State.SUSPENDED, State.NEEDS_PERMISSION, State.TOKEN_UNAVAILABLE),
+}
+"""Moves that page leaves out and that happen all the same."""
+
+MOVES: Final = {**TABLE, **GAPS}
+SYNCED: Final = frozenset(state for state, event in MOVES if event is Event.GRANT_REFUSED)
+"""States in which the hourly job reads the shop."""
+COMMANDS: Final = (Event.CREDENTIALS_ACCEPTED, Event.SELLER_REMOVE)
+
+
+def allowed(state: State) -> list[str]:
+    """List what a seller can do in a state."""
+    return [event.value for event in COMMANDS if (state, event) in MOVES]
+
+
+def move(record: VerificationRecord, event: Event, at: datetime) -> VerificationRecord:
+    """Make a move of the machine, or raise InvalidTransition with what is allowed instead."""
+    to = MOVES.get((record.state, event))
+    if to is None:
+        raise InvalidTransition(
+            f"A verification that is {record.state} cannot take {event}.", allowed(record.state)
+        )
+    since = record.since if to is record.state else at
+    return replace(record, state=to, since=since)
+
+
+def settle(record: VerificationRecord, now: datetime) -> VerificationRecord:
+    """Apply the moves that time alone makes; the same record when it makes none."""
+    while (due := overdue(record, now)) is not None:
+        record = replace(move(record, due, now), keeps_badge=False)
+    return record
+
+
+def overdue(record: VerificationRecord, now: datetime) -> Event | None:
+    """Name the next move that time makes by `now`, or None."""
+    match record.state:
+        case State.PENDING:
+            return Event.CLOCK_24H if older(record.since, now, FRESH) else None
+        case State.VERIFIED | State.VERIFIED_NEW:
+            return Event.CLOCK_24H if older(record.last_ok_at, now, FRESH) else None
+        case State.STALE | State.TOKEN_UNAVAILABLE | State.NEEDS_PERMISSION:
+            good = max(filter(None, (record.last_ok_at, record.accepted_at)), default=None)
+            return Event.CLOCK_7D if older(good, now, TRUSTED) else None
+        case _:
+            return None
+
+
+def older(moment: datetime | None, now: datetime, age: timedelta) -> bool:
+    """Whether a moment is at least `age` ago; one that never was is as old as can be."""
+    return moment is None or now - moment >= age
+
+
+def badge_of(record: VerificationRecord, now: datetime) -> Badge:
+    """Say which badge a listing has now; without thirty days of history it never has one."""
+    record = settle(record, now)
+    if record.verified_at is None or older(record.verified_at, now, TRUSTED):
+        return Badge.NONE
+    match record.state:
+        case State.VERIFIED:
+            return Badge.GREEN
+        case State.PENDING if record.keeps_badge:
+            return Badge.GREY if older(record.verified_at, now, FRESH) else Badge.GREEN
+        case State.STALE | State.NEEDS_PERMISSION | State.TOKEN_UNAVAILABLE:
+            return Badge.GREY
+        case _:
+            return Badge.NONE
+
+
+def accept(record: VerificationRecord, shop_domain: str, at: datetime) -> VerificationRecord:
+    """Take new credentials; another shop starts from nothing, the same one keeps its badge."""
+    settled = settle(record, at)
+    pending = replace(
+        move(settled, Event.CREDENTIALS_ACCEPTED, at),
+        since=at,
+        generation=record.generation + 1,
+        shop_domain=shop_domain,
+        accepted_at=at,
+        syncing_since=at,
+        missing_permission=None,
+        last_error=None,
+    )
+    if record.shop_domain != shop_domain or settled.state is State.REVOKED:
+        return replace(
+            pending, last_ok_at=None, verified_at=None, keeps_badge=False, primary_domain=None
+        )
+    kept = settled.state is State.VERIFIED or settled.keeps_badge
+    return replace(pending, keeps_badge=kept)
+
+
+def succeed(
+    record: VerificationRecord, measured_at: datetime, at: datetime, *, sufficient: bool
+) -> VerificationRecord:
+    """Note a good sync of the window that ended at `measured_at`."""
+    event = Event.SYNC_OK if sufficient else Event.SYNC_INSUFFICIENT
+    good = replace(
+        move(settle(record, at), event, at),
+        last_ok_at=measured_at,
+        verified_at=measured_at if sufficient else None,
+        keeps_badge=False,
+        syncing_since=None,
+        missing_permission=None,
+        last_error=None,
+    )
+    return settle(good, at)
+
+
+def takes_success(record: VerificationRecord, at: datetime) -> bool:
+    """Whether a good sync would count; after a failure only credentials not yet used do."""
+    settled = settle(record, at)
+    if settled.state is State.FAILED:
+        return untried(settled)
+    return settled.state in SYNCED
+
+
+def untried(record: VerificationRecord) -> bool:
+    """Whether the present credentials never led to a good sync."""
+    if record.accepted_at is None:
+        return False
+    return record.last_ok_at is None or record.last_ok_at < record.accepted_at
+
+
+def deny(record: VerificationRecord, permission: str, at: datetime) -> VerificationRecord:
+    """Note that the shop grants too little; the seller is told which permission."""
+    return _ended(record, Event.SYNC_PERMISSION_DENIED, at, missing_permission=permission)
+
+
+def refuse_grant(record: VerificationRecord, reason: str, at: datetime) -> VerificationRecord:
+    """Note that the platform refuses the credentials; they stay as they are."""
+    return _ended(record, Event.GRANT_REFUSED, at, last_error=reason)
+
+
+def miss(record: VerificationRecord, reason: str, at: datetime) -> VerificationRecord:
+    """Note a sync that came to nothing; only the clock moves the state."""
+    return replace(settle(record, at), syncing_since=None, last_error=reason)
+
+
+def _ended(
+    record: VerificationRecord, event: Event, at: datetime, **noted: str
+) -> VerificationRecord:
+    settled = settle(record, at)
+    if (settled.state, event) in MOVES:
+        settled = replace(move(settled, event, at), keeps_badge=False)
+    return settle(replace(settled, syncing_since=None, **noted), at)  # type: ignore[arg-type]  # the names are of text fields
+
+
+def review(record: VerificationRecord, event: Event, at: datetime) -> VerificationRecord:
+    """Carry out an administrator's verdict; what the shop says meanwhile is not heard."""
+    judged = replace(
+        move(settle(record, at), event, at),
+        generation=record.generation + 1,
+        keeps_badge=False,
+        syncing_since=None,
+    )
+    # What an administrator rejected needs new credentials, not another try of the old ones.
+    return replace(judged, accepted_at=None) if event is Event.ADMIN_REJECT else judged
+
+
+def remove(record: VerificationRecord, at: datetime) -> VerificationRecord:
+    """End the verification; a sync under way will find that it is no longer wanted."""
+    return replace(
+        move(settle(record, at), Event.SELLER_REMOVE, at),
+        generation=record.generation + 1,
+        keeps_badge=False,
+        syncing_since=None,
+        missing_permission=None,
+        last_error=None,
+    )
+
+
+def is_syncing(record: VerificationRecord, now: datetime) -> bool:
+    """Whether a sync is under way that may still report."""
+    return record.syncing_since is not None and not older(record.syncing_since, now, SYNC_EXPIRES)

@@ -1,0 +1,48 @@
+"""What administrators decide about listings and their numbers; every verdict is audited."""
+
+from typing import Any
+
+from quart import Blueprint
+from quart_schema import tag_blueprint, validate_request
+
+from tolsey.actors.listing.messages import ReviewListing, ReviewVerification, listing
+from tolsey.actors.refusals import NotFound
+from tolsey.http.access import administrator, caller
+from tolsey.http.context import ask, now, service
+from tolsey.http.listing_views import owner_view
+from tolsey.http.routes.listing_bodies import Verdict
+from tolsey.storage import listings
+
+VERDICTS = {"flag": "fraud.flag", "clear": "admin.clear", "reject": "admin.reject"}
+
+routes = Blueprint("listing_reviews", __name__, url_prefix="/api/admin/listings")
+tag_blueprint(routes, ["Operators"])
+
+
+async def _shown(listing_id: str) -> dict[str, Any]:
+    view = await listings.find(service().database, listing_id)
+    if view is None:
+        raise NotFound("There is no such listing.")
+    return owner_view(view, now())
+
+
+@routes.post("/<listing_id>/<any(approve, reject, suspend, reinstate):verdict>")
+@administrator
+@validate_request(Verdict)
+async def review_listing(listing_id: str, verdict: str, data: Verdict) -> dict[str, Any]:
+    """Approve, reject, suspend or reinstate a listing."""
+    await _shown(listing_id)
+    message = ReviewListing(verdict, data.reason, caller().user_id, now())
+    await ask(listing(listing_id), message)
+    return await _shown(listing_id)
+
+
+@routes.post("/<listing_id>/verification/<any(flag, clear, reject):verdict>")
+@administrator
+@validate_request(Verdict)
+async def review_verification(listing_id: str, verdict: str, data: Verdict) -> dict[str, Any]:
+    """Suspend numbers that look wrong, clear them, or reject them."""
+    await _shown(listing_id)
+    message = ReviewVerification(VERDICTS[verdict], data.reason, caller().user_id, now())
+    await ask(listing(listing_id), message)
+    return await _shown(listing_id)

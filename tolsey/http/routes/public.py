@@ -1,0 +1,169 @@
+"""What anyone may see of listings and their verified revenue (contract sections 4 and 6)."""
+
+import hashlib
+from datetime import timedelta
+from typing import Annotated, Any
+
+import orjson
+from pydantic import Field
+from quart import Blueprint, Response, request
+from quart_schema import tag_blueprint, validate_querystring
+
+from tolsey.actors.listing.verification import Badge, State, badge_of
+from tolsey.actors.refusals import NotFound
+from tolsey.http.access import public
+from tolsey.http.api_model import ApiModel
+from tolsey.http.attestation import main_figures, public_keys, signed, verification_view
+from tolsey.http.context import now, service
+from tolsey.http.listing_views import public_view
+from tolsey.http.pages import badge as badges
+from tolsey.http.paging import PageQuery, page
+from tolsey.http.views import timestamp
+from tolsey.storage import listings
+from tolsey.storage.listings import ListingView
+from tolsey.storage.records.revenue import RevenueSnapshot
+
+LONGEST_HISTORY_DAYS = 365
+MAXIMUM_AGE = "public, max-age=300"
+
+routes = Blueprint("public_listings", __name__)
+tag_blueprint(routes, ["Public listings"])
+
+
+class BadgeQuery(ApiModel):
+    """How the badge is to look."""
+
+    theme: badges.Theme = "light"
+    size: badges.Size = "m"
+
+
+class HistoryQuery(ApiModel):
+    """How far back to look."""
+
+    days: Annotated[int, Field(ge=1, le=LONGEST_HISTORY_DAYS)] = LONGEST_HISTORY_DAYS
+
+
+@routes.after_request
+async def open_to_all(response: Response) -> Response:
+    """Let pages of other sites read and show what is public anyway."""
+    response.headers["Access-Control-Allow-Origin"] = "*"
+    response.headers["Cross-Origin-Resource-Policy"] = "cross-origin"
+    return response
+
+
+async def listing_at(slug: str) -> ListingView:
+    """Return the listing at an address, or say that there is none to see."""
+    view = await listings.find_public(service().database, slug)
+    if view is None:
+        raise NotFound("There is no such listing.")
+    return view
+
+
+@routes.get("/api/public/listings")
+@public
+@validate_querystring(PageQuery)
+async def list_public(query_args: PageQuery) -> dict[str, Any]:
+    """List the listings that are on the market or were sold, newest first."""
+    at = now()
+    found = await listings.page_public(
+        service().database, query_args.after or None, query_args.limit + 1
+    )
+    return page(
+        found,
+        query_args.limit,
+        key=lambda view: view.listing.id,
+        view=lambda view: public_view(view, at),
+    )
+
+
+@routes.get("/api/public/listings/<slug>")
+@public
+async def get_public(slug: str) -> dict[str, Any]:
+    """Read a listing."""
+    return public_view(await listing_at(slug), now())
+
+
+@routes.get("/api/public/listings/<slug>/verification")
+@public
+async def get_verification(slug: str) -> dict[str, Any]:
+    """Read how far the numbers are proven, signed; without a badge there are no numbers."""
+    return signed(await listing_at(slug), service().vault, now())
+
+
+@routes.get("/api/public/listings/<slug>/badge.svg")
+@public
+@validate_querystring(BadgeQuery)
+async def get_badge(slug: str, query_args: BadgeQuery) -> Response:
+    """Draw the badge as it stands now; 404 when there is none to show."""
+    shown = _shown(await listing_at(slug))
+    if shown.badge is Badge.NONE:
+        raise NotFound("This listing is not verified.")
+    drawn = badges.svg(shown, query_args.theme, query_args.size)
+    return _cached(drawn, "image/svg+xml; charset=utf-8")
+
+
+@routes.get("/api/public/listings/<slug>/embed")
+@public
+async def get_embed(slug: str) -> Response:
+    """Write the page that other sites may frame."""
+    view = await listing_at(slug)
+    address = f"{service().settings.base_url}/api/public/listings/{slug}/verification"
+    written = badges.embed(view.listing.title, address, _shown(view))
+    response = _cached(written, "text/html; charset=utf-8")
+    response.headers["Content-Security-Policy"] = badges.EMBED_POLICY
+    return response
+
+
+@routes.get("/api/public/listings/<slug>/history")
+@public
+@validate_querystring(HistoryQuery)
+async def get_history(slug: str, query_args: HistoryQuery) -> dict[str, Any]:
+    """List the last verified numbers of each day; nothing while an administrator looks into them."""
+    view = await listing_at(slug)
+    record = view.verification
+    if record.shop_domain is None or record.state is State.SUSPENDED:
+        return {"items": [], "nextCursor": None}
+    since = now() - timedelta(days=query_args.days)
+    found = await listings.history(service().database, view.listing.id, record.shop_domain, since)
+    return {"items": [_day(snapshot) for snapshot in found], "nextCursor": None}
+
+
+@routes.get("/.well-known/verification-keys.json")
+@public
+async def get_keys() -> Response:
+    """List the keys that verifications are signed with."""
+    return _cached(orjson.dumps(public_keys(service().vault)).decode(), "application/json")
+
+
+def _shown(view: ListingView) -> badges.Shown:
+    at = now()
+    return badges.Shown(badge_of(view.verification, at), verification_view(view, at), at)
+
+
+def _day(snapshot: RevenueSnapshot) -> dict[str, Any]:
+    currency, figures = main_figures(snapshot)
+    return {
+        "date": snapshot.window_end.date().isoformat(),
+        "source": snapshot.source,
+        "definition": snapshot.definition,
+        "currency": currency,
+        "mrr": figures["mrr"],
+        "revenue30d": figures["revenue30d"],
+        "annualised": figures["annualised"],
+        "windowStart": timestamp(snapshot.window_start),
+        "windowEnd": timestamp(snapshot.window_end),
+        "syncedAt": timestamp(snapshot.window_end),
+        "flags": orjson.loads(snapshot.flags),
+    }
+
+
+def _cached(body: str, content_type: str) -> Response:
+    """Answer with a body that may be kept for five minutes and asked for again by its ETag."""
+    tag = hashlib.sha256(body.encode()).hexdigest()[:32]
+    known = request.if_none_match.contains_weak(tag)
+    response = Response(
+        "" if known else body, status=304 if known else 200, content_type=content_type
+    )
+    response.set_etag(tag)
+    response.headers["Cache-Control"] = MAXIMUM_AGE
+    return response

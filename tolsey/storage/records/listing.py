@@ -1,0 +1,124 @@
+"""A business for sale, the machine that verifies its revenue, and where that revenue is read."""
+
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from enum import StrEnum
+
+
+class ListingStatus(StrEnum):
+    """Where a listing stands between a draft and a sale."""
+
+    DRAFT = "DRAFT"
+    PENDING_REVIEW = "PENDING_REVIEW"
+    ACTIVE = "ACTIVE"
+    PAUSED = "PAUSED"
+    UNDER_OFFER = "UNDER_OFFER"
+    SOLD = "SOLD"
+    WITHDRAWN = "WITHDRAWN"
+    EXPIRED = "EXPIRED"
+    REJECTED = "REJECTED"
+    SUSPENDED = "SUSPENDED"
+
+
+PUBLIC_STATUSES = (
+    ListingStatus.ACTIVE,
+    ListingStatus.UNDER_OFFER,
+    ListingStatus.PAUSED,
+    ListingStatus.SOLD,
+)
+
+
+class VerificationState(StrEnum):
+    """How far the service stands behind a listing's numbers; `none` until a source is given."""
+
+    NONE = "none"
+    PENDING = "pending"
+    VERIFIED = "verified"
+    VERIFIED_NEW = "verified_new"
+    STALE = "stale"
+    NEEDS_PERMISSION = "needs_permission"
+    TOKEN_UNAVAILABLE = "token_unavailable"  # noqa: S105 - the specification's word
+    FAILED = "failed"
+    SUSPENDED = "suspended"
+    REVOKED = "revoked"
+
+
+@dataclass(frozen=True, slots=True)
+class ListingFields:
+    """What a seller says about the business; nothing of it is verified.
+
+    Amounts are minor units of `currency`. Assets and the self-reported numbers are JSON text.
+    """
+
+    title: str = ""
+    teaser: str | None = None
+    anonymous: bool = False
+    category: str | None = None
+    business_model: str | None = None
+    founded_at: date | None = None
+    country: str | None = None
+    asking_price: int | None = None
+    currency: str | None = None
+    min_offer: int | None = None
+    reason_for_sale: str | None = None
+    included_assets: str = "[]"
+    excluded_assets: str = "[]"
+    domain: str | None = None
+    self_reported: str = "{}"
+    auto_approve_access: bool = False
+    financing_offered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ListingRecord(ListingFields):
+    """A listing as it is kept: a row of listings."""
+
+    id: str = ""
+    organization_id: str = ""
+    store_id: str | None = None
+    slug: str = ""
+    status: ListingStatus = ListingStatus.DRAFT
+    status_reason: str | None = None
+    created_by: str = ""
+    created_at: datetime | None = None
+    seller_active_at: datetime | None = None
+    published_at: datetime | None = None
+    deleted_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationRecord:
+    """The verification machine of one listing: a row of listing_verifications."""
+
+    listing_id: str
+    state: VerificationState = VerificationState.NONE
+    since: datetime | None = None
+    """When the state was entered, or its credentials were given anew."""
+    generation: int = 0
+    """Grows with every change of credentials, so that a sync that began before it is ignored."""
+    shop_domain: str | None = None
+    accepted_at: datetime | None = None
+    last_ok_at: datetime | None = None
+    verified_at: datetime | None = None
+    """The last good sync that saw thirty days of history; what a badge stands on."""
+    keeps_badge: bool = False
+    """The same shop was connected again: the badge stays while the first sync runs."""
+    syncing_since: datetime | None = None
+    missing_permission: str | None = None
+    last_error: str | None = None
+    primary_domain: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RevenueSource:
+    """Where a listing's revenue is read, with the sealed secret: a row of revenue_sources."""
+
+    listing_id: str
+    organization_id: str
+    provider: str
+    shop_domain: str
+    client_id: str
+    sealed_secret: str | None = field(metadata={"secret": True}, repr=False)
+    connected_by: str
+    connected_at: datetime
+    revoked_at: datetime | None = None
