@@ -1,0 +1,126 @@
+"""Deliveries: claimed, put on record, kept when they are about the shop the store still has."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tolsey.actors.store import events
+from tolsey.actors.store.messages import (
+    AppUninstalled,
+    Delivery,
+    DeliveryIgnored,
+    DeliveryUnreadable,
+    DomainCreated,
+    OrderChanged,
+    OrderEdited,
+    Outcome,
+    ReadOrder,
+    RevokeGrant,
+    ShopUpdated,
+    ThemePublished,
+    store,
+)
+from tolsey.actors.store.state import StoreState
+from tolsey.runtime.decision import Perform, Tell
+from tolsey.storage.records.commerce import CommerceOrder, WebhookEvent
+from tolsey.storage.records.connection import Connection, ShopProfile
+from tolsey.storage.records.journal import AuditRecord
+
+NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+SHOP = "a.myshopify.com"
+CONNECTED = StoreState("store_1", "org_1", Connection("store_1", SHOP, "active", NOON))
+REVOKED = replace(CONNECTED, connection=Connection("store_1", SHOP, "revoked", NOON))
+REPOINTED = replace(CONNECTED, connection=Connection("store_1", "b.myshopify.com", "active", NOON))
+
+
+def delivery(topic: str, at: datetime = NOON) -> Delivery:
+    return Delivery("d1", topic, SHOP, at, "e1", at)
+
+
+ORDER = CommerceOrder("store_1", 7, NOON, name="#7")
+CREATED = OrderChanged(delivery("orders/create"), ORDER, '{"payload":{"id":7}}')
+
+
+def audits(decision: Any) -> list[AuditRecord]:
+    return [record for record in decision.records if isinstance(record, AuditRecord)]
+
+
+def test_an_order_is_claimed_put_on_record_and_kept_without_touching_the_state() -> None:
+    decision = events.keep(CONNECTED, CREATED, ORDER)
+
+    assert decision.state is CONNECTED
+    assert decision.records == (
+        WebhookEvent("store_1", "d1", "orders/create", "e1", SHOP, NOON),
+        AuditRecord(
+            "commerce.webhook.orders.create", "store_1", "org_1", "platform", CREATED.audit
+        ),
+        ORDER,
+    )
+
+
+@pytest.mark.parametrize("state", [REVOKED, REPOINTED, StoreState("store_1")])
+def test_a_store_that_left_the_shop_keeps_nothing_of_it(state: StoreState) -> None:
+    decision = events.keep(state, CREATED, ORDER)
+
+    assert decision.reply is Outcome.IGNORED
+    assert ORDER not in decision.records
+    assert json.loads(audits(decision)[0].metadata)["ignored"] == "not_connected"
+
+
+def test_an_unknown_topic_is_taken_note_of() -> None:
+    decision = events.ignore(CONNECTED, DeliveryIgnored(delivery("shop/redact")))
+
+    assert decision.reply is Outcome.IGNORED
+    assert audits(decision)[0].event == "commerce.webhook.shop.redact"
+
+
+def test_an_unreadable_body_is_claimed_and_nothing_of_it_kept() -> None:
+    decision = events.give_up(CONNECTED, DeliveryUnreadable(delivery("orders/create"), "id"))
+
+    assert [type(record) for record in decision.records] == [WebhookEvent, AuditRecord]
+    assert audits(decision)[0].event == "commerce.webhook.unreadable"
+
+
+def test_an_uninstall_is_on_record_before_and_apart_from_the_update() -> None:
+    message = AppUninstalled(delivery("app/uninstalled"), "{}")
+    decision = events.app_uninstalled(CONNECTED, message)
+
+    assert decision.state is CONNECTED
+    assert audits(decision)[0].event == "commerce.webhook.app.uninstalled"
+    assert decision.effects == (
+        Tell(store("store_1"), RevokeGrant(SHOP, NOON, NOON), key="revoke-grant:store_1:d1"),
+    )
+
+
+def test_an_edited_order_is_read_anew() -> None:
+    decision = events.order_edited(CONNECTED, OrderEdited(delivery("orders/edited"), 7, "{}"))
+
+    assert decision.effects == (Perform(ReadOrder("store_1", 7)),)
+
+
+def test_older_facts_of_a_shop_change_nothing() -> None:
+    def told(plan: str, at: datetime) -> ShopUpdated:
+        profile = ShopProfile("store_1", SHOP, at, plan_name=plan)
+        return ShopUpdated(delivery("shop/update", at), profile, "{}")
+
+    newer = events.shop_updated(CONNECTED, told("basic", NOON + MINUTE)).state
+    older = events.shop_updated(newer, told("affiliate", NOON))
+
+    assert newer.shop is not None
+    assert newer.shop.plan_name == "basic"
+    assert older.state is newer
+
+
+def test_a_theme_and_a_domain_are_remembered() -> None:
+    theme = ThemePublished(delivery("themes/publish"), 9, "Comfort", NOON, "{}")
+    domain = DomainCreated(delivery("domains/create"), "shop.example", "{}")
+    state = events.domain_created(events.theme_published(CONNECTED, theme).state, domain).state
+    again = events.domain_created(state, domain).state
+
+    assert state.shop is not None
+    assert (state.shop.theme_id, state.shop.custom_domains) == (9, '["shop.example"]')
+    assert again == state

@@ -1,0 +1,90 @@
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from functools import partial
+from typing import Any, cast
+
+import pytest
+
+from tests.http.webhooks.merchant import NOON, Merchant
+from tolsey.actors.ports import CommercePlatform, SubscriptionReport
+from tolsey.actors.store.actor import StoreActor
+from tolsey.actors.store.effects import StoreEffects
+from tolsey.http.webhooks.commerce import CommerceEvents
+from tolsey.http.webhooks.directory import ShopDirectory
+from tolsey.runtime.messages import ActorId, Message
+from tolsey.runtime.registry import Runtime
+from tolsey.storage import slots
+from tolsey.storage.database import Database
+from tolsey.storage.journal import Journal
+from tolsey.storage.outbox import Outbox
+from tolsey.storage.sealed import Vault
+
+
+class QuietPlatform:
+    """The commerce platform of tests that are about deliveries only."""
+
+    async def reconcile_subscriptions(self, *_: object) -> Any:
+        return SubscriptionReport({"orders/create": "created"})
+
+    async def order(self, _: object, order_id: int) -> dict[str, Any]:
+        return {"id": order_id, "name": "#read", "updated_at": "2026-07-02T00:00:00Z"}
+
+
+@pytest.fixture
+def vault() -> Vault:
+    return Vault.from_keys("t1:" + "A" * 43)
+
+
+@pytest.fixture
+def directory(database: Database, vault: Vault) -> ShopDirectory:
+    return ShopDirectory(database, vault, lambda: NOON + timedelta(hours=1))
+
+
+@pytest.fixture
+def running() -> list[Runtime]:
+    """Hold the runtime for the effects that ask it; they are made before it is."""
+    return []
+
+
+@pytest.fixture
+def effects(
+    database: Database, vault: Vault, directory: ShopDirectory, running: list[Runtime]
+) -> StoreEffects:
+    async def ask(to: ActorId, message: Message[Any]) -> Any:
+        return await running[0].ask(to, message)
+
+    return StoreEffects(
+        ask=ask,
+        platform=cast("CommercePlatform", QuietPlatform()),
+        database=database,
+        vault=vault,
+        clock=lambda: NOON + timedelta(hours=1),
+        events_url="http://127.0.0.1/events",
+        invalidate=directory.invalidate,
+    )
+
+
+@pytest.fixture
+async def runtime(
+    database: Database, effects: StoreEffects, running: list[Runtime]
+) -> AsyncIterator[Runtime]:
+    journal = Journal(database)
+    async with Runtime(
+        [StoreActor(database)],
+        journal,
+        Outbox(database),
+        partial(slots.versions, database),
+        epochs=await slots.claim(database, "test"),
+        handlers=effects.handlers(),
+    ) as made:
+        running.append(made)
+        yield made
+    await journal.close()
+
+
+@pytest.fixture
+def merchant(
+    vault: Vault, database: Database, runtime: Runtime, directory: ShopDirectory
+) -> Merchant:
+    app = CommerceEvents(runtime, directory, lambda: NOON + timedelta(hours=1), body_seconds=0.05)
+    return Merchant(vault, database, runtime, directory, app)

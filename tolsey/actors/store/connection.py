@@ -1,0 +1,205 @@
+"""Decisions about a store's grant on its commerce platform."""
+
+import json
+from dataclasses import replace
+from datetime import datetime
+
+from tolsey.actors.refusals import NotFound
+from tolsey.actors.store.grants import (
+    WAITING,
+    handed,
+    is_same_grant,
+    token_unavailable,
+    told,
+)
+from tolsey.actors.store.messages import (
+    Connect,
+    ConnectionView,
+    Disconnect,
+    ForgetShops,
+    Outcome,
+    ReadConnection,
+    ReconcileSubscriptions,
+    RevokeGrant,
+    RevokeListingSources,
+    SubscriptionsReconciled,
+    TokenState,
+)
+from tolsey.actors.store.state import StoreState
+from tolsey.runtime.decision import Decision, Perform
+from tolsey.storage.records.connection import (
+    DISCONNECTED,
+    Connection,
+    ConnectionStatus,
+    ShopProfile,
+)
+
+
+def connect(state: StoreState, message: Connect) -> Decision[StoreState, ConnectionView]:
+    """Take the new grant in place of whatever there was, and subscribe to the catalogue."""
+    former = state.connection
+    same_app = (
+        former is not None
+        and former.shop_domain == message.shop.shop_domain
+        and former.client_id == message.client_id
+    )
+    connection = Connection(
+        store_id=state.store_id,
+        shop_domain=message.shop.shop_domain,
+        status=ConnectionStatus.ACTIVE,
+        connected_at=message.at,
+        client_id=message.client_id,
+        access_token=message.access_token,
+        token_expires_at=message.expires_at,
+        client_secret=message.client_secret,
+        former_secret=former.client_secret if former is not None and same_app else None,
+        scopes=message.scopes,
+        scopes_at=message.at,
+    )
+    after = replace(
+        state, connection=connection, shop=known(state.shop, message.shop), renewing_since=None
+    )
+    domains = {connection.shop_domain} | ({former.shop_domain} if former else set())
+    effects = (
+        Perform(
+            ReconcileSubscriptions(state.store_id, message.at),
+            key=f"reconcile-subscriptions:{state.store_id}:{message.at.isoformat()}",
+        ),
+        Perform(ForgetShops(tuple(sorted(domains)))),
+    )
+    audit = told(state, "commerce.connected", message.user_id, connection.shop_domain)
+    # Whoever waits for the old grant's renewal is served by the new one.
+    token = handed(connection, message.access_token, message.expires_at)
+    return Decision(
+        after, reply=view(after), records=(audit,), effects=effects, resolve={WAITING: token}
+    )
+
+
+def known(before: ShopProfile | None, told_now: ShopProfile) -> ShopProfile:
+    """Keep what is known of the same shop beside what the platform tells now."""
+    if before is None or before.shop_domain != told_now.shop_domain:
+        return told_now
+    return replace(
+        told_now,
+        theme_id=before.theme_id,
+        theme_name=before.theme_name,
+        theme_at=before.theme_at,
+        custom_domains=before.custom_domains,
+        subscriptions=before.subscriptions,
+        subscribed_at=before.subscribed_at,
+        bulk_operation=before.bulk_operation,
+        bulk_at=before.bulk_at,
+    )
+
+
+def disconnect(state: StoreState, message: Disconnect) -> Decision[StoreState, ConnectionView]:
+    """Erase the credentials on the merchant's word; taking away twice changes nothing more."""
+    connection = state.connection
+    if connection is None:
+        raise NotFound("This store has no commerce connection.")
+    if connection.status == DISCONNECTED:
+        return Decision(state, reply=view(state))
+    erased = replace(forgotten(connection), status=DISCONNECTED, client_id=None)
+    after = replace(state, connection=erased, renewing_since=None)
+    audit = told(state, "commerce.disconnected", message.user_id, connection.shop_domain)
+    forget = Perform(ForgetShops((connection.shop_domain,)))
+    return Decision(
+        after,
+        reply=view(after),
+        records=(audit,),
+        effects=(forget,),
+        resolve={WAITING: token_unavailable()},
+    )
+
+
+def uninstall(state: StoreState, message: RevokeGrant) -> Decision[StoreState, Outcome]:
+    """Revoke the grant, unless it is another shop's or was made after the app was removed.
+
+    A store that was repointed keeps its live connection (specification, "Received from the
+    commerce platform", 3), and so does one that reconnected before a late delivery arrived.
+    """
+    connection = state.connection
+    if (
+        connection is None
+        or connection.shop_domain != message.shop_domain
+        or connection.status in {ConnectionStatus.REVOKED, DISCONNECTED}
+        or message.happened_at < connection.connected_at
+    ):
+        return Decision(state, reply=Outcome.IGNORED)
+    revoked = replace(
+        forgotten(connection), status=ConnectionStatus.REVOKED, uninstalled_at=message.at
+    )
+    after = replace(state, connection=revoked, renewing_since=None)
+    effects = [Perform(ForgetShops((connection.shop_domain,)))]
+    if state.organization_id is not None:
+        call = RevokeListingSources(state.organization_id, connection.shop_domain, message.at)
+        effects.append(Perform(call))
+    resolve = {WAITING: token_unavailable()}
+    return Decision(after, reply=Outcome.APPLIED, effects=effects, resolve=resolve)
+
+
+def forgotten(connection: Connection) -> Connection:
+    """Forget all key material; the row stays as the memory of a grant."""
+    return replace(
+        connection,
+        access_token=None,
+        token_expires_at=None,
+        client_secret=None,
+        former_secret=None,
+        refused_at=None,
+    )
+
+
+def rescope(
+    state: StoreState, scopes: tuple[str, ...], changed_at: datetime
+) -> tuple[StoreState, tuple[Perform, ...]]:
+    """Keep what the grant allows now; topics that were refused for a missing scope are retried."""
+    connection = state.connection
+    if connection is None:
+        return state, ()
+    if connection.scopes_at is not None and changed_at < connection.scopes_at:
+        return state, ()
+    kept = replace(connection, scopes=scopes, scopes_at=changed_at)
+    after = replace(state, connection=kept)
+    if set(scopes) <= set(connection.scopes):
+        return after, ()
+    call = ReconcileSubscriptions(state.store_id, connection.connected_at)
+    key = f"reconcile-subscriptions:{state.store_id}:{changed_at.isoformat()}"
+    return after, (Perform(call, key=key),)
+
+
+def subscribed(state: StoreState, message: SubscriptionsReconciled) -> Decision[StoreState, None]:
+    """Keep what became of each topic's subscription, for operators to read."""
+    shop = state.shop
+    if not is_same_grant(state, message.connected_at) or shop is None:
+        return Decision(state, reply=None)
+    report = json.dumps(dict(message.results))
+    after = replace(state, shop=replace(shop, subscriptions=report, subscribed_at=message.at))
+    return Decision(after, reply=None)
+
+
+def read(state: StoreState, message: ReadConnection) -> Decision[StoreState, ConnectionView | None]:
+    """Show the connection as its merchant may see it."""
+    del message
+    return Decision(state, reply=None if state.connection is None else view(state))
+
+
+def view(state: StoreState) -> ConnectionView:
+    """Show a connection that there is."""
+    connection = state.connection
+    if connection is None:
+        raise NotFound("This store has no commerce connection.")
+    if connection.status == ConnectionStatus.ACTIVE and connection.refused_at is None:
+        token_state = TokenState.OK
+    else:
+        token_state = TokenState.UNAVAILABLE
+    subscriptions = json.loads(state.shop.subscriptions) if state.shop is not None else {}
+    return ConnectionView(
+        shop_domain=connection.shop_domain,
+        status=connection.status,
+        scopes=connection.scopes,
+        token_state=token_state,
+        connected_at=connection.connected_at,
+        uninstalled_at=connection.uninstalled_at,
+        subscriptions=tuple(sorted(subscriptions.items())),
+    )

@@ -1,0 +1,244 @@
+"""Decisions about deliveries: each is claimed and put on record, and what it says is kept.
+
+Deliveries may be forged by whoever owns the app's secret, come in any order and more than once;
+so they change only what is kept for operations and never what is verified.
+"""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from tolsey.actors.store.connection import rescope
+from tolsey.actors.store.messages import (
+    AppUninstalled,
+    BulkFinished,
+    CustomerChanged,
+    Delivery,
+    DeliveryIgnored,
+    DeliveryUnreadable,
+    DomainCreated,
+    FulfillmentChanged,
+    InventoryChanged,
+    OrderChanged,
+    OrderEdited,
+    OrderRead,
+    Outcome,
+    ProductChanged,
+    ReadOrder,
+    RefundCreated,
+    RevokeGrant,
+    ScopesChanged,
+    ShopUpdated,
+    ThemePublished,
+    store,
+)
+from tolsey.actors.store.state import StoreState
+from tolsey.runtime.decision import Decision, Effect, Perform, Tell
+from tolsey.storage.records.commerce import WebhookEvent
+from tolsey.storage.records.connection import ConnectionStatus, ShopProfile
+from tolsey.storage.records.journal import AuditRecord
+
+EVENT = "commerce.webhook."
+UNREADABLE = "commerce.webhook.unreadable"
+PLATFORM = "platform"
+CUSTOM_DOMAINS_KEPT = 50
+
+Applied = Decision[StoreState, Outcome]
+
+
+def is_listening(state: StoreState, shop_domain: str) -> bool:
+    """Tell whether the store is still connected to the shop that a delivery is about."""
+    connection = state.connection
+    return (
+        connection is not None
+        and connection.shop_domain == shop_domain
+        and connection.status == ConnectionStatus.ACTIVE
+    )
+
+
+def claim(state: StoreState, delivery: Delivery) -> WebhookEvent:
+    """Make the row that lets a delivery take effect once."""
+    return WebhookEvent(
+        state.store_id,
+        delivery.id,
+        delivery.topic,
+        delivery.event_id,
+        delivery.shop_domain,
+        delivery.triggered_at,
+    )
+
+
+def put_on_record(state: StoreState, delivery: Delivery, audit: str) -> AuditRecord:
+    """Make the audit row of a delivery; `audit` is JSON text without personal data."""
+    event = EVENT + delivery.topic.replace("/", ".")
+    return AuditRecord(event, state.store_id, state.organization_id, PLATFORM, audit)
+
+
+def applied(
+    state: StoreState, delivery: Delivery, audit: str, *kept: Any, effects: tuple[Effect, ...] = ()
+) -> Applied:
+    """Claim a delivery, put it on record and keep what it said."""
+    records = (claim(state, delivery), put_on_record(state, delivery, audit), *kept)
+    return Decision(state, reply=Outcome.APPLIED, records=records, effects=effects)
+
+
+def set_aside(state: StoreState, delivery: Delivery, reason: str) -> Applied:
+    """Claim a delivery and put on record why nothing of it is kept."""
+    audit = json.dumps({**about(delivery), "ignored": reason})
+    records = (claim(state, delivery), put_on_record(state, delivery, audit))
+    return Decision(state, reply=Outcome.IGNORED, records=records)
+
+
+def about(delivery: Delivery) -> dict[str, str | None]:
+    """Name a delivery for the audit row."""
+    return {
+        "deliveryId": delivery.id,
+        "eventId": delivery.event_id,
+        "shopDomain": delivery.shop_domain,
+    }
+
+
+def ignore(state: StoreState, message: DeliveryIgnored) -> Applied:
+    """Take note of a topic that is not in the catalogue."""
+    return set_aside(state, message.delivery, "topic")
+
+
+def give_up(state: StoreState, message: DeliveryUnreadable) -> Applied:
+    """Take note of a body that is not as documented; nothing of it is kept.
+
+    It is accepted all the same: the platform drops a subscription whose deliveries are refused
+    eight times in a row, and one odd product must not cost the shop all later ones.
+    """
+    delivery = message.delivery
+    audit = json.dumps({**about(delivery), "topic": delivery.topic, "field": message.field})
+    record = AuditRecord(UNREADABLE, state.store_id, state.organization_id, PLATFORM, audit)
+    return Decision(state, reply=Outcome.IGNORED, records=(claim(state, delivery), record))
+
+
+def keep(
+    state: StoreState,
+    message: OrderChanged
+    | RefundCreated
+    | FulfillmentChanged
+    | ProductChanged
+    | CustomerChanged
+    | InventoryChanged,
+    row: Any,
+) -> Applied:
+    """Keep one row of what the shop has, unless what is kept is newer (its table sees to that)."""
+    delivery = message.delivery
+    if not is_listening(state, delivery.shop_domain):
+        return set_aside(state, delivery, "not_connected")
+    return applied(state, delivery, message.audit, row)
+
+
+def order_edited(state: StoreState, message: OrderEdited) -> Applied:
+    """Ask the platform what the order is now."""
+    delivery = message.delivery
+    if not is_listening(state, delivery.shop_domain):
+        return set_aside(state, delivery, "not_connected")
+    call = Perform(ReadOrder(state.store_id, message.order_id))
+    return applied(state, delivery, message.audit, effects=(call,))
+
+
+def order_read(state: StoreState, message: OrderRead) -> Decision[StoreState, None]:
+    """Keep an order as the platform answered it."""
+    if not is_listening(state, message.shop_domain):
+        return Decision(state, reply=None)
+    return Decision(state, reply=None, records=(message.order,))
+
+
+def app_uninstalled(state: StoreState, message: AppUninstalled) -> Applied:
+    """Put the uninstall on record, and see to it that the credentials go whatever happens next.
+
+    The record stands on its own, so that it survives when the update after it fails
+    (specification, "Received from the commerce platform", 2).
+    """
+    delivery = message.delivery
+    revoke = Tell(
+        store(state.store_id),
+        RevokeGrant(delivery.shop_domain, delivery.happened_at, delivery.at),
+        key=f"revoke-grant:{state.store_id}:{delivery.id}",
+    )
+    return applied(state, delivery, message.audit, effects=(revoke,))
+
+
+def scopes_changed(state: StoreState, message: ScopesChanged) -> Applied:
+    """Rewrite what the grant allows, without waiting for the next renewal."""
+    delivery = message.delivery
+    if not is_listening(state, delivery.shop_domain):
+        return set_aside(state, delivery, "not_connected")
+    after, effects = rescope(state, message.scopes, message.changed_at)
+    return replace(applied(state, delivery, message.audit, effects=effects), state=after)
+
+
+def shop_updated(state: StoreState, message: ShopUpdated) -> Applied:
+    """Keep the shop's own facts, unless newer ones are known."""
+    delivery, told = message.delivery, message.shop
+    if not is_listening(state, delivery.shop_domain):
+        return set_aside(state, delivery, "not_connected")
+    shop = known(state, delivery)
+    if told.facts_at < shop.facts_at:
+        return set_aside(state, delivery, "older")
+    facts = replace(
+        shop,
+        facts_at=told.facts_at,
+        shop_id=told.shop_id,
+        name=told.name,
+        plan_name=told.plan_name,
+        plan_display_name=told.plan_display_name,
+        currency=told.currency or shop.currency,
+        primary_domain=told.primary_domain or shop.primary_domain,
+        timezone=told.timezone or shop.timezone,
+        country=told.country,
+        password_enabled=told.password_enabled,
+        setup_required=told.setup_required,
+        shop_created_at=told.shop_created_at or shop.shop_created_at,
+    )
+    return replace(applied(state, delivery, message.audit), state=replace(state, shop=facts))
+
+
+def domain_created(state: StoreState, message: DomainCreated) -> Applied:
+    """Remember an address of the shop's own."""
+    delivery = message.delivery
+    if not is_listening(state, delivery.shop_domain):
+        return set_aside(state, delivery, "not_connected")
+    shop = known(state, delivery)
+    hosts = json.loads(shop.custom_domains)
+    if message.host not in hosts:
+        hosts = [*hosts, message.host][-CUSTOM_DOMAINS_KEPT:]
+    after = replace(state, shop=replace(shop, custom_domains=json.dumps(hosts)))
+    return replace(applied(state, delivery, message.audit), state=after)
+
+
+def theme_published(state: StoreState, message: ThemePublished) -> Applied:
+    """Remember which theme the shop shows."""
+    delivery = message.delivery
+    if not is_listening(state, delivery.shop_domain):
+        return set_aside(state, delivery, "not_connected")
+    shop = known(state, delivery)
+    if shop.theme_at is not None and message.published_at < shop.theme_at:
+        return set_aside(state, delivery, "older")
+    shown = replace(
+        shop, theme_id=message.theme_id, theme_name=message.name, theme_at=message.published_at
+    )
+    return replace(applied(state, delivery, message.audit), state=replace(state, shop=shown))
+
+
+def bulk_finished(state: StoreState, message: BulkFinished) -> Applied:
+    """Remember the last bulk export that ended."""
+    delivery = message.delivery
+    if not is_listening(state, delivery.shop_domain):
+        return set_aside(state, delivery, "not_connected")
+    shop = known(state, delivery)
+    if shop.bulk_at is not None and message.finished_at < shop.bulk_at:
+        return set_aside(state, delivery, "older")
+    ended = replace(shop, bulk_operation=message.operation, bulk_at=message.finished_at)
+    return replace(applied(state, delivery, message.audit), state=replace(state, shop=ended))
+
+
+def known(state: StoreState, delivery: Delivery) -> ShopProfile:
+    """Start from what is known of the shop; a shop never heard of knows nothing yet."""
+    if state.shop is not None and state.shop.shop_domain == delivery.shop_domain:
+        return state.shop
+    return ShopProfile(state.store_id, delivery.shop_domain, facts_at=delivery.happened_at)

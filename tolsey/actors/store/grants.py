@@ -1,0 +1,52 @@
+"""What every decision about a grant shares: how it is handed out, refused and put on record."""
+
+import json
+from datetime import datetime
+from typing import Final
+
+from tolsey.actors.refusals import Unavailable
+from tolsey.actors.store.messages import Token
+from tolsey.actors.store.state import StoreState
+from tolsey.storage.records.connection import Connection, ConnectionStatus
+from tolsey.storage.records.journal import AuditRecord
+
+WAITING: Final = "token"
+"""What those are parked under who wait for a renewal."""
+
+RECONNECT = "The commerce platform refuses this store's app. Connect the store again."
+
+
+def token_unavailable() -> Unavailable:
+    """Say that only the merchant can help."""
+    return Unavailable(RECONNECT, code="token_unavailable")
+
+
+def commerce_unreachable() -> Unavailable:
+    """Say that the platform does not answer for now."""
+    return Unavailable(
+        "The commerce platform is out of reach. Try again.",
+        code="commerce_unreachable",
+        retryAfter=5,
+    )
+
+
+def handed(connection: Connection, access_token: str, expires_at: datetime) -> Token:
+    """Make the answer of a connection with a token."""
+    return Token(
+        connection.store_id, connection.shop_domain, access_token, expires_at, connection.scopes
+    )
+
+
+def is_same_grant(state: StoreState, connected_at: datetime) -> bool:
+    """Tell whether a result that comes back is about the grant the store still has."""
+    return (
+        state.connection is not None
+        and state.connection.connected_at == connected_at
+        and state.connection.status == ConnectionStatus.ACTIVE
+    )
+
+
+def told(state: StoreState, event: str, who: str, shop_domain: str) -> AuditRecord:
+    """Write down who changed the connection of which shop."""
+    metadata = json.dumps({"shopDomain": shop_domain})
+    return AuditRecord(event, state.store_id, state.organization_id, who, metadata)

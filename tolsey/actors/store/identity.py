@@ -1,0 +1,25 @@
+"""Buyers as a store may know them: pseudonyms under a key of its own."""
+
+import hashlib
+import hmac
+
+PURPOSE = b"customer-pseudonym:v1"
+"""What a store's salt is turned into a key for (product page "Compliance", section 7.2)."""
+PREFIX = "s1:"
+LABEL = b"customer:v1:"
+
+
+def pseudonym(key: bytes, email: str | None, customer_id: int | None) -> str | None:
+    """Name a buyer by e-mail address, else by the platform's id; None when neither is known.
+
+    The keyed hash is over the label and the older global digest (specification, "Customer
+    identity records"), so that rows which still hold that digest can be brought over.
+    """
+    if email and (address := email.strip().lower()):
+        known = address
+    elif customer_id is not None:
+        known = f"id:{customer_id}"
+    else:
+        return None
+    digest = hashlib.sha256(known.encode()).hexdigest().encode()
+    return PREFIX + hmac.digest(key, LABEL + digest, "sha256").hex()

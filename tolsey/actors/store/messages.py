@@ -1,0 +1,359 @@
+"""What a store can be asked, what it answers, and the calls to the world that it wants made."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from tolsey.runtime.messages import ActorId, Call, Message
+from tolsey.storage.records.commerce import (
+    CommerceCustomer,
+    CommerceFulfillment,
+    CommerceInventoryLevel,
+    CommerceOrder,
+    CommerceProduct,
+    CommerceRefund,
+)
+from tolsey.storage.records.connection import ShopProfile
+
+KIND = "store"
+
+
+def store(store_id: str) -> ActorId:
+    """Address a store."""
+    return ActorId(KIND, store_id)
+
+
+class Outcome(StrEnum):
+    """What became of a delivery."""
+
+    APPLIED = "applied"
+    IGNORED = "ignored"
+
+
+class TokenState(StrEnum):
+    """Whether calls to the shop can be made (contract section 3)."""
+
+    OK = "ok"
+    UNAVAILABLE = "token_unavailable"
+    NEVER = "never"
+
+
+# --- the connection and its token
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionView:
+    """A connection as its merchant may see it: it holds no key material, sealed or not."""
+
+    shop_domain: str
+    status: str
+    scopes: tuple[str, ...]
+    token_state: TokenState
+    connected_at: datetime
+    uninstalled_at: datetime | None
+    subscriptions: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def scopes_known(self) -> bool:
+        """Whether the platform ever told what the grant allows."""
+        return bool(self.scopes)
+
+
+@dataclass(frozen=True, slots=True)
+class Connect(Message[ConnectionView]):
+    """The platform granted a token for the merchant's app; everything secret is sealed text."""
+
+    at: datetime
+    user_id: str
+    shop: ShopProfile
+    client_id: str
+    access_token: str = field(repr=False)
+    client_secret: str = field(repr=False)
+    scopes: tuple[str, ...]
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Disconnect(Message[ConnectionView]):
+    """The merchant takes the connection away."""
+
+    at: datetime
+    user_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadConnection(Message[ConnectionView | None]):
+    """What is the connection now? None when there never was one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """The right to call a shop. `access_token` is sealed: `storage.connections` opens it."""
+
+    store_id: str
+    shop_domain: str
+    access_token: str = field(repr=False)
+    expires_at: datetime
+    scopes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UseToken(Message[Token]):
+    """A call to the shop is to be made now; waits for one renewal however many ask."""
+
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RenewalSucceeded(Message[None]):
+    """The platform granted a new token to the connection of `connected_at`."""
+
+    connected_at: datetime
+    access_token: str = field(repr=False)
+    scopes: tuple[str, ...]
+    expires_at: datetime
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RenewalRefused(Message[None]):
+    """The platform will not renew: the app is gone or its secret was changed. `code` is its own."""
+
+    connected_at: datetime
+    code: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RenewalUnreachable(Message[None]):
+    """The platform could not be asked for now."""
+
+    connected_at: datetime
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionsReconciled(Message[None]):
+    """What became of the subscription to each topic of the catalogue."""
+
+    connected_at: datetime
+    results: tuple[tuple[str, str], ...]
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RevokeGrant(Message[Outcome]):
+    """The app is no longer in the shop since `happened_at`: its credentials must go."""
+
+    shop_domain: str
+    happened_at: datetime
+    at: datetime
+
+
+# --- deliveries
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One delivery of the platform, proven to be signed with a secret of this store.
+
+    Only its body was signed: topic, times and ids are what the headers say.
+    """
+
+    id: str
+    topic: str
+    shop_domain: str
+    at: datetime
+    event_id: str | None = None
+    triggered_at: datetime | None = None
+
+    @property
+    def happened_at(self) -> datetime:
+        """When it happened as far as we know: never later than it arrived."""
+        return self.at if self.triggered_at is None else min(self.triggered_at, self.at)
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryIgnored(Message[Outcome]):
+    """A topic that no reason is known for."""
+
+    delivery: Delivery
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryUnreadable(Message[Outcome]):
+    """A topic of the catalogue with a body that is not as documented; `field` names where."""
+
+    delivery: Delivery
+    field: str
+
+
+@dataclass(frozen=True, slots=True)
+class AppUninstalled(Message[Outcome]):
+    """The merchant removed our app from the shop."""
+
+    delivery: Delivery
+    audit: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScopesChanged(Message[Outcome]):
+    """The merchant changed what the app may do."""
+
+    delivery: Delivery
+    scopes: tuple[str, ...]
+    changed_at: datetime
+    audit: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShopUpdated(Message[Outcome]):
+    """The shop's own facts changed: plan, currency, address."""
+
+    delivery: Delivery
+    shop: ShopProfile
+    audit: str
+
+
+@dataclass(frozen=True, slots=True)
+class DomainCreated(Message[Outcome]):
+    """The shop got an address of its own."""
+
+    delivery: Delivery
+    host: str
+    audit: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThemePublished(Message[Outcome]):
+    """The shop shows another theme."""
+
+    delivery: Delivery
+    theme_id: int
+    name: str | None
+    published_at: datetime
+    audit: str
+
+
+@dataclass(frozen=True, slots=True)
+class BulkFinished(Message[Outcome]):
+    """A bulk export ended; `operation` is JSON text of its id, status, error and type."""
+
+    delivery: Delivery
+    operation: str
+    finished_at: datetime
+    audit: str
+
+
+@dataclass(frozen=True, slots=True)
+class OrderChanged(Message[Outcome]):
+    """An order was made, paid, sent, changed, cancelled or deleted."""
+
+    delivery: Delivery
+    order: CommerceOrder
+    audit: str
+
+
+@dataclass(frozen=True, slots=True)
+class OrderEdited(Message[Outcome]):
+    """The lines of an order changed; the delivery does not say what the order is now."""
+
+    delivery: Delivery
+    order_id: int
+    audit: str
+
+
+@dataclass(frozen=True, slots=True)
+class OrderRead(Message[None]):
+    """The platform was asked what an order is now."""
+
+    shop_domain: str
+    order: CommerceOrder
+
+
+@dataclass(frozen=True, slots=True)
+class RefundCreated(Message[Outcome]):
+    """Money was given back."""
+
+    delivery: Delivery
+    refund: CommerceRefund
+    audit: str
+
+
+@dataclass(frozen=True, slots=True)
+class FulfillmentChanged(Message[Outcome]):
+    """A parcel was made or moved on."""
+
+    delivery: Delivery
+    fulfillment: CommerceFulfillment
+    audit: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProductChanged(Message[Outcome]):
+    """A product was made, changed or deleted."""
+
+    delivery: Delivery
+    product: CommerceProduct
+    audit: str
+
+
+@dataclass(frozen=True, slots=True)
+class CustomerChanged(Message[Outcome]):
+    """A buyer was made, changed or deleted."""
+
+    delivery: Delivery
+    customer: CommerceCustomer
+    audit: str
+
+
+@dataclass(frozen=True, slots=True)
+class InventoryChanged(Message[Outcome]):
+    """A location has another quantity of an item."""
+
+    delivery: Delivery
+    level: CommerceInventoryLevel
+    audit: str
+
+
+# --- calls
+
+
+@dataclass(frozen=True, slots=True)
+class RenewToken(Call):
+    """Ask the platform for a new token with the credentials of the connection of `connected_at`."""
+
+    store_id: str
+    connected_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ReconcileSubscriptions(Call):
+    """Make the platform's subscriptions those of the catalogue."""
+
+    store_id: str
+    connected_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOrder(Call):
+    """Ask the platform what an order is now."""
+
+    store_id: str
+    order_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class RevokeListingSources(Call):
+    """Tell the organization's listings that stand on this shop that their source is gone."""
+
+    organization_id: str
+    shop_domain: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetShops(Call):
+    """Let the webhook receiver read these shops' secrets afresh."""
+
+    shop_domains: tuple[str, ...]

@@ -1,0 +1,418 @@
+"""Readers of the platform's bodies: what of each topic becomes a message to a store.
+
+A reader keeps ids, amounts, statuses and the store's pseudonym of a buyer. Names, addresses,
+phones and e-mails end here: no message holds one. A body that is not as documented raises
+Unreadable.
+"""
+
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import orjson
+
+from tolsey.actors.store import fields
+from tolsey.actors.store.fields import Body, Unreadable
+from tolsey.actors.store.identity import pseudonym
+from tolsey.actors.store.messages import (
+    AppUninstalled,
+    BulkFinished,
+    CustomerChanged,
+    Delivery,
+    DomainCreated,
+    FulfillmentChanged,
+    InventoryChanged,
+    OrderChanged,
+    OrderEdited,
+    ProductChanged,
+    RefundCreated,
+    ScopesChanged,
+    ShopUpdated,
+    ThemePublished,
+)
+from tolsey.storage.records.commerce import (
+    CommerceCustomer,
+    CommerceFulfillment,
+    CommerceInventoryLevel,
+    CommerceOrder,
+    CommerceProduct,
+    CommerceRefund,
+)
+from tolsey.storage.records.connection import ShopProfile
+
+NOTE_ATTRIBUTES_KEPT = 100
+VARIANTS_KEPT = 250
+SCOPES_KEPT = 500
+TAG_CHARACTERS = 5_000
+
+
+class Reading(NamedTuple):
+    """For whom a body is read: the store, its key for pseudonyms (None: none), the delivery."""
+
+    store_id: str
+    identity: bytes | None
+    delivery: Delivery
+
+
+def json_text(value: Any) -> str:
+    """Write JSON text for a jsonb column."""
+    return orjson.dumps(value).decode()
+
+
+def audit(reading: Reading, payload: dict[str, Any]) -> str:
+    """Write what the audit row says of a delivery: its ids, and the extract that was kept."""
+    delivery = reading.delivery
+    return json_text(
+        {
+            "deliveryId": delivery.id,
+            "eventId": delivery.event_id,
+            "shopDomain": delivery.shop_domain,
+            "payload": payload,
+        }
+    )
+
+
+def buyer(reading: Reading, customer: Body, order: Body) -> str | None:
+    """Name the buyer of an order.
+
+    The account's address comes before the one typed at the checkout: it is what the platform's
+    erasure requests name, and what the customer's own row is known by.
+    """
+    email = (
+        fields.text(customer, "email")
+        or fields.text(order, "email")
+        or fields.text(order, "contact_email")
+    )
+    return known_as(reading, email, fields.number(customer, "id"))
+
+
+def known_as(reading: Reading, email: str | None, customer_id: int | None) -> str | None:
+    """Name a person by the store's pseudonym; None once the store's key was destroyed."""
+    if reading.identity is None:
+        return None
+    return pseudonym(reading.identity, email, customer_id)
+
+
+def order_row(reading: Reading, body: Body) -> CommerceOrder:
+    """Read an order as it now is."""
+    code = fields.currency(body, "currency")
+    return CommerceOrder(
+        store_id=reading.store_id,
+        order_id=fields.identifier(body, "id"),
+        updated_at=fields.moment(body, "updated_at") or reading.delivery.happened_at,
+        name=fields.text(body, "name", 100),
+        currency=code,
+        total_minor=fields.minor(body, "total_price", code),
+        current_total_minor=fields.minor(body, "current_total_price", code),
+        financial_status=fields.text(body, "financial_status", 50),
+        fulfillment_status=fields.text(body, "fulfillment_status", 50),
+        test=bool(fields.flag(body, "test")),
+        source_name=fields.text(body, "source_name", 100),
+        customer_hash=buyer(reading, fields.table(body, "customer"), body),
+        metadata=free_text(body),
+        processed_at=fields.moment(body, "processed_at"),
+        created_at_platform=fields.moment(body, "created_at"),
+        cancelled_at=fields.moment(body, "cancelled_at"),
+    )
+
+
+def free_text(body: Body) -> str:
+    """Keep an order's tags and note attributes."""
+    tags = fields.text(body, "tags", TAG_CHARACTERS)
+    attributes = [
+        {"name": fields.text(row, "name"), "value": attribute_value(row)}
+        for row in fields.rows(body, "note_attributes")[:NOTE_ATTRIBUTES_KEPT]
+    ]
+    if not tags and not attributes:
+        return "{}"
+    return json_text({"tags": tags or "", "noteAttributes": attributes})
+
+
+def attribute_value(row: Body) -> str | None:
+    """Read a note attribute's value, which apps also write as number or flag."""
+    value = row.get("value")
+    return None if value is None else fields.clean(str(value))
+
+
+def order_changed(body: Body, reading: Reading) -> OrderChanged:
+    """Read any topic that carries a whole order."""
+    order = order_row(reading, body)
+    payload = {
+        "id": order.order_id,
+        "name": order.name,
+        "updatedAt": order.updated_at,
+        "currency": order.currency,
+        "totalMinor": order.total_minor,
+        "currentTotalMinor": order.current_total_minor,
+        "financialStatus": order.financial_status,
+        "fulfillmentStatus": order.fulfillment_status,
+        "test": order.test,
+        "cancelledAt": order.cancelled_at,
+        "customerHash": order.customer_hash,
+    }
+    return OrderChanged(reading.delivery, order, audit(reading, payload))
+
+
+def order_deleted(body: Body, reading: Reading) -> OrderChanged:
+    """Read the deletion of an order."""
+    at = reading.delivery.at
+    order = CommerceOrder(reading.store_id, fields.identifier(body, "id"), at, deleted_at=at)
+    return OrderChanged(reading.delivery, order, audit(reading, {"id": order.order_id}))
+
+
+def order_edited(body: Body, reading: Reading) -> OrderEdited:
+    """Read which order was edited."""
+    edit = fields.table(body, "order_edit")
+    order_id = fields.identifier(edit, "order_id")
+    payload = {"orderId": order_id, "id": fields.number(edit, "id")}
+    return OrderEdited(reading.delivery, order_id, audit(reading, payload))
+
+
+def refund_created(body: Body, reading: Reading) -> RefundCreated:
+    """Read a refund: what its successful refund transactions gave back."""
+    code = refund_currency(body)
+    given = [
+        fields.to_minor(fields.amount(row.get("amount"), "transactions.amount"), code)
+        for row in fields.rows(body, "transactions")
+        if code is not None
+        and row.get("kind") == "refund"
+        and row.get("status") == "success"
+        and row.get("currency") in (None, code)
+    ]
+    refund = CommerceRefund(
+        store_id=reading.store_id,
+        refund_id=fields.identifier(body, "id"),
+        order_id=fields.identifier(body, "order_id"),
+        currency=code,
+        amount_minor=None if code is None else sum(given),
+        processed_at=fields.moment(body, "processed_at"),
+        created_at_platform=fields.moment(body, "created_at"),
+    )
+    payload = {
+        "id": refund.refund_id,
+        "orderId": refund.order_id,
+        "currency": refund.currency,
+        "amountMinor": refund.amount_minor,
+        "processedAt": refund.processed_at,
+    }
+    return RefundCreated(reading.delivery, refund, audit(reading, payload))
+
+
+def refund_currency(body: Body) -> str | None:
+    """Find the currency of a refund: its transactions' own, else the one of its line amounts."""
+    for row in fields.rows(body, "transactions"):
+        if row.get("kind") == "refund" and (code := fields.currency(row, "currency")):
+            return code
+    sets = [fields.table(row, "subtotal_set") for row in fields.rows(body, "refund_line_items")]
+    for amounts in (*sets, fields.table(body, "total_duties_set")):
+        if code := fields.currency(fields.table(amounts, "shop_money"), "currency_code"):
+            return code
+    return None
+
+
+def fulfillment_changed(body: Body, reading: Reading) -> FulfillmentChanged:
+    """Read a parcel. Its tracking number is left out: with the carrier it leads to a person."""
+    fulfillment = CommerceFulfillment(
+        store_id=reading.store_id,
+        fulfillment_id=fields.identifier(body, "id"),
+        order_id=fields.identifier(body, "order_id"),
+        updated_at=fields.moment(body, "updated_at") or reading.delivery.happened_at,
+        status=fields.text(body, "status", 50),
+        shipment_status=fields.text(body, "shipment_status", 50),
+        tracking_company=fields.text(body, "tracking_company", 100),
+        location_id=fields.number(body, "location_id"),
+        created_at_platform=fields.moment(body, "created_at"),
+    )
+    payload = {
+        "id": fulfillment.fulfillment_id,
+        "orderId": fulfillment.order_id,
+        "status": fulfillment.status,
+        "shipmentStatus": fulfillment.shipment_status,
+        "updatedAt": fulfillment.updated_at,
+    }
+    return FulfillmentChanged(reading.delivery, fulfillment, audit(reading, payload))
+
+
+def product_changed(body: Body, reading: Reading) -> ProductChanged:
+    """Read a product; beyond a hundred variants the platform names only their ids."""
+    variants = fields.rows(body, "variants")
+    product = CommerceProduct(
+        store_id=reading.store_id,
+        product_id=fields.identifier(body, "id"),
+        updated_at=fields.moment(body, "updated_at") or reading.delivery.happened_at,
+        title=fields.text(body, "title"),
+        handle=fields.text(body, "handle"),
+        vendor=fields.text(body, "vendor"),
+        product_type=fields.text(body, "product_type"),
+        status=fields.text(body, "status", 50),
+        tags=fields.text(body, "tags", TAG_CHARACTERS),
+        variants=json_text([variant(row) for row in variants[:VARIANTS_KEPT]]),
+        variant_count=max(len(variants), len(fields.rows(body, "variant_gids"))),
+        published_at=fields.moment(body, "published_at"),
+        created_at_platform=fields.moment(body, "created_at"),
+    )
+    payload = {
+        "id": product.product_id,
+        "status": product.status,
+        "variants": product.variant_count,
+        "updatedAt": product.updated_at,
+    }
+    return ProductChanged(reading.delivery, product, audit(reading, payload))
+
+
+def variant(row: Body) -> dict[str, Any]:
+    """Read what can be bought of a product."""
+    price = row.get("price")
+    return {
+        "id": fields.identifier(row, "id"),
+        "title": fields.text(row, "title"),
+        "sku": fields.text(row, "sku", 255),
+        "price": None if price is None else str(fields.amount(price, "variants.price")),
+        "inventoryItemId": fields.number(row, "inventory_item_id"),
+        "inventoryQuantity": fields.number(row, "inventory_quantity"),
+    }
+
+
+def product_deleted(body: Body, reading: Reading) -> ProductChanged:
+    """Read the deletion of a product."""
+    at = reading.delivery.at
+    product = CommerceProduct(reading.store_id, fields.identifier(body, "id"), at, deleted_at=at)
+    return ProductChanged(reading.delivery, product, audit(reading, {"id": product.product_id}))
+
+
+def customer_changed(body: Body, reading: Reading) -> CustomerChanged:
+    """Read a buyer, of whom only the pseudonym stays."""
+    customer_id = fields.identifier(body, "id")
+    email = fields.text(body, "email")
+    customer = CommerceCustomer(
+        store_id=reading.store_id,
+        customer_id=customer_id,
+        updated_at=fields.moment(body, "updated_at") or reading.delivery.happened_at,
+        email_hash=known_as(reading, email, customer_id),
+        state=fields.text(body, "state", 50),
+        verified_email=fields.flag(body, "verified_email"),
+        currency=fields.currency(body, "currency"),
+        created_at_platform=fields.moment(body, "created_at"),
+    )
+    payload = {
+        "id": customer_id,
+        "customerHash": customer.email_hash,
+        "state": customer.state,
+        "updatedAt": customer.updated_at,
+    }
+    return CustomerChanged(reading.delivery, customer, audit(reading, payload))
+
+
+def customer_deleted(body: Body, reading: Reading) -> CustomerChanged:
+    """Read the deletion of a buyer: the pseudonym goes too."""
+    at = reading.delivery.at
+    customer = CommerceCustomer(reading.store_id, fields.identifier(body, "id"), at, deleted_at=at)
+    payload = {"id": customer.customer_id}
+    return CustomerChanged(reading.delivery, customer, audit(reading, payload))
+
+
+def inventory_changed(body: Body, reading: Reading) -> InventoryChanged:
+    """Read how many of an item a location has."""
+    level = CommerceInventoryLevel(
+        store_id=reading.store_id,
+        inventory_item_id=fields.identifier(body, "inventory_item_id"),
+        location_id=fields.identifier(body, "location_id"),
+        updated_at=fields.moment(body, "updated_at") or reading.delivery.happened_at,
+        available=fields.number(body, "available"),
+    )
+    payload = {
+        "inventoryItemId": level.inventory_item_id,
+        "locationId": level.location_id,
+        "available": level.available,
+        "updatedAt": level.updated_at,
+    }
+    return InventoryChanged(reading.delivery, level, audit(reading, payload))
+
+
+def app_uninstalled(body: Body, reading: Reading) -> AppUninstalled:
+    """Read that the app is gone; the body is the shop and says nothing that is needed."""
+    shop_id = body.get("id")
+    payload = {"id": shop_id if type(shop_id) is int else None}
+    return AppUninstalled(reading.delivery, audit(reading, payload))
+
+
+def scopes_changed(body: Body, reading: Reading) -> ScopesChanged:
+    """Read what the app may do now."""
+    if body.get("current") is None:
+        raise Unreadable("current", "not a list of texts")
+    scopes = fields.texts(body, "current", SCOPES_KEPT)
+    at = fields.moment(body, "updated_at") or reading.delivery.happened_at
+    # The merchant's own clock order: a time ahead of ours must not shut out the next renewal.
+    at = min(at, reading.delivery.at)
+    payload = {"current": scopes, "updatedAt": at}
+    return ScopesChanged(reading.delivery, scopes, at, audit(reading, payload))
+
+
+def shop_updated(body: Body, reading: Reading) -> ShopUpdated:
+    """Read the shop's facts; its owner, address, phone and e-mail are left out."""
+    profile = ShopProfile(
+        store_id=reading.store_id,
+        shop_domain=reading.delivery.shop_domain,
+        facts_at=fact_time(body, reading),
+        shop_id=fields.number(body, "id"),
+        name=fields.text(body, "name"),
+        plan_name=fields.text(body, "plan_name", 100),
+        plan_display_name=fields.text(body, "plan_display_name", 100),
+        currency=fields.currency(body, "currency"),
+        primary_domain=fields.text(body, "domain", 255),
+        timezone=fields.text(body, "iana_timezone", 100),
+        country=fields.text(body, "country_code", 10),
+        password_enabled=fields.flag(body, "password_enabled"),
+        setup_required=fields.flag(body, "setup_required"),
+        shop_created_at=fields.moment(body, "created_at"),
+    )
+    payload = {
+        "id": profile.shop_id,
+        "planName": profile.plan_name,
+        "currency": profile.currency,
+        "domain": profile.primary_domain,
+        "passwordEnabled": profile.password_enabled,
+    }
+    return ShopUpdated(reading.delivery, profile, audit(reading, payload))
+
+
+def fact_time(body: Body, reading: Reading) -> datetime:
+    """Say when facts held: never later than they arrived, so that newer ones can replace them."""
+    told = fields.moment(body, "updated_at") or reading.delivery.happened_at
+    return min(told, reading.delivery.at)
+
+
+def domain_created(body: Body, reading: Reading) -> DomainCreated:
+    """Read the shop's new address."""
+    host = fields.text(body, "host", 255)
+    if not host:
+        raise Unreadable("host", "not a host name")
+    return DomainCreated(reading.delivery, host.lower(), audit(reading, {"host": host}))
+
+
+def theme_published(body: Body, reading: Reading) -> ThemePublished:
+    """Read which theme the shop shows."""
+    theme_id = fields.identifier(body, "id")
+    name = fields.text(body, "name", 255)
+    payload = {"id": theme_id, "role": fields.text(body, "role", 50)}
+    at = fact_time(body, reading)
+    return ThemePublished(reading.delivery, theme_id, name, at, audit(reading, payload))
+
+
+def bulk_finished(body: Body, reading: Reading) -> BulkFinished:
+    """Read how a bulk export ended."""
+    gid = fields.text(body, "admin_graphql_api_id", 200)
+    if not gid:
+        raise Unreadable("admin_graphql_api_id", "not an id")
+    operation = {
+        "id": gid,
+        "status": fields.text(body, "status", 50),
+        "errorCode": fields.text(body, "error_code", 50),
+        "type": fields.text(body, "type", 50),
+    }
+    told = fields.moment(body, "completed_at") or reading.delivery.happened_at
+    return BulkFinished(
+        reading.delivery,
+        json_text(operation),
+        min(told, reading.delivery.at),
+        audit(reading, operation),
+    )

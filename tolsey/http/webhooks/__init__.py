@@ -1,0 +1,1 @@
+"""Deliveries from the platforms we depend on, received as raw ASGI."""

@@ -1,0 +1,345 @@
+"""Deliveries from the commerce platform: each becomes a message to every store it is proven for.
+
+A raw ASGI application, because this is the hottest path of the service: read the bytes, choose
+the header family, find the shop's secrets, verify, parse once, ask the store, answer.
+"""
+
+import asyncio
+import hashlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from http import HTTPStatus
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
+
+import structlog
+
+from tolsey.actors.store.fields import Unreadable, clean, instant
+from tolsey.actors.store.messages import (
+    AppUninstalled,
+    Delivery,
+    DeliveryIgnored,
+    DeliveryUnreadable,
+    Outcome,
+    RevokeGrant,
+    store,
+)
+from tolsey.actors.store.payloads import Reading
+from tolsey.actors.store.topics import TOPICS
+from tolsey.http.context import REQUEST_ID
+from tolsey.http.edge import Receive, Scope, Send
+from tolsey.http.errors import PROBLEM, problem_body
+from tolsey.http.webhooks.directory import Ear, ShopDirectory
+from tolsey.http.webhooks.headers import FAMILIES, HeaderReader, HeadersDisagree, Said, digest_of
+from tolsey.http.webhooks.payloads import MalformedPayload, parse
+from tolsey.http.webhooks.signatures import is_signed
+from tolsey.runtime.errors import Duplicate, RuntimeFault
+from tolsey.runtime.messages import ActorId, Message
+from tolsey.storage.errors import StorageError
+
+log = structlog.get_logger()
+
+Reply = TypeVar("Reply")
+
+BODY_BYTES: Final = 5 * 1024 * 1024
+BODY_SECONDS: Final = 10.0
+TURN_SECONDS: Final = 3.5
+"""The platform gives up after five seconds; what is left is for keeping the message for later."""
+KEEP_SECONDS: Final = 1.0
+RETRY_SECONDS: Final = 5
+ID_CHARACTERS: Final = 200
+TOPIC_CHARACTERS: Final = 100
+
+SHOP: Final = re.compile(rb"[a-z0-9][a-z0-9-]{0,62}\.myshopify\.com")
+ODD: Final = re.compile(r"[^a-z0-9_/]")
+
+
+class Mailboxes(Protocol):
+    """What the receiver needs of the runtime."""
+
+    async def ask(
+        self,
+        to: ActorId,
+        message: Message[Reply],
+        *,
+        id: str | None = None,
+        timeout: float = 30.0,  # noqa: ASYNC109 - the deadline travels with the message
+    ) -> Reply:
+        """Post a message and wait for its reply."""
+        ...
+
+    async def accept(self, to: ActorId, message: Message[Any], *, id: str) -> bool:
+        """Keep a message for good; False when it is there already."""
+        ...
+
+
+class Refused(Exception):  # noqa: N818 - an answer
+    """Why a request is not taken."""
+
+    def __init__(self, status: int, code: str, detail: str, **fields: Any) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.code = code
+        self.detail = detail
+        self.fields = fields
+
+
+class Gone(Exception):  # noqa: N818 - what the sender is
+    """The sender went away before the body was whole."""
+
+
+class Answer(NamedTuple):
+    """A ready answer."""
+
+    status: int
+    body: bytes
+    headers: Sequence[tuple[bytes, bytes]]
+
+
+def _said(body: bytes) -> Answer:
+    headers = (
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(body)).encode()),
+    )
+    return Answer(200, body, headers)
+
+
+ACCEPTED: Final = _said(b'{"status":"accepted"}')
+DUPLICATE: Final = _said(b'{"status":"duplicate"}')
+
+
+def unauthorized() -> Refused:
+    """Refuse without telling whether the shop is known."""
+    return Refused(401, "invalid_signature", "No secret of this shop signed the delivery.")
+
+
+def storage_unavailable() -> Refused:
+    """Refuse for now: the platform tries again."""
+    return Refused(
+        503, "storage_unavailable", "The delivery cannot be kept now.", retryAfter=RETRY_SECONDS
+    )
+
+
+class CommerceEvents:
+    """The application behind `POST /api/webhooks/commerce/events`."""
+
+    def __init__(
+        self,
+        mailboxes: Mailboxes,
+        directory: ShopDirectory,
+        clock: Callable[[], datetime],
+        *,
+        families: Sequence[bytes] = FAMILIES,
+        body_bytes: int = BODY_BYTES,
+        body_seconds: float = BODY_SECONDS,
+        turn_seconds: float = TURN_SECONDS,
+    ) -> None:
+        self._mailboxes = mailboxes
+        self._directory = directory
+        self._clock = clock
+        self._headers = HeaderReader(families)
+        self._body_bytes = body_bytes
+        self._body_seconds = body_seconds
+        self._turn_seconds = turn_seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        try:
+            answer = await self._answer(scope, receive)
+        except Refused as refusal:
+            answer = _refused(refusal, scope)
+        except Gone:
+            return
+        except Exception:
+            log.exception("commerce.webhook.failed")
+            answer = _refused(Refused(500, "internal_error", "Something went wrong."), scope)
+        await send(
+            {"type": "http.response.start", "status": answer.status, "headers": answer.headers}
+        )
+        await send({"type": "http.response.body", "body": answer.body})
+
+    async def _answer(self, scope: Scope, receive: Receive) -> Answer:
+        if scope["method"] != "POST":
+            raise Refused(405, "method_not_allowed", "Deliveries are posted.")
+        body = await self._body(scope, receive)
+        try:
+            said = self._headers.read(scope["headers"])
+        except HeadersDisagree as error:
+            raise Refused(400, "headers_disagree", f"The headers disagree: {error}.") from error
+        ears = await self._proven(said, body)
+        if not said.topic:
+            raise Refused(400, "missing_topic", "The delivery names no topic.")
+        try:
+            parsed = parse(body)
+        except MalformedPayload as error:
+            raise Refused(400, "malformed_payload", f"The body is {error}.") from error
+        delivery = self._delivery(said, body)
+        new = False
+        for ear in ears:
+            new |= await self._deliver(ear, delivery, parsed)
+        return ACCEPTED if new else DUPLICATE
+
+    async def _body(self, scope: Scope, receive: Receive) -> bytes:
+        for name, value in scope["headers"]:
+            if name == b"content-length" and len(value) >= len(str(self._body_bytes)):
+                if not value.isdigit() or int(value[:20]) > self._body_bytes:
+                    raise self._too_large()
+                break
+        try:
+            async with asyncio.timeout(self._body_seconds):
+                event = await receive()
+                body: bytes = event.get("body", b"")
+                if event["type"] == "http.disconnect":
+                    raise Gone
+                if event.get("more_body"):
+                    body = await self._rest(body, receive)
+        except TimeoutError as error:
+            raise Refused(408, "body_timeout", "The body did not arrive in time.") from error
+        if len(body) > self._body_bytes:
+            raise self._too_large()
+        return body
+
+    async def _rest(self, first: bytes, receive: Receive) -> bytes:
+        parts, size = [first], len(first)
+        while True:
+            event = await receive()
+            if event["type"] == "http.disconnect":
+                raise Gone
+            part = event.get("body", b"")
+            parts.append(part)
+            size += len(part)
+            if size > self._body_bytes:
+                raise self._too_large()
+            if not event.get("more_body"):
+                return b"".join(parts)
+
+    def _too_large(self) -> Refused:
+        return Refused(
+            413, "payload_too_large", f"A delivery has {self._body_bytes} bytes at most."
+        )
+
+    async def _proven(self, said: Said, body: bytes) -> list[Ear]:
+        """Find the stores whose own secret signed the body; refuse when there is none."""
+        ears: Sequence[Ear] = ()
+        domain = b"" if said.shop_domain is None else said.shop_domain.lower()
+        if SHOP.fullmatch(domain):
+            shop = domain.decode()
+            found = self._directory.cached(shop)
+            try:
+                ears = await self._directory.find(shop) if found is None else found
+            except StorageError as error:
+                log.warning("commerce.webhook.directory_unavailable", why=str(error))
+                raise storage_unavailable() from error
+        digest = digest_of(said.signature)
+        if not ears:
+            is_signed(body, digest, ())
+            raise unauthorized()
+        proven = [ear for ear in ears if is_signed(body, digest, ear.secrets)]
+        if not proven:
+            raise unauthorized()
+        return proven
+
+    def _delivery(self, said: Said, body: bytes) -> Delivery:
+        """Name the delivery: by its own id, else by its event, else by what it says."""
+        topic = _plain(said.topic)
+        event_id = _plain(said.event_id)[:ID_CHARACTERS] or None
+        if topic not in TOPICS:
+            topic = ODD.sub("_", topic.lower())[:TOPIC_CHARACTERS]
+        delivery_id = _plain(said.webhook_id)[:ID_CHARACTERS]
+        if not delivery_id and event_id:
+            delivery_id = f"{topic}:{event_id}"
+        elif not delivery_id:
+            delivery_id = f"{topic}:{hashlib.sha256(body).hexdigest()}"
+        return Delivery(
+            delivery_id,
+            topic,
+            _plain(said.shop_domain).lower(),
+            self._clock(),
+            event_id,
+            _moment(said.triggered_at),
+        )
+
+    async def _deliver(self, ear: Ear, delivery: Delivery, parsed: Mapping[str, Any]) -> bool:
+        """Hand a delivery to one store; False when it had it before."""
+        topic = TOPICS.get(delivery.topic)
+        message: Message[Outcome]
+        if topic is None:
+            message = DeliveryIgnored(delivery)
+        else:
+            try:
+                message = topic.read(parsed, Reading(ear.store_id, ear.identity, delivery))
+            except Unreadable as error:
+                log.warning(
+                    "commerce.webhook.unreadable",
+                    store_id=ear.store_id,
+                    topic=delivery.topic,
+                    field=error.field,
+                )
+                message = DeliveryUnreadable(delivery, error.field)
+        new = await self._taken(ear.store_id, message, f"webhook:{ear.store_id}:{delivery.id}")
+        # Only the first time: a late repeat must not revoke what was connected since.
+        if new and isinstance(message, AppUninstalled):
+            await self._revoke(ear.store_id, delivery)
+        return new
+
+    async def _taken(self, store_id: str, message: Message[Outcome], id: str) -> bool:
+        """Have a message take effect, or kept to take effect later; False for a repeat."""
+        to = store(store_id)
+        try:
+            await self._mailboxes.ask(to, message, timeout=self._turn_seconds)
+        except Duplicate:
+            return False
+        except (RuntimeFault, StorageError) as fault:
+            # Its store is behind or cannot write now. A repeat of a turn that did commit after
+            # all is stopped by the delivery's unique row.
+            log.warning("commerce.webhook.kept_for_later", store_id=store_id, why=repr(fault))
+            try:
+                async with asyncio.timeout(KEEP_SECONDS):
+                    return await self._mailboxes.accept(to, message, id=id)
+            except (RuntimeFault, StorageError, TimeoutError) as error:
+                raise storage_unavailable() from error
+        return True
+
+    async def _revoke(self, store_id: str, delivery: Delivery) -> None:
+        """Void the store's credentials before answering; a failure never changes the answer.
+
+        The delivery's own turn has left a durable message that does the same, so what fails here
+        happens a little later.
+        """
+        message = RevokeGrant(delivery.shop_domain, delivery.happened_at, delivery.at)
+        try:
+            await self._mailboxes.ask(store(store_id), message, timeout=self._turn_seconds)
+        except (RuntimeFault, StorageError) as error:
+            log.error(  # noqa: TRY400 - the fault names itself
+                "commerce.webhook.uninstall_not_saved", store_id=store_id, why=repr(error)
+            )
+        self._directory.invalidate(delivery.shop_domain)
+
+
+def _plain(value: bytes | None) -> str:
+    """Make text of a header's bytes that every column can hold."""
+    return "" if value is None else clean(value.decode("latin-1"))
+
+
+def _moment(value: bytes | None) -> datetime | None:
+    """Read when the platform says it happened; a time that cannot be read says nothing."""
+    if value is None:
+        return None
+    try:
+        return instant(value.decode("latin-1"), "triggered-at")
+    except Unreadable:
+        return None
+
+
+def _refused(refusal: Refused, scope: Scope) -> Answer:
+    request_id = str(scope.get(REQUEST_ID, ""))
+    body = problem_body(refusal.status, refusal.code, refusal.detail, request_id, refusal.fields)
+    headers = [
+        (b"content-type", PROBLEM.encode()),
+        (b"content-length", str(len(body)).encode()),
+    ]
+    if "retryAfter" in refusal.fields:
+        headers.append((b"retry-after", str(refusal.fields["retryAfter"]).encode()))
+    if refusal.status == HTTPStatus.METHOD_NOT_ALLOWED:
+        headers.append((b"allow", b"POST"))
+    return Answer(refusal.status, body, headers)

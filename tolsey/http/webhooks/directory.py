@@ -1,0 +1,150 @@
+"""Which stores listen to a shop, and the secrets its deliveries may be signed with.
+
+A cache in front of the database: losing it costs a read. An entry lives a minute, so that a change
+made by another process is seen; the store's own decisions refuse what a stale entry lets through.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final
+
+import structlog
+
+from tolsey.actors.store.identity import PURPOSE
+from tolsey.storage import connections
+from tolsey.storage.connections import FORMER_SECRET_LIFE, Listener
+from tolsey.storage.database import Database
+from tolsey.storage.sealed import SealBroken, Vault
+from tolsey.storage.stores import open_salt
+
+log = structlog.get_logger()
+
+KNOWN_SECONDS: Final = 60.0
+UNKNOWN_SECONDS: Final = 5.0
+MOST_SHOPS: Final = 10_000
+READS_AT_ONCE: Final = 8
+"""Deliveries of made-up shops must not take every connection of the pool."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ear:
+    """A store that listens to a shop: the secrets that sign for it, its key for pseudonyms."""
+
+    store_id: str
+    secrets: tuple[bytes, ...] = field(repr=False)
+    identity: bytes | None = field(repr=False)
+
+
+Ears = tuple[Ear, ...]
+
+
+class ShopDirectory:
+    """Finds the stores of a shop, each shop read once however many deliveries wait for it."""
+
+    def __init__(
+        self,
+        database: Database,
+        vault: Vault,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+        most_shops: int = MOST_SHOPS,
+    ) -> None:
+        self._database = database
+        self._vault = vault
+        self._clock = clock
+        self._monotonic = monotonic
+        self._most = most_shops
+        # Apart, so that a flood of made-up shops pushes no real one out.
+        self._known: dict[str, tuple[float, Ears]] = {}
+        self._unknown: dict[str, float] = {}
+        self._reads: dict[str, asyncio.Task[Ears]] = {}
+        self._turns = asyncio.Semaphore(READS_AT_ONCE)
+
+    def cached(self, shop_domain: str) -> Ears | None:
+        """Return the stores of a shop as far as they are known now; None when they must be read."""
+        known = self._known.get(shop_domain)
+        if known is not None and self._monotonic() < known[0]:
+            return known[1]
+        until = self._unknown.get(shop_domain)
+        if until is not None and self._monotonic() < until:
+            return ()
+        return None
+
+    async def find(self, shop_domain: str) -> Ears:
+        """Return the stores of a shop, none for a shop that no store is connected to.
+
+        Raises StorageError when they cannot be read.
+        """
+        found = self.cached(shop_domain)
+        if found is not None:
+            return found
+        reading = self._reads.get(shop_domain)
+        if reading is None:
+            reading = asyncio.create_task(self._read(shop_domain))
+            self._reads[shop_domain] = reading
+        # A delivery that is cut off must not end the read for the others.
+        return await asyncio.shield(reading)
+
+    def invalidate(self, shop_domain: str) -> None:
+        """Forget a shop, also what is being read of it: its connections have just changed."""
+        self._known.pop(shop_domain, None)
+        self._unknown.pop(shop_domain, None)
+        self._reads.pop(shop_domain, None)
+
+    async def _read(self, shop_domain: str) -> Ears:
+        mine = asyncio.current_task()
+        try:
+            async with self._turns:
+                listeners = await connections.listeners_of(self._database, shop_domain)
+            ears = tuple(ear for one in listeners if (ear := self._ear(one)) is not None)
+            if self._reads.get(shop_domain) is mine:
+                self._remember(shop_domain, ears)
+            return ears
+        finally:
+            if self._reads.get(shop_domain) is mine:
+                del self._reads[shop_domain]
+
+    def _remember(self, shop_domain: str, ears: Ears) -> None:
+        now = self._monotonic()
+        kept: dict[str, tuple[float, Ears]] | dict[str, float]
+        self._known.pop(shop_domain, None)
+        self._unknown.pop(shop_domain, None)
+        if ears:
+            kept = self._known
+            self._known[shop_domain] = (now + KNOWN_SECONDS, ears)
+        else:
+            kept = self._unknown
+            self._unknown[shop_domain] = now + UNKNOWN_SECONDS
+        if len(kept) > self._most:
+            del kept[next(iter(kept))]
+
+    def _ear(self, listener: Listener) -> Ear | None:
+        """Open what a store's row holds; a store whose secret cannot be opened hears nothing."""
+        secrets = [listener.client_secret]
+        if (
+            listener.former_secret is not None
+            and self._clock() < listener.connected_at + FORMER_SECRET_LIFE
+        ):
+            secrets.append(listener.former_secret)
+        try:
+            opened = [
+                connections.open_secret(self._vault, listener.store_id, sealed).encode()
+                for sealed in secrets
+            ]
+        except SealBroken as error:
+            log.error(  # noqa: TRY400 - a stack says nothing about a key that is not there
+                "commerce.webhook.secret_unreadable", store_id=listener.store_id, why=str(error)
+            )
+            return None
+        return Ear(listener.store_id, tuple(filter(None, opened)), self._identity(listener))
+
+    def _identity(self, listener: Listener) -> bytes | None:
+        try:
+            salt = open_salt(self._vault, listener.store_id, listener.sealed_salt)
+        except SealBroken:
+            return None  # erased, or not ours: the store's buyers can no longer be named
+        return self._vault.subkey(salt, PURPOSE)

@@ -1,0 +1,256 @@
+"""SQL for stores' commerce connections and what is known of their shops; sealing of their keys."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from tolsey.storage.database import Database, Row
+from tolsey.storage.records.connection import (
+    PROVIDER,
+    Connection,
+    ConnectionRow,
+    ConnectionStatus,
+    ShopProfile,
+)
+from tolsey.storage.sealed import SealBroken, Vault
+from tolsey.storage.stores import open_salt
+from tolsey.storage.tables import table
+
+TABLE: Final = "integration_connections"
+TOKEN: Final = "access_token"  # noqa: S105 - a column's name
+SECRET: Final = "metadata.clientSecretEncrypted"  # noqa: S105 - a column's name
+FORMER_SECRET_LIFE: Final = timedelta(hours=48)
+"""How long deliveries may still be signed with a replaced secret: the platform's retry window."""
+
+table(
+    ConnectionRow,
+    TABLE,
+    {
+        "store_id": "text",
+        "provider": "text",
+        "shop_domain": "text",
+        "status": "text",
+        "client_id": "text",
+        "access_token": "text",
+        "token_expires_at": "timestamptz",
+        "metadata": "jsonb",
+        "refused_at": "timestamptz",
+        "connected_at": "timestamptz",
+        "uninstalled_at": "timestamptz",
+    },
+    conflict="ON CONFLICT (store_id, provider) DO UPDATE SET"
+    " shop_domain = excluded.shop_domain, status = excluded.status,"
+    " client_id = excluded.client_id, access_token = excluded.access_token,"
+    " token_expires_at = excluded.token_expires_at, metadata = excluded.metadata,"
+    " refused_at = excluded.refused_at, connected_at = excluded.connected_at,"
+    " uninstalled_at = excluded.uninstalled_at",
+    key=("store_id", "provider"),
+)
+
+SHOP_COLUMNS: Final = {
+    "store_id": "text",
+    "shop_domain": "text",
+    "facts_at": "timestamptz",
+    "shop_id": "bigint",
+    "name": "text",
+    "plan_name": "text",
+    "plan_display_name": "text",
+    "partner_development": "boolean",
+    "currency": "text",
+    "primary_domain": "text",
+    "timezone": "text",
+    "country": "text",
+    "password_enabled": "boolean",
+    "setup_required": "boolean",
+    "shop_created_at": "timestamptz",
+    "theme_id": "bigint",
+    "theme_name": "text",
+    "theme_at": "timestamptz",
+    "custom_domains": "jsonb",
+    "subscriptions": "jsonb",
+    "subscribed_at": "timestamptz",
+    "bulk_operation": "jsonb",
+    "bulk_at": "timestamptz",
+}
+table(
+    ShopProfile,
+    "store_shops",
+    SHOP_COLUMNS,
+    conflict="ON CONFLICT (store_id) DO UPDATE SET "
+    + ", ".join(f"{name} = excluded.{name}" for name in SHOP_COLUMNS if name != "store_id"),
+    key=("store_id",),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StoreParts:
+    """What is on disk of one store's connection."""
+
+    organization_id: str | None
+    connection: Connection | None
+    shop: ShopProfile | None
+
+
+async def load(database: Database, store_ids: Sequence[str]) -> dict[str, StoreParts]:
+    """Read the parts of stores; one that is not there has none."""
+    # One query: a store that wakes up in the middle of a burst waits for one round trip.
+    rows = await database.fetch(
+        """
+        SELECT wanted.store_id AS wanted, stores.organization_id,
+               to_jsonb(c.*)::text AS connection, c.connected_at, c.token_expires_at,
+               c.refused_at, c.uninstalled_at, to_jsonb(p.*)::text AS shop
+        FROM unnest($1::text[]) AS wanted(store_id)
+        LEFT JOIN stores ON stores.id = wanted.store_id AND stores.deleted_at IS NULL
+        LEFT JOIN integration_connections c
+               ON c.store_id = wanted.store_id AND c.provider = 'commerce'
+        LEFT JOIN store_shops p ON p.store_id = wanted.store_id
+        """,
+        list(store_ids),
+    )
+    return {
+        row["wanted"]: StoreParts(
+            row["organization_id"],
+            _connection(json.loads(row["connection"]), row) if row["connection"] else None,
+            _shop(json.loads(row["shop"])) if row["shop"] else None,
+        )
+        for row in rows
+    }
+
+
+def _connection(kept: dict[str, Any], row: Row) -> Connection:
+    metadata = kept["metadata"]
+    scopes_at = metadata.get("scopesAt")
+    return Connection(
+        store_id=kept["store_id"],
+        shop_domain=kept["shop_domain"],
+        status=kept["status"],
+        connected_at=row["connected_at"],
+        client_id=kept["client_id"],
+        access_token=kept["access_token"],
+        token_expires_at=row["token_expires_at"],
+        client_secret=metadata.get("clientSecretEncrypted"),
+        former_secret=metadata.get("formerClientSecretEncrypted"),
+        scopes=tuple(metadata.get("scopes", ())),
+        scopes_at=scopes_at and datetime.fromisoformat(scopes_at),
+        refused_at=row["refused_at"],
+        uninstalled_at=row["uninstalled_at"],
+    )
+
+
+def _shop(kept: dict[str, Any]) -> ShopProfile:
+    for name, kind in SHOP_COLUMNS.items():
+        value = kept[name]
+        if value is None:
+            continue
+        if kind == "timestamptz":
+            kept[name] = datetime.fromisoformat(value)
+        elif kind == "jsonb":
+            kept[name] = json.dumps(value)
+    return ShopProfile(**{one.name: kept[one.name] for one in fields(ShopProfile)})
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What mints a store's tokens; `client_secret` is sealed text."""
+
+    shop_domain: str
+    client_id: str
+    client_secret: str = field(repr=False)
+
+
+async def credentials_of(
+    database: Database, store_id: str, connected_at: datetime
+) -> Credentials | None:
+    """Read what mints tokens for the connection made at a time; None when it is no more."""
+    row = await database.fetchrow(
+        """
+        SELECT shop_domain, client_id, metadata->>'clientSecretEncrypted' AS client_secret
+        FROM integration_connections
+        WHERE store_id = $1 AND provider = 'commerce' AND status = $2 AND connected_at = $3
+          AND client_id IS NOT NULL AND metadata ? 'clientSecretEncrypted'
+        """,
+        store_id,
+        ConnectionStatus.ACTIVE,
+        connected_at,
+    )
+    return Credentials(**row) if row else None
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """A store that deliveries of a shop may be for; secrets are sealed text."""
+
+    store_id: str
+    sealed_salt: str = field(repr=False)
+    client_secret: str = field(repr=False)
+    former_secret: str | None = field(repr=False)
+    connected_at: datetime
+
+
+async def listeners_of(database: Database, shop_domain: str) -> list[Listener]:
+    """Read the stores with a live connection to a shop."""
+    rows = await database.fetch(
+        """
+        SELECT c.store_id, stores.sealed_salt, c.connected_at,
+               c.metadata->>'clientSecretEncrypted' AS client_secret,
+               c.metadata->>'formerClientSecretEncrypted' AS former_secret
+        FROM integration_connections c
+        JOIN stores ON stores.id = c.store_id AND stores.deleted_at IS NULL
+        WHERE c.shop_domain = $1 AND c.provider = 'commerce' AND c.status = $2
+          AND c.metadata ? 'clientSecretEncrypted'
+        ORDER BY c.store_id
+        """,
+        shop_domain,
+        ConnectionStatus.ACTIVE,
+    )
+    return [Listener(**row) for row in rows]
+
+
+async def identity_salt(database: Database, vault: Vault, store_id: str) -> bytes | None:
+    """Read the salt a store's pseudonyms come from; None when it is gone."""
+    row = await database.fetchrow("SELECT sealed_salt FROM stores WHERE id = $1", store_id)
+    if row is None or not row["sealed_salt"]:
+        return None
+    try:
+        return open_salt(vault, store_id, row["sealed_salt"])
+    except SealBroken:
+        return None
+
+
+def seal_token(vault: Vault, store_id: str, token: str) -> str:
+    """Seal an access token for a store's connection."""
+    return vault.seal(token, table=TABLE, column=TOKEN, row=store_id, tenant=store_id)
+
+
+def open_token(vault: Vault, store_id: str, sealed: str) -> str:
+    """Open a store's access token, for the moment of a call; SealBroken when it cannot be."""
+    return vault.open(sealed, table=TABLE, column=TOKEN, row=store_id, tenant=store_id)
+
+
+def seal_secret(vault: Vault, store_id: str, secret: str) -> str:
+    """Seal the merchant's client secret for a store's connection."""
+    return vault.seal(secret, table=TABLE, column=SECRET, row=store_id, tenant=store_id)
+
+
+def open_secret(vault: Vault, store_id: str, sealed: str) -> str:
+    """Open the merchant's client secret; SealBroken when it cannot be."""
+    return vault.open(sealed, table=TABLE, column=SECRET, row=store_id, tenant=store_id)
+
+
+__all__ = [
+    "FORMER_SECRET_LIFE",
+    "PROVIDER",
+    "Credentials",
+    "Listener",
+    "StoreParts",
+    "credentials_of",
+    "identity_salt",
+    "listeners_of",
+    "load",
+    "open_secret",
+    "open_token",
+    "seal_secret",
+    "seal_token",
+]

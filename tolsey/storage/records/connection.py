@@ -1,0 +1,121 @@
+"""A store's grant on its commerce platform, as it is remembered and as it is kept."""
+
+import json
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+PROVIDER = "commerce"
+
+
+class ConnectionStatus(StrEnum):
+    """Whether the grant can be used (contract section 4)."""
+
+    PENDING = "pending"
+    ACTIVE = "active"
+    ERROR = "error"
+    REVOKED = "revoked"
+
+
+DISCONNECTED = "disconnected"
+"""Written by the merchant's DELETE; the specification keeps it outside the enum."""
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """The merchant's custom app, as far as we may remember it; key material is sealed text.
+
+    Empty `scopes` were never told to us: what the grant allows is unknown. `former_secret` is the
+    client secret that a newer one of the same app replaced: the platform signs with both for a
+    while. `refused_at` says since when the platform refuses to renew the token.
+    """
+
+    store_id: str
+    shop_domain: str
+    status: str
+    connected_at: datetime
+    client_id: str | None = None
+    access_token: str | None = field(default=None, metadata={"secret": True}, repr=False)
+    token_expires_at: datetime | None = None
+    client_secret: str | None = field(default=None, metadata={"secret": True}, repr=False)
+    former_secret: str | None = field(default=None, metadata={"secret": True}, repr=False)
+    scopes: tuple[str, ...] = ()
+    scopes_at: datetime | None = None
+    refused_at: datetime | None = None
+    uninstalled_at: datetime | None = None
+
+    def row(self) -> "ConnectionRow":
+        """Make the row that says all of it; what is forgotten is absent from its metadata."""
+        metadata: dict[str, object] = {"scopes": self.scopes}
+        if self.scopes_at is not None:
+            metadata["scopesAt"] = self.scopes_at.isoformat()
+        if self.client_secret is not None:
+            metadata["clientSecretEncrypted"] = self.client_secret
+        if self.former_secret is not None:
+            metadata["formerClientSecretEncrypted"] = self.former_secret
+        if self.uninstalled_at is not None:
+            metadata["uninstalledAt"] = self.uninstalled_at.isoformat()
+        return ConnectionRow(
+            self.store_id,
+            PROVIDER,
+            self.shop_domain,
+            self.status,
+            self.client_id,
+            self.access_token,
+            self.token_expires_at,
+            json.dumps(metadata),
+            self.refused_at,
+            self.connected_at,
+            self.uninstalled_at,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionRow:
+    """A row of integration_connections; `metadata` is JSON text with the sealed client secret."""
+
+    store_id: str
+    provider: str
+    shop_domain: str
+    status: str
+    client_id: str | None
+    access_token: str | None = field(metadata={"secret": True}, repr=False)
+    token_expires_at: datetime | None
+    metadata: str = field(metadata={"secret": True}, repr=False)
+    refused_at: datetime | None
+    connected_at: datetime
+    uninstalled_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class ShopProfile:
+    """What the platform says about a connected shop; a row of store_shops.
+
+    `plan_name` is the platform's internal word (`partner_test`, `affiliate` mark test shops).
+    `custom_domains`, `subscriptions` and `bulk_operation` are JSON text: hosts, what became of
+    the subscription to each topic, and the last bulk export that ended.
+    """
+
+    store_id: str
+    shop_domain: str
+    facts_at: datetime
+    shop_id: int | None = None
+    name: str | None = None
+    plan_name: str | None = None
+    plan_display_name: str | None = None
+    partner_development: bool | None = None
+    currency: str | None = None
+    primary_domain: str | None = None
+    timezone: str | None = None
+    country: str | None = None
+    password_enabled: bool | None = None
+    setup_required: bool | None = None
+    shop_created_at: datetime | None = None
+    theme_id: int | None = None
+    theme_name: str | None = None
+    theme_at: datetime | None = None
+    custom_domains: str = "[]"
+    subscriptions: str = "{}"
+    subscribed_at: datetime | None = None
+    bulk_operation: str | None = None
+    bulk_at: datetime | None = None
