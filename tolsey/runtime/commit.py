@@ -94,6 +94,9 @@ class Gate(Protocol):
     def dispatch(self, rows: Sequence[OutboxRow]) -> None:
         """Start on effects that are now on disk."""
 
+    def wake_outbox(self) -> None:
+        """Look at the outbox on disk now."""
+
     def lost(self, slot: int) -> None:
         """Another process owns this slot now."""
 
@@ -232,7 +235,7 @@ class Committer:
             self._telemetry.counters["turns_not_written"] += 1
             self._close(guilty)
             guilty.envelope.fail(TurnFailed(name, "it could not be written down"))
-            self._invalidate(guilty.cell)
+            self._invalidate(guilty.cell, wears=False)
             await self._commit(turns)
             return
         middle = turns.index(writers[len(writers) // 2])
@@ -286,11 +289,11 @@ class Committer:
                 cell.committed = turn.after
         for at in sorted(outcome.fenced):
             self._telemetry.counters["commits_fenced"] += 1
-            self._fail_cell(cells[at], lambda: Unavailable("another process owns this actor"))
+            self.fail_cell(cells[at], lambda: Unavailable("another process owns this actor"))
             self._gate.lost(cells[at].slot)
         for at in sorted(outcome.stale | outcome.voided):
             self._telemetry.counters["commits_stale"] += at in outcome.stale
-            self._invalidate(cells[at])
+            self._invalidate(cells[at], wears=at in outcome.stale)
         for turn in turns:
             if turn.open:
                 self._deliver(turn)
@@ -308,19 +311,27 @@ class Committer:
         else:
             envelope.answer(decision.reply)
         if turn.outbox:
-            self._gate.dispatch(turn.outbox)
+            # A row under a key of its own may have found an older one in its place: only the disk
+            # knows which of the two waits there.
+            pairs = zip(turn.outbox, decision.effects, strict=True)
+            self._gate.dispatch([row for row, effect in pairs if not effect.key])
+            if any(effect.key for effect in decision.effects):
+                self._gate.wake_outbox()
 
     def _close(self, turn: PendingTurn) -> None:
         turn.open = False
         turn.cell.pending -= 1
 
-    def _invalidate(self, cell: Cell) -> None:
-        """Read the actor back before its next turn; turns that stood on it are taken again."""
+    def _invalidate(self, cell: Cell, *, wears: bool = True) -> None:
+        """Read the actor back before its next turn; turns that stood on it are taken again.
+
+        That `wears` them out, unless the cause is gone with the turn that was one.
+        """
         again: list[Envelope] = []
         for turn in (*self._taken, *self._queue):
             if turn.open and turn.cell is cell:
                 self._close(turn)
-                turn.envelope.attempts += 1
+                turn.envelope.attempts += wears
                 if turn.envelope.attempts >= MAX_ATTEMPTS:
                     name = turn.envelope.turn.name
                     turn.envelope.fail(TurnFailed(name, "what it stood on kept failing"))
@@ -330,7 +341,8 @@ class Committer:
         cell.forget()
         self._gate.requeue(cell, again)
 
-    def _fail_cell(self, cell: Cell, error: Callable[[], BaseException]) -> None:
+    def fail_cell(self, cell: Cell, error: Callable[[], BaseException]) -> None:
+        """Fail every turn of an actor that is not yet on disk, and forget its state."""
         for turn in (*self._taken, *self._queue):
             if turn.open and turn.cell is cell:
                 self._close(turn)
@@ -341,7 +353,7 @@ class Committer:
 
     def _fail(self, turns: Sequence[PendingTurn], error: Callable[[], BaseException]) -> None:
         for cell in {id(turn.cell): turn.cell for turn in turns}.values():
-            self._fail_cell(cell, error)
+            self.fail_cell(cell, error)
 
 
 def _claims(decision: Decision[Any, Any] | None, envelope: Envelope) -> tuple[Any, ...]:

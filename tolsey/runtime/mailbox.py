@@ -34,6 +34,7 @@ class Envelope:
         "future",
         "id",
         "message",
+        "order",
         "posted_at",
         "request_id",
         "settled",
@@ -48,6 +49,7 @@ class Envelope:
         self.deadline: float | None = None
         self.future: asyncio.Future[Any] | None = None
         self.attempts = 0
+        self.order = 0
         self.consumes: str | None = None
         self.request_id: str | None = None
         self.chain: tuple[ActorId, ...] = ()

@@ -142,6 +142,7 @@ class Dispatcher:
     async def run(self) -> None:
         """Poll for rows that are due until cancelled."""
         while True:
+            self._woken.clear()
             try:
                 rows = await self._store.due(PAGE, list(self._flying))
             except StorageError as error:
@@ -153,7 +154,6 @@ class Dispatcher:
             if len(rows) == PAGE:
                 await asyncio.sleep(0.05)
                 continue
-            self._woken.clear()
             with anyio.move_on_after(self._poll_seconds):
                 await self._woken.wait()
 
@@ -201,6 +201,8 @@ class Dispatcher:
             self._deliver(ActorId(row.kind, row.actor_key), message, row, settled)
         except (Overloaded, Unavailable):
             self._flying.pop(row.key, None)
+        except LookupError as error:
+            self._spawn(self._bury(row, f"no one takes it: {error}"))
 
     async def _call(self, row: OutboxRow, call: Call) -> None:
         handler = self._handlers.get(type(call))

@@ -158,13 +158,22 @@ class Runtime:
         chain = CHAIN.get()
         if chain:
             self._check_rank(chain, to)
+        elif self.stopping:
+            raise Unavailable("the process is stopping", retry_after=2.0)
         cell = self._scheduler.cells.get(to) or self._admit(to)
         turn = cell.actor.turns[type(message)]
         scheduler = self._scheduler
-        if scheduler.budget > 0 and cell.hot and not cell.busy and not turn.gathers:
+        if (
+            scheduler.budget > 0
+            and cell.hot
+            and not cell.busy
+            and not turn.gathers
+            and not (scheduler.paused and to in scheduler.paused)
+        ):
             answered, reply = scheduler.take_now(cell, turn, message)
             if answered:
                 return reply  # type: ignore[no-any-return]  # the message's type parameter says what it is
+            self._check_limit()
             envelope = self._envelope(cell, message, id)
             future = self._expect(envelope, timeout)
             scheduler.decided(cell, envelope, reply)
@@ -220,6 +229,10 @@ class Runtime:
         """Let an asker wait for a name to be resolved."""
         if not envelope.abandoned:
             self._parked.setdefault(cell.id, {}).setdefault(name, []).append(envelope)
+            if envelope.future is not None:
+                envelope.future.add_done_callback(
+                    lambda _: self._unpark(cell.id, name, envelope)  # a deadline, a caller gone
+                )
 
     def resolve(self, cell: Cell, answers: Mapping[str, Any]) -> None:
         """Answer everyone parked under these names."""
@@ -235,6 +248,15 @@ class Runtime:
         if not parked:
             del self._parked[cell.id]
 
+    def _unpark(self, actor: ActorId, name: str, envelope: Envelope) -> None:
+        names = self._parked.get(actor, {})
+        if envelope in names.get(name, ()):
+            names[name].remove(envelope)
+            if not names[name]:
+                del names[name]
+            if not names:
+                del self._parked[actor]
+
     def dispatch(self, rows: Sequence[OutboxRow]) -> None:
         """Start on effects that are on disk."""
         self._dispatcher.dispatch(rows)
@@ -247,9 +269,10 @@ class Runtime:
         """Stop serving a slot that another process owns."""
         if self.epochs.pop(slot, None) is not None:
             log.warning("slot.lost", slot=slot)
-            for cell in self._scheduler.cells.values():
-                if cell.slot == slot:
-                    cell.forget()
+            cells = [cell for cell in self.cells() if cell.slot == slot]
+            for cell in cells:
+                self._committer.fail_cell(cell, _not_owner)
+            self._scheduler.refuse(cells, _not_owner)
 
     # What operators see and do (`supervision`).
 
@@ -304,7 +327,7 @@ class Runtime:
             raise Unavailable("the process is stopping", retry_after=2.0)
         cell = Cell(to, self._kinds[to.kind])
         if cell.slot not in self.epochs:
-            raise Unavailable("another process owns this actor")
+            raise _not_owner()
         self._scheduler.cells[to] = cell
         return cell
 
@@ -314,6 +337,7 @@ class Runtime:
         envelope = Envelope(
             message, cell.actor.turns[type(message)], name, self._scheduler.loop.time()
         )
+        envelope.order = self._count
         envelope.request_id = REQUEST_ID.get()
         return envelope
 
@@ -325,18 +349,21 @@ class Runtime:
         return future
 
     def _post(self, cell: Cell, envelope: Envelope) -> None:
-        if self.stopping and envelope.consumes is None:
+        if self.stopping and envelope.consumes is None and not envelope.chain:
             raise Unavailable("the process is stopping", retry_after=2.0)
         if cell.slot not in self.epochs:
-            raise Unavailable("another process owns this actor")
+            raise _not_owner()
         waiting = cell.depth + cell.pending
         if cell.depth >= cell.actor.mailbox or waiting >= 4 * cell.actor.mailbox:
             self.telemetry.counters["mailbox_full"] += 1
             raise Overloaded("the mailbox")
+        self._check_limit()
+        self._scheduler.post(cell, envelope)
+
+    def _check_limit(self) -> None:
         if self._scheduler.depth + self._committer.backlog >= self._limit:
             self.telemetry.counters["process_full"] += 1
             raise Overloaded("the process")
-        self._scheduler.post(cell, envelope)
 
     def _deliver(
         self,
@@ -351,3 +378,7 @@ class Runtime:
         envelope.settled = settled
         envelope.request_id = row.request_id
         self._post(cell, envelope)
+
+
+def _not_owner() -> Unavailable:
+    return Unavailable("another process owns this actor")

@@ -22,7 +22,9 @@ class Supervision:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
 
-    def summaries(self, kind: str | None = None, slot: int | None = None) -> Iterator[dict[str, Any]]:
+    def summaries(
+        self, kind: str | None = None, slot: int | None = None
+    ) -> Iterator[dict[str, Any]]:
         """Say of every actor that is awake how it is."""
         for cell in self._runtime.cells():
             if (kind is None or cell.id.kind == kind) and (slot is None or cell.slot == slot):

@@ -23,7 +23,7 @@ from tolsey.runtime.errors import DeadlineExceeded, Overloaded, TurnFailed, Unav
 from tolsey.runtime.mailbox import Cell, Envelope
 from tolsey.runtime.messages import ActorId, Message
 from tolsey.runtime.outbox import rows_of
-from tolsey.runtime.telemetry import Span, Telemetry
+from tolsey.runtime.telemetry import FOLDED, Span, Telemetry
 from tolsey.runtime.wheel import Wheel
 from tolsey.storage.errors import StorageError
 
@@ -98,17 +98,23 @@ class Scheduler:
         True and the reply for a read; false and what was decided (or a refusal that stands on turns
         not yet on disk) when it has to pass the gate.
         """
-        if cell.pending >= 4 * cell.actor.mailbox:
+        if cell.pending and cell.pending >= 4 * cell.actor.mailbox:
             raise Overloaded("the mailbox")
         self.budget -= 1
         if not self._arming:
             self._arm()
         cell.used_at = self._coarse_time
         decided = self._decide(cell, turn, message, None)
-        if cell.pending == 0:
+        if not cell.pending:
             if isinstance(decided, BaseException):
                 raise decided
-            if _is_read(cell, decided):
+            if (  # `_is_read`, written out: this is every ask's way
+                decided.state is cell.state
+                and not decided.records
+                and not decided.effects
+                and not decided.resolve
+                and type(decided.reply) is not Parked
+            ):
                 return True, decided.reply
         return False, decided
 
@@ -203,7 +209,7 @@ class Scheduler:
                 continue
             taken += 1
             if envelope.turn.gathers:
-                self._spawn(self._gather(cell, envelope))
+                self._spawn(self._gather(cell, envelope, cell.state, cell.generation))
                 return taken
             decided = self._decide(cell, envelope.turn, envelope.message, envelope.request_id)
             self.decided(cell, envelope, decided)
@@ -220,37 +226,34 @@ class Scheduler:
     def _decide(
         self, cell: Cell, turn: Turn, message: Message[Any], request_id: str | None
     ) -> Decision[Any, Any] | BaseException:
-        started = perf_counter()
         outcome = "ok"
+        started = perf_counter()
         try:
-            decided: Decision[Any, Any] = turn.method(cell.state, message)
+            decided = turn.method(cell.state, message)
         except Refused as refusal:
-            outcome = "refused"
-            return refusal
+            outcome, decided = "refused", refusal
         except Exception as error:  # noqa: BLE001 - the edge of a turn: a bug is the asker's error
-            outcome = "failed"
-            return self._failure(cell, turn, error)
-        else:
-            return decided
-        finally:
-            now = perf_counter()
-            self._telemetry.span(
-                Span(self._coarse_time, cell.id, turn.name, now - started, outcome, request_id)
-            )
+            outcome, decided = "failed", self._failure(cell, turn, error)
+        seconds = perf_counter() - started
+        recent = self._telemetry.recent
+        recent.append((self._coarse_time, cell.id, turn.name, seconds, outcome, request_id))
+        if len(recent) >= FOLDED:
+            self._telemetry.fold()
+        return decided  # type: ignore[no-any-return]  # a turn's method is not typed by its kind
 
     def _failure(self, cell: Cell, turn: Turn, error: BaseException) -> TurnFailed:
         log.error("turn.failed", actor=str(cell.id), message=turn.name, exc_info=error)
         return TurnFailed(turn.name, type(error).__name__)
 
-    async def _gather(self, cell: Cell, envelope: Envelope) -> None:
-        turn, generation = envelope.turn, cell.generation
+    async def _gather(self, cell: Cell, envelope: Envelope, state: Any, generation: int) -> None:
+        turn = envelope.turn
         CHAIN.set((*(envelope.chain or ()), cell.id))
         started = perf_counter()
         outcome = "ok"
         decided: Decision[Any, Any] | BaseException
         try:
             async with asyncio.timeout(cell.actor.turn_seconds):
-                decided = await turn.method(cell.state, envelope.message)
+                decided = await turn.method(state, envelope.message)
         except Refused as refusal:
             outcome, decided = "refused", refusal
         except StorageError as error:
@@ -278,8 +281,8 @@ class Scheduler:
             return
         if cell.queue is None:
             cell.queue = deque()
-        before = sum(1 for waiting in cell.queue if waiting.attempts)
-        cell.queue.insert(before, envelope)
+        behind = (n for n, waiting in enumerate(cell.queue) if waiting.order > envelope.order)
+        cell.queue.insert(next(behind, len(cell.queue)), envelope)
         self.depth += 1
 
     # Waking and sleeping.
@@ -310,14 +313,21 @@ class Scheduler:
         except StorageError as error:
             log.warning("actor.not_woken", kind=kind, actors=len(cells), error=str(error))
             reason = f"storage: {error}"
-            self._refuse(cells, lambda: Unavailable(reason))
+            self.refuse(cells, lambda: Unavailable(reason))
         except asyncio.CancelledError:
-            self._refuse(cells, lambda: Unavailable("the process is stopping"))
+            self.refuse(cells, lambda: Unavailable("the process is stopping"))
             raise
         except Exception as error:
+            if len(cells) > 1:  # one actor that cannot be read fails alone
+                for cell in cells:
+                    self._spawn(self._read([cell]))
+                return
             log.error("actor.load_failed", kind=kind, exc_info=error)  # noqa: TRY400 - as above
             cause = type(error).__name__
-            self._refuse(cells, lambda: TurnFailed("load", cause))
+            self.refuse(cells, lambda: TurnFailed("load", cause))
+        self._read_back(cells)
+
+    def _read_back(self, cells: Sequence[Cell]) -> None:
         self._telemetry.counters["wakes"] += len(cells)
         for cell in cells:
             for future in self._awaiting.pop(cell.id, ()):
@@ -325,7 +335,8 @@ class Scheduler:
                     future.set_result(None)
             self._release(cell)
 
-    def _refuse(self, cells: Sequence[Cell], error: Callable[[], BaseException]) -> None:
+    def refuse(self, cells: Sequence[Cell], error: Callable[[], BaseException]) -> None:
+        """Fail what waits in front of actors, and let go of them."""
         for cell in cells:
             queue, cell.queue = cell.queue or (), None
             self.depth -= len(queue)

@@ -5,11 +5,11 @@ class StorageError(Exception):
     """The database could not do what was asked."""
 
 
-class StorageUnavailable(StorageError):
+class StorageUnavailable(StorageError):  # noqa: N818 - says what is, as its base says Error
     """The database is out of reach; what was asked has not happened."""
 
 
-class OutcomeUnknown(StorageError):
+class OutcomeUnknown(StorageError):  # noqa: N818 - as above
     """The connection was lost before the database said whether a commit happened."""
 
 

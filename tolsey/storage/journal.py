@@ -189,7 +189,7 @@ class Journal:
             await self.close()
             raise StorageUnavailable(type(error).__name__) from error
         try:
-            row = await prepared.fetchrow(*arguments)
+            (row,) = await prepared.fetch(*arguments)
         except UNREACHABLE as error:
             raise OutcomeUnknown(type(error).__name__) from error
         except (asyncpg.PostgresError, asyncpg.DataError, ValueError, TypeError) as error:

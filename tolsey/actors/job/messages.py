@@ -1,0 +1,49 @@
+"""What a job can be asked."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from tolsey.runtime.messages import ActorId, Call, Message
+from tolsey.storage.records.executions import Execution
+
+
+def job(name: str) -> ActorId:
+    """Address a job."""
+    return ActorId("job", name)
+
+
+@dataclass(frozen=True, slots=True)
+class Tick(Message[Execution]):
+    """The job is due. The reply is its run for that due time, when it has ended."""
+
+    due_at: datetime
+    execution_id: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RunNow(Message[Execution]):
+    """An operator wants a run now. The reply is that run, when it has ended."""
+
+    execution_id: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RunJob(Call):
+    """Do a job's work."""
+
+    name: str
+    execution_id: str
+    scheduled_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class JobEnded(Message[None]):
+    """A run is over. `outcome` is JSON text with its counters."""
+
+    execution_id: str
+    status: str
+    outcome: str
+    error: str | None
+    at: datetime

@@ -1,0 +1,45 @@
+"""SQL that lets go of what has served its time (specification, Limits), in bounded batches."""
+
+from collections.abc import AsyncIterator
+
+from tolsey.storage.database import Database
+
+BATCH = 5000
+
+WEBHOOK_DELIVERIES = """
+    DELETE FROM commerce_webhook_events WHERE ctid IN (
+        SELECT ctid FROM commerce_webhook_events
+        WHERE created_at < now() - interval '7 days' ORDER BY created_at LIMIT $1)
+"""
+
+AUDIT_LOG = r"""
+    DELETE FROM audit_log WHERE id IN (
+        SELECT id FROM audit_log
+        WHERE created_at < now() - interval '180 days'
+        AND event !~ '^(commerce\.webhook|purchase|monthly|affiliate|subscription|chargeback|clawback|marketplace|payout|bounty|manual)(\.|$)'
+        ORDER BY created_at LIMIT $1)
+"""
+"""Ordinary audit rows. Deliveries wait for their erasure; money trails are kept for 7 years."""
+
+SWEPT = {
+    "sessions": """DELETE FROM sessions WHERE ctid IN (
+        SELECT ctid FROM sessions WHERE expires_at < now() LIMIT $1)""",
+    "idempotencyKeys": """DELETE FROM idempotency_keys WHERE ctid IN (
+        SELECT ctid FROM idempotency_keys WHERE created_at < now() - interval '24 hours' LIMIT $1)""",
+    "journal": """DELETE FROM actor_journal WHERE ctid IN (
+        SELECT ctid FROM actor_journal WHERE committed_at < now() - interval '7 days' LIMIT $1)""",
+    "executions": """DELETE FROM cron_executions WHERE id IN (
+        SELECT id FROM cron_executions WHERE finished_at < now() - interval '90 days' LIMIT $1)""",
+    "deadLetters": """DELETE FROM dead_letters WHERE id IN (
+        SELECT id FROM dead_letters WHERE settled_at < now() - interval '90 days' LIMIT $1)""",
+}
+"""What the retention sweep deletes, by the counter it is reported under."""
+
+
+async def batches(database: Database, sql: str) -> AsyncIterator[int]:
+    """Run a batched DELETE until a batch is short; give the count of each batch."""
+    while True:
+        deleted = await database.execute(sql, BATCH)
+        yield deleted
+        if deleted < BATCH:
+            return
