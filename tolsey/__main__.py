@@ -1,5 +1,6 @@
 """The command line: `tolsey serve`, `migrate`, `doctor`, `admin create`, `sandbox`."""
 
+import gc
 import os
 import secrets
 import signal
@@ -63,6 +64,10 @@ async def _serve(read: Settings, host: str, port: int) -> int:
     from tolsey.server import serve_app  # noqa: PLC0415 - the other commands need no server
     from tolsey.service import running  # noqa: PLC0415 - as above
 
+    # What was imported stays for good, and a turn makes many short-lived values: collecting the
+    # young less often took a fifth off a webhook's time.
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
     stop = anyio.Event()
     async with anyio.create_task_group() as tasks:
         await tasks.start(_watch_signals, stop)

@@ -183,7 +183,7 @@ class ServiceProcess:
 
     environment: dict[str, str]
     log: Path
-    port: int = field(default_factory=lambda: free_port()  # noqa: PLW0108 - defined below)
+    port: int = field(default_factory=lambda: free_port())  # noqa: PLW0108 - defined below
     process: subprocess.Popen[bytes] | None = None
 
     @property

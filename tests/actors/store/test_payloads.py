@@ -17,7 +17,7 @@ from tolsey.actors.store import events
 from tolsey.actors.store.fields import Unreadable
 from tolsey.actors.store.identity import pseudonym
 from tolsey.actors.store.messages import Delivery, OrderChanged, RefundCreated
-from tolsey.actors.store.payloads import Reading
+from tolsey.actors.store.reading import Reading
 from tolsey.actors.store.state import StoreState
 from tolsey.actors.store.topics import REASONS, TOPICS
 from tolsey.runtime.codec import decode, encode

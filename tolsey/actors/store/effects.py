@@ -33,7 +33,8 @@ from tolsey.actors.store.messages import (
     UseToken,
     store,
 )
-from tolsey.actors.store.payloads import Reading, order_row
+from tolsey.actors.store.payloads import order_row
+from tolsey.actors.store.reading import Reading
 from tolsey.actors.store.topics import REASONS, TOPICS
 from tolsey.runtime.decision import Tell
 from tolsey.runtime.messages import ActorId, Message

@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from tolsey.actors.store import payloads
+from tolsey.actors.store import notices, payloads
 from tolsey.actors.store.fields import Body
 from tolsey.actors.store.messages import Outcome
-from tolsey.actors.store.payloads import Reading
+from tolsey.actors.store.reading import Reading
 from tolsey.runtime.messages import Message
 
 
@@ -30,24 +30,24 @@ PRODUCTS, CUSTOMERS = "read_products", "read_customers"
 
 TOPICS: Final[Mapping[str, Topic]] = {
     "app/uninstalled": Topic(
-        "A revoked grant must never be used again.", None, payloads.app_uninstalled
+        "A revoked grant must never be used again.", None, notices.app_uninstalled
     ),
     "app/scopes_update": Topic(
-        "What the grant allows is known before the next renewal.", None, payloads.scopes_changed
+        "What the grant allows is known before the next renewal.", None, notices.scopes_changed
     ),
     "shop/update": Topic(
         "The plan tells when a transferred dev store is the merchant's own; currency and domain.",
         None,
-        payloads.shop_updated,
+        notices.shop_updated,
     ),
     "domains/create": Topic(
-        "The custom-domain milestone is seen at once.", None, payloads.domain_created
+        "The custom-domain milestone is seen at once.", None, notices.domain_created
     ),
     "themes/publish": Topic(
-        "The theme milestone, and which theme is live.", "read_themes", payloads.theme_published
+        "The theme milestone, and which theme is live.", "read_themes", notices.theme_published
     ),
     "bulk_operations/finish": Topic(
-        "A bulk export is ready to be read.", None, payloads.bulk_finished
+        "A bulk export is ready to be read.", None, notices.bulk_finished
     ),
     "orders/create": Topic("A sale, and whose.", ORDERS, payloads.order_changed),
     "orders/updated": Topic(

@@ -24,7 +24,7 @@ from tolsey.actors.store.messages import (
     RevokeGrant,
     store,
 )
-from tolsey.actors.store.payloads import Reading
+from tolsey.actors.store.reading import Reading
 from tolsey.actors.store.topics import TOPICS
 from tolsey.http.context import REQUEST_ID
 from tolsey.http.edge import Receive, Scope, Send

@@ -1,0 +1,335 @@
+"""Operators see and steer: health, crons, metrics, actors, dead letters, audit rows."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+import structlog
+
+from tests.journeys.conftest import CRON_SECRET, EVENTS, SHOP, Seller, order_body, signed
+from tolsey.actors.job.catalogue import JOBS
+from tolsey.actors.job.messages import Tick, job
+from tolsey.runtime.ids import new_id
+from tolsey.runtime.messages import ActorId
+from tolsey.sandbox.platform import Platform
+from tolsey.service import Running, running
+from tolsey.settings import Settings
+from tolsey.storage.records.turns import OutboxRow
+
+CRON = {"Authorization": f"Bearer {CRON_SECRET}"}
+
+
+async def test_health_names_its_checks_and_is_never_cached(browser: httpx.AsyncClient) -> None:
+    answer = await browser.get("/api/health")
+
+    assert answer.status_code == 200
+    assert answer.json() == {
+        "ok": True,
+        "checks": {"db": True, "cache": True},
+        "version": answer.json()["version"],
+    }
+    assert answer.headers["Cache-Control"] == "no-store"
+
+
+async def test_a_lost_cache_is_503_without_its_reason(
+    settings: Settings, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    nowhere = tmp_path_factory.mktemp("gone") / "redis.sock"
+    lost = settings.model_copy(update={"redis_url": f"unix://{nowhere}"})
+    async with running(lost, timers=False) as service:
+        transport = httpx.ASGITransport(service.app)
+        async with httpx.AsyncClient(transport=transport, base_url=lost.base_url) as client:
+            with structlog.testing.capture_logs() as written:
+                answer = await client.get("/api/health")
+
+    assert answer.status_code == 503
+    assert answer.json()["checks"] == {"db": True, "cache": False}
+    assert "sock" not in answer.text
+    assert any(entry["event"] == "health.degraded" for entry in written)
+
+
+async def test_a_job_runs_once_for_its_due_time_whoever_calls(browser: httpx.AsyncClient) -> None:
+    path = "/api/cron/prune-webhook-deliveries"
+    first = await browser.post(path, headers=CRON)
+    again = await browser.get(path, headers=CRON)
+
+    assert first.status_code == 200, first.text
+    assert first.json()["outcome"] == {"status": "completed", "deleted": 0}
+    assert again.json() == first.json()
+
+
+async def test_ticks_of_many_processes_make_one_run(house: Running) -> None:
+    due_at = JOBS["retention-sweep"].due_at(datetime.now(UTC))
+    runs: list[str] = []
+
+    async def tick() -> None:
+        message = Tick(due_at, new_id("run"), datetime.now(UTC))
+        ended = await house.service.runtime.ask(job("retention-sweep"), message)
+        runs.append(ended.id)
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(10):
+            tasks.start_soon(tick)
+
+    assert len(runs) == 10
+    assert len(set(runs)) == 1
+    row = await house.service.database.fetchrow("SELECT count(*) AS n FROM cron_executions")
+    assert row is not None
+    assert row["n"] == 1
+
+
+@pytest.mark.parametrize("secret", ["", "Bearer wrong", f"Basic {CRON_SECRET}", "Bearer é"])
+async def test_a_wrong_cron_secret_runs_nothing(
+    browser: httpx.AsyncClient, house: Running, secret: str
+) -> None:
+    headers = {"Authorization": secret.encode()} if secret else {}
+    answer = await browser.post("/api/cron/prune-audit-log", headers=headers)  # type: ignore[arg-type]  # bytes are sent as they are
+
+    assert answer.status_code == 401
+    assert await house.service.database.fetch("SELECT 1 FROM cron_executions") == []
+
+
+async def test_an_unset_cron_secret_names_the_variable_and_runs_nothing(
+    settings: Settings,
+) -> None:
+    unset = settings.model_copy(update={"cron_secret": None})
+    async with running(unset, timers=False) as service:
+        transport = httpx.ASGITransport(service.app)
+        async with httpx.AsyncClient(transport=transport, base_url=unset.base_url) as client:
+            with structlog.testing.capture_logs() as written:
+                answer = await client.post("/api/cron/prune-audit-log", headers=CRON)
+            rows = await service.service.database.fetch("SELECT 1 FROM cron_executions")
+
+    assert answer.status_code == 503
+    assert answer.json()["code"] == "missing_credential"
+    assert "CRON_SECRET" in answer.json()["detail"]
+    assert rows == []
+    assert any(entry["event"] == "cron.prune-audit-log.missing_secret" for entry in written)
+
+
+async def test_a_job_that_is_not_built_says_so(browser: httpx.AsyncClient) -> None:
+    answer = await browser.post("/api/cron/launch-tick", headers=CRON)
+    unknown = await browser.post("/api/cron/no-such-job", headers=CRON)
+
+    assert (answer.status_code, answer.json()["code"]) == (501, "not_built")
+    assert (unknown.status_code, unknown.json()["code"]) == (404, "unknown_job")
+
+
+async def test_old_deliveries_and_audit_rows_go_and_deliveries_trails_stay(
+    browser: httpx.AsyncClient, house: Running
+) -> None:
+    database = house.service.database
+    await database.execute(
+        """
+        INSERT INTO commerce_webhook_events (store_id, delivery_id, topic, shop_domain, created_at)
+        SELECT 'store_1', n::text, 'orders/create', $1, now() - make_interval(days => 6 + n % 2 * 2)
+        FROM generate_series(1, 12000) n
+        """,
+        SHOP,
+    )
+    await database.execute(
+        """
+        INSERT INTO audit_log (event, subject, actor, metadata, created_at)
+        SELECT event, 's', 'system', '{}', now() - make_interval(days => days)
+        FROM unnest(ARRAY['login', 'commerce.webhook.orders.create', 'purchase.completed']) event,
+             unnest(ARRAY[179, 181]) days
+        """
+    )
+    for name in ("prune-webhook-deliveries", "prune-audit-log"):
+        assert (await browser.post(f"/api/cron/{name}", headers=CRON)).status_code == 200
+
+    kept = await database.fetchrow(
+        "SELECT count(*) AS n, min(created_at) AS oldest FROM commerce_webhook_events"
+    )
+    assert kept is not None
+    assert kept["n"] == 6000
+    assert kept["oldest"] > datetime.now(UTC) - timedelta(days=7)
+    rows = await database.fetch(
+        "SELECT event, count(*) AS n FROM audit_log WHERE subject = 's' GROUP BY event"
+    )
+    assert {row["event"]: row["n"] for row in rows} == {
+        "login": 1,
+        "commerce.webhook.orders.create": 2,
+        "purchase.completed": 2,
+    }
+
+
+async def test_metrics_count_turns_and_name_no_store(
+    seller: Seller, browser: httpx.AsyncClient
+) -> None:
+    text = (await browser.get("/metrics")).text
+
+    assert 'tolsey_turns_total{kind="organization",message="OpenStore",outcome="ok"} 1.0' in text
+    assert "tolsey_turn_seconds_bucket" in text
+    assert seller.store_id not in text
+    assert seller.organization_id not in text
+
+
+async def test_metrics_are_not_for_strangers(browser: httpx.AsyncClient) -> None:
+    answer = await browser.get("/metrics", headers={"X-Forwarded-For": "203.0.113.9"})
+
+    assert answer.status_code == 401
+
+
+async def test_an_operator_sees_a_store_without_its_secrets(
+    seller: Seller, operator: httpx.AsyncClient, platform: Platform
+) -> None:
+    assert (await seller.connect()).status_code == 200
+    listed = await operator.get("/api/admin/actors?kind=store&sort=mailbox")
+    seen = await operator.get(f"/api/admin/actors/store/{seller.store_id}")
+
+    assert [item["id"] for item in listed.json()["items"]] == [seller.store_id]
+    assert seen.status_code == 200
+    state = json.dumps(seen.json()["state"])
+    assert SHOP in state
+    assert "shpss_" not in state
+    assert "shpat_" not in state
+    assert "v1." not in state
+    assert [turn["message"] for turn in seen.json()["turns"]].count("Connect") == 1
+
+
+async def test_a_paused_store_keeps_its_deliveries_waiting_until_it_is_resumed(
+    seller: Seller, operator: httpx.AsyncClient, browser: httpx.AsyncClient, house: Running
+) -> None:
+    assert (await seller.connect()).status_code == 200
+    where = f"/api/admin/actors/store/{seller.store_id}"
+    paused = await operator.post(f"{where}/pause", json={"reason": "looking at it"})
+    assert paused.json()["status"] == "paused"
+    body = order_body(1)
+    answers: list[httpx.Response] = []
+
+    async def deliver() -> None:
+        answers.append(await browser.post(EVENTS, content=body, headers=signed(body)))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(deliver)
+        with anyio.fail_after(5):
+            while house.service.runtime.waiting == 0:
+                await anyio.sleep(0)
+        assert answers == []
+        await operator.post(f"{where}/resume", json={"reason": "done"})
+
+    assert answers[0].json() == {"status": "accepted"}
+    events = await house.service.database.fetch(
+        "SELECT event, metadata->>'reason' AS reason FROM audit_log"
+        " WHERE event LIKE 'admin.actor.%' ORDER BY id"
+    )
+    assert [tuple(row) for row in events] == [
+        ("admin.actor.pause", "looking at it"),
+        ("admin.actor.resume", "done"),
+    ]
+
+
+async def test_an_actor_that_was_put_to_sleep_wakes_on_its_next_message(
+    seller: Seller, operator: httpx.AsyncClient, house: Running
+) -> None:
+    await seller.connect()
+    with anyio.fail_after(10):
+        while house.service.runtime.effects_in_flight:
+            await anyio.sleep(0.01)
+    asleep = await operator.post(
+        f"/api/admin/actors/store/{seller.store_id}/passivate", json={"reason": ""}
+    )
+    again = await seller.browser.get(f"/api/stores/{seller.store_id}/integrations/commerce")
+
+    assert asleep.json()["status"] == "asleep"
+    assert again.json()["status"] == "active"
+
+
+async def test_a_dead_letter_is_listed_replayed_and_discarded(
+    operator: httpx.AsyncClient, house: Running
+) -> None:
+    database = house.service.database
+    row = await house.service.runtime._outbox.add(  # type: ignore[attr-defined]  # no route makes one
+        [OutboxRow("k1", 1, "store", "store_x", "NoSuchMessage", "{}", datetime.now(UTC))]
+    )
+    assert row == 1
+    house.service.runtime.wake_outbox()
+    with anyio.fail_after(5):
+        while not await database.fetch("SELECT 1 FROM dead_letters"):
+            await anyio.sleep(0.01)
+    (dead,) = (await operator.get("/api/admin/dead-letters")).json()["items"]
+    assert dead["message"] == "NoSuchMessage"
+    assert "unreadable" in dead["error"]
+
+    replayed = await operator.post(
+        f"/api/admin/dead-letters/{dead['id']}/replay", json={"reason": "mended"}
+    )
+    assert replayed.json()["status"] == "replayed"
+    with anyio.fail_after(5):
+        while len(await database.fetch("SELECT 1 FROM dead_letters")) < 2:
+            await anyio.sleep(0.01)
+    (again,) = (await operator.get("/api/admin/dead-letters")).json()["items"]
+    assert again["key"] == "k1"
+    discarded = await operator.post(
+        f"/api/admin/dead-letters/{again['id']}/discard", json={"reason": "hopeless"}
+    )
+    assert discarded.status_code == 200
+    assert (await operator.get("/api/admin/dead-letters")).json()["items"] == []
+    twice = await operator.post(f"/api/admin/dead-letters/{again['id']}/discard", json={})
+    assert twice.status_code == 404
+
+
+async def test_an_operator_runs_a_job_and_sees_its_history(operator: httpx.AsyncClient) -> None:
+    run = await operator.post("/api/admin/crons/retention-sweep/run", json={"reason": "now"})
+    listed = await operator.get("/api/admin/crons")
+
+    assert run.status_code == 200, run.text
+    (job_seen,) = [item for item in listed.json()["items"] if item["name"] == "retention-sweep"]
+    assert [entry["executionId"] for entry in job_seen["history"]] == [run.json()["executionId"]]
+    assert job_seen["history"][0]["trigger"] == "manual"
+    assert job_seen["history"][0]["outcome"]["sessions"] == 0
+    assert len(listed.json()["items"]) == 14
+
+
+async def test_a_seller_is_no_operator(seller: Seller) -> None:
+    for path in ("actors", "actors/store/x", "dead-letters", "crons", "audit", "webhooks"):
+        answer = await seller.browser.get(f"/api/admin/{path}")
+        assert answer.status_code == 403, path
+
+
+async def test_what_an_operator_reads_is_paged(operator: httpx.AsyncClient, house: Running) -> None:
+    await house.service.database.execute(
+        """
+        INSERT INTO audit_log (event, subject, actor, metadata)
+        SELECT 'test.paged', n::text, 'system', '{}' FROM generate_series(1, 25) n
+        """
+    )
+    subjects: list[str] = []
+    cursor: str | None = None
+    while True:
+        query: dict[str, Any] = {"limit": 10} | ({"cursor": cursor} if cursor else {})
+        answer = (await operator.get("/api/admin/audit", params=query)).json()
+        subjects += [row["subject"] for row in answer["items"] if row["event"] == "test.paged"]
+        cursor = answer["nextCursor"]
+        if cursor is None:
+            break
+    assert subjects == [str(n) for n in range(25, 0, -1)]
+
+
+async def test_the_request_id_follows_the_work_it_caused(seller: Seller, house: Running) -> None:
+    with structlog.testing.capture_logs(
+        processors=[structlog.contextvars.merge_contextvars]
+    ) as written:
+        answer = await seller.browser.post(
+            "/api/integrations/commerce/custom-app",
+            json={
+                "storeId": seller.store_id,
+                "shopDomain": SHOP,
+                "clientId": "client-1",
+                "clientSecret": "shpss_0123456789abcdef0123456789abcdef",
+            },
+            headers={"X-Request-Id": "trace-me"},
+        )
+        assert answer.headers["X-Request-Id"] == "trace-me"
+        with anyio.fail_after(10):
+            while house.service.runtime.effects_in_flight:
+                await anyio.sleep(0.01)
+
+    done = [entry for entry in written if entry["event"] == "effect.done"]
+    assert {entry["request_id"] for entry in done} == {"trace-me"}
+    spans = house.service.runtime.telemetry.last_of(ActorId("store", seller.store_id))
+    assert "trace-me" in {span.request_id for span in spans}
