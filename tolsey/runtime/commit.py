@@ -262,8 +262,12 @@ class Committer:
                 await asyncio.sleep(0.2)
         log.info("commit.settled", written=sum(written), turns=len(writers))
         cells = {id(turn.cell): turn.cell for turn in writers}
-        for turn, is_written in zip(writers, written, strict=True):
-            if is_written:
+        fate = dict(zip(map(id, writers), written, strict=True))
+        broken: set[int] = set()
+        for turn in turns:
+            if not fate.get(id(turn), id(turn.cell) not in broken):
+                broken.add(id(turn.cell))
+            else:  # on disk, or an answer that stands on nothing else
                 self._deliver(turn)
         for cell in cells.values():
             self._invalidate(cell)

@@ -201,8 +201,6 @@ class Dispatcher:
             self._deliver(ActorId(row.kind, row.actor_key), message, row, settled)
         except (Overloaded, Unavailable):
             self._flying.pop(row.key, None)
-        except LookupError:
-            self._spawn(self._bury(row, f"no {row.kind} takes {row.name}"))
         except LookupError as error:
             self._spawn(self._bury(row, f"no one takes it: {error}"))
 

@@ -50,6 +50,9 @@ RETRY_SECONDS: Final = 5
 ID_CHARACTERS: Final = 200
 TOPIC_CHARACTERS: Final = 100
 
+FAREWELL: Final = "app/uninstalled"
+MOST_FAREWELLS: Final = 1024
+
 SHOP: Final = re.compile(rb"[a-z0-9][a-z0-9-]{0,62}\.myshopify\.com")
 ODD: Final = re.compile(r"[^a-z0-9_/]")
 
@@ -141,6 +144,7 @@ class CommerceEvents:
         self._body_bytes = body_bytes
         self._body_seconds = body_seconds
         self._turn_seconds = turn_seconds
+        self._farewells: dict[bytes, None] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -166,7 +170,12 @@ class CommerceEvents:
             said = self._headers.read(scope["headers"])
         except HeadersDisagree as error:
             raise Refused(400, "headers_disagree", f"The headers disagree: {error}.") from error
-        ears = await self._proven(said, body)
+        try:
+            ears = await self._proven(said, body)
+        except Refused:
+            if _fingerprint(said, body) in self._farewells:
+                return DUPLICATE
+            raise
         if not said.topic:
             raise Refused(400, "missing_topic", "The delivery names no topic.")
         try:
@@ -177,7 +186,15 @@ class CommerceEvents:
         new = False
         for ear in ears:
             new |= await self._deliver(ear, delivery, parsed)
+        if delivery.topic == FAREWELL:
+            self._remember_farewell(said, body)
         return ACCEPTED if new else DUPLICATE
+
+    def _remember_farewell(self, said: Said, body: bytes) -> None:
+        """Know a repeat of the delivery that took the secret away it could be verified with."""
+        self._farewells[_fingerprint(said, body)] = None
+        if len(self._farewells) > MOST_FAREWELLS:
+            self._farewells.pop(next(iter(self._farewells)))
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
         for name, value in scope["headers"]:
@@ -314,6 +331,13 @@ class CommerceEvents:
                 "commerce.webhook.uninstall_not_saved", store_id=store_id, why=repr(error)
             )
         self._directory.invalidate(delivery.shop_domain)
+
+
+def _fingerprint(said: Said, body: bytes) -> bytes:
+    """Name a request by all that was proven of it: only the very same bytes have this name."""
+    parts = (said.shop_domain, said.webhook_id, said.signature)
+    head = b"\0".join(part or b"" for part in parts)
+    return hashlib.sha256(head + b"\0" + hashlib.sha256(body).digest()).digest()
 
 
 def _plain(value: bytes | None) -> str:
