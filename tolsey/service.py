@@ -40,6 +40,7 @@ from tolsey.http.routes import (
     metrics,
     organizations,
     public,
+    security,
     sell,
     stores,
 )
@@ -76,6 +77,7 @@ BLUEPRINTS: Sequence[Blueprint] = (
     cron.routes,
     admin.routes,
     metrics.routes,
+    security.routes,
 )
 
 EVENTS_PATH = "/api/webhooks/commerce/events"

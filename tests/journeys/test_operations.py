@@ -291,6 +291,31 @@ async def test_a_seller_is_no_operator(seller: Seller) -> None:
         assert answer.status_code == 403, path
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"csp-report": {"document-uri": "https://x.example/", "blocked-uri": "inline"}}',
+        b'[{"type": "csp-violation", "body": {"blockedURL": "inline"}}]',
+        b"not json",
+        b"[" * 5000,
+        b"",
+    ],
+)
+async def test_a_report_of_a_browser_is_noted_and_answers_nothing(
+    browser: httpx.AsyncClient, body: bytes
+) -> None:
+    with structlog.testing.capture_logs() as written:
+        answer = await browser.post(
+            "/api/security/csp-report",
+            content=body,
+            headers={"Content-Type": "application/csp-report", "Origin": "https://x.example"},
+        )
+
+    assert (answer.status_code, answer.content) == (204, b"")
+    noted = [entry for entry in written if entry["event"] == "csp.violation"]
+    assert len(noted) == (1 if b"inline" in body else 0)
+
+
 async def test_what_an_operator_reads_is_paged(operator: httpx.AsyncClient, house: Running) -> None:
     await house.service.database.execute(
         """

@@ -9,6 +9,7 @@ from tolsey.http.context import service
 from tolsey.settings import is_loopback
 from tolsey.storage.tokens import SESSION_LIFETIME
 
+SIGNING_IN = "/api/auth/"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 
 
@@ -79,8 +80,8 @@ async def check_origin() -> None:
             return
         raise ForeignOrigin("The request does not come from this service's own pages.")
     # Without a cookie there is nothing to steal, except that a foreign page could sign a
-    # visitor in as someone else; a program that authenticates by header is no such page.
-    if origin is not None and "Authorization" not in request.headers:
+    # visitor in as someone else.
+    if origin is not None and request.path.startswith(SIGNING_IN):
         raise ForeignOrigin("The request does not come from this service's own pages.")
 
 

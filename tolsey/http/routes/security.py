@@ -1,0 +1,57 @@
+"""What browsers report: violations of our content security policy (contract 11)."""
+
+from typing import Any
+
+import structlog
+from pydantic_core import from_json
+from quart import Blueprint, request
+from quart.typing import ResponseReturnValue
+
+from tolsey.http.access import public
+from tolsey.http.limits import limited
+from tolsey.storage.limits import Policy
+
+REPORT_BYTES = 16 * 1024
+REPORTS = Policy("csp-report", 60, 60)
+NAMED = (
+    "document-uri",
+    "documentURL",
+    "blocked-uri",
+    "blockedURL",
+    "effective-directive",
+    "effectiveDirective",
+    "violated-directive",
+)
+FIELD_CHARACTERS = 200
+
+log = structlog.get_logger()
+routes = Blueprint("security", __name__, url_prefix="/api/security")
+
+
+@routes.post("/csp-report")
+@public
+@limited(REPORTS)
+async def csp_report() -> ResponseReturnValue:
+    """Note a report in the log and answer 204; anything that is no report is answered alike."""
+    request.max_content_length = REPORT_BYTES
+    body = await request.get_data()
+    try:
+        parsed = from_json(body, allow_inf_nan=False)
+    except ValueError:
+        return "", 204
+    for report in _reports(parsed)[:5]:
+        said = {name: str(report[name])[:FIELD_CHARACTERS] for name in NAMED if name in report}
+        log.warning("csp.violation", **said)
+    return "", 204
+
+
+def _reports(parsed: Any) -> list[dict[str, Any]]:
+    """Find the reports in either form browsers send: one under `csp-report`, or a list."""
+    given = parsed if isinstance(parsed, list) else [parsed]
+    found = []
+    for entry in given:
+        if isinstance(entry, dict):
+            inner = entry.get("csp-report", entry.get("body", entry))
+            if isinstance(inner, dict):
+                found.append(inner)
+    return found
