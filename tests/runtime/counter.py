@@ -1,8 +1,12 @@
 """A kind of actor for tests of the runtime: it counts, claims, tells, fails, on demand."""
 
+# ruff: noqa: ARG002 - a turn is given the state and the message, needed or not
+
 import asyncio
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from tolsey.runtime.actor import Actor, handles
@@ -126,6 +130,31 @@ class Fetched(Message[None]):
     number: int
 
 
+@dataclass(frozen=True, slots=True)
+class Held(Message[int]):
+    """Gather until the test opens the gate of that name, then add."""
+
+    name: str
+    amount: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Send(Message[int]):
+    """Tell another to add; nothing changes here."""
+
+    to: str
+    amount: int
+    key: str = ""
+    due_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Misdirect(Message[int]):
+    """Tell an actor of a kind that nobody wrote."""
+
+    kind: str
+
+
 class Counter(Actor[CounterState]):
     kind = "counter"
 
@@ -133,6 +162,8 @@ class Counter(Actor[CounterState]):
         super().__init__()
         self._database = database
         self.loads = 0
+        self.gates: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
+        self.entered: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
 
     async def load(self, keys: Sequence[str]) -> Mapping[str, CounterState]:
         self.loads += 1
@@ -195,6 +226,22 @@ class Counter(Actor[CounterState]):
     @handles(Resolve)
     def resolve(self, state: CounterState, message: Resolve) -> Decision[CounterState, None]:
         return Decision(state, None, resolve={message.name: message.value})
+
+    @handles(Held)
+    async def held(self, state: CounterState, message: Held) -> Decision[CounterState, int]:
+        self.entered[message.name].set()
+        await self.gates[message.name].wait()
+        after = replace(state, total=state.total + message.amount) if message.amount else state
+        return Decision(after, after.total)
+
+    @handles(Send)
+    def send(self, state: CounterState, message: Send) -> Decision[CounterState, int]:
+        told = Tell(counter(message.to), Add(message.amount), message.key, message.due_at)
+        return Decision(state, state.total, effects=[told])
+
+    @handles(Misdirect)
+    def misdirect(self, state: CounterState, message: Misdirect) -> Decision[CounterState, int]:
+        return Decision(state, state.total, effects=[Tell(ActorId(message.kind, "x"), Add(1))])
 
     @handles(Fetch)
     def fetch(self, state: CounterState, message: Fetch) -> Decision[CounterState, int]:

@@ -166,6 +166,9 @@ class Committer:
             turn = self._queue[0]
             if turn.claims and not claimed.isdisjoint(turn.claims):
                 break
+            # A row that this batch takes away cannot come back in the same statement.
+            if turn.outbox and any(("outbox", row.key) in claimed for row in turn.outbox):
+                break
             claimed.update(turn.claims)
             taken.append(self._queue.popleft())
         return taken

@@ -169,6 +169,10 @@ class Dispatcher:
 
     def _start(self, row: OutboxRow) -> None:
         self._flying[row.key] = None
+        if row.attempts > len(self._backoff) + 1:
+            # It was loaded often enough and never ended: it ends the process that takes it.
+            self._spawn(self._bury(row, "it never ended"))
+            return
         try:
             value = decode(row.name, row.payload)
         except (LookupError, ValueError) as error:
@@ -189,7 +193,7 @@ class Dispatcher:
             if error is None:
                 self._flying.pop(row.key, None)
             elif isinstance(error, (Unavailable, Overloaded)):
-                self._flying.pop(row.key, None)  # the row is still there: the poll brings it back
+                self._put_back(row)
             elif isinstance(error, Duplicate):
                 self._spawn(self._finish(row, ()))
             elif isinstance(error, Refused):
@@ -200,9 +204,16 @@ class Dispatcher:
         try:
             self._deliver(ActorId(row.kind, row.actor_key), message, row, settled)
         except (Overloaded, Unavailable):
-            self._flying.pop(row.key, None)
+            self._put_back(row)
         except LookupError as error:
             self._spawn(self._bury(row, f"no one takes it: {error}"))
+
+    def _put_back(self, row: OutboxRow) -> None:
+        """Leave a row for later that found no one to take it: that was no attempt."""
+        if self.stopping or not row.attempts:
+            self._flying.pop(row.key, None)
+        else:
+            self._spawn(self._postpone(row, row.attempts - 1, self._poll_seconds, "not taken"))
 
     async def _call(self, row: OutboxRow, call: Call) -> None:
         handler = self._handlers.get(type(call))
@@ -243,13 +254,15 @@ class Dispatcher:
         if attempts > len(self._backoff):
             await self._bury(row, f"{type(error).__name__}: {error}")
             return
-        wait = self._backoff[attempts - 1]
         log.warning(
             "outbox.retry", key=row.key, name=row.name, attempts=attempts, error=repr(error)
         )
+        await self._postpone(row, attempts, self._backoff[attempts - 1], repr(error))
+
+    async def _postpone(self, row: OutboxRow, attempts: int, wait: float, why: str) -> None:
         try:
             until = self._clock() + timedelta(seconds=wait)
-            await self._store.postpone(row.key, until, attempts, repr(error)[:2000])
+            await self._store.postpone(row.key, until, attempts, why[:2000])
         except StorageError as lost:
             log.warning("outbox.not_postponed", key=row.key, error=str(lost))
         self._flying.pop(row.key, None)

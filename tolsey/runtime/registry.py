@@ -191,9 +191,10 @@ class Runtime:
             bucket.pop(future, None)
 
     async def accept(self, to: ActorId, message: Message[Any], *, id: str) -> bool:
-        """Keep a message for good and answer at once; it takes effect once, later.
+        """Keep a message for good and answer at once; it takes effect later, once for each keeping.
 
-        False when a message of that id is waiting already. Raises StorageError when it cannot be
+        False when a message of that id is waiting already; one that was taken before is kept again,
+        and the claims of its turn make it a duplicate. Raises StorageError when it cannot be
         kept.
         """
         row = OutboxRow(

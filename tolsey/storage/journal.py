@@ -50,9 +50,13 @@ table(
     conflict="ON CONFLICT (key) DO NOTHING",
 )
 
+STATEMENT_SECONDS = 30
+"""What takes longer is ended by the server; an answer that is later still is a lost connection."""
+
 SESSION = (
     "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; "
-    "SET jit = off; SET plan_cache_mode = force_generic_plan; SET statement_timeout = '30s'"
+    f"SET jit = off; SET plan_cache_mode = force_generic_plan;"
+    f" SET statement_timeout = '{STATEMENT_SECONDS}s'"
 )
 """Index lookups from the batch's few rows into tables of any size, whatever the statistics say."""
 
@@ -151,6 +155,8 @@ class Journal:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._connection: Connection | None = None
+        self._lost: list[int] = []
+        """Backends whose connection was lost and that may still be at work."""
         self._prepared: dict[tuple[type[Any], ...], Any] = {}
         self._getters = {record: _getter(tuple(record.__dataclass_fields__)) for record in TABLES}
         self._order = {record: n for n, record in enumerate(TABLES)}
@@ -189,7 +195,7 @@ class Journal:
             await self.close()
             raise StorageUnavailable(type(error).__name__) from error
         try:
-            (row,) = await prepared.fetch(*arguments)
+            (row,) = await prepared.fetch(*arguments, timeout=STATEMENT_SECONDS + 5)
         except UNREACHABLE as error:
             raise OutcomeUnknown(type(error).__name__) from error
         except (asyncpg.PostgresError, asyncpg.DataError, ValueError, TypeError) as error:
@@ -224,22 +230,24 @@ class Journal:
 
         The old backend is ended first: a statement that was still running can no longer commit.
         """
-        lost = self._connection
-        self._connection = None
-        pid = None if lost is None else lost.get_server_pid()
-        if lost is not None:
-            lost.terminate()
+        if self._connection is not None:
+            self._lost.append(self._connection.get_server_pid())
+            await self.close()
         connection = await self.open()
         try:
-            await self._end_backend(connection, pid)
+            while self._lost:
+                await self._end_backend(connection, self._lost[0])
+                del self._lost[0]
             rows = await connection.fetch(
                 "SELECT j.kind, j.key, j.message_id FROM unnest($1::text[], $2::text[], $3::text[],"
-                " $4::bigint[]) w(kind, key, message_id, base) JOIN actor_journal j ON j.kind ="
-                " w.kind AND j.key = w.key AND j.version > w.base AND j.message_id = w.message_id",
+                " $4::bigint[], $5::bigint[]) w(kind, key, message_id, base, epoch)"
+                " JOIN actor_journal j ON j.kind = w.kind AND j.key = w.key AND j.epoch = w.epoch"
+                " AND j.version > w.base AND j.message_id = w.message_id",
                 [batch.actors[turn.actor].kind for turn in batch.turns],
                 [batch.actors[turn.actor].key for turn in batch.turns],
                 [turn.message_id for turn in batch.turns],
                 [batch.actors[turn.actor].base for turn in batch.turns],
+                [batch.actors[turn.actor].epoch for turn in batch.turns],
             )
         except UNREACHABLE as error:
             raise StorageUnavailable(type(error).__name__) from error
@@ -249,7 +257,7 @@ class Journal:
             for turn in batch.turns
         ]
 
-    async def _end_backend(self, connection: Connection, pid: int | None) -> None:
+    async def _end_backend(self, connection: Connection, pid: int) -> None:
         for _ in range(200):
             running = await connection.fetchval(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = $1", pid

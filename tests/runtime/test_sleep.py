@@ -1,0 +1,115 @@
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+
+import pytest
+
+from tests.runtime.counter import Add, Counter, CounterState, Held, Read, Wait, counter
+from tests.runtime.house import running, until
+from tolsey.runtime.errors import TurnFailed
+from tolsey.runtime.mailbox import Cell
+from tolsey.storage.database import Database
+
+
+async def test_wake_ups_of_one_moment_are_one_query(counters: Database) -> None:
+    async with running(counters) as house:
+        asks = [house.ask(counter(f"{n}"), Add(n)) for n in range(200)]
+        assert await asyncio.gather(*asks) == list(range(200))
+        assert house.kind.loads == 1
+        assert house.runtime.awake == 200
+
+
+async def test_many_messages_to_one_sleeping_actor_wake_it_once(counters: Database) -> None:
+    async with running(counters) as house:
+        asks = [house.ask(counter("a"), Add(1)) for _ in range(100)]
+        assert await asyncio.gather(*asks) == list(range(1, 101))
+        assert house.kind.loads == 1
+
+
+async def test_an_actor_put_to_sleep_wakes_with_what_is_on_disk(counters: Database) -> None:
+    async with running(counters) as house:
+        await house.ask(counter("a"), Add(3))
+        assert house.runtime.scheduler.passivate(cell(house.runtime.cells(), "a"))
+        assert house.runtime.awake == 0
+        assert await house.ask(counter("a"), Add(1)) == 4
+        assert house.kind.loads == 2
+
+
+async def test_an_actor_with_something_in_front_of_it_is_not_put_to_sleep(
+    counters: Database,
+) -> None:
+    async with running(counters) as house:
+        scheduler = house.runtime.scheduler
+        held = asyncio.ensure_future(house.ask(counter("a"), Held("gate")))
+        await house.kind.entered["gate"].wait()
+        assert not scheduler.passivate(cell(house.runtime.cells(), "a"))
+        house.kind.gates["gate"].set()
+        await held
+        house.journal.shut()
+        write = asyncio.ensure_future(house.ask(counter("a"), Add(1)))
+        await house.journal.arrived.wait()
+        assert not scheduler.passivate(cell(house.runtime.cells(), "a"))
+        house.journal.reopen()
+        await write
+        parked = asyncio.ensure_future(house.ask(counter("a"), Wait("n")))
+        await until(lambda: bool(house.runtime._parked))
+        assert not scheduler.passivate(cell(house.runtime.cells(), "a"))
+        parked.cancel()
+        await until(lambda: not house.runtime._parked)
+        assert scheduler.passivate(cell(house.runtime.cells(), "a"))
+
+
+async def test_a_cold_actor_keeps_its_state_as_bytes_and_answers_without_the_disk(
+    counters: Database,
+) -> None:
+    async with running(counters) as house:
+        await house.ask(counter("a"), Add(3))
+        sleeper = cell(house.runtime.cells(), "a")
+        sleeper.cool()
+        assert sleeper.state is sleeper.committed is None
+        assert isinstance(sleeper.cold, bytes)
+        assert await house.ask(counter("a"), Add(1)) == 4
+        assert await house.versions("a") == [1, 2]
+        assert house.kind.loads == 1
+
+
+async def test_idle_actors_cool_and_then_go(
+    counters: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tolsey.runtime.turns.SWEEP_SECONDS", 0.01)
+    async with running(counters, cold_seconds=0.02, idle_seconds=0.2) as house:
+        await house.ask(counter("a"), Add(3))
+        sleeper = cell(house.runtime.cells(), "a")
+        await until(lambda: not sleeper.hot)
+        assert house.runtime.awake == 1
+        await until(lambda: house.runtime.awake == 0)
+        assert await house.ask(counter("a"), Read()) == 3
+
+
+async def test_an_idle_actor_has_no_task(counters: Database) -> None:
+    async with running(counters) as house:
+        before = len(asyncio.all_tasks())
+        await asyncio.gather(*(house.ask(counter(f"{n}"), Read()) for n in range(500)))
+        await until(lambda: len(asyncio.all_tasks()) <= before)
+        assert house.runtime.awake == 500
+
+
+async def test_an_actor_that_cannot_be_read_fails_alone(
+    counters: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load = Counter.load
+
+    async def strict(self: Counter, keys: Sequence[str]) -> Mapping[str, CounterState]:
+        if "bad" in keys:
+            raise ValueError("a row that makes no sense")
+        return await load(self, keys)
+
+    monkeypatch.setattr(Counter, "load", strict)
+    async with running(counters) as house:
+        asks = [house.ask(counter(key), Add(1)) for key in ("one", "bad", "two")]
+        told = await asyncio.gather(*asks, return_exceptions=True)
+        assert isinstance(told.pop(1), TurnFailed)
+        assert told == [1, 1]
+
+
+def cell(cells: Iterable[Cell], key: str) -> Cell:
+    return next(found for found in cells if found.id.key == key)
