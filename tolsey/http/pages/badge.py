@@ -2,33 +2,65 @@
 
 import base64
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from html import escape
 from typing import Any, Final, Literal
 
-from tolsey.actors.listing.revenue import EXPONENTS
 from tolsey.actors.listing.source import DOMAIN_MISMATCH
 from tolsey.actors.listing.verification import Badge
+from tolsey.storage.records.money import EXPONENTS
 
 Theme = Literal["light", "dark"]
 Size = Literal["s", "m", "l"]
 
-HEIGHTS: Final[dict[Size, int]] = {"s": 20, "m": 28, "l": 40}
-WIDE: Final = 0.62
-"""A character of the badge's font is about this many times as wide as it is high."""
-GREEN, GREY = "#1a7f4b", "#6b7280"
-INK: Final[dict[Theme, tuple[str, str]]] = {
-    "light": ("#ffffff", "#111827"),
-    "dark": ("#111827", "#f3f4f6"),
+HEIGHTS: Final[dict[Size, tuple[int, int]]] = {"s": (20, 11), "m": (28, 13), "l": (40, 18)}
+"""The badge's height and that of its letters."""
+WIDTHS: Final = {
+    character: width
+    for width, characters in {
+        0.29: "ijlI",
+        0.32: " .,-",
+        0.39: "frt",
+        0.53: "csz",
+        0.69: "ABCEKRSUVXYZ",
+        0.77: "DGHNOQ",
+        0.90: "mwMW",
+    }.items()
+    for character in characters
 }
+"""How wide letters are in Verdana and its like, as parts of their height; most are USUAL."""
+USUAL: Final = 0.62
+
+GREEN, GREY = "#1a7f4b", "#6b7280"
+TICK, CLOCK = "M3 8.5l3.5 3.5L13 4.5", "M8 1.5a6.5 6.5 0 1 1-.01 0M8 4.5V8l2.5 2"
+PAINT: Final[dict[Theme, tuple[str, str, str, str]]] = {
+    "light": ("#ffffff", "#d1d5db", "#111827", "#4b5563"),
+    "dark": ("#111827", "#374151", "#f9fafb", "#9ca3af"),
+}
+"""Background, edge, ink, and ink of what matters less."""
 
 STYLE = (
-    "body{margin:0;font:14px/1.5 system-ui,sans-serif;color:#111827;background:#fff}"
-    "main{border:1px solid #d1d5db;border-radius:8px;padding:16px}"
-    "h1{font-size:16px;margin:0 0 4px}dl{display:grid;grid-template-columns:auto 1fr;gap:2px 16px}"
-    "dt{color:#6b7280}dd{margin:0}"
-    ".green{color:#1a7f4b}.grey,.none{color:#6b7280}"
+    "body{margin:0;font:14px/1.45 system-ui,sans-serif;color:#111827;overflow-wrap:anywhere}"
+    "main{background:#fff;border:1px solid #d1d5db;border-radius:12px;padding:16px 20px}"
+    # A title is a stranger's: it gets two lines, however long or high its letters are.
+    "h1{font-size:16px;line-height:1.4;font-weight:600;margin:0 0 8px;max-height:2.8em;"
+    "overflow:hidden;display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:2}"
+    "p{margin:0}"
+    ".badge{display:inline-block;font-size:12px;font-weight:600;line-height:16px;"
+    "border-radius:12px;padding:4px 12px 4px 8px}"
+    "svg{width:12px;height:12px;margin-right:6px;vertical-align:-1px;fill:none;"
+    "stroke:currentColor;stroke-width:2.2;stroke-linecap:round;stroke-linejoin:round}"
+    ".green{color:#14653b;background:#e3f4ea}.grey,.none{color:#4b5563;background:#eef0f3}"
+    ".none{padding-left:12px}"
+    "dl{display:grid;grid-template-columns:repeat(auto-fit,minmax(120px,1fr));gap:12px 16px;margin:14px 0 0}"
+    "div:first-child{grid-column:1/-1}dt{font-size:12px;color:#4b5563}"
+    "dd{margin:0;font-weight:600;font-variant-numeric:tabular-nums}"
+    "div:first-child dd{font-size:clamp(18px,7.5vw,26px);line-height:1.25}"
+    "footer{display:flex;flex-wrap:wrap;justify-content:space-between;gap:2px 16px;"
+    "margin-top:14px;padding-top:10px;border-top:1px solid #e5e7eb;font-size:12px;color:#4b5563}"
+    "a{color:#1a56a8}"
 )
 STYLE_HASH = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
 EMBED_POLICY = (
@@ -46,19 +78,33 @@ class Shown:
     at: datetime
 
 
-def words(shown: Shown) -> tuple[str, str]:
-    """Say the badge in two parts: what is proven, and how fresh that is."""
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The badge in words: what is proven, how much, and how fresh that is."""
+
+    claim: str
+    amount: str = ""
+    freshness: str = ""
+
+    def __str__(self) -> str:
+        """Say it in one line."""
+        rest = ", ".join(filter(None, (self.amount, self.freshness)))
+        return f"{self.claim}: {rest}" if rest else self.claim
+
+
+def words(shown: Shown) -> Words:
+    """Put the badge into words; a grey one says no amount, only when it was last proven."""
     synced_at = shown.verification["syncedAt"]
     synced = datetime.fromisoformat(synced_at) if synced_at else None
     if shown.badge is Badge.NONE or synced is None:
-        return "Not verified", ""
+        return Words("Not verified")
     if shown.badge is Badge.GREY:
-        return "Verified revenue", f"last verified {synced.astimezone(UTC):%Y-%m-%d}"
+        return Words("Verified revenue", freshness=f"last verified {day(synced)}")
     claim = "Verified revenue"
     if DOMAIN_MISMATCH in shown.verification["flags"]:
         claim = "Revenue verified, domain not verified"
     amount = money(shown.verification["revenue30d"], shown.verification["currency"])
-    return claim, f"{amount} in 30 days, synced {age(shown.at - synced)}"
+    return Words(claim, f"{amount} in 30 days", f"synced {age(shown.at - synced)}")
 
 
 def age(since: timedelta) -> str:
@@ -69,64 +115,93 @@ def age(since: timedelta) -> str:
     return f"{minutes} min ago" if minutes < 60 else f"{minutes // 60} h ago"  # noqa: PLR2004 - minutes of an hour
 
 
+def day(at: datetime) -> str:
+    """Write the day of a moment."""
+    return f"{at.astimezone(UTC):%Y-%m-%d}"
+
+
 def money(minor: int, currency: str) -> str:
     """Write an amount of minor units for people to read."""
     digits = EXPONENTS.get(currency, 2)
-    whole, rest = divmod(minor, 10**digits)
-    return f"{currency} {whole:,}.{rest:0{digits}d}" if digits else f"{currency} {whole:,}"
+    whole, rest = divmod(abs(minor), 10**digits)
+    sign = "-" if minor < 0 else ""
+    return f"{currency} {sign}{whole:,}" + (f".{rest:0{digits}d}" if digits else "")
 
 
 def svg(shown: Shown, theme: Theme, size: Size) -> str:
     """Draw the badge; text is escaped, and fitted to its box whatever font the viewer has."""
-    height = HEIGHTS[size]
-    font = round(height * 0.5)
-    left, right = words(shown)
-    widths = [round(len(part) * font * WIDE) + height for part in (left, right)]
-    background, ink = INK[theme]
-    colour = GREEN if shown.badge is Badge.GREEN else GREY
-    baseline = round(height * 0.68)
-    total = sum(widths)
-    label = escape(f"{left}: {right}")
+    height, font = HEIGHTS[size]
+    said = words(shown)
+    margin, gap, corner = round(height * 0.4), round(font * 0.5), round(height * 0.2)
+    background, edge, ink, quiet = PAINT[theme]
+    is_green = shown.badge is Badge.GREEN
+    label = escape(str(said))
+    claim_at = margin + font + gap
+    panel = claim_at + _width(said.claim, font) + margin
+    amount_at = panel + margin
+    freshness_at = amount_at + (_width(said.amount, font) + 2 * gap if said.amount else 0)
+    total = freshness_at + _width(said.freshness, font) + margin
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{total}" height="{height}"'
         f' viewBox="0 0 {total} {height}" role="img" aria-label="{label}"><title>{label}</title>'
-        f'<rect width="{total}" height="{height}" rx="4" fill="{background}" stroke="{colour}"/>'
-        f'<rect width="{widths[0]}" height="{height}" rx="4" fill="{colour}"/>'
-        f'<g font-family="Verdana,DejaVu Sans,sans-serif" font-size="{font}">'
-        f"{_text(left, height // 2, baseline, widths[0] - height, '#ffffff')}"
-        f"{_text(right, widths[0] + height // 2, baseline, widths[1] - height, ink)}"
-        "</g></svg>"
+        f'<rect x=".5" y=".5" width="{total - 1}" height="{height - 1}" rx="{corner - 0.5}"'
+        f' fill="{background}" stroke="{edge}"/>'
+        f'<path d="M{corner} 0H{panel}V{height}H{corner}a{corner} {corner} 0 0 1-{corner}-{corner}'
+        f'V{corner}a{corner} {corner} 0 0 1 {corner}-{corner}z" fill="{GREEN if is_green else GREY}"/>'
+        f'<path d="{TICK if is_green else CLOCK}" fill="none" stroke="#fff" stroke-width="2"'
+        ' stroke-linecap="round" stroke-linejoin="round"'
+        f' transform="translate({margin} {(height - font) / 2}) scale({font / 16})"/>'
+        f'<g font-family="Verdana,Geneva,DejaVu Sans,sans-serif" font-size="{font}">'
+        f"{_text(said.claim, claim_at, size, '#ffffff')}{_text(said.amount, amount_at, size, ink)}"
+        f"{_text(said.freshness, freshness_at, size, quiet)}</g></svg>"
     )
 
 
-def _text(text: str, x: int, y: int, width: int, fill: str) -> str:
+def _width(text: str, font: int) -> int:
+    return round(sum(WIDTHS.get(character, USUAL) for character in text) * font)
+
+
+def _text(text: str, x: int, size: Size, fill: str) -> str:
+    height, font = HEIGHTS[size]
+    baseline = height / 2 + font * 0.36  # capitals are 0.72 high
     return (
-        f'<text x="{x}" y="{y}" fill="{fill}" textLength="{width}"'
-        f' lengthAdjust="spacingAndGlyphs">{escape(text)}</text>'
+        f'<text x="{x}" y="{baseline:g}" fill="{fill}" textLength="{_width(text, font)}">'
+        f"{escape(text)}</text>"
+        if text
+        else ""
     )
 
 
 def embed(title: str, address: str, shown: Shown) -> str:
     """Write the page for frames on other sites: no script, nothing from outside."""
-    claim, freshness = words(shown)
-    rows = ""
-    if shown.badge is not Badge.NONE:
-        currency = shown.verification["currency"]
-        names = {
-            "revenue30d": "Last 30 days",
-            "mrr": "Recurring, monthly",
-            "annualised": "Annualised",
-        }
-        rows = "".join(
-            f"<dt>{label}</dt><dd>{escape(money(shown.verification[name], currency))}</dd>"
-            for name, label in names.items()
-        )
+    said = words(shown)
+    icons = {Badge.GREEN: TICK, Badge.GREY: CLOCK}
+    icon = icons.get(shown.badge)
+    drawn = f'<svg viewBox="0 0 16 16" aria-hidden="true"><path d="{icon}"/></svg>' if icon else ""
+    figures = "".join(
+        f"<div><dt>{escape(label)}</dt><dd>{escape(amount)}</dd></div>"
+        for label, amount in _figures(shown)
+    )
+    fresh = said.freshness.capitalize() or "No proven numbers at the moment"
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width">'
         f"<title>{escape(title)}</title><style>{STYLE}</style></head><body><main>"
-        f'<h1>{escape(title)}</h1><p class="{shown.badge.value}">{escape(claim)}'
-        f"{': ' if freshness else ''}{escape(freshness)}</p><dl>{rows}</dl>"
-        f'<a href="{escape(address)}" target="_blank" rel="noopener noreferrer">Check it</a>'
-        "</main></body></html>"
+        f"<h1><bdi>{escape(title)}</bdi></h1>"
+        f'<p class="badge {shown.badge.value}">{drawn}{escape(said.claim)}</p>'
+        f"{f'<dl>{figures}</dl>' if figures else ''}"
+        f'<footer><span>{escape(fresh)}</span><a href="{escape(address)}" target="_blank"'
+        ' rel="noopener noreferrer">Check it yourself</a></footer></main></body></html>'
     )
+
+
+def _figures(shown: Shown) -> Iterator[tuple[str, str]]:
+    """List what the page shows; old numbers say which days they are of."""
+    found = shown.verification
+    if shown.badge is Badge.NONE or found["syncedAt"] is None:
+        return
+    ended = datetime.fromisoformat(found["windowEnd"])
+    days = "Last 30 days" if shown.badge is Badge.GREEN else f"30 days to {day(ended)}"
+    names = {"revenue30d": days, "mrr": "Recurring, monthly", "annualised": "Annualised"}
+    for name, label in names.items():
+        yield label, money(found[name], found["currency"])
