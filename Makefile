@@ -43,11 +43,12 @@ campaign: setup
 
 $(BENCH_VENV)/.installed: bench/requirements.lock requirements.lock
 	test -x $(BENCH_VENV)/bin/python || $(PYTHON) -m venv $(BENCH_VENV)
-	$(BENCH_VENV)/bin/python -m pip install --quiet --require-hashes -r bench/requirements.lock
+	$(BENCH_VENV)/bin/python -m pip install --quiet --require-hashes -r requirements.lock -r bench/requirements.lock
+	$(BENCH_VENV)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-bench: setup $(BENCH_VENV)/.installed
-	for file in turns sleepers webhooks revenue; do $(BIN)/python bench/$$file.py || exit 1; done
+bench: $(BENCH_VENV)/.installed
+	for file in turns sleepers webhooks revenue; do $(BENCH_VENV)/bin/python -m bench.$$file || exit 1; done
 
 lock: setup
 	$(BIN)/python -m pip install --quiet uv

@@ -13,7 +13,7 @@ import structlog
 from tolsey.http.context import REQUEST_ID
 from tolsey.http.errors import PROBLEM, problem_body
 from tolsey.runtime.ids import new_id
-from tolsey.runtime.registry import REQUEST_ID as CURRENT_REQUEST
+from tolsey.runtime.turns import REQUEST_ID as CURRENT_REQUEST
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Event: TypeAlias = MutableMapping[str, Any]

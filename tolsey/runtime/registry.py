@@ -3,7 +3,6 @@
 import asyncio
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextvars import ContextVar
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -27,15 +26,12 @@ from tolsey.runtime.outbox import (
     row_of,
 )
 from tolsey.runtime.telemetry import Telemetry
-from tolsey.runtime.turns import CHAIN, Scheduler, Versions
+from tolsey.runtime.turns import CHAIN, REQUEST_ID, Scheduler, Versions
 from tolsey.storage.records.turns import OutboxRow
 
 log = structlog.get_logger()
 
 Reply = TypeVar("Reply")
-
-REQUEST_ID: ContextVar[str | None] = ContextVar("request_id", default=None)
-"""The id of the request that is being served; messages and effects carry it on."""
 
 PROCESS_LIMIT = 50_000
 """How many messages may wait in one process."""
@@ -178,8 +174,6 @@ class Runtime:
             future = self._expect(envelope, timeout)
             scheduler.decided(cell, envelope, reply)
         else:
-            if scheduler.budget <= 0:
-                await asyncio.sleep(0)
             envelope = self._envelope(cell, message, id)
             envelope.chain = chain
             future = self._expect(envelope, timeout)

@@ -77,12 +77,14 @@ class Telemetry:
     def fold(self) -> None:
         """Count the turns that were noted since the last time."""
         alike: dict[tuple[str, str, str], list[float]] = {}
-        for _, actor, message, seconds, outcome, _ in self.recent:
-            name = (actor[0], message, outcome)
-            if name in alike:
-                alike[name].append(seconds)
-            else:
-                alike[name] = [seconds]
+        last: tuple[str, str, str] = ("", "", "")
+        same: list[float] = []
+        for _, (kind, _), message, seconds, outcome, _ in self.recent:
+            # Neighbours are often of one sort: that is seen without making and hashing a key.
+            if message is not last[1] or outcome is not last[2] or kind is not last[0]:
+                last = (kind, message, outcome)
+                same = alike.setdefault(last, [])
+            same.append(seconds)
         for (kind, message, outcome), durations in alike.items():
             tally = self._turns.get((kind, message))
             if tally is None:
