@@ -30,6 +30,9 @@ CallHandler = Callable[[Any], Awaitable[Message[Any] | Sequence[Tell] | None]]
 BACKOFF_SECONDS = (1.0, 5.0, 30.0, 120.0)
 """Waits between the attempts of a message; after the last the message is dead."""
 
+CLOCK_TOLERANCE = timedelta(minutes=1)
+"""What is due at once is due by the database's clock too, should ours run ahead of it."""
+
 PAGE = 500
 
 
@@ -90,7 +93,7 @@ def row_of(
         to.key,
         type(value).__name__,
         encode(value),
-        effect.due_at or now,
+        effect.due_at or now - CLOCK_TOLERANCE,
         request_id=cause.request_id if cause else None,
     )
 

@@ -58,7 +58,11 @@ SESSION = (
     f"SET jit = off; SET plan_cache_mode = force_generic_plan;"
     f" SET statement_timeout = '{STATEMENT_SECONDS}s'"
 )
-"""Index lookups from the batch's few rows into tables of any size, whatever the statistics say."""
+"""Index lookups from the batch's few rows into tables of any size, whatever the statistics say.
+
+A plan is made once and kept. The statement therefore looks rows up by subqueries that cannot be
+turned into a join: planned while a table is empty, a join would read all of it for ever after.
+"""
 
 HEAD = """
 WITH a AS MATERIALIZED (
@@ -72,8 +76,8 @@ good AS MATERIALIZED (
   SELECT s.slot FROM slot_epochs s JOIN (SELECT DISTINCT slot, epoch FROM a) w
   ON s.slot = w.slot AND s.epoch = w.epoch ORDER BY s.slot FOR SHARE OF s),
 present AS MATERIALIZED (
-  SELECT a.i, a.base, x.version FROM a JOIN actors x ON x.kind = a.kind AND x.key = a.key
-  ORDER BY x.kind, x.key FOR UPDATE OF x),
+  SELECT o.i, o.base, v.version FROM (SELECT * FROM a ORDER BY kind, key) o, LATERAL (
+    SELECT x.version FROM actors x WHERE x.kind = o.kind AND x.key = o.key FOR UPDATE) v),
 fenced AS MATERIALIZED (SELECT i FROM a WHERE slot NOT IN (SELECT slot FROM good)),
 stale AS MATERIALIZED (
   SELECT i FROM a WHERE base > 0 AND i NOT IN (SELECT i FROM present WHERE version = base)
@@ -83,7 +87,7 @@ stale AS MATERIALIZED (
 GUARDS = """
 duplicate AS MATERIALIZED (
   SELECT j FROM t WHERE consumes IS NOT NULL
-  AND NOT EXISTS (SELECT FROM outbox o WHERE o.key = t.consumes){claimed}),
+  AND (SELECT true FROM outbox o WHERE o.key = t.consumes LIMIT 1) IS NULL{claimed}),
 voided AS MATERIALIZED (SELECT DISTINCT i FROM t WHERE voids AND j IN (SELECT j FROM duplicate)),
 dead AS MATERIALIZED (
   SELECT i FROM fenced UNION ALL SELECT i FROM stale UNION ALL SELECT i FROM voided),
@@ -93,18 +97,16 @@ gone AS MATERIALIZED (
 live AS MATERIALIZED (
   SELECT *, row_number() OVER (PARTITION BY i ORDER BY j) AS n FROM t
   WHERE j NOT IN (SELECT j FROM gone)),
-born AS (
-  INSERT INTO actors (kind, key, slot, version)
-  SELECT kind, key, slot, max(n) FROM live WHERE base = 0 GROUP BY kind, key, slot),
 moved AS (
-  UPDATE actors x SET version = x.version + l.n
-  FROM (SELECT kind, key, max(n) AS n FROM live WHERE base > 0 GROUP BY kind, key) l
-  WHERE x.kind = l.kind AND x.key = l.key),
+  INSERT INTO actors (kind, key, slot, version)
+  SELECT kind, key, slot, base + max(n) FROM live GROUP BY kind, key, slot, base
+  ON CONFLICT (kind, key) DO UPDATE SET version = excluded.version),
 journal AS (
   INSERT INTO actor_journal (kind, key, version, message_id, message, epoch)
   SELECT kind, key, base + n, message_id, message, epoch FROM live),
 consumed AS (
-  DELETE FROM outbox o USING live l WHERE l.consumes IS NOT NULL AND o.key = l.consumes){writes}
+  DELETE FROM outbox
+  WHERE key = ANY (ARRAY(SELECT consumes FROM live WHERE consumes IS NOT NULL))){writes}
 SELECT (SELECT array_agg(i - 1) FROM fenced), (SELECT array_agg(i - 1) FROM stale),
        (SELECT array_agg(i - 1) FROM voided), (SELECT array_agg(j - 1) FROM duplicate)
 """
@@ -129,8 +131,8 @@ def statement(tables: Sequence[Table]) -> str:
         if part.claim:
             same = " AND ".join(f"x.{column} = r{n}.{column}" for column in part.key)
             claimed += (
-                f"\n  UNION SELECT j_ FROM r{n} WHERE EXISTS"
-                f" (SELECT FROM {part.name} x WHERE {same})"
+                f"\n  UNION SELECT j_ FROM r{n}"
+                f" WHERE (SELECT true FROM {part.name} x WHERE {same} LIMIT 1)"
             )
         writes += (
             f",\nw{n} AS (INSERT INTO {part.name} ({names}) {source(part, n)} {part.conflict})"
