@@ -15,10 +15,9 @@ import structlog
 
 from tolsey import logs, settings
 from tolsey.settings import Settings, SettingsError
+from tolsey.storage.errors import StorageError, StorageUnavailable
 
 log = structlog.get_logger()
-
-GRACE_SECONDS = 25.0
 
 
 def _settings(**given: Any) -> Settings:
@@ -30,7 +29,12 @@ def _settings(**given: Any) -> Settings:
 
 def _run(main: Callable[[], Awaitable[Any]]) -> Any:
     """Run on uvloop where it is installed: queued turns cost a third less on it."""
-    return anyio.run(main, backend="asyncio", backend_options={"use_uvloop": _has_uvloop()})
+    try:
+        return anyio.run(main, backend="asyncio", backend_options={"use_uvloop": _has_uvloop()})
+    except StorageUnavailable as error:
+        raise click.ClickException(f"The database is out of reach: {error}") from None
+    except StorageError as error:
+        raise click.ClickException(str(error)) from None
 
 
 def _has_uvloop() -> bool:
@@ -45,7 +49,10 @@ def _has_uvloop() -> bool:
 @click.version_option(package_name="tolsey")
 def main() -> None:
     """Run the operating hall of a commerce business."""
-    logs.configure(os.environ.get("LOG_LEVEL", "info"))
+    try:
+        logs.configure(os.environ.get("LOG_LEVEL") or "info")
+    except ValueError as error:
+        raise click.ClickException(f"LOG_LEVEL: {error}") from None
 
 
 @main.command()
@@ -100,11 +107,13 @@ async def _watch_signals(
 @main.command()
 def migrate() -> None:
     """Apply the migrations."""
-    from tolsey.service import addresses  # noqa: PLC0415 - only this command needs it
+    from tolsey.storage.backing import addresses  # noqa: PLC0415 - only this command needs it
     from tolsey.storage.migrate import migrate as apply  # noqa: PLC0415 - as above
 
+    read = _settings()
+
     async def go() -> list[str]:
-        async with addresses(_settings()) as (database_url, _):
+        async with addresses(read) as (database_url, _):
             return await apply(database_url)
 
     applied = _run(go)
@@ -144,13 +153,21 @@ def admin() -> None:
 @click.argument("email")
 @click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
 def create_administrator(email: str, password_stdin: bool) -> None:
-    """Make an administrator, and the administrators' organization when there is none."""
-    from tolsey.service import addresses  # noqa: PLC0415 - only this command needs it
+    """Make an administrator, and the administrators' organization when there is none.
+
+    For an account that is there already it sets the password and ends every session.
+    """
+    from tolsey.http.api_model import read_account  # noqa: PLC0415 - only this command needs it
     from tolsey.storage import administrators  # noqa: PLC0415 - as above
+    from tolsey.storage.backing import addresses  # noqa: PLC0415 - as above
     from tolsey.storage.database import Database  # noqa: PLC0415 - as above
     from tolsey.storage.migrate import migrate as apply  # noqa: PLC0415 - as above
 
     password = sys.stdin.readline().rstrip("\n") if password_stdin else secrets.token_urlsafe(15)
+    try:
+        account = read_account(email, password)
+    except ValueError as error:
+        raise click.ClickException(str(error)) from None
     read = _settings()
 
     async def go() -> Any:
@@ -160,16 +177,16 @@ def create_administrator(email: str, password_stdin: bool) -> None:
             await database.open()
             try:
                 return await administrators.create_administrator(
-                    database, email, password, configured=read.admin_organization_id
+                    database,
+                    account.email,
+                    account.password,
+                    configured=read.admin_organization_id,
                 )
             finally:
                 await database.close()
 
-    try:
-        made = _run(go)
-    except ValueError as error:
-        raise click.ClickException(str(error)) from None
-    click.echo(f"administrator {email} of organization {made.organization_id}")
+    made = _run(go)
+    click.echo(f"administrator {account.email} of organization {made.organization_id}")
     if not password_stdin:
         click.echo(f"password {password}")
 

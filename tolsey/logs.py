@@ -33,7 +33,10 @@ class StandardError(io.StringIO):
 
 
 def configure(level: str = "info") -> None:
-    """Send the service's events to standard error."""
+    """Send the service's events of a level or more to standard error; ValueError for no level."""
+    levels = logging.getLevelNamesMapping()
+    if level.upper() not in levels:
+        raise ValueError("must be debug, info, warning, error or critical")
     terminal = sys.stderr.isatty()
     renderer: Any = (
         structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
@@ -50,9 +53,7 @@ def configure(level: str = "info") -> None:
             mask,
             renderer,
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(
-            logging.getLevelNamesMapping()[level.upper()]
-        ),
+        wrapper_class=structlog.make_filtering_bound_logger(levels[level.upper()]),
         logger_factory=structlog.PrintLoggerFactory(StandardError()),
         cache_logger_on_first_use=False,
     )

@@ -16,11 +16,10 @@ from quart import Blueprint
 
 from tolsey.actors.job.actor import JobActor
 from tolsey.actors.job.catalogue import JOBS
-from tolsey.actors.job.effects import JobEffects, Progress, Work
+from tolsey.actors.job.effects import JobEffects, Upkeep
 from tolsey.actors.job.messages import Tick, job
 from tolsey.actors.listing.actor import ListingActor
 from tolsey.actors.listing.effects import ListingEffects
-from tolsey.actors.listing.messages import SyncDue, listing
 from tolsey.actors.organization.actor import OrganizationActor
 from tolsey.actors.ports import UnsetVectors, Vectors
 from tolsey.actors.store.actor import StoreActor
@@ -52,10 +51,10 @@ from tolsey.runtime.messages import ActorId, Call, Message
 from tolsey.runtime.registry import Runtime
 from tolsey.runtime.timers import Timers
 from tolsey.settings import Settings
-from tolsey.storage import executions, listings, retention, slots
+from tolsey.storage import executions, slots
+from tolsey.storage.backing import addresses
 from tolsey.storage.cache import Cache
 from tolsey.storage.database import Database
-from tolsey.storage.embedded import EmbeddedServers
 from tolsey.storage.journal import Journal
 from tolsey.storage.limits import Limits
 from tolsey.storage.migrate import migrate
@@ -97,24 +96,6 @@ class Running:
 
 
 @asynccontextmanager
-async def addresses(settings: Settings) -> AsyncIterator[tuple[str, str]]:
-    """Give the database's and the cache's address; embedded servers run where none is set."""
-    if settings.database_url and settings.redis_url:
-        yield settings.database_url, settings.redis_url
-        return
-    servers = EmbeddedServers(settings.data_dir / "servers")
-    await anyio.to_thread.run_sync(servers.__enter__)
-    try:
-        yield (
-            settings.database_url or servers.database_url,
-            settings.redis_url or servers.redis_url,
-        )
-    finally:
-        with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(servers.__exit__, None, None, None)
-
-
-@asynccontextmanager
 async def running(
     settings: Settings,
     *,
@@ -132,8 +113,6 @@ async def running(
         stack.push_async_callback(database.close)
         cache = Cache(redis_url)
         stack.push_async_callback(cache.close)
-        journal = Journal(database)
-        stack.push_async_callback(journal.close)
         commerce = ShopifyAdmin(
             settings.commerce_url_template, settings.commerce_api_version or API_VERSION
         )
@@ -144,19 +123,7 @@ async def running(
             else Vault.load_or_create(settings.data_dir)
         )
         parts = Parts(settings, database, vault, commerce, clock)
-        owner = f"{socket.gethostname()}:{os.getpid()}"
-        runtime = Runtime(
-            parts.actors(),
-            journal,
-            Outbox(database),
-            partial(slots.versions, database),
-            epochs=await slots.claim(database, owner),
-            handlers=parts.handlers(),
-            clock=clock,
-            **runtime_options,
-        )
-        parts.runtime.append(runtime)
-        await stack.enter_async_context(runtime)
+        runtime = await parts.start(stack, runtime_options)
         service = Service(
             settings=settings,
             runtime=runtime,
@@ -171,17 +138,15 @@ async def running(
         receivers = {EVENTS_PATH: CommerceEvents(runtime, parts.directory, clock)}
         app = create_app(service, BLUEPRINTS, receivers)
         if timers:
-            tasks = await stack.enter_async_context(anyio.create_task_group())
-            stack.callback(tasks.cancel_scope.cancel)
-            await _catch_up(runtime, database, clock)
-            fire = partial(_tick, runtime, clock)
-            built = {name: known.expression for name, known in JOBS.items() if known.built}
-            tasks.start_soon(Timers(built, fire).run)
+            await _start_timers(stack, runtime, database, clock)
         yield Running(service, app)
 
 
 class Parts:
     """The actors and effects of the service, and what they share."""
+
+    runtime: Runtime
+    """Set once it is made: it is made with the very effects that ask it."""
 
     def __init__(
         self,
@@ -191,13 +156,29 @@ class Parts:
         commerce: ShopifyAdmin,
         clock: Callable[[], datetime],
     ) -> None:
-        self.runtime: list[Runtime] = []
         self._settings = settings
         self._database = database
         self._vault = vault
         self._commerce = commerce
         self._clock = clock
         self.directory = ShopDirectory(database, vault, clock)
+
+    async def start(self, stack: AsyncExitStack, options: Mapping[str, Any]) -> Runtime:
+        """Claim every slot and let the actors live for as long as the stack is open."""
+        journal = Journal(self._database)
+        stack.push_async_callback(journal.close)
+        owner = f"{socket.gethostname()}:{os.getpid()}"
+        self.runtime = Runtime(
+            self.actors(),
+            journal,
+            Outbox(self._database),
+            partial(slots.versions, self._database),
+            epochs=await slots.claim(self._database, owner),
+            handlers=self.handlers(),
+            clock=self._clock,
+            **options,
+        )
+        return await stack.enter_async_context(self.runtime)
 
     def actors(self) -> list[Any]:
         """List the kinds of actor."""
@@ -220,55 +201,14 @@ class Parts:
             invalidate=self.directory.invalidate,
         )
         listing_effects = ListingEffects(self._commerce, self._vault, self._database, self._clock)
-        jobs = JobEffects(self._work(), self._clock)
+        jobs = JobEffects(Upkeep(self._database, self._post).work(), self._clock)
         return {**store.handlers(), **listing_effects.handlers(), **jobs.handlers()}
 
     async def _ask(self, to: ActorId, message: Message[Any]) -> Any:
-        return await self.runtime[0].ask(to, message)
+        return await self.runtime.ask(to, message)
 
-    def _work(self) -> Mapping[str, Work]:
-        return {
-            "sync-verified-revenue": self._sync_verified_revenue,
-            "prune-webhook-deliveries": partial(self._prune, retention.WEBHOOK_DELIVERIES),
-            "prune-audit-log": partial(self._prune, retention.AUDIT_LOG),
-            "retention-sweep": self._sweep,
-        }
-
-    async def _sync_verified_revenue(
-        self, scheduled_at: datetime, progress: Progress
-    ) -> Mapping[str, int]:
-        """Tell every listing that wants it to sync, spread over the hour."""
-        due = await listings.due_for_sync(self._database)
-        told = 0
-        for at in range(0, len(due), retention.BATCH):
-            part = due[at : at + retention.BATCH]
-            tells = [
-                Tell(
-                    listing(id),
-                    SyncDue(scheduled_at),
-                    key=f"sync:{id}:{scheduled_at.isoformat()}",
-                    due_at=scheduled_at + listings.jitter(id),
-                )
-                for id in part
-            ]
-            told += await self.runtime[0].post(tells)
-            progress({"listings": len(due), "scheduled": told})
-        return {"listings": len(due), "scheduled": told}
-
-    async def _prune(self, sql: str, _: datetime, progress: Progress) -> Mapping[str, int]:
-        deleted = 0
-        async for count in retention.batches(self._database, sql):
-            deleted += count
-            progress({"deleted": deleted})
-        return {"deleted": deleted}
-
-    async def _sweep(self, _: datetime, progress: Progress) -> Mapping[str, int]:
-        swept: dict[str, int] = {}
-        for name, sql in retention.SWEPT.items():
-            async for count in retention.batches(self._database, sql):
-                swept[name] = swept.get(name, 0) + count
-            progress(swept)
-        return swept
+    async def _post(self, tells: Sequence[Tell]) -> int:
+        return await self.runtime.post(tells)
 
 
 async def _vectors(stack: AsyncExitStack, settings: Settings, database: Database) -> Vectors:
@@ -278,6 +218,16 @@ async def _vectors(stack: AsyncExitStack, settings: Settings, database: Database
         return UnsetVectors("VECTOR_TOKEN")
     client = await stack.enter_async_context(httpx.AsyncClient(trust_env=False))
     return RestVectors(settings.vector_url, settings.vector_token, client)
+
+
+async def _start_timers(
+    stack: AsyncExitStack, runtime: Runtime, database: Database, clock: Callable[[], datetime]
+) -> None:
+    tasks = await stack.enter_async_context(anyio.create_task_group())
+    stack.callback(tasks.cancel_scope.cancel)
+    await _catch_up(runtime, database, clock)
+    built = {name: known.expression for name, known in JOBS.items() if known.built}
+    tasks.start_soon(Timers(built, partial(_tick, runtime, clock)).run)
 
 
 async def _tick(runtime: Runtime, clock: Callable[[], datetime], name: str) -> None:

@@ -157,6 +157,34 @@ async def test_old_deliveries_and_audit_rows_go_and_deliveries_trails_stay(
     }
 
 
+async def test_a_listing_left_alone_for_half_a_year_leaves_the_market_by_the_sweep(
+    seller: Seller, browser: httpx.AsyncClient, house: Running
+) -> None:
+    database = house.service.database
+    await database.execute(
+        """
+        INSERT INTO listings (id, organization_id, title, slug, status, anonymous, included_assets,
+            excluded_assets, self_reported, auto_approve_access, financing_offered, created_by,
+            created_at, seller_active_at)
+        SELECT 'listing_' || days, $1, 't', 's' || days, 'ACTIVE', false, '[]', '[]', '{}', false,
+            false, 'usr_1', now(), now() - make_interval(days => days)
+        FROM unnest(ARRAY[170, 190]) days
+        """,
+        seller.organization_id,
+    )
+    swept = await browser.post("/api/cron/retention-sweep", headers=CRON)
+    assert swept.json()["outcome"]["listingsLeftAlone"] == 1
+    with anyio.fail_after(5):
+        while not await database.fetch("SELECT 1 FROM listings WHERE status = 'EXPIRED'"):
+            await anyio.sleep(0.01)
+
+    listed = (await seller.browser.get("/api/sell/listings")).json()["items"]
+    assert [(item["slug"], item["status"]) for item in listed] == [
+        ("s190", "EXPIRED"),
+        ("s170", "ACTIVE"),
+    ]
+
+
 async def test_metrics_count_turns_and_name_no_store(
     seller: Seller, browser: httpx.AsyncClient
 ) -> None:
@@ -243,7 +271,7 @@ async def test_a_dead_letter_is_listed_replayed_and_discarded(
     operator: httpx.AsyncClient, house: Running
 ) -> None:
     database = house.service.database
-    row = await house.service.runtime._outbox.add(  # type: ignore[attr-defined]  # no route makes one
+    row = await house.service.runtime._outbox.add(  # no route makes one
         [OutboxRow("k1", 1, "store", "store_x", "NoSuchMessage", "{}", datetime.now(UTC))]
     )
     assert row == 1

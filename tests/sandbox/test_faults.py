@@ -54,7 +54,7 @@ async def test_a_held_answer_comes_when_it_is_released(app: Any) -> None:
 
 
 async def test_a_slow_answer_runs_into_the_clients_timeout(app: Any) -> None:
-    app.platform.faults.slow(seconds=30)
+    app.platform.faults.slow(seconds=1)
     with pytest.raises(httpx.ReadTimeout):
         await app.client.post("/demo.myshopify.com/admin/api/2026-07/graphql.json", timeout=0.05)
 

@@ -62,11 +62,11 @@ async def test_an_earlier_window_is_the_nearest_that_had_ended_by_then(
 
 
 async def test_the_same_listing_always_syncs_at_the_same_moment_of_the_hour() -> None:
-    seconds = {listings.jitter_seconds(f"listing_{n}") for n in range(2000)}
+    waits = {listings.jitter(f"listing_{n}") for n in range(2000)}
 
-    assert seconds <= set(range(3000))
-    assert len(seconds) > 1000
-    assert listings.jitter("listing_7") == timedelta(seconds=listings.jitter_seconds("listing_7"))
+    assert waits <= {timedelta(seconds=seconds) for seconds in range(3000)}
+    assert len(waits) > 1000
+    assert listings.jitter("listing_7") == listings.jitter("listing_7")
 
 
 async def test_listings_whose_seller_went_away_are_found(database: Database) -> None:

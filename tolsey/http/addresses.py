@@ -58,7 +58,11 @@ def identity(scope: Mapping[str, Any], proxies: Iterable[Network]) -> str:
 
 
 def is_local(scope: Mapping[str, Any], proxies: Iterable[Network]) -> bool:
-    """Tell whether the client is this very machine, not someone behind its proxy."""
-    address = client(scope, proxies)
-    peer = _peer(scope)
-    return bool(peer and peer.is_loopback and address and address.is_loopback)
+    """Tell whether the client is this very machine, not someone behind its proxy.
+
+    A hop that cannot be read is someone behind a proxy all the same.
+    """
+    peer, hop = _peer(scope), _forwarded(scope)
+    address = peer if hop is None else _parse(hop)
+    trusted = bool(peer and peer.is_loopback and (hop is None or _trusted(peer, proxies)))
+    return bool(trusted and address and address.is_loopback)

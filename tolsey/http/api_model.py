@@ -2,12 +2,22 @@
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
 
 NUL = "\x00"
 NAME_CHARACTERS = 200
 EMAIL_CHARACTERS = 254
+PASSWORD_CHARACTERS = 12
+LONGEST_PASSWORD = 256
 IDENTIFIER = r"^[a-z]+_[A-Za-z0-9_-]{1,64}$"
 
 
@@ -54,4 +64,27 @@ Email = Annotated[
         max_length=EMAIL_CHARACTERS, pattern=r"^[^@\s<>\"]{1,64}@[^@\s<>\"]+\.[^@\s<>\".]+$"
     ),
 ]
+Password = Annotated[str, Field(max_length=LONGEST_PASSWORD, repr=False)]
 Identifier = Annotated[str, StringConstraints(pattern=IDENTIFIER)]
+
+
+class Reason(ApiModel):
+    """Why an operator acts; kept in the audit log."""
+
+    reason: Annotated[str, Field(max_length=500)] = ""
+
+
+class Account(ApiModel):
+    """An account to be made, by whichever way."""
+
+    email: Email
+    password: Annotated[Password, Field(min_length=PASSWORD_CHARACTERS)]
+
+
+def read_account(email: str, password: str) -> Account:
+    """Read an account by the rules of a sign-up, or raise a ValueError of one line that says why."""
+    try:
+        return Account(email=email, password=password)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        raise ValueError(f"{first['loc'][0]}: {first['msg']}") from None

@@ -9,7 +9,6 @@ spaces, UTF-8), and check the Ed25519 signature `signature.value` (base64url wit
 those bytes with the key of that id in `/.well-known/verification-keys.json` (a JWK set, RFC 8037).
 """
 
-import base64
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -22,7 +21,7 @@ from tolsey.actors.listing.verification import Badge, badge_of, settle
 from tolsey.http.views import timestamp
 from tolsey.storage.listings import ListingView
 from tolsey.storage.records.revenue import RevenueSnapshot
-from tolsey.storage.sealed import Vault
+from tolsey.storage.sealed import Vault, base64url
 
 SOURCE = "commerce"
 
@@ -114,8 +113,3 @@ def public_keys(vault: Vault) -> dict[str, Any]:
             "answer's `signature`, `verification` being the answer without it"
         ),
     }
-
-
-def base64url(raw: bytes) -> str:
-    """Write bytes as base64url without padding."""
-    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()

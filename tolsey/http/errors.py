@@ -13,7 +13,7 @@ from quart_schema import RequestSchemaValidationError
 from werkzeug.exceptions import HTTPException, NotFound, RequestEntityTooLarge
 
 from tolsey.actors.refusals import Refusal
-from tolsey.http.context import REQUEST_ID
+from tolsey.http.context import request_id
 from tolsey.runtime.errors import (
     DeadlineExceeded,
     Duplicate,
@@ -47,8 +47,7 @@ def problem_body(
 
 def problem(status: int, code: str, detail: str, **fields: Any) -> Response:
     """Answer the current request with a problem; `retryAfter` (seconds) becomes a header too."""
-    request_id = str(request.scope.get(REQUEST_ID, ""))
-    body = problem_body(status, code, detail, request_id, fields)
+    body = problem_body(status, code, detail, request_id(), fields)
     response = Response(body, status=status, content_type=PROBLEM)
     if "retryAfter" in fields:
         response.headers["Retry-After"] = str(math.ceil(fields["retryAfter"]))

@@ -6,10 +6,26 @@ from typing import Any
 import orjson
 
 from tolsey.actors.listing import lifecycle, verification
+from tolsey.actors.refusals import NotFound
 from tolsey.http.attestation import verification_view
+from tolsey.http.context import now, service
 from tolsey.http.views import timestamp
+from tolsey.storage import listings
 from tolsey.storage.listings import ListingView
 from tolsey.storage.records.listing import ListingRecord
+
+
+async def existing(listing_id: str) -> ListingView:
+    """Read a listing, whatever its status; 404 when it is deleted or never was."""
+    view = await listings.find(service().database, listing_id)
+    if view is None:
+        raise NotFound("There is no such listing.")
+    return view
+
+
+async def shown(listing_id: str) -> dict[str, Any]:
+    """Read a listing as its seller sees it; 404 as in `existing`."""
+    return owner_view(await existing(listing_id), now())
 
 
 def money(amount: int | None, currency: str | None) -> dict[str, Any] | None:
@@ -17,9 +33,9 @@ def money(amount: int | None, currency: str | None) -> dict[str, Any] | None:
     return None if amount is None else {"amount": amount, "currency": currency}
 
 
-def owner_view(view: ListingView, now: datetime) -> dict[str, Any]:
+def owner_view(view: ListingView, at: datetime) -> dict[str, Any]:
     """Show a listing to its seller, with what they may do next."""
-    listing, record = view.listing, verification.settle(view.verification, now)
+    listing, record = view.listing, verification.settle(view.verification, at)
     return {
         **_told(listing),
         "id": listing.id,
@@ -32,11 +48,11 @@ def owner_view(view: ListingView, now: datetime) -> dict[str, Any]:
         "createdAt": timestamp(listing.created_at),
         "publishedAt": timestamp(listing.published_at),
         "allowed": lifecycle.allowed(listing.status),
-        "verification": verification_view(view, now, owner=True),
+        "verification": verification_view(view, at, owner=True),
         "connection": {
             "shopDomain": record.shop_domain,
-            "badge": verification.badge_of(record, now).value,
-            "isSyncing": verification.is_syncing(record, now),
+            "badge": verification.badge_of(record, at).value,
+            "isSyncing": verification.is_syncing(record, at),
             "lastGoodSyncAt": timestamp(record.last_ok_at),
             "missingPermission": record.missing_permission,
             "lastError": record.last_error,
@@ -44,10 +60,10 @@ def owner_view(view: ListingView, now: datetime) -> dict[str, Any]:
     }
 
 
-def public_view(view: ListingView, now: datetime) -> dict[str, Any]:
+def public_view(view: ListingView, at: datetime) -> dict[str, Any]:
     """Show a listing to anyone; an anonymous one does not say where the business is."""
     listing = view.listing
-    proof = verification_view(view, now)
+    proof = verification_view(view, at)
     return {
         **_told(listing),
         "id": listing.id,

@@ -3,17 +3,29 @@
 import base64
 import binascii
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import Annotated, Any, TypeVar
 
 from pydantic import Field
 
 from tolsey.actors.refusals import Refusal
 from tolsey.http.api_model import NUL, ApiModel
+from tolsey.storage.sealed import base64url
 
 Item = TypeVar("Item")
 
 DEFAULT_LIMIT = 50
 MAXIMUM_LIMIT = 200
+LARGEST_NUMBER = 2**63 - 1
+
+
+class InvalidCursor(Refusal):
+    """The cursor was not made by this service."""
+
+    code = "invalid_cursor"
+
+    def __init__(self) -> None:
+        super().__init__("The cursor is not one of ours.")
 
 
 class PageQuery(ApiModel):
@@ -31,10 +43,35 @@ class PageQuery(ApiModel):
             padded = self.cursor + "=" * (-len(self.cursor) % 4)
             key = base64.b64decode(padded, altchars=b"-_", validate=True).decode()
         except (binascii.Error, ValueError) as error:
-            raise Refusal("The cursor is not one of ours.", code="invalid_cursor") from error
+            raise InvalidCursor from error
         if NUL in key:
-            raise Refusal("The cursor is not one of ours.", code="invalid_cursor")
+            raise InvalidCursor
         return key
+
+    @property
+    def after_number(self) -> int:
+        """The key of a list that is ordered by a number; 0 for the first page."""
+        key = self.after or "0"
+        if not (key.isascii() and key.isdecimal()) or int(key) > LARGEST_NUMBER:
+            raise InvalidCursor
+        return int(key)
+
+    @property
+    def after_moment(self) -> tuple[datetime, str] | None:
+        """The key of a list that is ordered by a time, then an id; None for the first page."""
+        if not self.after:
+            return None
+        at, _, id = self.after.partition("|")
+        try:
+            return datetime.fromisoformat(at).astimezone(UTC), id
+        except (ValueError, OverflowError) as error:
+            raise InvalidCursor from error
+
+
+class OrganizationQuery(PageQuery):
+    """Which part of a list is wanted, of all the caller's organizations or of one."""
+
+    organization_id: Annotated[str, Field(max_length=128)] | None = None
 
 
 def page(
@@ -48,5 +85,5 @@ def page(
     items = found[:limit]
     following = None
     if len(found) > limit:
-        following = base64.urlsafe_b64encode(key(items[-1]).encode()).rstrip(b"=").decode()
+        following = base64url(key(items[-1]).encode())
     return {"items": [view(item) for item in items], "nextCursor": following}

@@ -1,10 +1,12 @@
-"""Accounts and stores as answers show them."""
+"""Accounts, stores and their connections as answers show them."""
 
 from datetime import UTC, datetime
 from typing import Any
 
+from tolsey.actors.store.messages import ConnectionView, TokenState
 from tolsey.storage.accounts import OrganizationRow, UserRow
 from tolsey.storage.members import MemberRow
+from tolsey.storage.records.connection import PROVIDER
 
 
 def timestamp(at: datetime | None) -> str | None:
@@ -50,4 +52,18 @@ def store_view(
         "organizationId": organization_id,
         "name": name,
         "createdAt": timestamp(created_at),
+    }
+
+
+def connection_view(view: ConnectionView | None) -> dict[str, Any]:
+    """Show a store's connection, without any secret; one that never was has no status."""
+    return {
+        "provider": PROVIDER,
+        "shopDomain": view.shop_domain if view else None,
+        "status": view.status if view else None,
+        "scopes": list(view.scopes) if view else [],
+        "scopesKnown": bool(view and view.scopes_known),
+        "tokenState": view.token_state if view else TokenState.NEVER,
+        "connectedAt": timestamp(view.connected_at) if view else None,
+        "uninstalledAt": timestamp(view.uninstalled_at) if view else None,
     }

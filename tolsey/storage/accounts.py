@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any
 
 from tolsey.storage import audit
-from tolsey.storage.audit import audit_record
 from tolsey.storage.database import Database, Row, Transaction
 
 ORGANIZATION = "organizations.id, organizations.name, plan, rules, organizations.created_at"
@@ -103,13 +102,7 @@ async def create_organization(
         at,
     )
     await audit.write(
-        tx,
-        audit_record(
-            "organization.created",
-            organization_id,
-            organization_id=organization_id,
-            actor=owner_id,
-        ),
+        tx, "organization.created", organization_id, organization_id=organization_id, actor=owner_id
     )
 
 
@@ -167,12 +160,10 @@ async def rename_organization(
         await tx.execute("UPDATE organizations SET name = $2 WHERE id = $1", organization_id, name)
         await audit.write(
             tx,
-            audit_record(
-                "organization.renamed",
-                organization_id,
-                organization_id=organization_id,
-                actor=actor,
-            ),
+            "organization.renamed",
+            organization_id,
+            organization_id=organization_id,
+            actor=actor,
         )
 
 
@@ -188,10 +179,8 @@ async def replace_rules(
         )
         await audit.write(
             tx,
-            audit_record(
-                "organization.rules_replaced",
-                organization_id,
-                organization_id=organization_id,
-                actor=actor,
-            ),
+            "organization.rules_replaced",
+            organization_id,
+            organization_id=organization_id,
+            actor=actor,
         )

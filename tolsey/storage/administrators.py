@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 import uuid_utils
 
 from tolsey.storage import accounts, audit, passwords, tokens
-from tolsey.storage.audit import audit_record
 from tolsey.storage.database import Database, Transaction
 
 NAME = "Administrators"
@@ -53,10 +52,9 @@ async def create_administrator(
             user_id,
             at,
         )
-        made = audit_record(
-            "administrator.created", user_id, organization_id=chosen, actor="operator"
+        await audit.write(
+            tx, "administrator.created", user_id, organization_id=chosen, actor="operator"
         )
-        await audit.write(tx, made)
     return Administrator(user_id, chosen, is_new)
 
 

@@ -1,26 +1,22 @@
 """SQL for audit rows that no turn writes."""
 
-import json
 from typing import Any
 
 from tolsey.storage.database import Transaction
-from tolsey.storage.records.journal import AuditRecord
+from tolsey.storage.records.journal import audit_record
 
 
-def audit_record(
+async def write(
+    tx: Transaction,
     event: str,
     subject: str,
     *,
+    actor: str,
     organization_id: str | None = None,
-    actor: str = "system",
     **metadata: Any,
-) -> AuditRecord:
-    """Make an audit row; `metadata` holds no secret and no personal data."""
-    return AuditRecord(event, subject, organization_id, actor, json.dumps(metadata))
-
-
-async def write(tx: Transaction, record: AuditRecord) -> None:
-    """Append an audit row in the transaction of what it tells about."""
+) -> None:
+    """Append an audit row in the transaction of what it tells about; see `audit_record`."""
+    record = audit_record(event, subject, organization_id, actor, **metadata)
     await tx.execute(
         """
         INSERT INTO audit_log (event, subject, organization_id, actor, metadata)

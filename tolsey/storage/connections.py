@@ -14,9 +14,8 @@ from tolsey.storage.records.connection import (
     ConnectionStatus,
     ShopProfile,
 )
-from tolsey.storage.sealed import SealBroken, Vault
-from tolsey.storage.stores import open_salt
-from tolsey.storage.tables import table
+from tolsey.storage.sealed import Vault
+from tolsey.storage.tables import replaced_whole, table
 
 TABLE: Final = "integration_connections"
 TOKEN: Final = "access_token"  # noqa: S105 - a column's name
@@ -24,31 +23,19 @@ SECRET: Final = "metadata.clientSecretEncrypted"  # noqa: S105 - a column's name
 FORMER_SECRET_LIFE: Final = timedelta(hours=48)
 """How long deliveries may still be signed with a replaced secret: the platform's retry window."""
 
-table(
-    ConnectionRow,
-    TABLE,
-    {
-        "store_id": "text",
-        "provider": "text",
-        "shop_domain": "text",
-        "status": "text",
-        "client_id": "text",
-        "access_token": "text",
-        "token_expires_at": "timestamptz",
-        "metadata": "jsonb",
-        "refused_at": "timestamptz",
-        "connected_at": "timestamptz",
-        "uninstalled_at": "timestamptz",
-    },
-    conflict="ON CONFLICT (store_id, provider) DO UPDATE SET"
-    " shop_domain = excluded.shop_domain, status = excluded.status,"
-    " client_id = excluded.client_id, access_token = excluded.access_token,"
-    " token_expires_at = excluded.token_expires_at, metadata = excluded.metadata,"
-    " refused_at = excluded.refused_at, connected_at = excluded.connected_at,"
-    " uninstalled_at = excluded.uninstalled_at",
-    key=("store_id", "provider"),
-)
-
+CONNECTION_COLUMNS: Final = {
+    "store_id": "text",
+    "provider": "text",
+    "shop_domain": "text",
+    "status": "text",
+    "client_id": "text",
+    "access_token": "text",
+    "token_expires_at": "timestamptz",
+    "metadata": "jsonb",
+    "refused_at": "timestamptz",
+    "connected_at": "timestamptz",
+    "uninstalled_at": "timestamptz",
+}
 SHOP_COLUMNS: Final = {
     "store_id": "text",
     "shop_domain": "text",
@@ -75,11 +62,17 @@ SHOP_COLUMNS: Final = {
     "bulk_at": "timestamptz",
 }
 table(
+    ConnectionRow,
+    TABLE,
+    CONNECTION_COLUMNS,
+    conflict=replaced_whole(CONNECTION_COLUMNS, "store_id", "provider"),
+    key=("store_id", "provider"),
+)
+table(
     ShopProfile,
     "store_shops",
     SHOP_COLUMNS,
-    conflict="ON CONFLICT (store_id) DO UPDATE SET "
-    + ", ".join(f"{name} = excluded.{name}" for name in SHOP_COLUMNS if name != "store_id"),
+    conflict=replaced_whole(SHOP_COLUMNS, "store_id"),
     key=("store_id",),
 )
 
@@ -208,17 +201,6 @@ async def listeners_of(database: Database, shop_domain: str) -> list[Listener]:
     return [Listener(**row) for row in rows]
 
 
-async def identity_salt(database: Database, vault: Vault, store_id: str) -> bytes | None:
-    """Read the salt a store's pseudonyms come from; None when it is gone."""
-    row = await database.fetchrow("SELECT sealed_salt FROM stores WHERE id = $1", store_id)
-    if row is None or not row["sealed_salt"]:
-        return None
-    try:
-        return open_salt(vault, store_id, row["sealed_salt"])
-    except SealBroken:
-        return None
-
-
 def seal_token(vault: Vault, store_id: str, token: str) -> str:
     """Seal an access token for a store's connection."""
     return vault.seal(token, table=TABLE, column=TOKEN, row=store_id, tenant=store_id)
@@ -246,7 +228,6 @@ __all__ = [
     "Listener",
     "StoreParts",
     "credentials_of",
-    "identity_salt",
     "listeners_of",
     "load",
     "open_secret",

@@ -1,7 +1,7 @@
 """SQL for listings, their verification, and the history of their revenue."""
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any, Final, TypeVar
@@ -16,7 +16,8 @@ from tolsey.storage.records.listing import (
     VerificationState,
 )
 from tolsey.storage.records.revenue import RevenueSnapshot
-from tolsey.storage.tables import table
+from tolsey.storage.sealed import Vault
+from tolsey.storage.tables import replaced_whole, table
 
 Kept = TypeVar("Kept")
 
@@ -85,12 +86,6 @@ SOURCE: Final = {
     "connected_at": "timestamptz",
     "revoked_at": "timestamptz",
 }
-
-
-def replaced_whole(columns: Mapping[str, str], key: str) -> str:
-    """Say `ON CONFLICT` for a row whose only writer is its actor."""
-    assigned = ", ".join(f"{name} = excluded.{name}" for name in columns if name != key)
-    return f"ON CONFLICT ({key}) DO UPDATE SET {assigned}"
 
 
 table(ListingRecord, "listings", LISTING, conflict=replaced_whole(LISTING, "id"), key=("id",))
@@ -166,9 +161,8 @@ OF_USER: Final = f"""{VIEW}
 ORDER BY l.id DESC LIMIT $4
 """  # noqa: S608 - put together from constants
 IN_PUBLIC: Final = f"""{VIEW}
-  AND l.status IN ('ACTIVE', 'UNDER_OFFER', 'PAUSED', 'SOLD')
-  AND ($1::text IS NULL OR l.id < $1)
-ORDER BY l.id DESC LIMIT $2
+  AND l.status = ANY($1::text[]) AND ($2::text IS NULL OR l.id < $2)
+ORDER BY l.id DESC LIMIT $3
 """
 
 
@@ -211,23 +205,13 @@ async def page_of_user(
     database: Database, user_id: str, organization_id: str | None, after: str | None, limit: int
 ) -> list[ListingView]:
     """List the listings of a user's organizations, or of one of them, newest first."""
-    rows = await database.fetch(
-        OF_USER,
-        user_id,
-        organization_id,
-        after,
-        limit,
-    )
+    rows = await database.fetch(OF_USER, user_id, organization_id, after, limit)
     return [read_view(row) for row in rows]
 
 
 async def page_public(database: Database, after: str | None, limit: int) -> list[ListingView]:
     """List what the public may see, newest first."""
-    rows = await database.fetch(
-        IN_PUBLIC,
-        after,
-        limit,
-    )
+    rows = await database.fetch(IN_PUBLIC, list(PUBLIC_STATUSES), after, limit)
     return [read_view(row) for row in rows]
 
 
@@ -245,9 +229,22 @@ async def listing_using(database: Database, provider: str, shop_domain: str) -> 
 
 
 async def source_of(database: Database, listing_id: str) -> RevenueSource | None:
-    """Read where a listing's revenue is read, with its sealed secret."""
+    """Read where a listing's revenue is read, with its sealed secret.
+
+    None from the moment the shop removed the app of a store of the seller's: the listing hears of
+    that a little later, and no credential may be used meanwhile.
+    """
     row = await database.fetchrow(
-        "SELECT * FROM revenue_sources WHERE listing_id = $1 AND revoked_at IS NULL", listing_id
+        """
+        SELECT * FROM revenue_sources r WHERE listing_id = $1 AND revoked_at IS NULL
+          AND NOT EXISTS (
+            SELECT 1 FROM integration_connections c JOIN stores s ON s.id = c.store_id
+            WHERE c.shop_domain = r.shop_domain AND s.organization_id = r.organization_id
+              AND c.status = 'revoked'
+              AND (c.metadata->>'uninstalledAt')::timestamptz >= r.connected_at
+          )
+        """,
+        listing_id,
     )
     return kept(RevenueSource, row) if row else None
 
@@ -290,14 +287,9 @@ async def left_alone(database: Database, before: datetime) -> list[str]:
     return [row["id"] for row in rows]
 
 
-def jitter_seconds(listing_id: str) -> int:
-    """Spread the hourly syncs: the same listing always has the same 0 to 2999 seconds."""
-    return zlib.crc32(listing_id.encode()) % JITTER_SECONDS
-
-
 def jitter(listing_id: str) -> timedelta:
-    """Say how long after the hour a listing's sync comes."""
-    return timedelta(seconds=jitter_seconds(listing_id))
+    """Say how long after the hour a listing's sync comes: always the same 0 to 2999 seconds."""
+    return timedelta(seconds=zlib.crc32(listing_id.encode()) % JITTER_SECONDS)
 
 
 async def earlier_snapshots(
@@ -338,6 +330,20 @@ async def history(
         since,
     )
     return [kept(RevenueSnapshot, row) for row in rows]
+
+
+def seal_secret(vault: Vault, listing_id: str, secret: str) -> str:
+    """Seal a client secret for the row of one listing."""
+    return vault.seal(
+        secret, table="revenue_sources", column="sealed_secret", row=listing_id, tenant=listing_id
+    )
+
+
+def open_secret(vault: Vault, listing_id: str, sealed: str) -> str:
+    """Open the client secret of one listing; SealBroken when it cannot be."""
+    return vault.open(
+        sealed, table="revenue_sources", column="sealed_secret", row=listing_id, tenant=listing_id
+    )
 
 
 def kept(record: type[Kept], row: Row) -> Kept:

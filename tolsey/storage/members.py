@@ -5,7 +5,6 @@ from datetime import datetime
 from enum import StrEnum
 
 from tolsey.storage import audit
-from tolsey.storage.audit import audit_record
 from tolsey.storage.database import Database, Transaction
 
 
@@ -87,13 +86,11 @@ async def set_role(
         )
         await audit.write(
             tx,
-            audit_record(
-                "organization.member_added",
-                user_id,
-                organization_id=organization_id,
-                actor=actor,
-                role=role,
-            ),
+            "organization.member_added",
+            user_id,
+            organization_id=organization_id,
+            actor=actor,
+            role=role,
         )
     return Removal.DONE
 
@@ -111,12 +108,6 @@ async def remove(database: Database, organization_id: str, user_id: str, actor: 
         if gone == "DELETE 0":
             return Removal.ABSENT
         await audit.write(
-            tx,
-            audit_record(
-                "organization.member_removed",
-                user_id,
-                organization_id=organization_id,
-                actor=actor,
-            ),
+            tx, "organization.member_removed", user_id, organization_id=organization_id, actor=actor
         )
     return Removal.DONE

@@ -17,9 +17,11 @@ async def audit_rows(database: Database, limit: int, before: int | None) -> list
     )
 
 
-async def deliveries(database: Database, limit: int, before: str | None) -> list[Row]:
+async def deliveries(
+    database: Database, limit: int, before: tuple[datetime, str] | None
+) -> list[Row]:
     """Read deliveries, newest first, after a cursor of time and delivery id."""
-    at, _, delivery_id = (before or "").partition("|")
+    at, delivery_id = before or (None, "")
     return await database.fetch(
         """
         SELECT store_id, delivery_id, topic, shop_domain, triggered_at, created_at
@@ -27,7 +29,7 @@ async def deliveries(database: Database, limit: int, before: str | None) -> list
         WHERE $1::timestamptz IS NULL OR (created_at, delivery_id) < ($1, $2)
         ORDER BY created_at DESC, delivery_id DESC LIMIT $3
         """,
-        datetime.fromisoformat(at) if at else None,
+        at,
         delivery_id,
         limit,
     )

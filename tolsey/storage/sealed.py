@@ -26,7 +26,8 @@ class SealBroken(Exception):  # noqa: N818 - what became of the seal
     """The text was not sealed for this place, was changed since, or its key is not known."""
 
 
-def _encode(raw: bytes) -> str:
+def base64url(raw: bytes) -> str:
+    """Write bytes as base64url without padding (RFC 7515, section 2)."""
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
@@ -36,7 +37,7 @@ def _decode(text: str) -> bytes:
         raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError) as error:
         raise SealBroken("not base64url") from error
-    if _encode(raw) != text:
+    if base64url(raw) != text:
         raise SealBroken("not canonical base64url")
     return raw
 
@@ -78,7 +79,7 @@ class Vault:
             made = data_dir / f".{KEY_FILE}.{secrets.token_hex(8)}"
             handle = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(handle, "w") as file:
-                file.write(f"k1:{_encode(secrets.token_bytes(KEY_BYTES))}\n")
+                file.write(f"k1:{base64url(secrets.token_bytes(KEY_BYTES))}\n")
                 file.flush()
                 os.fsync(file.fileno())
             try:
@@ -102,7 +103,7 @@ class Vault:
         nonce = secrets.token_bytes(NONCE_BYTES)
         place = _bound(VERSION, table, column, row, tenant, key_id)
         sealed = self._cipher(key_id, table).encrypt(nonce, plain.encode(), place)
-        return f"{VERSION}.{key_id}.{_encode(nonce + sealed)}"
+        return f"{VERSION}.{key_id}.{base64url(nonce + sealed)}"
 
     def open(self, sealed: str, *, table: str, column: str, row: str, tenant: str) -> str:
         """Open what was sealed for this very place, or raise SealBroken."""

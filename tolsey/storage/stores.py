@@ -8,7 +8,7 @@ from datetime import datetime
 
 from tolsey.storage.database import Database
 from tolsey.storage.records.accounts import StoreRecord
-from tolsey.storage.sealed import Vault
+from tolsey.storage.sealed import SealBroken, Vault
 from tolsey.storage.tables import table
 
 table(
@@ -59,9 +59,14 @@ def open_salt(vault: Vault, store_id: str, sealed: str) -> bytes:
 
 
 async def salt_of(database: Database, vault: Vault, store_id: str) -> bytes | None:
-    """Read a store's salt; None when there is no such store."""
+    """Read the salt a store's pseudonyms come from; None when it is gone or cannot be opened."""
     row = await database.fetchrow("SELECT sealed_salt FROM stores WHERE id = $1", store_id)
-    return open_salt(vault, store_id, row["sealed_salt"]) if row else None
+    if row is None or not row["sealed_salt"]:
+        return None
+    try:
+        return open_salt(vault, store_id, row["sealed_salt"])
+    except SealBroken:
+        return None
 
 
 async def load(

@@ -4,6 +4,7 @@ A commit of many turns is one statement made of these parts (`storage.journal`),
 touched by one part only. The rows of all turns of a batch travel as parallel arrays.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
@@ -32,6 +33,12 @@ class Table:
 
 
 TABLES: dict[type[Any], Table] = {}
+
+
+def replaced_whole(columns: Iterable[str], *key: str) -> str:
+    """Say `ON CONFLICT` for a row whose only writer is its actor."""
+    assigned = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in key)
+    return f"ON CONFLICT ({', '.join(key)}) DO UPDATE SET {assigned}"
 
 
 def table(

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tolsey.actors.store import events
@@ -246,7 +246,6 @@ FIELDS = [
 ]  # fmt: skip
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])  # so is the machine, when it is busy
 @given(topic=st.sampled_from(list(TOPICS)), body=st.dictionaries(st.sampled_from(FIELDS), JSON))
 def test_any_body_is_read_or_refused_by_name(topic: str, body: dict[str, Any]) -> None:
     try:

@@ -311,5 +311,6 @@ def test_no_answer_surprises_the_reader(status: int, body: Any) -> None:
 @given(st.binary(max_size=200))
 def test_no_bytes_surprise_the_reader(body: bytes) -> None:
     for read in (read_answer, read_grant):
-        with pytest.raises(TransientFault):
+        # some bytes are JSON, and then an answer
+        with contextlib.suppress(PlatformError, TransientFault):
             read(Reply(200, {}, body))

@@ -50,7 +50,7 @@ async def test_a_merchant_connects_and_is_subscribed_to_what_the_scopes_allow(
     assert row["access_token"].startswith("v1.")
     assert "clientSecretEncrypted" in json.loads(row["metadata"])
     with anyio.fail_after(10):
-        while not (view := await runtime.ask(store(store_id), ReadConnection())).subscriptions:  # type: ignore[union-attr]  # noqa: ASYNC110 - an actor's state has no event to wait on
+        while not (view := await runtime.ask(store(store_id), ReadConnection())).subscriptions:  # type: ignore[union-attr]
             await asyncio.sleep(0)
     report = dict(view.subscriptions)  # type: ignore[union-attr]
     assert set(report) == set(TOPICS)

@@ -71,7 +71,7 @@ class Merchant:
                 access_token=connections.seal_token(self.vault, store_id, "shpat_1"),
                 client_secret=connections.seal_secret(self.vault, store_id, secret),
                 scopes=("read_orders",),
-                expires_at=at + timedelta(days=1),
+                expires_at=NOON + timedelta(days=1),
             ),
         )
         self.directory.invalidate(shop)

@@ -43,7 +43,7 @@ async def one(database: Database, table: str) -> Row:
 async def until(database: Database, sql: str) -> Row:
     """Wait for work that follows a commit."""
     with anyio.fail_after(5):
-        while (row := await database.fetchrow(sql)) is None:  # noqa: ASYNC110 - a table has no event to wait on
+        while (row := await database.fetchrow(sql)) is None:
             await asyncio.sleep(0)
     return row
 

@@ -39,30 +39,10 @@ PATIENCE: Final = timedelta(minutes=2)
 """After this a sync that cannot be made is over: earlier than the runtime gives it up, so that the
 listing hears of it and is free for the next one."""
 NEEDED_SCOPE: Final = "read_orders"
-TABLE: Final = "revenue_sources"
-COLUMN: Final = "sealed_secret"
 UNAUTHORIZED, FORBIDDEN = 401, 403
 DEVELOPMENT: Final = "development_store"
 SPIKE: Final = "revenue_spike"
 EARLIER: Final = (timedelta(days=30), timedelta(days=60))
-
-
-def seal_secret(vault: Vault, listing_id: str, secret: str) -> str:
-    """Seal a client secret for the row of one listing."""
-    return vault.seal(secret, table=TABLE, column=COLUMN, row=listing_id, tenant=listing_id)
-
-
-def open_secret(vault: Vault, listing_id: str, sealed: str) -> str:
-    """Open the client secret of one listing."""
-    return vault.open(sealed, table=TABLE, column=COLUMN, row=listing_id, tenant=listing_id)
-
-
-def is_development(facts: ShopFacts) -> bool:
-    """Whether a shop is a test or trial one, whose orders prove nothing."""
-    plan = facts.plan.strip().lower()
-    return (
-        facts.partner_development or "development" in plan or plan in {"trial", "developer preview"}
-    )
 
 
 class ListingEffects:
@@ -107,7 +87,7 @@ class ListingEffects:
 
     async def _open(self, source: RevenueSource, sealed_secret: str) -> Shop:
         """Mint a token for this sync alone; it is kept nowhere."""
-        secret = open_secret(self._vault, source.listing_id, sealed_secret)
+        secret = listings.open_secret(self._vault, source.listing_id, sealed_secret)
         grant = await self._platform.exchange(source.shop_domain, source.client_id, secret)
         return Shop(source.shop_domain, grant.access_token)
 
@@ -137,7 +117,7 @@ class ListingEffects:
     ) -> Measure:
         """Add the flags that need the shop's plan or its history."""
         flags = set(measure.flags)
-        if is_development(facts):
+        if revenue.is_development(facts):
             flags.add(DEVELOPMENT)
         earlier = await listings.earlier_snapshots(
             self._database, listing_id, facts.shop_domain, [end - back for back in EARLIER]

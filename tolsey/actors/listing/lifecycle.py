@@ -1,16 +1,16 @@
 """Decisions about a listing: from draft to sale, and what its seller may change."""
 
-import json
 import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
 from tolsey.actors.listing import source, verification
 from tolsey.actors.listing.messages import (
+    LEFT_ALONE,
     ClockTick,
     CreateListing,
     EditListing,
@@ -24,13 +24,12 @@ from tolsey.actors.listing.messages import (
 from tolsey.actors.listing.state import ListingState
 from tolsey.actors.refusals import Conflict, Forbidden, InvalidTransition, NotFound, Unprocessable
 from tolsey.runtime.decision import Decision
-from tolsey.storage.records.journal import AuditRecord
+from tolsey.storage.records.journal import AuditRecord, audit_record
 from tolsey.storage.records.listing import ListingFields, ListingRecord, ListingStatus
 
 Status = ListingStatus
 Answer = Decision[ListingState, str]
 
-LEFT_ALONE: Final = timedelta(days=180)
 REQUIRED: Final = {"title": "title", "asking_price": "askingPrice"}
 """What a buyer must find on every listing: the field, and its name at the edge."""
 SLUG_WORDS: Final = 60
@@ -78,7 +77,6 @@ TABLE: Final[Mapping[tuple[Status | None, Event], Status]] = {
 }
 
 COMMANDS: Final = (Event.SUBMIT, Event.PAUSE, Event.RESUME, Event.WITHDRAW)
-VERDICTS: Final = (Event.APPROVE, Event.REJECT, Event.SUSPEND, Event.REINSTATE)
 EDITABLE: Final = (
     *(Status.DRAFT, Status.PENDING_REVIEW, Status.ACTIVE, Status.PAUSED),
     *(Status.REJECTED, Status.EXPIRED),
@@ -274,5 +272,6 @@ def _kept(
 
 
 def _audit(event: str, listing: ListingRecord, by: str, reason: str) -> AuditRecord:
-    metadata = json.dumps({"status": listing.status, "reason": reason})
-    return AuditRecord(event, listing.id, listing.organization_id, by, metadata)
+    return audit_record(
+        event, listing.id, listing.organization_id, by, status=listing.status, reason=reason
+    )

@@ -4,13 +4,17 @@ Class names are unique in the whole service, because the outbox reads messages b
 """
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
 from tolsey.runtime.messages import ActorId, Call, Message
 from tolsey.storage.records.listing import ListingFields
 from tolsey.storage.records.revenue import Measure
 
 KIND = "listing"
+
+LEFT_ALONE: Final = timedelta(days=180)
+"""A listing whose seller did nothing for so long leaves the market."""
 
 
 def listing(listing_id: str) -> ActorId:

@@ -4,13 +4,15 @@ Rules 9 to 13 of the product page "Revenue verification". A change of these rule
 version with a new name; snapshots made under the old one stay as they are.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal, localcontext
 from statistics import median
 from typing import Final
 
+from tolsey.actors.ports import ShopFacts
+from tolsey.storage.records.money import EXPONENTS
 from tolsey.storage.records.revenue import (
     CurrencyFigures,
     Measure,
@@ -29,17 +31,6 @@ DRAFT: Final = "shopify_draft_order"
 MANUAL_SHARE: Final = Decimal("0.20")
 REFUND_RATE: Final = Decimal("0.20")
 SPIKE: Final = 3
-
-WHOLE: Final = (
-    *("BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI", "VND"),
-    *("VUV", "XAF", "XOF", "XPF"),
-)
-EXPONENTS: Final[Mapping[str, int]] = {
-    **dict.fromkeys(WHOLE, 0),
-    **dict.fromkeys(("BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"), 3),
-    **dict.fromkeys(("CLF", "UYW"), 4),
-}
-"""Digits after the point by currency, where they are not two (ISO 4217, list one)."""
 
 PRECISE: Final = Context(prec=60, rounding=ROUND_HALF_EVEN)
 GUARD: Final = Decimal(1).scaleb(-24)
@@ -217,6 +208,14 @@ def money_flags(sums: Iterable[Sums], *, currencies: int) -> tuple[str, ...]:
     if currencies > 1:
         flags.add("multiple_currencies")
     return tuple(sorted(flags))
+
+
+def is_development(facts: ShopFacts) -> bool:
+    """Whether a shop is a test or trial one, whose orders prove nothing."""
+    plan = facts.plan.strip().lower()
+    return (
+        facts.partner_development or "development" in plan or plan in {"trial", "developer preview"}
+    )
 
 
 def is_spike(revenue: int, earlier: Iterable[int]) -> bool:

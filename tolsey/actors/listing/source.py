@@ -25,7 +25,7 @@ from tolsey.actors.listing.revenue import DEFINITION
 from tolsey.actors.listing.state import ListingState
 from tolsey.actors.refusals import Conflict, InvalidTransition, NotFound
 from tolsey.runtime.decision import Decision, Perform
-from tolsey.storage.records.journal import AuditRecord
+from tolsey.storage.records.journal import AuditRecord, audit_record
 from tolsey.storage.records.listing import (
     ListingStatus,
     RevenueSource,
@@ -258,5 +258,4 @@ def _amounts(figures: CurrencyFigures) -> dict[str, int]:
 
 def _audit(event: str, state: ListingState, by: str, detail: str) -> AuditRecord:
     organization_id = state.listing.organization_id if state.listing else None
-    metadata = json.dumps({"detail": detail})
-    return AuditRecord(event, state.verification.listing_id, organization_id, by, metadata)
+    return audit_record(event, state.verification.listing_id, organization_id, by, detail=detail)

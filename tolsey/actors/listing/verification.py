@@ -269,8 +269,10 @@ def review(record: VerificationRecord, event: Event, at: datetime) -> Verificati
         keeps_badge=False,
         syncing_since=None,
     )
-    # What an administrator rejected needs new credentials, not another try of the old ones.
-    return replace(judged, accepted_at=None) if event is Event.ADMIN_REJECT else judged
+    if event is not Event.ADMIN_REJECT:
+        return judged
+    # What an administrator rejected proves nothing, and needs new credentials, not another try.
+    return replace(judged, accepted_at=None, verified_at=None)
 
 
 def remove(record: VerificationRecord, at: datetime) -> VerificationRecord:

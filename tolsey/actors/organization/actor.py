@@ -8,8 +8,6 @@ from tolsey.actors.organization.messages import (
     KIND,
     CloseStore,
     OpenStore,
-    PlanLimits,
-    ReadLimits,
     StoreOpened,
 )
 from tolsey.actors.organization.state import OrganizationState
@@ -42,14 +40,6 @@ class OrganizationActor(Actor[OrganizationState]):
     ) -> Decision[OrganizationState, bool]:
         """Close a store whose memory is purged."""
         return stores.close_store(state, message)
-
-    @handles(ReadLimits)
-    def limits(
-        self, state: OrganizationState, message: ReadLimits
-    ) -> Decision[OrganizationState, PlanLimits]:
-        """Tell what the plan includes."""
-        del message
-        return stores.limits(state)
 
     async def load(self, keys: Sequence[str]) -> Mapping[str, OrganizationState]:
         """Read plans and stores."""

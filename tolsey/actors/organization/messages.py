@@ -43,17 +43,3 @@ class CloseStore(Message[bool]):
     store_id: str
     user_id: str
     at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class PlanLimits:
-    """What a plan allows, and how much of it is used; `stores_included` None means no bound."""
-
-    plan: str
-    stores_included: int | None
-    stores: int
-
-
-@dataclass(frozen=True, slots=True)
-class ReadLimits(Message[PlanLimits]):
-    """How many stores the plan includes and how many there are."""

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tolsey.actors.organization import plans
-from tolsey.actors.organization.messages import CloseStore, OpenStore, PlanLimits, StoreOpened
+from tolsey.actors.organization.messages import CloseStore, OpenStore, StoreOpened
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.actors.refusals import Conflict, NotFound, PaymentRequired
 from tolsey.runtime.decision import Decision
@@ -48,12 +48,6 @@ def close_store(state: OrganizationState, message: CloseStore) -> Decision[Organ
     stores = tuple(closed if kept is known else kept for kept in state.stores)
     gone = AuditRecord("store.deleted", known.id, state.organization_id, message.user_id)
     return Decision(replace(state, stores=stores), reply=True, records=(gone,))
-
-
-def limits(state: OrganizationState) -> Decision[OrganizationState, PlanLimits]:
-    """Tell what the plan includes and what is used of it."""
-    included = plans.stores_included(state.plan, state.stores_contracted)
-    return Decision(state, reply=PlanLimits(state.plan, included, len(state.open_stores)))
 
 
 def _opened(record: StoreRecord) -> StoreOpened:

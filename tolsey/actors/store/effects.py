@@ -38,7 +38,7 @@ from tolsey.actors.store.reading import Reading
 from tolsey.actors.store.topics import REASONS, TOPICS
 from tolsey.runtime.decision import Tell
 from tolsey.runtime.messages import ActorId, Message
-from tolsey.storage import connections, listings
+from tolsey.storage import connections, listings, stores
 from tolsey.storage.database import Database
 from tolsey.storage.sealed import SealBroken, Vault
 
@@ -46,7 +46,6 @@ log = structlog.get_logger()
 
 Reply = TypeVar("Reply")
 
-EVENTS_PATH: Final = "/api/webhooks/commerce/events"
 UNAUTHORIZED: Final = 401
 MISSING_SCOPE: Final = "missing_scope"
 
@@ -122,8 +121,14 @@ class StoreEffects:
             at,
         )
 
-    async def reconcile_subscriptions(self, call: ReconcileSubscriptions) -> Message[None]:
-        """Subscribe the shop to the catalogue and report on every topic."""
+    async def reconcile_subscriptions(self, call: ReconcileSubscriptions) -> Message[None] | None:
+        """Subscribe the shop to the catalogue and report on every topic.
+
+        Nothing for a grant the store no longer has: the one it has brings a call of its own.
+        """
+        kept = await connections.credentials_of(self._database, call.store_id, call.connected_at)
+        if kept is None:
+            return None
         try:
             shop, token = await self._shop(call.store_id)
             report = await self._platform.reconcile_subscriptions(shop, self._events_url, REASONS)
@@ -164,7 +169,7 @@ class StoreEffects:
             return None
         if body is None:
             return None
-        salt = await connections.identity_salt(self._database, self._vault, call.store_id)
+        salt = await stores.salt_of(self._database, self._vault, call.store_id)
         identity = None if salt is None else self._vault.subkey(salt, PURPOSE)
         delivery = Delivery(
             f"read:{call.order_id}", "orders/edited", shop.shop_domain, self._clock()

@@ -32,11 +32,12 @@ from tolsey.actors.store.messages import (
     ThemePublished,
     store,
 )
+from tolsey.actors.store.reading import about
 from tolsey.actors.store.state import StoreState
 from tolsey.runtime.decision import Decision, Effect, Perform, Tell
 from tolsey.storage.records.commerce import WebhookEvent
 from tolsey.storage.records.connection import ConnectionStatus, ShopProfile
-from tolsey.storage.records.journal import AuditRecord
+from tolsey.storage.records.journal import AuditRecord, audit_record
 
 EVENT = "commerce.webhook."
 UNREADABLE = "commerce.webhook.unreadable"
@@ -89,15 +90,6 @@ def set_aside(state: StoreState, delivery: Delivery, reason: str) -> Applied:
     return Decision(state, reply=Outcome.IGNORED, records=records)
 
 
-def about(delivery: Delivery) -> dict[str, str | None]:
-    """Name a delivery for the audit row."""
-    return {
-        "deliveryId": delivery.id,
-        "eventId": delivery.event_id,
-        "shopDomain": delivery.shop_domain,
-    }
-
-
 def ignore(state: StoreState, message: DeliveryIgnored) -> Applied:
     """Take note of a topic that is not in the catalogue."""
     return set_aside(state, message.delivery, "topic")
@@ -110,8 +102,15 @@ def give_up(state: StoreState, message: DeliveryUnreadable) -> Applied:
     eight times in a row, and one odd product must not cost the shop all later ones.
     """
     delivery = message.delivery
-    audit = json.dumps({**about(delivery), "topic": delivery.topic, "field": message.field})
-    record = AuditRecord(UNREADABLE, state.store_id, state.organization_id, PLATFORM, audit)
+    record = audit_record(
+        UNREADABLE,
+        state.store_id,
+        state.organization_id,
+        PLATFORM,
+        **about(delivery),
+        topic=delivery.topic,
+        field=message.field,
+    )
     return Decision(state, reply=Outcome.IGNORED, records=(claim(state, delivery), record))
 
 

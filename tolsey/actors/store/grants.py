@@ -1,6 +1,5 @@
 """What every decision about a grant shares: how it is handed out, refused and put on record."""
 
-import json
 from datetime import datetime
 from typing import Final
 
@@ -8,7 +7,7 @@ from tolsey.actors.refusals import Unavailable
 from tolsey.actors.store.messages import Token
 from tolsey.actors.store.state import StoreState
 from tolsey.storage.records.connection import Connection, ConnectionStatus
-from tolsey.storage.records.journal import AuditRecord
+from tolsey.storage.records.journal import AuditRecord, audit_record
 
 WAITING: Final = "token"
 """What those are parked under who wait for a renewal."""
@@ -48,5 +47,4 @@ def is_same_grant(state: StoreState, connected_at: datetime) -> bool:
 
 def told(state: StoreState, event: str, who: str, shop_domain: str) -> AuditRecord:
     """Write down who changed the connection of which shop."""
-    metadata = json.dumps({"shopDomain": shop_domain})
-    return AuditRecord(event, state.store_id, state.organization_id, who, metadata)
+    return audit_record(event, state.store_id, state.organization_id, who, shopDomain=shop_domain)

@@ -15,7 +15,7 @@ from tolsey.actors.store.messages import (
     ShopUpdated,
     ThemePublished,
 )
-from tolsey.actors.store.reading import Reading, audit, json_text
+from tolsey.actors.store.reading import Reading, audit, changed_at, json_text
 from tolsey.storage.records.connection import ShopProfile
 
 SCOPES_KEPT = 500
@@ -33,9 +33,7 @@ def scopes_changed(body: Body, reading: Reading) -> ScopesChanged:
     if body.get("current") is None:
         raise Unreadable("current", "not a list of texts")
     scopes = fields.texts(body, "current", SCOPES_KEPT)
-    at = fields.moment(body, "updated_at") or reading.delivery.happened_at
-    # The merchant's own clock order: a time ahead of ours must not shut out the next renewal.
-    at = min(at, reading.delivery.at)
+    at = fact_time(body, reading)  # a time ahead of ours must not shut out the next renewal
     payload = {"current": scopes, "updatedAt": at}
     return ScopesChanged(reading.delivery, scopes, at, audit(reading, payload))
 
@@ -70,8 +68,7 @@ def shop_updated(body: Body, reading: Reading) -> ShopUpdated:
 
 def fact_time(body: Body, reading: Reading) -> datetime:
     """Say when facts held: never later than they arrived, so that newer ones can replace them."""
-    told = fields.moment(body, "updated_at") or reading.delivery.happened_at
-    return min(told, reading.delivery.at)
+    return min(changed_at(body, reading), reading.delivery.at)
 
 
 def domain_created(body: Body, reading: Reading) -> DomainCreated:

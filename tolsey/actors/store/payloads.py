@@ -18,7 +18,7 @@ from tolsey.actors.store.messages import (
     ProductChanged,
     RefundCreated,
 )
-from tolsey.actors.store.reading import Reading, audit, json_text, known_as
+from tolsey.actors.store.reading import Reading, audit, changed_at, json_text, known_as
 from tolsey.storage.records.commerce import (
     CommerceCustomer,
     CommerceFulfillment,
@@ -53,7 +53,7 @@ def order_row(reading: Reading, body: Body) -> CommerceOrder:
     return CommerceOrder(
         store_id=reading.store_id,
         order_id=fields.identifier(body, "id"),
-        updated_at=fields.moment(body, "updated_at") or reading.delivery.happened_at,
+        updated_at=changed_at(body, reading),
         name=fields.text(body, "name", 100),
         currency=code,
         total_minor=fields.minor(body, "total_price", code),
@@ -170,7 +170,7 @@ def fulfillment_changed(body: Body, reading: Reading) -> FulfillmentChanged:
         store_id=reading.store_id,
         fulfillment_id=fields.identifier(body, "id"),
         order_id=fields.identifier(body, "order_id"),
-        updated_at=fields.moment(body, "updated_at") or reading.delivery.happened_at,
+        updated_at=changed_at(body, reading),
         status=fields.text(body, "status", 50),
         shipment_status=fields.text(body, "shipment_status", 50),
         tracking_company=fields.text(body, "tracking_company", 100),
@@ -193,7 +193,7 @@ def product_changed(body: Body, reading: Reading) -> ProductChanged:
     product = CommerceProduct(
         store_id=reading.store_id,
         product_id=fields.identifier(body, "id"),
-        updated_at=fields.moment(body, "updated_at") or reading.delivery.happened_at,
+        updated_at=changed_at(body, reading),
         title=fields.text(body, "title"),
         handle=fields.text(body, "handle"),
         vendor=fields.text(body, "vendor"),
@@ -241,7 +241,7 @@ def customer_changed(body: Body, reading: Reading) -> CustomerChanged:
     customer = CommerceCustomer(
         store_id=reading.store_id,
         customer_id=customer_id,
-        updated_at=fields.moment(body, "updated_at") or reading.delivery.happened_at,
+        updated_at=changed_at(body, reading),
         email_hash=known_as(reading, email, customer_id),
         state=fields.text(body, "state", 50),
         verified_email=fields.flag(body, "verified_email"),
@@ -271,7 +271,7 @@ def inventory_changed(body: Body, reading: Reading) -> InventoryChanged:
         store_id=reading.store_id,
         inventory_item_id=fields.identifier(body, "inventory_item_id"),
         location_id=fields.identifier(body, "location_id"),
-        updated_at=fields.moment(body, "updated_at") or reading.delivery.happened_at,
+        updated_at=changed_at(body, reading),
         available=fields.number(body, "available"),
     )
     payload = {

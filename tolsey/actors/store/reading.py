@@ -1,9 +1,12 @@
 """What every reader of a body needs: for whom it reads, and what goes on record."""
 
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import orjson
 
+from tolsey.actors.store import fields
+from tolsey.actors.store.fields import Body
 from tolsey.actors.store.identity import pseudonym
 from tolsey.actors.store.messages import Delivery
 
@@ -21,17 +24,23 @@ def json_text(value: Any) -> str:
     return orjson.dumps(value).decode()
 
 
+def about(delivery: Delivery) -> dict[str, str | None]:
+    """Name a delivery for its audit row."""
+    return {
+        "deliveryId": delivery.id,
+        "eventId": delivery.event_id,
+        "shopDomain": delivery.shop_domain,
+    }
+
+
 def audit(reading: Reading, payload: dict[str, Any]) -> str:
     """Write what the audit row says of a delivery: its ids, and the extract that was kept."""
-    delivery = reading.delivery
-    return json_text(
-        {
-            "deliveryId": delivery.id,
-            "eventId": delivery.event_id,
-            "shopDomain": delivery.shop_domain,
-            "payload": payload,
-        }
-    )
+    return json_text({**about(reading.delivery), "payload": payload})
+
+
+def changed_at(body: Body, reading: Reading) -> datetime:
+    """Say when a thing changed: as its body tells, else when its delivery says it happened."""
+    return fields.moment(body, "updated_at") or reading.delivery.happened_at
 
 
 def known_as(reading: Reading, email: str | None, customer_id: int | None) -> str | None:

@@ -11,7 +11,12 @@ import orjson
 
 from tolsey.actors.ports import Grant, GrantRefused, PlatformUnreachable, Shop
 from tolsey.actors.shops import is_shop_domain
-from tolsey.http.clients.commerce_answers import Answer, read_answer, read_grant, refusal
+from tolsey.http.clients.commerce_answers import (
+    Answer,
+    read_answer,
+    read_grant,
+    refusal,
+)
 from tolsey.http.clients.commerce_bodies import TransientFault, fetch
 from tolsey.http.clients.commerce_costs import Bucket, Buckets, is_mutation
 from tolsey.http.clients.guard import loopback_origin
@@ -184,9 +189,11 @@ class Calls:
             except TransientFault as fault:
                 await patience.after(fault)
             except GrantRefused as refused:
-                # a page may repeat what was sent
+                # an answer may repeat what was sent, even in the place of its code
+                is_repeated = refused.code == client_secret.lower()
                 raise GrantRefused(
-                    refused.code, refused.message.replace(client_secret or "\0", "…")
+                    "invalid_request" if is_repeated else refused.code,
+                    refused.message.replace(client_secret or "\0", "…"),
                 ) from None
 
     async def ask(

@@ -8,11 +8,11 @@ from decimal import Decimal
 from typing import Any
 
 from tolsey.actors.ports import PlatformUnreachable, ShopFacts
+from tolsey.actors.shops import is_shop_domain
 from tolsey.storage.records.revenue import PulledLine, PulledOrder, PulledTransaction
 
 GID = re.compile(r"gid://shopify/([A-Za-z]{1,60})/(\d{1,20})(?:\?.{0,200})?")
 AMOUNT = re.compile(r"-?\d{1,15}(?:\.\d{1,6})?")
-MOST_UNITS = 10**9
 
 
 class Misshapen(PlatformUnreachable):
@@ -184,8 +184,11 @@ def shop_facts(data: Mapping[str, Any]) -> ShopFacts:
     scopes = installation.get("accessScopes")
     if not isinstance(scopes, list):
         raise Misshapen("the granted scopes")
+    shop_domain = text(shop.get("myshopifyDomain"), "the shop's own domain").lower()
+    if not is_shop_domain(shop_domain):
+        raise Misshapen("the shop's own domain")  # calls go there, and carry a token
     return ShopFacts(
-        shop_domain=text(shop.get("myshopifyDomain"), "the shop's own domain").lower(),
+        shop_domain=shop_domain,
         name=text(shop.get("name"), "the shop's name"),
         currency=text(shop.get("currencyCode"), "the shop's currency"),
         plan=text(plan.get("publicDisplayName"), "the plan's name"),

@@ -4,7 +4,6 @@ Every act writes an AuditLog row with who, what and why before it is answered.
 """
 
 import json
-from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -16,28 +15,22 @@ from tolsey.actors.job.catalogue import JOBS
 from tolsey.actors.job.messages import RunNow, job
 from tolsey.actors.refusals import Conflict, NotFound
 from tolsey.http.access import administrator, caller
-from tolsey.http.api_model import ApiModel
+from tolsey.http.api_model import Reason
 from tolsey.http.context import new_id, now, service
 from tolsey.http.paging import PageQuery, page
 from tolsey.http.routes.cron import WAIT_SECONDS, outcome
+from tolsey.http.views import timestamp
 from tolsey.runtime.errors import DeadlineExceeded, Unavailable
 from tolsey.runtime.mailbox import SLOTS
 from tolsey.runtime.messages import ActorId
 from tolsey.runtime.supervision import Supervision
 from tolsey.storage import audit, executions, operations
-from tolsey.storage.audit import audit_record
 from tolsey.storage.outbox import Outbox
 from tolsey.storage.records.executions import Execution
 
 HISTORY = 20
 
 routes = Blueprint("admin", __name__, url_prefix="/api/admin")
-
-
-class Reason(ApiModel):
-    """Why an operator acts."""
-
-    reason: Annotated[str, Field(max_length=500)] = ""
 
 
 class ActorQuery(PageQuery):
@@ -54,10 +47,9 @@ class DeadLetterQuery(PageQuery):
     status: Literal["dead", "replayed", "discarded"] = "dead"
 
 
-async def _audit(event: str, subject: str, reason: str, **metadata: Any) -> None:
-    record = audit_record(event, subject, actor=caller().user_id, reason=reason, **metadata)
+async def _audit(event: str, subject: str, reason: str) -> None:
     async with service().database.transaction() as tx:
-        await audit.write(tx, record)
+        await audit.write(tx, event, subject, actor=caller().user_id, reason=reason)
 
 
 def _actor(kind: str, key: str) -> ActorId:
@@ -78,7 +70,7 @@ async def actors(query_args: ActorQuery) -> ResponseReturnValue:
     }[query_args.sort]
     supervision = Supervision(service().runtime)
     rows = sorted(supervision.summaries(query_args.kind, query_args.shard), key=order)
-    at = int(query_args.after or 0)
+    at = query_args.after_number
     found = list(enumerate(rows[at : at + query_args.limit + 1], at + 1))
     return page(found, query_args.limit, key=lambda row: str(row[0]), view=lambda row: row[1])
 
@@ -133,9 +125,9 @@ def _dead_letter(row: Any) -> dict[str, Any]:
         "error": row["error"],
         "status": row["status"],
         "requestId": row["request_id"],
-        "createdAt": time(row["created_at"]),
-        "diedAt": time(row["died_at"]),
-        "settledAt": time(row["settled_at"]),
+        "createdAt": timestamp(row["created_at"]),
+        "diedAt": timestamp(row["died_at"]),
+        "settledAt": timestamp(row["settled_at"]),
     }
 
 
@@ -168,7 +160,7 @@ async def crons() -> ResponseReturnValue:
             "expression": known.expression,
             "reason": known.reason,
             "built": known.built,
-            "nextDueAt": time(known.next_at(at)),
+            "nextDueAt": timestamp(known.next_at(at)),
             "history": [_execution(execution) for execution in found[known.name]],
         }
         for known in JOBS.values()
@@ -194,9 +186,9 @@ def _execution(execution: Execution) -> dict[str, Any]:
     return {
         "executionId": execution.id,
         "trigger": execution.trigger,
-        "scheduledAt": time(execution.scheduled_at),
-        "startedAt": time(execution.started_at),
-        "finishedAt": time(execution.finished_at),
+        "scheduledAt": timestamp(execution.scheduled_at),
+        "startedAt": timestamp(execution.started_at),
+        "finishedAt": timestamp(execution.finished_at),
         "status": execution.status,
         "outcome": outcome(execution),
         "error": execution.error,
@@ -209,7 +201,7 @@ def _execution(execution: Execution) -> dict[str, Any]:
 async def audit_log(query_args: PageQuery) -> ResponseReturnValue:
     """List audit rows, newest first."""
     rows = await operations.audit_rows(
-        service().database, query_args.limit + 1, int(query_args.after or 0) or None
+        service().database, query_args.limit + 1, query_args.after_number or None
     )
     return page(
         rows,
@@ -222,7 +214,7 @@ async def audit_log(query_args: PageQuery) -> ResponseReturnValue:
             "organizationId": row["organization_id"],
             "actor": row["actor"],
             "metadata": json.loads(row["metadata"]),
-            "createdAt": time(row["created_at"]),
+            "createdAt": timestamp(row["created_at"]),
         },
     )
 
@@ -233,7 +225,7 @@ async def audit_log(query_args: PageQuery) -> ResponseReturnValue:
 async def webhooks(query_args: PageQuery) -> ResponseReturnValue:
     """List the last deliveries from the commerce platform, newest first."""
     rows = await operations.deliveries(
-        service().database, query_args.limit + 1, query_args.after or None
+        service().database, query_args.limit + 1, query_args.after_moment
     )
     return page(
         rows,
@@ -244,12 +236,7 @@ async def webhooks(query_args: PageQuery) -> ResponseReturnValue:
             "deliveryId": row["delivery_id"],
             "topic": row["topic"],
             "shopDomain": row["shop_domain"],
-            "triggeredAt": time(row["triggered_at"]),
-            "createdAt": time(row["created_at"]),
+            "triggeredAt": timestamp(row["triggered_at"]),
+            "createdAt": timestamp(row["created_at"]),
         },
     )
-
-
-def time(at: datetime | None) -> str | None:
-    """Show a time as RFC 3339 in UTC."""
-    return None if at is None else at.isoformat().replace("+00:00", "Z")

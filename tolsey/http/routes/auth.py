@@ -1,38 +1,29 @@
 """Signing up, in and out (contract section 3)."""
 
-from typing import Annotated, Any
+from typing import Any
 
 import orjson
-from pydantic import Field
 from quart import Blueprint, Response, request
 from quart_schema import tag_blueprint, validate_request
 
 from tolsey.actors.refusals import Conflict, Forbidden, Unauthorized
 from tolsey.http import addresses, cookies, limits
 from tolsey.http.access import caller, public, session
-from tolsey.http.api_model import ApiModel, Email, Name
+from tolsey.http.api_model import Account, ApiModel, Email, Name, Password
 from tolsey.http.context import new_id, now, service
 from tolsey.http.views import organization_view, user_view
 from tolsey.storage import accounts, audit, passwords, tokens
 from tolsey.storage.accounts import OrganizationRow, UserRow
-from tolsey.storage.audit import audit_record
 from tolsey.storage.database import Transaction
 from tolsey.storage.sealed import fingerprint
-
-PASSWORD_CHARACTERS = 12
-LONGEST_PASSWORD = 256
 
 routes = Blueprint("auth", __name__, url_prefix="/api/auth")
 tag_blueprint(routes, ["Accounts"])
 
-Password = Annotated[str, Field(max_length=LONGEST_PASSWORD, repr=False)]
 
-
-class Signup(ApiModel):
+class Signup(Account):
     """Who signs up, and the name of their first organization."""
 
-    email: Email
-    password: Annotated[Password, Field(min_length=PASSWORD_CHARACTERS)]
     organization_name: Name
 
 
@@ -57,8 +48,7 @@ async def signup(data: Signup) -> Response:
             raise Conflict("There is an account with this e-mail address.", code="email_taken")
         await accounts.create_organization(tx, organization_id, data.organization_name, user_id, at)
         await audit.write(
-            tx,
-            audit_record("user.signed_up", user_id, organization_id=organization_id, actor=user_id),
+            tx, "user.signed_up", user_id, organization_id=organization_id, actor=user_id
         )
         token = await _rotate(tx, user_id)
     user = UserRow(
@@ -101,7 +91,7 @@ async def login(data: Login) -> Response:
     async with running.database.transaction() as tx:
         if renewed is not None:
             await accounts.set_password_hash(tx, user.id, renewed)
-        await audit.write(tx, audit_record("user.signed_in", user.id, actor=user.id))
+        await audit.write(tx, "user.signed_in", user.id, actor=user.id)
         token = await _rotate(tx, user.id)
     return _signed_in({"user": user_view(user)}, token, 200)
 
@@ -115,7 +105,7 @@ async def logout() -> Response:
         async with service().database.transaction() as tx:
             user_id = await tokens.end(tx, token)
             if user_id is not None:
-                await audit.write(tx, audit_record("user.signed_out", user_id, actor=user_id))
+                await audit.write(tx, "user.signed_out", user_id, actor=user_id)
     response = Response(b"", status=204)
     cookies.take_session(response)
     return response

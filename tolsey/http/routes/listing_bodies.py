@@ -136,28 +136,10 @@ class NewListing(ListingChanges):
     title: Title
 
 
-class CommerceCredentials(ApiModel):
-    """The custom app of the seller's shop."""
-
-    shop_domain: Annotated[str, Field(min_length=1, max_length=300)]
-    client_id: Annotated[str, _text(255)]
-    client_secret: Annotated[
-        str,
-        StringConstraints(strip_whitespace=True, min_length=1, max_length=255),
-        Field(repr=False),
-    ]
-
-
 class PaymentsKey(ApiModel):
     """A restricted key of the seller's account at the payment processor."""
 
     restricted_key: Annotated[str, Field(min_length=1, max_length=255, repr=False)]
-
-
-class Verdict(ApiModel):
-    """Why an administrator decides so."""
-
-    reason: Annotated[str, Field(max_length=500)] = ""
 
 
 def _json(value: Any) -> str:

@@ -6,12 +6,10 @@ from quart import Blueprint
 from quart_schema import tag_blueprint, validate_request
 
 from tolsey.actors.listing.messages import ReviewListing, ReviewVerification, listing
-from tolsey.actors.refusals import NotFound
 from tolsey.http.access import administrator, caller
-from tolsey.http.context import ask, now, service
-from tolsey.http.listing_views import owner_view
-from tolsey.http.routes.listing_bodies import Verdict
-from tolsey.storage import listings
+from tolsey.http.api_model import Reason
+from tolsey.http.context import ask, now
+from tolsey.http.listing_views import existing, shown
 
 VERDICTS = {"flag": "fraud.flag", "clear": "admin.clear", "reject": "admin.reject"}
 
@@ -19,30 +17,23 @@ routes = Blueprint("listing_reviews", __name__, url_prefix="/api/admin/listings"
 tag_blueprint(routes, ["Operators"])
 
 
-async def _shown(listing_id: str) -> dict[str, Any]:
-    view = await listings.find(service().database, listing_id)
-    if view is None:
-        raise NotFound("There is no such listing.")
-    return owner_view(view, now())
-
-
 @routes.post("/<listing_id>/<any(approve, reject, suspend, reinstate):verdict>")
 @administrator
-@validate_request(Verdict)
-async def review_listing(listing_id: str, verdict: str, data: Verdict) -> dict[str, Any]:
+@validate_request(Reason)
+async def review_listing(listing_id: str, verdict: str, data: Reason) -> dict[str, Any]:
     """Approve, reject, suspend or reinstate a listing."""
-    await _shown(listing_id)
+    await existing(listing_id)
     message = ReviewListing(verdict, data.reason, caller().user_id, now())
     await ask(listing(listing_id), message)
-    return await _shown(listing_id)
+    return await shown(listing_id)
 
 
 @routes.post("/<listing_id>/verification/<any(flag, clear, reject):verdict>")
 @administrator
-@validate_request(Verdict)
-async def review_verification(listing_id: str, verdict: str, data: Verdict) -> dict[str, Any]:
+@validate_request(Reason)
+async def review_verification(listing_id: str, verdict: str, data: Reason) -> dict[str, Any]:
     """Suspend numbers that look wrong, clear them, or reject them."""
-    await _shown(listing_id)
+    await existing(listing_id)
     message = ReviewVerification(VERDICTS[verdict], data.reason, caller().user_id, now())
     await ask(listing(listing_id), message)
-    return await _shown(listing_id)
+    return await shown(listing_id)

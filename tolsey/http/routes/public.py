@@ -118,10 +118,14 @@ async def get_embed(slug: str) -> Response:
 @public
 @validate_querystring(HistoryQuery)
 async def get_history(slug: str, query_args: HistoryQuery) -> dict[str, Any]:
-    """List the last verified numbers of each day; nothing while an administrator looks into them."""
+    """List the last verified numbers of each day.
+
+    Nothing while an administrator looks into them, nor before a good sync once they were rejected.
+    """
     view = await listing_at(slug)
     record = view.verification
-    if record.shop_domain is None or record.state is State.SUSPENDED:
+    is_hidden = record.verified_at is None or record.state is State.SUSPENDED
+    if record.shop_domain is None or is_hidden:
         return {"items": [], "nextCursor": None}
     since = now() - timedelta(days=query_args.days)
     found = await listings.history(service().database, view.listing.id, record.shop_domain, since)

@@ -1,12 +1,11 @@
 """What sellers do: listings, and the proof of their revenue (contract sections 4 and 6)."""
 
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import Field
 from quart import Blueprint, Response
 from quart_schema import tag_blueprint, validate_querystring, validate_request
 
-from tolsey.actors.listing.effects import is_development, seal_secret
+from tolsey.actors.listing import revenue
 from tolsey.actors.listing.messages import (
     CreateListing,
     EditListing,
@@ -21,26 +20,26 @@ from tolsey.actors.listing.messages import (
     listing,
 )
 from tolsey.actors.listing.source import SourceInUse
-from tolsey.actors.ports import GrantRefused, PlatformDenied, PlatformUnreachable, Shop, ShopFacts
-from tolsey.actors.refusals import Forbidden, NotBuilt, NotFound, Refusal, Unprocessable
-from tolsey.actors.shops import normalise_shop_domain
+from tolsey.actors.refusals import NotBuilt, NotFound, Unprocessable
 from tolsey.http import limits
-from tolsey.http.access import RANKS, Role, caller, member_of, session, store_of
+from tolsey.http.access import (
+    caller,
+    is_administrator,
+    listing_of,
+    member_of,
+    session,
+    store_of,
+)
 from tolsey.http.attestation import SOURCE, verification_view
 from tolsey.http.context import ask, new_id, now, service
 from tolsey.http.idempotency import idempotent
-from tolsey.http.listing_views import owner_view
-from tolsey.http.paging import PageQuery, page
-from tolsey.http.routes.listing_bodies import (
-    CommerceCredentials,
-    ListingChanges,
-    NewListing,
-    PaymentsKey,
-)
+from tolsey.http.listing_views import existing, owner_view, shown
+from tolsey.http.merchant_apps import MerchantApp, tried
+from tolsey.http.paging import OrganizationQuery, page
+from tolsey.http.routes.listing_bodies import ListingChanges, NewListing, PaymentsKey
 from tolsey.runtime.errors import TurnFailed
-from tolsey.storage import accounts, administrators, listings
+from tolsey.storage import listings
 from tolsey.storage.limits import Policy
-from tolsey.storage.listings import ListingView
 
 REFRESHES = Policy("revenue-refresh", 20, 3_600)
 CONNECTIONS = Policy("revenue-connect", 30, 3_600)
@@ -50,66 +49,15 @@ routes = Blueprint("sell", __name__, url_prefix="/api/sell/listings")
 tag_blueprint(routes, ["Selling"])
 
 
-class ListingsQuery(PageQuery):
-    """Which listings are wanted."""
-
-    organization_id: Annotated[str, Field(max_length=128)] | None = None
-
-
-class CommerceUnreachable(Refusal):
-    """The commerce platform gave no usable answer."""
-
-    status = 502
-    code = "commerce_unreachable"
-
-
-async def listing_of(listing_id: str, at_least: Role = "member") -> ListingView:
-    """Return a listing of an organization the caller belongs to; else 404, 403 below the role."""
-    view = await listings.find(service().database, listing_id)
-    if view is None:
-        raise NotFound("There is no such listing.")
-    role = await accounts.role_in(
-        service().database, caller().user_id, view.listing.organization_id
-    )
-    if role is None:
-        raise NotFound("There is no such listing.")
-    if RANKS[role] < RANKS[at_least]:
-        raise Forbidden(f"Only a role of {at_least} or more may do this.", required=at_least)
-    return view
-
-
-async def is_administrator() -> bool:
-    """Whether the caller is at least admin in the administrators' organization."""
-    running = service()
-    organization_id = await administrators.organization_id(
-        running.database, running.settings.admin_organization_id
-    )
-    role = organization_id and await accounts.role_in(
-        running.database, caller().user_id, organization_id
-    )
-    return bool(role) and RANKS[str(role)] >= RANKS["admin"]
-
-
-async def shown(listing_id: str) -> dict[str, Any]:
-    """Read a listing back for its seller."""
-    view = await listings.find(service().database, listing_id)
-    if view is None:
-        raise NotFound("There is no such listing.")
-    return owner_view(view, now())
-
-
 async def proof(listing_id: str) -> dict[str, Any]:
     """Read a listing's verification back for its seller."""
-    view = await listings.find(service().database, listing_id)
-    if view is None:
-        raise NotFound("There is no such listing.")
-    return {"verification": verification_view(view, now(), owner=True)}
+    return {"verification": verification_view(await existing(listing_id), now(), owner=True)}
 
 
 @routes.get("")
 @session
-@validate_querystring(ListingsQuery)
-async def list_listings(query_args: ListingsQuery) -> dict[str, Any]:
+@validate_querystring(OrganizationQuery)
+async def list_listings(query_args: OrganizationQuery) -> dict[str, Any]:
     """List the listings of the caller's organizations, or of one of them."""
     if query_args.organization_id is not None:
         await member_of(query_args.organization_id)
@@ -228,22 +176,16 @@ async def withdraw_listing(listing_id: str) -> dict[str, Any]:
 
 @routes.post("/<listing_id>/verify/commerce")
 @session
-@validate_request(CommerceCredentials)
+@validate_request(MerchantApp)
 @limits.limited(CONNECTIONS)
-async def verify_commerce(listing_id: str, data: CommerceCredentials) -> dict[str, Any]:
+async def verify_commerce(listing_id: str, data: MerchantApp) -> dict[str, Any]:
     """Try the credentials, keep them sealed when they work, and start reading the shop."""
     view = await listing_of(listing_id, "admin")
-    try:
-        shop_domain = normalise_shop_domain(data.shop_domain)
-    except ValueError as error:
-        raise Unprocessable(
-            str(error),
-            code="invalid_request",
-            errors=[{"field": "shopDomain", "message": str(error)}],
-        ) from error
-    facts = await _tried(shop_domain, data)
+    _, facts = await tried(data)
+    # The shop's own name for itself: under two names it would back two listings.
+    shop_domain = facts.shop_domain
     await _free(listing_id, shop_domain)
-    if is_development(facts):
+    if revenue.is_development(facts):
         raise Unprocessable(
             "This is a development or trial store; its orders prove nothing.",
             code="development_store",
@@ -253,7 +195,7 @@ async def verify_commerce(listing_id: str, data: CommerceCredentials) -> dict[st
         provider=SOURCE,
         shop_domain=shop_domain,
         client_id=data.client_id,
-        sealed_secret=seal_secret(service().vault, listing_id, data.client_secret),
+        sealed_secret=listings.seal_secret(service().vault, listing_id, data.client_secret),
         by=caller().user_id,
         at=now(),
     )
@@ -264,24 +206,6 @@ async def verify_commerce(listing_id: str, data: CommerceCredentials) -> dict[st
         await _free(listing_id, shop_domain)
         raise
     return await proof(listing_id)
-
-
-async def _tried(shop_domain: str, data: CommerceCredentials) -> ShopFacts:
-    """Mint a token and read the shop with it; nothing is kept."""
-    platform = service().commerce
-    try:
-        grant = await platform.exchange(shop_domain, data.client_id, data.client_secret)
-        return await platform.connect_probe(Shop(shop_domain, grant.access_token))
-    except GrantRefused as error:
-        raise Unprocessable(
-            error.message, code="commerce_rejected", platformCode=error.code
-        ) from error
-    except PlatformDenied as error:
-        raise Unprocessable(error.message, code="commerce_rejected") from error
-    except PlatformUnreachable as error:
-        raise CommerceUnreachable(
-            "The commerce platform is out of reach.", retryAfter=30
-        ) from error
 
 
 async def _free(listing_id: str, shop_domain: str) -> None:

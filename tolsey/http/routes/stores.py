@@ -3,32 +3,25 @@
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from typing import Annotated, Any
+from typing import Any
 
 import orjson
 import structlog
-from pydantic import Field
 from pydantic.alias_generators import to_camel
 from quart import Blueprint, Response
 from quart_schema import tag_blueprint, validate_querystring, validate_request
 
 from tolsey.actors.organization.messages import CloseStore, OpenStore, organization
 from tolsey.actors.refusals import NotFound, Refusal, Unavailable
-from tolsey.actors.store.messages import (
-    ConnectionView,
-    Disconnect,
-    ReadConnection,
-    TokenState,
-    store,
-)
+from tolsey.actors.store.messages import Disconnect, ReadConnection, store
 from tolsey.http import limits
 from tolsey.http.access import caller, member_of, session, store_of
 from tolsey.http.api_model import ApiModel, Identifier, Name
 from tolsey.http.clients.vectors import VectorStoreFailed
 from tolsey.http.context import ask, new_id, now, service
 from tolsey.http.idempotency import idempotent
-from tolsey.http.paging import PageQuery, page
-from tolsey.http.views import store_view, timestamp
+from tolsey.http.paging import OrganizationQuery, page
+from tolsey.http.views import connection_view, store_view
 from tolsey.storage import exports, memory, stores
 from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageError
@@ -49,20 +42,14 @@ class StoreBody(ApiModel):
     name: Name
 
 
-class StoresQuery(PageQuery):
-    """Which stores are wanted."""
-
-    organization_id: Annotated[str, Field(max_length=128)] | None = None
-
-
 def _view(row: StoreRow) -> dict[str, Any]:
     return store_view(row.id, row.organization_id, row.name, row.created_at)
 
 
 @routes.get("")
 @session
-@validate_querystring(StoresQuery)
-async def list_stores(query_args: StoresQuery) -> dict[str, Any]:
+@validate_querystring(OrganizationQuery)
+async def list_stores(query_args: OrganizationQuery) -> dict[str, Any]:
     """List the stores of the caller's organizations, or of one of them."""
     if query_args.organization_id is not None:
         await member_of(query_args.organization_id)
@@ -124,26 +111,12 @@ async def delete_store(store_id: str) -> Response:
 
 @routes.get("/<store_id>/integrations/<provider>")
 @session
-async def get_integration(store_id: str, provider: str) -> dict[str, Any]:
+async def getconnection_view(store_id: str, provider: str) -> dict[str, Any]:
     """Read a store's connection; no secret is ever in it."""
     await store_of(store_id)
     if provider != PROVIDER:
         raise NotFound("There is no such integration.")
-    return _integration(await ask(store(store_id), ReadConnection()))
-
-
-def _integration(view: ConnectionView | None) -> dict[str, Any]:
-    """Show a connection; one that never was has no status."""
-    return {
-        "provider": PROVIDER,
-        "shopDomain": view.shop_domain if view else None,
-        "status": view.status if view else None,
-        "scopes": list(view.scopes) if view else [],
-        "scopesKnown": bool(view and view.scopes_known),
-        "tokenState": view.token_state if view else TokenState.NEVER,
-        "connectedAt": timestamp(view.connected_at) if view else None,
-        "uninstalledAt": timestamp(view.uninstalled_at) if view else None,
-    }
+    return connection_view(await ask(store(store_id), ReadConnection()))
 
 
 @routes.get("/<store_id>/export")
@@ -152,7 +125,10 @@ async def export_store(store_id: str) -> Response:
     """Answer with one JSON document of all that is kept about a store, sent as it is read."""
     row = await store_of(store_id, at_least="admin")
     connection = await ask(store(store_id), ReadConnection())
-    head = {"store": _view(row), "integrations": [_integration(connection)] if connection else []}
+    head = {
+        "store": _view(row),
+        "integrations": [connection_view(connection)] if connection else [],
+    }
     response = Response(
         _document(service().database, store_id, head), content_type="application/json"
     )

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 import structlog
 
+from tolsey.actors.shops import is_shop_domain
 from tolsey.actors.store.fields import Unreadable, clean, instant
 from tolsey.actors.store.messages import (
     AppUninstalled,
@@ -53,7 +54,6 @@ TOPIC_CHARACTERS: Final = 100
 FAREWELL: Final = "app/uninstalled"
 MOST_FAREWELLS: Final = 1024
 
-SHOP: Final = re.compile(rb"[a-z0-9][a-z0-9-]{0,62}\.myshopify\.com")
 ODD: Final = re.compile(r"[^a-z0-9_/]")
 
 
@@ -238,9 +238,8 @@ class CommerceEvents:
     async def _proven(self, said: Said, body: bytes) -> list[Ear]:
         """Find the stores whose own secret signed the body; refuse when there is none."""
         ears: Sequence[Ear] = ()
-        domain = b"" if said.shop_domain is None else said.shop_domain.lower()
-        if SHOP.fullmatch(domain):
-            shop = domain.decode()
+        shop = _plain(said.shop_domain).lower()
+        if is_shop_domain(shop):
             found = self._directory.cached(shop)
             try:
                 ears = await self._directory.find(shop) if found is None else found

@@ -1,6 +1,8 @@
 """Rows that are only ever appended."""
 
+import json
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,3 +18,10 @@ class AuditRecord:
     organization_id: str | None = None
     actor: str = "system"
     metadata: str = "{}"
+
+
+def audit_record(
+    event: str, subject: str, organization_id: str | None, actor: str, **metadata: Any
+) -> AuditRecord:
+    """Make an audit row; `metadata` holds no secret and no personal data."""
+    return AuditRecord(event, subject, organization_id, actor, json.dumps(metadata))
