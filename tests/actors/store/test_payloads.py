@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tolsey.actors.store import events
@@ -247,6 +247,7 @@ FIELDS = [
 
 
 @given(topic=st.sampled_from(list(TOPICS)), body=st.dictionaries(st.sampled_from(FIELDS), JSON))
+@example(topic="app/uninstalled", body={"id": 2**64})
 def test_any_body_is_read_or_refused_by_name(topic: str, body: dict[str, Any]) -> None:
     try:
         message = TOPICS[topic].read({"id": 1, **body}, reading(topic))

@@ -24,7 +24,8 @@ SCOPES_KEPT = 500
 def app_uninstalled(body: Body, reading: Reading) -> AppUninstalled:
     """Read that the app is gone; the body is the shop and says nothing that is needed."""
     shop_id = body.get("id")
-    payload = {"id": shop_id if type(shop_id) is int else None}
+    is_id = type(shop_id) is int and 0 < shop_id < fields.BIGINT
+    payload = {"id": shop_id if is_id else None}
     return AppUninstalled(reading.delivery, audit(reading, payload))
 
 
