@@ -127,9 +127,15 @@ def doctor() -> None:
     """Say which settings are missing and what answers 503 for it."""
     read = _settings()
     for variable, what in MISSING.items():
-        present = getattr(read, variable.lower()) is not None
-        click.echo(f"{'set    ' if present else 'MISSING'}  {variable:24} {what}")
+        if getattr(read, variable.lower()) is not None:
+            word = "set"
+        else:
+            word = "default" if what.startswith(UNSET) else "MISSING"
+        click.echo(f"{word:7}  {variable:24} {what}")
 
+
+UNSET = "unset:"
+"""Begins what is said of a setting that does well without a value."""
 
 MISSING = {
     "DATABASE_URL": "unset: an embedded PostgreSQL under DATA_DIR",

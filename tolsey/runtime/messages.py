@@ -1,7 +1,6 @@
 """What actors are asked, and who is asked."""
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 Reply_co = TypeVar("Reply_co", covariant=True)
 
@@ -43,10 +42,3 @@ class ActorId(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.key}"
-
-
-@dataclass(frozen=True, slots=True)
-class Ack(Message[None]):
-    """Nothing to do: the answer to an effect whose result no one needs."""
-
-    name: ClassVar[str] = "ack"
