@@ -9,10 +9,12 @@ own. Waking reads a version and a row of state, for ours many actors at once, el
 import asyncio
 import gc
 import json
+import secrets
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -21,13 +23,17 @@ import asyncpg
 import xoscar
 
 from bench import measure
-from bench.counter import TABLE, Read, counter, hall
+from bench.counter import TABLE, Counter, Read, counter, hall
+from tolsey.actors.store.state import StoreState
+from tolsey.actors.store.topics import TOPICS
 from tolsey.runtime.ids import new_id
 from tolsey.runtime.mailbox import Cell
+from tolsey.runtime.messages import ActorId
 from tolsey.runtime.registry import Runtime
 from tolsey.storage.database import Database
 from tolsey.storage.journal import Journal
 from tolsey.storage.migrate import migrate
+from tolsey.storage.records.connection import Connection, ShopProfile
 
 ASKERS = 1_000
 POOL = 10
@@ -70,11 +76,51 @@ async def ours(url: str, actors: int) -> dict[str, float]:
         cells = runtime.scheduler.cells
         table = sys.getsizeof(cells) / len(cells)
         sizes = {"hot_sizes": table + mean(cells.values()), "states": mean_state(cells.values())}
-        for cell in cells.values():
+        return {"hot": hot / actors, **sizes}
+
+
+def of_stores(actors: int, *, cold: bool) -> dict[str, float]:
+    """Measure connected stores, whose state is worth keeping as bytes when they are idle."""
+    kind = Counter(None)  # type: ignore[arg-type]  # no turn is taken
+    cells: dict[ActorId, Cell] = {}
+    before = rss_bytes()
+    for _ in range(actors):
+        id = ActorId("store", new_id("store"))
+        cell = cells[id] = Cell(id, kind)
+        cell.wake(connected(id.key), 1)
+        if cold:
             cell.cool()
-        cold = rss_bytes() - before
-        sizes["cold_sizes"] = table + mean(cells.values())
-        return {"hot": hot / actors, "cold": cold / actors, **sizes}
+            assert not cell.hot
+    return {"hot": (rss_bytes() - before) / actors}
+
+
+def connected(store_id: str) -> StoreState:
+    """Make the state of a store as its connection leaves it: nothing of it is shared."""
+    now = datetime.now(UTC)
+    shop = f"{store_id[-12:]}.myshopify.com"
+    connection = Connection(
+        store_id,
+        shop,
+        "active",
+        now,
+        secrets.token_hex(16),
+        f"v1.k1.{secrets.token_urlsafe(70)}",
+        now + timedelta(days=1),
+        f"v1.k1.{secrets.token_urlsafe(70)}",
+        scopes=tuple(f"read_{topic.split('/')[0]}_{store_id[-4:]}" for topic in TOPICS),
+        scopes_at=now,
+    )
+    profile = ShopProfile(
+        store_id,
+        shop,
+        now,
+        name=f"The shop {store_id[-6:]}",
+        currency="USD",
+        primary_domain=shop,
+        subscriptions=json.dumps(dict.fromkeys(TOPICS, "created")),
+        subscribed_at=now,
+    )
+    return StoreState(store_id, new_id("org"), connection, profile)
 
 
 def mean(cells: Any) -> float:
@@ -204,14 +250,20 @@ def compare(server_url: str, loop: str, *, quick: bool) -> None:
         mine = in_child("tolsey", actors, url, loop)
     peer = in_child("xoscar", actors, "", loop)
     measure.table(
-        f"Bytes per awake idle actor, {actors:,} actors (the state of a hot one takes"
+        f"Bytes per awake idle actor, {actors:,} actors (the state of ours takes"
         f" {mine['states']:.0f} of them)",
         ["", "process grew by", "sizes of objects", "xoscar / this"],
         [
-            (name, mine[key], mine[f"{key}_sizes"], f"{peer['hot'] / mine[key]:.2f}")
-            for name, key in (("tolsey, hot", "hot"), ("tolsey, cold", "cold"))
-        ]
-        + [("xoscar", peer["hot"], "", "1.00")],
+            ("tolsey", mine["hot"], mine["hot_sizes"], f"{peer['hot'] / mine['hot']:.2f}"),
+            ("xoscar", peer["hot"], "", "1.00"),
+        ],
+    )
+    stores = actors // 5
+    hot, cold = (in_child(which, stores, "", loop)["hot"] for which in ("stores", "cold-stores"))
+    measure.table(
+        f"Bytes per connected store, {stores:,} stores",
+        ["", "process grew by", "hot / this"],
+        [("hot", hot, "1.00"), ("cold", cold, f"{hot / cold:.2f}")],
     )
     with measure.database(server_url) as url:
         measure.run(partial(wake_ups, url, quick=quick), loop)
@@ -219,7 +271,7 @@ def compare(server_url: str, loop: str, *, quick: bool) -> None:
 
 def main() -> None:
     parser = measure.arguments(__doc__ or "")
-    parser.add_argument("--measure", choices=("tolsey", "xoscar"))
+    parser.add_argument("--measure", choices=("tolsey", "xoscar", "stores", "cold-stores"))
     parser.add_argument("--actors", type=int, default=0)
     parser.add_argument("--url", default="")
     given = parser.parse_args()
@@ -232,6 +284,8 @@ def main() -> None:
     async def measured() -> None:
         if given.measure == "xoscar":
             found = await by_xoscar(given.actors)
+        elif given.measure in {"stores", "cold-stores"}:
+            found = of_stores(given.actors, cold=given.measure == "cold-stores")
         else:
             found = await ours(given.url, given.actors)
         print(json.dumps(found))

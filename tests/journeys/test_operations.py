@@ -344,6 +344,15 @@ async def test_a_report_of_a_browser_is_noted_and_answers_nothing(
     assert len(noted) == (1 if b"inline" in body else 0)
 
 
+async def test_the_description_knows_the_receiver_too(browser: httpx.AsyncClient) -> None:
+    described = (await browser.get("/openapi.json")).json()
+
+    operation = described["paths"][EVENTS]["post"]
+    assert "200" in operation["responses"]
+    assert described["openapi"].startswith("3.1")
+    assert len(described["paths"]) > 40
+
+
 async def test_what_an_operator_reads_is_paged(operator: httpx.AsyncClient, house: Running) -> None:
     await house.service.database.execute(
         """

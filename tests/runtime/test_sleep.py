@@ -9,6 +9,9 @@ from tolsey.runtime.errors import TurnFailed
 from tolsey.runtime.mailbox import Cell
 from tolsey.storage.database import Database
 
+LARGE = "a" * 600
+"""The key is part of the state: large enough to be worth its bytes."""
+
 
 async def test_wake_ups_of_one_moment_are_one_query(counters: Database) -> None:
     async with running(counters) as house:
@@ -62,13 +65,13 @@ async def test_a_cold_actor_keeps_its_state_as_bytes_and_answers_without_the_dis
     counters: Database,
 ) -> None:
     async with running(counters) as house:
-        await house.ask(counter("a"), Add(3))
-        sleeper = cell(house.runtime.cells(), "a")
+        await house.ask(counter(LARGE), Add(3))
+        sleeper = cell(house.runtime.cells(), LARGE)
         sleeper.cool()
         assert sleeper.state is sleeper.committed is None
         assert isinstance(sleeper.cold, bytes)
-        assert await house.ask(counter("a"), Add(1)) == 4
-        assert await house.versions("a") == [1, 2]
+        assert await house.ask(counter(LARGE), Add(1)) == 4
+        assert await house.versions(LARGE) == [1, 2]
         assert house.kind.loads == 1
 
 
@@ -77,12 +80,25 @@ async def test_idle_actors_cool_and_then_go(
 ) -> None:
     monkeypatch.setattr("tolsey.runtime.turns.SWEEP_SECONDS", 0.01)
     async with running(counters, cold_seconds=0.02, idle_seconds=0.2) as house:
-        await house.ask(counter("a"), Add(3))
-        sleeper = cell(house.runtime.cells(), "a")
+        await house.ask(counter(LARGE), Add(3))
+        sleeper = cell(house.runtime.cells(), LARGE)
         await until(lambda: not sleeper.hot)
         assert house.runtime.awake == 1
         await until(lambda: house.runtime.awake == 0)
+        assert await house.ask(counter(LARGE), Read()) == 3
+
+
+async def test_a_small_state_is_left_as_it_is(counters: Database) -> None:
+    async with running(counters) as house:
+        await house.ask(counter("a"), Add(3))
+        sleeper = cell(house.runtime.cells(), "a")
+        sleeper.cool()
+        assert sleeper.hot
         assert await house.ask(counter("a"), Read()) == 3
+        assert sleeper.cold is not None
+        assert await house.ask(counter("a"), Add(1)) == 4
+        assert sleeper.cold is None
+        assert house.kind.loads == 1
 
 
 async def test_an_idle_actor_has_no_task(counters: Database) -> None:

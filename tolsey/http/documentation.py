@@ -1,5 +1,6 @@
 """The description of the HTTP interface: OpenAPI, and a page to read it."""
 
+from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
@@ -81,6 +82,9 @@ PROBLEM_SCHEMA: dict[str, Any] = {
     },
 }
 
+RECEIVERS = "tolsey_receivers"
+"""Where the app keeps what is said of the paths that Quart does not route."""
+
 PROBLEM_RESPONSE = {"$ref": "#/components/responses/Problem"}
 
 routes = Blueprint("documentation", __name__)
@@ -100,6 +104,7 @@ class Provider(OpenAPIProvider):
                 "application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}
             },
         }
+        described["paths"].update(self._app.extensions[RECEIVERS])
         return described
 
     def build_paths(self, rule: Rule) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -155,8 +160,13 @@ def _own_policy() -> dict[str, str]:
     return {"Content-Security-Policy": POLICY}
 
 
-def install(app: Quart, base_url: str) -> None:
-    """Describe the app's routes."""
+def install(app: Quart, base_url: str, receivers: Mapping[str, Any]) -> None:
+    """Describe the app's routes, and the receivers that say of themselves what they do."""
+    app.extensions[RECEIVERS] = {
+        path: receiver.operations
+        for path, receiver in receivers.items()
+        if hasattr(receiver, "operations")
+    }
     QuartSchema(
         app,
         openapi_path=None,

@@ -294,6 +294,7 @@ class Committer:
             elif index[id(cell)] not in spoiled:
                 cell.version += 1
                 cell.committed = turn.after
+                cell.cold = None
         for at in sorted(outcome.fenced):
             self._telemetry.counters["commits_fenced"] += 1
             self.fail_cell(cells[at], lambda: Unavailable("another process owns this actor"))

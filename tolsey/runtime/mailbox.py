@@ -13,6 +13,11 @@ from tolsey.runtime.messages import ActorId, Message
 SLOTS = 1024
 """How many slots the key space has; fixed for the life of a deployment (architecture, promise 7)."""
 
+COLD_FROM_BYTES = 512
+"""Objects weigh several times their pickle; below this there is little to win."""
+SMALL = b""
+"""Instead of cold bytes: the state was looked at and is left hot."""
+
 
 def slot_of(key: str) -> int:
     """Say which slot owns a key: crc32 of the key modulo 1,024."""
@@ -132,13 +137,21 @@ class Cell:
         self.generation += 1
 
     def cool(self) -> None:
-        """Keep the state as bytes: an idle actor then costs little beside what it knows."""
-        self.cold = zlib.compress(pickle.dumps(self.committed, protocol=5), 1)
+        """Keep the state as bytes: an idle actor then costs little beside what it knows.
+
+        A small state is left as it is, its bytes would be no smaller; it is not looked at again
+        until it changes.
+        """
+        pickled = pickle.dumps(self.committed, protocol=5)
+        if len(pickled) < COLD_FROM_BYTES:
+            self.cold = SMALL
+            return
+        self.cold = zlib.compress(pickled, 1)
         self.state = self.committed = None
         self.hot = False
 
     def warm(self) -> None:
         """Make the state an object again."""
-        if self.cold is not None:
+        if self.cold:
             state = pickle.loads(zlib.decompress(self.cold))  # noqa: S301 - our own bytes, from memory
             self.wake(state, self.version)

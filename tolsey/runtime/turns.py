@@ -389,7 +389,7 @@ class Scheduler:
                 idle = now - cell.used_at
                 if idle > self._idle_seconds and id not in self.paused:
                     self.passivate(cell)
-                elif idle > self._cold_seconds and cell.hot:
+                elif idle > self._cold_seconds and cell.hot and cell.cold is None:
                     cell.cool()
 
     # Stopping.

@@ -30,6 +30,7 @@ from tolsey.actors.store.topics import TOPICS
 from tolsey.http.context import REQUEST_ID
 from tolsey.http.edge import Receive, Scope, Send
 from tolsey.http.errors import PROBLEM, problem_body
+from tolsey.http.webhooks.description import OPERATION
 from tolsey.http.webhooks.directory import Ear, ShopDirectory
 from tolsey.http.webhooks.headers import FAMILIES, HeaderReader, HeadersDisagree, Said, digest_of
 from tolsey.http.webhooks.payloads import MalformedPayload, parse
@@ -125,6 +126,8 @@ def storage_unavailable() -> Refused:
 
 class CommerceEvents:
     """The application behind `POST /api/webhooks/commerce/events`."""
+
+    operations: Final = {"post": OPERATION}
 
     def __init__(
         self,
