@@ -344,6 +344,16 @@ async def test_a_report_of_a_browser_is_noted_and_answers_nothing(
     assert len(noted) == (1 if b"inline" in body else 0)
 
 
+async def test_a_path_with_two_slashes_is_not_redirected_to_where_the_caller_says(
+    browser: httpx.AsyncClient,
+) -> None:
+    answer = await browser.get("/api//health", headers={"Host": "evil.example"})
+
+    assert answer.status_code == 404
+    assert "evil.example" not in answer.text
+    assert "Location" not in answer.headers
+
+
 async def test_the_description_knows_the_receiver_too(browser: httpx.AsyncClient) -> None:
     described = (await browser.get("/openapi.json")).json()
 

@@ -23,6 +23,8 @@ def create_app(
     `receivers` serve an exact path each, as plain ASGI, before Quart sees the request.
     """
     app = Quart("tolsey", static_folder=None)
+    # A path with two slashes is no path of ours: the redirect would be built from the Host header.
+    app.url_map.merge_slashes = False
     app.config["MAX_CONTENT_LENGTH"] = MAXIMUM_BODY_BYTES
     app.config["BODY_TIMEOUT"] = BODY_SECONDS
     app.config["RESPONSE_TIMEOUT"] = None  # streams may last; the runtime bounds every ask
