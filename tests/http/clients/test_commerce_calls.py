@@ -15,7 +15,7 @@ from tolsey.http.clients.commerce import ShopifyAdmin
 from tolsey.http.clients.commerce_answers import read_answer, read_grant
 from tolsey.http.clients.commerce_bodies import Reply, TransientFault, retry_after
 
-CASES = Path("/work/shared/data/commerce/graphql/error_cases.json")
+CASES = Path(__file__).parents[3].parent / "shared" / "data" / "commerce/graphql/error_cases.json"
 QUERY = "query Name { shop { name } }"
 MUTATION = 'mutation Go { bulkOperationRunQuery(query: "{}", groupObjects: false) { userErrors { message } } }'
 

@@ -28,7 +28,12 @@ from tolsey.http.clients.commerce_costs import (
     read_cost,
 )
 
-PUBLISHED = Path("/work/shared/data/commerce/graphql/admin_2026-07.introspection.json.gz")
+PUBLISHED = (
+    Path(__file__).parents[3].parent
+    / "shared"
+    / "data"
+    / "commerce/graphql/admin_2026-07.introspection.json.gz"
+)
 
 
 @lru_cache(maxsize=1)

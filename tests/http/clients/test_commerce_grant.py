@@ -9,7 +9,12 @@ from tests.http.clients.wire import Says, wired
 from tolsey.actors.ports import Grant, GrantRefused, PlatformUnreachable
 from tolsey.http.clients.commerce_answers import plain, scopes_of
 
-CASES = Path("/work/shared/data/commerce/oauth/client_credentials_cases.json")
+CASES = (
+    Path(__file__).parents[3].parent
+    / "shared"
+    / "data"
+    / "commerce/oauth/client_credentials_cases.json"
+)
 DEMO = ("demo.myshopify.com", "an-id", "shpss_canary")
 MINTED = {"access_token": "shpat_x", "scope": "write_orders, read_customers,", "expires_in": 86399}
 
