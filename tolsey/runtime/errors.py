@@ -29,6 +29,13 @@ class Unavailable(RuntimeFault):
         self.outcome = outcome
 
 
+class Stopping(Unavailable):
+    """The process is stopping; the one that follows it will serve."""
+
+    def __init__(self) -> None:
+        super().__init__("the process is stopping", retry_after=2.0)
+
+
 class DeadlineExceeded(RuntimeFault):
     """The answer did not come in time; a turn that had begun still ends as one."""
 

@@ -73,28 +73,39 @@ def rows_of(
 ) -> tuple[OutboxRow, ...]:
     """Write a turn's effects as outbox rows; each has its own key or one made from the turn's."""
     return tuple(
-        row_of(effect, cell.id, f"{cell.id}:{envelope.id}:{n}", now, envelope)
+        row_of(
+            effect,
+            cell.id,
+            f"{cell.id}:{envelope.id}:{n}",
+            now,
+            request_id=envelope.request_id,
+            consumed=envelope.consumes,
+        )
         for n, effect in enumerate(effects)
     )
 
 
 def row_of(
-    effect: Effect, owner: ActorId, fallback: str, now: datetime, cause: Envelope | None = None
+    effect: Effect,
+    owner: ActorId,
+    fallback: str,
+    now: datetime,
+    *,
+    request_id: str | None = None,
+    consumed: str | None = None,
 ) -> OutboxRow:
-    """Write one effect as an outbox row."""
+    """Write one effect as an outbox row; `consumed` is the row that goes in the same commit."""
     to, value = (owner, effect.call) if isinstance(effect, Perform) else (effect.to, effect.message)
     key = effect.key or fallback
-    if cause is not None and key == cause.consumes:
-        key = f"{key}+"  # the row of that key goes in this very commit
     return OutboxRow(
-        key,
+        f"{key}+" if key == consumed else key,
         slot_of(to.key),
         to.kind,
         to.key,
         type(value).__name__,
         encode(value),
         effect.due_at or now - CLOCK_TOLERANCE,
-        request_id=cause.request_id if cause else None,
+        request_id=request_id,
     )
 
 
@@ -240,7 +251,8 @@ class Dispatcher:
             owner = ActorId(row.kind, row.actor_key)
             now = self._clock()
             follow = [
-                row_of(tell, owner, f"{row.key}:{n}", now) for n, tell in enumerate(result or ())
+                row_of(tell, owner, f"{row.key}:{n}", now, request_id=row.request_id)
+                for n, tell in enumerate(result or ())
             ]
             await self._finish(row, follow)
 

@@ -12,11 +12,10 @@ import structlog
 from anyio.abc import TaskGroup
 
 from tolsey.runtime.actor import Actor
-from tolsey.runtime.codec import encode
 from tolsey.runtime.commit import CommitLog, Committer
 from tolsey.runtime.decision import Tell
-from tolsey.runtime.errors import Cycle, Overloaded, Unavailable
-from tolsey.runtime.mailbox import Cell, Envelope, slot_of
+from tolsey.runtime.errors import Cycle, Overloaded, Stopping, Unavailable
+from tolsey.runtime.mailbox import Cell, Envelope
 from tolsey.runtime.messages import ActorId, Call, Message
 from tolsey.runtime.outbox import (
     BACKOFF_SECONDS,
@@ -133,7 +132,7 @@ class Runtime:
         for names in self._parked.values():
             for envelopes in names.values():
                 for envelope in envelopes:
-                    envelope.fail(Unavailable("the process is stopping"))
+                    envelope.fail(Stopping())
         self._parked.clear()
 
     async def ask(
@@ -155,7 +154,7 @@ class Runtime:
         if chain:
             self._check_rank(chain, to)
         elif self.stopping:
-            raise Unavailable("the process is stopping", retry_after=2.0)
+            raise Stopping
         cell = self._scheduler.cells.get(to) or self._admit(to)
         turn = cell.actor.turns[type(message)]
         scheduler = self._scheduler
@@ -191,16 +190,8 @@ class Runtime:
         and the claims of its turn make it a duplicate. Raises StorageError when it cannot be
         kept.
         """
-        row = OutboxRow(
-            id,
-            slot_of(to.key),
-            to.kind,
-            to.key,
-            type(message).__name__,
-            encode(message),
-            self.clock(),
-            request_id=REQUEST_ID.get(),
-        )
+        tell = Tell(to, message, key=id)
+        row = row_of(tell, to, id, self.clock(), request_id=REQUEST_ID.get())
         added = await self._outbox.add((row,))
         if added:
             self._dispatcher.dispatch((row,))
@@ -319,7 +310,7 @@ class Runtime:
 
     def _admit(self, to: ActorId) -> Cell:
         if self.stopping:
-            raise Unavailable("the process is stopping", retry_after=2.0)
+            raise Stopping
         cell = Cell(to, self._kinds[to.kind])
         if cell.slot not in self.epochs:
             raise _not_owner()
@@ -345,7 +336,7 @@ class Runtime:
 
     def _post(self, cell: Cell, envelope: Envelope) -> None:
         if self.stopping and envelope.consumes is None and not envelope.chain:
-            raise Unavailable("the process is stopping", retry_after=2.0)
+            raise Stopping
         if cell.slot not in self.epochs:
             raise _not_owner()
         waiting = cell.depth + cell.pending

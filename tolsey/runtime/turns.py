@@ -19,7 +19,7 @@ import structlog
 from tolsey.runtime.actor import Turn
 from tolsey.runtime.commit import MAX_ATTEMPTS, Committer, PendingTurn
 from tolsey.runtime.decision import Decision, Parked, Refused
-from tolsey.runtime.errors import DeadlineExceeded, Overloaded, TurnFailed, Unavailable
+from tolsey.runtime.errors import DeadlineExceeded, Overloaded, Stopping, TurnFailed, Unavailable
 from tolsey.runtime.mailbox import Cell, Envelope
 from tolsey.runtime.messages import ActorId, Message
 from tolsey.runtime.outbox import rows_of
@@ -268,7 +268,7 @@ class Scheduler:
         except StorageError as error:
             outcome, decided = "unavailable", Unavailable(f"storage: {error}")
         except asyncio.CancelledError:
-            envelope.fail(Unavailable("the process is stopping"))
+            envelope.fail(Stopping())
             raise
         except Exception as error:  # noqa: BLE001 - the edge of a turn
             outcome, decided = "failed", self._failure(cell, turn, error)
@@ -324,7 +324,7 @@ class Scheduler:
             reason = f"storage: {error}"
             self.refuse(cells, lambda: Unavailable(reason))
         except asyncio.CancelledError:
-            self.refuse(cells, lambda: Unavailable("the process is stopping"))
+            self.refuse(cells, Stopping)
             raise
         except Exception as error:
             if len(cells) > 1:  # one actor that cannot be read fails alone
@@ -405,7 +405,7 @@ class Scheduler:
             task.cancel()
         for cell in self.cells.values():
             for envelope in cell.queue or ():
-                envelope.fail(Unavailable("the process is stopping"))
+                envelope.fail(Stopping())
 
     def _spawn(self, work: Any) -> None:
         task = self.loop.create_task(work)
