@@ -24,7 +24,7 @@ from urllib.parse import urlsplit, urlunsplit
 import asyncpg
 import uvloop
 
-from tolsey.storage.embedded import EmbeddedServers
+from tolsey.storage.embedded.servers import EmbeddedServers
 
 ROOT = Path(__file__).resolve().parent.parent
 STARTED = monotonic()

@@ -13,7 +13,7 @@ import pytest
 import redis.asyncio
 
 from tolsey.storage.database import Database
-from tolsey.storage.embedded import EmbeddedServers
+from tolsey.storage.embedded.servers import EmbeddedServers
 from tolsey.storage.migrate import migrate
 
 # Whether a busy machine is slow says nothing of what is tested; pytest-timeout bounds each test.

@@ -20,16 +20,16 @@ import asyncpg
 import pytest
 import redis
 
-from tolsey.storage import locks, server_binaries, server_home
-from tolsey.storage.embedded import EmbeddedError, EmbeddedServers
-from tolsey.storage.server_home import ServerHome, reachable
+from tolsey.storage.embedded import binaries, locks
+from tolsey.storage.embedded.home import ServerHome, reachable
+from tolsey.storage.embedded.servers import EmbeddedError, EmbeddedServers
 
 CHECKOUT = Path(__file__).parents[2]
 
 USER = """
 import sys
 from pathlib import Path
-from tolsey.storage.embedded import EmbeddedServers
+from tolsey.storage.embedded.servers import EmbeddedServers
 with EmbeddedServers(Path(sys.argv[1])) as servers:
     print(servers.database_url, flush=True)
     sys.stdin.read()
@@ -271,8 +271,8 @@ def test_a_long_or_odd_path_does_not_matter(folder: Path) -> None:
 def test_a_socket_folder_planted_by_somebody_else_is_refused(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server_home, "LONGEST_SOCKET_FOLDER", 0)
-    monkeypatch.setattr(server_home, "SHORT_ROOT", folder.parent)
+    monkeypatch.setattr("tolsey.storage.embedded.home.LONGEST_SOCKET_FOLDER", 0)
+    monkeypatch.setattr("tolsey.storage.embedded.home.SHORT_ROOT", folder.parent)
     home = ServerHome.of(folder)
     home.sockets.symlink_to(tempfile.gettempdir())
     with pytest.raises(EmbeddedError, match="belongs to somebody else"):
@@ -299,7 +299,7 @@ def test_the_folders_are_closed_to_other_users(folder: Path) -> None:
 
 
 def test_the_keeper_needs_the_standard_library_only() -> None:
-    loaded = "import sys, tolsey.storage.keeper; print(*sys.modules)"
+    loaded = "import sys, tolsey.storage.embedded.keeper; print(*sys.modules)"
     told = subprocess.run(
         [sys.executable, "-c", loaded], check=True, capture_output=True, text=True
     )
@@ -320,7 +320,7 @@ def test_root_runs_the_servers_as_an_ordinary_user(folder: Path) -> None:
 def test_data_move_when_the_servers_user_cannot_enter_the_folder(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server_home, "FAR_HOME", folder.parent / "far")
+    monkeypatch.setattr("tolsey.storage.embedded.home.FAR_HOME", folder.parent / "far")
     closed = folder / "closed"
     closed.mkdir(parents=True)
     closed.chmod(0o700)
@@ -337,7 +337,7 @@ def test_data_move_when_the_servers_user_cannot_enter_the_folder(
 def test_data_that_went_out_of_reach_are_not_mistaken_for_none(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server_home, "FAR_HOME", folder.parent / "far")
+    monkeypatch.setattr("tolsey.storage.embedded.home.FAR_HOME", folder.parent / "far")
     with EmbeddedServers(folder / "data"):
         pass
     folder.chmod(0o700)
@@ -349,7 +349,7 @@ def test_data_that_went_out_of_reach_are_not_mistaken_for_none(
 def test_programs_out_of_reach_are_copied_once_and_run(folder: Path) -> None:
     home = ServerHome.of(folder)
     home.build()
-    found = server_binaries.postgres(None).programs
+    found = binaries.postgres(None).programs
     if not found.is_relative_to(sysconfig.get_path("purelib")):
         pytest.skip("the system's programs are never out of reach")
     closed = folder / "closed"
@@ -361,11 +361,11 @@ def test_programs_out_of_reach_are_copied_once_and_run(folder: Path) -> None:
         closed / f"{install.parent.name}.libs",
     )
     shutil.copy(found / "initdb", install / "bin")
-    copy = server_binaries.within_reach(install / "bin" / "initdb", home)
+    copy = binaries.within_reach(install / "bin" / "initdb", home)
     told = subprocess.check_output([copy, "--version"], text=True, **home.identity())
     assert told.startswith("initdb (PostgreSQL)")
     before = copy.stat().st_ino
-    assert server_binaries.within_reach(install / "bin" / "initdb", home) == copy
+    assert binaries.within_reach(install / "bin" / "initdb", home) == copy
     assert copy.stat().st_ino == before
 
 

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import anyio
 
 from tolsey.settings import Settings
-from tolsey.storage.embedded import EmbeddedServers
+from tolsey.storage.embedded.servers import EmbeddedServers
 
 
 @asynccontextmanager

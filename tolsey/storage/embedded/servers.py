@@ -1,4 +1,4 @@
-"""Real PostgreSQL and Valkey for a machine that has only Python, shared by all users of a folder."""
+"""The embedded servers as their users see them: both are up while a user of the folder is there."""
 
 import os
 import subprocess
@@ -9,8 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tolsey.storage import locks
-from tolsey.storage.server_home import EmbeddedError, ServerHome, tail
+from tolsey.storage.embedded import locks
+from tolsey.storage.embedded.home import EmbeddedError, ServerHome, tail
 
 START_SECONDS = 240.0
 STOP_SECONDS = 120.0
@@ -111,14 +111,14 @@ class EmbeddedServers:
         """Start a keeper. It is born with its lock, so there is no moment without an owner."""
         self.home.ready.unlink(missing_ok=True)
         lock = locks.wait_for(self.home.lock("keeper"))
-        code = str(Path(__file__).parents[2])  # the folder of the package, wherever we run
+        code = str(Path(__file__).parents[3])  # the folder of the package, wherever we run
         path = os.pathsep.join(filter(None, (code, os.environ.get("PYTHONPATH"))))
         arguments = (str(self.home.folder), str(self._linger_seconds))
         try:
             self.home.log("keeper").touch(mode=0o600)
             with self.home.log("keeper").open("wb") as log:
                 subprocess.run(  # noqa: S603 - our own interpreter and module
-                    [sys.executable, "-P", "-m", "tolsey.storage.keeper", *arguments],
+                    [sys.executable, "-P", "-m", "tolsey.storage.embedded.keeper", *arguments],
                     check=False,  # what went wrong is in the log, and the lock is free again
                     stdin=subprocess.DEVNULL,
                     stdout=log,

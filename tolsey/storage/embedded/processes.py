@@ -12,8 +12,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 
-from tolsey.storage import locks, server_binaries
-from tolsey.storage.server_home import EmbeddedError, ServerHome, tail
+from tolsey.storage.embedded import binaries, locks
+from tolsey.storage.embedded.home import EmbeddedError, ServerHome, tail
 
 START_SECONDS = 120.0  # recovery after a crash replays up to max_wal_size
 STOP_SECONDS = 60.0
@@ -173,8 +173,8 @@ class PostgresServer(Server):
         """Make the cluster when there is none, and drop what a crash left of the last postmaster."""
         version = self.cluster / "PG_VERSION"
         major = int(version.read_text()) if version.exists() else None
-        found = server_binaries.postgres(major)
-        programs = server_binaries.within_reach(found.programs / "postgres", self.home).parent
+        found = binaries.postgres(major)
+        programs = binaries.within_reach(found.programs / "postgres", self.home).parent
         if major is None:
             self._make_cluster(programs, found.major)
         # Safe: every process of a postmaster holds the lock that is ours now. The socket has a
@@ -228,7 +228,7 @@ class ValkeyServer(Server):
 
     def prepare(self) -> list[str]:
         """Needs nothing but its folder."""
-        program = server_binaries.within_reach(server_binaries.valkey(), self.home)
+        program = binaries.within_reach(binaries.valkey(), self.home)
         settings = {
             "port": "0",
             "unixsocket": str(self.home.valkey_socket),

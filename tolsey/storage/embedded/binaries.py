@@ -9,7 +9,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from tolsey.storage.server_home import EmbeddedError, ServerHome, reachable
+from tolsey.storage.embedded.home import EmbeddedError, ServerHome, reachable
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The process that owns the servers of a folder: `python -m tolsey.storage.keeper FOLDER LINGER`.
+"""The process that owns a folder's servers: `python -m tolsey.storage.embedded.keeper FOLDER LINGER`.
 
 Every user of the folder shares one lock. The keeper tries to take it alone, so the kernel tells it
 when the last user is gone, by whatever end. Standard library only: it starts in a blink.
@@ -10,9 +10,9 @@ import sys
 import time
 from pathlib import Path
 
-from tolsey.storage import locks
-from tolsey.storage.server_home import EmbeddedError, ServerHome
-from tolsey.storage.servers import PostgresServer, Server, ValkeyServer
+from tolsey.storage.embedded import locks
+from tolsey.storage.embedded.home import EmbeddedError, ServerHome
+from tolsey.storage.embedded.processes import PostgresServer, Server, ValkeyServer
 
 POLL_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 5.0

@@ -1,0 +1,1 @@
+"""The PostgreSQL and Valkey that come along, for a machine that has only Python."""
