@@ -246,8 +246,10 @@ class Connection:
         known = self._disk.rows
         return await self._soon(lambda: {k: known[table, k] for k in keys if (table, k) in known})
 
-    async def due(self, limit: int, but: Any) -> list[OutboxRow]:
-        """Take rows that are due, counting the attempt."""
+    async def due(
+        self, limit: int, but: Any, slots: Sequence[int] | None = None
+    ) -> list[OutboxRow]:
+        """Take rows that are due, of actors in these slots, counting the attempt."""
         await self._reach("outbox_unavailable")
         flying = frozenset(but)
 
@@ -255,7 +257,9 @@ class Connection:
             taken = [
                 replace(row, attempts=row.attempts + 1)
                 for row in self._disk.outbox.values()
-                if row.due_at <= self.now() and row.key not in flying
+                if row.due_at <= self.now()
+                and row.key not in flying
+                and (slots is None or row.slot in slots)
             ][:limit]
             self._disk.outbox.update({row.key: row for row in taken})
             return taken

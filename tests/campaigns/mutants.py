@@ -132,9 +132,8 @@ def an_unknown_commit_is_taken_for_a_good_one() -> Iterator[None]:
     async def hope(
         self: Committer, turns: Sequence[PendingTurn], writers: Sequence[PendingTurn], batch: Batch
     ) -> None:
-        del batch
         cells = list({id(turn.cell): turn.cell for turn in writers}.values())
-        self._open(turns, writers, cells, Outcome())
+        self._open(turns, writers, cells, batch, Outcome())
 
     with replaced(Committer, "_settle", hope):
         yield
@@ -193,12 +192,14 @@ def blind_to(part: str) -> Callable[[], Iterator[None]]:
     def plant() -> Iterator[None]:
         opened = Committer._open
 
-        def blind(self: Committer, turns: Any, writers: Any, cells: Any, outcome: Outcome) -> None:
+        def blind(
+            self: Committer, turns: Any, writers: Any, cells: Any, batch: Batch, outcome: Outcome
+        ) -> None:
             seen = {
                 name: frozenset() if name == part else getattr(outcome, name)
                 for name in ("fenced", "stale", "voided", "duplicates")
             }
-            opened(self, turns, writers, cells, Outcome(**seen))
+            opened(self, turns, writers, cells, batch, Outcome(**seen))
 
         with replaced(Committer, "_open", blind):
             yield

@@ -14,8 +14,9 @@ from typing import Any, Protocol
 
 import structlog
 
+from tolsey.runtime.codec import encode_reply
 from tolsey.runtime.decision import Decision, Parked
-from tolsey.runtime.errors import Duplicate, TurnFailed, Unavailable
+from tolsey.runtime.errors import Duplicate, NotOwner, TurnFailed, Unavailable
 from tolsey.runtime.mailbox import Cell, Envelope
 from tolsey.runtime.telemetry import Telemetry
 from tolsey.storage.errors import OutcomeUnknown, StorageError, StorageUnavailable
@@ -80,7 +81,8 @@ class PendingTurn:
 class Gate(Protocol):
     """What the committer tells the runtime."""
 
-    epochs: dict[int, int]
+    def epoch_of(self, slot: int) -> int:
+        """Name the epoch under which this process owns a slot; -1 when it does not."""
 
     def requeue(self, cell: Cell, envelopes: Sequence[Envelope]) -> None:
         """Put messages back in front of an actor, in order; their turns are to be taken again."""
@@ -97,8 +99,8 @@ class Gate(Protocol):
     def wake_outbox(self) -> None:
         """Look at the outbox on disk now."""
 
-    def lost(self, slot: int) -> None:
-        """Another process owns this slot now."""
+    def lost(self, slot: int, epoch: int) -> None:
+        """Another process owns this slot now, which was ours under this epoch."""
 
 
 class Committer:
@@ -175,6 +177,11 @@ class Committer:
 
     async def _commit(self, turns: Sequence[PendingTurn]) -> None:
         turns = [turn for turn in turns if turn.open]
+        for turn in turns:
+            if turn.cell.evicted:
+                self._close(turn)
+                turn.envelope.fail(NotOwner())
+        turns = [turn for turn in turns if turn.open]
         writers = [turn for turn in turns if turn.writes]
         if not writers:
             for turn in turns:
@@ -196,7 +203,7 @@ class Committer:
             await self._split(turns, writers, error)
         else:
             self._telemetry.batch_turns += len(writers)
-            self._open(turns, writers, cells, outcome)
+            self._open(turns, writers, cells, batch, outcome)
 
     def _assemble(self, writers: Sequence[PendingTurn]) -> tuple[Batch, list[Cell]]:
         batch = Batch()
@@ -209,7 +216,7 @@ class Committer:
             if at is None:
                 at = index[id(cell)] = len(cells)
                 cells.append(cell)
-                epoch = self._gate.epochs.get(cell.slot, -1)
+                epoch = self._gate.epoch_of(cell.slot)
                 part = ActorPart(cell.id.kind, cell.id.key, cell.slot, epoch, cell.version)
                 batch.actors.append(part)
             last[at] = turn
@@ -219,7 +226,13 @@ class Committer:
             envelope = turn.envelope
             batch.turns.append(
                 TurnPart(
-                    at, envelope.id, envelope.turn.name, turn.voids, envelope.consumes, records
+                    at,
+                    envelope.id,
+                    envelope.turn.name,
+                    turn.voids,
+                    envelope.consumes,
+                    records,
+                    _reply(turn) if envelope.keeps_reply else None,
                 )
             )
         for at, turn in last.items():
@@ -281,6 +294,7 @@ class Committer:
         turns: Sequence[PendingTurn],
         writers: Sequence[PendingTurn],
         cells: Sequence[Cell],
+        batch: Batch,
         outcome: Outcome,
     ) -> None:
         """Let out what is on disk; send back what stood on something that is not."""
@@ -297,8 +311,8 @@ class Committer:
                 cell.cold = None
         for at in sorted(outcome.fenced):
             self._telemetry.counters["commits_fenced"] += 1
-            self.fail_cell(cells[at], lambda: Unavailable("another process owns this actor"))
-            self._gate.lost(cells[at].slot)
+            self.fail_cell(cells[at], NotOwner)
+            self._gate.lost(cells[at].slot, batch.actors[at].epoch)
         for at in sorted(outcome.stale | outcome.voided):
             self._telemetry.counters["commits_stale"] += at in outcome.stale
             self._invalidate(cells[at], wears=at in outcome.stale)
@@ -362,6 +376,12 @@ class Committer:
     def _fail(self, turns: Sequence[PendingTurn], error: Callable[[], BaseException]) -> None:
         for cell in {id(turn.cell): turn.cell for turn in turns}.values():
             self.fail_cell(cell, error)
+
+
+def _reply(turn: PendingTurn) -> str | None:
+    if turn.decision is None or isinstance(turn.decision.reply, Parked):
+        return None
+    return encode_reply(type(turn.envelope.message), turn.decision.reply)
 
 
 def _claims(decision: Decision[Any, Any] | None, envelope: Envelope) -> tuple[Any, ...]:

@@ -29,6 +29,13 @@ class Unavailable(RuntimeFault):
         self.outcome = outcome
 
 
+class NotOwner(Unavailable):
+    """Another process owns the actor, or may own it by now; the message had no effect here."""
+
+    def __init__(self, reason: str = "another process owns this actor") -> None:
+        super().__init__(reason)
+
+
 class Stopping(Unavailable):
     """The process is stopping; the one that follows it will serve."""
 

@@ -15,6 +15,8 @@ SLOTS = 1024
 
 COLD_FROM_BYTES = 512
 """Objects weigh several times their pickle; below this there is little to win."""
+EVICTED = -(1 << 60)
+"""The generation of a cell that must never take a turn again."""
 SMALL = b""
 """Instead of cold bytes: the state was looked at and is left hot."""
 
@@ -38,6 +40,7 @@ class Envelope:
         "deadline",
         "future",
         "id",
+        "keeps_reply",
         "message",
         "order",
         "posted_at",
@@ -58,6 +61,8 @@ class Envelope:
         self.consumes: str | None = None
         self.request_id: str | None = None
         self.chain: tuple[ActorId, ...] = ()
+        self.keeps_reply = False
+        """True for an ask from another process: its reply is written down with its effect."""
         self.settled: Callable[[BaseException | None], None] | None = None
 
     @property
@@ -135,6 +140,16 @@ class Cell:
         self.state = self.committed = self.cold = None
         self.hot = False
         self.generation += 1
+
+    @property
+    def evicted(self) -> bool:
+        """Whether another cell, here or elsewhere, stands for the actor now."""
+        return self.generation < 0
+
+    def evict(self) -> None:
+        """Forget for good: this process has the actor no longer, and may have another cell for it."""
+        self.forget()
+        self.generation = EVICTED
 
     def cool(self) -> None:
         """Keep the state as bytes: an idle actor then costs little beside what it knows.

@@ -6,7 +6,7 @@ least once and its row goes when its result has. What keeps failing goes to the 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
@@ -39,8 +39,10 @@ PAGE = 500
 class OutboxStore(Protocol):
     """Where rows wait; `storage.outbox.Outbox` is the real one."""
 
-    async def due(self, limit: int, but: Any) -> list[OutboxRow]:
-        """Take rows that are due, counting the attempt."""
+    async def due(
+        self, limit: int, but: Any, slots: Sequence[int] | None = None
+    ) -> list[OutboxRow]:
+        """Take rows that are due, of actors in these slots, counting the attempt."""
 
     async def add(self, rows: Sequence[OutboxRow]) -> int:
         """Keep rows; answer how many were new."""
@@ -66,6 +68,19 @@ class Deliver(Protocol):
         settled: Callable[[BaseException | None], None],
     ) -> None:
         """Post a message; `settled` hears what became of it. Raises Overloaded or Unavailable."""
+
+
+class Slots(Protocol):
+    """Which slots this process owns, and how rows of the others get to their owners."""
+
+    def owns(self, slot: int) -> bool:
+        """Whether rows of this slot are ours to work on."""
+
+    def owned(self) -> Sequence[int] | None:
+        """List the slots that are ours; None for all of them."""
+
+    def forward(self, rows: Sequence[OutboxRow]) -> None:
+        """Let the owners of rows know of them; they are on disk, so nothing depends on it."""
 
 
 def rows_of(
@@ -119,6 +134,7 @@ class Dispatcher:
         handlers: Mapping[type[Call], CallHandler],
         telemetry: Telemetry,
         clock: Callable[[], datetime],
+        slots: Slots,
         *,
         poll_seconds: float = 1.0,
         backoff_seconds: Sequence[float] = BACKOFF_SECONDS,
@@ -129,10 +145,12 @@ class Dispatcher:
         self._handlers = handlers
         self._telemetry = telemetry
         self._clock = clock
+        self._slots = slots
         self._poll_seconds = poll_seconds
         self._backoff = tuple(backoff_seconds)
         self._calls = asyncio.Semaphore(calls_at_once)
-        self._flying: dict[str, None] = {}
+        self._flying: dict[str, int] = {}
+        """The rows that are being worked on, each with its slot."""
         self._tasks: dict[asyncio.Task[None], None] = {}
         self._woken = asyncio.Event()
         self.stopping = False
@@ -145,9 +163,20 @@ class Dispatcher:
     def dispatch(self, rows: Sequence[OutboxRow]) -> None:
         """Start on rows that are on disk; those that are not due yet are left to the poll."""
         now = self._clock()
+        away: list[OutboxRow] = []
         for row in rows:
-            if row.due_at <= now and row.key not in self._flying and not self.stopping:
+            if row.due_at > now or row.key in self._flying:
+                continue
+            if not self._slots.owns(row.slot):
+                away.append(row)
+            elif not self.stopping:
                 self._start(row)
+        if away:
+            self._slots.forward(away)
+
+    def at_work(self, slots: Container[int]) -> bool:
+        """Whether rows of these slots are still being worked on."""
+        return any(slot in slots for slot in self._flying.values())
 
     def wake(self) -> None:
         """Poll now."""
@@ -158,12 +187,14 @@ class Dispatcher:
         while True:
             self._woken.clear()
             try:
-                rows = await self._store.due(PAGE, list(self._flying))
+                owned = self._slots.owned()
+                none = owned is not None and not owned
+                rows = [] if none else await self._store.due(PAGE, list(self._flying), owned)
             except StorageError as error:
                 log.warning("outbox.poll_failed", error=str(error))
                 rows = []
             for row in rows:
-                if row.key not in self._flying and not self.stopping:
+                if row.key not in self._flying and not self.stopping and self._slots.owns(row.slot):
                     self._start(row)
             if len(rows) == PAGE:
                 await asyncio.sleep(0.05)
@@ -182,7 +213,7 @@ class Dispatcher:
             await asyncio.wait(list(self._tasks), timeout=1)
 
     def _start(self, row: OutboxRow) -> None:
-        self._flying[row.key] = None
+        self._flying[row.key] = row.slot
         if row.attempts > len(self._backoff) + 1:
             # It was loaded often enough and never ended: it ends the process that takes it.
             self._spawn(self._bury(row, "it never ended"))

@@ -2,10 +2,10 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import anyio
 import structlog
@@ -14,8 +14,8 @@ from anyio.abc import TaskGroup
 from tolsey.runtime.actor import Actor
 from tolsey.runtime.commit import CommitLog, Committer
 from tolsey.runtime.decision import Tell
-from tolsey.runtime.errors import Cycle, Overloaded, Stopping, Unavailable
-from tolsey.runtime.mailbox import Cell, Envelope
+from tolsey.runtime.errors import Cycle, NotOwner, Overloaded, Stopping
+from tolsey.runtime.mailbox import SLOTS, Cell, Envelope, slot_of
 from tolsey.runtime.messages import ActorId, Call, Message
 from tolsey.runtime.outbox import (
     BACKOFF_SECONDS,
@@ -36,6 +36,26 @@ PROCESS_LIMIT = 50_000
 """How many messages may wait in one process."""
 
 
+class Router(Protocol):
+    """The way to actors that other processes own; `shard.Shard` is the real one."""
+
+    async def ask(
+        self,
+        to: ActorId,
+        message: Message[Any],
+        *,
+        id: str,
+        timeout: float,  # noqa: ASYNC109 - the deadline travels with the message
+    ) -> Any:
+        """Ask an actor at whoever owns it, which may be this process again by then."""
+
+    def forward(self, rows: Sequence[OutboxRow]) -> None:
+        """Let the owners of rows know that they are on disk."""
+
+    def wake_others(self) -> None:
+        """Let every other process look at the outbox now."""
+
+
 class Runtime:
     """Finds the mailbox in front of any actor, and lets actors take their turns.
 
@@ -49,7 +69,7 @@ class Runtime:
         outbox: OutboxStore,
         versions: Versions,
         *,
-        epochs: Mapping[int, int],
+        epochs: Mapping[int, int] | None = None,
         handlers: Mapping[type[Call], CallHandler] | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         limit: int = PROCESS_LIMIT,
@@ -61,7 +81,9 @@ class Runtime:
         grace_seconds: float = 10.0,
         incarnation: str | None = None,
     ) -> None:
-        self.epochs = dict(epochs)
+        self.epochs = dict(epochs or {})
+        """The slots this process owns, each with the epoch it holds it under."""
+        self.router: Router | None = None
         self.telemetry = Telemetry()
         self.clock = clock
         self._kinds = {actor.kind: actor for actor in actors}
@@ -71,6 +93,8 @@ class Runtime:
         self._incarnation = incarnation or os.urandom(6).hex()
         self._count = 0
         self._parked: dict[ActorId, dict[str, list[Envelope]]] = {}
+        self._leaving: dict[int, int] = {}
+        self._leaving_cells: dict[ActorId, Cell] = {}
         self._committer = Committer(journal, self, self.telemetry, settle_seconds=settle_seconds)
         self._dispatcher = Dispatcher(
             outbox,
@@ -78,6 +102,7 @@ class Runtime:
             handlers or {},
             self.telemetry,
             clock,
+            self,
             poll_seconds=poll_seconds,
             backoff_seconds=backoff_seconds,
         )
@@ -155,33 +180,65 @@ class Runtime:
             self._check_rank(chain, to)
         elif self.stopping:
             raise Stopping
-        cell = self._scheduler.cells.get(to) or self._admit(to)
-        turn = cell.actor.turns[type(message)]
         scheduler = self._scheduler
-        if (
-            scheduler.budget > 0
-            and cell.hot
-            and not cell.busy
-            and not turn.gathers
-            and not (scheduler.paused and to in scheduler.paused)
-        ):
-            answered, reply = scheduler.take_now(cell, turn, message)
-            if answered:
-                return reply  # type: ignore[no-any-return]  # the message's type parameter says what it is
-            self._check_limit()
-            envelope = self._envelope(cell, message, id)
-            future = self._expect(envelope, timeout)
-            scheduler.decided(cell, envelope, reply)
-        else:
-            envelope = self._envelope(cell, message, id)
-            envelope.chain = chain
-            future = self._expect(envelope, timeout)
-            self._post(cell, envelope)
-        bucket = scheduler.wheel.add(future, envelope.deadline or 0.0)
         try:
-            return await future  # type: ignore[no-any-return]  # as above
-        finally:
-            bucket.pop(future, None)
+            cell = scheduler.cells.get(to) or self._admit(to, chain)
+            turn = cell.actor.turns[type(message)]
+            if (
+                scheduler.budget > 0
+                and cell.hot
+                and not cell.busy
+                and not turn.gathers
+                and not (scheduler.paused and to in scheduler.paused)
+            ):
+                answered, reply = scheduler.take_now(cell, turn, message)
+                if answered:
+                    return reply  # type: ignore[no-any-return]  # the message's type parameter says what it is
+                self._check_limit()
+                envelope = self._envelope(cell, message, id)
+                future = self._expect(envelope, timeout)
+                scheduler.decided(cell, envelope, reply)
+            else:
+                envelope = self._envelope(cell, message, id)
+                envelope.chain = chain
+                future = self._expect(envelope, timeout)
+                self._post(cell, envelope)
+            bucket = scheduler.wheel.add(future, envelope.deadline or 0.0)
+            try:
+                return await future  # type: ignore[no-any-return]  # as above
+            finally:
+                bucket.pop(future, None)
+        except NotOwner:
+            if self.router is None:
+                raise
+        return await self.router.ask(  # type: ignore[no-any-return]  # as above
+            to, message, id=id or self.next_id(), timeout=timeout
+        )
+
+    def receive(
+        self,
+        to: ActorId,
+        message: Message[Any],
+        *,
+        id: str,
+        timeout: float,
+        chain: tuple[ActorId, ...] = (),
+        request_id: str | None = None,
+    ) -> asyncio.Future[Any]:
+        """Post what another process asks; the future has the reply, which is kept on disk too.
+
+        Raises NotOwner when the actor is not ours, and what `ask` raises at once.
+        """
+        cell = self._scheduler.cells.get(to) or self._admit(to, chain)
+        envelope = self._envelope(cell, message, id)
+        envelope.chain = chain
+        envelope.request_id = request_id
+        envelope.keeps_reply = True
+        future = self._expect(envelope, timeout)
+        self._post(cell, envelope)
+        bucket = self._scheduler.wheel.add(future, envelope.deadline or 0.0)
+        future.add_done_callback(lambda done: bucket.pop(done, None))
+        return future
 
     async def accept(self, to: ActorId, message: Message[Any], *, id: str) -> bool:
         """Keep a message for good and answer at once; it takes effect later, once for each keeping.
@@ -202,7 +259,9 @@ class Runtime:
         now = self.clock()
         rows = [row_of(tell, tell.to, tell.key, now) for tell in tells]
         added = await self._outbox.add(rows)
-        self._dispatcher.wake()
+        self.wake_outbox()
+        if self.router is not None:
+            self.router.wake_others()
         return added
 
     # What the committer says (`commit.Gate`).
@@ -251,14 +310,90 @@ class Runtime:
         """Look at the outbox now."""
         self._dispatcher.wake()
 
-    def lost(self, slot: int) -> None:
-        """Stop serving a slot that another process owns."""
-        if self.epochs.pop(slot, None) is not None:
-            log.warning("slot.lost", slot=slot)
-            cells = [cell for cell in self.cells() if cell.slot == slot]
-            for cell in cells:
-                self._committer.fail_cell(cell, _not_owner)
-            self._scheduler.refuse(cells, _not_owner)
+    # Which slots are ours (`shard`, `commit.Gate`, `outbox.Slots`).
+
+    def owns(self, slot: int) -> bool:
+        """Whether this process owns a slot."""
+        return slot in self.epochs
+
+    def owned(self) -> Sequence[int] | None:
+        """List the slots this process owns; None for all of them."""
+        return None if len(self.epochs) == SLOTS else list(self.epochs)
+
+    def epoch_of(self, slot: int) -> int:
+        """Name the epoch under which commits for a slot go to disk; -1 when it is not ours."""
+        epoch = self.epochs.get(slot)
+        return self._leaving.get(slot, -1) if epoch is None else epoch
+
+    def forward(self, rows: Sequence[OutboxRow]) -> None:
+        """Let the owners of rows know of them."""
+        if self.router is not None:
+            self.router.forward(rows)
+
+    def own(self, epochs: Mapping[int, int]) -> None:
+        """Serve slots from now on, under these epochs."""
+        self.epochs.update(epochs)
+        self.wake_outbox()
+
+    def lost(self, slot: int, epoch: int) -> None:
+        """Stop serving a slot that was ours under this epoch; another process owns it."""
+        if self.epochs.get(slot) == epoch:
+            log.warning("slot.lost", slot=slot, epoch=epoch)
+            del self.epochs[slot]
+            self._evict([cell for cell in self.cells() if cell.slot == slot])
+
+    async def hand_over(
+        self,
+        slots: Collection[int],
+        give: Callable[[Mapping[int, int]], Awaitable[None]],
+        *,
+        seconds: float = 5.0,
+    ) -> None:
+        """Let go of slots: end their turns, flush their commits, then call `give` with the epochs.
+
+        New asks for them wait at the router meanwhile. What has not ended after `seconds` is left
+        to the fence: its asker is sent to the new owner.
+        """
+        held = {slot: self.epochs.pop(slot) for slot in slots if slot in self.epochs}
+        self._leaving.update(held)
+        cells = {cell.id: cell for cell in self.cells() if cell.slot in held}
+        for id, cell in cells.items():
+            del self._scheduler.cells[id]
+            if id in self._scheduler.paused:
+                self._scheduler.refuse([cell], NotOwner)
+        self._leaving_cells.update(cells)
+        try:
+            with anyio.move_on_after(seconds):
+                while self._at_work(held):  # noqa: ASYNC110 - three places to watch, once
+                    await asyncio.sleep(0.002)
+            await give(held)
+        finally:
+            gone = [cell for cell in self._leaving_cells.values() if cell.slot in held]
+            for slot in held:
+                del self._leaving[slot]
+            for cell in gone:
+                del self._leaving_cells[cell.id]
+            self._evict(gone)
+
+    def _at_work(self, held: Mapping[int, int]) -> bool:
+        return self._dispatcher.at_work(held) or any(
+            cell.slot in held and (cell.busy or cell.queue or cell.pending)
+            for cell in self._leaving_cells.values()
+        )
+
+    def _evict(self, cells: Sequence[Cell]) -> None:
+        """Let go of cells; whoever still waits for one is told that the actor is elsewhere.
+
+        Turns on their way to disk stay with the committer, which alone knows what becomes of them.
+        """
+        self._scheduler.refuse(cells, NotOwner)
+        for cell in cells:
+            if self._scheduler.cells.get(cell.id) is cell:
+                del self._scheduler.cells[cell.id]
+            cell.evict()
+            for envelopes in self._parked.pop(cell.id, {}).values():
+                for envelope in envelopes:
+                    envelope.fail(NotOwner())
 
     # What operators see and do (`supervision`).
 
@@ -298,7 +433,7 @@ class Runtime:
 
     async def wake(self, to: ActorId) -> Cell:
         """Wake an actor without a message, to look at it."""
-        cell = self._scheduler.cells.get(to) or self._admit(to)
+        cell = self._scheduler.cells.get(to) or self._admit(to, ())
         await self._scheduler.awaken(cell)
         return cell
 
@@ -308,14 +443,28 @@ class Runtime:
         if self._kinds[to.kind].rank <= self._kinds[chain[-1].kind].rank:
             raise Cycle((*chain, to))
 
-    def _admit(self, to: ActorId) -> Cell:
+    def _admit(self, to: ActorId, chain: tuple[ActorId, ...]) -> Cell:
         if self.stopping:
             raise Stopping
-        cell = Cell(to, self._kinds[to.kind])
-        if cell.slot not in self.epochs:
-            raise _not_owner()
-        self._scheduler.cells[to] = cell
-        return cell
+        slot = slot_of(to.key)
+        if slot in self.epochs:
+            cell = self._scheduler.cells[to] = Cell(to, self._kinds[to.kind])
+            return cell
+        if chain and slot in self._leaving:  # a turn that has to end waits for this answer
+            waiting = self._leaving_cells.get(to)
+            if waiting is None:
+                waiting = self._leaving_cells[to] = Cell(to, self._kinds[to.kind])
+            return waiting
+        raise NotOwner
+
+    def is_leaving(self, slot: int) -> bool:
+        """Whether a slot is on its way to another process."""
+        return slot in self._leaving
+
+    def next_id(self) -> str:
+        """Make an id for a message, that no other process makes."""
+        self._count += 1
+        return f"{self._incarnation}:{self._count}"
 
     def _envelope(self, cell: Cell, message: Message[Any], id: str | None) -> Envelope:
         self._count += 1
@@ -337,8 +486,8 @@ class Runtime:
     def _post(self, cell: Cell, envelope: Envelope) -> None:
         if self.stopping and envelope.consumes is None and not envelope.chain:
             raise Stopping
-        if cell.slot not in self.epochs:
-            raise _not_owner()
+        if cell.slot not in self.epochs and cell.slot not in self._leaving:
+            raise NotOwner
         waiting = cell.depth + cell.pending
         if cell.depth >= cell.actor.mailbox or waiting >= 4 * cell.actor.mailbox:
             self.telemetry.counters["mailbox_full"] += 1
@@ -358,13 +507,9 @@ class Runtime:
         row: OutboxRow,
         settled: Callable[[BaseException | None], None],
     ) -> None:
-        cell = self._scheduler.cells.get(to) or self._admit(to)
+        cell = self._scheduler.cells.get(to) or self._leaving_cells.get(to) or self._admit(to, ())
         envelope = self._envelope(cell, message, row.key)
         envelope.consumes = row.key
         envelope.settled = settled
         envelope.request_id = row.request_id
         self._post(cell, envelope)
-
-
-def _not_owner() -> Unavailable:
-    return Unavailable("another process owns this actor")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from datetime import datetime
 from itertools import islice
-from time import perf_counter
+from math import inf
 from typing import Any, Protocol
 
 import structlog
@@ -19,7 +19,15 @@ import structlog
 from tolsey.runtime.actor import Turn
 from tolsey.runtime.commit import MAX_ATTEMPTS, Committer, PendingTurn
 from tolsey.runtime.decision import Decision, Parked, Refused
-from tolsey.runtime.errors import DeadlineExceeded, Overloaded, Stopping, TurnFailed, Unavailable
+from tolsey.runtime.errors import (
+    DeadlineExceeded,
+    NotOwner,
+    Overloaded,
+    Stopping,
+    TurnFailed,
+    Unavailable,
+)
+from tolsey.runtime.leases import steady
 from tolsey.runtime.mailbox import Cell, Envelope
 from tolsey.runtime.messages import ActorId, Message
 from tolsey.runtime.outbox import rows_of
@@ -34,6 +42,8 @@ CHAIN: ContextVar[tuple[ActorId, ...]] = ContextVar("chain", default=())
 
 REQUEST_ID: ContextVar[str | None] = ContextVar("request_id", default=None)
 """The id of the request that is being served; messages, spans and effects carry it on."""
+
+LAPSED = "this process's lease has ended"
 
 SLICE = 256
 """Turns between two visits of the event loop."""
@@ -70,6 +80,8 @@ class Scheduler:
         self.paused: dict[ActorId, None] = {}
         self.depth = 0
         self.budget = SLICE
+        self.lease_until = inf
+        """Until when (by `leases.steady`) this process may answer for its actors."""
         self.loop: asyncio.AbstractEventLoop
         self.wheel: Wheel
         self._committer = committer
@@ -200,6 +212,10 @@ class Scheduler:
     def _serve(self, cell: Cell, turns: int) -> int:
         """Give an actor some turns; answer how many it took. A busy cell stays out of `_ready`."""
         taken = 0
+        if cell.evicted:
+            self.refuse([cell], NotOwner)
+            cell.busy = False
+            return 1
         cell.used_at = self._coarse_time
         while cell.queue and taken < turns and cell.id not in self.paused:
             if not cell.hot:
@@ -236,14 +252,17 @@ class Scheduler:
         self, cell: Cell, turn: Turn, message: Message[Any], request_id: str | None
     ) -> Decision[Any, Any] | BaseException:
         outcome = "ok"
-        started = perf_counter()
+        started = steady()
         try:
             decided = turn.method(cell.state, message)
         except Refused as refusal:
             outcome, decided = "refused", refusal
         except Exception as error:  # noqa: BLE001 - the edge of a turn: a bug is the asker's error
             outcome, decided = "failed", self._failure(cell, turn, error)
-        seconds = perf_counter() - started
+        ended = steady()
+        if ended > self.lease_until:
+            outcome, decided = "unavailable", NotOwner(LAPSED)
+        seconds = ended - started
         recent = self._telemetry.recent
         recent.append((self._coarse_time, cell.id, turn.name, seconds, outcome, request_id))
         if len(recent) >= FOLDED:
@@ -257,7 +276,7 @@ class Scheduler:
     async def _gather(self, cell: Cell, envelope: Envelope, state: Any, generation: int) -> None:
         turn = envelope.turn
         CHAIN.set((*(envelope.chain or ()), cell.id))
-        started = perf_counter()
+        started = steady()
         outcome = "ok"
         decided: Decision[Any, Any] | BaseException
         try:
@@ -272,11 +291,16 @@ class Scheduler:
             raise
         except Exception as error:  # noqa: BLE001 - the edge of a turn
             outcome, decided = "failed", self._failure(cell, turn, error)
-        seconds = perf_counter() - started
+        ended = steady()
+        if ended > self.lease_until:
+            outcome, decided = "unavailable", NotOwner(LAPSED)
+        seconds = ended - started
         self._telemetry.span(
             Span(self._coarse_time, cell.id, turn.name, seconds, outcome, envelope.request_id)
         )
-        if cell.generation != generation and not isinstance(decided, TurnFailed):
+        if cell.evicted:
+            envelope.fail(NotOwner())
+        elif cell.generation != generation and not isinstance(decided, TurnFailed):
             self._again(cell, envelope)
         else:
             self.decided(cell, envelope, decided)

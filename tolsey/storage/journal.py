@@ -70,8 +70,8 @@ WITH a AS MATERIALIZED (
   WITH ORDINALITY AS a(kind, key, slot, epoch, base, i)),
 t AS MATERIALIZED (
   SELECT * FROM unnest($6::text[], $7::text[], $8::int[], $9::bigint[], $10::bigint[], $11::bigint[],
-                       $12::text[], $13::text[], $14::bool[], $15::text[])
-  WITH ORDINALITY AS t(kind, key, slot, epoch, base, i, message_id, message, voids, consumes, j)),
+                       $12::text[], $13::text[], $14::bool[], $15::text[], $16::text[])
+  WITH ORDINALITY AS t(kind, key, slot, epoch, base, i, message_id, message, voids, consumes, reply, j)),
 good AS MATERIALIZED (
   SELECT s.slot FROM slot_epochs s JOIN (SELECT DISTINCT slot, epoch FROM a) w
   ON s.slot = w.slot AND s.epoch = w.epoch ORDER BY s.slot FOR SHARE OF s),
@@ -102,8 +102,8 @@ moved AS (
   SELECT kind, key, slot, base + max(n) FROM live GROUP BY kind, key, slot, base
   ON CONFLICT (kind, key) DO UPDATE SET version = excluded.version),
 journal AS (
-  INSERT INTO actor_journal (kind, key, version, message_id, message, epoch)
-  SELECT kind, key, base + n, message_id, message, epoch FROM live),
+  INSERT INTO actor_journal (kind, key, version, message_id, message, epoch, reply)
+  SELECT kind, key, base + n, message_id, message, epoch, reply FROM live),
 consumed AS (
   DELETE FROM outbox
   WHERE key = ANY (ARRAY(SELECT consumes FROM live WHERE consumes IS NOT NULL))){writes}
@@ -111,7 +111,7 @@ SELECT (SELECT array_agg(i - 1) FROM fenced), (SELECT array_agg(i - 1) FROM stal
        (SELECT array_agg(i - 1) FROM voided), (SELECT array_agg(j - 1) FROM duplicate)
 """
 
-FIXED = 15
+FIXED = 16
 """Parameters of the head; those of the tables follow."""
 
 
@@ -282,4 +282,4 @@ def _where(actor: ActorPart) -> tuple[Any, ...]:
 
 
 def _what(turn: Any) -> tuple[Any, ...]:
-    return turn.message_id, turn.message, turn.voids, turn.consumes
+    return turn.message_id, turn.message, turn.voids, turn.consumes, turn.reply

@@ -19,8 +19,12 @@ class Outbox:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def due(self, limit: int, but: Iterable[str]) -> list[OutboxRow]:
+    async def due(
+        self, limit: int, but: Iterable[str], slots: Sequence[int] | None = None
+    ) -> list[OutboxRow]:
         """Take up to `limit` rows that are due and not in `but`; their attempt is counted first.
+
+        Only those of actors in `slots`, where given.
 
         Counting in a commit of its own means that a message that kills the process is counted too.
         """
@@ -29,11 +33,13 @@ class Outbox:
             UPDATE outbox SET attempts = attempts + 1
             WHERE key IN (
                 SELECT key FROM outbox WHERE due_at <= now() AND NOT key = ANY($2::text[])
+                AND ($3::int[] IS NULL OR slot = ANY($3))
                 ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED)
             RETURNING {COLUMNS}
             """,  # noqa: S608 - a constant list of columns
             limit,
             list(but),
+            None if slots is None else list(slots),
         )
         return sorted(map(_row, rows), key=lambda row: row.due_at)
 

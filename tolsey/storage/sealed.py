@@ -20,6 +20,8 @@ VERSION = "v1"
 NONCE_BYTES = 12
 KEY_BYTES = 32
 KEY_FILE = "encryption_keys"
+TRANSIT = "between processes"
+"""In the place of a table's name: the key of what is sealed on its way and kept nowhere."""
 
 
 class SealBroken(Exception):  # noqa: N818 - what became of the seal
@@ -118,6 +120,26 @@ class Vault:
         except (InvalidTag, ValueError) as error:
             raise SealBroken("the seal does not fit") from error
         return plain.decode()
+
+    def wrap(self, raw: bytes, place: str) -> bytes:
+        """Seal bytes on their way to a place: `<length of key id><key id><nonce><ciphertext>`."""
+        key_id = self._active
+        nonce = os.urandom(NONCE_BYTES)
+        sealed = self._cipher(key_id, TRANSIT).encrypt(nonce, raw, place.encode())
+        return bytes((len(key_id),)) + key_id.encode() + nonce + sealed
+
+    def unwrap(self, wrapped: bytes, place: str) -> bytes:
+        """Open what was sealed on its way to this very place, or raise SealBroken."""
+        length = wrapped[0] if wrapped else 0
+        key_id = wrapped[1 : 1 + length].decode("ascii", "replace")
+        if key_id not in self._keys:
+            raise SealBroken("unknown key")
+        nonce = wrapped[1 + length : 1 + length + NONCE_BYTES]
+        sealed = wrapped[1 + length + NONCE_BYTES :]
+        try:
+            return self._cipher(key_id, TRANSIT).decrypt(nonce, sealed, place.encode())
+        except (InvalidTag, ValueError) as error:
+            raise SealBroken("the seal does not fit") from error
 
     def subkey(self, salt: bytes, info: bytes) -> bytes:
         """Derive 32 bytes for a purpose from a secret salt (RFC 5869).

@@ -30,6 +30,8 @@ class TurnPart:
     consumes: str | None = None
     """The outbox row this turn takes away; without that row the turn is a duplicate."""
     records: Sequence[Any] = ()
+    reply: str | None = None
+    """What it answers, where the one who asked is another process."""
 
 
 @dataclass(slots=True)

@@ -1,0 +1,162 @@
+"""Who is alive: leases by steady clocks of their holders and observers, never by the time of day.
+
+A holder serves until `HELD` of a lease has passed since it sent its last beat. An observer holds a
+process dead when it saw no new beat of it for a whole lease, by its own clock. The beat reached
+Redis before the observer read it, so the holder has stopped before the observer thinks it dead,
+whatever Redis's clock says (as the lock client of Dynamo's users does it: record version numbers).
+A process of the same machine is dead at once when the kernel says so.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from pathlib import Path
+
+HELD = 0.8
+"""How much of a lease its holder makes use of; the rest is for clocks that run apart."""
+
+BEATS = 10
+"""Beats in a lease."""
+
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
+def steady() -> float:
+    """Tell seconds of a clock that nobody sets, and that goes on while the machine sleeps."""
+    return time.clock_gettime(_CLOCK)
+
+
+def process_id() -> str:
+    """Make an id for this process: where it runs, its number there, when it began, and a nonce."""
+    pid = os.getpid()
+    return f"{machine() or 'x'}-{pid}-{_began(pid) or 0}-{secrets.token_hex(4)}"
+
+
+@lru_cache(maxsize=1)
+def machine() -> str | None:
+    """Name the running kernel and the space in which process numbers count; none if unknown."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        space = os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return None
+    return hashlib.sha256(f"{boot} {space}".encode()).hexdigest()[:12]
+
+
+def _began(pid: int) -> int | None:
+    """Tell when a process began, in clock ticks since boot; none when there is no such process."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    state, *fields = stat.rpartition(")")[2].split()
+    return None if state in "ZX" else int(fields[18])
+
+
+def is_gone(process: str) -> bool:
+    """Whether a process has certainly ended: it ran on this machine and is no more."""
+    try:
+        home, pid, began, _ = process.split("-")
+        number = int(pid)
+    except ValueError:
+        return False
+    return home == machine() and _began(number) != int(began)
+
+
+class Observer:
+    """Judges who is alive by the beats that one process has seen."""
+
+    def __init__(
+        self,
+        lease_seconds: float,
+        gone: Callable[[str], bool] = is_gone,
+        clock: Callable[[], float] = steady,
+    ) -> None:
+        self._lease = lease_seconds
+        self._is_gone = gone
+        self._clock = clock
+        self._seen: dict[str, tuple[str | None, float]] = {}
+        self._gone: dict[str, None] = {}
+
+    def observe(self, lines: dict[str, str], holders: Iterable[str]) -> None:
+        """Take in what was read: the lines of processes, and who holds slots by the map."""
+        now = self._clock()
+        for process in {**lines, **dict.fromkeys(holders)}:
+            line = lines.get(process)
+            if process not in self._seen or self._seen[process][0] != line:
+                self._seen[process] = (line, now)
+            if process not in self._gone and self._is_gone(process):
+                self._gone[process] = None
+        for process in [known for known in self._seen if known not in lines]:
+            if self.is_dead(process) and process not in holders:
+                del self._seen[process]
+                self._gone.pop(process, None)
+
+    def start_over(self) -> None:
+        """Trust nothing seen so far: beats may have been lost with the data of Redis."""
+        now = self._clock()
+        self._seen = {process: (line, now) for process, (line, _) in self._seen.items()}
+
+    def end(self, process: str) -> None:
+        """Take in that a process has ended, from one who knows."""
+        self._gone[process] = None
+
+    def is_dead(self, process: str) -> bool:
+        """Whether a process has certainly stopped answering for its actors."""
+        if process in self._gone:
+            return True
+        seen = self._seen.get(process)
+        return seen is not None and self._clock() - seen[1] > self._lease
+
+    def silent_seconds(self, process: str) -> float:
+        """Tell for how long no new beat of a process was seen."""
+        seen = self._seen.get(process)
+        return self._clock() - seen[1] if seen else 0.0
+
+
+class Witness:
+    """Hears from the kernel, at once, that a process of this machine has ended (pidfd_open, Linux)."""
+
+    def __init__(self, ended: Callable[[str], None]) -> None:
+        self._ended = ended
+        self._watched: dict[str, int] = {}
+
+    def watch(self, processes: Iterable[str]) -> None:
+        """Watch these processes, as far as they run on this machine, and no others."""
+        wanted = dict.fromkeys(processes)
+        for process in [known for known in self._watched if known not in wanted]:
+            self._drop(process)
+        for process in wanted:
+            if process not in self._watched:
+                self._add(process)
+
+    def close(self) -> None:
+        """Watch nobody."""
+        self.watch(())
+
+    def _add(self, process: str) -> None:
+        home, _, rest = process.partition("-")
+        pid = rest.partition("-")[0]
+        if home != machine() or not pid.isdigit() or int(pid) == os.getpid():
+            return
+        with contextlib.suppress(OSError, AttributeError):  # no such call, or no such process
+            handle = os.pidfd_open(int(pid))
+            if is_gone(process):  # the number is somebody else's by now
+                os.close(handle)
+                return
+            self._watched[process] = handle
+            asyncio.get_running_loop().add_reader(handle, self._heard, process)
+
+    def _heard(self, process: str) -> None:
+        self._drop(process)
+        self._ended(process)
+
+    def _drop(self, process: str) -> None:
+        handle = self._watched.pop(process)
+        asyncio.get_running_loop().remove_reader(handle)
+        os.close(handle)

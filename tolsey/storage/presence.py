@@ -1,0 +1,79 @@
+"""Who is there: one line for each process of a deployment in Redis, rewritten at every beat.
+
+No line has a time to live. Whoever reads the lines judges by a clock of its own how long one did not
+change, so that neither Redis's clock nor anybody's wall clock decides who is dead.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+
+from tolsey.storage.cache import CacheUnavailable
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a beat found."""
+
+    server: str
+    """The id of this run of the server: another one may have forgotten what was written."""
+    before: str | None
+    """What stood in one's own line; none when it was lost, or at the first beat."""
+    processes: dict[str, str]
+    """The lines of all processes."""
+    changes: int
+    """How often the map of slots was changed."""
+    server_seconds: float
+    """The server's clock, which stamps the entries of streams."""
+
+
+class Presence:
+    """The lines of the processes of one deployment."""
+
+    def __init__(self, url: str, deployment: str, *, timeout_seconds: float = 1.0) -> None:
+        self._redis: Redis = Redis.from_url(
+            url,
+            decode_responses=True,
+            socket_timeout=timeout_seconds,
+            socket_connect_timeout=timeout_seconds,
+            retry=Retry(NoBackoff(), 0),
+            max_connections=4,
+        )
+        self._lines = f"tolsey:{{{deployment}}}:processes"
+        self._changes = f"tolsey:{{{deployment}}}:changes"
+
+    async def beat(self, process: str, line: str) -> Look:
+        """Write one's own line and read all. Raises CacheUnavailable when Redis is away."""
+        async with self._redis.pipeline(transaction=True) as pipe:
+            pipe.hget(self._lines, process)
+            pipe.hset(self._lines, process, line)
+            pipe.hgetall(self._lines)
+            pipe.get(self._changes)
+            pipe.time()
+            pipe.info("server")
+            before, _, lines, changes, time, server = await self._guarded(pipe.execute())
+        return Look(
+            server["run_id"], before, lines, int(changes or 0), time[0] + time[1] / 1_000_000
+        )
+
+    async def changed(self) -> None:
+        """Say that the map of slots was changed; everyone sees it at their next beat."""
+        await self._guarded(self._redis.incr(self._changes))
+
+    async def forget(self, *processes: str) -> None:
+        """Take lines away."""
+        await self._guarded(self._redis.hdel(self._lines, *processes))
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._redis.aclose()
+
+    async def _guarded(self, work: Any) -> Any:
+        try:
+            return await work
+        except (RedisError, OSError, TimeoutError) as error:
+            raise CacheUnavailable(type(error).__name__) from error
