@@ -1,7 +1,5 @@
 """Where everything is put together: the one module that knows every concrete class."""
 
-import os
-import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -49,6 +47,7 @@ from tolsey.runtime.decision import Tell
 from tolsey.runtime.ids import new_id
 from tolsey.runtime.messages import ActorId, Call, Message
 from tolsey.runtime.registry import Runtime
+from tolsey.runtime.shard import Shard
 from tolsey.runtime.timers import Timers
 from tolsey.settings import Settings
 from tolsey.storage import executions, slots
@@ -59,7 +58,10 @@ from tolsey.storage.journal import Journal
 from tolsey.storage.limits import Limits
 from tolsey.storage.migrate import migrate
 from tolsey.storage.outbox import Outbox
+from tolsey.storage.presence import Presence
 from tolsey.storage.sealed import Vault
+from tolsey.storage.slots import Slots
+from tolsey.storage.streams import Streams
 from tolsey.storage.vectors import DatabaseVectors
 
 log = structlog.get_logger()
@@ -124,9 +126,11 @@ async def running(
         )
         parts = Parts(settings, database, vault, commerce, clock)
         runtime = await parts.start(stack, runtime_options)
+        shard = await _join(stack, settings, redis_url, database, vault, runtime)
         service = Service(
             settings=settings,
             runtime=runtime,
+            shard=shard,
             database=database,
             cache=cache,
             limits=Limits(cache),
@@ -164,16 +168,14 @@ class Parts:
         self.directory = ShopDirectory(database, vault, clock)
 
     async def start(self, stack: AsyncExitStack, options: Mapping[str, Any]) -> Runtime:
-        """Claim every slot and let the actors live for as long as the stack is open."""
+        """Let the actors live for as long as the stack is open."""
         journal = Journal(self._database)
         stack.push_async_callback(journal.close)
-        owner = f"{socket.gethostname()}:{os.getpid()}"
         self.runtime = Runtime(
             self.actors(),
             journal,
             Outbox(self._database),
             partial(slots.versions, self._database),
-            epochs=await slots.claim(self._database, owner),
             handlers=self.handlers(),
             clock=self._clock,
             **options,
@@ -209,6 +211,32 @@ class Parts:
 
     async def _post(self, tells: Sequence[Tell]) -> int:
         return await self.runtime.post(tells)
+
+
+async def _join(
+    stack: AsyncExitStack,
+    settings: Settings,
+    redis_url: str,
+    database: Database,
+    vault: Vault,
+    runtime: Runtime,
+) -> Shard:
+    """Take a share of the slots among the processes of this deployment."""
+    stored = Slots(database)
+    deployment = await stored.deployment()
+    presence = Presence(redis_url, deployment)
+    stack.push_async_callback(presence.close)
+    streams = Streams(redis_url, deployment, vault)
+    stack.push_async_callback(streams.close)
+    shard = Shard(
+        runtime,
+        presence,
+        stored,
+        streams,
+        partial(slots.reply_of, database),
+        lease_seconds=settings.lease_seconds,
+    )
+    return await stack.enter_async_context(shard)
 
 
 async def _vectors(stack: AsyncExitStack, settings: Settings, database: Database) -> Vectors:

@@ -17,6 +17,7 @@ from tolsey.http.context import Service
 from tolsey.http.edge import Edge
 from tolsey.http.routes import auth, organizations, stores
 from tolsey.runtime.registry import Runtime
+from tolsey.runtime.shard import Shard
 from tolsey.settings import Settings
 from tolsey.storage import slots
 from tolsey.storage.cache import Cache
@@ -70,6 +71,7 @@ def service(
     return Service(
         settings=settings,
         runtime=runtime,
+        shard=cast("Shard", None),  # this process is alone, and no route here looks at the others
         database=database,
         cache=cache,
         limits=Limits(cache),

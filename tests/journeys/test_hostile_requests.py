@@ -4,6 +4,7 @@ import asyncio
 import base64
 import re
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import httpx
 import pytest
@@ -28,6 +29,7 @@ from tolsey.http.access import Access
 from tolsey.sandbox.platform import Platform
 from tolsey.service import Running, running
 from tolsey.settings import Settings
+from tolsey.storage.cache import Cache
 
 GREEDY = {
     "id": "org_1",
@@ -202,13 +204,15 @@ async def test_what_fails_inside_says_nothing_of_the_inside(house: Running, sell
 
 @pytest.fixture(params=["with the cache", "without the cache"])
 async def limited(
-    request: pytest.FixtureRequest, settings: Settings, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest,
+    settings: Settings,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncIterator[Running]:
-    given = settings
-    if request.param == "without the cache":
-        nowhere = tmp_path_factory.mktemp("gone") / "redis.sock"
-        given = settings.model_copy(update={"redis_url": f"unix://{nowhere}"})
-    async with running(given, timers=False, poll_seconds=0.1) as service:
+    async with running(settings, timers=False, poll_seconds=0.1) as service:
+        if request.param == "without the cache":
+            nowhere = Cache(f"unix://{tmp_path / 'redis.sock'}")
+            monkeypatch.setattr(service.service.limits, "_cache", nowhere)
         yield service
 
 

@@ -14,6 +14,7 @@ from tolsey.runtime.messages import ActorId, Message
 if TYPE_CHECKING:
     from tolsey.actors.ports import CommercePlatform, Vectors
     from tolsey.runtime.registry import Runtime
+    from tolsey.runtime.shard import Shard
     from tolsey.settings import Settings
     from tolsey.storage.cache import Cache
     from tolsey.storage.database import Database
@@ -34,6 +35,7 @@ class Service:
 
     settings: "Settings"
     runtime: "Runtime"
+    shard: "Shard"
     database: "Database"
     cache: "Cache"
     limits: "Limits"

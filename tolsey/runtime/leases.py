@@ -42,7 +42,7 @@ def machine() -> str | None:
     """Name the running kernel and the space in which process numbers count; none if unknown."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        space = os.readlink("/proc/self/ns/pid")
+        space = str(Path("/proc/self/ns/pid").readlink())
     except OSError:
         return None
     return hashlib.sha256(f"{boot} {space}".encode()).hexdigest()[:12]
@@ -81,6 +81,7 @@ class Observer:
         self._is_gone = gone
         self._clock = clock
         self._seen: dict[str, tuple[str | None, float]] = {}
+        self._beating: dict[str, None] = {}
         self._gone: dict[str, None] = {}
 
     def observe(self, lines: dict[str, str], holders: Iterable[str]) -> None:
@@ -88,14 +89,18 @@ class Observer:
         now = self._clock()
         for process in {**lines, **dict.fromkeys(holders)}:
             line = lines.get(process)
-            if process not in self._seen or self._seen[process][0] != line:
+            before = self._seen.get(process)
+            if before is None or before[0] != line:
                 self._seen[process] = (line, now)
+                if before is not None and line is not None:
+                    self._beating[process] = None
             if process not in self._gone and self._is_gone(process):
                 self._gone[process] = None
         for process in [known for known in self._seen if known not in lines]:
             if self.is_dead(process) and process not in holders:
                 del self._seen[process]
                 self._gone.pop(process, None)
+                self._beating.pop(process, None)
 
     def start_over(self) -> None:
         """Trust nothing seen so far: beats may have been lost with the data of Redis."""
@@ -112,6 +117,14 @@ class Observer:
             return True
         seen = self._seen.get(process)
         return seen is not None and self._clock() - seen[1] > self._lease
+
+    def is_fresh(self, process: str) -> bool:
+        """Whether a process was seen beating, and lately: a line may be all that is left of one."""
+        return (
+            process in self._beating
+            and process not in self._gone
+            and self.silent_seconds(process) < self._lease / 2
+        )
 
     def silent_seconds(self, process: str) -> float:
         """Tell for how long no new beat of a process was seen."""

@@ -26,7 +26,7 @@ def place(members: Sequence[str], holdings: Mapping[int, Holding]) -> dict[int, 
         return {}
     weighed = [(process, weights(process)) for process in sorted(members)]
     return {
-        slot: max(weighed, key=lambda one: one[1][slot])[0]  # noqa: B023 - used at once
+        slot: max(weighed, key=lambda one: one[1][slot])[0]
         if (pinned := holdings.get(slot, Holding(0)).pinned_to) not in members
         else str(pinned)
         for slot in range(SLOTS)

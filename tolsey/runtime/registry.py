@@ -102,7 +102,7 @@ class Runtime:
             handlers or {},
             self.telemetry,
             clock,
-            self,
+            slots=self,
             poll_seconds=poll_seconds,
             backoff_seconds=backoff_seconds,
         )
@@ -456,6 +456,17 @@ class Runtime:
                 waiting = self._leaving_cells[to] = Cell(to, self._kinds[to.kind])
             return waiting
         raise NotOwner
+
+    def pause(self, kind: str, key: str) -> None:
+        """Let an actor take no more turns, as at the process that had it before."""
+        self._scheduler.paused[ActorId(kind, key)] = None
+
+    def paused_of(self, slots: Collection[int]) -> list[ActorId]:
+        """List the paused actors of slots that leave, and keep them paused here no longer."""
+        paused = [actor for actor in self._scheduler.paused if slot_of(actor.key) in slots]
+        for actor in paused:
+            del self._scheduler.paused[actor]
+        return paused
 
     def is_leaving(self, slot: int) -> bool:
         """Whether a slot is on its way to another process."""

@@ -92,6 +92,8 @@ class Streams:
 
     async def read(self) -> list[Frame]:
         """Wait up to a second for frames to this process; none when none came."""
+        if not self._last:
+            raise CacheUnavailable("no stream was opened yet")
         found: Any = await self._guarded(
             self._reader.xread(dict(self._last), count=READ_FRAMES, block=BLOCK_MILLISECONDS)
         )

@@ -1,0 +1,255 @@
+"""The way of an ask to its actor, whichever process has it by the time the ask arrives.
+
+Who asks guesses the owner by its copy of the map. Who is asked and is not the owner looks at the
+map anew before it says so. An ask that was sent before is looked up in the journal first: the turn
+that it caused may be on disk, with the reply that was lost.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
+from typing import Any, Protocol
+
+from tolsey.runtime.bus import MOVED, Bus, Entry, Flight, Tasks
+from tolsey.runtime.codec import decode, decode_reply, encode, encode_error, encode_reply
+from tolsey.runtime.errors import DeadlineExceeded, NotOwner, Unavailable
+from tolsey.runtime.mailbox import slot_of
+from tolsey.runtime.messages import ActorId, Message
+from tolsey.runtime.registry import Runtime
+from tolsey.runtime.turns import CHAIN, LAPSED, REQUEST_ID
+from tolsey.storage.errors import StorageError
+from tolsey.storage.records.slots import Holding
+from tolsey.storage.records.turns import OutboxRow
+
+HOLD_SECONDS = 2.0
+"""How long an ask waits for a slot to get an owner before it is refused."""
+
+REMEMBERED_ASKS = 20_000
+UNOWNED = "a shard without an owner"
+
+Journal = Callable[[str, str, str], Awaitable[str | None]]
+"""Reads what an ask from another process was answered, by kind, key and message id."""
+
+
+class Standing(Protocol):
+    """What routing needs to know of the shard."""
+
+    id: str
+    holdings: dict[int, Holding]
+
+    @property
+    def leased(self) -> bool:
+        """Whether this process may answer for its actors."""
+
+    def is_alive(self, process: str) -> bool:
+        """Whether a process is there, as far as is known."""
+
+    def others(self) -> Sequence[str]:
+        """List the other living processes."""
+
+    async def round(self) -> None:
+        """Look at the map anew."""
+
+
+class Routing:
+    """Finds the owner of an actor, asks it, and takes what others ask of actors here."""
+
+    def __init__(
+        self, shard: Standing, runtime: Runtime, bus: Bus, answered: Journal, tasks: Tasks
+    ) -> None:
+        self._shard = shard
+        self._runtime = runtime
+        self._bus = bus
+        self._answered = answered
+        self._tasks = tasks
+        self._changed = asyncio.Event()
+        self._serving: dict[tuple[str, int], None] = {}
+        self._served: OrderedDict[tuple[str, int], None] = OrderedDict()
+
+    # What this process asks (`registry.Router`).
+
+    async def ask(
+        self,
+        to: ActorId,
+        message: Message[Any],
+        *,
+        id: str,
+        timeout: float,  # noqa: ASYNC109 - the deadline travels with the message
+    ) -> Any:
+        """Ask an actor at whoever owns it. Raises what `Runtime.ask` raises."""
+        slot = slot_of(to.key)
+        chain = [list(actor) for actor in CHAIN.get()]
+        entry: Entry = [
+            *("a", 0, *to, type(message).__name__, encode(message), id),
+            *(timeout, chain, REQUEST_ID.get(), False),
+        ]
+        flight = self._bus.fly(entry, slot, timeout)
+        try:
+            while True:
+                owner = await self._owner(slot, flight)
+                if owner == self._shard.id:
+                    try:
+                        return await self._ask_here(to, message, id, flight)
+                    except NotOwner:
+                        await self._shard.round()
+                        continue
+                answer = await self._bus.exchange(flight, owner)
+                if answer is not MOVED:
+                    return decode_reply(type(message), answer)
+                if self.owner_of(slot) == owner:
+                    await self._shard.round()  # it knows better than our copy of the map
+        finally:
+            self._bus.end(flight)
+
+    async def _ask_here(self, to: ActorId, message: Message[Any], id: str, flight: Flight) -> Any:
+        if flight.sends:
+            reply = await self._on_disk(to, id)
+            if reply is not None:
+                return decode_reply(type(message), reply)
+        left = flight.until - asyncio.get_running_loop().time()
+        return await self._runtime.receive(
+            to, message, id=id, timeout=left, chain=CHAIN.get(), request_id=REQUEST_ID.get()
+        )
+
+    async def _owner(self, slot: int, flight: Flight) -> str:
+        """Wait for a slot to have a living owner; an ask that was sent waits to its deadline."""
+        loop = asyncio.get_running_loop()
+        hold = flight.until if flight.sends else min(flight.until, loop.time() + HOLD_SECONDS)
+        while True:
+            if self._runtime.owns(slot):
+                if self._shard.leased:
+                    return self._shard.id
+            elif not self._runtime.is_leaving(slot):
+                owner = self.owner_of(slot)
+                if owner not in {None, self._shard.id} and self._shard.is_alive(str(owner)):
+                    return str(owner)
+            changed = self._changed
+            left = hold - loop.time()
+            if left <= 0 or (not self._shard.leased and not flight.sends):
+                if flight.sends:
+                    raise DeadlineExceeded("no owner in time")
+                raise Unavailable(UNOWNED if self._shard.leased else LAPSED)
+            try:
+                await asyncio.wait_for(changed.wait(), left)
+            except TimeoutError:
+                continue
+
+    def owner_of(self, slot: int) -> str | None:
+        """Name the process that owns a slot, by our copy of the map; none when nobody does."""
+        if self._runtime.owns(slot):
+            return self._shard.id
+        holding = self._shard.holdings.get(slot)
+        return holding.owner if holding is not None else None
+
+    def announce(self) -> None:
+        """Say that the map, or who is there, has changed."""
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+    def forward(self, rows: Sequence[OutboxRow]) -> None:
+        """Let the owners of rows know that they are on disk; their polls find what is lost."""
+        for row in rows:
+            owner = self.owner_of(row.slot)
+            if owner not in {None, self._shard.id} and self._shard.is_alive(str(owner)):
+                fields = (row.kind, row.actor_key, row.name, row.payload, row.due_at.isoformat())
+                entry: Entry = ["r", row.key, row.slot, *fields, row.request_id]
+                self._bus.post((str(owner), "in"), entry)
+
+    def wake_others(self) -> None:
+        """Let every other process look at the outbox now."""
+        for process in self._shard.others():
+            self._bus.post((process, "in"), ["o", 0, "poll", None])
+
+    # What others ask of actors here.
+
+    def take(self, sender: str, entry: Entry, age: float) -> None:
+        """Take an ask or a row that another process sent."""
+        if entry[0] == "r":
+            self._take_row(entry)
+            return
+        about = (sender, entry[1])
+        left = entry[7] - age
+        if left <= 0 or about in self._serving:
+            return  # nobody waits for it any more, or it is being answered
+        self._serving[about] = None
+        again = entry[10] or about in self._served
+        if not again and self._runtime.owns(slot_of(entry[3])):
+            self._begin(about, entry, left)
+        else:
+            self._tasks.start(self._begin_later(about, entry, left, again=again))
+
+    def _take_row(self, entry: Entry) -> None:
+        _, key, slot, kind, actor_key, name, payload, due_at, request_id = entry
+        if self._runtime.owns(slot):
+            row = OutboxRow(
+                *(key, slot, kind, actor_key, name, payload, datetime.fromisoformat(due_at)),
+                request_id=request_id,
+            )
+            self._runtime.dispatch((row,))
+
+    async def _begin_later(
+        self, about: tuple[str, int], entry: Entry, left: float, *, again: bool
+    ) -> None:
+        """Take an ask that may not be for us, or may have been taken before."""
+        slot, to = slot_of(entry[3]), ActorId(entry[2], entry[3])
+        try:
+            if not self._runtime.owns(slot) and not (entry[8] and self._runtime.is_leaving(slot)):
+                await self._shard.round()
+            if again and self._runtime.owns(slot):
+                reply = await self._on_disk(to, entry[6])
+                if reply is not None:
+                    self._reply(about, ["k", about[1], reply])
+                    return
+        except (StorageError, Unavailable) as error:
+            self._reply(about, ["e", about[1], encode_error(Unavailable(str(error)))])
+            return
+        self._begin(about, entry, left)
+
+    def _begin(self, about: tuple[str, int], entry: Entry, left: float) -> None:
+        try:
+            message = decode(entry[4], entry[5])
+            future = self._runtime.receive(
+                ActorId(entry[2], entry[3]),
+                message,
+                id=entry[6],
+                timeout=left,
+                chain=tuple(ActorId(*actor) for actor in entry[8]),
+                request_id=entry[9],
+            )
+        except NotOwner:
+            self._reply(about, ["m", about[1]])
+        except Exception as error:  # noqa: BLE001 - the one who asks is told
+            self._reply(about, ["e", about[1], encode_error(error)])
+        else:
+            future.add_done_callback(lambda done: self._answer(about, type(message), done))
+
+    def _answer(
+        self, about: tuple[str, int], message: type[Message[Any]], done: asyncio.Future[Any]
+    ) -> None:
+        number = about[1]
+        if done.cancelled():
+            self._reply(about, ["e", number, encode_error(Unavailable("cancelled"))])
+            return
+        error = done.exception()
+        if error is None:
+            self._reply(about, ["k", number, encode_reply(message, done.result())])
+        elif isinstance(error, NotOwner):
+            self._reply(about, ["m", number])
+        elif not isinstance(error, DeadlineExceeded):  # the one who asks knows its own deadline
+            self._reply(about, ["e", number, encode_error(error)])
+        else:
+            self._serving.pop(about, None)
+
+    def _reply(self, about: tuple[str, int], answer: Entry) -> None:
+        self._serving.pop(about, None)
+        if answer[0] != "m":
+            self._served[about] = None
+            while len(self._served) > REMEMBERED_ASKS:
+                self._served.popitem(last=False)
+        self._runtime.telemetry.counters["bus_served"] += 1
+        self._bus.post((about[0], "re"), answer)
+
+    async def _on_disk(self, to: ActorId, id: str) -> str | None:
+        self._runtime.telemetry.counters["replies_looked_up"] += 1
+        return await self._answered(to.kind, to.key, id)
