@@ -1,16 +1,417 @@
-from tests.runtime.counter import Add, Read, counter
-from tests.runtime.town import settled, town
+"""Many processes, one owner for each actor, whatever is cut, lost, late or dead."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import redis.asyncio
+
+from tests.runtime.counter import Add, Break, Held, Read, Refuse, Transfer, counter
+from tests.runtime.house import until
+from tests.runtime.town import Home, Town, settled, town
+from tolsey.runtime.decision import Refused
+from tolsey.runtime.errors import DeadlineExceeded, TurnFailed, Unavailable
+from tolsey.runtime.leases import Observer
+from tolsey.runtime.mailbox import slot_of
+from tolsey.runtime.placement import place
+from tolsey.runtime.turns import REQUEST_ID
 from tolsey.storage.database import Database
+from tolsey.storage.slots import Slots
+
+
+@pytest.fixture
+async def here(database: Database, redis_url: str) -> AsyncIterator[Town]:
+    async with town(database, redis_url) as made:
+        yield made
+
+
+@pytest.fixture
+async def pair(here: Town) -> AsyncIterator[tuple[Home, Home]]:
+    async with here.join("a") as a, here.join("b") as b:
+        await settled(a, b)
+        yield a, b
+
+
+async def total(here: Town, key: str) -> int:
+    row = await here.database.fetchrow("SELECT total FROM test_counters WHERE key = $1", key)
+    return int(row["total"]) if row else 0
+
+
+# Ownership
 
 
 async def test_two_processes_share_the_slots_and_answer_for_all_of_them(
-    database: Database, redis_url: str
+    pair: tuple[Home, Home],
 ) -> None:
-    async with town(database, redis_url) as here, here.join("a") as a, here.join("b") as b:
-        await settled(a, b)
-        assert 300 < len(a.runtime.epochs) < 724
-        for n in range(40):
-            assert await a.ask(counter(f"k{n}"), Add(n)) == n
-            assert await b.ask(counter(f"k{n}"), Add(1)) == n + 1
-            assert await a.ask(counter(f"k{n}"), Read()) == n + 1
-        assert a.runtime.telemetry.counters["bus_sent"] > 10
+    a, b = pair
+    assert 300 < len(a.runtime.epochs) < 724
+    for n in range(40):
+        assert await a.ask(counter(f"k{n}"), Add(n)) == n
+        assert await b.ask(counter(f"k{n}"), Add(1)) == n + 1
+        assert await a.ask(counter(f"k{n}"), Read()) == n + 1
+    assert a.runtime.telemetry.counters["bus_sent"] > 10
+
+
+async def test_who_joins_takes_a_share_from_each_and_nothing_else_moves(
+    here: Town, pair: tuple[Home, Home]
+) -> None:
+    a, b = pair
+    before = {home.name: set(home.runtime.epochs) for home in pair}
+    async with here.join("c") as c:
+        await settled(a, b, c)
+        assert set(a.runtime.epochs) <= before["a"]
+        assert set(b.runtime.epochs) <= before["b"]
+        assert 200 < len(c.runtime.epochs) < 500
+    await settled(a, b)
+    assert {home.name: set(home.runtime.epochs) for home in pair} == before
+
+
+async def test_a_process_alone_sends_nothing_to_redis_for_its_own_actors(here: Town) -> None:
+    async with here.join("a") as a:
+        await settled(a)
+        for n in range(20):
+            await a.ask(counter(f"k{n}"), Transfer(f"k{n + 1}", 1))
+        counters = a.runtime.telemetry.counters
+        assert counters["bus_sent"] == counters["bus_frames"] == 0
+
+
+async def test_of_two_processes_that_take_a_slot_one_gets_it(here: Town) -> None:
+    stored = Slots(here.database)
+    seen = {slot: holding.epoch for slot, holding in (await stored.read()).items()}
+    one, two = await asyncio.gather(stored.take("one", seen), stored.take("two", seen))
+    assert not one.keys() & two.keys()
+    assert one.keys() | two.keys() == seen.keys()
+    held = await stored.read()
+    assert all(
+        held[slot].owner == "one" and held[slot].epoch == epoch for slot, epoch in one.items()
+    )
+
+
+async def test_a_moved_slot_stays_where_it_was_put_until_that_process_goes(
+    here: Town, pair: tuple[Home, Home]
+) -> None:
+    a, b = pair
+    key = a.key()
+    assert await a.ask(counter(key), Add(5)) == 5
+    await b.shard.move(slot_of(key), b.shard.id)
+    await until(lambda: slot_of(key) in b.runtime.epochs)
+    assert await a.ask(counter(key), Add(1)) == 6
+    async with here.join("c") as c:
+        await settled(a, b, c)
+        assert slot_of(key) in b.runtime.epochs
+    with pytest.raises(LookupError):
+        await a.shard.move(slot_of(key), "nobody")
+
+
+# Hand-over
+
+
+async def test_no_ask_fails_while_processes_come_and_go(
+    here: Town, pair: tuple[Home, Home]
+) -> None:
+    a, b = pair
+    done = asyncio.Event()
+    asked = {f"k{n}": 0 for n in range(24)}
+
+    async def asker(home: Home, key: str) -> None:
+        while not done.is_set():
+            await home.ask(counter(key), Add(1), timeout=10)
+            asked[key] += 1
+            await asyncio.sleep(0)
+
+    async with asyncio.TaskGroup() as tasks:
+        for n, key in enumerate(asked):
+            tasks.create_task(asker(pair[n % 2], key))
+        for _ in range(2):
+            async with here.join("c") as c:
+                await settled(a, b, c)
+            await settled(a, b)
+        done.set()
+    assert {key: await total(here, key) for key in asked} == asked
+    assert sum(asked.values()) > 200
+    assert a.runtime.telemetry.counters["slots_handed_over"] > 100
+
+
+async def test_a_hand_over_waits_for_a_turn_that_gathers(pair: tuple[Home, Home]) -> None:
+    a, b = pair
+    key = a.key()
+    asked = asyncio.create_task(a.ask(counter(key), Held("gate", 7)))
+    await a.kind.entered["gate"].wait()
+    moving = asyncio.create_task(a.shard.move(slot_of(key), b.shard.id))
+    await until(lambda: a.runtime.is_leaving(slot_of(key)))
+    behind = asyncio.create_task(b.ask(counter(key), Add(1)))
+    a.kind.gates["gate"].set()
+    assert await asked == 7
+    assert await behind == 8
+    await moving
+    assert slot_of(key) in b.runtime.epochs
+
+
+async def test_a_turn_that_does_not_end_is_taken_again_at_the_new_owner(
+    here: Town, pair: tuple[Home, Home]
+) -> None:
+    a, b = pair
+    key = a.key()
+    asked = asyncio.create_task(a.ask(counter(key), Held("gate", 7)))
+    await a.kind.entered["gate"].wait()
+    await a.shard.move(slot_of(key), b.shard.id)
+    b.kind.gates["gate"].set()
+    a.kind.gates["gate"].set()
+    assert await asked == 7
+    assert await total(here, key) == 7
+
+
+async def test_a_paused_actor_stays_paused_where_it_goes(pair: tuple[Home, Home]) -> None:
+    a, b = pair
+    key = a.key()
+    a.runtime.pause("counter", key)
+    await a.shard.move(slot_of(key), b.shard.id)
+    await until(lambda: counter(key) in b.runtime.scheduler.paused)
+    waiting = asyncio.create_task(a.ask(counter(key), Add(1)))
+    b.runtime.scheduler.resume(counter(key))
+    assert await waiting == 1
+
+
+# Death
+
+
+async def test_the_slots_of_a_killed_process_are_taken_within_a_lease_and_a_half(
+    here: Town, pair: tuple[Home, Home]
+) -> None:
+    a, b = pair
+    key = b.key()
+    assert await a.ask(counter(key), Add(3)) == 3
+    await b.kill()
+    async with asyncio.timeout(1.5 * here.lease_seconds + 3):
+        assert await a.ask(counter(key), Add(1), timeout=10) == 4
+    await settled(a)
+
+
+async def test_an_ask_whose_reply_died_with_its_owner_is_answered_from_the_journal(
+    here: Town, pair: tuple[Home, Home]
+) -> None:
+    a, b = pair
+    key = b.key()
+    b.streams.cut = "re"
+    asked = asyncio.create_task(a.ask(counter(key), Add(3, entry="once"), timeout=15))
+    await until(lambda: _is(here, key, 3))
+    await b.kill()
+    assert await asked == 3
+    assert await total(here, key) == 3
+    assert a.runtime.telemetry.counters["replies_looked_up"] == 1
+    entries = await here.database.fetch("SELECT * FROM test_entries WHERE key = $1", key)
+    assert len(entries) == 1
+
+
+async def test_a_transfer_arrives_once_although_the_receiver_dies(
+    here: Town, pair: tuple[Home, Home]
+) -> None:
+    a, b = pair
+    mine, theirs = a.key(), b.key()
+    b.presence.is_cut = True
+    for task in b.shard._running:
+        task.cancel()
+    for _ in range(10):
+        assert await a.ask(counter(mine), Transfer(theirs, 5)) <= -5
+    await b.kill()
+    await until(lambda: _is(here, theirs, 50))
+    assert await total(here, mine) == -50
+
+
+# Leases
+
+
+async def test_a_process_cut_from_redis_answers_until_its_lease_ends_and_then_refuses(
+    here: Town,
+) -> None:
+    async with here.join("a") as a:
+        await settled(a)
+        key = a.key()
+        await a.ask(counter(key), Add(1))
+        a.presence.is_cut = True
+        assert await a.ask(counter(key), Add(1)) == 2
+        await until(lambda: not a.shard.leased)
+        for message in (Read(), Add(1), Refuse()):
+            with pytest.raises(Unavailable, match="lease"):
+                await a.ask(counter(key), message)
+        a.presence.is_cut = False
+        await until(lambda: a.shard.leased)
+        assert await a.ask(counter(key), Add(1)) == 3
+        assert a.runtime.telemetry.counters["leases_lapsed"] == 1
+
+
+async def test_a_process_that_slept_through_its_lease_tells_nothing_old(
+    here: Town, pair: tuple[Home, Home]
+) -> None:
+    a, b = pair
+    key = b.key()
+    assert await b.ask(counter(key), Add(1)) == 1
+    b.presence.is_cut = True  # asleep, as far as the others see
+    await until(lambda: slot_of(key) in a.runtime.epochs)
+    assert await a.ask(counter(key), Add(1)) == 2
+    with pytest.raises(Unavailable):
+        await b.ask(counter(key), Read())
+    b.presence.is_cut = False
+    await settled(a, b)
+    assert await b.ask(counter(key), Read()) == 2
+
+
+async def test_a_former_owner_cannot_commit(here: Town, pair: tuple[Home, Home]) -> None:
+    a, b = pair
+    key = b.key()
+    assert await b.ask(counter(key), Add(1)) == 1
+    epoch = b.runtime.epochs[slot_of(key)]
+    await Slots(here.database).take(a.shard.id, {slot_of(key): epoch})  # b does not know
+    assert await b.ask(counter(key), Add(1)) == 2  # refused by the fence, sent on, answered by a
+    assert await total(here, key) == 2
+    assert b.runtime.telemetry.counters["commits_fenced"] == 1
+    assert b.runtime.epochs.get(slot_of(key)) != epoch
+
+
+def test_an_observer_waits_a_whole_lease_from_the_last_beat_it_saw() -> None:
+    now = [0.0]
+    observer = Observer(10.0, lambda _: False, lambda: now[0])
+    observer.observe({"x": "1"}, {"x"})
+    now[0] = 9.0
+    observer.observe({"x": "2"}, {"x"})
+    now[0] = 18.9
+    assert not observer.is_dead("x")
+    observer.start_over()  # beats may have been lost with the data
+    now[0] = 28.8
+    assert not observer.is_dead("x")
+    observer.observe({}, {"x"})  # its line is gone: lost, for nobody takes it away
+    now[0] = 38.7
+    assert not observer.is_dead("x")
+    now[0] = 38.9
+    assert observer.is_dead("x")
+
+
+def test_an_old_line_is_not_taken_for_a_process() -> None:
+    now = [0.0]
+    observer = Observer(10.0, lambda _: False, lambda: now[0])
+    observer.observe({"x": "1"}, ())
+    assert not observer.is_fresh("x")
+    observer.observe({"x": "2"}, ())
+    assert observer.is_fresh("x")
+    now[0] = 6.0
+    assert not observer.is_fresh("x")
+
+
+def test_a_joining_process_moves_only_its_share() -> None:
+    before = place(["a", "b", "c"], {})
+    after = place(["a", "b", "c", "d"], {})
+    moved = [slot for slot, owner in after.items() if before[slot] != owner]
+    assert {after[slot] for slot in moved} == {"d"}
+    assert 180 < len(moved) < 330
+    assert place([], {}) == {}
+
+
+# The bus
+
+
+async def test_refusals_faults_and_deadlines_cross_as_what_they_are(
+    pair: tuple[Home, Home],
+) -> None:
+    a, b = pair
+    key = b.key()
+    with pytest.raises(Refused, match="at 0"):
+        await a.ask(counter(key), Refuse())
+    with pytest.raises(TurnFailed, match="ZeroDivisionError"):
+        await a.ask(counter(key), Break())
+    with pytest.raises(DeadlineExceeded):
+        await a.ask(counter(key), Held("late"), timeout=0.2)
+    b.kind.gates["late"].set()
+
+
+async def test_a_request_id_crosses_with_its_message(pair: tuple[Home, Home]) -> None:
+    a, b = pair
+    key = b.key()
+    REQUEST_ID.set("req_over_there")
+    await a.ask(counter(key), Add(1))
+    assert next(b.runtime.telemetry.last_of(counter(key))).request_id == "req_over_there"
+
+
+async def test_a_wrong_guess_is_corrected_by_the_receiver(
+    here: Town, pair: tuple[Home, Home]
+) -> None:
+    a, b = pair
+    slot = slot_of(key := b.key())
+    await b.ask(counter(key), Add(4))
+    async with here.join("c") as c:
+        await settled(a, b, c)
+        owner = b if slot in b.runtime.epochs else c
+        wrong = c if owner is b else b
+        a.shard.holdings[slot] = a.shard.holdings[slot]._replace(owner=wrong.shard.id)
+        assert await a.ask(counter(key), Add(1)) == 5
+        assert a.shard.holdings[slot].owner == owner.shard.id
+
+
+async def test_everything_goes_on_when_redis_is_emptied(
+    here: Town, pair: tuple[Home, Home]
+) -> None:
+    a, b = pair
+    client = redis.asyncio.from_url(here.redis_url)
+    asked = 0
+    key = b.key()
+    for n in range(60):
+        if n % 20 == 10:
+            await client.flushall()
+        await a.ask(counter(key), Add(1), timeout=15)
+        asked += 1
+    await client.aclose()
+    assert await total(here, key) == asked
+    await settled(a, b)
+    assert a.runtime.telemetry.counters["redis_data_lost"] >= 1
+
+
+async def test_a_frame_that_is_not_ours_or_comes_twice_changes_nothing(
+    here: Town, pair: tuple[Home, Home]
+) -> None:
+    a, b = pair
+    key = b.key()
+    await a.ask(counter(key), Add(1, entry="sealed"))
+    client: Any = redis.asyncio.from_url(here.redis_url)
+    stream = next(k for k in await client.keys(f"*in:{b.shard.id}"))
+    frames = [fields[b"f"] for _, fields in await client.xrange(stream) if b"f" in fields]
+    assert frames
+    for body in frames:
+        assert b"sealed" not in body
+        assert key.encode() not in body
+        await client.xadd(stream, {"f": body})  # a replay
+        await client.xadd(stream, {"f": body[:-1] + bytes((body[-1] ^ 1,))})
+        await client.xadd(
+            stream.replace(b":in:", b":re:"), {"f": body}
+        )  # where it was not sealed for
+    await client.xadd(
+        stream, {"f": b'["x",[["a",1,"counter","k","Add","{}","i",9,[],null,false]]]'}
+    )
+    await client.aclose()
+    assert await a.ask(counter(key), Add(1)) == 2
+    assert await total(here, key) == 2
+
+
+async def test_an_operation_of_another_process_answers_or_says_why_not(
+    pair: tuple[Home, Home],
+) -> None:
+    a, b = pair
+
+    async def double(number: int) -> int:
+        if number < 0:
+            raise Refused("negative")
+        return 2 * number
+
+    b.shard.operations["double"] = double
+    assert await a.shard.call(b.shard.id, "double", 21) == 42
+    with pytest.raises(Refused, match="negative"):
+        await a.shard.call(b.shard.id, "double", -1)
+    with pytest.raises(Unavailable):
+        await a.shard.call(b.shard.id, "unheard of")
+    with pytest.raises(LookupError):
+        await a.shard.call("nobody", "double", 1)
+    answers = await a.shard.call_all("look", {})
+    assert answers == {a.shard.id: None, b.shard.id: None}
+
+
+async def _is(here: Town, key: str, amount: int) -> bool:
+    return await total(here, key) == amount

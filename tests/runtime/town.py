@@ -2,21 +2,24 @@
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from tests.runtime.counter import SCHEMA, Counter
+from tolsey.runtime.mailbox import slot_of
 from tolsey.runtime.registry import Runtime
 from tolsey.runtime.shard import Shard
 from tolsey.storage import slots
+from tolsey.storage.cache import CacheUnavailable
 from tolsey.storage.database import Database
 from tolsey.storage.journal import Journal
 from tolsey.storage.outbox import Outbox
-from tolsey.storage.presence import Presence
+from tolsey.storage.presence import Look, Presence
 from tolsey.storage.sealed import Vault
-from tolsey.storage.streams import Streams
+from tolsey.storage.streams import Address, Channel, Streams
 
 VAULT = Vault({"k1": secrets.token_bytes(32)})
 
@@ -44,6 +47,27 @@ class Town:
         return home
 
 
+class Tap(Streams):
+    """The real streams, with a hand on what this process sends."""
+
+    cut: Channel | None = None
+    """Frames of this channel are thrown away instead of being sent."""
+
+    async def send(self, frames: Mapping[Address, bytes]) -> list[Address]:
+        return await super().send({a: body for a, body in frames.items() if a[1] != self.cut})
+
+
+class Line(Presence):
+    """The real presence, which can be cut."""
+
+    is_cut = False
+
+    async def beat(self, process: str, line: str) -> Look:
+        if self.is_cut:
+            raise CacheUnavailable("cut by the test")
+        return await super().beat(process, line)
+
+
 class Home:
     """One process's worth: a runtime with counters, and its shard."""
 
@@ -51,6 +75,8 @@ class Home:
         self.town = town
         self.name = name
         self.options = {"poll_seconds": 0.05, **options}
+        self.dead = False
+        self._end = asyncio.Event()
         self.shard: Shard
         self.runtime: Runtime
         self.kind = Counter(town.database)
@@ -67,8 +93,8 @@ class Home:
         )
         stored = slots.Slots(database)
         deployment = await stored.deployment()
-        self.presence = Presence(self.town.redis_url, deployment)
-        self.streams = Streams(self.town.redis_url, deployment, VAULT)
+        self.presence = Line(self.town.redis_url, deployment)
+        self.streams = Tap(self.town.redis_url, deployment, VAULT)
         self.shard = Shard(
             self.runtime,
             self.presence,
@@ -79,24 +105,52 @@ class Home:
             id=f"{self.name}-{secrets.token_hex(3)}" if self.name else None,
             witnesses=False,
         )
+        self.ask = self.runtime.ask
+        ready = asyncio.Event()
+        self._life = asyncio.create_task(self._live(ready))
+        await asyncio.wait(
+            {self._life, asyncio.create_task(ready.wait())}, return_when=asyncio.FIRST_COMPLETED
+        )
+
+    async def _live(self, ready: asyncio.Event) -> None:
         await self.runtime.__aenter__()
         await self.shard.__aenter__()
-        self.ask = self.runtime.ask
-
-    async def leave(self) -> None:
-        await self.shard.__aexit__(None, None, None)
-        await self.runtime.__aexit__(None, None, None)
-        await self.close()
-
-    async def close(self) -> None:
+        ready.set()
+        await self._end.wait()
+        if not self.dead:
+            await self.shard.__aexit__(None, None, None)
+            await self.runtime.__aexit__(None, None, None)
+        else:
+            tasks = self.runtime._tasks
+            assert tasks is not None
+            tasks.cancel_scope.cancel()
+            await tasks.__aexit__(None, None, None)
+            while running := {task for task in self.shard._running if not task.done()}:
+                for task in running:
+                    task.cancel()
+                await asyncio.wait(running, timeout=0.2)
         await self.journal.close()
         await self.presence.close()
         await self.streams.close()
 
+    async def leave(self) -> None:
+        self._end.set()
+        await self._life
+
+    async def kill(self) -> None:
+        """End as a process does that is killed: nothing is handed over, released or said."""
+        self.dead = True
+        await self.leave()
+
+    def key(self, number: int = 0) -> str:
+        """Name a key that this process owns now."""
+        names = (f"k{n}" for n in range(100_000))
+        return next(islice((k for k in names if slot_of(k) in self.runtime.epochs), number, None))
+
 
 @asynccontextmanager
 async def town(
-    database: Database, redis_url: str, lease_seconds: float = 1.0
+    database: Database, redis_url: str, lease_seconds: float = 2.0
 ) -> AsyncIterator[Town]:
     await database.execute(SCHEMA)
     yield Town(database, redis_url, lease_seconds)

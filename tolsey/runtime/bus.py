@@ -204,7 +204,10 @@ class Bus:
         frames: dict[Address, bytes] = {}
         for address, waiting in list(self._pending.items()):
             entries = [waiting.popleft() for _ in range(min(len(waiting), FRAME_ENTRIES))]
-            frames[address] = orjson.dumps([self._me, entries])
+            try:
+                frames[address] = orjson.dumps([self._me, entries])
+            except TypeError as error:  # what is no JSON must not keep the others back
+                log.exception("bus.unwritable", error=repr(error))
             if not waiting:
                 del self._pending[address]
         return frames
@@ -213,12 +216,20 @@ class Bus:
         try:
             for process, channel in await self._wire.send(frames):
                 if channel == "in":
-                    log.info("bus.nobody", process=process)
+                    self._nobody(process)
         except CacheUnavailable as error:
             # Who waits for an answer sends again; a reply that is lost is asked for again.
             log.warning("bus.not_sent", frames=len(frames), error=str(error))
             await asyncio.sleep(PAUSE_SECONDS)
         self._telemetry.counters["bus_frames"] += len(frames)
+
+    def _nobody(self, process: str) -> None:
+        """Send again soon what found no stream: its process is gone, or Redis lost it."""
+        log.info("bus.nobody", process=process)
+        for flight in self._flights.values():
+            if flight.target == process and flight.sends > 0:
+                flight.sends = max(1, flight.sends - 1)
+                flight.sent_at = float("-inf")
 
     async def _read(self) -> None:
         while True:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from tolsey.runtime.bus import MOVED, Bus, Entry, Flight, Tasks
 from tolsey.runtime.codec import decode, decode_reply, encode, encode_error, encode_reply
-from tolsey.runtime.errors import DeadlineExceeded, NotOwner, Unavailable
+from tolsey.runtime.errors import DeadlineExceeded, NotOwner, Stopping, Unavailable
 from tolsey.runtime.mailbox import slot_of
 from tolsey.runtime.messages import ActorId, Message
 from tolsey.runtime.registry import Runtime
@@ -217,7 +217,7 @@ class Routing:
                 chain=tuple(ActorId(*actor) for actor in entry[8]),
                 request_id=entry[9],
             )
-        except NotOwner:
+        except (NotOwner, Stopping):
             self._reply(about, ["m", about[1]])
         except Exception as error:  # noqa: BLE001 - the one who asks is told
             self._reply(about, ["e", about[1], encode_error(error)])
@@ -234,7 +234,7 @@ class Routing:
         error = done.exception()
         if error is None:
             self._reply(about, ["k", number, encode_reply(message, done.result())])
-        elif isinstance(error, NotOwner):
+        elif isinstance(error, NotOwner | Stopping):
             self._reply(about, ["m", number])
         elif not isinstance(error, DeadlineExceeded):  # the one who asks knows its own deadline
             self._reply(about, ["e", number, encode_error(error)])

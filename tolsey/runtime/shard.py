@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
 import anyio
 import orjson
@@ -28,7 +28,7 @@ from tolsey.runtime.placement import place
 from tolsey.runtime.registry import Runtime
 from tolsey.runtime.routing import Routing
 from tolsey.storage.cache import CacheUnavailable
-from tolsey.storage.errors import StorageError
+from tolsey.storage.errors import StorageError, StorageUnavailable
 from tolsey.storage.presence import Look
 from tolsey.storage.records.slots import Holding
 
@@ -42,9 +42,13 @@ DRAIN_SHARE = 0.4
 """How much of a lease turns may take to end in a hand-over; there is no beat meanwhile."""
 
 LEAVE_SECONDS = 10.0
-READ_MAP_SECONDS = 5.0
-"""The map is read this often even when nobody said that it has changed."""
+MAP_SHARE = 0.5
+"""After this much of a lease the map is read again even when nobody said that it has changed."""
 
+PATIENCE_SHARE = 0.3
+"""How much of a lease PostgreSQL may take to answer before the next beat."""
+
+Reply = TypeVar("Reply")
 Operation = Callable[[Any], Awaitable[Any]]
 
 
@@ -313,6 +317,9 @@ class Shard:
                 await self._hurry.wait()
 
     async def _beat_and_act(self) -> None:
+        if steady() - self._map_read_at > self._lease_seconds:
+            # Cut from PostgreSQL we can commit nothing: who can is to take our place.
+            await self._read_map()
         await self._beat()
         if self._map_is_due():
             await self._read_map()
@@ -322,7 +329,27 @@ class Shard:
         await self._mail.keep()
 
     def _map_is_due(self) -> bool:
-        return self._map_is_old or steady() - self._map_read_at > READ_MAP_SECONDS
+        age = steady() - self._map_read_at
+        return self._map_is_old or age > MAP_SHARE * self._lease_seconds
+
+    async def _in_time(self, work: Awaitable[Reply]) -> Reply:
+        """Wait for PostgreSQL no longer than the lease allows."""
+        try:
+            async with asyncio.timeout(PATIENCE_SHARE * self._lease_seconds):
+                return await work
+        except TimeoutError as error:
+            raise StorageUnavailable("no answer in time") from error
+
+    async def _exchange(
+        self, to: str | None, seen: Mapping[int, int], from_owner: str | None = None
+    ) -> dict[int, int]:
+        """Give slots to an owner; when that fails only the map knows whether it was done."""
+        self._map_is_old = True
+        given = await self._in_time(self._slots.take(to, seen, from_owner=from_owner))
+        for slot, epoch in given.items():
+            if slot in self.holdings:
+                self.holdings[slot] = self.holdings[slot]._replace(epoch=epoch, owner=to)
+        return given
 
     async def _beat(self) -> None:
         """Renew the lease, and see who else is there."""
@@ -372,14 +399,13 @@ class Shard:
         held = dict(self._runtime.epochs)
         if not held:
             return
-        kept = await self._slots.take(self.id, held, from_owner=self.id)
+        kept = await self._exchange(self.id, held, self.id)
         log.warning("shard.lease_lapsed", held=len(held), kept=len(kept))
         self._runtime.telemetry.counters["leases_lapsed"] += 1
         for slot, epoch in held.items():
             if slot not in kept:
                 self._runtime.lost(slot, epoch)
         self._runtime.own(kept)
-        self._map_is_old = True
         for hear in self.lost_data:
             hear()
         self.bus.resend()
@@ -387,7 +413,7 @@ class Shard:
     async def _read_map(self) -> None:
         self._map_is_old = False  # whoever says otherwise meanwhile is heard
         try:
-            self.holdings = await self._slots.read()
+            self.holdings = await self._in_time(self._slots.read())
         except StorageError:
             self._map_is_old = True
             raise
@@ -417,11 +443,9 @@ class Shard:
         if not orphans:
             return
         seen = {slot: self.holdings[slot].epoch for slot in orphans}
-        taken = await self._slots.take(self.id, seen)
+        taken = await self._exchange(self.id, seen)
         self._runtime.own(taken)
         self._runtime.telemetry.counters["slots_taken"] += len(taken)
-        for slot, epoch in taken.items():
-            self.holdings[slot] = self.holdings[slot]._replace(epoch=epoch, owner=self.id)
         log.info("shard.took", slots=len(taken), of=sorted({str(o) for o in orphans.values()}))
         self._routing.announce()
         await self._tell_change()
@@ -462,13 +486,10 @@ class Shard:
         receivers: dict[str, dict[int, int]] = {}
         for slot, epoch in held.items():
             receivers.setdefault(wanted[slot], {})[slot] = epoch
-        self._map_is_old = True  # also when this fails: then only the map knows
         for to, part in receivers.items():
-            given = await self._slots.take(to, part, from_owner=self.id)
+            given = await self._exchange(to, part, self.id)
             self._runtime.telemetry.counters["slots_handed_over"] += len(given)
-            for slot, epoch in given.items():
-                self.holdings[slot] = self.holdings[slot]._replace(epoch=epoch, owner=to)
-            paused = self._runtime.paused_of(given)
+            paused = [list(actor) for actor in self._runtime.paused_of(given)]
             self.bus.post((to, "in"), ["o", 0, "look", {"paused": paused}])
             log.info("shard.handed_over", slots=len(given), to=to)
         await self._tell_change()
