@@ -1,21 +1,32 @@
 """The command line: `tolsey serve`, `migrate`, `doctor`, `admin create`, `sandbox`."""
 
+import contextlib
 import gc
 import os
 import secrets
 import signal
 import sys
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import click
 import structlog
 
 from tolsey import logs, settings
+from tolsey.fleet import Fleet, Parent
+from tolsey.listeners import Listeners
 from tolsey.settings import Settings, SettingsError
 from tolsey.storage.errors import StorageError, StorageUnavailable
+
+if TYPE_CHECKING:
+    from tolsey.service import Running  # what this drags in, only serving needs
+
+LEAVE_SECONDS = 10.0
+GOODBYE_SECONDS = 0.5
+"""How long clients with open connections have to hear that these end."""
 
 log = structlog.get_logger()
 
@@ -57,18 +68,37 @@ def main() -> None:
 
 @main.command()
 @click.option("--host", default="127.0.0.1", show_default=True)
-@click.option("--port", default=8000, show_default=True)
-@click.option("--shards", default=1, show_default=True, help="Processes behind the port.")
-def serve(host: str, port: int, shards: int) -> None:
+@click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65535))
+@click.option(
+    "--shards",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1, 256),
+    help="Processes behind the port.",
+)
+@click.option("--listener", type=int, hidden=True, help="Serve this inherited listener.")
+@click.option("--parent", type=int, hidden=True, help="The line to the parent of the processes.")
+def serve(host: str, port: int, shards: int, listener: int | None, parent: int | None) -> None:
     """Serve the application."""
-    if shards != 1:
-        raise click.ClickException("More than one shard is not built yet; use --shards 1.")
     read = _settings()
+    if listener is not None and parent is not None:
+        sys.exit(_run(lambda: _serve(read, host, port, Parent(listener, parent))))
+    if shards > 1:
+        sys.exit(_supervise(host, port, shards))
     sys.exit(_run(lambda: _serve(read, host, port)))
 
 
-async def _serve(read: Settings, host: str, port: int) -> int:
-    from tolsey.server import serve_app  # noqa: PLC0415 - the other commands need no server
+def _supervise(host: str, port: int, shards: int) -> int:
+    try:
+        listeners = Listeners(host, port, shards)
+    except OSError as error:
+        raise click.ClickException(f"{host}:{port}: {error.strerror or error}") from None
+    command = (sys.executable, *sys.orig_argv[1:])  # as we were found, so are they
+    return Fleet(command, listeners, shards).run()
+
+
+async def _serve(read: Settings, host: str, port: int, parent: Parent | None = None) -> int:
+    from tolsey.server import serve_app, serve_listener  # noqa: PLC0415 - others need no server
     from tolsey.service import running  # noqa: PLC0415 - as above
 
     # What was imported stays for good, and a turn makes many short-lived values: collecting the
@@ -77,27 +107,49 @@ async def _serve(read: Settings, host: str, port: int) -> int:
     gc.set_threshold(20_000, 20, 20)
     stop = anyio.Event()
     async with anyio.create_task_group() as tasks:
-        await tasks.start(_watch_signals, stop)
+        await tasks.start(_watch_signals, stop, parent)
         try:
             async with running(read) as service:
-                await serve_app(
-                    service.app, host, port, stop, before_stop=service.service.runtime.retire
+                leave = partial(_leave, service, parent)
+                serving = (
+                    partial(serve_app, service.app, host, port)
+                    if parent is None
+                    else partial(serve_listener, service.app, parent.listener, ready=parent.ready)
                 )
+                await serving(stop, leave=leave, goodbye_seconds=GOODBYE_SECONDS)
         except Exception as error:
             log.exception("service.failed", error=repr(error))
             return 1
         finally:
             tasks.cancel_scope.cancel()
-    log.info("service.stopped")
+    if parent is None:
+        log.info("service.stopped")
     return 0
 
 
+async def _leave(service: "Running", parent: Parent | None) -> None:
+    """Give the actors to the other processes while this one still passes on what it is asked.
+
+    Readiness turns red, but not behind a common port, where a probe would meet us by chance.
+    """
+    if parent is None:
+        service.service.runtime.retire()
+    with contextlib.suppress(StorageError), anyio.move_on_after(LEAVE_SECONDS):
+        await service.service.shard.leave()
+
+
 async def _watch_signals(
-    stop: anyio.Event, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED
+    stop: anyio.Event,
+    parent: Parent | None,
+    *,
+    task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
 ) -> None:
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         task_status.started()
         async for signum in signals:
+            if parent is not None:
+                stop.set()  # it bounds our end; whoever else signals us must not cut it short
+                continue
             if stop.is_set():
                 os._exit(1)  # the second signal means now
             log.info("service.stopping", signal=signum.name)

@@ -1,5 +1,6 @@
 """Structured logs: one JSON object a line (colours on a terminal), and no secret in any of them."""
 
+import contextlib
 import io
 import logging
 import re
@@ -24,12 +25,15 @@ class StandardError(io.StringIO):
     """Standard error as it is at each write: a test or a supervisor may replace it."""
 
     def write(self, text: str) -> int:
-        """Write to what is standard error now."""
-        return sys.stderr.write(text)
+        """Write to what is standard error now; a full disk or a closed pipe stops no service."""
+        with contextlib.suppress(OSError):
+            sys.stderr.write(text)
+        return len(text)
 
     def flush(self) -> None:
         """Push what was written out."""
-        sys.stderr.flush()
+        with contextlib.suppress(OSError):
+            sys.stderr.flush()
 
 
 def configure(level: str = "info") -> None:
@@ -54,7 +58,8 @@ def configure(level: str = "info") -> None:
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(levels[level.upper()]),
-        logger_factory=structlog.PrintLoggerFactory(StandardError()),
+        # One write a line: processes that share standard error must not cut into each other.
+        logger_factory=structlog.WriteLoggerFactory(StandardError()),
         cache_logger_on_first_use=False,
     )
 
