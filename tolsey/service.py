@@ -177,7 +177,6 @@ class Parts:
             Outbox(self._database),
             partial(slots.versions, self._database),
             handlers=self.handlers(),
-            clock=self._clock,
             **options,
         )
         return await stack.enter_async_context(self.runtime)

@@ -257,7 +257,7 @@ class Connection:
             taken = [
                 replace(row, attempts=row.attempts + 1)
                 for row in self._disk.outbox.values()
-                if row.due_at <= self.now()
+                if (row.due_at or DAWN) <= self.now()
                 and row.key not in flying
                 and (slots is None or row.slot in slots)
             ][:limit]
@@ -284,14 +284,16 @@ class Connection:
         await self._soon(run)
         await self._answered(None)
 
-    async def postpone(self, key: str, until: datetime, attempts: int, error: str) -> None:  # noqa: ARG002 - the protocol's
+    async def postpone(self, key: str, seconds: float, attempts: int, error: str) -> None:  # noqa: ARG002 - the protocol's
         """Try a row again later."""
         await self._reach("outbox_unavailable")
 
         def run() -> None:
             row = self._disk.outbox.get(key)
             if row is not None:
-                self._disk.outbox[key] = replace(row, due_at=until, attempts=attempts)
+                self._disk.outbox[key] = replace(
+                    row, due_at=self.now() + timedelta(seconds=seconds), attempts=attempts
+                )
 
         await self._soon(run)
         await self._answered(None)

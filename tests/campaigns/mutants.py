@@ -192,9 +192,8 @@ def blind_to(part: str) -> Callable[[], Iterator[None]]:
     def plant() -> Iterator[None]:
         opened = Committer._open
 
-        def blind(
-            self: Committer, turns: Any, writers: Any, cells: Any, batch: Batch, outcome: Outcome
-        ) -> None:
+        def blind(self: Committer, *parts: Any) -> None:
+            turns, writers, cells, batch, outcome = parts
             seen = {
                 name: frozenset() if name == part else getattr(outcome, name)
                 for name in ("fenced", "stale", "voided", "duplicates")

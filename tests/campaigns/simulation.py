@@ -101,7 +101,6 @@ class Process:
             connection.versions,
             epochs=world.disk.claim(slots),
             handlers={Look: self._look},
-            clock=connection.now,
             limit=40,
             cold_seconds=0.5,
             idle_seconds=1.5,

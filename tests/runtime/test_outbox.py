@@ -85,7 +85,7 @@ async def test_a_row_that_is_delivered_twice_takes_effect_once(counters: Databas
             "UPDATE outbox SET due_at = now() RETURNING key, slot, kind, actor_key, name,"
             " payload::text AS payload, due_at, attempts, request_id"
         )
-        waiting = OutboxRow(**dict(found))
+        waiting = OutboxRow(**dict(found) | {"due_at": None})
         assert waiting.key == "again"
         row.dispatch([waiting])
         await settled(house)

@@ -7,7 +7,6 @@ least once and its row goes when its result has. What keeps failing goes to the 
 
 import asyncio
 from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
-from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 import anyio
@@ -30,9 +29,6 @@ CallHandler = Callable[[Any], Awaitable[Message[Any] | Sequence[Tell] | None]]
 BACKOFF_SECONDS = (1.0, 5.0, 30.0, 120.0)
 """Waits between the attempts of a message; after the last the message is dead."""
 
-CLOCK_TOLERANCE = timedelta(minutes=1)
-"""What is due at once is due by the database's clock too, should ours run ahead of it."""
-
 PAGE = 500
 
 
@@ -50,7 +46,7 @@ class OutboxStore(Protocol):
     async def replace(self, key: str, rows: Sequence[OutboxRow]) -> None:
         """Take a finished row away and put others in its place."""
 
-    async def postpone(self, key: str, until: datetime, attempts: int, error: str) -> None:
+    async def postpone(self, key: str, seconds: float, attempts: int, error: str) -> None:
         """Try a row again later."""
 
     async def bury(self, key: str, id: str, attempts: int, error: str) -> None:
@@ -83,16 +79,13 @@ class Slots(Protocol):
         """Let the owners of rows know of them; they are on disk, so nothing depends on it."""
 
 
-def rows_of(
-    effects: Sequence[Effect], cell: Cell, envelope: Envelope, now: datetime
-) -> tuple[OutboxRow, ...]:
+def rows_of(effects: Sequence[Effect], cell: Cell, envelope: Envelope) -> tuple[OutboxRow, ...]:
     """Write a turn's effects as outbox rows; each has its own key or one made from the turn's."""
     return tuple(
         row_of(
             effect,
             cell.id,
             f"{cell.id}:{envelope.id}:{n}",
-            now,
             request_id=envelope.request_id,
             consumed=envelope.consumes,
         )
@@ -104,7 +97,6 @@ def row_of(
     effect: Effect,
     owner: ActorId,
     fallback: str,
-    now: datetime,
     *,
     request_id: str | None = None,
     consumed: str | None = None,
@@ -119,7 +111,7 @@ def row_of(
         to.key,
         type(value).__name__,
         encode(value),
-        effect.due_at or now - CLOCK_TOLERANCE,
+        effect.due_at,
         request_id=request_id,
     )
 
@@ -133,7 +125,6 @@ class Dispatcher:
         deliver: Deliver,
         handlers: Mapping[type[Call], CallHandler],
         telemetry: Telemetry,
-        clock: Callable[[], datetime],
         *,
         slots: Slots,
         poll_seconds: float = 1.0,
@@ -144,7 +135,6 @@ class Dispatcher:
         self._deliver = deliver
         self._handlers = handlers
         self._telemetry = telemetry
-        self._clock = clock
         self._slots = slots
         self._poll_seconds = poll_seconds
         self._backoff = tuple(backoff_seconds)
@@ -161,11 +151,10 @@ class Dispatcher:
         return len(self._flying)
 
     def dispatch(self, rows: Sequence[OutboxRow]) -> None:
-        """Start on rows that are on disk; those that are not due yet are left to the poll."""
-        now = self._clock()
+        """Start on rows that are on disk; those with a time of their own are left to the poll."""
         away: list[OutboxRow] = []
         for row in rows:
-            if row.due_at > now or row.key in self._flying:
+            if row.due_at is not None or row.key in self._flying:
                 continue
             if not self._slots.owns(row.slot):
                 away.append(row)
@@ -280,9 +269,8 @@ class Dispatcher:
             self._post(row, result)
         else:
             owner = ActorId(row.kind, row.actor_key)
-            now = self._clock()
             follow = [
-                row_of(tell, owner, f"{row.key}:{n}", now, request_id=row.request_id)
+                row_of(tell, owner, f"{row.key}:{n}", request_id=row.request_id)
                 for n, tell in enumerate(result or ())
             ]
             await self._finish(row, follow)
@@ -307,8 +295,7 @@ class Dispatcher:
 
     async def _postpone(self, row: OutboxRow, attempts: int, wait: float, why: str) -> None:
         try:
-            until = self._clock() + timedelta(seconds=wait)
-            await self._store.postpone(row.key, until, attempts, why[:2000])
+            await self._store.postpone(row.key, wait, attempts, why[:2000])
         except StorageError as lost:
             log.warning("outbox.not_postponed", key=row.key, error=str(lost))
         self._flying.pop(row.key, None)

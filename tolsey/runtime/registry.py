@@ -3,7 +3,6 @@
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
@@ -71,7 +70,6 @@ class Runtime:
         *,
         epochs: Mapping[int, int] | None = None,
         handlers: Mapping[type[Call], CallHandler] | None = None,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         limit: int = PROCESS_LIMIT,
         cold_seconds: float = 30.0,
         idle_seconds: float = 300.0,
@@ -85,7 +83,6 @@ class Runtime:
         """The slots this process owns, each with the epoch it holds it under."""
         self.router: Router | None = None
         self.telemetry = Telemetry()
-        self.clock = clock
         self._kinds = {actor.kind: actor for actor in actors}
         self._outbox = outbox
         self._limit = limit
@@ -101,7 +98,6 @@ class Runtime:
             self._deliver,
             handlers or {},
             self.telemetry,
-            clock,
             slots=self,
             poll_seconds=poll_seconds,
             backoff_seconds=backoff_seconds,
@@ -110,7 +106,6 @@ class Runtime:
             self._committer,
             versions,
             self.telemetry,
-            clock,
             cold_seconds=cold_seconds,
             idle_seconds=idle_seconds,
             keeps=self._parked.__contains__,
@@ -248,7 +243,7 @@ class Runtime:
         kept.
         """
         tell = Tell(to, message, key=id)
-        row = row_of(tell, to, id, self.clock(), request_id=REQUEST_ID.get())
+        row = row_of(tell, to, id, request_id=REQUEST_ID.get())
         added = await self._outbox.add((row,))
         if added:
             self._dispatcher.dispatch((row,))
@@ -256,8 +251,7 @@ class Runtime:
 
     async def post(self, tells: Sequence[Tell]) -> int:
         """Keep many messages for good, each under its own key; answer how many were new."""
-        now = self.clock()
-        rows = [row_of(tell, tell.to, tell.key, now) for tell in tells]
+        rows = [row_of(tell, tell.to, tell.key) for tell in tells]
         added = await self._outbox.add(rows)
         self.wake_outbox()
         if self.router is not None:

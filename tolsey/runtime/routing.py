@@ -8,7 +8,6 @@ that it caused may be on disk, with the reply that was lost.
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime
 from typing import Any, Protocol
 
 from tolsey.runtime.bus import MOVED, Bus, Entry, Flight, Tasks
@@ -152,7 +151,7 @@ class Routing:
         for row in rows:
             owner = self.owner_of(row.slot)
             if owner not in {None, self._shard.id} and self._shard.is_alive(str(owner)):
-                fields = (row.kind, row.actor_key, row.name, row.payload, row.due_at.isoformat())
+                fields = (row.kind, row.actor_key, row.name, row.payload)
                 entry: Entry = ["r", row.key, row.slot, *fields, row.request_id]
                 self._bus.post((str(owner), "in"), entry)
 
@@ -180,12 +179,9 @@ class Routing:
             self._tasks.start(self._begin_later(about, entry, left, again=again))
 
     def _take_row(self, entry: Entry) -> None:
-        _, key, slot, kind, actor_key, name, payload, due_at, request_id = entry
+        _, key, slot, kind, actor_key, name, payload, request_id = entry
         if self._runtime.owns(slot):
-            row = OutboxRow(
-                *(key, slot, kind, actor_key, name, payload, datetime.fromisoformat(due_at)),
-                request_id=request_id,
-            )
+            row = OutboxRow(key, slot, kind, actor_key, name, payload, request_id=request_id)
             self._runtime.dispatch((row,))
 
     async def _begin_later(

@@ -1,19 +1,31 @@
 """What operators see of actors, and what they may do to them."""
 
+import asyncio
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import Enum
-from typing import Any
+from heapq import nsmallest
+from typing import Any, Literal
 
-from tolsey.runtime.errors import Unavailable
+from tolsey.runtime.errors import RuntimeFault
 from tolsey.runtime.mailbox import Cell
 from tolsey.runtime.messages import ActorId
 from tolsey.runtime.registry import Runtime
 
 MASK = "•••"
 SEALED_PREFIX = "v1."
+LOOKED_AT = 5_000
+"""How many actors are looked at before turns go on."""
+
+Sort = Literal["mailbox", "age", "id"]
+Rank = tuple[float, str, str]
+"""Where an actor stands in a list: by a number, then by its kind and key."""
+
+
+class Busy(RuntimeFault):
+    """Something waits for the actor, so that it cannot be put to sleep now."""
 
 
 class Supervision:
@@ -22,13 +34,36 @@ class Supervision:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
 
-    def summaries(
-        self, kind: str | None = None, slot: int | None = None
-    ) -> Iterator[dict[str, Any]]:
-        """Say of every actor that is awake how it is."""
-        for cell in self._runtime.cells():
-            if (kind is None or cell.id.kind == kind) and (slot is None or cell.slot == slot):
-                yield self._summary(cell)
+    async def first(
+        self,
+        limit: int,
+        *,
+        kind: str | None = None,
+        slot: int | None = None,
+        sort: Sort = "mailbox",
+        after: Rank | None = None,
+    ) -> list[tuple[Rank, dict[str, Any]]]:
+        """Say how actors are that are awake: the first so many of an order, after a place in it."""
+        best: list[tuple[Rank, Cell]] = []
+        cells = list(self._runtime.cells())
+        for at in range(0, len(cells), LOOKED_AT):
+            ranked = (
+                (self._rank(cell, sort), cell)
+                for cell in cells[at : at + LOOKED_AT]
+                if (kind is None or cell.id.kind == kind) and (slot is None or cell.slot == slot)
+            )
+            wanted = [one for one in ranked if after is None or one[0] > after]
+            best = nsmallest(limit, [*best, *wanted], key=lambda one: one[0])
+            await asyncio.sleep(0)
+        return [(rank, self._summary(cell)) for rank, cell in best]
+
+    def _rank(self, cell: Cell, sort: Sort) -> Rank:
+        number = 0.0
+        if sort == "mailbox":
+            number = float(-cell.depth)
+        elif sort == "age":
+            number = -self._oldest_seconds(cell)
+        return (number, *cell.id)
 
     async def inspect(self, actor: ActorId) -> dict[str, Any]:
         """Say everything of one actor: state with secrets masked, mailbox, last 50 turns."""
@@ -61,15 +96,13 @@ class Supervision:
         return self._summary(cell)
 
     async def passivate(self, actor: ActorId) -> dict[str, Any]:
-        """Put an actor to sleep. Raises Unavailable while something waits for it."""
+        """Put an actor to sleep. Raises Busy while something waits for it."""
         cell = await self._runtime.wake(actor)
         if not self._runtime.scheduler.passivate(cell):
-            raise Unavailable("the actor is busy")
+            raise Busy("messages or commits wait for it")
         return {**self._summary(cell), "status": "asleep"}
 
     def _summary(self, cell: Cell) -> dict[str, Any]:
-        now = self._runtime.scheduler.loop.time()
-        oldest = now - cell.queue[0].posted_at if cell.queue else 0.0
         return {
             "kind": cell.id.kind,
             "id": cell.id.key,
@@ -79,9 +112,14 @@ class Supervision:
             "status": self._status(cell),
             "mailboxDepth": cell.depth,
             "uncommitted": cell.pending,
-            "oldestMessageSeconds": round(max(0.0, oldest), 3),
+            "oldestMessageSeconds": self._oldest_seconds(cell),
             "turnInProgress": cell.busy,
         }
+
+    def _oldest_seconds(self, cell: Cell) -> float:
+        if not cell.queue:
+            return 0.0
+        return round(max(0.0, self._runtime.scheduler.loop.time() - cell.queue[0].posted_at), 3)
 
     def _status(self, cell: Cell) -> str:
         if cell.id in self._runtime.scheduler.paused:

@@ -9,7 +9,6 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from datetime import datetime
 from itertools import islice
 from math import inf
 from typing import Any, Protocol
@@ -70,7 +69,6 @@ class Scheduler:
         committer: Committer,
         versions: Versions,
         telemetry: Telemetry,
-        clock: Callable[[], datetime],
         *,
         cold_seconds: float,
         idle_seconds: float,
@@ -87,7 +85,6 @@ class Scheduler:
         self._committer = committer
         self._versions = versions
         self._telemetry = telemetry
-        self._clock = clock
         self._cold_seconds = cold_seconds
         self._idle_seconds = idle_seconds
         self._keeps = keeps
@@ -149,9 +146,7 @@ class Scheduler:
             envelope.answer(decided.reply)
             return
         try:
-            rows = (
-                rows_of(decided.effects, cell, envelope, self._clock()) if decided.effects else ()
-            )
+            rows = rows_of(decided.effects, cell, envelope) if decided.effects else ()
             pending = PendingTurn(cell, envelope, decided, rows)
         except Exception as error:  # noqa: BLE001 - the edge of a turn
             envelope.fail(self._failure(cell, envelope.turn, error))

@@ -48,6 +48,7 @@ table(
         "request_id": "text",
     },
     conflict="ON CONFLICT (key) DO NOTHING",
+    absent={"due_at": "now()"},
 )
 
 STATEMENT_SECONDS = 30
@@ -142,7 +143,7 @@ def statement(tables: Sequence[Table]) -> str:
 
 def source(part: Table, n: int) -> str:
     """Select the rows of one table that are written: of live turns, and one for each key."""
-    names = ", ".join(part.columns)
+    names = part.values
     living = f"FROM r{n} WHERE j_ NOT IN (SELECT j FROM gone)"
     if part.claim or not part.key:
         return f"SELECT {names} {living}"

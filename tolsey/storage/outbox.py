@@ -1,7 +1,7 @@
 """SQL for work that follows commits, and for messages that failed for good."""
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import timedelta
 
 from tolsey.storage.database import Database, Row
 from tolsey.storage.records.turns import OutboxRow
@@ -41,15 +41,17 @@ class Outbox:
             list(but),
             None if slots is None else list(slots),
         )
-        return sorted(map(_row, rows), key=lambda row: row.due_at)
+        return [_row(row) for row in sorted(rows, key=lambda row: row["due_at"])]
 
     async def add(self, rows: Sequence[OutboxRow]) -> int:
         """Keep rows; answer how many were new: a key that waits already is left alone."""
         return await self._database.execute(
             """
             INSERT INTO outbox (key, slot, kind, actor_key, name, payload, due_at, request_id)
-            SELECT * FROM unnest($1::text[], $2::int[], $3::text[], $4::text[], $5::text[],
-                                 $6::jsonb[], $7::timestamptz[], $8::text[])
+            SELECT key, slot, kind, actor_key, name, payload, coalesce(due_at, now()), request_id
+            FROM unnest($1::text[], $2::int[], $3::text[], $4::text[], $5::text[],
+                        $6::jsonb[], $7::timestamptz[], $8::text[])
+                AS row(key, slot, kind, actor_key, name, payload, due_at, request_id)
             ON CONFLICT (key) DO NOTHING
             """,
             [row.key for row in rows],
@@ -73,7 +75,8 @@ class Outbox:
                     """
                     INSERT INTO outbox
                         (key, slot, kind, actor_key, name, payload, due_at, request_id)
-                    VALUES ($1, $2, $3, $4, $5, $6::jsonb, $7, $8) ON CONFLICT (key) DO NOTHING
+                    VALUES ($1, $2, $3, $4, $5, $6::jsonb, coalesce($7, now()), $8)
+                    ON CONFLICT (key) DO NOTHING
                     """,
                     row.key,
                     row.slot,
@@ -85,12 +88,12 @@ class Outbox:
                     row.request_id,
                 )
 
-    async def postpone(self, key: str, until: datetime, attempts: int, error: str) -> None:
+    async def postpone(self, key: str, seconds: float, attempts: int, error: str) -> None:
         """Try a row again later."""
         await self._database.execute(
-            "UPDATE outbox SET due_at = $2, attempts = $3, last_error = $4 WHERE key = $1",
+            "UPDATE outbox SET due_at = now() + $2, attempts = $3, last_error = $4 WHERE key = $1",
             key,
-            until,
+            timedelta(seconds=seconds),
             attempts,
             error,
         )

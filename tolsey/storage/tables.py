@@ -4,8 +4,8 @@ A commit of many turns is one statement made of these parts (`storage.journal`),
 touched by one part only. The rows of all turns of a batch travel as parallel arrays.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
 Record = TypeVar("Record")
@@ -20,7 +20,8 @@ class Table:
     that identify a row when it can be written again: of several records of a batch with the same
     key the greatest by `newest` (then the latest turn) is written, the others are dropped, so a
     record with a key must be the whole row. A `claim` is a row that may be written once ever:
-    when it is there already the whole turn is a duplicate and none of it happens.
+    when it is there already the whole turn is a duplicate and none of it happens. `absent` has the
+    SQL of what stands in a column whose field is None.
     """
 
     record: type[Any]
@@ -30,6 +31,15 @@ class Table:
     key: tuple[str, ...] = ()
     newest: tuple[str, ...] = ()
     claim: bool = False
+    absent: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def values(self) -> str:
+        """The columns as they are selected from the rows that are to be written."""
+        return ", ".join(
+            f"coalesce({column}, {self.absent[column]})" if column in self.absent else column
+            for column in self.columns
+        )
 
 
 TABLES: dict[type[Any], Table] = {}
@@ -50,11 +60,12 @@ def table(
     key: tuple[str, ...] = (),
     newest: tuple[str, ...] = (),
     claim: bool = False,
+    absent: Mapping[str, str] | None = None,
 ) -> Table:
     """Say where records of a type are kept. Its columns must be its fields, in order."""
-    names = [field.name for field in fields(record)]
+    names = [one.name for one in fields(record)]
     if len(names) != len(columns):
         raise TypeError(f"{record.__name__} has {len(names)} fields, {name} {len(columns)} columns")
-    made = Table(record, name, columns, conflict, key, newest, claim)
+    made = Table(record, name, columns, conflict, key, newest, claim, absent or {})
     TABLES[record] = made
     return made

@@ -71,6 +71,7 @@ class OutboxRow:
     actor_key: str
     name: str
     payload: str
-    due_at: datetime
+    due_at: datetime | None = None
+    """None: at once, by the database's clock, whatever ours says."""
     attempts: int = 0
     request_id: str | None = None

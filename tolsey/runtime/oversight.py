@@ -1,0 +1,153 @@
+"""What operators see of all processes at once, and do to an actor wherever it is.
+
+Every process answers for itself when another asks it (`Shard.operations`); whichever process an
+operator's request has reached gathers the answers.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from heapq import merge
+from itertools import islice
+from typing import Any, Literal
+
+from tolsey.runtime.errors import NotOwner, Unavailable
+from tolsey.runtime.mailbox import slot_of
+from tolsey.runtime.messages import ActorId
+from tolsey.runtime.registry import Runtime
+from tolsey.runtime.routing import UNOWNED
+from tolsey.runtime.shard import Shard
+from tolsey.runtime.supervision import Rank, Sort, Supervision
+
+Act = Literal["inspect", "pause", "resume", "passivate"]
+
+GATHER_SECONDS = 2.0
+"""How long a process that does not answer is waited for."""
+
+ACT_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """The first actors of an order among all processes."""
+
+    rows: list[tuple[Rank, dict[str, Any]]]
+    silent: list[str]
+    """The processes that did not answer, whose actors are not among the rows."""
+
+
+class Oversight:
+    """Looks at the actors of every process, and acts on one wherever it is."""
+
+    def __init__(self, shard: Shard, runtime: Runtime) -> None:
+        self._shard = shard
+        self._runtime = runtime
+        self._supervision = Supervision(runtime)
+
+    def offer(self) -> None:
+        """Let other processes ask this one for what it knows of itself."""
+        self._shard.operations |= {
+            "vitals": self._vitals,
+            "actors": self._actors,
+            "actor": self._actor,
+        }
+
+    async def vitals(self) -> dict[str, dict[str, Any] | None]:
+        """Tell how every living process is; none for one that does not answer."""
+        told = await self._shard.call_all("vitals", seconds=GATHER_SECONDS)
+        return {
+            process: None if isinstance(answer, BaseException) else answer
+            for process, answer in told.items()
+        }
+
+    async def actors(
+        self,
+        limit: int,
+        *,
+        kind: str | None = None,
+        slot: int | None = None,
+        sort: Sort = "mailbox",
+        after: Rank | None = None,
+    ) -> Gathered:
+        """List actors that are awake in any process: the first so many of an order, after a place."""
+        wanted = {"limit": limit, "kind": kind, "slot": slot, "sort": sort, "after": after}
+        told = await self._shard.call_all("actors", wanted, seconds=GATHER_SECONDS)
+        lists = [
+            [((float(rank[0]), *rank[1:]), {**row, "process": process}) for rank, row in answer]
+            for process, answer in told.items()
+            if not isinstance(answer, BaseException)
+        ]
+        rows = list(islice(merge(*lists, key=lambda one: one[0]), limit))
+        return Gathered(
+            rows,
+            [process for process, answer in told.items() if isinstance(answer, BaseException)],
+        )
+
+    async def actor(self, act: Act, to: ActorId) -> dict[str, Any]:
+        """Look at an actor or act on it at whoever owns it; raises what it raises there."""
+        try:
+            return await self._at_owner(act, to)
+        except NotOwner:
+            await self._shard.round()
+            return await self._at_owner(act, to)
+
+    async def _at_owner(self, act: Act, to: ActorId) -> dict[str, Any]:
+        slot = slot_of(to.key)
+        holding = self._shard.holdings.get(slot)
+        owner = self._shard.id if self._runtime.owns(slot) else holding and holding.owner
+        if owner is None:
+            raise Unavailable(UNOWNED)
+        try:
+            told = await self._shard.call(owner, "actor", [act, *to], timeout=ACT_SECONDS)
+        except LookupError as error:
+            if error.args != (owner,):
+                raise
+            raise NotOwner from error  # it has left, and nobody has taken the slot yet
+        return {**told, "process": owner}
+
+    # What this process tells of itself.
+
+    async def _vitals(self, _: Any) -> dict[str, Any]:
+        runtime, bus = self._runtime, self._shard.bus
+        return {
+            "slots": len(runtime.epochs),
+            "actors": runtime.awake,
+            "leaseLeftSeconds": round(self._shard.lease_left_seconds, 3),
+            "awaySeconds": round(self._shard.away_seconds, 3),
+            "lag": {
+                "busSeconds": round(bus.lag_seconds, 3),
+                "mailbox": runtime.waiting,
+                "uncommitted": runtime.uncommitted,
+            },
+            "inFlight": {"asks": bus.in_flight, "effects": runtime.effects_in_flight},
+        }
+
+    async def _actors(self, wanted: Mapping[str, Any]) -> list[tuple[Rank, dict[str, Any]]]:
+        after = wanted["after"]
+        return await self._supervision.first(
+            wanted["limit"],
+            kind=wanted["kind"],
+            slot=wanted["slot"],
+            sort=wanted["sort"],
+            after=after and (float(after[0]), *after[1:]),
+        )
+
+    async def _actor(self, wanted: tuple[Act, str, str]) -> dict[str, Any]:
+        act, kind, key = wanted
+        acts = {
+            "inspect": self._supervision.inspect,
+            "pause": self._supervision.pause,
+            "resume": self._supervision.resume,
+            "passivate": self._supervision.passivate,
+        }
+        return await acts[act](ActorId(kind, key))
+
+
+def ranges(slots: Iterable[int]) -> str:
+    """Write slots shortly: `0-3,7,9-11`."""
+    parts: list[list[int]] = []
+    for slot in sorted(slots):
+        if parts and parts[-1][-1] == slot - 1:
+            parts[-1][1:] = [slot]
+        else:
+            parts.append([slot])
+    return ",".join("-".join(map(str, part)) for part in parts)
