@@ -9,7 +9,7 @@ what is on disk.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Protocol
 
 import structlog
@@ -96,8 +96,8 @@ class Gate(Protocol):
     def dispatch(self, rows: Sequence[OutboxRow]) -> None:
         """Start on effects that are now on disk."""
 
-    def wake_outbox(self) -> None:
-        """Look at the outbox on disk now."""
+    def wake_outbox(self, slots: Collection[int]) -> None:
+        """Let whoever owns these slots look at the outbox on disk now."""
 
     def lost(self, slot: int, epoch: int) -> None:
         """Another process owns this slot now, which was ours under this epoch."""
@@ -335,10 +335,11 @@ class Committer:
         if turn.outbox:
             # A row under a key of its own may have found an older one in its place: only the disk
             # knows which of the two waits there.
-            pairs = zip(turn.outbox, decision.effects, strict=True)
+            pairs = list(zip(turn.outbox, decision.effects, strict=True))
             self._gate.dispatch([row for row, effect in pairs if not effect.key])
-            if any(effect.key for effect in decision.effects):
-                self._gate.wake_outbox()
+            keyed = {row.slot for row, effect in pairs if effect.key}
+            if keyed:
+                self._gate.wake_outbox(keyed)
 
     def _close(self, turn: PendingTurn) -> None:
         turn.open = False

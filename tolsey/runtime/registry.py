@@ -51,8 +51,8 @@ class Router(Protocol):
     def forward(self, rows: Sequence[OutboxRow]) -> None:
         """Let the owners of rows know that they are on disk."""
 
-    def wake_others(self) -> None:
-        """Let every other process look at the outbox now."""
+    def wake(self, slots: Collection[int]) -> None:
+        """Let the owners of these slots look at the outbox now."""
 
 
 class Runtime:
@@ -253,9 +253,7 @@ class Runtime:
         """Keep many messages for good, each under its own key; answer how many were new."""
         rows = [row_of(tell, tell.to, tell.key) for tell in tells]
         added = await self._outbox.add(rows)
-        self.wake_outbox()
-        if self.router is not None:
-            self.router.wake_others()
+        self.wake_outbox({row.slot for row in rows})
         return added
 
     # What the committer says (`commit.Gate`).
@@ -300,9 +298,13 @@ class Runtime:
         """Start on effects that are on disk."""
         self._dispatcher.dispatch(rows)
 
-    def wake_outbox(self) -> None:
-        """Look at the outbox now."""
-        self._dispatcher.wake()
+    def wake_outbox(self, slots: Collection[int] | None = None) -> None:
+        """Look at the outbox now, at whoever owns these slots; None: here."""
+        away = [slot for slot in slots or () if slot not in self.epochs]
+        if slots is None or len(away) < len(slots):
+            self._dispatcher.wake()
+        if away and self.router is not None:
+            self.router.wake(away)
 
     # Which slots are ours (`shard`, `commit.Gate`, `outbox.Slots`).
 

@@ -7,7 +7,7 @@ that it caused may be on disk, with the reply that was lost.
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any, Protocol
 
 from tolsey.runtime.bus import MOVED, Bus, Entry, Flight, Tasks
@@ -43,9 +43,6 @@ class Standing(Protocol):
 
     def is_alive(self, process: str) -> bool:
         """Whether a process is there, as far as is known."""
-
-    def others(self) -> Sequence[str]:
-        """List the other living processes."""
 
     async def round(self) -> None:
         """Look at the map anew."""
@@ -155,10 +152,11 @@ class Routing:
                 entry: Entry = ["r", row.key, row.slot, *fields, row.request_id]
                 self._bus.post((str(owner), "in"), entry)
 
-    def wake_others(self) -> None:
-        """Let every other process look at the outbox now."""
-        for process in self._shard.others():
-            self._bus.post((process, "in"), ["o", 0, "poll", None])
+    def wake(self, slots: Collection[int]) -> None:
+        """Let the owners of these slots look at the outbox now."""
+        for owner in dict.fromkeys(map(self.owner_of, slots)):
+            if owner is not None and self._shard.is_alive(owner):
+                self._bus.post((owner, "in"), ["o", 0, "poll", None])
 
     # What others ask of actors here.
 

@@ -370,8 +370,8 @@ class Scheduler:
             self.depth -= len(queue)
             for envelope in queue:
                 envelope.fail(error())
-            if not cell.pending:
-                self.cells.pop(cell.id, None)
+            if not cell.pending and self.cells.get(cell.id) is cell:
+                del self.cells[cell.id]
 
     async def awaken(self, cell: Cell) -> None:
         """Wait until an actor is awake."""
