@@ -1,9 +1,14 @@
-"""The lines that processes write of themselves, as their peers read them."""
+"""What a deployment keeps of its processes: their lines, their mail, the map of slots."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
+
+from tolsey.runtime.bus import Wire
+from tolsey.storage.presence import Look
+from tolsey.storage.records.slots import Holding
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +55,44 @@ class Member:
     silent_seconds: float
     """For how long its beats have not been seen."""
     slots: int
+
+
+class Presences(Protocol):
+    """Where processes write that they are there; `storage.presence.Presence` is the real one."""
+
+    async def beat(self, process: str, line: str) -> Look:
+        """Write one's own line and read all."""
+
+    async def changed(self) -> None:
+        """Say that the map of slots was changed."""
+
+    async def forget(self, *processes: str) -> None:
+        """Take lines away."""
+
+
+class SlotMap(Protocol):
+    """Who holds which slot, on disk; `storage.slots.Slots` is the real one."""
+
+    async def read(self) -> dict[int, Holding]:
+        """Read the map."""
+
+    async def take(
+        self, owner: str | None, seen: Mapping[int, int], *, from_owner: str | None = None
+    ) -> dict[int, int]:
+        """Give slots to an owner where the epoch is still the one that was seen."""
+
+    async def pin(self, slot: int, process: str | None) -> None:
+        """Keep a slot with a process."""
+
+
+class Mail(Wire, Protocol):
+    """What carries frames, and has to be opened and kept; `storage.streams.Streams` is the real one."""
+
+    async def open(self, process: str) -> None:
+        """Make this process's streams."""
+
+    async def keep(self) -> None:
+        """Keep them alive, without what has been read."""
+
+    async def drop(self, process: str) -> None:
+        """Take the streams of another process away."""

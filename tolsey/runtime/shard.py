@@ -1,100 +1,28 @@
-"""One process among many: which slots it owns, and the way to the actors of all the others.
-
-A single task beats, reads the map of slots from PostgreSQL when it has changed, takes what nobody
-holds, hands over what another should have, and says until when this process may answer. Nothing
-else changes what it owns, so no two of these steps interleave.
-"""
+"""One process among many: its life in a deployment, and what its operators ask of it."""
 
 import asyncio
-import os
-import socket
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
-from datetime import UTC, datetime
-from functools import partial
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Self
 
 import anyio
 import orjson
-import structlog
 
-from tolsey.runtime.bus import Bus, Tasks, Wire
+from tolsey.runtime.bus import Bus, Tasks
 from tolsey.runtime.codec import encode_error
-from tolsey.runtime.leases import BEATS, HELD, Observer, Witness, is_gone, process_id, steady
-from tolsey.runtime.membership import Line, Member, read_line
-from tolsey.runtime.placement import place
+from tolsey.runtime.leases import is_gone, process_id
+from tolsey.runtime.membership import Mail, Member, Presences, SlotMap
+from tolsey.runtime.ownership import Ownership
 from tolsey.runtime.registry import Runtime
-from tolsey.runtime.routing import Routing
-from tolsey.storage.cache import CacheUnavailable
-from tolsey.storage.errors import StorageError, StorageUnavailable
-from tolsey.storage.presence import Look
+from tolsey.runtime.routing import Journal, Routing
+from tolsey.storage.errors import StorageError
 from tolsey.storage.records.slots import Holding
 
-log = structlog.get_logger()
-
 LEASE_SECONDS = 5.0
-MOVES_AT_ONCE = 128
-"""How many slots are handed over together; their asks wait for one another."""
-
-DRAIN_SHARE = 0.4
-"""How much of a lease turns may take to end in a hand-over; there is no beat meanwhile."""
-
 LEAVE_SECONDS = 10.0
-MAP_SHARE = 0.5
-"""After this much of a lease the map is read again even when nobody said that it has changed."""
 
-PATIENCE_SHARE = 0.3
-"""How much of a lease PostgreSQL may take to answer before the next beat."""
-
-Reply = TypeVar("Reply")
 Operation = Callable[[Any], Awaitable[Any]]
-
-
-class Presences(Protocol):
-    """Where processes write that they are there; `storage.presence.Presence` is the real one."""
-
-    async def beat(self, process: str, line: str) -> Look:
-        """Write one's own line and read all."""
-
-    async def changed(self) -> None:
-        """Say that the map of slots was changed."""
-
-    async def forget(self, *processes: str) -> None:
-        """Take lines away."""
-
-
-class SlotMap(Protocol):
-    """Who holds which slot, on disk; `storage.slots.Slots` is the real one."""
-
-    async def read(self) -> dict[int, Holding]:
-        """Read the map."""
-
-    async def take(
-        self, owner: str | None, seen: Mapping[int, int], *, from_owner: str | None = None
-    ) -> dict[int, int]:
-        """Give slots to an owner where the epoch is still the one that was seen."""
-
-    async def pin(self, slot: int, process: str | None) -> None:
-        """Keep a slot with a process."""
-
-
-class Mail(Wire, Protocol):
-    """What carries frames, and has to be opened and kept; `storage.streams.Streams` is the real one."""
-
-    async def open(self, process: str) -> None:
-        """Make this process's streams."""
-
-    async def keep(self) -> None:
-        """Keep them alive, without what has been read."""
-
-    async def drop(self, process: str) -> None:
-        """Take the streams of another process away."""
-
-
-Journal = Callable[[str, str, str], Awaitable[str | None]]
-"""Reads what an ask from another process was answered, by kind, key and message id."""
 
 
 class Shard:
@@ -118,43 +46,29 @@ class Shard:
         witnesses: bool = True,
     ) -> None:
         self.id = id or process_id()
-        self.holdings: dict[int, Holding] = {}
-        self.operations: dict[str, Operation] = {}
+        self.operations: dict[str, Operation] = {"look": self._look, "poll": self._poll}
         """What this process does when another asks it: JSON in, JSON out."""
-        self.lost_data: list[Callable[[], None]] = []
-        """Called when Redis lost data or was away: announcements may not have arrived."""
         self._runtime = runtime
-        self._presence = presence
         self._slots = slots
         self._mail = mail
         self._lease_seconds = lease_seconds
-        self._beat_seconds = lease_seconds / BEATS
-        self._observer = Observer(lease_seconds, gone)
-        self._witness = Witness(self._ended) if witnesses else None
-        self._line = Line(0, socket.gethostname(), os.getpid(), datetime.now(UTC).isoformat())
-        self._lines: dict[str, Line] = {}
-        self._texts: dict[str, str] = {}
-        self._written: set[str | None] = {None}
-        """What may stand in our line: what was written last, or tried to be written since."""
-        self._server = ""
-        self._changes = -1
-        self._map_read_at = float("-inf")
-        self._map_is_old = True
-        self._away_since: float | None = None
-        self._hurry = asyncio.Event()
-        self._round_ended = asyncio.Event()
-        self._moves: list[tuple[int, str, asyncio.Future[None]]] = []
         self._tasks = Tasks()
         self._running: list[asyncio.Task[None]] = []
-        self.bus = Bus(self.id, mail, self._take, runtime.telemetry)
-        self._routing = Routing(self, runtime, self.bus, answered, self._tasks)
-        self.operations |= {"look": self._look, "poll": self._poll}
+        self._ownership = Ownership(
+            *(self.id, runtime, presence, slots, mail),
+            lease_seconds=lease_seconds,
+            gone=gone,
+            witnesses=witnesses,
+        )
+        self.bus = self._ownership.bus = Bus(self.id, mail, self._take, runtime.telemetry)
+        self._routing = Routing(self._ownership, runtime, self.bus, answered, self._tasks)
+        self._ownership.announce = self._routing.announce
 
     async def __aenter__(self) -> Self:
-        self._runtime.scheduler.lease_until = float("-inf")
         self._runtime.router = self._routing
+        sweep = lambda: self.bus.sweep(self._routing.owner_of)  # noqa: E731 - said once, here
         self._running = [
-            asyncio.create_task(self._run(), name="shard"),
+            asyncio.create_task(self._ownership.run(sweep), name="ownership"),
             asyncio.create_task(self.bus.run(), name="bus"),
         ]
         with anyio.move_on_after(self._lease_seconds):
@@ -171,63 +85,65 @@ class Shard:
             with anyio.move_on_after(LEAVE_SECONDS):
                 await self.leave()
             await self._runtime.drain()
-            for task in self._running[:1]:
-                await _ended(task)
+            owning, carrying = self._running
+            await _ended(owning)
             with suppress(StorageError), anyio.move_on_after(2):
-                if self._runtime.epochs:
-                    await self._slots.take(None, self._runtime.epochs, from_owner=self.id)
-                    self._runtime.epochs.clear()
-                await self._presence.changed()
-                await self._presence.forget(self.id)
-                await self._notify_all()
-            for task in self._running[1:]:
-                await _ended(task)
+                await self._ownership.release()
+            await _ended(carrying)
             with suppress(StorageError), anyio.move_on_after(1):
                 await self._mail.drop(self.id)
             await self._tasks.close()
-            if self._witness is not None:
-                self._witness.close()
-
-    # What the service and its operators do.
 
     def retire(self) -> None:
         """Say that this process is about to stop: its slots go to the others from now on."""
-        if not self._line.draining:
-            self._line = replace(self._line, draining=True)
-            self._hurry.set()
+        self._ownership.retire()
 
     async def leave(self) -> None:
         """Hand every slot to the others, and keep routing; with no others, keep them."""
         self.retire()
-        while self._runtime.epochs and self._candidates() and not self._running[0].done():
+        while self._runtime.epochs and self._ownership.candidates():
             await self.round()
 
     async def move(self, slot: int, to: str) -> None:
         """Hand a slot to a process and keep it there. Raises LookupError for an unknown process."""
-        if to not in self._candidates():
+        if to not in self._ownership.candidates():
             raise LookupError(to)
         await self._slots.pin(slot, to)
-        await self._presence.changed()
-        await self._notify_all()
+        await self._ownership.tell_change()
         await self.round()
+
+    async def round(self) -> None:
+        """Wait until this process has beaten and looked at the map once more."""
+        await self._ownership.round()
+
+    @property
+    def holdings(self) -> dict[int, Holding]:
+        """Who holds which slot, by our copy of the map."""
+        return self._ownership.holdings
+
+    @property
+    def lost_data(self) -> list[Callable[[], None]]:
+        """What is called when Redis lost data or was away: announcements may not have arrived."""
+        return self._ownership.lost_data
+
+    @property
+    def leased(self) -> bool:
+        """Whether this process may answer for its actors now."""
+        return self._ownership.leased
+
+    @property
+    def lease_left_seconds(self) -> float:
+        """For how long it may still answer for its actors without another beat."""
+        return self._ownership.lease_left_seconds
+
+    @property
+    def away_seconds(self) -> float:
+        """For how long Redis or the map has been out of reach; 0 when it is not."""
+        return self._ownership.away_seconds
 
     def members(self) -> list[Member]:
         """List the processes of the deployment, as this one sees them."""
-        held = [holding.owner for holding in self.holdings.values()]
-        lines = {**{owner: Line(0, draining=True) for owner in held if owner}, **self._lines}
-        return [
-            Member(
-                process,
-                line.host,
-                line.pid,
-                line.since,
-                line.draining,
-                process == self.id or not self._observer.is_dead(process),
-                round(self._observer.silent_seconds(process), 3),
-                held.count(process),
-            )
-            for process, line in sorted(lines.items())
-        ]
+        return self._ownership.members()
 
     async def call(
         self,
@@ -244,7 +160,7 @@ class Shard:
         """
         if process == self.id:
             return await self.operations[operation](payload)
-        if process not in self._lines:
+        if not self._ownership.is_alive(process):
             raise LookupError(process)
         flight = self.bus.fly(["o", 0, operation, payload], None, timeout)
         try:
@@ -263,261 +179,8 @@ class Shard:
             except Exception as error:  # noqa: BLE001 - one silent process must not silence the others
                 return error
 
-        living = [self.id, *self.others()]
+        living = [self.id, *self._ownership.others()]
         return dict(zip(living, await asyncio.gather(*map(one, living)), strict=True))
-
-    async def round(self) -> None:
-        """Wait until this process has beaten and looked at the map once more."""
-        self._map_is_old = True
-        for _ in range(2):  # the one that is under way may have looked already
-            self._hurry.set()
-            await self._round_ended.wait()
-
-    @property
-    def leased(self) -> bool:
-        """Whether this process may answer for its actors now."""
-        return steady() <= self._runtime.scheduler.lease_until
-
-    @property
-    def lease_left_seconds(self) -> float:
-        """For how long this process may still answer for its actors without another beat."""
-        return max(0.0, self._runtime.scheduler.lease_until - steady())
-
-    @property
-    def away_seconds(self) -> float:
-        """For how long Redis or the map has been out of reach; 0 when it is not."""
-        return 0.0 if self._away_since is None else steady() - self._away_since
-
-    def others(self) -> Sequence[str]:
-        """List the other living processes."""
-        return [process for process in self._lines if process != self.id and self.is_alive(process)]
-
-    def is_alive(self, process: str) -> bool:
-        """Whether a process is there, as far as is known."""
-        return process in self._lines and not self._observer.is_dead(process)
-
-    # The one task that changes what this process owns.
-
-    async def _run(self) -> None:
-        while True:
-            self._hurry.clear()
-            try:
-                await self._beat_and_act()
-                self._away_since = None
-            except StorageError as error:
-                if self._away_since is None:
-                    self._away_since = steady()
-                    log.warning("shard.away", error=repr(error))
-            except Exception as error:
-                log.exception("shard.failed", error=repr(error))
-            self.bus.sweep(self._routing.owner_of)
-            ended, self._round_ended = self._round_ended, asyncio.Event()
-            ended.set()
-            with anyio.move_on_after(self._beat_seconds):
-                await self._hurry.wait()
-
-    async def _beat_and_act(self) -> None:
-        if steady() - self._map_read_at > self._lease_seconds:
-            # Cut from PostgreSQL we can commit nothing: who can is to take our place.
-            await self._read_map()
-        await self._beat()
-        if self._map_is_due():
-            await self._read_map()
-        await self._take_orphans()
-        await self._hand_over()
-        await self._forget_dead()
-        await self._mail.keep()
-
-    def _map_is_due(self) -> bool:
-        age = steady() - self._map_read_at
-        return self._map_is_old or age > MAP_SHARE * self._lease_seconds
-
-    async def _in_time(self, work: Awaitable[Reply]) -> Reply:
-        """Wait for PostgreSQL no longer than the lease allows."""
-        try:
-            async with asyncio.timeout(PATIENCE_SHARE * self._lease_seconds):
-                return await work
-        except TimeoutError as error:
-            raise StorageUnavailable("no answer in time") from error
-
-    async def _exchange(
-        self, to: str | None, seen: Mapping[int, int], from_owner: str | None = None
-    ) -> dict[int, int]:
-        """Give slots to an owner; when that fails only the map knows whether it was done."""
-        self._map_is_old = True
-        given = await self._in_time(self._slots.take(to, seen, from_owner=from_owner))
-        for slot, epoch in given.items():
-            if slot in self.holdings:
-                self.holdings[slot] = self.holdings[slot]._replace(epoch=epoch, owner=to)
-        return given
-
-    async def _beat(self) -> None:
-        """Renew the lease, and see who else is there."""
-        self._line = replace(self._line, beat=self._line.beat + 1)
-        line = self._line.encode()
-        expected = set(self._written)
-        self._written.add(line)
-        sent = steady()
-        look = await self._presence.beat(self.id, line)
-        self._written = {line}
-        if look.before not in expected or look.server != self._server:
-            await self._start_over(first=not self._server)
-        self._server = look.server
-        self.bus.clock_offset = look.server_seconds - steady()
-        if not self.leased:
-            await self._reclaim()
-        self._runtime.scheduler.lease_until = sent + HELD * self._lease_seconds
-        if look.changes != self._changes:
-            self._changes, self._map_is_old = look.changes, True
-        joined = look.processes.keys() != self._lines.keys()
-        self._texts = look.processes
-        self._lines = {process: read_line(text) for process, text in look.processes.items()}
-        self._observe()
-        if self._witness is not None:
-            self._witness.watch(p for p in self._lines if not self._observer.is_dead(p))
-        if joined:
-            self._routing.announce()
-
-    def _observe(self) -> None:
-        holders = {holding.owner for holding in self.holdings.values() if holding.owner}
-        self._observer.observe(self._texts, holders)
-
-    async def _start_over(self, *, first: bool) -> None:
-        """Redis knows nothing of us: it is new, was emptied or restarted, or we are new."""
-        await self._mail.open(self.id)
-        self._observer.start_over()
-        self._map_is_old = True
-        if not first:
-            log.warning("shard.redis_lost_data")
-            self._runtime.telemetry.counters["redis_data_lost"] += 1
-            for hear in self.lost_data:
-                hear()
-        self.bus.resend()
-
-    async def _reclaim(self) -> None:
-        """Our lease had ended: what we held is ours only as far as nobody took it meanwhile."""
-        held = dict(self._runtime.epochs)
-        if not held:
-            return
-        kept = await self._exchange(self.id, held, self.id)
-        log.warning("shard.lease_lapsed", held=len(held), kept=len(kept))
-        self._runtime.telemetry.counters["leases_lapsed"] += 1
-        for slot, epoch in held.items():
-            if slot not in kept:
-                self._runtime.lost(slot, epoch)
-        self._runtime.own(kept)
-        for hear in self.lost_data:
-            hear()
-        self.bus.resend()
-
-    async def _read_map(self) -> None:
-        self._map_is_old = False  # whoever says otherwise meanwhile is heard
-        try:
-            self.holdings = await self._in_time(self._slots.read())
-        except StorageError:
-            self._map_is_old = True
-            raise
-        self._map_read_at = steady()
-        self._observe()
-        ours = {}
-        for slot, (epoch, owner, _) in self.holdings.items():
-            held = self._runtime.epochs.get(slot)
-            if owner == self.id and held != epoch:
-                ours[slot] = epoch
-            elif owner != self.id and held is not None:
-                self._runtime.lost(slot, held)
-        if ours:
-            self._runtime.own(ours)
-            self._runtime.telemetry.counters["slots_received"] += len(ours)
-        self._routing.announce()
-
-    async def _take_orphans(self) -> None:
-        """Take the slots that nobody alive holds and that are to be ours."""
-        if not self._orphans():
-            return
-        # The map before the beat: whoever comes back to life between the two has a new epoch, and
-        # our claim of the old one fails.
-        await self._read_map()
-        await self._beat()
-        orphans = self._orphans()
-        if not orphans:
-            return
-        seen = {slot: self.holdings[slot].epoch for slot in orphans}
-        taken = await self._exchange(self.id, seen)
-        self._runtime.own(taken)
-        self._runtime.telemetry.counters["slots_taken"] += len(taken)
-        log.info("shard.took", slots=len(taken), of=sorted({str(o) for o in orphans.values()}))
-        self._routing.announce()
-        await self._tell_change()
-
-    def _orphans(self) -> dict[int, str | None]:
-        if not self.holdings:
-            return {}
-        wanted = place(self._candidates(), self.holdings)
-        return {
-            slot: owner
-            for slot, (_, owner, _) in self.holdings.items()
-            if (owner is None or self._observer.is_dead(owner)) and wanted.get(slot) == self.id
-        }
-
-    def _candidates(self) -> list[str]:
-        """List who may own slots: who was seen beating lately and is not about to stop."""
-        found = [
-            process
-            for process, line in self._lines.items()
-            if not line.draining and process != self.id and self._observer.is_fresh(process)
-        ]
-        return found if self._line.draining else [*found, self.id]
-
-    async def _hand_over(self) -> None:
-        """Give slots to the processes that are to own them now."""
-        wanted = place(self._candidates(), self.holdings)
-        leaving = [slot for slot in self._runtime.epochs if wanted.get(slot, self.id) != self.id]
-        for at in range(0, len(leaving), MOVES_AT_ONCE):
-            part = leaving[at : at + MOVES_AT_ONCE]
-            if at:  # a hand-over may have waited for turns
-                await self._beat()
-            await self._runtime.hand_over(
-                part, partial(self._give, wanted), seconds=DRAIN_SHARE * self._lease_seconds
-            )
-            self._routing.announce()
-
-    async def _give(self, wanted: Mapping[int, str], held: Mapping[int, int]) -> None:
-        receivers: dict[str, dict[int, int]] = {}
-        for slot, epoch in held.items():
-            receivers.setdefault(wanted[slot], {})[slot] = epoch
-        for to, part in receivers.items():
-            given = await self._exchange(to, part, self.id)
-            self._runtime.telemetry.counters["slots_handed_over"] += len(given)
-            paused = [list(actor) for actor in self._runtime.paused_of(given)]
-            self.bus.post((to, "in"), ["o", 0, "look", {"paused": paused}])
-            log.info("shard.handed_over", slots=len(given), to=to)
-        await self._tell_change()
-
-    async def _tell_change(self) -> None:
-        with suppress(CacheUnavailable):
-            await self._presence.changed()
-        await self._notify_all()
-
-    async def _notify_all(self) -> None:
-        for process in self.others():
-            self.bus.post((process, "in"), ["o", 0, "look", {}])
-        await asyncio.sleep(0)
-
-    async def _forget_dead(self) -> None:
-        """Take away what is left of processes that ended and hold nothing any more."""
-        held = {holding.owner for holding in self.holdings.values()}
-        for process in list(self._lines):
-            if process != self.id and process not in held and self._observer.is_dead(process):
-                await self._presence.forget(process)
-                await self._mail.drop(process)
-
-    def _ended(self, process: str) -> None:
-        log.info("shard.peer_ended", process=process)
-        self._observer.end(process)
-        self.bus.fail(process)
-        self._map_is_old = True
-        self._hurry.set()
 
     # What other processes send.
 
@@ -544,8 +207,7 @@ class Shard:
         """Another process changed the map."""
         for kind, key in payload.get("paused", ()):
             self._runtime.pause(kind, key)
-        self._map_is_old = True
-        self._hurry.set()
+        self._ownership.look()
 
 
 async def _ended(task: asyncio.Task[None]) -> None:
