@@ -421,3 +421,27 @@ async def test_an_operation_of_another_process_answers_or_says_why_not(
 
 async def _is(here: Town, key: str, amount: int) -> bool:
     return await total(here, key) == amount
+
+
+async def test_a_slot_that_went_and_came_back_unseen_is_read_anew(
+    here: Town, pair: tuple[Home, Home]
+) -> None:
+    a, b = pair
+    key = b.key()
+    assert await b.ask(counter(key), Add(1)) == 1
+    slot, stored = slot_of(key), Slots(here.database)
+    taken = await stored.take(a.shard.id, {slot: b.runtime.epochs[slot]})
+    await here.database.execute("UPDATE test_counters SET total = 7 WHERE key = $1", key)
+    back = await stored.take(b.shard.id, taken)  # b has seen nothing of it
+    await b.shard.round()
+    assert b.runtime.epochs[slot] == back[slot]
+    assert await b.ask(counter(key), Read()) == 7
+
+
+async def test_a_process_whose_streams_were_taken_away_makes_them_again(
+    pair: tuple[Home, Home],
+) -> None:
+    a, b = pair
+    await a.streams.drop(b.shard.id)
+    await b.shard.round()
+    assert await a.ask(counter(b.key()), Add(1), timeout=10) == 1

@@ -91,8 +91,8 @@ class Mail(Wire, Protocol):
     async def open(self, process: str) -> None:
         """Make this process's streams."""
 
-    async def keep(self) -> None:
-        """Keep them alive, without what has been read."""
+    async def keep(self) -> bool:
+        """Keep them alive, without what has been read; false when one is gone."""
 
     async def drop(self, process: str) -> None:
         """Take the streams of another process away."""

@@ -188,7 +188,9 @@ class Ownership:
         await self._take_orphans()
         await self._hand_over()
         await self._forget_dead()
-        await self._mail.keep()
+        if not await self._mail.keep():
+            # Whoever thought us dead took them away, and our line may be back without a gap.
+            await self._start_over(first=False)
 
     def _map_is_due(self) -> bool:
         age = steady() - self._map_read_at
@@ -284,10 +286,12 @@ class Ownership:
         ours = {}
         for slot, (epoch, owner, _) in self.holdings.items():
             held = self._runtime.epochs.get(slot)
-            if owner == self.id and held != epoch:
-                ours[slot] = epoch
-            elif owner != self.id and held is not None:
+            if owner == self.id and held == epoch:
+                continue
+            if held is not None:  # it may be ours again, but others had it in between
                 self._runtime.lost(slot, held)
+            if owner == self.id:
+                ours[slot] = epoch
         if ours:
             self._runtime.own(ours)
             self._runtime.telemetry.counters["slots_received"] += len(ours)

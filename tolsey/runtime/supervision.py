@@ -67,7 +67,7 @@ class Supervision:
 
     async def inspect(self, actor: ActorId) -> dict[str, Any]:
         """Say everything of one actor: state with secrets masked, mailbox, last 50 turns."""
-        cell = await self._runtime.wake(actor)
+        cell = await self._wake(actor)
         return {
             **self._summary(cell),
             "state": masked(cell.state),
@@ -85,19 +85,19 @@ class Supervision:
 
     async def pause(self, actor: ActorId) -> dict[str, Any]:
         """Let an actor take no more turns; its messages wait."""
-        cell = await self._runtime.wake(actor)
+        cell = await self._wake(actor)
         self._runtime.scheduler.paused[actor] = None
         return self._summary(cell)
 
     async def resume(self, actor: ActorId) -> dict[str, Any]:
         """Let a paused actor go on."""
-        cell = await self._runtime.wake(actor)
+        cell = await self._wake(actor)
         self._runtime.scheduler.resume(actor)
         return self._summary(cell)
 
     async def passivate(self, actor: ActorId) -> dict[str, Any]:
         """Put an actor to sleep. Raises Busy while something waits for it."""
-        cell = await self._runtime.wake(actor)
+        cell = await self._wake(actor)
         if not self._runtime.scheduler.passivate(cell):
             raise Busy("messages or commits wait for it")
         return {**self._summary(cell), "status": "asleep"}
@@ -115,6 +115,11 @@ class Supervision:
             "oldestMessageSeconds": self._oldest_seconds(cell),
             "turnInProgress": cell.busy,
         }
+
+    async def _wake(self, actor: ActorId) -> Cell:
+        cell = await self._runtime.wake(actor)
+        cell.used_at = self._runtime.scheduler.loop.time()  # or the next sweep lets go of it
+        return cell
 
     def _oldest_seconds(self, cell: Cell) -> float:
         if not cell.queue:

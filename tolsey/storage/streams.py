@@ -115,13 +115,14 @@ class Streams:
                 frames.append(Frame(self._mine[name], body, int(id.split(b"-")[0]) / 1000))
         return frames
 
-    async def keep(self) -> None:
-        """Keep one's own streams alive, without what has been read of them."""
+    async def keep(self) -> bool:
+        """Keep one's own streams alive, without what has been read of them; false when one is gone."""
         async with self._redis.pipeline(transaction=False) as pipe:
             for name, last in self._last.items():
                 pipe.xtrim(name, minid=last, approximate=True)
                 pipe.expire(name, KEPT_SECONDS)
-            await self._guarded(pipe.execute())
+            answers = await self._guarded(pipe.execute())
+        return all(answers[1::2])
 
     async def drop(self, process: str) -> None:
         """Take the streams of a process away that is gone."""
