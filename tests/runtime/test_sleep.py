@@ -54,10 +54,10 @@ async def test_an_actor_with_something_in_front_of_it_is_not_put_to_sleep(
         house.journal.reopen()
         await write
         parked = asyncio.ensure_future(house.ask(counter("a"), Wait("n")))
-        await until(lambda: bool(house.runtime._parked))
+        await until(lambda: bool(house.runtime._parking))
         assert not scheduler.passivate(cell(house.runtime.cells(), "a"))
         parked.cancel()
-        await until(lambda: not house.runtime._parked)
+        await until(lambda: not house.runtime._parking)
         assert scheduler.passivate(cell(house.runtime.cells(), "a"))
 
 

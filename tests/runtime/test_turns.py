@@ -253,4 +253,4 @@ async def test_a_cycle_is_refused_with_its_path(counters: Database) -> None:
 
 
 def parked(runtime: Runtime) -> int:
-    return sum(len(waiting) for names in runtime._parked.values() for waiting in names.values())
+    return len(runtime._parking)

@@ -23,6 +23,7 @@ from tolsey.runtime.outbox import (
     OutboxStore,
     row_of,
 )
+from tolsey.runtime.parking import Parking
 from tolsey.runtime.telemetry import Telemetry
 from tolsey.runtime.turns import CHAIN, REQUEST_ID, Scheduler, Versions
 from tolsey.storage.records.turns import OutboxRow
@@ -89,7 +90,7 @@ class Runtime:
         self._grace_seconds = grace_seconds
         self._incarnation = incarnation or os.urandom(6).hex()
         self._count = 0
-        self._parked: dict[ActorId, dict[str, list[Envelope]]] = {}
+        self._parking = Parking()
         self._leaving: dict[int, int] = {}
         self._leaving_cells: dict[ActorId, Cell] = {}
         self._committer = Committer(journal, self, self.telemetry, settle_seconds=settle_seconds)
@@ -108,7 +109,7 @@ class Runtime:
             self.telemetry,
             cold_seconds=cold_seconds,
             idle_seconds=idle_seconds,
-            keeps=self._parked.__contains__,
+            keeps=self._parking.__contains__,
         )
         self._tasks: TaskGroup | None = None
         self.draining = False
@@ -149,11 +150,7 @@ class Runtime:
             await self._scheduler.drained()
             await self._committer.flushed()
         self._scheduler.close()
-        for names in self._parked.values():
-            for envelopes in names.values():
-                for envelope in envelopes:
-                    envelope.fail(Stopping())
-        self._parked.clear()
+        self._parking.fail_all(Stopping)
 
     async def ask(
         self,
@@ -264,35 +261,11 @@ class Runtime:
 
     def park(self, cell: Cell, name: str, envelope: Envelope) -> None:
         """Let an asker wait for a name to be resolved."""
-        if not envelope.abandoned:
-            self._parked.setdefault(cell.id, {}).setdefault(name, []).append(envelope)
-            if envelope.future is not None:
-                envelope.future.add_done_callback(
-                    lambda _: self._unpark(cell.id, name, envelope)  # a deadline, a caller gone
-                )
+        self._parking.park(cell.id, name, envelope)
 
     def resolve(self, cell: Cell, answers: Mapping[str, Any]) -> None:
         """Answer everyone parked under these names."""
-        parked = self._parked.get(cell.id)
-        if parked is None:
-            return
-        for name, answer in answers.items():
-            for envelope in parked.pop(name, ()):
-                if isinstance(answer, BaseException):
-                    envelope.fail(answer)
-                else:
-                    envelope.answer(answer)
-        if not parked:
-            del self._parked[cell.id]
-
-    def _unpark(self, actor: ActorId, name: str, envelope: Envelope) -> None:
-        names = self._parked.get(actor, {})
-        if envelope in names.get(name, ()):
-            names[name].remove(envelope)
-            if not names[name]:
-                del names[name]
-            if not names:
-                del self._parked[actor]
+        self._parking.resolve(cell.id, answers)
 
     def dispatch(self, rows: Sequence[OutboxRow]) -> None:
         """Start on effects that are on disk."""
@@ -387,9 +360,7 @@ class Runtime:
             if self._scheduler.cells.get(cell.id) is cell:
                 del self._scheduler.cells[cell.id]
             cell.evict()
-            for envelopes in self._parked.pop(cell.id, {}).values():
-                for envelope in envelopes:
-                    envelope.fail(NotOwner())
+            self._parking.fail(cell.id, NotOwner)
 
     # What operators see and do (`supervision`).
 
