@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+import structlog
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
@@ -16,6 +17,8 @@ from redis.exceptions import RedisError
 
 from tolsey.storage.cache import CacheUnavailable
 from tolsey.storage.sealed import SealBroken, Vault
+
+log = structlog.get_logger()
 
 Channel: TypeAlias = Literal["in", "re"]
 Address: TypeAlias = tuple[str, Channel]
@@ -58,6 +61,8 @@ class Streams:
                 max_connections=4,
             )
 
+        self.refused = 0
+        """How many frames came that none of our keys had sealed."""
         self._vault = vault
         self._prefix = f"tolsey:{{{deployment}}}:"
         self._redis = connect()
@@ -111,9 +116,16 @@ class Streams:
                 try:
                     body = self._vault.unwrap(fields[FIELD], name.decode())
                 except SealBroken:
-                    continue  # not from us: as if it had never come
+                    self._refuse()
+                    continue
                 frames.append(Frame(self._mine[name], body, int(id.split(b"-")[0]) / 1000))
         return frames
+
+    def _refuse(self) -> None:
+        """Drop what none of our keys sealed, as if it had never come, and say so now and then."""
+        self.refused += 1
+        if self.refused & (self.refused - 1) == 0:
+            log.error("streams.not_sealed_by_us", frames=self.refused, see="ENCRYPTION_KEYS")
 
     async def keep(self) -> bool:
         """Keep one's own streams alive, without what has been read of them; false when one is gone."""

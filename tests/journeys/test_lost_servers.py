@@ -1,0 +1,146 @@
+"""Redis and PostgreSQL go away and come back: what users see, and that nothing answered is lost."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import pytest
+
+from tests.campaigns.cluster.link import Link
+from tests.conftest import Servers
+from tests.journeys.conftest import EVENTS, Seller, order_body, sign_up, signed
+from tolsey.service import Running, running
+from tolsey.settings import Settings
+
+LEASE_SECONDS = 1.5
+
+
+@pytest.fixture
+async def links(servers: Servers, settings: Settings) -> AsyncIterator[tuple[Link, Link]]:
+    """Stand between the service and its Redis, and between it and its database."""
+    assert settings.database_url is not None
+    if not servers.embedded:
+        pytest.skip("the links lead to the sockets of embedded servers")
+    database = urlsplit(settings.database_url)
+    folder = parse_qs(database.query)["host"][0]
+    async with AsyncExitStack() as stack:
+        redis = await stack.enter_async_context(
+            Link(Path(urlsplit(servers.redis_url).path)).standing()
+        )
+        postgres = await stack.enter_async_context(Link(Path(folder) / ".s.PGSQL.5432").standing())
+        yield redis, postgres
+
+
+@pytest.fixture
+async def house(settings: Settings, links: tuple[Link, Link]) -> AsyncIterator[Running]:
+    assert settings.database_url is not None
+    redis, postgres = links
+    database = urlsplit(settings.database_url)
+    address = f"{database.scheme}://{database.username}@127.0.0.1:{postgres.port}{database.path}"
+    given = settings.model_copy(
+        update={
+            "redis_url": f"redis://127.0.0.1:{redis.port}/0",
+            "database_url": f"{address}?sslmode=disable",
+            "lease_seconds": LEASE_SECONDS,
+        }
+    )
+    async with running(given, timers=False, poll_seconds=0.1) as service:
+        yield service
+
+
+@pytest.fixture
+async def shop(browser: httpx.AsyncClient) -> Seller:
+    seller = await sign_up(browser)
+    assert (await seller.connect()).status_code == 200
+    return seller
+
+
+async def deliver(seller: Seller, number: int, delivery_id: str | None = None) -> httpx.Response:
+    body = order_body(number)
+    return await seller.browser.post(
+        EVENTS, content=body, headers=signed(body, delivery_id=delivery_id)
+    )
+
+
+async def within(seconds: float, holds: Callable[[], Awaitable[bool]]) -> None:
+    until = time.monotonic() + seconds
+    while not await holds():
+        assert time.monotonic() < until
+        await asyncio.sleep(0.05)
+
+
+async def orders(house: Running) -> int:
+    row = await house.service.database.fetchrow("SELECT count(*) AS n FROM commerce_orders")
+    return int(row["n"]) if row else 0
+
+
+async def test_without_redis_a_process_serves_its_stores_until_its_lease_ends_and_then_refuses(
+    house: Running, shop: Seller, links: tuple[Link, Link]
+) -> None:
+    redis, _ = links
+    path = f"/api/stores/{shop.store_id}/integrations/commerce"
+    assert (await shop.browser.get(path)).status_code == 200
+    await redis.cut()
+    assert (await shop.browser.get(path)).status_code == 200
+    assert (await deliver(shop, 1)).status_code == 200
+
+    async def refuses() -> bool:
+        return (await shop.browser.get(path)).status_code == 503
+
+    await within(LEASE_SECONDS + 5, refuses)
+    refused = await shop.browser.get(path)
+    assert refused.json()["code"] == "shard_unavailable"
+    assert int(refused.headers["Retry-After"]) >= 1
+    kept = await deliver(shop, 2, "kept-for-later")
+    assert kept.status_code in {200, 503}
+    assert (await shop.browser.get("/api/health")).status_code == 503
+    await redis.heal()
+
+    async def serves() -> bool:
+        return (await shop.browser.get(path)).status_code == 200
+
+    await within(10, serves)
+    assert (await deliver(shop, 2, "kept-for-later")).status_code == 200
+    await within(10, lambda: _is(orders(house), 2))
+
+
+async def test_redis_may_be_emptied_while_orders_come_in(
+    house: Running, shop: Seller, links: tuple[Link, Link]
+) -> None:
+    for number in range(1, 31):
+        if number in {10, 20}:
+            await house.service.cache.flush()
+        assert (await deliver(shop, number)).status_code == 200
+    assert await orders(house) == 30
+
+
+async def test_what_was_answered_while_postgresql_went_away_is_there_when_it_is_back(
+    house: Running, shop: Seller, links: tuple[Link, Link]
+) -> None:
+    _, postgres = links
+    answered = []
+    for number in range(1, 61):
+        if number == 20:
+            await postgres.cut()
+        if number == 40:
+            await postgres.heal()
+        answer = await deliver(shop, number, f"delivery-{number}")
+        assert answer.status_code in {200, 503}
+        if answer.status_code == 200:
+            answered.append(number)
+    assert len(answered) >= 20
+
+    async def taken() -> bool:
+        again = [await deliver(shop, number, f"delivery-{number}") for number in range(1, 61)]
+        return all(answer.status_code == 200 for answer in again)
+
+    await within(15, taken)
+    await within(10, lambda: _is(orders(house), 60))
+
+
+async def _is(found: Awaitable[int], expected: int) -> bool:
+    return await found == expected
