@@ -257,9 +257,11 @@ class Bus:
                 continue
             if entry[0] == "k":
                 flight.future.set_result(entry[2])
+            elif sender != flight.target:
+                continue  # it has moved on: a former owner's no says nothing of what follows
             elif entry[0] == "e":
                 flight.future.set_exception(decode_error(entry[2]))
-            elif sender == flight.target:  # an older answer says nothing about where it is now
+            else:
                 if flight.sends == 1:
                     flight.sends = 0  # it has been nowhere else, so it took effect nowhere
                 flight.future.set_result(MOVED)

@@ -20,14 +20,21 @@ def weights(process: str) -> tuple[int, ...]:
     )
 
 
-def place(members: Sequence[str], holdings: Mapping[int, Holding]) -> dict[int, str]:
+def place(members: Sequence[str], holdings: Mapping[int, Holding]) -> Mapping[int, str]:
     """Say who of the members should own each slot; a pin to one of them decides."""
-    if not members:
+    heaviest = _heaviest(tuple(sorted(members)))
+    pins = {
+        slot: pinned for slot, (_, _, pinned) in holdings.items() if pinned and pinned in members
+    }
+    return {**heaviest, **pins} if pins else heaviest
+
+
+@lru_cache(maxsize=4)
+def _heaviest(members: tuple[str, ...]) -> Mapping[int, str]:
+    weighed = [(process, weights(process)) for process in members]
+    if not weighed:
         return {}
-    weighed = [(process, weights(process)) for process in sorted(members)]
     return {
-        slot: max(weighed, key=lambda one: one[1][slot])[0]
-        if (pinned := holdings.get(slot, Holding(0)).pinned_to) not in members
-        else str(pinned)
+        slot: max(weighed, key=lambda one, at=slot: one[1][at])[0]  # type: ignore[misc]  # the default binds
         for slot in range(SLOTS)
     }

@@ -174,7 +174,13 @@ class Runtime:
             raise Stopping
         scheduler = self._scheduler
         try:
-            cell = scheduler.cells.get(to) or self._admit(to, chain)
+            cell = scheduler.cells.get(to)
+            if cell is None:
+                if self.router is not None and not chain and slot_of(to.key) not in self.epochs:
+                    return await self.router.ask(  # type: ignore[no-any-return]  # as below
+                        to, message, id=id or self.next_id(), timeout=timeout
+                    )
+                cell = self._admit(to, chain)
             turn = cell.actor.turns[type(message)]
             if (
                 scheduler.budget > 0

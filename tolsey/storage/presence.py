@@ -7,7 +7,7 @@ change, so that neither Redis's clock nor anybody's wall clock decides who is de
 from dataclasses import dataclass
 from typing import Any
 
-from redis.asyncio import Redis
+from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
@@ -35,14 +35,16 @@ class Presence:
     """The lines of the processes of one deployment."""
 
     def __init__(self, url: str, deployment: str, *, timeout_seconds: float = 1.0) -> None:
-        self._redis: Redis = Redis.from_url(
+        self._pool = BlockingConnectionPool.from_url(
             url,
             decode_responses=True,
             socket_timeout=timeout_seconds,
             socket_connect_timeout=timeout_seconds,
             retry=Retry(NoBackoff(), 0),
             max_connections=4,
+            timeout=timeout_seconds,
         )
+        self._redis: Redis = Redis(connection_pool=self._pool)
         self._lines = f"tolsey:{{{deployment}}}:processes"
         self._changes = f"tolsey:{{{deployment}}}:changes"
 
@@ -60,6 +62,11 @@ class Presence:
             server["run_id"], before, lines, int(changes or 0), time[0] + time[1] / 1_000_000
         )
 
+    async def lines(self) -> dict[str, str]:
+        """Read the lines of all processes, as one who is none of them."""
+        found: dict[str, str] = await self._guarded(self._redis.hgetall(self._lines))
+        return found
+
     async def changed(self) -> None:
         """Say that the map of slots was changed; everyone sees it at their next beat."""
         await self._guarded(self._redis.incr(self._changes))
@@ -71,6 +78,7 @@ class Presence:
     async def close(self) -> None:
         """Close the connections."""
         await self._redis.aclose()
+        await self._pool.aclose()
 
     async def _guarded(self, work: Any) -> Any:
         try:
