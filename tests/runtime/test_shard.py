@@ -446,3 +446,27 @@ async def test_a_process_whose_streams_were_taken_away_makes_them_again(
     await a.streams.drop(b.shard.id)
     await b.shard.round()
     assert await a.ask(counter(b.key()), Add(1), timeout=10) == 1
+
+
+async def test_a_frame_that_is_read_late_changes_nothing_that_took_effect_elsewhere(
+    here: Town, pair: tuple[Home, Home]
+) -> None:
+    a, b = pair
+    slot = slot_of(key := b.key())
+    b.streams.cut = "re"
+    asked = asyncio.create_task(a.ask(counter(key), Add(3), timeout=15))
+    await until(lambda: _is(here, key, 3))
+    client: Any = redis.asyncio.from_url(here.redis_url)
+    stream = next(k for k in await client.keys(f"*in:{b.shard.id}"))
+    frames = [fields[b"f"] for _, fields in await client.xrange(stream) if b"f" in fields]
+    b.streams.cut = None
+    assert await asked == 3
+    await b.shard.move(slot, a.shard.id)
+    await b.shard.move(slot, b.shard.id)
+    b.shard._routing._served.clear()  # long ago
+    for body in frames:
+        await client.xadd(stream, {"f": body})
+    await client.aclose()
+    await until(lambda: b.runtime.telemetry.counters["replies_looked_up"] >= 1)
+    assert await a.ask(counter(key), Add(1)) == 4
+    assert await total(here, key) == 4

@@ -41,7 +41,8 @@ MOVED: Final = object()
 Entry = list[Any]
 """One line of a frame; its first item says what it is.
 
-`a` number kind key message payload id seconds chain request-id again: an ask.
+`a` number kind key message payload id seconds chain request-id again epoch: an ask; the epoch is
+that of the slot, as who asks knows it.
 `o` number name payload: an operation of the process itself; number 0 wants no answer.
 `r` and the fields of an outbox row: it is on disk, look at it.
 `k` number payload: a reply. `e` number error: an answer that is one. `m` number: not the owner.

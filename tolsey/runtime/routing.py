@@ -78,7 +78,7 @@ class Routing:
         chain = [list(actor) for actor in CHAIN.get()]
         entry: Entry = [
             *("a", 0, *to, type(message).__name__, encode(message), id),
-            *(timeout, chain, REQUEST_ID.get(), False),
+            *(timeout, chain, REQUEST_ID.get(), False, -1),
         ]
         flight = self._bus.fly(entry, slot, timeout)
         try:
@@ -90,6 +90,8 @@ class Routing:
                     except NotOwner:
                         await self._shard.round()
                         continue
+                if slot in self._shard.holdings:
+                    flight.entry[-1] = self._shard.holdings[slot].epoch
                 answer = await self._bus.exchange(flight, owner)
                 if answer is not MOVED:
                     return decode_reply(type(message), answer)
@@ -100,7 +102,10 @@ class Routing:
 
     async def _ask_here(self, to: ActorId, message: Message[Any], id: str, flight: Flight) -> Any:
         if flight.sends:
-            reply = await self._on_disk(to, id)
+            try:
+                reply = await self._on_disk(to, id)
+            except StorageError as error:
+                raise Unavailable(f"storage: {error}", outcome="unknown") from error
             if reply is not None:
                 return decode_reply(type(message), reply)
         left = flight.until - asyncio.get_running_loop().time()
@@ -170,7 +175,9 @@ class Routing:
         if left <= 0 or about in self._serving:
             return  # nobody waits for it any more, or it is being answered
         self._serving[about] = None
-        again = entry[10] or about in self._served
+        # Under this very epoch nobody but us can have taken it; under another somebody may have.
+        here = self._runtime.epochs.get(slot_of(entry[3]))
+        again = entry[10] or about in self._served or entry[11] != here
         if not again and self._runtime.owns(slot_of(entry[3])):
             self._begin(about, entry, left)
         else:
@@ -195,8 +202,10 @@ class Routing:
                 if reply is not None:
                     self._reply(about, ["k", about[1], reply])
                     return
-        except (StorageError, Unavailable) as error:
-            self._reply(about, ["e", about[1], encode_error(Unavailable(str(error)))])
+        except StorageError as error:
+            # A former copy may have taken effect; nobody can say now.
+            unknown = Unavailable(f"storage: {error}", outcome="unknown")
+            self._reply(about, ["e", about[1], encode_error(unknown)])
             return
         self._begin(about, entry, left)
 
@@ -237,13 +246,13 @@ class Routing:
 
     def _reply(self, about: tuple[str, int], answer: Entry) -> None:
         self._serving.pop(about, None)
-        if answer[0] != "m":
-            self._served[about] = None
-            while len(self._served) > REMEMBERED_ASKS:
-                self._served.popitem(last=False)
+        self._served[about] = None
+        while len(self._served) > REMEMBERED_ASKS:
+            self._served.popitem(last=False)
         self._runtime.telemetry.counters["bus_served"] += 1
         self._bus.post((about[0], "re"), answer)
 
     async def _on_disk(self, to: ActorId, id: str) -> str | None:
+        """Read what an ask was answered that may have been taken before."""
         self._runtime.telemetry.counters["replies_looked_up"] += 1
         return await self._answered(to.kind, to.key, id)
