@@ -1,6 +1,8 @@
 """What an operator types, as real processes."""
 
+import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -150,3 +152,48 @@ def test_a_folder_that_cannot_be_used_is_said_in_one_line(shell: Shell) -> None:
     assert stopped.returncode == 1
     (line,) = stopped.stderr.splitlines()
     assert line.startswith("Error: The embedded servers cannot be kept here: ")
+
+
+async def test_the_map_of_slots_is_printed_with_no_process_running(
+    shell: Shell, address: dict[str, str], database: Database
+) -> None:
+    await database.execute(
+        "UPDATE slot_epochs SET owner = CASE WHEN slot < 4 OR slot = 7 THEN 'gone-1' END,"
+        " pinned_to = CASE slot WHEN 7 THEN 'gone-1' END"
+    )
+    told = shell.tolsey("shards", LEASE_SECONDS="1", **address)
+    read = json.loads(shell.tolsey("shards", "--json", LEASE_SECONDS="1", **address).stdout)
+
+    assert told.returncode == 0, told.stderr
+    assert re.search(r"^gone-1 .* silent .* 5$", told.stdout, re.MULTILINE)
+    assert "gone-1: 0-3,7" in told.stdout
+    assert "1024 slots wait for an owner" in told.stdout
+    assert "pinned: 7 to gone-1" in told.stdout
+    assert read["unowned_slots"] == 1024
+    assert read["pinned"] == {"7": "gone-1"}
+
+
+async def test_the_map_is_printed_without_redis(shell: Shell, address: dict[str, str]) -> None:
+    nowhere = {**address, "REDIS_URL": "redis://127.0.0.1:1/0"}
+    told = shell.tolsey("shards", **nowhere)
+
+    assert told.returncode == 0, told.stderr
+    assert "Redis is out of reach" in told.stdout
+
+
+async def test_the_map_of_an_empty_database_is_an_error_of_one_line(
+    shell: Shell, servers: Servers, empty_database_url: str
+) -> None:
+    stopped = shell.tolsey("shards", DATABASE_URL=empty_database_url, REDIS_URL=servers.redis_url)
+
+    assert (stopped.returncode, stopped.stdout) == (1, "")
+    assert stopped.stderr.startswith("Error: The database has no map of slots yet")
+
+
+def test_the_map_of_a_database_out_of_reach_is_an_error_of_one_line(shell: Shell) -> None:
+    away = {"DATABASE_URL": "postgresql://u:sesame@127.0.0.1:1/x", "REDIS_URL": "redis://x"}
+    stopped = shell.tolsey("shards", **away)
+
+    assert stopped.returncode == 1
+    (line,) = stopped.stderr.splitlines()
+    assert line.startswith("Error: The database is out of reach: ")

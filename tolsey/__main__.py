@@ -1,4 +1,4 @@
-"""The command line: `tolsey serve`, `migrate`, `doctor`, `admin create`, `sandbox`."""
+"""The command line: `tolsey serve`, `migrate`, `doctor`, `admin create`, `sandbox`, `shards`."""
 
 import contextlib
 import gc
@@ -261,6 +261,28 @@ def sandbox(port: int, platform_port: int, orders: int, data_dir: Path, once: bo
 
     demo = Demo(port, platform_port, orders, data_dir.resolve(), once=once)
     sys.exit(_run(demo.run))
+
+
+@main.command()
+@click.option("--json", "as_json", is_flag=True, help="Write it for programs.")
+def shards(as_json: bool) -> None:
+    """Print which process owns which slots.
+
+    It reads the map in PostgreSQL and the processes' beats in Redis, and needs none of the
+    processes to answer. A process is `silent` when no beat of it was seen for LEASE_SECONDS, or when it
+    ran on this machine and has ended; its slots are then among those that wait for an owner.
+    """
+    from tolsey.slot_map import SlotMap, read_map  # noqa: PLC0415 - only this command needs it
+    from tolsey.storage.backing import addresses  # noqa: PLC0415 - as above
+
+    read = _settings()
+
+    async def go() -> SlotMap:
+        async with addresses(read) as (database_url, redis_url):
+            return await read_map(database_url, redis_url, read.lease_seconds)
+
+    found: SlotMap = _run(go)
+    click.echo(found.as_json() if as_json else found.as_text())
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ from tolsey.http.clients.commerce import API_VERSION, ShopifyAdmin
 from tolsey.http.clients.vectors import RestVectors
 from tolsey.http.context import Service
 from tolsey.http.edge import ASGIApp
+from tolsey.http.exposition import ProcessCollector
 from tolsey.http.routes import (
     admin,
     auth,
@@ -39,13 +40,15 @@ from tolsey.http.routes import (
     public,
     security,
     sell,
+    shards,
     stores,
 )
 from tolsey.http.webhooks.commerce import CommerceEvents
-from tolsey.http.webhooks.directory import ShopDirectory
+from tolsey.http.webhooks.directory import TELL_SECONDS, ShopDirectory
 from tolsey.runtime.decision import Tell
 from tolsey.runtime.ids import new_id
 from tolsey.runtime.messages import ActorId, Call, Message
+from tolsey.runtime.oversight import Oversight
 from tolsey.runtime.registry import Runtime
 from tolsey.runtime.shard import Shard
 from tolsey.runtime.timers import Timers
@@ -77,6 +80,7 @@ BLUEPRINTS: Sequence[Blueprint] = (
     public.routes,
     cron.routes,
     admin.routes,
+    shards.routes,
     metrics.routes,
     security.routes,
 )
@@ -126,14 +130,14 @@ async def running(
         )
         parts = Parts(settings, database, vault, commerce, clock)
         runtime = await parts.start(stack, runtime_options)
-        shard = await _join(stack, settings, redis_url, database, vault, runtime)
+        shard = await _join(stack, settings, redis_url, parts)
         service = Service(
             settings=settings,
             runtime=runtime,
             shard=shard,
             database=database,
             cache=cache,
-            limits=Limits(cache),
+            limits=Limits(cache, sharers=partial(_last_alive, shard, settings.lease_seconds)),
             vault=vault,
             commerce=commerce,
             vectors=await _vectors(stack, settings, database),
@@ -161,21 +165,21 @@ class Parts:
         clock: Callable[[], datetime],
     ) -> None:
         self._settings = settings
-        self._database = database
-        self._vault = vault
+        self.database = database
+        self.vault = vault
         self._commerce = commerce
         self._clock = clock
         self.directory = ShopDirectory(database, vault, clock)
 
     async def start(self, stack: AsyncExitStack, options: Mapping[str, Any]) -> Runtime:
         """Let the actors live for as long as the stack is open."""
-        journal = Journal(self._database)
+        journal = Journal(self.database)
         stack.push_async_callback(journal.close)
         self.runtime = Runtime(
             self.actors(),
             journal,
-            Outbox(self._database),
-            partial(slots.versions, self._database),
+            Outbox(self.database),
+            partial(slots.versions, self.database),
             handlers=self.handlers(),
             **options,
         )
@@ -184,10 +188,10 @@ class Parts:
     def actors(self) -> list[Any]:
         """List the kinds of actor."""
         return [
-            StoreActor(self._database),
-            OrganizationActor(self._database),
-            ListingActor(self._database),
-            JobActor(self._database),
+            StoreActor(self.database),
+            OrganizationActor(self.database),
+            ListingActor(self.database),
+            JobActor(self.database),
         ]
 
     def handlers(self) -> dict[type[Call], Any]:
@@ -195,14 +199,14 @@ class Parts:
         store = StoreEffects(
             ask=self._ask,
             platform=self._commerce,
-            database=self._database,
-            vault=self._vault,
+            database=self.database,
+            vault=self.vault,
             clock=self._clock,
             events_url=self._settings.base_url + EVENTS_PATH,
             invalidate=self.directory.invalidate,
         )
-        listing_effects = ListingEffects(self._commerce, self._vault, self._database, self._clock)
-        jobs = JobEffects(Upkeep(self._database, self._post).work(), self._clock)
+        listing_effects = ListingEffects(self._commerce, self.vault, self.database, self._clock)
+        jobs = JobEffects(Upkeep(self.database, self._post).work(), self._clock)
         return {**store.handlers(), **listing_effects.handlers(), **jobs.handlers()}
 
     async def _ask(self, to: ActorId, message: Message[Any]) -> Any:
@@ -212,30 +216,49 @@ class Parts:
         return await self.runtime.post(tells)
 
 
-async def _join(
-    stack: AsyncExitStack,
-    settings: Settings,
-    redis_url: str,
-    database: Database,
-    vault: Vault,
-    runtime: Runtime,
-) -> Shard:
+async def _join(stack: AsyncExitStack, settings: Settings, redis_url: str, parts: "Parts") -> Shard:
     """Take a share of the slots among the processes of this deployment."""
-    stored = Slots(database)
+    stored = Slots(parts.database)
     deployment = await stored.deployment()
     presence = Presence(redis_url, deployment)
     stack.push_async_callback(presence.close)
-    streams = Streams(redis_url, deployment, vault)
+    streams = Streams(redis_url, deployment, parts.vault)
     stack.push_async_callback(streams.close)
     shard = Shard(
-        runtime,
+        parts.runtime,
         presence,
         stored,
         streams,
-        partial(slots.reply_of, database),
+        partial(slots.reply_of, parts.database),
         lease_seconds=settings.lease_seconds,
     )
+    _agree(shard, parts)
     return await stack.enter_async_context(shard)
+
+
+def _agree(shard: Shard, parts: "Parts") -> None:
+    """Say what the processes tell and ask one another, beside messages to actors."""
+    directory = parts.directory
+
+    async def forget_shop(shop_domain: str) -> None:
+        directory.forget(shop_domain)
+
+    async def tell_others(shop_domain: str) -> None:
+        await shard.call_all("forget_shop", shop_domain, seconds=TELL_SECONDS)
+
+    directory.tell_others = tell_others
+    shard.operations |= {
+        "forget_shop": forget_shop,
+        "metrics": ProcessCollector(parts.runtime, shard).families,
+    }
+    shard.lost_data.append(directory.forget_all)
+    Oversight(shard, parts.runtime).offer()
+
+
+def _last_alive(shard: Shard, lease_seconds: float) -> int:
+    """Count the processes that are there, or were when Redis was last heard of."""
+    silence = shard.away_seconds + lease_seconds
+    return sum(one.alive or one.silent_seconds <= silence for one in shard.members())
 
 
 async def _vectors(stack: AsyncExitStack, settings: Settings, database: Database) -> Vectors:
@@ -258,6 +281,11 @@ async def _start_timers(
 
 
 async def _tick(runtime: Runtime, clock: Callable[[], datetime], name: str) -> None:
+    """Ask a job for the run of its last due time, which every process does: it runs once.
+
+    So a clock that is ahead makes no run twice, only as early as it is ahead, and one that is behind
+    finds that the run has been.
+    """
     at = clock()
     due_at = JOBS[name].due_at(at)
     tick = Tick(due_at, new_id("run"), at)

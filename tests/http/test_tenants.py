@@ -71,6 +71,7 @@ async def things_of(owner: Person) -> dict[str, str]:
         "kind": "store",
         "id": store["id"],
         "name": "sync-verified-revenue",
+        "slot": "7",
     }
 
 
@@ -91,6 +92,7 @@ def body_of(rule: str, things: dict[str, str]) -> dict[str, Any]:
         "/api/sell/listings/<listing_id>": {"title": "Theirs"},
         "/api/sell/listings/<listing_id>/verify/commerce": CREDENTIALS,
         "/api/sell/listings/<listing_id>/verify/payments": {"restrictedKey": "rk_test_canary"},
+        "/api/admin/shards/<int:slot>/move": {"to": None, "reason": "none"},
     }
     return bodies.get(rule, {"reason": "none"})
 

@@ -14,6 +14,7 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ import httpx
 import pytest
 
 from tests.http.people import KEYRING, PASSWORD, settings_of
+from tests.journeys.neighbours import LEASE_SECONDS, shared
 from tolsey.sandbox.history import make_history
 from tolsey.sandbox.platform import Platform
 from tolsey.sandbox.shops import ShopSpec
@@ -242,3 +244,18 @@ def process(settings: Settings, tmp_path: Path) -> Iterator[ServiceProcess]:
     yield made
     if made.process is not None and made.process.poll() is None:
         made.kill()
+
+
+@pytest.fixture
+def brisk(settings: Settings) -> Settings:
+    """Settings under which the loss of a process is seen soon."""
+    return settings.model_copy(update={"lease_seconds": LEASE_SECONDS})
+
+
+@pytest.fixture
+async def pair(brisk: Settings) -> AsyncIterator[tuple[Running, Running]]:
+    """Run two processes that have shared the slots."""
+    start = partial(running, brisk, timers=False, poll_seconds=0.1)
+    async with start() as one, start() as other:
+        await shared(one, other)
+        yield one, other

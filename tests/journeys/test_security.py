@@ -174,6 +174,7 @@ async def test_strangers_reach_no_operators_route(house: Running, seller: Seller
         "kind": "store",
         "id": seller.store_id,
         "name": "retention-sweep",
+        "slot": "7",
         "listing_id": listing["id"],
         "slug": listing["slug"],
         "provider": "commerce",

@@ -176,6 +176,20 @@ def test_a_killed_keeper_leaves_no_orphan_and_committed_rows_are_there(folder: P
     assert nothing_left(servers.home)
 
 
+def test_a_keeper_that_gives_no_sign_of_life_is_not_relied_on(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tolsey.storage.embedded.servers.ANSWER_SECONDS", 0.1)
+    with EmbeddedServers(folder) as servers:
+        os.kill(keeper(servers), signal.SIGSTOP)
+        try:
+            assert servers.alive()
+            eventually(lambda: not servers._kept())
+        finally:
+            os.kill(keeper(servers), signal.SIGCONT)
+        eventually(servers._kept)
+
+
 def test_a_user_whose_keeper_was_killed_gets_another(folder: Path) -> None:
     with EmbeddedServers(folder) as servers:
         first = keeper(servers)

@@ -52,6 +52,21 @@ async def test_without_redis_the_process_keeps_its_own_window() -> None:
     await cache.close()
 
 
+async def test_without_redis_each_of_many_processes_admits_its_share_and_at_least_one() -> None:
+    processes = [2]
+    cache = Cache("redis://127.0.0.1:1/0")
+    limits = Limits(cache, lambda: 0.0, sharers=lambda: processes[0])
+    tens = Policy("tens", 10, 60)
+    admitted = [(await limits.admit([tens], "ann")).allowed for _ in range(10)]
+    assert admitted == [True] * 5 + [False] * 5
+    processes[0] = 20
+    verdicts = [await limits.admit([SMALL, tens], "bob") for _ in range(2)]
+    assert [verdict.allowed for verdict in verdicts] == [True, False]
+    assert verdicts[1].policy.limit == 2
+    assert 0 < verdicts[1].retry_after <= 60
+    await cache.close()
+
+
 async def test_a_text_is_kept_and_forgotten(redis_url: str) -> None:
     cache = Cache(redis_url)
     await cache.set("key", "value", seconds=60)

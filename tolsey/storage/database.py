@@ -45,14 +45,17 @@ class Database:
         self._pool: Pool | None = None
 
     async def open(self) -> None:
-        """Connect the pool."""
-        self._pool = await asyncpg.create_pool(
-            self.dsn,
-            min_size=self._sizes[0],
-            max_size=self._sizes[1],
-            command_timeout=60,
-            server_settings={"application_name": "tolsey", "timezone": "UTC"},
-        )
+        """Connect the pool. Raises StorageUnavailable when PostgreSQL is out of reach."""
+        try:
+            self._pool = await asyncpg.create_pool(
+                self.dsn,
+                min_size=self._sizes[0],
+                max_size=self._sizes[1],
+                command_timeout=60,
+                server_settings={"application_name": "tolsey", "timezone": "UTC"},
+            )
+        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError) as error:
+            raise translated(error) from error
 
     async def close(self) -> None:
         """Give every connection back and close them."""

@@ -64,12 +64,26 @@ class Verdict:
     """Seconds until the next call is admitted when this one is not, else until one more is free."""
 
 
-class Limits:
-    """Windows in Redis; while it is away, windows of this process alone."""
+def _alone() -> int:
+    return 1
 
-    def __init__(self, cache: Cache, clock: Callable[[], float] = time.monotonic) -> None:
+
+class Limits:
+    """Windows in Redis; while it is away, windows of this process alone.
+
+    Each of `sharers` processes then admits its share of a limit, at least one call of each window.
+    """
+
+    def __init__(
+        self,
+        cache: Cache,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        sharers: Callable[[], int] = _alone,
+    ) -> None:
         self._cache = cache
         self._clock = clock
+        self._sharers = sharers
         self._local: OrderedDict[tuple[str, str], deque[float]] = OrderedDict()
         self._is_away = False
 
@@ -92,24 +106,25 @@ class Limits:
         self._is_away = False
         counts = [int(count) for count in answer[1::2]]
         waits = [float(wait) / 1_000_000 for wait in answer[2::2]]
-        return _verdict(bool(answer[0]), policies, counts, waits)
+        limits = [policy.limit for policy in policies]
+        return _verdict(bool(answer[0]), policies, counts, waits, limits)
 
     def _admit_locally(self, policies: Sequence[Policy], identity: str) -> Verdict:
         now = self._clock()
+        sharers = max(1, self._sharers())
+        shares = [max(1, policy.limit // sharers) for policy in policies]
         windows = [self._window(policy, identity, now) for policy in policies]
         waits = [
-            window[max(len(window) - policy.limit, 0)] + policy.window_seconds - now
+            window[max(len(window) - share, 0)] + policy.window_seconds - now
             if window
             else float(policy.window_seconds)
-            for policy, window in zip(policies, windows, strict=True)
+            for policy, share, window in zip(policies, shares, windows, strict=True)
         ]
-        allowed = all(
-            len(window) < policy.limit for policy, window in zip(policies, windows, strict=True)
-        )
+        allowed = all(len(window) < share for share, window in zip(shares, windows, strict=True))
         if allowed:
             for window in windows:
                 window.append(now)
-        return _verdict(allowed, policies, [len(window) for window in windows], waits)
+        return _verdict(allowed, policies, [len(window) for window in windows], waits, shares)
 
     def _window(self, policy: Policy, identity: str, now: float) -> deque[float]:
         window = self._local.setdefault((policy.name, identity), deque())
@@ -122,12 +137,14 @@ class Limits:
 
 
 def _verdict(
-    allowed: bool, policies: Sequence[Policy], counts: Sequence[int], waits: Sequence[float]
+    allowed: bool,
+    policies: Sequence[Policy],
+    counts: Sequence[int],
+    waits: Sequence[float],
+    limits: Sequence[int],
 ) -> Verdict:
     """Tell about the policy with the longest wait among those that refuse, or the least left."""
-    remaining = [
-        max(policy.limit - count, 0) for policy, count in zip(policies, counts, strict=True)
-    ]
+    remaining = [max(limit - count, 0) for limit, count in zip(limits, counts, strict=True)]
     tightest = min(range(len(policies)), key=lambda i: (remaining[i], -waits[i]))
     return Verdict(allowed, policies[tightest], remaining[tightest], max(waits[tightest], 0.0))
 

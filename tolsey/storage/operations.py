@@ -33,3 +33,29 @@ async def deliveries(
         delivery_id,
         limit,
     )
+
+
+async def has_map(database: Database) -> bool:
+    """Tell whether the migrations that make the map of slots have been applied."""
+    row = await database.fetchrow("SELECT to_regclass('deployment') IS NOT NULL AS is_there")
+    return bool(row and row["is_there"])
+
+
+async def slots(database: Database) -> list[Row]:
+    """Read the map of slots as it is on disk, in the order of the slots."""
+    return await database.fetch(
+        "SELECT slot, epoch, owner, pinned_to, claimed_at FROM slot_epochs ORDER BY slot"
+    )
+
+
+async def slot(database: Database, number: int) -> Row | None:
+    """Read one slot of the map; none when there is no such slot."""
+    return await database.fetchrow(
+        "SELECT slot, epoch, owner, pinned_to, claimed_at FROM slot_epochs WHERE slot = $1", number
+    )
+
+
+async def outbox_by_slot(database: Database) -> dict[int, int]:
+    """Count what waits in the outbox for the actors of each slot."""
+    rows = await database.fetch("SELECT slot, count(*) AS n FROM outbox GROUP BY slot")
+    return {row["slot"]: row["n"] for row in rows}

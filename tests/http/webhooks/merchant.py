@@ -74,7 +74,7 @@ class Merchant:
                 expires_at=NOON + timedelta(days=1),
             ),
         )
-        self.directory.invalidate(shop)
+        self.directory.forget(shop)
 
     async def deliver(
         self,

@@ -74,7 +74,7 @@ class StoreEffects:
         vault: Vault,
         clock: Callable[[], datetime],
         events_url: str,
-        invalidate: Callable[[str], None],
+        invalidate: Callable[[str], Awaitable[None]],
     ) -> None:
         self._ask = ask
         self._platform = platform
@@ -198,7 +198,7 @@ class StoreEffects:
     async def forget_shops(self, call: ForgetShops) -> None:
         """Let the receiver read these shops' secrets afresh."""
         for shop_domain in call.shop_domains:
-            self._invalidate(shop_domain)
+            await self._invalidate(shop_domain)
 
     async def _shop(self, store_id: str) -> tuple[Shop, Token]:
         """Get the right to call a store's shop, renewed where needed."""

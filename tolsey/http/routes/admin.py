@@ -6,6 +6,7 @@ Every act writes an AuditLog row with who, what and why before it is answered.
 import json
 from typing import Annotated, Any, Literal
 
+import orjson
 from pydantic import Field
 from quart import Blueprint
 from quart.typing import ResponseReturnValue
@@ -17,13 +18,14 @@ from tolsey.actors.refusals import Conflict, NotFound
 from tolsey.http.access import administrator, caller
 from tolsey.http.api_model import Reason
 from tolsey.http.context import new_id, now, service
-from tolsey.http.paging import PageQuery, page
+from tolsey.http.paging import InvalidCursor, PageQuery, page
 from tolsey.http.routes.cron import WAIT_SECONDS, outcome
 from tolsey.http.views import timestamp
-from tolsey.runtime.errors import DeadlineExceeded, Unavailable
+from tolsey.runtime.errors import DeadlineExceeded
 from tolsey.runtime.mailbox import SLOTS
 from tolsey.runtime.messages import ActorId
-from tolsey.runtime.supervision import Supervision
+from tolsey.runtime.oversight import Oversight
+from tolsey.runtime.supervision import Busy, Rank, Sort
 from tolsey.storage import audit, executions, operations
 from tolsey.storage.outbox import Outbox
 from tolsey.storage.records.executions import Execution
@@ -38,7 +40,18 @@ class ActorQuery(PageQuery):
 
     kind: str | None = None
     shard: Annotated[int, Field(ge=0, lt=SLOTS)] | None = None
-    sort: Literal["mailbox", "age", "id"] = "mailbox"
+    sort: Sort = "mailbox"
+
+    @property
+    def after_rank(self) -> Rank | None:
+        """The place of the last actor of the page before; none for the first page."""
+        if not self.after:
+            return None
+        try:
+            number, kind, key = orjson.loads(self.after)
+            return float(number), str(kind), str(key)
+        except (ValueError, TypeError) as error:
+            raise InvalidCursor from error
 
 
 class DeadLetterQuery(PageQuery):
@@ -47,9 +60,14 @@ class DeadLetterQuery(PageQuery):
     status: Literal["dead", "replayed", "discarded"] = "dead"
 
 
-async def _audit(event: str, subject: str, reason: str) -> None:
+async def note(event: str, subject: str, reason: str, **more: Any) -> None:
+    """Write down who does what and why, before it is done."""
     async with service().database.transaction() as tx:
-        await audit.write(tx, event, subject, actor=caller().user_id, reason=reason)
+        await audit.write(tx, event, subject, actor=caller().user_id, reason=reason, **more)
+
+
+def _oversight() -> Oversight:
+    return Oversight(service().shard, service().runtime)
 
 
 def _actor(kind: str, key: str) -> ActorId:
@@ -62,45 +80,43 @@ def _actor(kind: str, key: str) -> ActorId:
 @administrator
 @validate_querystring(ActorQuery)
 async def actors(query_args: ActorQuery) -> ResponseReturnValue:
-    """List the actors that are awake."""
-    order = {
-        "mailbox": lambda row: (-row["mailboxDepth"], row["kind"], row["id"]),
-        "age": lambda row: (-row["oldestMessageSeconds"], row["kind"], row["id"]),
-        "id": lambda row: (row["kind"], row["id"]),
-    }[query_args.sort]
-    supervision = Supervision(service().runtime)
-    rows = sorted(supervision.summaries(query_args.kind, query_args.shard), key=order)
-    at = query_args.after_number
-    found = list(enumerate(rows[at : at + query_args.limit + 1], at + 1))
-    return page(found, query_args.limit, key=lambda row: str(row[0]), view=lambda row: row[1])
+    """List the actors that are awake in any process; `unanswered` names processes that kept silent."""
+    found = await _oversight().actors(
+        query_args.limit + 1,
+        kind=query_args.kind,
+        slot=query_args.shard,
+        sort=query_args.sort,
+        after=query_args.after_rank,
+    )
+    listed = page(
+        found.rows,
+        query_args.limit,
+        key=lambda row: orjson.dumps(row[0]).decode(),
+        view=lambda row: row[1],
+    )
+    return {**listed, "unanswered": found.silent}
 
 
 @routes.get("/actors/<kind>/<id>")
 @administrator
 async def actor(kind: str, id: str) -> ResponseReturnValue:
     """Inspect one actor; it is woken for it. Secrets are masked."""
-    return await Supervision(service().runtime).inspect(_actor(kind, id))
+    return await _oversight().actor("inspect", _actor(kind, id))
 
 
 @routes.post("/actors/<kind>/<id>/<any(pause, resume, passivate):act>")
 @administrator
 @validate_request(Reason)
-async def act_on_actor(kind: str, id: str, act: str, data: Reason) -> ResponseReturnValue:
+async def act_on_actor(
+    kind: str, id: str, act: Literal["pause", "resume", "passivate"], data: Reason
+) -> ResponseReturnValue:
     """Pause, resume or put to sleep one actor."""
     to = _actor(kind, id)
-    await _audit(f"admin.actor.{act}", str(to), data.reason)
-    supervision = Supervision(service().runtime)
-    acts = {
-        "pause": supervision.pause,
-        "resume": supervision.resume,
-        "passivate": supervision.passivate,
-    }
+    await note(f"admin.actor.{act}", str(to), data.reason)
     try:
-        return await acts[act](to)
-    except Unavailable as error:
-        if act == "passivate" and not service().runtime.draining:
-            raise Conflict("Messages or commits wait for this actor.", code="actor_busy") from error
-        raise
+        return await _oversight().actor(act, to)
+    except Busy as error:
+        raise Conflict("Messages or commits wait for this actor.", code="actor_busy") from error
 
 
 @routes.get("/dead-letters")
@@ -137,7 +153,7 @@ def _dead_letter(row: Any) -> dict[str, Any]:
 async def act_on_dead_letter(id: str, act: str, data: Reason) -> ResponseReturnValue:
     """Send a dead letter again under its own key, or give it up."""
     outbox = Outbox(service().database)
-    await _audit(f"admin.dead_letter.{act}", id, data.reason)
+    await note(f"admin.dead_letter.{act}", id, data.reason)
     if act == "replay":
         done = await outbox.revive(id) is not None
         service().runtime.wake_outbox()
@@ -173,7 +189,7 @@ async def crons() -> ResponseReturnValue:
 @validate_request(Reason)
 async def run_cron(name: str, data: Reason) -> ResponseReturnValue:
     """Run a job now, or join the run that goes on; answers when it has ended."""
-    await _audit("admin.cron.run", name, data.reason)
+    await note("admin.cron.run", name, data.reason)
     message = RunNow(new_id("run"), now())
     try:
         ended = await service().runtime.ask(job(name), message, timeout=WAIT_SECONDS)

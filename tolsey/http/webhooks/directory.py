@@ -1,12 +1,14 @@
 """Which stores listen to a shop, and the secrets its deliveries may be signed with.
 
-A cache in front of the database: losing it costs a read. An entry lives a minute, so that a change
-made by another process is seen; the store's own decisions refuse what a stale entry lets through.
+A cache in front of the database: losing it costs a read. A change is told to every process, which
+then forgets the shop. What is never told is seen when a signature fits no secret that is known, or
+when the entry is a minute old; the store's own decisions refuse what a stale entry lets through.
 """
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
@@ -24,6 +26,12 @@ log = structlog.get_logger()
 
 KNOWN_SECONDS: Final = 60.0
 UNKNOWN_SECONDS: Final = 5.0
+DOUBT_SECONDS: Final = UNKNOWN_SECONDS
+"""A forger cannot have a shop read more often than this, and not more often than an unknown one."""
+
+TELL_SECONDS: Final = 1.0
+"""How long the other processes are waited for when they are told of a change."""
+
 MOST_SHOPS: Final = 10_000
 READS_AT_ONCE: Final = 8
 """Deliveries of made-up shops must not take every connection of the pool."""
@@ -39,6 +47,10 @@ class Ear:
 
 
 Ears = tuple[Ear, ...]
+
+
+async def _nobody(_: str) -> None:
+    """Tell nobody: this process is alone."""
 
 
 class ShopDirectory:
@@ -58,9 +70,12 @@ class ShopDirectory:
         self._clock = clock
         self._monotonic = monotonic
         self._most = most_shops
+        self.tell_others: Callable[[str], Awaitable[object]] = _nobody
+        """Has every other process forget a shop; set once the others are known."""
         # Apart, so that a flood of made-up shops pushes no real one out.
         self._known: dict[str, tuple[float, Ears]] = {}
         self._unknown: dict[str, float] = {}
+        self._doubted: dict[str, float] = {}
         self._reads: dict[str, asyncio.Task[Ears]] = {}
         self._turns = asyncio.Semaphore(READS_AT_ONCE)
 
@@ -82,18 +97,54 @@ class ShopDirectory:
         found = self.cached(shop_domain)
         if found is not None:
             return found
+        return await self._afresh(shop_domain)
+
+    async def doubt(self, shop_domain: str, *, just_read: bool) -> Ears | None:
+        """Read a shop once more whose secrets signed nothing of a delivery; none when it was lately.
+
+        Raises StorageError when it cannot be read.
+        """
+        reading = self._reads.get(shop_domain)
+        if reading is not None:
+            return await asyncio.shield(reading)
+        now = self._monotonic()
+        if shop_domain not in self._known or now < self._doubted.get(shop_domain, now):
+            return None
+        self._doubted.pop(shop_domain, None)
+        self._doubted[shop_domain] = now + DOUBT_SECONDS
+        if len(self._doubted) > self._most:
+            del self._doubted[next(iter(self._doubted))]
+        return None if just_read else await self._afresh(shop_domain)
+
+    async def invalidate(self, shop_domain: str) -> None:
+        """Forget a shop whose connections have just changed, here at once and in every process.
+
+        Waits a moment for the word of the others; one that keeps silent sees it a little later.
+        """
+        self.forget(shop_domain)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(TELL_SECONDS):
+                await self.tell_others(shop_domain)
+
+    def forget(self, shop_domain: str) -> None:
+        """Forget a shop in this process, also what is being read of it."""
+        self._known.pop(shop_domain, None)
+        self._unknown.pop(shop_domain, None)
+        self._reads.pop(shop_domain, None)
+
+    def forget_all(self) -> None:
+        """Forget every shop: changes of some may not have been heard of."""
+        self._known.clear()
+        self._unknown.clear()
+        self._reads.clear()
+
+    async def _afresh(self, shop_domain: str) -> Ears:
         reading = self._reads.get(shop_domain)
         if reading is None:
             reading = asyncio.create_task(self._read(shop_domain))
             self._reads[shop_domain] = reading
         # A delivery that is cut off must not end the read for the others.
         return await asyncio.shield(reading)
-
-    def invalidate(self, shop_domain: str) -> None:
-        """Forget a shop, also what is being read of it: its connections have just changed."""
-        self._known.pop(shop_domain, None)
-        self._unknown.pop(shop_domain, None)
-        self._reads.pop(shop_domain, None)
 
     async def _read(self, shop_domain: str) -> Ears:
         mine = asyncio.current_task()

@@ -18,6 +18,9 @@ SHORT_ROOT = Path("/tmp")  # noqa: S108 - checked for its owner before use; the 
 LONGEST_SOCKET_FOLDER = 80
 """Bytes; unix(7) ends a socket's path at 108, macOS at 104, and the longest name takes 15."""
 
+SIGN_OF_LIFE = b"."
+"""What a keeper answers who asks at its door."""
+
 
 class EmbeddedError(StorageError):
     """An embedded server cannot be had; the sentence says why."""
@@ -88,6 +91,11 @@ class ServerHome:
     def redis_url(self) -> str:
         """What redis-py connects to."""
         return f"unix://{self.valkey_socket}?db=0"
+
+    @property
+    def door(self) -> Path:
+        """The socket at which the keeper gives a sign of life."""
+        return self.sockets / "keeper.sock"
 
     @property
     def ready(self) -> Path:

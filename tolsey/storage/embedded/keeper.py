@@ -4,14 +4,17 @@ Every user of the folder shares one lock. The keeper tries to take it alone, so 
 when the last user is gone, by whatever end. Standard library only: it starts in a blink.
 """
 
+import contextlib
 import os
+import select
 import signal
+import socket
 import sys
 import time
 from pathlib import Path
 
 from tolsey.storage.embedded import locks
-from tolsey.storage.embedded.home import EmbeddedError, ServerHome
+from tolsey.storage.embedded.home import SIGN_OF_LIFE, EmbeddedError, ServerHome
 from tolsey.storage.embedded.processes import PostgresServer, Server, ValkeyServer
 
 POLL_SECONDS = 0.1
@@ -37,17 +40,29 @@ class Keeper:
 
     def keep(self) -> None:
         """Return when the servers have stopped because nobody is left."""
+        self._home.door.unlink(missing_ok=True)
         try:
-            self._start(self._servers)
-            while not self._unused():
-                time.sleep(POLL_SECONDS)
-                self._restore()
+            with socket.socket(socket.AF_UNIX) as door:
+                door.bind(str(self._home.door))
+                door.listen()
+                self._start(self._servers)
+                while not self._unused():
+                    self._attend(door)
+                    self._restore()
         finally:
             self._home.ready.unlink(missing_ok=True)
             for server in self._servers:
                 server.ask_to_stop()
             for server in self._servers:
                 server.wait_stopped()
+
+    def _attend(self, door: socket.socket) -> None:
+        """Let a moment pass, and give a sign of life to whoever asks for one meanwhile."""
+        end = time.monotonic() + POLL_SECONDS
+        while (left := end - time.monotonic()) > 0:
+            if select.select([door], [], [], left)[0]:
+                with contextlib.suppress(OSError), door.accept()[0] as asker:
+                    asker.sendall(SIGN_OF_LIFE)
 
     def _start(self, servers: tuple[Server, ...]) -> None:
         """All forks are this thread's: the kernel's notice of a parent's death follows the thread."""

@@ -1,6 +1,7 @@
 """The embedded servers as their users see them: both are up while a user of the folder is there."""
 
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -10,11 +11,12 @@ from types import TracebackType
 from typing import Self
 
 from tolsey.storage.embedded import locks
-from tolsey.storage.embedded.home import EmbeddedError, ServerHome, tail
+from tolsey.storage.embedded.home import SIGN_OF_LIFE, EmbeddedError, ServerHome, tail
 
 START_SECONDS = 240.0
 STOP_SECONDS = 120.0
 GUARD_SECONDS = 0.5
+ANSWER_SECONDS = 2.0
 
 __all__ = ["EmbeddedError", "EmbeddedServers"]
 
@@ -94,7 +96,7 @@ class EmbeddedServers:
                 self._user = locks.wait_for(self.home.lock("users"), shared=True)
             end = time.monotonic() + START_SECONDS
             asked = False
-            while not self.alive():
+            while not self._kept():
                 if not locks.owned(self.home.lock("keeper")):
                     if asked:
                         log = tail(self.home.log("keeper"))
@@ -106,6 +108,18 @@ class EmbeddedServers:
                 time.sleep(0.003)
         finally:
             os.close(start)
+
+    def _kept(self) -> bool:
+        """Whether both are up and will stay: a killed keeper holds its lock a moment, but is mute."""
+        if not self.alive():
+            return False
+        try:
+            with socket.socket(socket.AF_UNIX) as asking:
+                asking.settimeout(ANSWER_SECONDS)
+                asking.connect(str(self.home.door))
+                return asking.recv(len(SIGN_OF_LIFE)) == SIGN_OF_LIFE
+        except OSError:
+            return False
 
     def _call_keeper(self) -> None:
         """Start a keeper. It is born with its lock, so there is no moment without an owner."""

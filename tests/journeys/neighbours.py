@@ -1,0 +1,49 @@
+"""Two processes of one service, side by side: they share a database and Redis, and nothing else."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import httpx
+
+from tolsey.service import Running
+
+LEASE_SECONDS = 1.0
+WAIT_SECONDS = 20.0
+
+
+async def until(condition: Callable[[], Any]) -> None:
+    with anyio.fail_after(WAIT_SECONDS):
+        while not condition():
+            await anyio.sleep(0.01)
+
+
+async def shared(*processes: Running) -> None:
+    """Wait until every slot has an owner among these processes, and each has some."""
+
+    def whole() -> bool:
+        owned = [set(process.service.runtime.epochs) for process in processes]
+        return all(owned) and sum(map(len, owned)) == len(set().union(*owned)) == 1024
+
+    await until(whole)
+    await until(
+        lambda: all(len(one.service.shard.members()) == len(processes) for one in processes)
+    )
+
+
+@asynccontextmanager
+async def browsing(process: Running) -> AsyncIterator[httpx.AsyncClient]:
+    base = process.service.settings.base_url
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(process.app), base_url=base, headers={"Origin": base}
+    ) as client:
+        yield client
+
+
+async def settled(process: Running) -> None:
+    """Wait until nothing follows from what was done any more."""
+    database = process.service.database
+    with anyio.fail_after(WAIT_SECONDS):
+        while await database.fetch("SELECT 1 FROM outbox"):
+            await anyio.sleep(0.01)
