@@ -312,7 +312,8 @@ class Ownership:
         taken = await self._exchange(self.id, seen)
         self._runtime.own(taken)
         self._runtime.telemetry.counters["slots_taken"] += len(taken)
-        log.info("shard.took", slots=len(taken), of=sorted({str(o) for o in orphans.values()}))
+        if taken:
+            log.info("shard.took", slots=len(taken), of=sorted({str(o) for o in orphans.values()}))
         self.announce()
         await self.tell_change()
 
