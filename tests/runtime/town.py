@@ -10,6 +10,7 @@ from typing import Any
 
 from tests.runtime.counter import SCHEMA, Counter
 from tolsey.runtime.mailbox import slot_of
+from tolsey.runtime.placement import place
 from tolsey.runtime.registry import Runtime
 from tolsey.runtime.shard import Shard
 from tolsey.storage import slots
@@ -157,13 +158,14 @@ async def town(
 
 
 async def settled(*homes: Home) -> None:
-    """Wait until every slot has an owner among these and all agree on it."""
+    """Wait until each of these owns what it is to own and all agree on it."""
+    ids = [home.shard.id for home in homes]
     async with asyncio.timeout(20):
         while True:
             owned = [set(home.runtime.epochs) for home in homes]
             maps = [{s: h.owner for s, h in home.shard.holdings.items()} for home in homes]
             whole = sum(map(len, owned)) == len(set().union(*owned)) == 1024
-            share = all(owned) and all(m == maps[0] for m in maps)
-            if whole and share:
+            wanted = dict(place(ids, homes[0].shard.holdings))
+            if whole and all(found == wanted for found in maps):
                 return
             await asyncio.sleep(0.02)
