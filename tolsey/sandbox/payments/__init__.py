@@ -1,0 +1,1 @@
+"""A stand-in of the payment processor over real HTTP, for the official client and a browser."""
