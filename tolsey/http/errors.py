@@ -26,6 +26,10 @@ from tolsey.storage.errors import StorageError, StorageUnavailable
 
 PROBLEM = "application/problem+json"
 ERRORS_SHOWN = 50
+REGISTERED_TYPES = {
+    "too_many_requests": "https://iana.org/assignments/http-problem-types#quota-exceeded",
+}
+"""Codes whose problem has a type that everyone knows; the types of all others are our own."""
 
 log = structlog.get_logger()
 
@@ -35,7 +39,7 @@ def problem_body(
 ) -> bytes:
     """Write a problem document; `fields` are the case's own and never replace the common ones."""
     common = {
-        "type": f"urn:tolsey:problem:{code}",
+        "type": REGISTERED_TYPES.get(code, f"urn:tolsey:problem:{code}"),
         "title": HTTPStatus(status).phrase,
         "status": status,
         "detail": detail,

@@ -1,10 +1,11 @@
-"""Limits of routes, and the headers that tell callers about them.
+"""How routes are limited, and the headers that tell callers where they stand.
 
 The headers are those of draft-ietf-httpapi-ratelimit-headers: `RateLimit-Policy: "name";q=5;w=60`
-and `RateLimit: "name";r=4;t=12`.
+and `RateLimit: "name";r=4;t=12`, one item for each policy that the call counted against. The limits
+themselves are in `policies`.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import wraps
 from typing import Any, TypeVar, cast
 
@@ -18,17 +19,23 @@ from tolsey.storage.limits import Policy, Verdict, whole_seconds
 
 View = TypeVar("View", bound=Callable[..., Awaitable[Any]])
 
-ACCOUNT_CREATION = Policy("account-creation", 5, 86_400)
-LOGINS = Policy("logins", 60, 60)
-LOGINS_PER_ACCOUNT = Policy("logins-per-account", 20, 900)
-STORE_CREATION = Policy("store-creation", 60, 3_600)
-
 
 class TooManyRequests(Refusal):
     """A limit is reached; `retryAfter` seconds later it is not."""
 
     status = 429
     code = "too_many_requests"
+
+    def __init__(self, verdict: Verdict) -> None:
+        policy = verdict.policy
+        named: dict[str, Any] = {
+            "violated-policies": [violated.name for violated in verdict.violated]
+        }
+        super().__init__(
+            f"The limit is {policy.limit} in {policy.window_seconds} seconds.",
+            retryAfter=whole_seconds(verdict.retry_after),
+            **named,
+        )
 
 
 def identity() -> str:
@@ -39,15 +46,17 @@ def identity() -> str:
     return f"address:{addresses.identity(request.scope, service().settings.trusted_proxies)}"
 
 
+def of_organization(organization_id: str) -> str:
+    """Say that calls count against an organization, whoever of its members makes them."""
+    return f"organization:{organization_id}"
+
+
 async def admit(*policies: Policy, whose: str | None = None) -> Verdict:
-    """Count a call, or refuse it with 429."""
+    """Count a call against all policies at once, or refuse it with 429 and count it for none."""
     verdict = await service().limits.admit(policies, whose or identity())
-    g.rate_limit = verdict
+    g.setdefault("rate_limits", []).append(verdict)
     if not verdict.allowed:
-        raise TooManyRequests(
-            f"The limit is {verdict.policy.limit} in {verdict.policy.window_seconds} seconds.",
-            retryAfter=whole_seconds(verdict.retry_after),
-        )
+        raise TooManyRequests(verdict)
     return verdict
 
 
@@ -65,19 +74,25 @@ def limited(*policies: Policy) -> Callable[[View], View]:
     return limit
 
 
-def headers(verdict: Verdict) -> dict[str, str]:
-    """Write the headers that tell a caller where they stand."""
-    policy = verdict.policy
+def headers(verdicts: Sequence[Verdict]) -> dict[str, str]:
+    """Write the headers that tell a caller where they stand; none when nothing limits them."""
+    standings = [standing for verdict in verdicts for standing in verdict.standings]
+    if not standings:
+        return {}
     return {
-        "RateLimit-Policy": f'"{policy.name}";q={policy.limit};w={policy.window_seconds}',
-        "RateLimit": f'"{policy.name}";r={verdict.remaining};t={whole_seconds(verdict.retry_after)}',
+        "RateLimit-Policy": ", ".join(
+            f'"{one.policy.name}";q={one.policy.limit};w={one.policy.window_seconds}'
+            for one in standings
+        ),
+        "RateLimit": ", ".join(
+            f'"{one.policy.name}";r={one.remaining};t={whole_seconds(one.wait_seconds)}'
+            for one in standings
+        ),
     }
 
 
 async def _tell(response: Response) -> Response:
-    verdict = cast("Verdict | None", g.get("rate_limit"))
-    if verdict is not None:
-        response.headers.update(headers(verdict))
+    response.headers.update(headers(g.get("rate_limits", [])))
     return response
 
 

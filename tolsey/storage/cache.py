@@ -1,5 +1,6 @@
 """Redis: losing it loses speed and nothing else, so every use of it says what it does without."""
 
+import asyncio
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -12,6 +13,7 @@ from redis.exceptions import NoScriptError, RedisError
 from tolsey.storage.errors import StorageError
 
 TIMEOUT_SECONDS = 1.0
+CONNECTIONS = 64
 REST_SECONDS = 1.0
 """After a failure no one asks for this long, so that a lost cache does not slow each request."""
 
@@ -38,9 +40,16 @@ class Cache:
             socket_timeout=TIMEOUT_SECONDS,
             socket_connect_timeout=TIMEOUT_SECONDS,
             retry=Retry(NoBackoff(), 1),
-            max_connections=64,
+            max_connections=CONNECTIONS,
         )
+        # Callers beyond the connections wait: to the client they would be a cache that is away.
+        self._places = asyncio.Semaphore(CONNECTIONS)
         self._rests_until = 0.0
+
+    @property
+    def is_resting(self) -> bool:
+        """Whether every call is refused for now, because one has just failed."""
+        return time.monotonic() < self._rests_until
 
     async def close(self) -> None:
         """Close every connection."""
@@ -49,7 +58,8 @@ class Cache:
     async def ping(self) -> bool:
         """Tell whether the cache answers; never raises."""
         try:
-            return bool(await self._redis.ping())
+            async with self._places:
+                return bool(await self._redis.ping())
         except (RedisError, OSError, TimeoutError):
             return False
 
@@ -84,10 +94,11 @@ class Cache:
             return await self._redis.eval(script.source, len(keys), *keys, *args)
 
     async def _guarded(self, call: Any, *args: Any, **kwargs: Any) -> Any:
-        if time.monotonic() < self._rests_until:
-            raise CacheUnavailable("resting after a failure")
-        try:
-            return await call(*args, **kwargs)
-        except (RedisError, OSError, TimeoutError) as error:
-            self._rests_until = time.monotonic() + REST_SECONDS
-            raise CacheUnavailable(type(error).__name__) from error
+        async with self._places:
+            if self.is_resting:
+                raise CacheUnavailable("resting after a failure")
+            try:
+                return await call(*args, **kwargs)
+            except (RedisError, OSError, TimeoutError) as error:
+                self._rests_until = time.monotonic() + REST_SECONDS
+                raise CacheUnavailable(type(error).__name__) from error

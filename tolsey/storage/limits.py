@@ -1,11 +1,16 @@
-"""Rate limits: a strict sliding window that counts each admitted call for as long as it lasts."""
+"""Rate limits: a strict sliding window of sub-buckets, the same in Redis and in the process.
+
+Calls of one sub-bucket (a thirtieth of a minute) share one line, the time of the last of them and
+their number, and all of them count for as long as that last one is in the window. So no window ever
+holds more calls than its limit, wherever it begins, at a few hundred bytes whatever the limit is;
+the price is that a busy caller is admitted up to one sub-bucket late.
+"""
 
 import math
-import secrets
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import structlog
 
@@ -13,35 +18,63 @@ from tolsey.storage.cache import Cache, CacheUnavailable, Script
 
 LOCAL_IDENTITIES = 20_000
 """How many windows a process remembers while Redis is away; the oldest is forgotten first."""
+SECOND = 1_000_000
+DAY_SECONDS = 86_400
 
 log = structlog.get_logger()
 
 ADMIT = Script("""
 local clock = redis.call('TIME')
-local now = clock[1] * 1000000 + clock[2]
-local counts, waits, admitted = {}, {}, 1
+local time = clock[1] * 1000000 + clock[2]
+local lines, counts, admitted = {}, {}, 1
 for i, key in ipairs(KEYS) do
-  local limit, window = tonumber(ARGV[2 * i]), tonumber(ARGV[2 * i + 1])
-  redis.call('ZREMRANGEBYSCORE', key, '-inf', now - window)
-  local count = redis.call('ZCARD', key)
-  local oldest = redis.call('ZRANGE', key, math.max(count - limit, 0), math.max(count - limit, 0), 'WITHSCORES')
-  counts[i] = count
-  waits[i] = oldest[2] and (oldest[2] + window - now) or window
+  local limit, window = tonumber(ARGV[3 * i - 2]), tonumber(ARGV[3 * i - 1])
+  local text, count = redis.call('GET', key) or '', 0
+  if text ~= '' then
+    count = struct.unpack('>I4', text)
+    local last = struct.unpack('>I8', text, #text - 11)
+    local now, from = math.max(time, last), 5
+    while from < #text do
+      local at, calls = struct.unpack('>I8I4', text, from)
+      if at + window > now then break end
+      count, from = count - calls, from + 12
+    end
+    text = string.sub(text, from)
+  end
+  lines[i], counts[i] = text, count
   if count >= limit then admitted = 0 end
 end
 local answer = {admitted}
 for i, key in ipairs(KEYS) do
+  local limit, window, width = tonumber(ARGV[3 * i - 2]), tonumber(ARGV[3 * i - 1]), tonumber(ARGV[3 * i])
+  local text, count = lines[i], counts[i]
   if admitted == 1 then
-    redis.call('ZADD', key, now, ARGV[1])
-    redis.call('PEXPIRE', key, math.ceil(tonumber(ARGV[2 * i + 1]) / 1000))
-    counts[i] = counts[i] + 1
+    local now, calls = time, 1
+    if text ~= '' then
+      local last, before = struct.unpack('>I8I4', text, #text - 11)
+      now = math.max(time, last)
+      if math.floor(last / width) == math.floor(now / width) then
+        text, calls = string.sub(text, 1, -13), before + 1
+      end
+    end
+    text, count = text .. struct.pack('>I8I4', now, calls), count + 1
+    redis.call('SET', key, struct.pack('>I4', count) .. text, 'PX', math.ceil(window / 1000) + 1)
   end
-  answer[#answer + 1] = counts[i]
-  answer[#answer + 1] = waits[i]
+  local wait, freed, from = window, 0, 1
+  while from < #text and freed < math.max(count - limit + 1, 1) do
+    local at, calls = struct.unpack('>I8I4', text, from)
+    wait, freed, from = at + window - time, freed + calls, from + 12
+  end
+  answer[#answer + 1] = count
+  answer[#answer + 1] = wait
 end
 return answer
 """)
-"""All policies are checked before any counts, at one time of one clock: that of the server."""
+"""All policies are checked before any counts, at one time of one clock: that of the server.
+
+A window is a text: the number of its calls, then for each sub-bucket, oldest first, the time of its
+last call in microseconds and how many it had. A clock that goes back stands still until it is past.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +84,97 @@ class Policy:
     name: str
     limit: int
     window_seconds: int
+    window_microseconds: int = field(init=False, repr=False, compare=False)
+    bucket_microseconds: int = field(init=False, repr=False, compare=False)
+    """How long a sub-bucket is: a 30th of the window, from a day on a 48th (half an hour)."""
+
+    def __post_init__(self) -> None:
+        length = self.window_seconds * SECOND
+        buckets = 48 if self.window_seconds >= DAY_SECONDS else 30
+        object.__setattr__(self, "window_microseconds", length)
+        object.__setattr__(self, "bucket_microseconds", length // buckets)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How many calls a policy has left for someone, and in how many seconds there are more."""
+
+    policy: Policy
+    remaining: int
+    wait_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a call is admitted, told for the policy that is nearest to refusing."""
+    """Whether a call is admitted, and where its caller stands with every policy."""
 
     allowed: bool
-    policy: Policy
-    remaining: int
-    retry_after: float
-    """Seconds until the next call is admitted when this one is not, else until one more is free."""
+    standings: tuple[Standing, ...]
+
+    @property
+    def violated(self) -> tuple[Policy, ...]:
+        """The policies that refuse the call; none when it is admitted."""
+        return tuple(one.policy for one in self.standings if not self.allowed and not one.remaining)
+
+    @property
+    def policy(self) -> Policy:
+        """The policy that is nearest to refusing."""
+        return self._tightest.policy
+
+    @property
+    def remaining(self) -> int:
+        """How many calls are left before a policy refuses."""
+        return self._tightest.remaining
+
+    @property
+    def retry_after(self) -> float:
+        """Seconds until a call is admitted when this one is not, else until one more is free."""
+        return self._tightest.wait_seconds
+
+    @property
+    def _tightest(self) -> Standing:
+        return min(self.standings, key=lambda one: (one.remaining, -one.wait_seconds))
+
+
+class Window:
+    """The calls of someone in a window; times are whole microseconds of any one clock."""
+
+    __slots__ = ("_buckets", "count")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._buckets: deque[tuple[int, int]] = deque()
+
+    def forget(self, now: int, length: int) -> None:
+        """Drop the sub-buckets whose last call has left the window."""
+        buckets = self._buckets
+        if not buckets:
+            return
+        now = max(now, buckets[-1][0])
+        while buckets and buckets[0][0] + length <= now:
+            self.count -= buckets.popleft()[1]
+
+    def add(self, now: int, width: int) -> None:
+        """Count a call; a clock that goes back stands still until it is past."""
+        buckets, calls = self._buckets, 1
+        if buckets:
+            last, before = buckets[-1]
+            now = max(now, last)
+            if last // width == now // width:
+                calls += before
+                buckets.pop()
+        buckets.append((now, calls))
+        self.count += 1
+
+    def wait(self, now: int, length: int, limit: int) -> int:
+        """Tell in how long a call fits under the limit, or when one does, until one more is free."""
+        wait, freed = length, 0
+        wanted = max(self.count - limit + 1, 1)
+        for last, calls in self._buckets:
+            if freed >= wanted:
+                break
+            wait, freed = last + length - now, freed + calls
+        return wait
 
 
 def _alone() -> int:
@@ -84,69 +197,68 @@ class Limits:
         self._cache = cache
         self._clock = clock
         self._sharers = sharers
-        self._local: OrderedDict[tuple[str, str], deque[float]] = OrderedDict()
+        self._local: OrderedDict[tuple[str, str], Window] = OrderedDict()
         self._is_away = False
 
     async def admit(self, policies: Sequence[Policy], identity: str) -> Verdict:
         """Count a call of someone against policies, if all of them admit it."""
+        if not policies:
+            return Verdict(allowed=True, standings=())
+        if self._cache.is_resting:
+            return self._admit_locally(policies, identity)
         # The braces put all keys of a caller into one slot of a Redis cluster.
-        keys = [f"limit:{{{identity}}}:{policy.name}" for policy in policies]
+        keys = [f"window:{{{identity}}}:{policy.name}" for policy in policies]
         bounds = [
             bound
             for policy in policies
-            for bound in (policy.limit, policy.window_seconds * 1_000_000)
+            for bound in (policy.limit, policy.window_microseconds, policy.bucket_microseconds)
         ]
         try:
-            answer = await self._cache.run(ADMIT, keys, [secrets.token_hex(8), *bounds])
+            answer = await self._cache.run(ADMIT, keys, bounds)
         except CacheUnavailable as error:
             if not self._is_away:
                 log.warning("limits.cache_away", reason=str(error))
             self._is_away = True
             return self._admit_locally(policies, identity)
         self._is_away = False
-        counts = [int(count) for count in answer[1::2]]
-        waits = [float(wait) / 1_000_000 for wait in answer[2::2]]
-        limits = [policy.limit for policy in policies]
-        return _verdict(bool(answer[0]), policies, counts, waits, limits)
+        standings = tuple(
+            Standing(policy, max(policy.limit - int(count), 0), max(int(wait), 0) / SECOND)
+            for policy, count, wait in zip(policies, answer[1::2], answer[2::2], strict=True)
+        )
+        return Verdict(bool(answer[0]), standings)
 
     def _admit_locally(self, policies: Sequence[Policy], identity: str) -> Verdict:
-        now = self._clock()
+        now = round(self._clock() * SECOND)
         sharers = max(1, self._sharers())
-        shares = [max(1, policy.limit // sharers) for policy in policies]
-        windows = [self._window(policy, identity, now) for policy in policies]
-        waits = [
-            window[max(len(window) - share, 0)] + policy.window_seconds - now
-            if window
-            else float(policy.window_seconds)
-            for policy, share, window in zip(policies, shares, windows, strict=True)
+        held = [
+            (policy, max(1, policy.limit // sharers), self._window(policy, identity, now))
+            for policy in policies
         ]
-        allowed = all(len(window) < share for share, window in zip(shares, windows, strict=True))
+        allowed = all(window.count < share for _, share, window in held)
         if allowed:
-            for window in windows:
-                window.append(now)
-        return _verdict(allowed, policies, [len(window) for window in windows], waits, shares)
+            for policy, _, window in held:
+                window.add(now, policy.bucket_microseconds)
+        standings = tuple(
+            Standing(
+                policy,
+                max(share - window.count, 0),
+                max(window.wait(now, policy.window_microseconds, share), 0) / SECOND,
+            )
+            for policy, share, window in held
+        )
+        return Verdict(allowed, standings)
 
-    def _window(self, policy: Policy, identity: str, now: float) -> deque[float]:
-        window = self._local.setdefault((policy.name, identity), deque())
-        self._local.move_to_end((policy.name, identity))
-        while len(self._local) > LOCAL_IDENTITIES:
-            self._local.popitem(last=False)
-        while window and window[0] <= now - policy.window_seconds:
-            window.popleft()
+    def _window(self, policy: Policy, identity: str, now: int) -> Window:
+        key, local = (policy.name, identity), self._local
+        window = local.get(key)
+        if window is None:
+            window = local[key] = Window()
+            if len(local) > LOCAL_IDENTITIES:
+                local.popitem(last=False)
+        else:
+            local.move_to_end(key)
+            window.forget(now, policy.window_microseconds)
         return window
-
-
-def _verdict(
-    allowed: bool,
-    policies: Sequence[Policy],
-    counts: Sequence[int],
-    waits: Sequence[float],
-    limits: Sequence[int],
-) -> Verdict:
-    """Tell about the policy with the longest wait among those that refuse, or the least left."""
-    remaining = [max(limit - count, 0) for limit, count in zip(limits, counts, strict=True)]
-    tightest = min(range(len(policies)), key=lambda i: (remaining[i], -waits[i]))
-    return Verdict(allowed, policies[tightest], remaining[tightest], max(waits[tightest], 0.0))
 
 
 def whole_seconds(seconds: float) -> int:

@@ -7,7 +7,7 @@ from quart import Blueprint, Response, request
 from quart_schema import tag_blueprint, validate_request
 
 from tolsey.actors.refusals import Conflict, Forbidden, Unauthorized
-from tolsey.http import addresses, cookies, limits
+from tolsey.http import addresses, cookies, limits, policies
 from tolsey.http.access import caller, public, session
 from tolsey.http.api_model import Account, ApiModel, Email, Name, Password
 from tolsey.http.context import new_id, now, service
@@ -37,7 +37,7 @@ class Login(ApiModel):
 @routes.post("/signup")
 @public
 @validate_request(Signup)
-@limits.limited(limits.ACCOUNT_CREATION)
+@limits.limited(policies.ACCOUNT_CREATION)
 async def signup(data: Signup) -> Response:
     """Make a user and their organization, and sign them in."""
     running, at = service(), now()
@@ -67,11 +67,11 @@ async def signup(data: Signup) -> Response:
 @routes.post("/login")
 @public
 @validate_request(Login)
-@limits.limited(limits.LOGINS)
+@limits.limited(policies.LOGINS)
 async def login(data: Login) -> Response:
     """Sign a user in with a new session; the one the request came with ends."""
     running = service()
-    await limits.admit(limits.LOGINS_PER_ACCOUNT, whose=_attempt(data.email))
+    await limits.admit(policies.LOGINS_PER_ACCOUNT, whose=_attempt(data.email))
     user = await accounts.find_user(running.database, data.email)
     if not await passwords.matches(data.password, user.password_hash if user else None) or not user:
         raise Unauthorized(

@@ -8,6 +8,7 @@ from quart_schema import tag_blueprint, validate_querystring, validate_request
 
 from tolsey.actors.ports import ShopFacts
 from tolsey.actors.store.messages import Connect, Disconnect, store
+from tolsey.http import policies
 from tolsey.http.access import caller, session, store_of
 from tolsey.http.api_model import ApiModel, Identifier
 from tolsey.http.context import ask, now, service
@@ -15,11 +16,7 @@ from tolsey.http.limits import limited
 from tolsey.http.merchant_apps import MerchantApp, tried
 from tolsey.http.views import connection_view
 from tolsey.storage import connections
-from tolsey.storage.limits import Policy
 from tolsey.storage.records.connection import ShopProfile
-
-CONNECTIONS = Policy("store-connect", 60, 3_600)
-"""Each call is one to a shop of the caller's choice."""
 
 routes = Blueprint("integrations", __name__, url_prefix="/api/integrations/commerce")
 tag_blueprint(routes, ["Integrations"])
@@ -40,7 +37,7 @@ class StoreQuery(ApiModel):
 @routes.post("/custom-app")
 @session
 @validate_request(CustomApp)
-@limited(CONNECTIONS)
+@limited(policies.STORE_CONNECT)
 async def connect_custom_app(data: CustomApp) -> dict[str, Any]:
     """Connect a store: the platform must grant a token first, else nothing is stored."""
     await store_of(data.store_id, at_least="admin")

@@ -7,12 +7,11 @@ from pydantic_core import from_json
 from quart import Blueprint, request
 from quart.typing import ResponseReturnValue
 
+from tolsey.http import policies
 from tolsey.http.access import public
 from tolsey.http.limits import limited
-from tolsey.storage.limits import Policy
 
 REPORT_BYTES = 16 * 1024
-REPORTS = Policy("csp-report", 60, 60)
 NAMED = (
     "document-uri",
     "documentURL",
@@ -30,7 +29,7 @@ routes = Blueprint("security", __name__, url_prefix="/api/security")
 
 @routes.post("/csp-report")
 @public
-@limited(REPORTS)
+@limited(policies.CSP_REPORT)
 async def csp_report() -> ResponseReturnValue:
     """Note a report in the log and answer 204; anything that is no report is answered alike."""
     request.max_content_length = REPORT_BYTES

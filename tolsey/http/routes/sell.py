@@ -21,7 +21,7 @@ from tolsey.actors.listing.messages import (
 )
 from tolsey.actors.listing.source import SourceInUse
 from tolsey.actors.refusals import NotBuilt, NotFound, Unprocessable
-from tolsey.http import limits
+from tolsey.http import limits, policies
 from tolsey.http.access import (
     caller,
     is_administrator,
@@ -39,11 +39,6 @@ from tolsey.http.paging import OrganizationQuery, page
 from tolsey.http.routes.listing_bodies import ListingChanges, NewListing, PaymentsKey
 from tolsey.runtime.errors import TurnFailed
 from tolsey.storage import listings
-from tolsey.storage.limits import Policy
-
-REFRESHES = Policy("revenue-refresh", 20, 3_600)
-CONNECTIONS = Policy("revenue-connect", 30, 3_600)
-LISTING_CREATION = Policy("listing-creation", 60, 3_600)
 
 routes = Blueprint("sell", __name__, url_prefix="/api/sell/listings")
 tag_blueprint(routes, ["Selling"])
@@ -80,7 +75,7 @@ async def list_listings(query_args: OrganizationQuery) -> dict[str, Any]:
 @routes.post("")
 @session
 @validate_request(NewListing)
-@limits.limited(LISTING_CREATION)
+@limits.limited(policies.LISTING_CREATION)
 @idempotent
 async def create_listing(data: NewListing) -> tuple[dict[str, Any], int]:
     """Start a draft."""
@@ -177,7 +172,7 @@ async def withdraw_listing(listing_id: str) -> dict[str, Any]:
 @routes.post("/<listing_id>/verify/commerce")
 @session
 @validate_request(MerchantApp)
-@limits.limited(CONNECTIONS)
+@limits.limited(policies.REVENUE_CONNECT)
 async def verify_commerce(listing_id: str, data: MerchantApp) -> dict[str, Any]:
     """Try the credentials, keep them sealed when they work, and start reading the shop."""
     view = await listing_of(listing_id, "admin")
@@ -227,7 +222,7 @@ async def verify_payments(listing_id: str, data: PaymentsKey) -> dict[str, Any]:
 
 @routes.post("/<listing_id>/verify/refresh")
 @session
-@limits.limited(REFRESHES)
+@limits.limited(policies.REVENUE_REFRESH)
 async def refresh(listing_id: str) -> tuple[dict[str, Any], int]:
     """Read the shop now."""
     await listing_of(listing_id)

@@ -14,7 +14,7 @@ from quart_schema import tag_blueprint, validate_querystring, validate_request
 from tolsey.actors.organization.messages import CloseStore, OpenStore, organization
 from tolsey.actors.refusals import NotFound, Refusal, Unavailable
 from tolsey.actors.store.messages import Disconnect, ReadConnection, store
-from tolsey.http import limits
+from tolsey.http import limits, policies
 from tolsey.http.access import caller, member_of, session, store_of
 from tolsey.http.api_model import ApiModel, Identifier, Name
 from tolsey.http.clients.vectors import VectorStoreFailed
@@ -66,7 +66,7 @@ async def list_stores(query_args: OrganizationQuery) -> dict[str, Any]:
 @routes.post("")
 @session
 @validate_request(StoreBody)
-@limits.limited(limits.STORE_CREATION)
+@limits.limited(policies.STORE_CREATION)
 @idempotent
 async def create_store(data: StoreBody) -> tuple[dict[str, Any], int]:
     """Make a store, if the organization's plan includes one more."""

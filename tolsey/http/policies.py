@@ -1,0 +1,67 @@
+"""Every rate limit of the service: those of the specification's "Limits", then the service's own.
+
+A route names its policy from here, so that the catalogue is the whole truth. Whose calls count
+together is said beside each: a user, an organization, or the client's address when no one is signed
+in (specification, "Rate-limit identity").
+"""
+
+from tolsey.actors.organization.plans import Plan
+from tolsey.storage.limits import Policy
+
+MINUTE, HOUR, DAY = 60, 3_600, 86_400
+
+REVENUE_REFRESH = Policy("revenue-refresh", 20, HOUR)
+"""On-demand revenue refresh, of a user."""
+CHAT = Policy("chat", 60, MINUTE)
+"""Chat messages, of a user."""
+CREDIT_PURCHASE = Policy("credit-purchase", 10, HOUR)
+"""Attempts to buy credits, of an organization."""
+AFFILIATE_REDEEM = Policy("affiliate-redeem", 3, HOUR)
+"""Attempts to redeem an affiliate's code, of a user."""
+ACCOUNT_CREATION = Policy("account-creation", 5, DAY)
+"""Accounts made, of an address."""
+MCP_FLOOD = Policy("mcp-flood", 100, MINUTE)
+"""The flood guard that the specification plans, before anyone is known: of an address."""
+
+LOGINS = Policy("logins", 60, MINUTE)
+"""Attempts to sign in, of an address."""
+LOGINS_PER_ACCOUNT = Policy("logins-per-account", 20, 900)
+"""Attempts to sign in to one account, of an address."""
+STORE_CREATION = Policy("store-creation", 60, HOUR)
+"""Stores made, of a user."""
+STORE_CONNECT = Policy("store-connect", 60, HOUR)
+"""Connections of stores, of a user: each is a call to a shop of the caller's choice."""
+LISTING_CREATION = Policy("listing-creation", 60, HOUR)
+"""Listings made, of a user."""
+REVENUE_CONNECT = Policy("revenue-connect", 30, HOUR)
+"""Revenue sources tried, of a user: each is a call to a shop of the caller's choice."""
+CSP_REPORT = Policy("csp-report", 60, MINUTE)
+"""Reports of browsers, of an address."""
+
+CATALOGUE = (
+    REVENUE_REFRESH,
+    CHAT,
+    CREDIT_PURCHASE,
+    AFFILIATE_REDEEM,
+    ACCOUNT_CREATION,
+    MCP_FLOOD,
+    LOGINS,
+    LOGINS_PER_ACCOUNT,
+    STORE_CREATION,
+    STORE_CONNECT,
+    LISTING_CREATION,
+    REVENUE_CONNECT,
+    CSP_REPORT,
+)
+"""All but those of MCP calls, which follow the plan."""
+
+
+def mcp(plan: Plan) -> tuple[Policy, ...]:
+    """List the policies of an organization's MCP calls by its plan; none when it is unlimited.
+
+    Plans share the names, so that a change of plan changes the limit and keeps the calls.
+    """
+    bounds = (("mcp-min", plan.mcp_per_minute, MINUTE), ("mcp-day", plan.mcp_per_day, DAY))
+    return tuple(
+        Policy(name, limit, seconds) for name, limit, seconds in bounds if limit is not None
+    )
