@@ -49,7 +49,7 @@ $(BENCH_VENV)/.installed: bench/requirements.lock requirements.lock
 	@touch $@
 
 bench: $(BENCH_VENV)/.installed
-	for file in turns sleepers webhooks revenue shards; do $(BENCH_VENV)/bin/python -m bench.$$file || exit 1; done
+	for file in turns sleepers webhooks revenue shards limits ledger payments; do $(BENCH_VENV)/bin/python -m bench.$$file || exit 1; done
 
 lock: setup
 	$(BIN)/python -m pip install --quiet uv

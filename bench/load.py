@@ -1,7 +1,7 @@
 """Sends signed deliveries over kept-alive connections, each waiting for its answer, and times them.
 
-A process of its own, started by `bench/webhooks.py`: requests are made and signed before the clock
-starts. Takes one JSON object as its argument and prints one as its result.
+A process of its own, started by `bench/webhooks.py` and `bench/payments.py`: requests are made and
+signed before the clock starts. Takes one JSON object as its argument and prints one as its result.
 """
 
 import asyncio
@@ -13,9 +13,10 @@ from time import perf_counter
 
 import uvloop
 
-from bench import orders
+from bench import events, orders
 
 LENGTH = b"content-length:"
+BODIES = {"orders": orders.requests, "events": events.requests}
 
 
 class Sender(asyncio.Protocol):
@@ -105,7 +106,8 @@ async def send(waiting: deque[bytes], port: int, seconds: float, connections: in
 async def main() -> None:
     given = json.loads(sys.argv[1])
     port, connections = given["port"], given["connections"]
-    waiting = deque(orders.requests(given["path"], given["first"], given["most"]))
+    requests = BODIES[given.get("bodies", "orders")]
+    waiting = deque(requests(given["path"], given["first"], given["most"]))
     gc.freeze()
     gc.disable()
     await send(waiting, port, given["warm_seconds"], connections)

@@ -197,6 +197,7 @@ MISSING = {
     "METRICS_TOKEN": "/metrics answers this machine only without it",
     "COMMERCE_CLIENT_SECRET": "the three compliance webhooks answer 503 without it",
     "PAYMENTS_SECRET_KEY": "payment routes answer 503 without it",
+    "PAYMENTS_WEBHOOK_SECRET": "/api/webhooks/payments answers 503 without it",
     "LLM_BASE_URL": "/api/chat answers 503 without it",
     "VECTOR_URL": "unset: pgvector in the service's own database",
 }

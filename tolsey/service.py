@@ -32,11 +32,13 @@ from tolsey.http.exposition import ProcessCollector
 from tolsey.http.routes import (
     admin,
     auth,
+    credits,
     cron,
     integrations,
     listing_reviews,
     metrics,
     organizations,
+    plans,
     public,
     security,
     sell,
@@ -45,6 +47,7 @@ from tolsey.http.routes import (
 )
 from tolsey.http.webhooks.commerce import CommerceEvents
 from tolsey.http.webhooks.directory import TELL_SECONDS, ShopDirectory
+from tolsey.http.webhooks.payments.receiver import PaymentEvents
 from tolsey.runtime.decision import Tell
 from tolsey.runtime.ids import new_id
 from tolsey.runtime.messages import ActorId, Call, Message
@@ -73,11 +76,13 @@ BLUEPRINTS: Sequence[Blueprint] = (
     health.routes,
     auth.routes,
     organizations.routes,
+    plans.routes,
     stores.routes,
     integrations.routes,
     sell.routes,
     listing_reviews.routes,
     public.routes,
+    credits.routes,
     cron.routes,
     admin.routes,
     shards.routes,
@@ -86,6 +91,7 @@ BLUEPRINTS: Sequence[Blueprint] = (
 )
 
 EVENTS_PATH = "/api/webhooks/commerce/events"
+PAYMENTS_PATH = "/api/webhooks/payments"
 
 
 def now() -> datetime:
@@ -143,7 +149,15 @@ async def running(
             vectors=await _vectors(stack, settings, database),
             clock=clock,
         )
-        receivers = {EVENTS_PATH: CommerceEvents(runtime, parts.directory, clock)}
+        receivers: dict[str, ASGIApp] = {
+            EVENTS_PATH: CommerceEvents(runtime, parts.directory, clock),
+            PAYMENTS_PATH: PaymentEvents(
+                database,
+                clock,
+                webhook_secret=settings.payments_webhook_secret,
+                secret_key=settings.payments_secret_key,
+            ),
+        }
         app = create_app(service, BLUEPRINTS, receivers)
         if timers:
             await _start_timers(stack, runtime, database, clock)

@@ -92,6 +92,7 @@ def body_of(rule: str, things: dict[str, str]) -> dict[str, Any]:
         "/api/sell/listings/<listing_id>": {"title": "Theirs"},
         "/api/sell/listings/<listing_id>/verify/commerce": CREDENTIALS,
         "/api/sell/listings/<listing_id>/verify/payments": {"restrictedKey": "rk_test_canary"},
+        "/api/admin/credits/adjust": {**foreign, "amount": 1_000_000, "reason": "none"},
         "/api/admin/shards/<int:slot>/move": {"to": None, "reason": "none"},
     }
     return bodies.get(rule, {"reason": "none"})
@@ -103,6 +104,8 @@ def address_of(rule: str, things: dict[str, str]) -> str:
     assert names <= set(things), f"{rule}: say in things_of what {names - set(things)} is"
     path = PARAMETER.sub(lambda match: match[1] or things[match[2]], rule)
     assert "<" not in path, f"{rule}: a parameter this walk cannot read"
+    if rule in {"/api/credits", "/api/credits/ledger"}:
+        return f"{path}?organizationId={things['organization_id']}"
     return f"{path}?storeId={things['store_id']}" if rule.endswith("/custom-app") else path
 
 

@@ -29,6 +29,8 @@ LEAST_ROLES = {
     "PUT /api/organizations/<organization_id>/rules": "admin",
     "POST /api/organizations/<organization_id>/members": "owner",  # the body makes an owner
     "DELETE /api/organizations/<organization_id>/members/<user_id>": "owner",  # of the owner
+    "GET /api/credits": "member",
+    "GET /api/credits/ledger": "member",
     "GET /api/stores/<store_id>": "member",
     "GET /api/stores/<store_id>/integrations/<provider>": "member",
     "GET /api/stores/<store_id>/export": "admin",
@@ -93,7 +95,7 @@ async def test_a_foreign_thing_named_beside_ones_own_is_an_absent_one(
     ]
     assert answers[0].status_code == 404
     assert same(*answers)
-    for path in ("/api/stores", LISTINGS):
+    for path in ("/api/stores", LISTINGS, "/api/plans"):
         answers = [
             await stranger.browser.get(path, params={"organizationId": id}, headers=headers)
             for id in (owner.organization_id, ABSENT["organization_id"])

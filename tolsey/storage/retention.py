@@ -32,6 +32,12 @@ SWEPT = {
         SELECT id FROM cron_executions WHERE finished_at < now() - interval '90 days' LIMIT $1)""",
     "deadLetters": """DELETE FROM dead_letters WHERE id IN (
         SELECT id FROM dead_letters WHERE settled_at < now() - interval '90 days' LIMIT $1)""",
+    # Product page "Reliability" 3: an operator may have one sent again after months. What was not
+    # applied is money that someone waits for, and stays.
+    "paymentEvents": """DELETE FROM payment_events WHERE event_id IN (
+        SELECT event_id FROM payment_events
+        WHERE received_at < now() - interval '400 days' AND state IN ('applied', 'ignored')
+        LIMIT $1)""",
 }
 """What the retention sweep deletes, by the counter it is reported under."""
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tolsey.actors.organization.credits import NONE, Credits
 from tolsey.storage.records.accounts import StoreRecord
 
 if TYPE_CHECKING:
@@ -13,13 +14,14 @@ FREE = "free"
 
 @dataclass(frozen=True, slots=True)
 class OrganizationState:
-    """An organization's plan and stores; `exists` is False for a key that no row stands behind."""
+    """What an organization has; `exists` is False for a key that no row stands behind."""
 
     organization_id: str
     plan: str = FREE
     stores_contracted: int | None = None
     stores: tuple[StoreRecord, ...] = ()
     exists: bool = True
+    credits: Credits = NONE
 
     @property
     def open_stores(self) -> "Sequence[StoreRecord]":

@@ -9,8 +9,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from http import HTTPStatus
-from typing import Any, Final, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import structlog
 
@@ -27,13 +26,24 @@ from tolsey.actors.store.messages import (
 )
 from tolsey.actors.store.reading import Reading
 from tolsey.actors.store.topics import TOPICS
-from tolsey.http.context import REQUEST_ID
 from tolsey.http.edge import Receive, Scope, Send
-from tolsey.http.errors import PROBLEM, problem_body
 from tolsey.http.webhooks.description import OPERATION
 from tolsey.http.webhooks.directory import Ear, ShopDirectory
 from tolsey.http.webhooks.headers import FAMILIES, HeaderReader, HeadersDisagree, Said, digest_of
 from tolsey.http.webhooks.payloads import MalformedPayload, parse
+from tolsey.http.webhooks.receiving import (
+    ACCEPTED,
+    BODY_BYTES,
+    BODY_SECONDS,
+    DUPLICATE,
+    Answer,
+    Bodies,
+    Gone,
+    Refused,
+    refused,
+    reply,
+    storage_unavailable,
+)
 from tolsey.http.webhooks.signatures import is_signed
 from tolsey.runtime.errors import Duplicate, RuntimeFault
 from tolsey.runtime.messages import ActorId, Message
@@ -43,12 +53,9 @@ log = structlog.get_logger()
 
 Reply = TypeVar("Reply")
 
-BODY_BYTES: Final = 5 * 1024 * 1024
-BODY_SECONDS: Final = 10.0
 TURN_SECONDS: Final = 3.5
 """The platform gives up after five seconds; what is left is for keeping the message for later."""
 KEEP_SECONDS: Final = 1.0
-RETRY_SECONDS: Final = 5
 ID_CHARACTERS: Final = 200
 TOPIC_CHARACTERS: Final = 100
 
@@ -77,51 +84,9 @@ class Mailboxes(Protocol):
         ...
 
 
-class Refused(Exception):  # noqa: N818 - an answer
-    """Why a request is not taken."""
-
-    def __init__(self, status: int, code: str, detail: str, **fields: Any) -> None:
-        super().__init__(detail)
-        self.status = status
-        self.code = code
-        self.detail = detail
-        self.fields = fields
-
-
-class Gone(Exception):  # noqa: N818 - what the sender is
-    """The sender went away before the body was whole."""
-
-
-class Answer(NamedTuple):
-    """A ready answer."""
-
-    status: int
-    body: bytes
-    headers: Sequence[tuple[bytes, bytes]]
-
-
-def _said(body: bytes) -> Answer:
-    headers = (
-        (b"content-type", b"application/json"),
-        (b"content-length", str(len(body)).encode()),
-    )
-    return Answer(200, body, headers)
-
-
-ACCEPTED: Final = _said(b'{"status":"accepted"}')
-DUPLICATE: Final = _said(b'{"status":"duplicate"}')
-
-
 def unauthorized() -> Refused:
     """Refuse without telling whether the shop is known."""
     return Refused(401, "invalid_signature", "No secret of this shop signed the delivery.")
-
-
-def storage_unavailable() -> Refused:
-    """Refuse for now: the platform tries again."""
-    return Refused(
-        503, "storage_unavailable", "The delivery cannot be kept now.", retryAfter=RETRY_SECONDS
-    )
 
 
 class CommerceEvents:
@@ -144,8 +109,7 @@ class CommerceEvents:
         self._directory = directory
         self._clock = clock
         self._headers = HeaderReader(families)
-        self._body_bytes = body_bytes
-        self._body_seconds = body_seconds
+        self._bodies = Bodies(body_bytes, body_seconds)
         self._turn_seconds = turn_seconds
         self._farewells: dict[bytes, None] = {}
 
@@ -154,21 +118,18 @@ class CommerceEvents:
         try:
             answer = await self._answer(scope, receive)
         except Refused as refusal:
-            answer = _refused(refusal, scope)
+            answer = refused(refusal, scope)
         except Gone:
             return
         except Exception:
             log.exception("commerce.webhook.failed")
-            answer = _refused(Refused(500, "internal_error", "Something went wrong."), scope)
-        await send(
-            {"type": "http.response.start", "status": answer.status, "headers": answer.headers}
-        )
-        await send({"type": "http.response.body", "body": answer.body})
+            answer = refused(Refused(500, "internal_error", "Something went wrong."), scope)
+        await reply(answer, send)
 
     async def _answer(self, scope: Scope, receive: Receive) -> Answer:
         if scope["method"] != "POST":
             raise Refused(405, "method_not_allowed", "Deliveries are posted.")
-        body = await self._body(scope, receive)
+        body = await self._bodies.take(scope, receive)
         try:
             said = self._headers.read(scope["headers"])
         except HeadersDisagree as error:
@@ -198,45 +159,6 @@ class CommerceEvents:
         self._farewells[_fingerprint(said, body)] = None
         if len(self._farewells) > MOST_FAREWELLS:
             self._farewells.pop(next(iter(self._farewells)))
-
-    async def _body(self, scope: Scope, receive: Receive) -> bytes:
-        for name, value in scope["headers"]:
-            if name == b"content-length" and len(value) >= len(str(self._body_bytes)):
-                if not value.isdigit() or int(value[:20]) > self._body_bytes:
-                    raise self._too_large()
-                break
-        try:
-            async with asyncio.timeout(self._body_seconds):
-                event = await receive()
-                body: bytes = event.get("body", b"")
-                if event["type"] == "http.disconnect":
-                    raise Gone
-                if event.get("more_body"):
-                    body = await self._rest(body, receive)
-        except TimeoutError as error:
-            raise Refused(408, "body_timeout", "The body did not arrive in time.") from error
-        if len(body) > self._body_bytes:
-            raise self._too_large()
-        return body
-
-    async def _rest(self, first: bytes, receive: Receive) -> bytes:
-        parts, size = [first], len(first)
-        while True:
-            event = await receive()
-            if event["type"] == "http.disconnect":
-                raise Gone
-            part = event.get("body", b"")
-            parts.append(part)
-            size += len(part)
-            if size > self._body_bytes:
-                raise self._too_large()
-            if not event.get("more_body"):
-                return b"".join(parts)
-
-    def _too_large(self) -> Refused:
-        return Refused(
-            413, "payload_too_large", f"A delivery has {self._body_bytes} bytes at most."
-        )
 
     async def _proven(self, said: Said, body: bytes) -> list[Ear]:
         """Find the stores whose own secret signed the body; refuse when there is none."""
@@ -365,17 +287,3 @@ def _moment(value: bytes | None) -> datetime | None:
         return instant(value.decode("latin-1"), "triggered-at")
     except Unreadable:
         return None
-
-
-def _refused(refusal: Refused, scope: Scope) -> Answer:
-    request_id = str(scope.get(REQUEST_ID, ""))
-    body = problem_body(refusal.status, refusal.code, refusal.detail, request_id, refusal.fields)
-    headers = [
-        (b"content-type", PROBLEM.encode()),
-        (b"content-length", str(len(body)).encode()),
-    ]
-    if "retryAfter" in refusal.fields:
-        headers.append((b"retry-after", str(refusal.fields["retryAfter"]).encode()))
-    if refusal.status == HTTPStatus.METHOD_NOT_ALLOWED:
-        headers.append((b"allow", b"POST"))
-    return Answer(refusal.status, body, headers)

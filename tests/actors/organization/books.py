@@ -1,0 +1,181 @@
+"""A ledger whose rows are kept as the database would keep them, without one."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from tolsey.actors.organization import chain, credits, holds, lots, payments
+from tolsey.actors.organization.actor import opened
+from tolsey.actors.organization.messages import (
+    AdjustCredits,
+    Dispute,
+    ExpireCredits,
+    ExtendHold,
+    GrantCredits,
+    HoldCredits,
+    PaymentObserved,
+    ReadCredits,
+    ReleaseHold,
+    ResetAllowance,
+    SettleHold,
+    SpendCredits,
+)
+from tolsey.actors.organization.state import OrganizationState
+from tolsey.runtime.errors import Duplicate
+from tolsey.storage.credits import Books
+from tolsey.storage.records.credits import (
+    CreditAccount,
+    CreditEntry,
+    CreditHold,
+    CreditLot,
+    CreditPosting,
+    MonthlyReset,
+    PaymentFacts,
+)
+from tolsey.storage.records.journal import AuditRecord
+
+AT = datetime(2026, 7, 1, 12, tzinfo=UTC)
+DOLLAR = 1_000_000
+TURNS: dict[type[Any], Any] = {
+    GrantCredits: lots.grant,
+    ResetAllowance: lots.reset_allowance,
+    AdjustCredits: lots.adjust,
+    SpendCredits: lots.spend,
+    ExpireCredits: lots.expire,
+    ReadCredits: lots.read,
+    HoldCredits: holds.hold,
+    ExtendHold: holds.extend,
+    SettleHold: holds.settle,
+    ReleaseHold: holds.release,
+    PaymentObserved: payments.observe,
+}
+
+
+def days(number: float) -> timedelta:
+    return timedelta(days=number)
+
+
+def purchase(ref: str, dollars: int, at: datetime = AT) -> GrantCredits:
+    ends = credits.twelve_months_after(at)
+    return GrantCredits(f"purchase:{ref}", "purchase", dollars * DOLLAR, at, ends, ref)
+
+
+def seen(
+    ref: str, total: int, refunded: int = 0, *disputes: Dispute, at: datetime = AT
+) -> PaymentObserved:
+    return PaymentObserved(ref, 0, total, refunded, disputes, at)
+
+
+class Ledger:
+    """What an organization decides, and the rows that it leaves."""
+
+    def __init__(self) -> None:
+        self.state = OrganizationState("org_1")
+        self.account: CreditAccount | None = None
+        self.entries: list[CreditEntry] = []
+        self.postings: list[CreditPosting] = []
+        self.lots: dict[str, CreditLot] = {}
+        self.holds: dict[str, CreditHold] = {}
+        self.payments: dict[str, PaymentFacts] = {}
+        self.resets: list[MonthlyReset] = []
+        self.audit: list[AuditRecord] = []
+
+    def take(self, message: Any) -> Any:
+        """Take a turn and commit it. Raises Duplicate as the commit would."""
+        known = self._knowing(getattr(message, "payment_ref", getattr(message, "reference", None)))
+        decision = TURNS[type(message)](known, message)
+        if decision.state is known:
+            assert not decision.records
+            return decision.reply
+        keys = {entry.key for entry in self.entries}
+        if any(isinstance(one, CreditEntry) and one.key in keys for one in decision.records):
+            raise Duplicate(type(message).__name__)
+        changed = credits.changes("org_1", self.state.credits, decision.state.credits)
+        for record in (*decision.records, *changed):
+            self._write(record)
+        self.state = decision.state
+        return decision.reply
+
+    def crash(self) -> None:
+        """Lose the memory and read it back."""
+        books = Books(
+            self.account,
+            [lot for lot in self.lots.values() if lot.remaining],
+            [hold for hold in self.holds.values() if hold.closed_at is None],
+            [payment for payment in self.payments.values() if not payment.granted],
+        )
+        self.state = replace(self.state, credits=opened(books))
+
+    @property
+    def pairs(self) -> list[chain.Entry]:
+        return [
+            (entry, [one for one in self.postings if one.seq == entry.seq])
+            for entry in self.entries
+        ]
+
+    @property
+    def accounts(self) -> dict[str, int]:
+        return chain.replayed(self.postings)
+
+    def events(self) -> list[str]:
+        return [one.event for one in self.audit]
+
+    def check(self) -> None:
+        """Hold the books against the invariants of product/billing.md, 4.3."""
+        now, accounts = self.state.credits, self.accounts
+        assert sum(accounts.values()) == 0
+        for lot in self.lots.values():
+            assert 0 <= lot.pinned <= lot.remaining <= lot.amount
+            assert accounts.get(f"lot:{lot.id}", 0) == lot.remaining - lot.pinned
+        assert {name for name in accounts if name.startswith("lot:")} <= {
+            f"lot:{id}" for id in self.lots
+        }
+        for hold in self.holds.values():
+            pinned = 0 if hold.closed_at else hold.amount
+            assert accounts.get(f"held:{hold.id}", 0) == pinned
+        assert now.held == sum(hold.amount for hold in now.holds.values())
+        assert now.held == sum(lot.pinned for lot in now.lots.values())
+        assert now.free == sum(lot.free for lot in now.lots.values())
+        assert now.debt == -accounts.get("debt", 0) >= 0
+        assert not (now.debt and now.free)
+        assert now.debt <= accounts.get("refunded", 0) + accounts.get("clawback", 0)
+        for payment in self.payments.values():
+            assert 0 <= payment.refund_removed + payment.dispute_removed <= payment.granted
+        assert accounts.get("refunded", 0) == sum(
+            one.refund_removed for one in self.payments.values()
+        )
+        assert accounts.get("clawback", 0) == sum(
+            one.dispute_removed for one in self.payments.values()
+        )
+        assert chain.broken_at(self.pairs, now.hash) is None
+        assert self.account == CreditAccount(
+            *("org_1", now.seq, now.hash, now.debt, now.period_end, now.allowance)
+        ) or (self.account is None and now == credits.NONE)
+
+    def _knowing(self, ref: str | None) -> OrganizationState:
+        known = self.state.credits.payments
+        if ref is None or ref in known or ref not in self.payments:
+            return self.state
+        kept = {**known, ref: self.payments[ref]}
+        return replace(self.state, credits=replace(self.state.credits, payments=kept))
+
+    def _write(self, record: Any) -> None:
+        match record:
+            case CreditAccount():
+                self.account = record
+            case CreditEntry():
+                self.entries.append(record)
+            case CreditPosting():
+                assert record.amount > 0
+                assert record.debit != record.credit
+                self.postings.append(record)
+            case CreditLot():
+                self.lots[record.id] = record
+            case CreditHold():
+                self.holds[record.id] = record
+            case PaymentFacts():
+                self.payments[record.payment_ref] = record
+            case MonthlyReset():
+                self.resets.append(record)
+            case _:
+                self.audit.append(record)

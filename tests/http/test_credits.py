@@ -1,0 +1,164 @@
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.http.people import PASSWORD, Clock, Person, SignUp, settings_of
+from tolsey.actors.organization.messages import (
+    GrantCredits,
+    HoldCredits,
+    SpendCredits,
+    organization,
+)
+from tolsey.http.edge import Edge
+from tolsey.service import Running, running
+from tolsey.storage import administrators
+
+ADJUST = "/api/admin/credits/adjust"
+DOLLAR = 1_000_000
+
+
+@pytest.fixture
+async def house(database_url: str, redis_url: str, clock: Clock) -> AsyncIterator[Running]:
+    settings = settings_of(database_url=database_url, redis_url=redis_url)
+    async with running(settings, clock=clock, timers=False) as started:
+        yield started
+
+
+@pytest.fixture
+def edge(house: Running) -> Edge:
+    assert isinstance(house.app, Edge)
+    return house.app
+
+
+@pytest.fixture
+async def ann(sign_up: SignUp) -> Person:
+    return await sign_up("ann@example.com")
+
+
+@pytest.fixture
+async def operator(house: Running, sign_up: SignUp) -> Person:
+    person = await sign_up("operator@example.com")
+    await administrators.create_administrator(house.service.database, person.email, PASSWORD)
+    login = {"email": person.email, "password": PASSWORD}  # becoming one ends every session
+    assert (await person.browser.post("/api/auth/login", json=login)).status_code == 200
+    return person
+
+
+async def read(person: Person, path: str = "", **query: Any) -> Any:
+    query["organizationId"] = person.organization_id
+    answer = await person.browser.get(f"/api/credits{path}", params=query)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def test_a_new_organization_has_no_credits(ann: Person) -> None:
+    assert await read(ann) == {
+        "balance": 0,
+        "available": 0,
+        "held": 0,
+        "grants": [],
+        "nextExpiry": None,
+    }
+    assert await read(ann, "/ledger") == {"items": [], "nextCursor": None}
+
+
+async def test_a_member_sees_what_is_there_what_is_held_and_when_it_expires(
+    house: Running, ann: Person, clock: Clock
+) -> None:
+    at, ask = clock(), house.service.runtime.ask
+    to = organization(ann.organization_id)
+    week = timedelta(days=7)
+    await ask(to, GrantCredits("late", "bonus", 2 * DOLLAR, at, at + 2 * week))
+    await ask(to, GrantCredits("purchase:pi_1", "purchase", DOLLAR, at, at + week, "pi_1"))
+    await ask(to, HoldCredits("h", DOLLAR // 2, at, at + timedelta(minutes=15)))
+    seen = await read(ann)
+    assert (seen["balance"], seen["available"], seen["held"]) == (3_000_000, 2_500_000, 500_000)
+    assert [(one["id"], one["remaining"]) for one in seen["grants"]] == [
+        ("purchase:pi_1", DOLLAR),
+        ("late", 2 * DOLLAR),
+    ]
+    assert seen["nextExpiry"] == seen["grants"][0]["expiresAt"]
+    clock.advance(timedelta(minutes=16))
+    assert (await read(ann))["held"] == 0
+    clock.advance(week)
+    assert (await read(ann))["balance"] == 2_000_000
+
+
+async def test_the_ledger_is_read_page_by_page_newest_first(
+    house: Running, ann: Person, clock: Clock
+) -> None:
+    at, to = clock(), organization(ann.organization_id)
+    ask = house.service.runtime.ask
+    await ask(to, GrantCredits("b", "bonus", 9 * DOLLAR, at, at + timedelta(days=9)))
+    for n in range(4):
+        await ask(to, SpendCredits(f"s:{n}", DOLLAR, "chat", at))
+    await ask(to, HoldCredits("h", DOLLAR, at, at + timedelta(days=1)))
+    first = await read(ann, "/ledger", limit=4)
+    rest = await read(ann, "/ledger", limit=4, cursor=first["nextCursor"])
+    entries = [*first["items"], *rest["items"]]
+    assert rest["nextCursor"] is None
+    assert [one["seq"] for one in entries] == [6, 5, 4, 3, 2, 1]
+    assert [one["amount"] for one in entries] == [0, *[-DOLLAR] * 4, 9 * DOLLAR]
+    assert entries[1]["kind"] == "spend"
+    assert entries[1]["postings"] == [{"debit": "usage", "credit": "lot:b", "amount": DOLLAR}]
+    assert sum(one["amount"] for one in entries) == (await read(ann))["balance"]
+
+
+@pytest.mark.parametrize("path", ["/api/credits", "/api/credits/ledger"])
+async def test_credits_of_no_one_and_of_others_are_not_shown(
+    ann: Person, sign_up: SignUp, path: str
+) -> None:
+    stranger = await sign_up("stranger@example.com")
+    assert (await ann.browser.get(path)).status_code == 422
+    query = {"organizationId": ann.organization_id}
+    foreign = await stranger.browser.get(path, params=query)
+    absent = await stranger.browser.get(path, params={"organizationId": "org_0"})
+    assert foreign.status_code == absent.status_code == 404
+    wrong = await ann.browser.get("/api/credits/ledger", params={**query, "cursor": "LTE"})
+    assert (wrong.status_code, wrong.json()["code"]) == (400, "invalid_cursor")
+
+
+async def test_an_operator_adjusts_credits_once_and_says_why(
+    house: Running, ann: Person, operator: Person
+) -> None:
+    body = {"organizationId": ann.organization_id, "amount": 5 * DOLLAR, "reason": "an outage"}
+    headers = {"Idempotency-Key": "one"}
+    first = await operator.browser.post(ADJUST, json=body, headers=headers)
+    again = await operator.browser.post(ADJUST, json=body, headers=headers)
+    assert first.status_code == 200, first.text
+    assert first.json() == again.json()
+    assert (await read(ann))["available"] == 5 * DOLLAR
+    less = await operator.browser.post(ADJUST, json={**body, "amount": -6 * DOLLAR})
+    assert (less.status_code, less.json()["code"]) == (402, "insufficient_credits")
+    assert less.json()["available"] == 5 * DOLLAR
+    (row,) = await house.service.database.fetch(
+        "SELECT actor, organization_id, metadata->>'reason' AS reason FROM audit_log"
+        " WHERE event = 'manual.adjustment'"
+    )
+    assert tuple(row) == (operator.user_id, ann.organization_id, "an outage")
+
+
+async def test_an_adjustment_whose_answer_was_lost_is_not_made_again(
+    house: Running, ann: Person, operator: Person
+) -> None:
+    body = {"organizationId": ann.organization_id, "amount": 5 * DOLLAR, "reason": "an outage"}
+    headers = {"Idempotency-Key": "one"}
+    first = await operator.browser.post(ADJUST, json=body, headers=headers)
+    await house.service.database.execute(
+        "UPDATE idempotency_keys SET answer = NULL, locked_until = NULL"
+    )
+    again = await operator.browser.post(ADJUST, json=body, headers=headers)
+    assert again.json() == first.json()
+    assert (await read(ann))["balance"] == 5 * DOLLAR
+
+
+async def test_an_adjustment_says_how_much_for_whom_and_why(ann: Person, operator: Person) -> None:
+    body = {"organizationId": ann.organization_id, "amount": DOLLAR, "reason": "why"}
+    for wrong in ({"amount": 0}, {"amount": 1.5}, {"amount": 10**18}, {"reason": "  "}):
+        answer = await operator.browser.post(ADJUST, json={**body, **wrong})
+        assert answer.status_code == 422, wrong
+    nobody = await operator.browser.post(ADJUST, json={**body, "organizationId": "org_0"})
+    assert nobody.status_code == 404
+    assert (await ann.browser.post(ADJUST, json=body)).status_code == 403

@@ -1,0 +1,132 @@
+"""An organization's credits as a value: what is open, pinned and owed (product/billing.md, 4.1)."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, cast
+
+from tolsey.actors.organization.messages import CreditsView, Grant, GrantKind, Standing
+from tolsey.storage.records.credits import CreditAccount, CreditHold, CreditLot, PaymentFacts
+
+GENESIS: Final = "0" * 64
+"""What the first entry of a ledger follows."""
+
+NEVER: Final = datetime.max.replace(tzinfo=UTC)
+
+ALLOWANCE_GRACE: Final = timedelta(days=3)
+"""A renewal's event may come this late (product/billing.md, 1.2): until then the allowance stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Credits pinned for something in use: `lines` says how much of which lot, in spending order."""
+
+    id: str
+    lines: tuple[tuple[str, int], ...]
+    amount: int
+    used: int
+    lease_until: datetime
+
+    def record(self, organization_id: str, closed_at: datetime | None = None) -> CreditHold:
+        """Write the hold down."""
+        lines = json.dumps(self.lines)
+        return CreditHold(
+            organization_id, self.id, self.amount, lines, self.used, self.lease_until, closed_at
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Credits:
+    """What an organization has, owes and has pinned, in micro-USD, after ledger entry `seq`.
+
+    Lots stand in the order they are spent: earliest expiry first, then oldest. Only lots with
+    something left, live holds, and payments that were touched or wait for their grant are here.
+    While there is a debt nothing is free: what becomes free pays it first.
+    """
+
+    seq: int = 0
+    hash: str = GENESIS
+    free: int = 0
+    held: int = 0
+    debt: int = 0
+    due_at: datetime = NEVER
+    """Nothing expires and no hold is left alone before this moment."""
+    period_end: datetime | None = None
+    allowance: int = 0
+    """What the plan's period that ends at `period_end` was granted."""
+    lots: Mapping[str, CreditLot] = field(default_factory=dict)
+    holds: Mapping[str, Hold] = field(default_factory=dict)
+    payments: Mapping[str, PaymentFacts] = field(default_factory=dict)
+
+    @property
+    def available(self) -> int:
+        """What can be spent; below zero when a debt is owed."""
+        return self.free - self.debt
+
+    @property
+    def standing(self) -> Standing:
+        """Sum up."""
+        return Standing(self.seq, self.available + self.held, self.available, self.held)
+
+    @property
+    def view(self) -> CreditsView:
+        """Show the credits to a member."""
+        grants = tuple(
+            Grant(
+                lot.id,
+                cast("GrantKind", lot.kind),
+                lot.amount,
+                lot.remaining,
+                lot.granted_at,
+                lot.expires_at,
+                lot.reference,
+            )
+            for lot in self.lots.values()
+        )
+        first = min((lot.expires_at for lot in self.lots.values() if lot.free), default=None)
+        return CreditsView(self.standing, grants, first)
+
+
+NONE: Final = Credits()
+
+
+def spending_order(lot: CreditLot) -> tuple[datetime, datetime, str]:
+    """Sort lots: earliest expiry, then oldest (product/billing.md, "Decided")."""
+    return lot.expires_at, lot.granted_at, lot.id
+
+
+def due_at(lots: Mapping[str, CreditLot], holds: Mapping[str, Hold]) -> datetime:
+    """Tell when the next lot expires or the next hold is left alone."""
+    moments = [lot.expires_at for lot in lots.values() if lot.free]
+    moments += [hold.lease_until for hold in holds.values()]
+    return min(moments, default=NEVER)
+
+
+def hold_of(record: CreditHold) -> Hold:
+    """Read a hold back."""
+    lines = tuple((str(lot_id), int(amount)) for lot_id, amount in json.loads(record.lines))
+    return Hold(record.id, lines, record.amount, record.used, record.lease_until)
+
+
+def twelve_months_after(at: datetime) -> datetime:
+    """Tell when credits granted now expire; 29 February ends on the 28th."""
+    try:
+        return at.replace(year=at.year + 1)
+    except ValueError:
+        return at.replace(year=at.year + 1, day=28)
+
+
+def changes(organization_id: str, old: Credits, new: Credits) -> Iterator[Any]:
+    """List the rows that say what changed; a lot or hold that ended was written by its turn."""
+    if old is new:
+        return
+    yield CreditAccount(organization_id, new.seq, new.hash, new.debt, new.period_end, new.allowance)
+    if new.lots is not old.lots:
+        yield from (lot for id, lot in new.lots.items() if old.lots.get(id) is not lot)
+    if new.holds is not old.holds:
+        for id, hold in new.holds.items():
+            if old.holds.get(id) is not hold:
+                yield hold.record(organization_id)
+    if new.payments is not old.payments:
+        yield from (one for id, one in new.payments.items() if old.payments.get(id) is not one)

@@ -1,0 +1,74 @@
+"""Decisions about holds: credits pinned before their cost is known (product/billing.md, 4.1)."""
+
+from dataclasses import replace
+
+from tolsey.actors.organization.credits import Hold
+from tolsey.actors.organization.ledger import Draft, opened
+from tolsey.actors.organization.messages import (
+    ExtendHold,
+    HoldCredits,
+    ReleaseHold,
+    Settled,
+    SettleHold,
+    Standing,
+)
+from tolsey.actors.organization.state import OrganizationState
+from tolsey.actors.refusals import Conflict, Unprocessable
+from tolsey.runtime.decision import Decision
+
+
+def hold(state: OrganizationState, message: HoldCredits) -> Decision[OrganizationState, Standing]:
+    """Pin the estimate, or refuse; a repeat while the hold lives answers how things stand."""
+    if message.hold_id in state.credits.holds:
+        return Decision(state, reply=state.credits.standing)
+    if message.amount <= 0:
+        raise Unprocessable("A hold is above zero.", code="invalid_amount")
+    draft = opened(state, message.at)
+    draft.require(message.amount)
+    lines = draft.pin(message.hold_id, message.amount)
+    draft.keep_hold(Hold(message.hold_id, lines, message.amount, 0, message.lease_until))
+    after, records = draft.close(f"hold:{message.hold_id}", "hold", message.hold_id)
+    return Decision(after, reply=after.credits.standing, records=records)
+
+
+def extend(state: OrganizationState, message: ExtendHold) -> Decision[OrganizationState, Standing]:
+    """Pin more under a hold, lengthen its lease, and remember its cost so far."""
+    if message.amount < 0:
+        raise Unprocessable("A hold is not made smaller.", code="invalid_amount")
+    draft = opened(state, message.at, keep=message.hold_id)
+    known = _live(draft, message.hold_id)
+    lease_until = max(known.lease_until, message.lease_until)
+    longer = replace(known, used=max(known.used, message.used), lease_until=lease_until)
+    if not message.amount:
+        draft.keep_hold(longer)
+        after, records = draft.unsealed()
+        return Decision(after, reply=after.credits.standing, records=records)
+    draft.require(message.amount)
+    lines = (*known.lines, *draft.pin(known.id, message.amount))
+    draft.keep_hold(replace(longer, lines=lines, amount=known.amount + message.amount))
+    after, records = draft.close(f"extend:{known.id}:{draft.seq}", "extend", known.id)
+    return Decision(after, reply=after.credits.standing, records=records)
+
+
+def settle(state: OrganizationState, message: SettleHold) -> Decision[OrganizationState, Settled]:
+    """Pay a hold's cost out of it and free the rest; cost above it is written off."""
+    if message.cost < 0:
+        raise Unprocessable("A cost is not below zero.", code="invalid_amount")
+    draft = opened(state, message.at, keep=message.hold_id)
+    charged, written_off = draft.end(_live(draft, message.hold_id), message.cost)
+    kind = "settle" if message.cost else "release"
+    after, records = draft.close(f"settle:{message.hold_id}", kind, message.hold_id)
+    reply = Settled(charged, written_off, after.credits.standing)
+    return Decision(after, reply=reply, records=records)
+
+
+def release(state: OrganizationState, message: ReleaseHold) -> Decision[OrganizationState, Settled]:
+    """Free all of a hold."""
+    return settle(state, SettleHold(message.hold_id, 0, message.at))
+
+
+def _live(draft: Draft, hold_id: str) -> Hold:
+    found = draft.holds.get(hold_id)
+    if found is None:
+        raise Conflict("The hold has ended, or never was.", code="hold_closed")
+    return found

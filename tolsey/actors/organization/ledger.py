@@ -1,0 +1,240 @@
+"""Writing the ledger: an entry is drafted over the credits, moves value, and is sealed at its end.
+
+Every movement goes from one account into another, so the books balance by construction. Accounts:
+`lot:<id>` (what is free of it), `held:<hold>`, `debt`, `cash`, `promo`, `usage`, `expired`,
+`refunded`, `clawback`, `writeoff` (product/billing.md, 4.1).
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from tolsey.actors.organization.chain import Move, sealed
+from tolsey.actors.organization.credits import Credits, Hold, due_at, spending_order
+from tolsey.actors.organization.state import OrganizationState
+from tolsey.actors.refusals import NotFound, PaymentRequired
+from tolsey.storage.records.credits import (
+    CreditEntry,
+    CreditLot,
+    CreditPosting,
+    PaymentFacts,
+)
+
+Written = tuple[OrganizationState, list[Any]]
+"""The state after an entry, and the rows that tell of it."""
+
+
+class Draft:
+    """One entry while it is written: the credits as they become, and the movements so far."""
+
+    __slots__ = (
+        *("state", "before", "at", "records", "moves", "seq", "free", "held", "debt"),
+        *("due_at", "lots", "holds", "payments", "period_end", "allowance"),
+    )
+
+    def __init__(self, state: OrganizationState, at: datetime, records: list[Any]) -> None:
+        before = state.credits
+        self.state = state
+        self.before = before
+        self.at = at
+        self.records = records
+        self.moves: list[Move] = []
+        self.seq = before.seq + 1
+        self.free, self.held, self.debt = before.free, before.held, before.debt
+        self.due_at = before.due_at
+        self.lots: dict[str, CreditLot] = dict(before.lots)
+        self.holds, self.payments = before.holds, before.payments
+        self.period_end, self.allowance = before.period_end, before.allowance
+
+    def require(self, amount: int) -> None:
+        """Refuse what is not available."""
+        available = self.free - self.debt
+        if amount > available:
+            raise PaymentRequired(
+                "The credits do not cover this.",
+                code="insufficient_credits",
+                required=amount,
+                available=available,
+            )
+
+    def grant(self, lot: CreditLot, source: str) -> None:
+        """Open a lot with value out of an account."""
+        self._move(f"lot:{lot.id}", source, lot.amount)
+        self.lots[lot.id] = lot
+        self.lots = {one.id: one for one in sorted(self.lots.values(), key=spending_order)}
+        self.free += lot.amount
+        self.due_at = min(self.due_at, lot.expires_at)
+
+    def burn(self, amount: int, into: str, only: Callable[[CreditLot], bool] | None = None) -> int:
+        """Move free value into an account, in spending order; answer what was not there to move."""
+        for lot, taken in self._portions(amount, only):
+            self._move(into, f"lot:{lot.id}", taken)
+            self._put(lot, lot.remaining - taken, lot.pinned)
+            self.free -= taken
+            amount -= taken
+        return amount
+
+    def owe(self, amount: int, to: str) -> None:
+        """Move value into an account that nobody has: a debt."""
+        self._move(to, "debt", amount)
+        self.debt += amount
+
+    def pin(self, hold_id: str, amount: int) -> tuple[tuple[str, int], ...]:
+        """Pin free value for a hold, in spending order; answer how much of which lot."""
+        portions = self._portions(amount)
+        for lot, taken in portions:
+            self._move(f"held:{hold_id}", f"lot:{lot.id}", taken)
+            self._put(lot, lot.remaining, lot.pinned + taken)
+        self.free -= amount
+        self.held += amount
+        return tuple((lot.id, taken) for lot, taken in portions)
+
+    def end(self, hold: Hold, cost: int) -> tuple[int, int]:
+        """End a hold: pay its cost, free the rest; answer what was paid and what was written off.
+
+        What a hold does not cover is never taken from elsewhere (product/billing.md, 4.1).
+        """
+        charged = left = min(cost, hold.amount)
+        account = f"held:{hold.id}"
+        self._move("usage", account, charged)
+        self._move("usage", "writeoff", cost - charged)
+        for lot_id, pinned in hold.lines:
+            lot, paid = self.lots[lot_id], min(left, pinned)
+            left -= paid
+            self._move(f"lot:{lot_id}", account, pinned - paid)
+            self._put(lot, lot.remaining - paid, lot.pinned - pinned)
+            if pinned > paid:
+                self.due_at = min(self.due_at, lot.expires_at)
+        self.held -= hold.amount
+        self.free += hold.amount - charged
+        self.holds = {id: one for id, one in self.holds.items() if id != hold.id}
+        ended = replace(hold, used=cost).record(self.state.organization_id, self.at)
+        self.records.append(ended)
+        return charged, cost - charged
+
+    def reclassify(self, amount: int, debit: str, credit: str) -> None:
+        """Move between two accounts that are not the organization's own."""
+        self._move(debit, credit, amount)
+
+    def keep_hold(self, hold: Hold) -> None:
+        """Remember a hold as it is now."""
+        self.holds = {**self.holds, hold.id: hold}
+        self.due_at = min(self.due_at, hold.lease_until)
+
+    def keep_payment(self, payment: PaymentFacts) -> None:
+        """Remember what is known of a payment."""
+        self.payments = {**self.payments, payment.payment_ref: payment}
+
+    def expire_lot(self, lot: CreditLot) -> None:
+        """End a lot now: what is free of it expires, what is pinned does when it is free again."""
+        free = lot.free
+        self._move("expired", f"lot:{lot.id}", free)
+        self._put(replace(lot, expires_at=min(lot.expires_at, self.at)), lot.pinned, lot.pinned)
+        self.free -= free
+
+    def close(self, key: str, kind: str, reference: str | None = None) -> Written:
+        """Seal the entry. What became free has paid debts first, then expired if it was due."""
+        if self.debt and self.free:
+            repaid = min(self.debt, self.free)
+            self.burn(repaid, "debt")
+            self.debt -= repaid
+        if self.at >= self.due_at:
+            for lot in list(self.lots.values()):
+                if lot.free and lot.expires_at <= self.at:
+                    self.expire_lot(lot)
+            self.due_at = due_at(self.lots, self.holds)
+        organization_id = self.state.organization_id
+        entry = CreditEntry(organization_id, self.seq, key, kind, reference, self.at, "")
+        chained = sealed(self.before.hash, entry, self.moves)
+        self.records.append(
+            CreditEntry(organization_id, self.seq, key, kind, reference, self.at, chained)
+        )
+        self.records += [
+            CreditPosting(organization_id, self.seq, n, *move) for n, move in enumerate(self.moves)
+        ]
+        return self._state(self.seq, chained), self.records
+
+    def unsealed(self) -> Written:
+        """Keep what moved no value, without an entry."""
+        return self._state(self.before.seq, self.before.hash), self.records
+
+    def _state(self, seq: int, chained: str) -> OrganizationState:
+        after = Credits(
+            seq,
+            chained,
+            self.free,
+            self.held,
+            self.debt,
+            self.due_at,
+            self.period_end,
+            self.allowance,
+            self.lots,
+            self.holds,
+            self.payments,
+        )
+        return replace(self.state, credits=after)
+
+    def _portions(
+        self, amount: int, only: Callable[[CreditLot], bool] | None = None
+    ) -> list[tuple[CreditLot, int]]:
+        """Say how much of which lot makes up an amount, as far as it can."""
+        found: list[tuple[CreditLot, int]] = []
+        for lot in self.lots.values():
+            if not amount:
+                break
+            free = lot.remaining - lot.pinned
+            if free and (only is None or only(lot)):
+                taken = min(amount, free)
+                found.append((lot, taken))
+                amount -= taken
+        return found
+
+    def _put(self, lot: CreditLot, remaining: int, pinned: int) -> None:
+        put = CreditLot(
+            lot.organization_id,
+            lot.id,
+            lot.kind,
+            lot.reference,
+            lot.amount,
+            remaining,
+            pinned,
+            lot.granted_at,
+            lot.expires_at,
+            self.seq,
+        )
+        if remaining:
+            self.lots[lot.id] = put
+        else:
+            del self.lots[lot.id]
+            self.records.append(put)
+
+    def _move(self, debit: str, credit: str, amount: int) -> None:
+        if amount:
+            self.moves.append((debit, credit, amount))
+
+
+def opened(state: OrganizationState, at: datetime, keep: str | None = None) -> Draft:
+    """Start an entry over credits from which all is gone that was due before.
+
+    `keep` names a hold that is not ended for having been left alone: it is heard of just now.
+    """
+    if not state.exists:
+        raise NotFound("There is no such organization.")
+    if at < state.credits.due_at:
+        return Draft(state, at, [])
+    current, records = lapsed(state, at, keep)
+    return Draft(current, at, records)
+
+
+def lapsed(state: OrganizationState, at: datetime, keep: str | None = None) -> Written:
+    """Expire what is due, and end holds that were left alone at the cost they last reported."""
+    draft = Draft(state, at, [])
+    for hold in draft.before.holds.values():
+        if hold.lease_until <= at and hold.id != keep:
+            draft.end(hold, hold.used)
+    expires = any(lot.expires_at <= at and lot.free for lot in draft.lots.values())
+    if draft.moves or expires:
+        return draft.close(f"lapse:{draft.seq}", "lapse")
+    draft.due_at = due_at(draft.lots, draft.holds)
+    return draft.unsealed()

@@ -1,0 +1,171 @@
+"""Decisions that grant, use up and end credits (product/billing.md, 4.1)."""
+
+from datetime import datetime
+from typing import Any
+
+from tolsey.actors.organization import plans
+from tolsey.actors.organization.credits import ALLOWANCE_GRACE, twelve_months_after
+from tolsey.actors.organization.ledger import Draft, lapsed, opened
+from tolsey.actors.organization.messages import (
+    AdjustCredits,
+    CreditsView,
+    ExpireCredits,
+    GrantCredits,
+    ReadCredits,
+    ResetAllowance,
+    SpendCredits,
+    Standing,
+)
+from tolsey.actors.organization.payments import granted
+from tolsey.actors.organization.state import OrganizationState
+from tolsey.actors.refusals import NotFound, Unprocessable
+from tolsey.runtime.decision import Decision
+from tolsey.storage.records.credits import CreditLot, MonthlyReset
+from tolsey.storage.records.journal import audit_record
+
+ALLOWANCE = "allowance"
+SOURCES = {"purchase": "cash"}
+"""The account a kind of grant comes out of; what is not bought is promised."""
+
+
+def grant(state: OrganizationState, message: GrantCredits) -> Decision[OrganizationState, Standing]:
+    """Grant a lot; debts are paid of it first, and what its payment lost already is taken back."""
+    _require_positive(message.amount)
+    draft = opened(state, message.at)
+    _open_lot(
+        *(draft, message.key, message.kind),
+        amount=message.amount,
+        expires_at=message.expires_at,
+        reference=message.reference,
+    )
+    if message.kind == "purchase":
+        subject = message.reference or message.key
+        _audit(draft, "purchase.completed", subject, amount=message.amount, key=message.key)
+    return _decided(draft, message.key, message.kind, message.reference)
+
+
+def reset_allowance(
+    state: OrganizationState, message: ResetAllowance
+) -> Decision[OrganizationState, Standing]:
+    """Start a period's allowance, or top it up within the period; see `ResetAllowance`."""
+    draft = opened(state, message.at)
+    same = message.period_end == draft.period_end
+    older = draft.period_end is not None and message.period_end < draft.period_end
+    amount = plans.top_up(draft.allowance if same else 0, message.allowance)
+    if older or (same and not amount):
+        return Decision(state, reply=state.credits.standing)
+    if not same:
+        for lot in [one for one in draft.lots.values() if one.kind == ALLOWANCE]:
+            draft.expire_lot(lot)
+        draft.records.append(
+            MonthlyReset(state.organization_id, message.period_end, message.plan, message.at)
+        )
+        _audit(
+            *(draft, "monthly.reset", message.plan),
+            amount=amount,
+            periodEnd=message.period_end.isoformat(),
+        )
+    if amount:
+        ends = min(message.period_end + ALLOWANCE_GRACE, twelve_months_after(message.at))
+        _open_lot(
+            *(draft, message.key, ALLOWANCE),
+            amount=amount,
+            expires_at=ends,
+            reference=message.reference,
+        )
+    draft.period_end, draft.allowance = message.period_end, message.allowance
+    return _decided(draft, message.key, ALLOWANCE if same else "reset", message.reference)
+
+
+def adjust(
+    state: OrganizationState, message: AdjustCredits
+) -> Decision[OrganizationState, Standing]:
+    """Give credits for twelve months, or take some that are available: never below zero."""
+    draft = opened(state, message.at)
+    if message.amount > 0:
+        ends = twelve_months_after(message.at)
+        _open_lot(
+            *(draft, message.key, "adjustment"),
+            amount=message.amount,
+            expires_at=ends,
+            reference=None,
+        )
+    else:
+        _require_positive(-message.amount)
+        draft.require(-message.amount)
+        draft.burn(-message.amount, "promo")
+    _audit(
+        *(draft, "manual.adjustment", message.key),
+        actor=message.user_id,
+        amount=message.amount,
+        reason=message.reason,
+    )
+    return _decided(draft, message.key, "adjustment", None)
+
+
+def spend(state: OrganizationState, message: SpendCredits) -> Decision[OrganizationState, Standing]:
+    """Use up what a thing costs, or refuse all of it."""
+    _require_positive(message.amount)
+    draft = opened(state, message.at)
+    draft.require(message.amount)
+    draft.burn(message.amount, "usage")
+    return _decided(draft, message.key, "spend", message.reason)
+
+
+def expire(
+    state: OrganizationState, message: ExpireCredits
+) -> Decision[OrganizationState, Standing]:
+    """Let go of what is due; nothing that is pinned."""
+    if not state.exists or message.at < state.credits.due_at:
+        return Decision(state, reply=state.credits.standing)
+    after, records = lapsed(state, message.at)
+    return Decision(after, reply=after.credits.standing, records=records)
+
+
+def read(
+    state: OrganizationState, message: ReadCredits
+) -> Decision[OrganizationState, CreditsView]:
+    """Show the credits as they are now; what is due and still stands in the books is left out."""
+    if not state.exists:
+        raise NotFound("There is no such organization.")
+    current = state
+    if message.at >= state.credits.due_at:
+        current, _ = lapsed(state, message.at)
+    return Decision(state, reply=current.credits.view)
+
+
+def _open_lot(
+    draft: Draft, id: str, kind: str, *, amount: int, expires_at: datetime, reference: str | None
+) -> None:
+    lot = CreditLot(
+        draft.state.organization_id,
+        id,
+        kind,
+        reference,
+        amount=amount,
+        remaining=amount,
+        pinned=0,
+        granted_at=draft.at,
+        expires_at=expires_at,
+        seq=draft.seq,
+    )
+    draft.grant(lot, SOURCES.get(kind, "promo"))
+    if reference is not None:
+        granted(draft, lot, reference)
+
+
+def _audit(draft: Draft, event: str, subject: str, *, actor: str = "system", **said: Any) -> None:
+    organization_id = draft.state.organization_id
+    draft.records.append(audit_record(event, subject, organization_id, actor, **said))
+
+
+def _decided(
+    draft: Draft, key: str, kind: str, reference: str | None
+) -> Decision[OrganizationState, Standing]:
+    after, records = draft.close(key, kind, reference)
+    return Decision(after, reply=after.credits.standing, records=records)
+
+
+def _require_positive(amount: int) -> None:
+    if amount <= 0:
+        raise Unprocessable("An amount of credits is above zero.", code="invalid_amount")

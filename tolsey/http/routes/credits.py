@@ -1,0 +1,134 @@
+"""Credits: what an organization has, every entry of its ledger, and an operator's hand in it."""
+
+from typing import Annotated, Any, Final
+
+from pydantic import Field, StringConstraints
+from quart import Blueprint
+from quart_schema import tag_blueprint, validate_querystring, validate_request
+
+from tolsey.actors.organization import chain
+from tolsey.actors.organization.messages import (
+    AdjustCredits,
+    Grant,
+    ReadCredits,
+    Standing,
+    organization,
+)
+from tolsey.http.access import administrator, caller, member_of, session
+from tolsey.http.api_model import ApiModel
+from tolsey.http.context import ask, new_id, now, service
+from tolsey.http.idempotency import idempotent
+from tolsey.http.paging import PageQuery, page
+from tolsey.http.views import timestamp
+from tolsey.runtime.errors import Duplicate
+from tolsey.storage import credits
+from tolsey.storage.records.credits import CreditEntry, CreditPosting
+
+LARGEST_ADJUSTMENT: Final = 100_000 * 1_000_000
+"""In micro-USD; more than that in one go is a slip of the hand."""
+
+OrganizationId = Annotated[str, Field(max_length=128)]
+
+routes = Blueprint("credits", __name__, url_prefix="/api")
+tag_blueprint(routes, ["Credits"])
+
+
+class CreditsQuery(ApiModel):
+    """Whose credits."""
+
+    organization_id: OrganizationId
+
+
+class LedgerQuery(PageQuery):
+    """Which part of whose ledger."""
+
+    organization_id: OrganizationId
+
+
+class Adjustment(ApiModel):
+    """Credits that an operator gives (above zero) or takes (below), in micro-USD, and why."""
+
+    organization_id: OrganizationId
+    amount: Annotated[int, Field(ge=-LARGEST_ADJUSTMENT, le=LARGEST_ADJUSTMENT)]
+    reason: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
+
+
+@routes.get("/credits")
+@session
+@validate_querystring(CreditsQuery)
+async def get_credits(query_args: CreditsQuery) -> dict[str, Any]:
+    """Show an organization's credits in micro-USD; grants stand in the order they are spent."""
+    await member_of(query_args.organization_id)
+    found = await ask(organization(query_args.organization_id), ReadCredits(now()))
+    return {
+        **_standing(found.standing),
+        "grants": [_grant(grant) for grant in found.grants],
+        "nextExpiry": timestamp(found.next_expiry),
+    }
+
+
+@routes.get("/credits/ledger")
+@session
+@validate_querystring(LedgerQuery)
+async def get_ledger(query_args: LedgerQuery) -> dict[str, Any]:
+    """List the entries of an organization's ledger, newest first."""
+    await member_of(query_args.organization_id)
+    found = await credits.entries(
+        service().database,
+        query_args.organization_id,
+        query_args.limit + 1,
+        query_args.after_number or None,
+    )
+    return page(found, query_args.limit, key=lambda pair: str(pair[0].seq), view=_entry)
+
+
+@routes.post("/admin/credits/adjust")
+@administrator
+@validate_request(Adjustment)
+@idempotent
+async def adjust_credits(data: Adjustment) -> dict[str, Any]:
+    """Give an organization credits, or take some that are available; audited."""
+    to = organization(data.organization_id)
+    message = AdjustCredits(new_id("adjustment"), data.amount, data.reason, caller().user_id, now())
+    try:
+        standing = await ask(to, message)
+    except Duplicate:  # done by a request of this Idempotency-Key whose answer was lost
+        standing = (await ask(to, ReadCredits(now()))).standing
+    return {"id": message.key, "organizationId": data.organization_id, **_standing(standing)}
+
+
+def _standing(standing: Standing) -> dict[str, Any]:
+    return {
+        "balance": standing.balance,
+        "available": standing.available,
+        "held": standing.held,
+    }
+
+
+def _grant(grant: Grant) -> dict[str, Any]:
+    return {
+        "id": grant.id,
+        "kind": grant.kind,
+        "amount": grant.amount,
+        "remaining": grant.remaining,
+        "grantedAt": timestamp(grant.granted_at),
+        "expiresAt": timestamp(grant.expires_at),
+        "reference": grant.reference,
+    }
+
+
+def _entry(pair: tuple[CreditEntry, list[CreditPosting]]) -> dict[str, Any]:
+    entry, postings = pair
+    moves = [(one.debit, one.credit, one.amount) for one in postings]
+    return {
+        "seq": entry.seq,
+        "kind": entry.kind,
+        "key": entry.key,
+        "reference": entry.reference,
+        "at": timestamp(entry.at),
+        "amount": chain.balance_moved(moves),
+        "postings": [
+            {"debit": debit, "credit": credit, "amount": amount} for debit, credit, amount in moves
+        ],
+        "hash": entry.hash,
+    }

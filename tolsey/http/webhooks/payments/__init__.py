@@ -1,0 +1,1 @@
+"""Events from the payment processor: proven, read, kept once, and answered."""

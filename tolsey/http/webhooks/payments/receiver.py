@@ -1,0 +1,218 @@
+"""The receiver of the payment processor's events: verify, read, keep once, answer.
+
+A raw ASGI application. It applies nothing: an event whose organization is known stands `new` in
+`payment_events` before the answer leaves, and whoever applies events takes it from there
+(`storage.payment_events.waiting`), so that a crash after the answer loses nothing.
+"""
+
+import asyncio
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, Final
+
+import structlog
+
+from tolsey.actors.organization.payment_events.catalogue import TYPES, keep, read
+from tolsey.actors.organization.payment_events.envelopes import (
+    Envelope,
+    is_thin,
+    open_envelope,
+)
+from tolsey.actors.organization.payment_events.fields import Unreadable
+from tolsey.http.edge import Receive, Scope, Send
+from tolsey.http.webhooks.payloads import MalformedPayload, parse
+from tolsey.http.webhooks.payments.description import OPERATION
+from tolsey.http.webhooks.payments.signatures import Forged, Stale, secrets_of, verify
+from tolsey.http.webhooks.receiving import (
+    ACCEPTED,
+    DUPLICATE,
+    IGNORED,
+    Answer,
+    Bodies,
+    Gone,
+    Refused,
+    refused,
+    reply,
+    storage_unavailable,
+)
+from tolsey.storage import payment_events
+from tolsey.storage.database import Database
+from tolsey.storage.errors import StorageError
+from tolsey.storage.records.payment_event import EventState, PaymentEvent
+
+log = structlog.get_logger()
+
+SECRET: Final = "PAYMENTS_WEBHOOK_SECRET"  # noqa: S105 - the variable's name
+SIGNATURE: Final = b"stripe-signature"
+KEEP_SECONDS: Final = 8.0
+"""The processor gives up after ten seconds; one that is not answered is sent again."""
+LIVE: Final = ("sk_live_", "rk_live_")
+TEST: Final = ("sk_test_", "rk_test_")
+
+
+class PaymentEvents:
+    """The application behind `POST /api/webhooks/payments`.
+
+    With no webhook secret it answers 503. The processor's key tells whether events of live money
+    or of test money are ours; connected accounts send both to one address.
+    """
+
+    operations: Final = {"post": OPERATION}
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Callable[[], datetime],
+        *,
+        webhook_secret: str | None,
+        secret_key: str | None = None,
+        bodies: Bodies | None = None,
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._secrets = secrets_of(webhook_secret)
+        self._livemode = _livemode_of(secret_key)
+        self._bodies = bodies or Bodies()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        try:
+            answer = await self._answer(scope, receive)
+        except Refused as refusal:
+            answer = refused(refusal, scope)
+        except Gone:
+            return
+        except Exception:
+            log.exception("payments.webhook_failed")
+            answer = refused(Refused(500, "internal_error", "Something went wrong."), scope)
+        await reply(answer, send)
+
+    async def _answer(self, scope: Scope, receive: Receive) -> Answer:
+        if scope["method"] != "POST":
+            raise Refused(405, "method_not_allowed", "Events are posted.")
+        if not self._secrets:
+            detail = f"{SECRET} is not set, so this route cannot serve."
+            raise Refused(503, "missing_credential", detail, variable=SECRET)
+        body = await self._bodies.take(scope, receive)
+        self._prove(scope, body)
+        try:
+            parsed = parse(body)
+        except MalformedPayload as error:
+            raise Refused(400, "malformed_payload", f"The body is {error}.") from error
+        if is_thin(parsed):
+            log.info("payments.thin_event_ignored", type=str(parsed.get("type"))[:100])
+            return IGNORED
+        try:
+            envelope = open_envelope(parsed)
+        except Unreadable as error:
+            log.error("payments.event_unreadable", field=error.field)  # noqa: TRY400 - it names itself
+            raise unreadable(error.field) from error
+        if envelope.type not in TYPES:
+            log.info("payments.event_ignored", type=envelope.type, event_id=envelope.event_id)
+            return IGNORED
+        return await self._keep(self._read(envelope))
+
+    def _prove(self, scope: Scope, body: bytes) -> None:
+        """Refuse what was not signed with a secret of ours a moment ago."""
+        claims = [value for name, value in scope["headers"] if name == SIGNATURE]
+        claim = claims[0] if len(claims) == 1 else b""
+        try:
+            verify(body, claim, self._secrets, self._clock().timestamp())
+        except Forged as error:
+            raise Refused(
+                401, "invalid_signature", "No secret of ours signed the event."
+            ) from error
+        except Stale as error:
+            log.warning("payments.signature_stale")
+            raise Refused(
+                401, "stale_signature", "The event was not signed within 300 seconds of now."
+            ) from error
+
+    def _read(self, envelope: Envelope) -> PaymentEvent:
+        """Make the row of an event; one that is not ours or cannot be read has no facts."""
+        if envelope.account is not None and not TYPES[envelope.type].of_accounts:
+            return _row(envelope, EventState.IGNORED, why="foreign_account")
+        if self._livemode not in {None, envelope.livemode}:
+            return _row(envelope, EventState.IGNORED, why="other_mode")
+        try:
+            facts = read(envelope)
+        except Unreadable as error:
+            return _row(envelope, EventState.FAILED, why=f"unreadable: {error.field}"[:200])
+        return _row(
+            envelope,
+            EventState.NEW,
+            facts=keep(facts),
+            links=facts.links,
+            claimed_by=facts.said.organization_id,
+            needs_organization=facts.needs_organization,
+        )
+
+    async def _keep(self, event: PaymentEvent) -> Answer:
+        """Write an event down and say what became of it."""
+        said = log.bind(event_id=event.event_id, type=event.type, account=event.account)
+        try:
+            async with asyncio.timeout(KEEP_SECONDS):
+                taken = await payment_events.take(self._database, event)
+        except (StorageError, TimeoutError) as error:
+            said.warning("payments.storage_unavailable", why=type(error).__name__)
+            raise storage_unavailable() from error
+        if taken is None:
+            return DUPLICATE
+        if taken.state == EventState.FAILED:
+            said.error("payments.event_unreadable", why=event.why, api_version=event.api_version)
+            raise unreadable((event.why or "").removeprefix("unreadable: "))
+        if taken.state == EventState.IGNORED:
+            said.warning("payments.event_not_ours", why=event.why)
+            return IGNORED
+        if taken.conflicts:
+            said.error("payments.links_disagree", organization_id=taken.organization_id)
+        if taken.state == EventState.PARKED:
+            said.warning("payments.event_parked")
+        if taken.linked or taken.state == EventState.PARKED:
+            await self._adopt(event)
+        return ACCEPTED
+
+    async def _adopt(self, event: PaymentEvent) -> None:
+        """Find the organization of events that waited for what this one tells, or of this one.
+
+        It runs after the commit: of two events that arrive at once, the later sees the other. The
+        event is safe on disk, so a failure never changes the answer.
+        """
+        try:
+            async with asyncio.timeout(KEEP_SECONDS):
+                adopted = await payment_events.adopt(self._database, event.links)
+        except (StorageError, TimeoutError) as error:
+            log.warning("payments.adoption_failed", why=type(error).__name__)
+            return
+        if adopted:
+            log.info("payments.events_adopted", events=adopted)
+
+
+def unreadable(field: str) -> Refused:
+    """Refuse an event of a shape that is not known: the processor keeps it and sends it again."""
+    return Refused(
+        422, "unreadable_event", f"The event is not as documented: {field}.", field=field
+    )
+
+
+def _row(envelope: Envelope, state: EventState, **read: Any) -> PaymentEvent:
+    return PaymentEvent(
+        event_id=envelope.event_id,
+        type=envelope.type,
+        object_id=envelope.object_id,
+        account=envelope.account,
+        api_version=envelope.api_version,
+        livemode=envelope.livemode,
+        created_at=envelope.created_at,
+        state=state,
+        **read,
+    )
+
+
+def _livemode_of(secret_key: str | None) -> bool | None:
+    """Tell which money the processor's key moves; None when there is no key to tell."""
+    if secret_key is None:
+        return None
+    if secret_key.startswith(LIVE):
+        return True
+    return False if secret_key.startswith(TEST) else None

@@ -1,0 +1,130 @@
+"""What every receiver does alike: take a bounded body, refuse with a problem, answer once."""
+
+import asyncio
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Any, Final, NamedTuple
+
+from tolsey.http.context import REQUEST_ID
+from tolsey.http.edge import Receive, Scope, Send
+from tolsey.http.errors import PROBLEM, problem_body
+
+BODY_BYTES: Final = 5 * 1024 * 1024
+"""Contract section 2."""
+BODY_SECONDS: Final = 10.0
+RETRY_SECONDS: Final = 5
+
+
+class Refused(Exception):  # noqa: N818 - an answer
+    """Why a request is not taken."""
+
+    def __init__(self, status: int, code: str, detail: str, **fields: Any) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.code = code
+        self.detail = detail
+        self.fields = fields
+
+
+class Gone(Exception):  # noqa: N818 - what the sender is
+    """The sender went away before the body was whole."""
+
+
+class Answer(NamedTuple):
+    """A ready answer."""
+
+    status: int
+    body: bytes
+    headers: Sequence[tuple[bytes, bytes]]
+
+
+def said(status: str) -> Answer:
+    """Make the answer to what was taken, one way or another."""
+    body = b'{"status":"%b"}' % status.encode()
+    headers = (
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(body)).encode()),
+    )
+    return Answer(200, body, headers)
+
+
+ACCEPTED: Final = said("accepted")
+DUPLICATE: Final = said("duplicate")
+IGNORED: Final = said("ignored")
+
+
+def refused(refusal: Refused, scope: Scope) -> Answer:
+    """Make the answer to what is not taken."""
+    request_id = str(scope.get(REQUEST_ID, ""))
+    body = problem_body(refusal.status, refusal.code, refusal.detail, request_id, refusal.fields)
+    headers = [
+        (b"content-type", PROBLEM.encode()),
+        (b"content-length", str(len(body)).encode()),
+    ]
+    if "retryAfter" in refusal.fields:
+        headers.append((b"retry-after", str(refusal.fields["retryAfter"]).encode()))
+    if refusal.status == HTTPStatus.METHOD_NOT_ALLOWED:
+        headers.append((b"allow", b"POST"))
+    return Answer(refusal.status, body, headers)
+
+
+def storage_unavailable() -> Refused:
+    """Refuse for now: the platform tries again."""
+    return Refused(
+        503, "storage_unavailable", "The delivery cannot be kept now.", retryAfter=RETRY_SECONDS
+    )
+
+
+async def reply(answer: Answer, send: Send) -> None:
+    """Send a ready answer."""
+    start = {"type": "http.response.start", "status": answer.status, "headers": answer.headers}
+    await send(start)
+    await send({"type": "http.response.body", "body": answer.body})
+
+
+class Bodies:
+    """Takes the bodies of requests, as long and as late as they may be."""
+
+    def __init__(self, most_bytes: int = BODY_BYTES, seconds: float = BODY_SECONDS) -> None:
+        self._most_bytes = most_bytes
+        self._seconds = seconds
+
+    async def take(self, scope: Scope, receive: Receive) -> bytes:
+        """Read the whole body. Raises Refused when it is too large or late, Gone when it ends."""
+        for name, value in scope["headers"]:
+            if name == b"content-length" and len(value) >= len(str(self._most_bytes)):
+                if not value.isdigit() or int(value[:20]) > self._most_bytes:
+                    raise self._too_large()
+                break
+        try:
+            async with asyncio.timeout(self._seconds):
+                event = await receive()
+                body: bytes = event.get("body", b"")
+                if event["type"] == "http.disconnect":
+                    raise Gone
+                if event.get("more_body"):
+                    body = await self._rest(body, receive)
+        except TimeoutError as error:
+            raise Refused(408, "body_timeout", "The body did not arrive in time.") from error
+        if len(body) > self._most_bytes:
+            raise self._too_large()
+        return body
+
+    async def _rest(self, first: bytes, receive: Receive) -> bytes:
+        parts, size = [first], len(first)
+        while True:
+            event = await receive()
+            if event["type"] == "http.disconnect":
+                raise Gone
+            part = event.get("body", b"")
+            parts.append(part)
+            size += len(part)
+            if size > self._most_bytes:
+                raise self._too_large()
+            if not event.get("more_body"):
+                return b"".join(parts)
+
+    def _too_large(self) -> Refused:
+        return Refused(
+            413, "payload_too_large", f"A delivery has {self._most_bytes} bytes at most."
+        )

@@ -1,0 +1,214 @@
+"""SQL for credits: the ledger and what stands beside it."""
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from tolsey.storage.database import Database
+from tolsey.storage.records.credits import (
+    CreditAccount,
+    CreditEntry,
+    CreditHold,
+    CreditLot,
+    CreditPosting,
+    MonthlyReset,
+    PaymentFacts,
+)
+from tolsey.storage.tables import replaced_whole, table
+
+ACCOUNT: Final = {
+    "organization_id": "text",
+    "seq": "bigint",
+    "hash": "text",
+    "debt": "bigint",
+    "period_end": "timestamptz",
+    "allowance": "bigint",
+}
+LOT: Final = {
+    "organization_id": "text",
+    "id": "text",
+    "kind": "text",
+    "reference": "text",
+    "amount": "bigint",
+    "remaining": "bigint",
+    "pinned": "bigint",
+    "granted_at": "timestamptz",
+    "expires_at": "timestamptz",
+    "seq": "bigint",
+}
+HOLD: Final = {
+    "organization_id": "text",
+    "id": "text",
+    "amount": "bigint",
+    "lines": "jsonb",
+    "used": "bigint",
+    "lease_until": "timestamptz",
+    "closed_at": "timestamptz",
+}
+PAYMENT: Final = {
+    "organization_id": "text",
+    "payment_ref": "text",
+    "kind": "text",
+    "granted": "bigint",
+    "granted_at": "timestamptz",
+    "expires_at": "timestamptz",
+    "credits": "bigint",
+    "total": "bigint",
+    "refunded": "bigint",
+    "disputes": "jsonb",
+    "refund_removed": "bigint",
+    "dispute_removed": "bigint",
+}
+
+table(
+    CreditAccount,
+    "credit_accounts",
+    ACCOUNT,
+    conflict=replaced_whole(ACCOUNT, "organization_id"),
+    key=("organization_id",),
+)
+table(
+    CreditEntry,
+    "credit_entries",
+    {
+        "organization_id": "text",
+        "seq": "bigint",
+        "key": "text",
+        "kind": "text",
+        "reference": "text",
+        "at": "timestamptz",
+        "hash": "text",
+    },
+    key=("organization_id", "key"),
+    claim=True,
+)
+table(
+    CreditPosting,
+    "credit_postings",
+    {
+        "organization_id": "text",
+        "seq": "bigint",
+        "n": "int",
+        "debit": "text",
+        "credit": "text",
+        "amount": "bigint",
+    },
+)
+table(
+    CreditLot,
+    "credit_lots",
+    LOT,
+    conflict="ON CONFLICT (organization_id, id) DO UPDATE SET remaining = excluded.remaining,"
+    " pinned = excluded.pinned, expires_at = excluded.expires_at, seq = excluded.seq",
+    key=("organization_id", "id"),
+    newest=("seq",),
+)
+table(
+    CreditHold,
+    "credit_holds",
+    HOLD,
+    conflict=replaced_whole(HOLD, "organization_id", "id"),
+    key=("organization_id", "id"),
+)
+table(
+    PaymentFacts,
+    "payment_facts",
+    PAYMENT,
+    conflict=replaced_whole(PAYMENT, "organization_id", "payment_ref"),
+    key=("organization_id", "payment_ref"),
+)
+table(
+    MonthlyReset,
+    "monthly_resets",
+    {"organization_id": "text", "period_end": "timestamptz", "plan": "text", "at": "timestamptz"},
+    key=("organization_id", "period_end"),
+    claim=True,
+)
+
+
+@dataclass(slots=True)
+class Books:
+    """What is open in an organization's books."""
+
+    account: CreditAccount | None = None
+    lots: list[CreditLot] = field(default_factory=list)
+    holds: list[CreditHold] = field(default_factory=list)
+    payments: list[PaymentFacts] = field(default_factory=list)
+    """Those that wait for their grant."""
+
+
+def _reading(columns: dict[str, str], name: str) -> str:
+    return f"SELECT {', '.join(columns)} FROM {name} WHERE organization_id = ANY($1::text[])"  # noqa: S608 - names of our own table
+
+
+READ_ACCOUNTS: Final = _reading(ACCOUNT, "credit_accounts")
+READ_LOTS: Final = _reading(LOT, "credit_lots") + " AND NOT spent"
+READ_HOLDS: Final = _reading(HOLD, "credit_holds") + " AND closed_at IS NULL ORDER BY id"
+READ_WAITING: Final = _reading(PAYMENT, "payment_facts") + " AND granted = 0"
+READ_PAYMENT: Final = _reading(PAYMENT, "payment_facts") + " AND payment_ref = $2"
+
+
+async def load(database: Database, organization_ids: Sequence[str]) -> dict[str, Books]:
+    """Read the open lots, live holds and waiting payments of organizations; the rest is history."""
+    ids = list(organization_ids)
+    books: dict[str, Books] = defaultdict(Books)
+    for row in await database.fetch(READ_ACCOUNTS, ids):
+        books[row["organization_id"]].account = CreditAccount(**row)
+    for row in await database.fetch(READ_LOTS, ids):
+        books[row["organization_id"]].lots.append(CreditLot(**row))
+    for row in await database.fetch(READ_HOLDS, ids):
+        books[row["organization_id"]].holds.append(CreditHold(**row))
+    for row in await database.fetch(READ_WAITING, ids):
+        books[row["organization_id"]].payments.append(PaymentFacts(**row))
+    return books
+
+
+async def payment(
+    database: Database, organization_id: str, payment_ref: str
+) -> PaymentFacts | None:
+    """Read what is known of a payment."""
+    row = await database.fetchrow(READ_PAYMENT, [organization_id], payment_ref)
+    return None if row is None else PaymentFacts(**row)
+
+
+async def entries(
+    database: Database, organization_id: str, limit: int, before: int | None = None
+) -> list[tuple[CreditEntry, list[CreditPosting]]]:
+    """Read a part of a ledger, newest first."""
+    rows = await database.fetch(
+        """
+        SELECT organization_id, seq, key, kind, reference, at, hash, (
+            SELECT json_agg(json_build_array(p.debit, p.credit, p.amount) ORDER BY p.n)
+            FROM credit_postings p
+            WHERE p.organization_id = e.organization_id AND p.seq = e.seq) AS postings
+        FROM credit_entries e
+        WHERE organization_id = $1 AND ($2::bigint IS NULL OR seq < $2)
+        ORDER BY seq DESC LIMIT $3
+        """,
+        organization_id,
+        before,
+        limit,
+    )
+    return [_entry(row) for row in rows]
+
+
+async def history(
+    database: Database, organization_id: str, after: int = 0, limit: int = 5_000
+) -> list[tuple[CreditEntry, list[CreditPosting]]]:
+    """Read a part of a ledger as its chain is checked, from the entry that follows `after` on."""
+    found = await entries(database, organization_id, limit, after + limit + 1)
+    return [pair for pair in reversed(found) if pair[0].seq > after]
+
+
+def _entry(row: Any) -> tuple[CreditEntry, list[CreditPosting]]:
+    entry = CreditEntry(
+        *(row["organization_id"], row["seq"], row["key"], row["kind"]),
+        *(row["reference"], row["at"], row["hash"]),
+    )
+    postings = [
+        CreditPosting(entry.organization_id, entry.seq, n, *move)
+        for n, move in enumerate(json.loads(row["postings"] or "[]"))
+    ]
+    return entry, postings

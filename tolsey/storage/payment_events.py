@@ -1,0 +1,166 @@
+"""SQL for the payment processor's events: each is kept once, and waits until it is applied.
+
+Whose an event is follows from our metadata, or from a link: every id that an event names belongs to
+one organization, so what one event tells of a customer finds the organization of the next.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from tolsey.storage.database import Database
+from tolsey.storage.records.payment_event import EventState, PaymentEvent, WaitingEvent
+
+TAKE: Final = """
+WITH linked_to AS (
+    SELECT min(organization_id) AS organization_id
+    FROM payment_links WHERE reference = ANY($10::text[])
+    HAVING count(DISTINCT organization_id) = 1
+), whose AS (
+    SELECT CASE
+        WHEN $11::text IS NULL THEN (SELECT organization_id FROM linked_to)
+        ELSE (SELECT id FROM organizations WHERE id = $11)
+    END AS organization_id
+), taken AS (
+    INSERT INTO payment_events AS kept (
+        event_id, type, object_id, account, api_version, livemode, created_at, facts, links,
+        claimed_by, organization_id, state, why
+    )
+    SELECT $1::text, $2::text, $3::text, $4::text, $5::text, $6::boolean, $7::timestamptz,
+        $9::jsonb, $10::text[], $11::text, organization_id,
+        CASE WHEN $8 = 'new' AND $12::boolean AND organization_id IS NULL THEN 'parked'
+            ELSE $8::text END,
+        $13::text
+    FROM whose
+    ON CONFLICT (event_id) DO UPDATE SET
+        (object_id, api_version, facts, links, claimed_by, organization_id, state, why)
+        = (excluded.object_id, excluded.api_version, excluded.facts, excluded.links,
+           excluded.claimed_by, excluded.organization_id, excluded.state, excluded.why),
+        tries = kept.tries + 1, settled_at = NULL
+    WHERE kept.state = 'failed'
+    RETURNING organization_id, state
+), linked AS (
+    INSERT INTO payment_links (reference, organization_id, event_id)
+    SELECT reference, organization_id, $1 FROM taken, unnest($10::text[]) AS reference
+    WHERE organization_id IS NOT NULL
+    ORDER BY reference
+    ON CONFLICT (reference) DO NOTHING
+    RETURNING reference
+)
+SELECT state, organization_id,
+    (SELECT count(*) FROM linked) AS linked,
+    (SELECT count(*) FROM payment_links l
+     WHERE l.reference = ANY($10) AND l.organization_id <> taken.organization_id) AS conflicts
+FROM taken
+"""
+
+ADOPT: Final = """
+WITH found AS (
+    SELECT e.event_id, min(l.organization_id) AS organization_id
+    FROM payment_events e JOIN payment_links l ON l.reference = ANY(e.links)
+    WHERE e.state = 'parked' AND e.claimed_by IS NULL AND ($1::text[] IS NULL OR e.links && $1)
+    GROUP BY e.event_id HAVING count(DISTINCT l.organization_id) = 1
+), locked AS (
+    SELECT e.event_id FROM payment_events e JOIN found USING (event_id)
+    WHERE e.state = 'parked' ORDER BY e.event_id FOR UPDATE OF e
+), adopted AS (
+    UPDATE payment_events e SET state = 'new', organization_id = found.organization_id
+    FROM found JOIN locked USING (event_id) WHERE e.event_id = found.event_id
+    RETURNING e.event_id, e.organization_id, e.links
+), linked AS (
+    INSERT INTO payment_links (reference, organization_id, event_id)
+    SELECT DISTINCT ON (reference) reference, organization_id, event_id
+    FROM adopted, unnest(links) AS reference
+    ORDER BY reference
+    ON CONFLICT (reference) DO NOTHING
+    RETURNING reference
+)
+SELECT (SELECT count(*) FROM adopted) AS adopted,
+    (SELECT coalesce(array_agg(reference), '{}') FROM linked) AS linked
+"""
+"""Rows are locked in one order, so that two that adopt the same events never wait in a circle."""
+
+AWAITED: Final = """
+SELECT event_id FROM payment_events WHERE state = 'parked' AND links && $1::text[] LIMIT 1
+"""
+"""Nearly always nobody waits: asking first takes half the time of adopting nothing."""
+
+WAITING: Final = """
+SELECT event_id, type, account, livemode, created_at, received_at, facts, organization_id
+FROM payment_events WHERE state = 'new'
+ORDER BY received_at, event_id LIMIT $1
+"""
+
+SETTLE: Final = """
+UPDATE payment_events SET state = $2, why = $3, settled_at = now()
+WHERE event_id = $1 AND state = 'new'
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """How an event was kept.
+
+    `linked` counts ids whose organization is known only now, `conflicts` those that are known to
+    be another's.
+    """
+
+    state: EventState
+    organization_id: str | None
+    linked: int
+    conflicts: int
+
+
+async def take(database: Database, event: PaymentEvent) -> Taken | None:
+    """Keep an event with what it tells of whose is what; None when it was kept before.
+
+    One statement, so one commit: an event without a known organization is parked by it.
+    """
+    row = await database.fetchrow(
+        TAKE,
+        event.event_id,
+        event.type,
+        event.object_id,
+        event.account,
+        event.api_version,
+        event.livemode,
+        event.created_at,
+        event.state.value,
+        event.facts,
+        list(event.links),
+        event.claimed_by,
+        event.needs_organization,
+        event.why,
+    )
+    if row is None:
+        return None
+    return Taken(EventState(row["state"]), row["organization_id"], row["linked"], row["conflicts"])
+
+
+async def adopt(database: Database, references: Sequence[str] | None = None) -> int:
+    """Find the organization of parked events; answer how many are new now.
+
+    Looks at the events that name one of the references, and on from what these tell; without
+    references at every parked event, which mends what a crash between two looks left behind.
+    """
+    adopted, looking = 0, None if references is None else list(references)
+    if looking is not None and await database.fetchrow(AWAITED, looking) is None:
+        return 0
+    while looking is None or looking:
+        (row,) = await database.fetch(ADOPT, looking)
+        adopted += row["adopted"]
+        looking = row["linked"]
+    return adopted
+
+
+async def waiting(database: Database, limit: int) -> list[WaitingEvent]:
+    """List events that are to be applied, oldest first."""
+    rows = await database.fetch(WAITING, limit)
+    return [WaitingEvent(**dict(row)) for row in rows]
+
+
+async def settle(
+    database: Database, event_id: str, state: EventState, why: str | None = None
+) -> bool:
+    """Say what became of an event that was to be applied; False when that was said before."""
+    return await database.execute(SETTLE, event_id, state.value, why) == 1

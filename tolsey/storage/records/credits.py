@@ -1,0 +1,117 @@
+"""An organization's credits as its turns write them down; amounts in micro-USD."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class CreditAccount:
+    """Where an organization's ledger stands: its last entry, its debt, its plan's allowance."""
+
+    organization_id: str
+    seq: int
+    hash: str
+    debt: int
+    period_end: datetime | None
+    allowance: int
+
+
+@dataclass(frozen=True, slots=True)
+class CreditEntry:
+    """One entry of an organization's ledger; written once ever, by its key.
+
+    `hash` is the sha256 of the hash before it and of everything else the entry and its postings
+    say, so that no row can be changed later without breaking the chain.
+    """
+
+    organization_id: str
+    seq: int
+    key: str
+    kind: str
+    reference: str | None
+    at: datetime
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class CreditPosting:
+    """One movement of an entry: `amount` goes out of account `credit` into account `debit`."""
+
+    organization_id: str
+    seq: int
+    n: int
+    debit: str
+    credit: str
+    amount: int
+
+
+@dataclass(frozen=True, slots=True)
+class CreditLot:
+    """Credits granted together. `remaining` counts what holds pin; a lot without any is spent.
+
+    `seq` is the entry that touched it last.
+    """
+
+    organization_id: str
+    id: str
+    kind: str
+    reference: str | None
+    amount: int
+    remaining: int
+    pinned: int
+    granted_at: datetime
+    expires_at: datetime
+    seq: int
+
+    @property
+    def free(self) -> int:
+        """What can be spent of it."""
+        return self.remaining - self.pinned
+
+
+@dataclass(frozen=True, slots=True)
+class CreditHold:
+    """Credits pinned for something that is being used; `lines` is JSON of [lot id, amount] pairs.
+
+    `used` is the cost last reported, then what it was settled at.
+    """
+
+    organization_id: str
+    id: str
+    amount: int
+    lines: str
+    used: int
+    lease_until: datetime
+    closed_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentFacts:
+    """What is known of a payment, and what it did to the credits.
+
+    `total`, `refunded` and `disputes` (JSON of [id, amount, status] triples) are the processor's
+    cents; `granted`, `refund_removed` and `dispute_removed` are micro-USD of credits.
+    """
+
+    organization_id: str
+    payment_ref: str
+    kind: str | None
+    granted: int
+    granted_at: datetime | None
+    expires_at: datetime | None
+    credits: int
+    total: int
+    refunded: int
+    disputes: str
+    refund_removed: int
+    dispute_removed: int
+
+
+@dataclass(frozen=True, slots=True)
+class MonthlyReset:
+    """A period of a plan has been granted its allowance: a claim."""
+
+    organization_id: str
+    period_end: datetime
+    plan: str
+    at: datetime

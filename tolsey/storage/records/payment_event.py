@@ -1,0 +1,56 @@
+"""An event of the payment processor as it is kept (specification, PaymentEvent)."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class EventState(StrEnum):
+    """What became of an event.
+
+    `parked` waits until its organization is known. `failed` could not be read, or not be applied;
+    when the processor sends it again it gets another chance.
+    """
+
+    NEW = "new"
+    APPLIED = "applied"
+    IGNORED = "ignored"
+    PARKED = "parked"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaymentEvent:
+    """One event: which, of what, and the facts read from it as JSON text, never its body.
+
+    `links` are the processor's ids that belong to the same organization; `claimed_by` is the
+    organization that our own metadata names.
+    """
+
+    event_id: str
+    type: str
+    object_id: str | None
+    account: str | None
+    api_version: str | None
+    livemode: bool
+    created_at: datetime
+    state: EventState
+    facts: str | None = None
+    links: tuple[str, ...] = ()
+    claimed_by: str | None = None
+    needs_organization: bool = False
+    why: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingEvent:
+    """An event that is to be applied; `organization_id` is None for one that needs none."""
+
+    event_id: str
+    type: str
+    account: str | None
+    livemode: bool
+    created_at: datetime
+    received_at: datetime
+    facts: str
+    organization_id: str | None
