@@ -38,10 +38,8 @@ from tolsey.http.webhooks.receiving import (
     DUPLICATE,
     Answer,
     Bodies,
-    Gone,
     Refused,
-    refused,
-    reply,
+    respond,
     storage_unavailable,
 )
 from tolsey.http.webhooks.signatures import is_signed
@@ -115,16 +113,7 @@ class CommerceEvents:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        try:
-            answer = await self._answer(scope, receive)
-        except Refused as refusal:
-            answer = refused(refusal, scope)
-        except Gone:
-            return
-        except Exception:
-            log.exception("commerce.webhook.failed")
-            answer = refused(Refused(500, "internal_error", "Something went wrong."), scope)
-        await reply(answer, send)
+        await respond(self._answer(scope, receive), scope, send, failed="commerce.webhook.failed")
 
     async def _answer(self, scope: Scope, receive: Receive) -> Answer:
         if scope["method"] != "POST":

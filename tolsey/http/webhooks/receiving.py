@@ -1,13 +1,17 @@
 """What every receiver does alike: take a bounded body, refuse with a problem, answer once."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple
+
+import structlog
 
 from tolsey.http.context import REQUEST_ID
 from tolsey.http.edge import Receive, Scope, Send
 from tolsey.http.errors import PROBLEM, problem_body
+
+log = structlog.get_logger()
 
 BODY_BYTES: Final = 5 * 1024 * 1024
 """Contract section 2."""
@@ -75,8 +79,17 @@ def storage_unavailable() -> Refused:
     )
 
 
-async def reply(answer: Answer, send: Send) -> None:
-    """Send a ready answer."""
+async def respond(answering: Awaitable[Answer], scope: Scope, send: Send, *, failed: str) -> None:
+    """Answer one request, whatever comes of it; a bug is logged under the name in `failed`."""
+    try:
+        answer = await answering
+    except Refused as refusal:
+        answer = refused(refusal, scope)
+    except Gone:
+        return
+    except Exception:
+        log.exception(failed)
+        answer = refused(Refused(500, "internal_error", "Something went wrong."), scope)
     start = {"type": "http.response.start", "status": answer.status, "headers": answer.headers}
     await send(start)
     await send({"type": "http.response.body", "body": answer.body})

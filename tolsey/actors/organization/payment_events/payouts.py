@@ -19,8 +19,29 @@ from tolsey.actors.organization.payment_events.fields import (
 from tolsey.actors.organization.payment_events.metadata import Metadata
 
 
+class OfAPerson:
+    """Facts of a person, who may belong to many organizations: none of them is theirs."""
+
+    __slots__ = ()
+
+    @property
+    def said(self) -> Metadata:
+        """Nothing of an organization."""
+        return Metadata()
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """Nothing."""
+        return ()
+
+    @property
+    def needs_organization(self) -> bool:
+        """It is applied to the account's owner."""
+        return False
+
+
 @dataclass(frozen=True, slots=True)
-class AccountFacts:
+class AccountFacts(OfAPerson):
     """What the processor knows and still wants of a payout account."""
 
     account_id: str
@@ -44,24 +65,9 @@ class AccountFacts:
             and not self.past_due
         )
 
-    @property
-    def said(self) -> Metadata:
-        """Nothing of an organization."""
-        return Metadata()
-
-    @property
-    def links(self) -> tuple[str, ...]:
-        """Nothing: an account is a person's, who may belong to many organizations."""
-        return ()
-
-    @property
-    def needs_organization(self) -> bool:
-        """It is applied to the account's owner."""
-        return False
-
 
 @dataclass(frozen=True, slots=True)
-class PayoutFacts:
+class PayoutFacts(OfAPerson):
     """A payout that failed; without an account it is the platform's own."""
 
     payout_id: str
@@ -72,21 +78,6 @@ class PayoutFacts:
     status: str
     failure_code: str | None
     failure_message: str | None
-
-    @property
-    def said(self) -> Metadata:
-        """Nothing of an organization."""
-        return Metadata()
-
-    @property
-    def links(self) -> tuple[str, ...]:
-        """Nothing: a payout is a person's, who may belong to many organizations."""
-        return ()
-
-    @property
-    def needs_organization(self) -> bool:
-        """It is applied to the account's owner."""
-        return False
 
 
 def read_account(envelope: Envelope) -> AccountFacts:

@@ -29,10 +29,8 @@ from tolsey.http.webhooks.receiving import (
     IGNORED,
     Answer,
     Bodies,
-    Gone,
     Refused,
-    refused,
-    reply,
+    respond,
     storage_unavailable,
 )
 from tolsey.storage import payment_events
@@ -76,16 +74,7 @@ class PaymentEvents:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        try:
-            answer = await self._answer(scope, receive)
-        except Refused as refusal:
-            answer = refused(refusal, scope)
-        except Gone:
-            return
-        except Exception:
-            log.exception("payments.webhook_failed")
-            answer = refused(Refused(500, "internal_error", "Something went wrong."), scope)
-        await reply(answer, send)
+        await respond(self._answer(scope, receive), scope, send, failed="payments.webhook_failed")
 
     async def _answer(self, scope: Scope, receive: Receive) -> Answer:
         if scope["method"] != "POST":
