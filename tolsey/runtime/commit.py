@@ -176,9 +176,8 @@ class Committer:
         return taken
 
     async def _commit(self, turns: Sequence[PendingTurn]) -> None:
-        turns = [turn for turn in turns if turn.open]
         for turn in turns:
-            if turn.cell.evicted:
+            if turn.open and turn.cell.evicted:
                 self._close(turn)
                 turn.envelope.fail(NotOwner())
         turns = [turn for turn in turns if turn.open]

@@ -122,9 +122,9 @@ class Routing:
                 if self._shard.leased:
                     return self._shard.id
             elif not self._runtime.is_leaving(slot):
-                owner = self.owner_of(slot)
-                if owner not in {None, self._shard.id} and self._shard.is_alive(str(owner)):
-                    return str(owner)
+                owner = self._elsewhere(slot)
+                if owner is not None:
+                    return owner
             changed = self._changed
             left = hold - loop.time()
             if left <= 0 or (not self._shard.leased and not flight.sends):
@@ -143,6 +143,13 @@ class Routing:
         holding = self._shard.holdings.get(slot)
         return holding.owner if holding is not None else None
 
+    def _elsewhere(self, slot: int) -> str | None:
+        """Name the other, living process that owns a slot; none when there is none."""
+        owner = self.owner_of(slot)
+        if owner is None or owner == self._shard.id or not self._shard.is_alive(owner):
+            return None
+        return owner
+
     def announce(self) -> None:
         """Say that the map, or who is there, has changed."""
         changed, self._changed = self._changed, asyncio.Event()
@@ -151,16 +158,16 @@ class Routing:
     def forward(self, rows: Sequence[OutboxRow]) -> None:
         """Let the owners of rows know that they are on disk; their polls find what is lost."""
         for row in rows:
-            owner = self.owner_of(row.slot)
-            if owner not in {None, self._shard.id} and self._shard.is_alive(str(owner)):
+            owner = self._elsewhere(row.slot)
+            if owner is not None:
                 fields = (row.kind, row.actor_key, row.name, row.payload)
                 entry: Entry = ["r", row.key, row.slot, *fields, row.request_id]
-                self._bus.post((str(owner), "in"), entry)
+                self._bus.post((owner, "in"), entry)
 
     def wake(self, slots: Collection[int]) -> None:
         """Let the owners of these slots look at the outbox now."""
-        for owner in dict.fromkeys(map(self.owner_of, slots)):
-            if owner is not None and self._shard.is_alive(owner):
+        for owner in dict.fromkeys(map(self._elsewhere, slots)):
+            if owner is not None:
                 self._bus.post((owner, "in"), ["o", 0, "poll", None])
 
     # What others ask of actors here.
