@@ -9,10 +9,10 @@ from time import perf_counter
 
 from bench import measure
 from bench.halls import LEASE_SECONDS
-from tolsey.runtime.leases import BEATS
 from tolsey.runtime.mailbox import SLOTS
-from tolsey.runtime.membership import Line
-from tolsey.runtime.placement import place
+from tolsey.runtime.shards.leases import BEATS
+from tolsey.runtime.shards.membership import Line
+from tolsey.runtime.shards.placement import place
 
 FLEETS = (4, 16, 32, 64, 128, 256)
 SAMPLES = 10

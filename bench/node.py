@@ -23,10 +23,10 @@ from tolsey import logs
 from tolsey.runtime.actor import handles
 from tolsey.runtime.decision import Decision
 from tolsey.runtime.errors import RuntimeFault
-from tolsey.runtime.leases import process_id
 from tolsey.runtime.messages import Message
 from tolsey.runtime.registry import Runtime
-from tolsey.runtime.shard import Shard
+from tolsey.runtime.shards.leases import process_id
+from tolsey.runtime.shards.shard import Shard
 from tolsey.storage import slots
 from tolsey.storage.database import Database
 from tolsey.storage.journal import Journal

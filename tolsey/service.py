@@ -51,9 +51,9 @@ from tolsey.http.webhooks.payments.receiver import PaymentEvents
 from tolsey.runtime.decision import Tell
 from tolsey.runtime.ids import new_id
 from tolsey.runtime.messages import ActorId, Call, Message
-from tolsey.runtime.oversight import Oversight
 from tolsey.runtime.registry import Runtime
-from tolsey.runtime.shard import Shard
+from tolsey.runtime.shards.oversight import Oversight
+from tolsey.runtime.shards.shard import Shard
 from tolsey.runtime.timers import Timers
 from tolsey.settings import Settings
 from tolsey.storage import executions, slots

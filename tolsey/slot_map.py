@@ -8,9 +8,10 @@ from typing import Any
 import anyio
 import orjson
 
-from tolsey.runtime.leases import BEATS, Observer, steady
-from tolsey.runtime.membership import Line, read_line
-from tolsey.runtime.oversight import ranges
+from tolsey.runtime.clock import steady
+from tolsey.runtime.shards.leases import BEATS, Observer
+from tolsey.runtime.shards.membership import Line, read_line
+from tolsey.runtime.shards.oversight import ranges
 from tolsey.storage import operations
 from tolsey.storage.cache import CacheUnavailable
 from tolsey.storage.database import Database

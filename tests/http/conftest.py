@@ -17,7 +17,7 @@ from tolsey.http.context import Service
 from tolsey.http.edge import Edge
 from tolsey.http.routes import auth, organizations, stores
 from tolsey.runtime.registry import Runtime
-from tolsey.runtime.shard import Shard
+from tolsey.runtime.shards.shard import Shard
 from tolsey.settings import Settings
 from tolsey.storage import slots
 from tolsey.storage.cache import Cache

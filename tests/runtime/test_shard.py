@@ -12,9 +12,9 @@ from tests.runtime.house import until
 from tests.runtime.town import Home, Town, settled, town
 from tolsey.runtime.decision import Refused
 from tolsey.runtime.errors import DeadlineExceeded, TurnFailed, Unavailable
-from tolsey.runtime.leases import Observer
 from tolsey.runtime.mailbox import slot_of
-from tolsey.runtime.placement import place
+from tolsey.runtime.shards.leases import Observer
+from tolsey.runtime.shards.placement import place
 from tolsey.runtime.turns import REQUEST_ID
 from tolsey.storage.database import Database
 from tolsey.storage.slots import Slots

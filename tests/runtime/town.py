@@ -10,9 +10,9 @@ from typing import Any
 
 from tests.runtime.counter import SCHEMA, Counter
 from tolsey.runtime.mailbox import slot_of
-from tolsey.runtime.placement import place
 from tolsey.runtime.registry import Runtime
-from tolsey.runtime.shard import Shard
+from tolsey.runtime.shards.placement import place
+from tolsey.runtime.shards.shard import Shard
 from tolsey.storage import slots
 from tolsey.storage.cache import CacheUnavailable
 from tolsey.storage.database import Database

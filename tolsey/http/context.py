@@ -14,7 +14,7 @@ from tolsey.runtime.messages import ActorId, Message
 if TYPE_CHECKING:
     from tolsey.actors.ports import CommercePlatform, Vectors
     from tolsey.runtime.registry import Runtime
-    from tolsey.runtime.shard import Shard
+    from tolsey.runtime.shards.shard import Shard
     from tolsey.settings import Settings
     from tolsey.storage.cache import Cache
     from tolsey.storage.database import Database

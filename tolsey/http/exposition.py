@@ -8,9 +8,9 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from tolsey import __version__
-from tolsey.runtime.membership import Member
 from tolsey.runtime.registry import Runtime
-from tolsey.runtime.shard import Shard
+from tolsey.runtime.shards.membership import Member
+from tolsey.runtime.shards.shard import Shard
 from tolsey.runtime.telemetry import BUCKETS
 
 COUNTED = {

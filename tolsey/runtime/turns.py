@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import structlog
 
 from tolsey.runtime.actor import Turn
+from tolsey.runtime.clock import steady
 from tolsey.runtime.commit import MAX_ATTEMPTS, Committer, PendingTurn
 from tolsey.runtime.decision import Decision, Parked, Refused
 from tolsey.runtime.errors import (
@@ -26,7 +27,6 @@ from tolsey.runtime.errors import (
     TurnFailed,
     Unavailable,
 )
-from tolsey.runtime.leases import steady
 from tolsey.runtime.mailbox import Cell, Envelope
 from tolsey.runtime.messages import ActorId, Message
 from tolsey.runtime.outbox import rows_of
@@ -79,7 +79,7 @@ class Scheduler:
         self.depth = 0
         self.budget = SLICE
         self.lease_until = inf
-        """Until when (by `leases.steady`) this process may answer for its actors."""
+        """Until when (by `clock.steady`) this process may answer for its actors."""
         self.loop: asyncio.AbstractEventLoop
         self.wheel: Wheel
         self._committer = committer

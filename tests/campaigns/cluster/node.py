@@ -25,10 +25,10 @@ from tests.campaigns.cluster import planted
 from tests.campaigns.cluster.accounts import Accounts, LookUp, PayIn, PayOnce, PayOver, account
 from tolsey.runtime.decision import Refused
 from tolsey.runtime.errors import Duplicate, RuntimeFault
-from tolsey.runtime.leases import process_id
 from tolsey.runtime.messages import Message
 from tolsey.runtime.registry import Runtime
-from tolsey.runtime.shard import Shard
+from tolsey.runtime.shards.leases import process_id
+from tolsey.runtime.shards.shard import Shard
 from tolsey.storage import slots
 from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageError

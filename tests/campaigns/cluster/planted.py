@@ -11,8 +11,8 @@ from tests.campaigns.cluster.faults import NODES, Fault
 from tolsey.runtime.commit import Committer, PendingTurn
 from tolsey.runtime.mailbox import Cell, Envelope
 from tolsey.runtime.registry import Runtime
-from tolsey.runtime.routing import Routing
-from tolsey.runtime.shard import Shard
+from tolsey.runtime.shards.routing import Routing
+from tolsey.runtime.shards.shard import Shard
 from tolsey.runtime.turns import Scheduler
 from tolsey.storage import journal, slots
 from tolsey.storage.database import Database

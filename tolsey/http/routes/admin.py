@@ -24,7 +24,7 @@ from tolsey.http.views import timestamp
 from tolsey.runtime.errors import DeadlineExceeded
 from tolsey.runtime.mailbox import SLOTS
 from tolsey.runtime.messages import ActorId
-from tolsey.runtime.oversight import Oversight
+from tolsey.runtime.shards.oversight import Oversight
 from tolsey.runtime.supervision import Busy, Rank, Sort
 from tolsey.storage import audit, executions, operations
 from tolsey.storage.outbox import Outbox

@@ -17,8 +17,8 @@ from tolsey.http.paging import PageQuery, page
 from tolsey.http.routes.admin import note
 from tolsey.http.views import timestamp
 from tolsey.runtime.mailbox import SLOTS
-from tolsey.runtime.membership import Member
-from tolsey.runtime.oversight import Oversight, ranges
+from tolsey.runtime.shards.membership import Member
+from tolsey.runtime.shards.oversight import Oversight, ranges
 from tolsey.storage import operations
 from tolsey.storage.database import Row
 from tolsey.storage.slots import Slots

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import orjson
 
-from tolsey.runtime.bus import Wire
+from tolsey.runtime.shards.bus import Wire
 from tolsey.storage.presence import Look
 from tolsey.storage.records.slots import Holding
 

@@ -10,12 +10,12 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any, Protocol
 
-from tolsey.runtime.bus import MOVED, Bus, Entry, Flight, Tasks
 from tolsey.runtime.codec import decode, decode_reply, encode, encode_error, encode_reply
 from tolsey.runtime.errors import DeadlineExceeded, NotOwner, Stopping, Unavailable
 from tolsey.runtime.mailbox import slot_of
 from tolsey.runtime.messages import ActorId, Message
 from tolsey.runtime.registry import Runtime
+from tolsey.runtime.shards.bus import MOVED, Bus, Entry, Flight, Tasks
 from tolsey.runtime.turns import CHAIN, LAPSED, REQUEST_ID
 from tolsey.storage.errors import StorageError
 from tolsey.storage.records.slots import Holding

@@ -18,11 +18,12 @@ from typing import TypeVar
 import anyio
 import structlog
 
-from tolsey.runtime.bus import Bus
-from tolsey.runtime.leases import BEATS, HELD, Observer, Witness, steady
-from tolsey.runtime.membership import Line, Mail, Member, Presences, SlotMap, read_line
-from tolsey.runtime.placement import place
+from tolsey.runtime.clock import steady
 from tolsey.runtime.registry import Runtime
+from tolsey.runtime.shards.bus import Bus
+from tolsey.runtime.shards.leases import BEATS, HELD, Observer, Witness
+from tolsey.runtime.shards.membership import Line, Mail, Member, Presences, SlotMap, read_line
+from tolsey.runtime.shards.placement import place
 from tolsey.storage.cache import CacheUnavailable
 from tolsey.storage.errors import StorageError, StorageUnavailable
 from tolsey.storage.records.slots import Holding

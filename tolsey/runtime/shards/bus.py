@@ -15,9 +15,9 @@ from typing import Any, Final, Protocol
 import orjson
 import structlog
 
+from tolsey.runtime.clock import steady
 from tolsey.runtime.codec import decode_error
 from tolsey.runtime.errors import Overloaded, Unavailable
-from tolsey.runtime.leases import steady
 from tolsey.runtime.telemetry import Telemetry
 from tolsey.runtime.wheel import Wheel
 from tolsey.storage.cache import CacheUnavailable

@@ -12,22 +12,17 @@ import contextlib
 import hashlib
 import os
 import secrets
-import time
 from collections.abc import Callable, Iterable
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
+
+from tolsey.runtime.clock import steady
 
 HELD = 0.8
 """How much of a lease its holder makes use of; the rest is for clocks that run apart."""
 
 BEATS = 10
 """Beats in a lease."""
-
-steady = partial(time.clock_gettime, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
-"""Tells seconds of a clock that nobody sets, and that goes on while the machine sleeps.
-
-Not a function of Python's own, for every turn calls it twice.
-"""
 
 
 def process_id() -> str:

@@ -9,13 +9,13 @@ from typing import Any, Self
 import anyio
 import orjson
 
-from tolsey.runtime.bus import Bus, Tasks
 from tolsey.runtime.codec import encode_error
-from tolsey.runtime.leases import is_gone, process_id
-from tolsey.runtime.membership import Mail, Member, Presences, SlotMap
-from tolsey.runtime.ownership import Ownership
 from tolsey.runtime.registry import Runtime
-from tolsey.runtime.routing import Journal, Routing
+from tolsey.runtime.shards.bus import Bus, Tasks
+from tolsey.runtime.shards.leases import is_gone, process_id
+from tolsey.runtime.shards.membership import Mail, Member, Presences, SlotMap
+from tolsey.runtime.shards.ownership import Ownership
+from tolsey.runtime.shards.routing import Journal, Routing
 from tolsey.storage.errors import StorageError
 from tolsey.storage.records.slots import Holding
 

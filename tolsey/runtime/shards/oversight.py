@@ -14,8 +14,8 @@ from tolsey.runtime.errors import NotOwner, Unavailable
 from tolsey.runtime.mailbox import slot_of
 from tolsey.runtime.messages import ActorId
 from tolsey.runtime.registry import Runtime
-from tolsey.runtime.routing import UNOWNED
-from tolsey.runtime.shard import Shard
+from tolsey.runtime.shards.routing import UNOWNED
+from tolsey.runtime.shards.shard import Shard
 from tolsey.runtime.supervision import Rank, Sort, Supervision
 
 Act = Literal["inspect", "pause", "resume", "passivate"]
