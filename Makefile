@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 BENCH_VENV := .venv-bench
 
-.PHONY: setup run test check format bench campaign sandbox lock clean
+.PHONY: setup run test check format bench campaign conformance sandbox lock clean
 
 setup: $(STAMP)
 
@@ -42,6 +42,9 @@ campaign: setup
 	CAMPAIGN_SECONDS=$${CAMPAIGN_SECONDS:-60} $(BIN)/pytest tests/campaigns --ignore=tests/campaigns/cluster -s --timeout=1200
 	CAMPAIGN_SECONDS=$${CAMPAIGN_SECONDS:-300} $(BIN)/pytest tests/campaigns/cluster -s --timeout=1200
 
+conformance: setup
+	$(BIN)/python -m tests.mcp.conformance.suite
+
 $(BENCH_VENV)/.installed: bench/requirements.lock requirements.lock
 	test -x $(BENCH_VENV)/bin/python || $(PYTHON) -m venv $(BENCH_VENV)
 	$(BENCH_VENV)/bin/python -m pip install --quiet --require-hashes -r requirements.lock -r bench/requirements.lock
@@ -57,4 +60,4 @@ lock: setup
 		--no-emit-find-links --no-annotate --extra dev pyproject.toml -o requirements.lock
 
 clean:
-	rm -rf $(VENV) $(BENCH_VENV) .data .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(BENCH_VENV) .data .mypy_cache .ruff_cache .pytest_cache .conformance

@@ -1,0 +1,244 @@
+"""The address an agent posts to: raw ASGI in front of Quart, one exchange at a time, no session.
+
+Model Context Protocol 2026-07-28 and 2025-11-25, "Streamable HTTP"; product/mcp.md, 1.3 and 1.4.
+"""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from http import HTTPStatus
+from typing import Any, Final, Protocol
+
+import structlog
+
+from tolsey.http.context import REQUEST_ID
+from tolsey.http.edge import Receive, Scope, Send
+from tolsey.http.errors import PROBLEM, problem_body
+from tolsey.http.json import MalformedJson, parse
+from tolsey.http.mcp import envelope, wire
+from tolsey.http.mcp.envelope import Request
+from tolsey.http.mcp.replies import Headers, Reply
+from tolsey.http.mcp.server import Server
+from tolsey.http.mcp.wire import RpcError
+from tolsey.http.webhooks.receiving import Bodies, Gone, Refused
+
+log = structlog.get_logger()
+
+BODY_BYTES: Final = 1024 * 1024
+"""Contract section 2."""
+MOST_IN_A_BATCH: Final = 50
+QUIET_SECONDS: Final = 0.05
+"""Most calls are done by then; only for longer ones it is worth listening whether the client left."""
+KEEP_ALIVE_SECONDS: Final = 15.0
+
+HERE: Final = re.compile(rb"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?")
+
+Run = Callable[[], Awaitable[Any]]
+
+
+class Denied(Exception):  # noqa: N818 - an answer
+    """Who asks may not, before it is known what they ask: a problem, with the headers of the case."""
+
+    def __init__(
+        self, status: int, code: str, detail: str, headers: Headers = (), **fields: Any
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.code = code
+        self.detail = detail
+        self.headers = headers
+        self.fields = fields
+
+
+class Gate(Protocol):
+    """Decides who comes in, and how often."""
+
+    async def admit(self, scope: Scope) -> Any:
+        """Answer who asks, for the address that was called. Raises Denied."""
+        ...
+
+    async def count(self, principal: Any, requests: int) -> Headers:
+        """Count requests, and answer the headers that tell the standing. Raises RpcError (429)."""
+        ...
+
+
+class Places:
+    """Which `Host` and `Origin` are ours: a page of elsewhere must not speak for its visitor.
+
+    A service on this machine is ours under every name of this machine, at any port.
+    """
+
+    def __init__(self, origins: Sequence[str], *, local: bool) -> None:
+        self._origins = frozenset(origin.lower().encode() for origin in origins)
+        self._local = local
+
+    def check(self, headers: Headers) -> None:
+        """Refuse a foreign `Origin`, and on this machine a `Host` that is not this machine."""
+        for name, value in headers:
+            if name == b"origin" and not self._is_ours(value.lower()):
+                raise Denied(403, "foreign_origin", "The Origin is not one of this service.")
+            if name == b"host" and self._local and not HERE.fullmatch(value.lower()):
+                raise Denied(403, "foreign_host", "The Host is not this machine.")
+
+    def _is_ours(self, origin: bytes) -> bool:
+        if origin in self._origins:
+            return True
+        return self._local and HERE.fullmatch(origin.removeprefix(b"http://")) is not None
+
+
+class Endpoint:
+    """Serves one registry at every address that its gate knows."""
+
+    def __init__(
+        self, server: Server, gate: Gate, places: Places, bodies: Bodies | None = None
+    ) -> None:
+        self._server = server
+        self._gate = gate
+        self._places = places
+        self._bodies = bodies or Bodies(BODY_BYTES)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one HTTP request."""
+        try:
+            self._places.check(scope["headers"])
+            _require_post(scope)
+            principal = await self._gate.admit(scope)
+            _require_json(scope["headers"])
+            body = await self._bodies.take(scope, receive)
+            await self._exchange(scope, receive, send, principal, body)
+        except Denied as denied:
+            await _problem(scope, send, denied)
+        except Refused as refused:
+            answer = Denied(refused.status, refused.code, refused.detail, (), **refused.fields)
+            await _problem(scope, send, answer)
+        except Gone:
+            return
+
+    async def _exchange(
+        self, scope: Scope, receive: Receive, send: Send, principal: Any, body: bytes
+    ) -> None:
+        headers = scope["headers"]
+        reply = Reply(send, streams=_takes_streams(headers))
+        message: Any = None
+        try:
+            revision = envelope.revision_of(headers)
+            message = _parsed(body)
+            if isinstance(message, list) and revision == wire.BATCHING:
+                requests = [envelope.read(one, headers, revision) for one in _batch(message)]
+            else:
+                requests = [envelope.read(message, headers, revision)]
+            counted = sum(one.id is not None for one in requests)
+            if not counted:
+                await reply.answer(None, HTTPStatus.ACCEPTED)
+                return
+            reply = Reply(
+                send, await self._gate.count(principal, counted), streams=_takes_streams(headers)
+            )
+        except RpcError as error:
+            status = error.status or wire.STATUSES.get(error.code, 400)
+            await reply.refuse(error, envelope.id_of(message), status)
+            return
+        if isinstance(message, list):
+            await _watched(lambda: self._several(requests, principal, reply), reply, receive)
+        else:
+            await _watched(lambda: self._one(requests[0], principal, reply), reply, receive)
+
+    async def _one(self, request: Request, principal: Any, reply: Reply) -> None:
+        answer, error = await self._answered(request, principal, reply)
+        status = error.status_for(request.revision) if error else 200
+        await reply.answer(answer, status, error.headers if error else ())
+
+    async def _several(self, requests: list[Request], principal: Any, reply: Reply) -> None:
+        asked = [one for one in requests if one.id is not None]
+        await reply.answer([(await self._answered(one, principal, reply))[0] for one in asked])
+
+    async def _answered(
+        self, request: Request, principal: Any, reply: Reply
+    ) -> tuple[dict[str, Any], RpcError | None]:
+        """Answer one request, whatever comes of it; the client never sees what went wrong inside."""
+        try:
+            result = await self._server.answer(request, principal, reply.emit)
+        except RpcError as error:
+            return error.body(request.id), error
+        except Exception:
+            log.exception("mcp.request_failed", method=request.method)
+            failed = RpcError(wire.INTERNAL_ERROR, "Something went wrong on our side.")
+            return failed.body(request.id), failed
+        return {"jsonrpc": "2.0", "id": request.id, "result": result}, None
+
+
+async def _watched(run: Run, reply: Reply, receive: Receive) -> None:
+    """Run an exchange; a client that goes away cancels it (2026-07-28, "Cancellation")."""
+    work = asyncio.ensure_future(run())
+    gone: asyncio.Future[None] | None = None
+    try:
+        done, _ = await asyncio.wait({work}, timeout=QUIET_SECONDS)
+        if done:
+            await work
+            return
+        gone = asyncio.ensure_future(_gone(receive))
+        while not work.done():
+            await asyncio.wait(
+                {work, gone}, timeout=KEEP_ALIVE_SECONDS, return_when=asyncio.FIRST_COMPLETED
+            )
+            if gone.done() and not work.done():
+                return
+            if not work.done():
+                await reply.keep_alive()
+        await work
+    finally:
+        for task in (work, gone):
+            if task is not None and not task.done():
+                task.cancel()
+                await asyncio.wait({task})
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _parsed(body: bytes) -> Any:
+    try:
+        return parse(body)
+    except MalformedJson as error:
+        raise RpcError(wire.PARSE_ERROR, str(error)) from error
+
+
+def _batch(messages: list[Any]) -> list[Any]:
+    if not 0 < len(messages) <= MOST_IN_A_BATCH:
+        raise RpcError(wire.INVALID_REQUEST, f"A batch has 1 to {MOST_IN_A_BATCH} messages.")
+    if any(isinstance(one, dict) and one.get("method") == "initialize" for one in messages):
+        raise RpcError(wire.INVALID_REQUEST, "initialize is never part of a batch.")
+    return messages
+
+
+def _require_post(scope: Scope) -> None:
+    if scope["method"] != "POST":
+        detail = "Messages are posted; there is no stream to get and no session to delete."
+        raise Denied(405, "method_not_allowed", detail, ((b"allow", b"POST"),))
+
+
+def _require_json(headers: Headers) -> None:
+    sent = next((value for name, value in headers if name == b"content-type"), b"")
+    if sent.partition(b";")[0].strip().lower() != b"application/json":
+        raise Denied(415, "unsupported_media_type", "A message is sent as application/json.")
+
+
+def _takes_streams(headers: Headers) -> bool:
+    """Whether the client takes an event stream; one that says nothing takes everything."""
+    accepted = [value.lower() for name, value in headers if name == b"accept"]
+    wanted = (b"text/event-stream", b"text/*", b"*/*")
+    return not accepted or any(one in value for value in accepted for one in wanted)
+
+
+async def _problem(scope: Scope, send: Send, denied: Denied) -> None:
+    request_id = str(scope.get(REQUEST_ID, ""))
+    body = problem_body(denied.status, denied.code, denied.detail, request_id, denied.fields)
+    headers = [
+        (b"content-type", PROBLEM.encode()),
+        (b"content-length", b"%d" % len(body)),
+        *denied.headers,
+    ]
+    await send({"type": "http.response.start", "status": denied.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,332 @@
+"""The methods of the protocol over a registry: one request in, one result out.
+
+It knows neither HTTP nor who is asked for what: the endpoint admits, limits and carries.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final, Protocol
+
+import structlog
+
+from tolsey.http.mcp import wire
+from tolsey.http.mcp.call import Call, Emit
+from tolsey.http.mcp.envelope import Request
+from tolsey.http.mcp.registry import (
+    InputRequired,
+    InvalidArguments,
+    Prompt,
+    Registry,
+    Resource,
+    Template,
+    Tool,
+    ToolFailed,
+    ToolResult,
+)
+from tolsey.http.mcp.revisions import finish
+from tolsey.http.mcp.state import RequestStates
+from tolsey.http.mcp.wire import RpcError
+
+log = structlog.get_logger()
+
+MOST_COMPLETIONS: Final = 100
+KINDS: Final = {
+    "elicitation/create": "elicitation",
+    "sampling/createMessage": "sampling",
+    "roots/list": "roots",
+}
+"""What can be asked of a client, and the capability it must have declared for it."""
+ANSWERS: Final = {
+    "elicitation/create": "action",
+    "sampling/createMessage": "content",
+    "roots/list": "roots",
+}
+"""The field that an answer to each must have."""
+
+
+class Scopes(Protocol):
+    """Refuses a principal that lacks a scope, by raising RpcError with the challenge."""
+
+    def __call__(self, principal: Any, scopes: frozenset[str], /) -> None: ...
+
+
+class Server:
+    """What is offered, as answers to requests.
+
+    `require` is asked before anything that needs scopes; `states` seals what waits for input;
+    `name_of` names a principal in one text, for what is bound to it.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        info: Mapping[str, Any],
+        instructions: str,
+        *,
+        require: Scopes,
+        states: RequestStates,
+        name_of: Callable[[Any], str],
+    ) -> None:
+        self.registry = registry
+        self._info = info
+        self._instructions = instructions
+        self._require = require
+        self._states = states
+        self._name_of = name_of
+        shared: dict[str, Callable[[Call], Awaitable[Mapping[str, Any]]]] = {
+            "tools/list": self._tools,
+            "tools/call": self._call,
+            "resources/list": self._resources,
+            "resources/templates/list": self._templates,
+            "resources/read": self._read,
+            "prompts/list": self._prompts,
+            "prompts/get": self._prompt,
+            "completion/complete": self._complete,
+        }
+        self._modern = {**shared, "server/discover": self._discover}
+        self._handshake = {**shared, "initialize": self._initialize, "ping": self._ping}
+        if registry.logs:
+            self._handshake["logging/setLevel"] = self._set_level
+        if registry.watched:
+            self._handshake["resources/subscribe"] = self._watch
+            self._handshake["resources/unsubscribe"] = self._watch
+        self._listed = {
+            "tools": [one.listed for one in registry.tools.values()],
+            "resources": [one.listed for one in registry.resources.values()],
+            "resourceTemplates": [one.listed for one in registry.templates],
+            "prompts": [one.listed for one in registry.prompts.values()],
+        }
+
+    async def answer(self, request: Request, principal: Any, emit: Emit) -> dict[str, Any]:
+        """Answer a request with its result. Raises RpcError for what is not one."""
+        methods = self._modern if request.is_modern else self._handshake
+        method = methods.get(request.method)
+        if method is None:
+            raise RpcError(wire.METHOD_NOT_FOUND, f"There is no method {request.method[:100]!r}.")
+        call = Call(request, principal, emit)
+        if request.method in wire.NAMED and request.is_modern:
+            self._take_input(call)
+        result = await method(call)
+        return finish(result, request.method, request.revision, self._info)
+
+    def _capabilities(self, call: Call) -> dict[str, Any]:
+        registry = self.registry
+        found: dict[str, Any] = {"tools": {}}
+        if registry.resources or registry.templates:
+            watched = registry.watched and not call.request.is_modern
+            found["resources"] = {"subscribe": True} if watched else {}
+        if registry.prompts:
+            found["prompts"] = {}
+        completed: list[Prompt | Template] = [*registry.templates, *registry.prompts.values()]
+        if any(one.completions for one in completed):
+            found["completions"] = {}
+        if registry.logs:
+            found["logging"] = {}
+        return found
+
+    async def _discover(self, call: Call) -> Mapping[str, Any]:
+        return {
+            "supportedVersions": list(wire.SUPPORTED),
+            "capabilities": self._capabilities(call),
+            "instructions": self._instructions,
+        }
+
+    async def _initialize(self, call: Call) -> Mapping[str, Any]:
+        """Agree on a revision; nothing is remembered of it (2025-11-25, "Lifecycle")."""
+        asked = _text(call.request.params, "protocolVersion")
+        return {
+            "protocolVersion": asked if asked in wire.HANDSHAKE else wire.HANDSHAKE[0],
+            "capabilities": self._capabilities(call),
+            "serverInfo": dict(self._info),
+            "instructions": self._instructions,
+        }
+
+    async def _ping(self, call: Call) -> Mapping[str, Any]:
+        del call
+        return {}
+
+    async def _set_level(self, call: Call) -> Mapping[str, Any]:
+        """Check the level; without a session it binds no other request."""
+        if call.request.params.get("level") not in wire.LEVELS:
+            raise RpcError(wire.INVALID_PARAMS, "There is no such level.")
+        return {}
+
+    async def _watch(self, call: Call) -> Mapping[str, Any]:
+        """Check the address; without a session no request outlasts its answer."""
+        uri = _text(call.request.params, "uri")
+        if self._find(uri)[0] is None:
+            raise self._no_resource(call, uri)
+        return {}
+
+    async def _tools(self, call: Call) -> Mapping[str, Any]:
+        return self._page(call, "tools")
+
+    async def _resources(self, call: Call) -> Mapping[str, Any]:
+        return self._page(call, "resources")
+
+    async def _templates(self, call: Call) -> Mapping[str, Any]:
+        return self._page(call, "resourceTemplates")
+
+    async def _prompts(self, call: Call) -> Mapping[str, Any]:
+        return self._page(call, "prompts")
+
+    def _page(self, call: Call, name: str) -> Mapping[str, Any]:
+        """Answer a whole list: it has one page, so no cursor was ever given out."""
+        if call.request.params.get("cursor") is not None:
+            raise RpcError(wire.INVALID_PARAMS, "There is no such cursor.")
+        return {name: self._listed[name]}
+
+    async def _call(self, call: Call) -> Mapping[str, Any]:
+        params = call.request.params
+        tool = self.registry.tools.get(_text(params, "name"))
+        if tool is None:
+            raise RpcError(wire.INVALID_PARAMS, "There is no such tool.")
+        given = params.get("arguments", {})
+        if not isinstance(given, dict):
+            raise RpcError(wire.INVALID_PARAMS, "arguments must be an object.")
+        self._require(call.principal, tool.scopes)
+        outcome = await _run(tool, call, given)
+        if isinstance(outcome, InputRequired):
+            return self._ask(call, outcome)
+        return outcome.result
+
+    async def _read(self, call: Call) -> Mapping[str, Any]:
+        uri = _text(call.request.params, "uri")
+        resource, variables = self._find(uri)
+        if resource is None:
+            raise self._no_resource(call, uri)
+        self._require(call.principal, resource.scopes)
+        if isinstance(resource, Template):
+            contents = await resource.read(call, variables)
+        else:
+            contents = await resource.read(call)
+        if contents is None:
+            raise self._no_resource(call, uri)
+        held: dict[str, Any] = {"uri": uri, "mimeType": resource.mime_type}
+        held |= {"text": contents.text} if contents.blob is None else {"blob": contents.blob}
+        return {"contents": [held]}
+
+    def _find(self, uri: str) -> tuple[Resource | Template | None, Mapping[str, str]]:
+        found = self.registry.resources.get(uri)
+        if found is not None:
+            return found, {}
+        for pattern, template in self.registry.patterns:
+            matched = pattern.fullmatch(uri)
+            if matched:
+                return template, matched.groupdict()
+        return None, {}
+
+    @staticmethod
+    def _no_resource(call: Call, uri: str) -> RpcError:
+        code = wire.INVALID_PARAMS if call.request.is_modern else wire.RESOURCE_NOT_FOUND
+        return RpcError(code, "There is no such resource.", {"uri": uri})
+
+    async def _prompt(self, call: Call) -> Mapping[str, Any]:
+        params = call.request.params
+        prompt = self.registry.prompts.get(_text(params, "name"))
+        if prompt is None:
+            raise RpcError(wire.INVALID_PARAMS, "There is no such prompt.")
+        given = params.get("arguments", {})
+        if not isinstance(given, dict) or not all(isinstance(one, str) for one in given.values()):
+            raise RpcError(wire.INVALID_PARAMS, "The arguments of a prompt are texts.")
+        missing = [one.name for one in prompt.arguments if one.required and one.name not in given]
+        if missing:
+            raise RpcError(wire.INVALID_PARAMS, f"The prompt needs {', '.join(missing)}.")
+        messages = await prompt.get(call, given)
+        if isinstance(messages, InputRequired):
+            return self._ask(call, messages)
+        return {"description": prompt.description, "messages": list(messages)}
+
+    async def _complete(self, call: Call) -> Mapping[str, Any]:
+        params = call.request.params
+        ref, argument = params.get("ref"), params.get("argument")
+        if not isinstance(ref, dict) or not isinstance(argument, dict):
+            raise RpcError(wire.INVALID_PARAMS, "A completion is of an argument of a reference.")
+        known = self._referred(ref).completions.get(_text(argument, "name"))
+        found = await known(call, _text(argument, "value")) if known is not None else ()
+        values = list(found[:MOST_COMPLETIONS])
+        completion = {"values": values, "total": len(found), "hasMore": len(found) > len(values)}
+        return {"completion": completion}
+
+    def _referred(self, ref: Mapping[str, Any]) -> Prompt | Template:
+        found: Prompt | Template | None = None
+        match ref.get("type"):
+            case "ref/prompt":
+                found = self.registry.prompts.get(_text(ref, "name"))
+            case "ref/resource":
+                uri = _text(ref, "uri")
+                found = next(
+                    (one for one in self.registry.templates if one.uri_template == uri), None
+                )
+        if found is None:
+            raise RpcError(wire.INVALID_PARAMS, "There is nothing of that name to complete.")
+        return found
+
+    def _take_input(self, call: Call) -> None:
+        """Take what the client brought back after an InputRequired."""
+        request = call.request
+        responses, sealed = request.params.get("inputResponses"), request.params.get("requestState")
+        if responses is not None:
+            if not isinstance(responses, dict):
+                raise RpcError(wire.INVALID_PARAMS, "inputResponses must be an object.")
+            call.responses = responses
+        if sealed is not None:
+            if not isinstance(sealed, str):
+                raise RpcError(wire.INVALID_PARAMS, "requestState must be a text.")
+            who = self._name_of(call.principal)
+            call.state = self._states.take(sealed, request.method, request.params, who)
+
+    def _ask(self, call: Call, wanted: InputRequired) -> Mapping[str, Any]:
+        """Ask the client for input, of kinds that it declared; before 2026-07-28 nobody can."""
+        if not call.request.is_modern:
+            raise RpcError(wire.INVALID_REQUEST, "This needs a client of revision 2026-07-28.")
+        for one in wanted.requests.values():
+            call.require(KINDS[one["method"]])
+        asked: dict[str, Any] = {"resultType": "input_required"}
+        if wanted.requests:
+            asked["inputRequests"] = dict(wanted.requests)
+        if wanted.state is not None:
+            request = call.request
+            who = self._name_of(call.principal)
+            asked["requestState"] = self._states.give(
+                wanted.state, request.method, request.params, who
+            )
+        return asked
+
+
+def answer_to(call: Call, name: str, method: str) -> Mapping[str, Any] | None:
+    """Return the client's answer to one request for input; None when it brought none.
+
+    Raises RpcError for an answer that is not of the kind that was asked for.
+    """
+    found = call.responses.get(name)
+    if found is None:
+        return None
+    if not isinstance(found, dict) or ANSWERS[method] not in found:
+        raise RpcError(wire.INVALID_PARAMS, f"The answer {name[:100]!r} is not to {method}.")
+    return found
+
+
+async def _run(tool: Tool, call: Call, given: Mapping[str, Any]) -> ToolResult | InputRequired:
+    """Run a tool; what the model can mend comes back as its result."""
+    try:
+        return await tool.run(call, tool.read(given))
+    except InvalidArguments as error:
+        return failure("The arguments are not valid.", problems=list(error.problems))
+    except ToolFailed as error:
+        return failure(error.message, **error.fields)
+
+
+def failure(message: str, **fields: Any) -> ToolResult:
+    """Make a result that says what went wrong."""
+    said = [message, *(f"{name}: {value}" for name, value in fields.items())]
+    return ToolResult([{"type": "text", "text": "\n".join(said)}], is_error=True)
+
+
+def _text(holder: Mapping[str, Any], name: str) -> str:
+    found = holder.get(name)
+    if not isinstance(found, str):
+        raise RpcError(wire.INVALID_PARAMS, f"{name} must be a text.")
+    return found
+
+
+__all__: Sequence[str] = ("Server", "answer_to", "failure")
