@@ -21,7 +21,8 @@ from time import perf_counter
 import asyncpg
 
 from bench import measure
-from tolsey.actors.organization import chain
+from bench.asking import collect_seldom
+from tolsey.actors import chain
 from tolsey.actors.organization.actor import OrganizationActor
 from tolsey.actors.organization.messages import (
     GrantCredits,
@@ -242,6 +243,7 @@ async def measured(
 
 
 async def compare(url: str, *, quick: bool) -> None:
+    collect_seldom()
     async with AsyncExitStack() as stack:
         await migrate(url)
         database = Database(url)

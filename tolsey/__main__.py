@@ -183,7 +183,7 @@ def doctor() -> None:
             word = "set"
         else:
             word = "default" if what.startswith(UNSET) else "MISSING"
-        click.echo(f"{word:7}  {variable:24} {what}")
+        click.echo(f"{word:7}  {variable:28} {what}")
 
 
 UNSET = "unset:"
@@ -198,7 +198,13 @@ MISSING = {
     "COMMERCE_CLIENT_SECRET": "the three compliance webhooks answer 503 without it",
     "PAYMENTS_SECRET_KEY": "payment routes answer 503 without it",
     "PAYMENTS_WEBHOOK_SECRET": "/api/webhooks/payments answers 503 without it",
+    **{
+        f"PAYMENTS_PRICE_{plan}_{cadence}": "a checkout of it answers 503 without it"
+        for plan in ("PRO", "MAX5", "MAX20")
+        for cadence in ("MONTHLY", "YEARLY")
+    },
     "LLM_BASE_URL": "/api/chat answers 503 without it",
+    "LLM_MODEL": "/api/chat answers 503 without it",
     "VECTOR_URL": "unset: pgvector in the service's own database",
 }
 
@@ -214,7 +220,7 @@ def admin() -> None:
 def create_administrator(email: str, password_stdin: bool) -> None:
     """Make an administrator, and the administrators' organization when there is none.
 
-    For an account that is there already it sets the password and ends every session.
+    For an account that is there already it sets the password, and ends every session and agent.
     """
     from tolsey.http.api_model import read_account  # noqa: PLC0415 - only this command needs it
     from tolsey.storage import administrators  # noqa: PLC0415 - as above
@@ -253,15 +259,27 @@ def create_administrator(email: str, password_stdin: bool) -> None:
 @main.command()
 @click.option("--port", default=8000, show_default=True, help="Where the service listens.")
 @click.option("--platform-port", default=8001, show_default=True, help="Where the shop listens.")
+@click.option("--payments-port", default=8002, show_default=True, help="And the payment processor.")
+@click.option("--model-port", default=8003, show_default=True, help="And the language model.")
 @click.option("--orders", default=1200, show_default=True, help="Orders in the demo history.")
 @click.option("--data-dir", type=click.Path(path_type=Path), default=Path(".data/sandbox"))
 @click.option("--once", is_flag=True, help="Show the journey and stop instead of serving on.")
-def sandbox(port: int, platform_port: int, orders: int, data_dir: Path, once: bool) -> None:
+def sandbox(
+    *,
+    port: int,
+    platform_port: int,
+    payments_port: int,
+    model_port: int,
+    orders: int,
+    data_dir: Path,
+    once: bool,
+) -> None:
     """Start local stand-ins of the platforms and a demo organization, and show the main job."""
-    from tolsey.demo import Demo  # noqa: PLC0415 - only this command needs it
+    from tolsey.demo.run import Demo  # noqa: PLC0415 - only this command needs it
+    from tolsey.demo.standins import Ports  # noqa: PLC0415 - as above
 
-    demo = Demo(port, platform_port, orders, data_dir.resolve(), once=once)
-    sys.exit(_run(demo.run))
+    ports = Ports(port, platform_port, payments_port, model_port)
+    sys.exit(_run(Demo(ports, orders, data_dir.resolve(), once=once).run))
 
 
 @main.command()

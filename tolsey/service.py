@@ -8,41 +8,54 @@ from functools import partial
 from typing import Any
 
 import anyio
-import httpx
 import structlog
 from quart import Blueprint
 
 from tolsey.actors.job.actor import JobActor
 from tolsey.actors.job.catalogue import JOBS
-from tolsey.actors.job.effects import JobEffects, Upkeep
+from tolsey.actors.job.effects import CreditKeeping, JobEffects, Upkeep
 from tolsey.actors.job.messages import Tick, job
 from tolsey.actors.listing.actor import ListingActor
 from tolsey.actors.listing.effects import ListingEffects
 from tolsey.actors.organization.actor import OrganizationActor
-from tolsey.actors.ports import UnsetVectors, Vectors
+from tolsey.actors.organization.effects import Applier
 from tolsey.actors.store.actor import StoreActor
-from tolsey.actors.store.effects import StoreEffects
+from tolsey.actors.store.effects import OperationEffects, StoreEffects
+from tolsey.adapters import Adapters, adapters
 from tolsey.http import health
 from tolsey.http.app import create_app
-from tolsey.http.clients.commerce import API_VERSION, ShopifyAdmin
-from tolsey.http.clients.vectors import RestVectors
+from tolsey.http.chat.desk import Desk, Terms
+from tolsey.http.clients.model import ChatModel
 from tolsey.http.context import Service
 from tolsey.http.edge import ASGIApp
 from tolsey.http.exposition import ProcessCollector
+from tolsey.http.oauth.agents import Agents
 from tolsey.http.routes import (
+    account_pages,
     admin,
+    affiliate,
     auth,
+    billing_pages,
+    chat,
+    consent,
+    contracts,
     credits,
     cron,
     integrations,
     listing_reviews,
     metrics,
+    oauth,
     organizations,
+    payment_events,
+    payments,
+    payouts,
     plans,
     public,
+    refunds,
     security,
     sell,
     shards,
+    sponsor,
     stores,
 )
 from tolsey.http.webhooks.commerce import CommerceEvents
@@ -68,13 +81,14 @@ from tolsey.storage.presence import Presence
 from tolsey.storage.sealed import Vault
 from tolsey.storage.slots import Slots
 from tolsey.storage.streams import Streams
-from tolsey.storage.vectors import DatabaseVectors
 
 log = structlog.get_logger()
 
 BLUEPRINTS: Sequence[Blueprint] = (
     health.routes,
     auth.routes,
+    account_pages.routes,
+    billing_pages.routes,
     organizations.routes,
     plans.routes,
     stores.routes,
@@ -83,11 +97,21 @@ BLUEPRINTS: Sequence[Blueprint] = (
     listing_reviews.routes,
     public.routes,
     credits.routes,
+    payments.routes,
+    sponsor.routes,
+    refunds.routes,
+    chat.routes,
+    contracts.routes,
+    payouts.routes,
+    affiliate.routes,
     cron.routes,
     admin.routes,
+    payment_events.routes,
     shards.routes,
     metrics.routes,
     security.routes,
+    oauth.routes,
+    consent.routes,
 )
 
 EVENTS_PATH = "/api/webhooks/commerce/events"
@@ -125,16 +149,13 @@ async def running(
         stack.push_async_callback(database.close)
         cache = Cache(redis_url)
         stack.push_async_callback(cache.close)
-        commerce = ShopifyAdmin(
-            settings.commerce_url_template, settings.commerce_api_version or API_VERSION
-        )
-        stack.push_async_callback(commerce.close)
+        outside = await adapters(stack, settings, database)
         vault = (
             Vault.from_keys(settings.encryption_keys)
             if settings.encryption_keys
             else Vault.load_or_create(settings.data_dir)
         )
-        parts = Parts(settings, database, vault, commerce, clock)
+        parts = Parts(settings, database, vault, outside, clock)
         runtime = await parts.start(stack, runtime_options)
         shard = await _join(stack, settings, redis_url, parts)
         service = Service(
@@ -145,8 +166,19 @@ async def running(
             cache=cache,
             limits=Limits(cache, sharers=partial(_last_alive, shard, settings.lease_seconds)),
             vault=vault,
-            commerce=commerce,
-            vectors=await _vectors(stack, settings, database),
+            commerce=outside.commerce,
+            payments=outside.payments,
+            seller_accounts=outside.seller_accounts,
+            vectors=outside.vectors,
+            chat=await _desk(stack, outside.model, settings, parts, watched=timers),
+            agents=_agents(stack, settings, shard, parts),
+            clock=clock,
+        )
+        applier = Applier(
+            database=database,
+            ask=runtime.ask,
+            processor=outside.payments,
+            price_ids=settings.payment_prices,
             clock=clock,
         )
         receivers: dict[str, ASGIApp] = {
@@ -156,9 +188,13 @@ async def running(
                 clock,
                 webhook_secret=settings.payments_webhook_secret,
                 secret_key=settings.payments_secret_key,
+                arrived=applier.arrived,
             ),
         }
         app = create_app(service, BLUEPRINTS, receivers)
+        tasks = await stack.enter_async_context(anyio.create_task_group())
+        stack.callback(tasks.cancel_scope.cancel)
+        tasks.start_soon(applier.run)
         if timers:
             await _start_timers(stack, runtime, database, clock)
         yield Running(service, app)
@@ -175,14 +211,14 @@ class Parts:
         settings: Settings,
         database: Database,
         vault: Vault,
-        commerce: ShopifyAdmin,
+        outside: Adapters,
         clock: Callable[[], datetime],
     ) -> None:
         self._settings = settings
         self.database = database
         self.vault = vault
-        self._commerce = commerce
-        self._clock = clock
+        self._outside = outside
+        self.clock = clock
         self.directory = ShopDirectory(database, vault, clock)
 
     async def start(self, stack: AsyncExitStack, options: Mapping[str, Any]) -> Runtime:
@@ -212,16 +248,36 @@ class Parts:
         """Say who performs which call."""
         store = StoreEffects(
             ask=self._ask,
-            platform=self._commerce,
+            platform=self._outside.commerce,
             database=self.database,
             vault=self.vault,
-            clock=self._clock,
+            clock=self.clock,
             events_url=self._settings.base_url + EVENTS_PATH,
             invalidate=self.directory.invalidate,
         )
-        listing_effects = ListingEffects(self._commerce, self.vault, self.database, self._clock)
-        jobs = JobEffects(Upkeep(self.database, self._post).work(), self._clock)
-        return {**store.handlers(), **listing_effects.handlers(), **jobs.handlers()}
+        operations = OperationEffects(
+            ask=self._ask,
+            editor=self._outside.commerce,
+            database=self.database,
+            vault=self.vault,
+            clock=self.clock,
+        )
+        listing_effects = ListingEffects(
+            self._outside.commerce,
+            self._outside.seller_accounts,
+            self.vault,
+            self.database,
+            self.clock,
+        )
+        upkeep = Upkeep(self.database, self._post).work()
+        keeping = CreditKeeping(self.database, self._ask, self.clock).work()
+        jobs = JobEffects({**upkeep, **keeping}, self.clock)
+        return {
+            **store.handlers(),
+            **operations.handlers(),
+            **listing_effects.handlers(),
+            **jobs.handlers(),
+        }
 
     async def _ask(self, to: ActorId, message: Message[Any]) -> Any:
         return await self.runtime.ask(to, message)
@@ -269,19 +325,37 @@ def _agree(shard: Shard, parts: "Parts") -> None:
     Oversight(shard, parts.runtime).offer()
 
 
+def _agents(stack: AsyncExitStack, settings: Settings, shard: Shard, parts: "Parts") -> Agents:
+    """Guard the stores' endpoints; whom one process lets in, all forget when it ends."""
+
+    async def tell_others() -> None:
+        await shard.call_all("forget_guests", seconds=TELL_SECONDS)
+
+    async def forget(payload: Any) -> None:
+        del payload
+        agents.guests.forget_here()
+
+    agents = Agents.of(settings, parts.database, parts.clock, tell_others)
+    stack.push_async_callback(agents.close)
+    shard.operations["forget_guests"] = forget
+    return agents
+
+
 def _last_alive(shard: Shard, lease_seconds: float) -> int:
     """Count the processes that are there, or were when Redis was last heard of."""
     silence = shard.away_seconds + lease_seconds
     return sum(one.alive or one.silent_seconds <= silence for one in shard.members())
 
 
-async def _vectors(stack: AsyncExitStack, settings: Settings, database: Database) -> Vectors:
-    if settings.vector_url is None:
-        return DatabaseVectors(database)
-    if settings.vector_token is None:
-        return UnsetVectors("VECTOR_TOKEN")
-    client = await stack.enter_async_context(httpx.AsyncClient(trust_env=False))
-    return RestVectors(settings.vector_url, settings.vector_token, client)
+async def _desk(
+    stack: AsyncExitStack, model: ChatModel, settings: Settings, parts: "Parts", *, watched: bool
+) -> Desk:
+    """Answer questions with a model; `watched` sweeps what was left alone."""
+    desk = Desk(model, Terms.of(settings), parts.runtime.ask, parts.database, parts.clock)
+    await stack.enter_async_context(desk)
+    if watched:
+        desk.watch()
+    return desk
 
 
 async def _start_timers(

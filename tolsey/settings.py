@@ -205,6 +205,15 @@ class Settings(BaseSettings):
     llm_base_url: WebAddress | None = None
     llm_api_key: Secret | None = None
     llm_model: str | None = None
+    llm_limit_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    llm_context_tokens: Annotated[int, Field(gt=0)] = 128_000
+    llm_output_tokens: Annotated[int, Field(gt=0)] = 8_192
+    llm_input_micro_per_million: Annotated[int, Field(ge=0)] = 3_000_000
+    llm_output_micro_per_million: Annotated[int, Field(ge=0)] = 15_000_000
+    llm_reasoning_micro_per_million: Annotated[int, Field(ge=0)] | None = None
+    llm_margin_percent: Annotated[int, Field(ge=0, le=1_000)] = 0
+    chat_lease_seconds: Annotated[float, Field(ge=1, le=3_600)] = 900.0
+    chat_checkpoint_seconds: Annotated[float, Field(ge=0.05, le=300)] = 5.0
     mail_url: Annotated[Secret, _scheme("smtp", "smtps")] | None = None
     dataset_token: Secret | None = None
     dataset_id: str | None = None
@@ -225,6 +234,12 @@ class Settings(BaseSettings):
     def is_local(self) -> bool:
         """Whether the main address is this machine only."""
         return is_loopback(urlsplit(self.base_url).hostname or "")
+
+    @property
+    def payment_prices(self) -> Mapping[str, str | None]:
+        """The processor's price ids, by the variables that name them."""
+        prefix = "payments_price_"
+        return {name.upper(): value for name, value in self if name.startswith(prefix)}
 
     @model_validator(mode="after")
     def _keys_are_given_in_public(self) -> Self:

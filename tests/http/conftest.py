@@ -13,8 +13,13 @@ from tolsey.actors.organization.actor import OrganizationActor
 from tolsey.actors.ports import CommercePlatform
 from tolsey.actors.store.actor import StoreActor
 from tolsey.http.app import create_app
+from tolsey.http.chat.desk import Desk, Terms
+from tolsey.http.clients.model import UnsetModel
+from tolsey.http.clients.payments import StripePayments
+from tolsey.http.clients.processor_revenue import RestrictedAccounts
 from tolsey.http.context import Service
 from tolsey.http.edge import Edge
+from tolsey.http.oauth.agents import Agents
 from tolsey.http.routes import auth, organizations, stores
 from tolsey.runtime.registry import Runtime
 from tolsey.runtime.shards.shard import Shard
@@ -31,6 +36,10 @@ from tolsey.storage.vectors import DatabaseVectors
 
 class UnusedPlatform:
     """The commerce platform of tests that never call it."""
+
+
+async def nobody_else() -> None:
+    """Tell other processes: there are none."""
 
 
 @pytest.fixture
@@ -77,7 +86,11 @@ def service(
         limits=Limits(cache),
         vault=Vault.from_keys(KEYRING),
         commerce=cast("CommercePlatform", UnusedPlatform()),
+        payments=StripePayments(None, settings.payment_prices),
+        seller_accounts=RestrictedAccounts(),
         vectors=DatabaseVectors(database),
+        chat=Desk(UnsetModel("LLM_BASE_URL"), Terms.of(settings), runtime.ask, database, clock),
+        agents=Agents.of(settings, database, clock, nobody_else),
         clock=clock,
     )
 

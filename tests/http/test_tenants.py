@@ -14,6 +14,7 @@ from tolsey.service import running
 PARAMETER = re.compile(r"<(?:(?:any\(([^,)]+)[^)]*\)|[a-z]+):)?([a-z_]+)>")
 REFUSALS = {
     Access.SESSION: ({401}, {403, 404}),
+    Access.PAGE: ({303}, {403, 404}),
     Access.ADMINISTRATOR: ({401}, {403}),
     Access.CRON: ({401}, {401}),
     Access.METRICS: ({401}, {401}),
@@ -24,8 +25,20 @@ OWN = {
     ("POST", "/api/organizations"),
     ("GET", "/api/stores"),
     ("GET", "/api/sell/listings"),
+    ("GET", "/api/payouts/account"),
+    ("GET", "/api/affiliate/codes"),
+    ("GET", "/account/agents"),
 }
 """Routes that name no one's thing: a stranger gets what is the stranger's own."""
+UNSET = {("POST", "/api/payouts/account"), ("POST", "/api/affiliate/codes")}
+"""Routes of one's own that want a credential which is not set here."""
+
+OF_ORGANIZATION = {
+    *("/api/credits", "/api/credits/ledger"),
+    *("/api/payments/subscription", "/api/payments/portal"),
+    *("/billing", "/billing/change", "/billing/cancel"),
+}
+"""Routes that a query tells whose thing is asked for."""
 
 CREDENTIALS = {
     "shopDomain": "corner.myshopify.com",
@@ -41,6 +54,8 @@ async def edge(database_url: str, redis_url: str) -> AsyncIterator[Any]:
         redis_url=redis_url,
         cron_secret="c" * 32,
         metrics_token="m" * 32,
+        llm_base_url="http://127.0.0.1:9",  # a stranger is refused before any model is asked
+        llm_model="none",
     )
     async with running(settings, timers=False) as started:
         yield started.app
@@ -67,6 +82,10 @@ async def things_of(owner: Person) -> dict[str, str]:
         "store_id": store["id"],
         "provider": "commerce",
         "listing_id": made.json()["id"],
+        "event_id": "evt_1",
+        "resource": f"api/mcp/v1/{store['id']}",
+        "request_id": "nobody-asked",
+        "grant_id": "grant_1",
         "slug": "corner",
         "kind": "store",
         "id": store["id"],
@@ -92,9 +111,23 @@ def body_of(rule: str, things: dict[str, str]) -> dict[str, Any]:
         "/api/sell/listings/<listing_id>": {"title": "Theirs"},
         "/api/sell/listings/<listing_id>/verify/commerce": CREDENTIALS,
         "/api/sell/listings/<listing_id>/verify/payments": {"restrictedKey": "rk_test_canary"},
+        "/api/affiliate/redeem": {**foreign, "code": "BCDFGHJKLM"},
+        "/api/payments/checkout": {**foreign, "plan": "pro", "cadence": "monthly"},
+        "/api/payments/change": {**foreign, "plan": "pro", "cadence": "monthly"},
+        "/api/payments/cancel": foreign,
+        "/api/payments/portal": foreign,
+        "/api/sponsor/checkout": foreign,
+        "/api/chat": {
+            "storeId": things["store_id"],
+            "messages": [{"role": "user", "content": "Hello"}],
+        },
+        "/api/credits/purchase": {**foreign, "amount": {"amount": 500, "currency": "USD"}},
+        "/api/admin/refunds": {**foreign, "paymentRef": "pi_1", "reason": "none"},
         "/api/admin/credits/adjust": {**foreign, "amount": 1_000_000, "reason": "none"},
         "/api/admin/shards/<int:slot>/move": {"to": None, "reason": "none"},
     }
+    if rule.startswith("/billing/"):
+        return {**foreign, "plan": "pro", "cadence": "monthly", "amount": "50"}
     return bodies.get(rule, {"reason": "none"})
 
 
@@ -104,7 +137,7 @@ def address_of(rule: str, things: dict[str, str]) -> str:
     assert names <= set(things), f"{rule}: say in things_of what {names - set(things)} is"
     path = PARAMETER.sub(lambda match: match[1] or things[match[2]], rule)
     assert "<" not in path, f"{rule}: a parameter this walk cannot read"
-    if rule in {"/api/credits", "/api/credits/ledger"}:
+    if rule in OF_ORGANIZATION:
         return f"{path}?organizationId={things['organization_id']}"
     return f"{path}?storeId={things['store_id']}" if rule.endswith("/custom-app") else path
 
@@ -118,18 +151,22 @@ async def test_no_route_lets_a_stranger_in(edge: Edge, sign_up: SignUp, browser:
         called = f"{method} {rule}"
         path = address_of(rule, things)
         body = None if method in {"GET", "DELETE"} else body_of(rule, things)
-        answer = await browser().request(method, path, json=body)
+        sent: dict[str, Any] = {"data" if access is Access.PAGE else "json": body}
+        answer = await browser().request(method, path, **sent)
         if access is Access.PUBLIC:
             assert answer.status_code < 500, called
             continue
         anonymous, foreign = REFUSALS[access]
         assert answer.status_code in anonymous, f"{called} let no one in: {answer.text}"
-        answer = await stranger.browser.request(method, path, json=body)
+        answer = await stranger.browser.request(method, path, **sent)
         if (method, rule) in OWN:
             assert answer.status_code in {200, 201}, called
+        elif (method, rule) in UNSET:
+            assert answer.json()["code"] == "missing_credential", called
         else:
             assert answer.status_code in foreign, f"{called} let a stranger in: {answer.text}"
-            assert answer.headers["content-type"] == "application/problem+json"
+            kind = "text/html" if access is Access.PAGE else "application/problem+json"
+            assert answer.headers["content-type"].startswith(kind)
         shown = [value for name, value in things.items() if name.endswith("_id")]
         assert not [thing for thing in shown if thing in answer.text], f"{called} shows a thing"
         tried += 1

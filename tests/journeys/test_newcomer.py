@@ -1,28 +1,87 @@
-"""A newcomer runs one command and sees the main job."""
+"""A newcomer runs one command and sees the main job, and money."""
 
 import os
+import re
+import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
+import httpx
+
 from tests.journeys.conftest import free_port
 
+STEPS = (
+    "demo.myshopify.com is active",
+    "A payout account is opened",
+    "Its revenue is verified: verified",
+    "were applied once each",
+    "Pro is paid, and its invoice granted 49.00 USD of credits",
+    "Credits are bought: 49.00 USD became 99.00 USD",
+    "A question is answered",
+    "A purchase is refunded: nothing of it was used",
+    "The bank disputes a purchase",
+    "last month's credits ended, 49.00 USD are there anew",
+    "without a gap add up to the balance",
+    "badge.svg",
+)
 
-def test_the_sandbox_shows_the_main_job_on_its_own(tmp_path: Path) -> None:
+
+def sandbox(tmp_path: Path, *options: str) -> subprocess.Popen[str]:
     tmp_path.chmod(0o755)
-    ended = subprocess.run(
+    names = ("--port", "--platform-port", "--payments-port", "--model-port")
+    ports = [part for name in names for part in (name, str(free_port()))]
+    return subprocess.Popen(
         [
-            *(sys.executable, "-m", "tolsey", "sandbox", "--once", "--orders", "200"),
-            *("--port", str(free_port()), "--platform-port", str(free_port())),
+            *(sys.executable, "-m", "tolsey", "sandbox", "--orders", "200", *ports, *options),
             *("--data-dir", str(tmp_path / "sandbox")),
         ],
         env={name: value for name, value in os.environ.items() if not name.endswith("_URL")},
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=110,
-        check=False,
     )
 
-    assert ended.returncode == 0, ended.stderr
-    for said in ("demo.myshopify.com is active", "verified", "were applied once each", "badge.svg"):
-        assert said in ended.stdout
+
+def test_the_sandbox_shows_the_main_job_on_its_own(tmp_path: Path) -> None:
+    with sandbox(tmp_path, "--once") as process:
+        told, complained = process.communicate(timeout=110)
+
+    assert process.returncode == 0, told + complained
+    for said in STEPS:
+        assert said in told
+    assert complained == ""
+
+
+def test_the_sandbox_stays_with_its_pages_until_it_is_interrupted(tmp_path: Path) -> None:
+    with sandbox(tmp_path) as process:
+        assert process.stdout is not None
+        told = ""
+        for line in process.stdout:
+            told += line
+            if "Ctrl+C" in line:
+                break
+        addresses = dict(re.findall(r"^ +(sign in|billing|processor)  (\S+)", told, re.MULTILINE))
+        shown = httpx.get(addresses["processor"], trust_env=False)
+        signing_in = httpx.get(addresses["sign in"], trust_env=False)
+        billing = httpx.get(addresses["billing"], trust_env=False)
+        process.send_signal(signal.SIGINT)
+        _, complained = process.communicate(timeout=60)
+
+    assert shown.status_code == 200
+    assert "50.00 USD, disputed" in shown.text
+    assert signing_in.status_code == 200
+    assert billing.status_code == 303, "a stranger is sent to sign in"
+    assert process.returncode == 0, complained
+
+
+def test_a_port_that_is_taken_ends_the_sandbox_in_plain_words(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        taken = str(listener.getsockname()[1])
+        with sandbox(tmp_path, "--once", "--model-port", taken) as process:
+            told, complained = process.communicate(timeout=60)
+
+    assert process.returncode == 1
+    assert f"another program listens on {taken}" in told
+    assert complained == ""

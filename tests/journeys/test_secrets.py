@@ -279,7 +279,7 @@ async def journey(house: Running, browser: httpx.AsyncClient, platform: Platform
     credentials = {"shopDomain": SHOP, "clientId": "client-1", "clientSecret": LISTING_SECRET}
     assert (await seller.post(f"{path}/verify/commerce", **credentials)).status_code == 200
     key = {"restrictedKey": RESTRICTED_KEY}
-    assert (await browser.post(f"{path}/verify/payments", json=key)).status_code == 501
+    assert (await browser.post(f"{path}/verify/payments", json=key)).status_code == 422
     await seller.post(f"{path}/publish")
     await quiet(house)
     for tail in ("", "/verification", "/badge.svg", "/embed", "/history"):

@@ -31,6 +31,7 @@ LEAST_ROLES = {
     "DELETE /api/organizations/<organization_id>/members/<user_id>": "owner",  # of the owner
     "GET /api/credits": "member",
     "GET /api/credits/ledger": "member",
+    "POST /api/affiliate/redeem": "admin",
     "GET /api/stores/<store_id>": "member",
     "GET /api/stores/<store_id>/integrations/<provider>": "member",
     "GET /api/stores/<store_id>/export": "admin",
@@ -180,6 +181,7 @@ async def test_strangers_reach_no_operators_route(house: Running, seller: Seller
         "listing_id": listing["id"],
         "slug": listing["slug"],
         "provider": "commerce",
+        "event_id": "evt_1",
     }
     async with browsing(house) as nobody:
         for method, rule, access in routes_of(edge_of(house)):

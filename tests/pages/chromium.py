@@ -104,8 +104,47 @@ class Page:
                 "look()}).then(() => true)"
             )
 
-    async def photograph(self, path: Path) -> None:
-        taken = await self.call("Page.captureScreenshot", format="png")
+    async def write(self, selector: str, text: str) -> None:
+        """Put a text into a field, as from a keyboard."""
+        await self.read(f"{_element(selector)}.select()")
+        await self.call("Input.insertText", text=text)
+
+    async def choose(self, selector: str) -> None:
+        """Click on something that leads nowhere else."""
+        await self.read(f"{_element(selector)}.scrollIntoView({{block: 'center'}})")
+        box = await self.read(
+            f"(({{x, y, width, height}}) => [x + width / 2, y + height / 2])"
+            f"({_element(selector)}.getBoundingClientRect())"
+        )
+        for type_ in ("mousePressed", "mouseReleased"):
+            await self.call(
+                "Input.dispatchMouseEvent",
+                type=type_,
+                x=box[0],
+                y=box[1],
+                button="left",
+                clickCount=1,
+            )
+
+    async def click(self, selector: str) -> None:
+        """Click on a link or button, and see what it leads to."""
+        self.loaded.clear()
+        await self.choose(selector)
+        with anyio.fail_after(15):
+            await self.loaded.wait()
+
+    async def address(self) -> str:
+        """Say which page is shown: its address without the host."""
+        shown: str = await self.read("location.pathname + location.search")
+        return shown
+
+    async def text(self, selector: str = "body") -> str:
+        """Say what people read there."""
+        found: str = await self.read(f"{_element(selector)}.innerText")
+        return found
+
+    async def photograph(self, path: Path, *, whole: bool = False) -> None:
+        taken = await self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
         path.write_bytes(base64.b64decode(taken["data"]))
 
     def hear(self, method: str, told: dict[str, Any], session: str) -> None:
@@ -130,6 +169,10 @@ class Page:
             case "Page.javascriptDialogOpening":
                 self.problems.append(f"dialog: {told['message']}")
                 self.browser.send("Page.handleJavaScriptDialog", session, accept=True)
+
+
+def _element(selector: str) -> str:
+    return f"document.querySelector({json.dumps(selector)})"
 
 
 class Browser:

@@ -1,6 +1,7 @@
 """A service with listings on a real port, a page of another site beside it, and a real browser."""
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -12,16 +13,21 @@ import httpx
 import pytest
 
 from tests.conftest import Servers, copied
+from tests.http.payments.market import catalogue
 from tests.http.people import Clock, settings_of
 from tests.journeys.conftest import SECRET, SHOP, free_port, sign_up
 from tests.pages.chromium import NAMES, OTHER_SITE, Browser, Page, find_chromium, launched
+from tolsey.http.clients.payments_client import make_client
 from tolsey.sandbox.history import make_history
+from tolsey.sandbox.payments.processor import SECRET_KEY, Processor
 from tolsey.sandbox.platform import Platform
 from tolsey.sandbox.shops import ShopSpec
 from tolsey.server import serve_app
-from tolsey.service import running
+from tolsey.service import Running, running
+from tolsey.settings import Settings
 
 SELL = "/api/sell/listings"
+WEBHOOK_SECRET = "whsec_pages"
 
 
 @dataclass
@@ -74,6 +80,81 @@ class Market:
         answer = await self.seller.get(self.address("/verification"))
         found: dict[str, Any] = answer.json()
         return found
+
+
+@dataclass
+class Hall:
+    """The service as people with a browser reach it."""
+
+    url: str
+    clock: Clock
+    running: Running
+
+
+@asynccontextmanager
+async def served(settings: Settings, port: int) -> AsyncIterator[Hall]:
+    """Run the whole service on a port of this machine."""
+    clock = Clock(datetime.now(UTC))
+    async with (
+        running(settings, clock=clock, timers=False, poll_seconds=0.1) as house,
+        anyio.create_task_group() as tasks,
+    ):
+        stop, ready = anyio.Event(), anyio.Event()
+        serve = partial(serve_app, ready=ready.set)
+        tasks.start_soon(serve, house.app, "127.0.0.1", port, stop)
+        await ready.wait()
+        yield Hall(settings.base_url, clock, house)
+        stop.set()
+
+
+@pytest.fixture
+async def hall(database_url: str, redis_url: str) -> AsyncIterator[Hall]:
+    port = free_port()
+    settings = settings_of(
+        base_url=f"http://127.0.0.1:{port}", database_url=database_url, redis_url=redis_url
+    )
+    async with served(settings, port) as opened:
+        yield opened
+
+
+@dataclass
+class Till(Hall):
+    """The service with a payment processor beside it, whose pages a browser can pay on."""
+
+    processor: Processor
+
+    def made(self, kind: str) -> list[dict[str, Any]]:
+        """List what there is of a kind at the processor, in the order it was made."""
+        return list(self.processor.platform.books.each(kind))
+
+
+@pytest.fixture
+async def till(database_url: str, redis_url: str) -> AsyncIterator[Till]:
+    port, processor = free_port(), Processor()
+    url = f"http://127.0.0.1:{port}"
+    async with processor.serve() as payments_url:
+        client = make_client(SECRET_KEY, payments_url)
+        prices = await catalogue(client)
+        await client.close()
+        processor.open_endpoint(f"{url}/api/webhooks/payments", WEBHOOK_SECRET)
+        settings = settings_of(
+            base_url=url,
+            database_url=database_url,
+            redis_url=redis_url,
+            payments_secret_key=SECRET_KEY,
+            payments_webhook_secret=WEBHOOK_SECRET,
+            payments_api_base=payments_url,
+            **{name.lower(): id for name, id in prices.items()},
+        )
+        async with served(settings, port) as opened:
+            yield Till(opened.url, opened.clock, opened.running, processor)
+
+
+@pytest.fixture
+async def visitor(hall: Hall) -> AsyncIterator[httpx.AsyncClient]:
+    """A browser without a picture: it keeps cookies, says its origin, and follows nothing."""
+    async with httpx.AsyncClient(base_url=hall.url, headers={"Origin": hall.url}) as client:
+        yield client
 
 
 @pytest.fixture(scope="module")

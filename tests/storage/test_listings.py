@@ -2,9 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
-from tolsey.storage import listings
+from tolsey.storage import listings, snapshots
 from tolsey.storage.database import Database
-from tolsey.storage.records.listing import VerificationRecord
 
 NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -32,7 +31,7 @@ async def snapshot(
 async def test_an_unknown_listing_wakes_up_blank(database: Database) -> None:
     found = await listings.load(database, ["listing_1"])
 
-    assert found == {"listing_1": listings.ListingRows(VerificationRecord("listing_1"))}
+    assert found == {"listing_1": listings.ListingRows()}
 
 
 async def test_the_history_has_the_last_verified_snapshot_of_each_day(database: Database) -> None:
@@ -44,7 +43,7 @@ async def test_the_history_has_the_last_verified_snapshot_of_each_day(database: 
     await snapshot(database, NOON + timedelta(hours=2), 5, shop="other.myshopify.com")
     await snapshot(database, NOON - 40 * DAY, 6)
 
-    found = await listings.history(database, "listing_1", SHOP, NOON - 30 * DAY)
+    found = await snapshots.history(database, "listing_1", SHOP, NOON - 30 * DAY)
     assert [day.figures for day in found] == ['{"revenue": 1}', '{"revenue": 3}']
 
 
@@ -57,7 +56,7 @@ async def test_an_earlier_window_is_the_nearest_that_had_ended_by_then(
     await snapshot(database, NOON - 63 * DAY, 4)
 
     ends = [NOON - 30 * DAY, NOON - 60 * DAY]
-    found = await listings.earlier_snapshots(database, "listing_1", SHOP, ends)
+    found = await snapshots.earlier(database, "listing_1", SHOP, ends)
     assert [each.figures for each in found] == ['{"revenue": 2}']
 
 

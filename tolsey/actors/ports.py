@@ -34,11 +34,18 @@ class GrantRefused(PlatformError):  # noqa: N818 - the platform's answer, in its
 
 
 class PlatformUnreachable(PlatformError):  # noqa: N818 - a state of the world, not our fault
-    """No usable answer after the retries: trying later may help, after `retry_after` seconds."""
+    """No usable answer after the retries: trying later may help, after `retry_after` seconds.
 
-    def __init__(self, message: str, retry_after: float | None = None) -> None:
+    `maybe_done` says that what was asked may have been carried out all the same, which is assumed
+    of everything that is not known to have been turned away.
+    """
+
+    def __init__(
+        self, message: str, retry_after: float | None = None, *, maybe_done: bool = True
+    ) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+        self.maybe_done = maybe_done
 
 
 class PlatformDenied(PlatformError):  # noqa: N818 - the platform's answer
@@ -53,6 +60,17 @@ class PlatformDenied(PlatformError):  # noqa: N818 - the platform's answer
         super().__init__(message)
         self.status = status
         self.missing_scope = missing_scope
+
+
+class EditRefused(PlatformError):  # noqa: N818 - the platform's answer
+    """The platform did not make a change, for a reason in what was asked.
+
+    `stale` says that the thing is no longer as the change expects it.
+    """
+
+    def __init__(self, message: str, *, stale: bool = False) -> None:
+        super().__init__(message)
+        self.stale = stale
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +154,38 @@ class CommercePlatform(Protocol):
 
     async def order(self, shop: Shop, order_id: int) -> dict[str, Any] | None:
         """One order in the shape of its webhook body, or None when the shop has no such order."""
+        ...
+
+    async def graphql(
+        self,
+        shop: Shop,
+        document: str,
+        variables: Mapping[str, Any] | None = None,
+        *,
+        repeatable: bool | None = None,
+    ) -> dict[str, Any]:
+        """Give the data of a document; a mutation is sent again only when it is `repeatable`."""
+        ...
+
+
+class CommerceEditor(Protocol):
+    """What can be changed in a shop, and read as it is now.
+
+    Both methods may raise PlatformUnreachable and PlatformDenied, and `change` EditRefused. What a
+    thing is like is told in the words of `tolsey.actors.store.edits`.
+    """
+
+    async def look(self, shop: Shop, kind: str, ids: Sequence[str]) -> dict[str, Any] | None:
+        """Read a thing as it is now; None when the shop has none."""
+        ...
+
+    async def change(
+        self, shop: Shop, kind: str, ids: Sequence[str], change: Mapping[str, Any], key: str
+    ) -> dict[str, Any]:
+        """Make a change and answer what the thing is then; sent once, whatever becomes of it.
+
+        `key` names this change among all that are ever made to the shop.
+        """
         ...
 
 

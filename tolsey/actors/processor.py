@@ -100,6 +100,10 @@ class PaymentProcessor(Protocol):
         """Make the page on which a sponsor pays; no tax id is asked."""
         ...
 
+    async def close_checkout(self, session_id: str, *, key: str) -> str | None:
+        """Close the page on which a plan is bought; names the subscription bought on it, if any."""
+        ...
+
     async def portal(self, customer_id: str, return_url: str, *, yearly: bool) -> Hosted:
         """Make a visit to the billing portal, with yearly prices or without."""
         ...

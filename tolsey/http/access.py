@@ -32,6 +32,7 @@ class Access(StrEnum):
 
     PUBLIC = "public"
     SESSION = "session"
+    PAGE = "page"
     ADMINISTRATOR = "administrator"
     CRON = "cron"
     METRICS = "metrics"
@@ -59,6 +60,11 @@ def public(view: View) -> View:
 def session(view: View) -> View:
     """Let anyone call who is signed in; others get 401."""
     return _guarded(view, Access.SESSION, _prove_session)
+
+
+def page(view: View) -> View:
+    """Let anyone see who is signed in; others are led to the page that signs in, and back."""
+    return _guarded(view, Access.PAGE, _prove_session)
 
 
 def administrator(view: View) -> View:
@@ -204,6 +210,7 @@ __all__ = [
     "listing_of",
     "member_of",
     "operator_metrics",
+    "page",
     "public",
     "session",
     "store_of",

@@ -7,7 +7,7 @@ from quart import Blueprint, Quart
 
 from tolsey.http import access, context, cookies, documentation, errors, json, limits
 from tolsey.http.context import Service
-from tolsey.http.edge import ASGIApp, Edge
+from tolsey.http.edge import NO_HOSTS, NOTHING, ASGIApp, Edge
 
 MAXIMUM_BODY_BYTES = 1024 * 1024
 BODY_SECONDS = 15
@@ -17,10 +17,14 @@ def create_app(
     service: Service,
     blueprints: Iterable[Blueprint],
     receivers: Mapping[str, ASGIApp],
+    *,
+    mounted: Mapping[str, ASGIApp] = NOTHING,
+    hosts: Mapping[bytes, ASGIApp] = NO_HOSTS,
 ) -> Edge:
     """Put the routes in front of the actors; a route that does not say who may call is refused.
 
-    `receivers` serve an exact path each, as plain ASGI, before Quart sees the request.
+    `receivers` serve an exact path each, as plain ASGI, before Quart sees the request; `mounted` serve
+    all paths that begin like theirs, and `hosts` a host of their own.
     """
     app = Quart("tolsey", static_folder=None)
     # A path with two slashes is no path of ours: the redirect would be built from the Host header.
@@ -37,4 +41,10 @@ def create_app(
     for blueprint in blueprints:
         app.register_blueprint(blueprint)
     access.require_classes(app)
-    return Edge(cast("ASGIApp", app), receivers, is_https=service.settings.is_https)
+    return Edge(
+        cast("ASGIApp", app),
+        receivers,
+        is_https=service.settings.is_https,
+        mounted=mounted,
+        hosts=hosts,
+    )

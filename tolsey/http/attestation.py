@@ -11,40 +11,123 @@ those bytes with the key of that id in `/.well-known/verification-keys.json` (a 
 
 from collections.abc import Mapping
 from datetime import datetime
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 import orjson
 
 from tolsey.actors.listing import source
 from tolsey.actors.listing.revenue import DEFINITION
-from tolsey.actors.listing.verification import Badge, badge_of, settle
+from tolsey.actors.listing.verification import Badge, badge_of, listing_badge, primary, settle
 from tolsey.http.views import timestamp
-from tolsey.storage.listings import ListingView
+from tolsey.storage.listings import ListingView, ProofView
+from tolsey.storage.records.listing import COMMERCE, VerificationState
 from tolsey.storage.records.revenue import RevenueSnapshot
 from tolsey.storage.sealed import Vault, base64url
 
-SOURCE = "commerce"
+
+def primary_proof(view: ListingView, now: datetime) -> ProofView:
+    """Choose the source whose numbers are shown; two are never added (rule 12)."""
+    chosen = primary([proof.verification for proof in view.proofs], now)
+    return next(proof for proof in view.proofs if proof.verification is chosen)
+
+
+def badge(view: ListingView, now: datetime) -> Badge:
+    """Say which badge a listing has, by all its sources."""
+    return listing_badge([proof.verification for proof in view.proofs], now)
 
 
 def verification_view(view: ListingView, now: datetime, *, owner: bool = False) -> dict[str, Any]:
     """Show the machine and, to the owner or under a badge, the numbers in minor units."""
-    record = settle(view.verification, now)
-    is_shown = owner or badge_of(view.verification, now) is not Badge.NONE
-    snapshot = view.snapshot if is_shown else None
+    proof = primary_proof(view, now)
+    record = settle(proof.verification, now)
+    is_shown = owner or badge(view, now) is not Badge.NONE
+    snapshot = proof.snapshot if is_shown else None
     currency, figures = main_figures(snapshot)
     return {
         "state": record.state.value,
-        "source": SOURCE if record.shop_domain else None,
+        "source": record.provider if record.shop_domain else None,
         "definition": snapshot.definition if snapshot else DEFINITION,
         "currency": currency,
         "mrr": figures.get("mrr"),
+        "arr": 12 * figures["mrr"] if figures else None,
+        "mrrAtRisk": figures.get("mrr_at_risk"),
+        "subscribers": figures.get("subscribers"),
         "revenue30d": figures.get("revenue30d"),
         "annualised": figures.get("annualised"),
+        "taxIncluded": _tax_included(snapshot),
+        "meteredItems": _metered(snapshot),
+        "otherCurrencies": _others(snapshot, currency),
         "windowStart": timestamp(snapshot.window_start) if snapshot else None,
         "windowEnd": timestamp(snapshot.window_end) if snapshot else None,
         "syncedAt": timestamp(snapshot.window_end) if snapshot else None,
-        "flags": flags(view, snapshot),
+        "flags": flags(view, proof, snapshot),
+        "corroboration": _corroboration(view, proof, now, owner=owner) if is_shown else None,
     }
+
+
+def _tax_included(snapshot: RevenueSnapshot | None) -> str | None:
+    """Say whether tax is in the numbers: a shop tells it apart, a payment does not."""
+    if snapshot is None:
+        return None
+    return "no" if snapshot.source == COMMERCE else "unknown"
+
+
+def _metered(snapshot: RevenueSnapshot | None) -> int | None:
+    """Count the items that are billed by use, which no recurring number holds (rule 3)."""
+    if snapshot is None or snapshot.source == COMMERCE:
+        return None
+    skipped: dict[str, int] = orjson.loads(snapshot.skipped)
+    return skipped.get("metered", 0)
+
+
+def _others(snapshot: RevenueSnapshot | None, currency: str | None) -> list[dict[str, Any]]:
+    """List the other currencies as they are: none is converted without a rate (rule 13)."""
+    if snapshot is None:
+        return []
+    figures: dict[str, dict[str, int]] = orjson.loads(snapshot.figures)
+    return [
+        {"currency": name, **{key: each[key] for key in ("mrr", "revenue30d", "annualised")}}
+        for name, each in sorted(figures.items())
+        if name != currency
+    ]
+
+
+def _corroboration(
+    view: ListingView, chosen: ProofView, now: datetime, *, owner: bool
+) -> dict[str, Any] | None:
+    """Show the other source beside the first, with the difference in percent of the first."""
+    other = next(proof for proof in view.proofs if proof is not chosen)
+    record = settle(other.verification, now)
+    if record.state in (VerificationState.NONE, VerificationState.REVOKED):
+        return None
+    is_shown = owner or badge_of(record, now) is not Badge.NONE
+    snapshot = other.snapshot if is_shown else None
+    currency, first = main_figures(chosen.snapshot)
+    second = _figures_in(snapshot, currency)
+    return {
+        "source": record.provider,
+        "state": record.state.value,
+        "currency": currency if second else None,
+        "mrr": second.get("mrr"),
+        "revenue30d": second.get("revenue30d"),
+        "syncedAt": timestamp(snapshot.window_end) if snapshot else None,
+        "differencePercent": difference(first.get("revenue30d"), second.get("revenue30d")),
+        "flags": flags(view, other, snapshot),
+    }
+
+
+def _figures_in(snapshot: RevenueSnapshot | None, currency: str | None) -> dict[str, int]:
+    figures: dict[str, dict[str, int]] = orjson.loads(snapshot.figures) if snapshot else {}
+    return figures.get(currency or "", {})
+
+
+def difference(first: int | None, second: int | None) -> str | None:
+    """Say by how much the second is more than the first, in percent with one decimal, as text."""
+    if not first or second is None:
+        return None
+    percent = Decimal(100) * (second - first) / first
+    return str(percent.quantize(Decimal("0.1"), rounding=ROUND_HALF_UP))
 
 
 def main_figures(snapshot: RevenueSnapshot | None) -> tuple[str | None, dict[str, int]]:
@@ -59,11 +142,11 @@ def main_figures(snapshot: RevenueSnapshot | None) -> tuple[str | None, dict[str
     return currency, figures[currency]
 
 
-def flags(view: ListingView, snapshot: RevenueSnapshot | None) -> list[str]:
+def flags(view: ListingView, proof: ProofView, snapshot: RevenueSnapshot | None) -> list[str]:
     """List what a buyer should know beside the numbers; the domain is compared as claimed now."""
     if snapshot is None:
         return []
-    record = view.verification
+    record = proof.verification
     return source.flags_of(
         orjson.loads(snapshot.flags),
         view.listing.domain,

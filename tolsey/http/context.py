@@ -12,7 +12,11 @@ from tolsey.runtime import ids
 from tolsey.runtime.messages import ActorId, Message
 
 if TYPE_CHECKING:
+    from tolsey.actors.listing.accounts import SellerAccounts
     from tolsey.actors.ports import CommercePlatform, Vectors
+    from tolsey.actors.processor import PaymentProcessor
+    from tolsey.http.chat.desk import Desk
+    from tolsey.http.oauth.agents import Agents
     from tolsey.runtime.registry import Runtime
     from tolsey.runtime.shards.shard import Shard
     from tolsey.settings import Settings
@@ -41,7 +45,11 @@ class Service:
     limits: "Limits"
     vault: "Vault"
     commerce: "CommercePlatform"
+    payments: "PaymentProcessor"
+    seller_accounts: "SellerAccounts"
     vectors: "Vectors"
+    chat: "Desk"
+    agents: "Agents"
     clock: Callable[[], datetime]
 
 

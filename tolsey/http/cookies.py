@@ -9,7 +9,7 @@ from tolsey.http.context import service
 from tolsey.settings import is_loopback
 from tolsey.storage.tokens import SESSION_LIFETIME
 
-SIGNING_IN = "/api/auth/"
+SIGNING_IN = ("/api/auth/", "/signup", "/login")
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 
 

@@ -56,6 +56,7 @@ DAY = "public, max-age=86400"
 SECURITY: dict[Access, list[dict[str, list[str]]]] = {
     Access.PUBLIC: [],
     Access.SESSION: [{"session": []}],
+    Access.PAGE: [{"session": []}],
     Access.ADMINISTRATOR: [{"session": []}],
     Access.CRON: [{"cronSecret": []}],
     Access.METRICS: [{"metricsToken": []}],

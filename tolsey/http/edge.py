@@ -40,17 +40,32 @@ HEADERS = (
 """Sent with every answer unless it has its own."""
 STRICT_TRANSPORT = (b"strict-transport-security", b"max-age=31536000; includeSubDomains")
 
+NOTHING: Mapping[str, ASGIApp] = {}
+NO_HOSTS: Mapping[bytes, ASGIApp] = {}
+
 log = structlog.get_logger()
 
 
 class Edge:
-    """The service as one ASGI application."""
+    """The service as one ASGI application.
+
+    `receivers` serve an exact path each, `mounted` all paths that begin like theirs, and `hosts` every
+    path of their own host.
+    """
 
     def __init__(
-        self, application: ASGIApp, receivers: Mapping[str, ASGIApp], *, is_https: bool
+        self,
+        application: ASGIApp,
+        receivers: Mapping[str, ASGIApp],
+        *,
+        is_https: bool,
+        mounted: Mapping[str, ASGIApp] = NOTHING,
+        hosts: Mapping[bytes, ASGIApp] = NO_HOSTS,
     ) -> None:
         self.application = application
         self.receivers = dict(receivers)
+        self._mounted = tuple(mounted.items())
+        self._hosts = dict(hosts)
         self._headers = (*HEADERS, STRICT_TRANSPORT) if is_https else HEADERS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -80,7 +95,7 @@ class Edge:
             if refusal is not None:
                 await _answer(dressed, request_id, *refusal)
                 return
-            serve = self.receivers.get(scope["path"], self.application)
+            serve = self._server_of(scope)
             try:
                 await serve(scope, receive, dressed)
             except Exception:
@@ -90,6 +105,18 @@ class Edge:
                 await _answer(
                     dressed, request_id, 500, "internal_error", "Something went wrong on our side."
                 )
+
+    def _server_of(self, scope: Scope) -> ASGIApp:
+        """Say who serves a request."""
+        if self._hosts:
+            for name, value in scope["headers"]:
+                if name == b"host" and value.lower() in self._hosts:
+                    return self._hosts[value.lower()]
+        path = scope["path"]
+        for prefix, application in self._mounted:
+            if path.startswith(prefix):
+                return application
+        return self.receivers.get(path, self.application)
 
     def _dress(self, headers: Any, request_id: str) -> list[tuple[bytes, bytes]]:
         given = [(bytes(name).lower(), bytes(value)) for name, value in headers]

@@ -12,7 +12,8 @@ from quart import Quart, Response, request
 from quart_schema import RequestSchemaValidationError
 from werkzeug.exceptions import HTTPException, NotFound, RequestEntityTooLarge
 
-from tolsey.actors.refusals import Refusal
+from tolsey.actors.processor import CardRefused, ProcessorError, ProcessorRefused
+from tolsey.actors.refusals import PaymentRequired, Refusal, Unprocessable
 from tolsey.http.context import request_id
 from tolsey.runtime.errors import (
     DeadlineExceeded,
@@ -65,6 +66,17 @@ def refused(error: Refusal) -> Response:
         # RFC 9110 section 11.6.1 wants a challenge; a cookie has no registered scheme.
         response.headers["WWW-Authenticate"] = "Session"
     return response
+
+
+def refusal_of(error: ProcessorError) -> Refusal:
+    """Say what the payment processor's refusal means for whoever asked us (product/billing.md)."""
+    match error:
+        case CardRefused():
+            return PaymentRequired(error.message, code="card_refused", processorCode=error.code)
+        case ProcessorRefused():
+            return Unprocessable(error.message, code="processor_rejected", processorCode=error.code)
+        case _:
+            return Refusal(error.message, status=502, code="processor_unreachable")
 
 
 def misshapen(error: RequestSchemaValidationError) -> Response:
@@ -150,6 +162,9 @@ def install(app: Quart) -> None:
     async def on_refusal(error: Refusal) -> Response:
         return refused(error)
 
+    async def on_processor(error: ProcessorError) -> Response:
+        return refused(refusal_of(error))
+
     async def on_shape(error: RequestSchemaValidationError) -> Response:
         return misshapen(error)
 
@@ -167,6 +182,7 @@ def install(app: Quart) -> None:
         return internal()
 
     app.register_error_handler(Refusal, on_refusal)
+    app.register_error_handler(ProcessorError, on_processor)
     app.register_error_handler(RequestSchemaValidationError, on_shape)
     app.register_error_handler(RuntimeFault, on_fault)
     app.register_error_handler(StorageError, on_storage)

@@ -8,9 +8,11 @@ from typing import Any, TypeVar, cast
 
 from quart import Response, current_app, g, request
 
+from tolsey.actors.processor import ProcessorError
 from tolsey.actors.refusals import Conflict, Refusal, Unprocessable
 from tolsey.http.access import caller
 from tolsey.http.context import Seed, now, service
+from tolsey.http.errors import refusal_of
 from tolsey.storage import idempotency
 
 View = TypeVar("View", bound=Callable[..., Awaitable[Any]])
@@ -20,6 +22,8 @@ KEY_CHARACTERS = 255
 PASSING = frozenset({401, 403, 408, 425, 429})
 """Refusals that say nothing of the request itself; a repeat may fare better."""
 SERVER_ERRORS = 500
+STREAM = "text/event-stream"
+"""An answer of this type is not complete yet: who makes it keeps it when it is."""
 
 
 class InvalidKey(Refusal):
@@ -89,7 +93,8 @@ async def _first(view: Callable[..., Awaitable[Any]], key: str, args: Any, kwarg
     running, user_id = service(), caller().user_id
     try:
         response = cast("Response", await current_app.make_response(await view(*args, **kwargs)))
-    except Refusal as refusal:
+    except (Refusal, ProcessorError) as error:
+        refusal = refusal_of(error) if isinstance(error, ProcessorError) else error
         if refusal.status in PASSING or refusal.status >= SERVER_ERRORS:
             await idempotency.release(running.database, user_id, key)
         else:
@@ -108,6 +113,8 @@ async def _first(view: Callable[..., Awaitable[Any]], key: str, args: Any, kwarg
     except Exception:
         await idempotency.release(running.database, user_id, key)
         raise
+    if response.mimetype == STREAM:
+        return response
     body = await response.get_data(as_text=True)
     kept = {"status": response.status_code, "body": body, "contentType": response.content_type}
     await idempotency.answer(running.database, user_id, key, kept)

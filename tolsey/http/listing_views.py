@@ -12,7 +12,7 @@ from tolsey.http.context import now, service
 from tolsey.http.views import timestamp
 from tolsey.storage import listings
 from tolsey.storage.listings import ListingView
-from tolsey.storage.records.listing import ListingRecord
+from tolsey.storage.records.listing import ListingRecord, VerificationRecord
 
 
 async def existing(listing_id: str) -> ListingView:
@@ -35,7 +35,7 @@ def money(amount: int | None, currency: str | None) -> dict[str, Any] | None:
 
 def owner_view(view: ListingView, at: datetime) -> dict[str, Any]:
     """Show a listing to its seller, with what they may do next."""
-    listing, record = view.listing, verification.settle(view.verification, at)
+    listing = view.listing
     return {
         **_told(listing),
         "id": listing.id,
@@ -49,14 +49,25 @@ def owner_view(view: ListingView, at: datetime) -> dict[str, Any]:
         "publishedAt": timestamp(listing.published_at),
         "allowed": lifecycle.allowed(listing.status),
         "verification": verification_view(view, at, owner=True),
-        "connection": {
-            "shopDomain": record.shop_domain,
-            "badge": verification.badge_of(record, at).value,
-            "isSyncing": verification.is_syncing(record, at),
-            "lastGoodSyncAt": timestamp(record.last_ok_at),
-            "missingPermission": record.missing_permission,
-            "lastError": record.last_error,
-        },
+        "connections": [
+            _connection(verification.settle(proof.verification, at), at)
+            for proof in view.proofs
+            if proof.verification.shop_domain
+        ],
+    }
+
+
+def _connection(record: VerificationRecord, at: datetime) -> dict[str, Any]:
+    """Show a source to the seller: `account` is the shop, or the account at the processor."""
+    return {
+        "source": record.provider,
+        "account": record.shop_domain,
+        "state": record.state.value,
+        "badge": verification.badge_of(record, at).value,
+        "isSyncing": verification.is_syncing(record, at),
+        "lastGoodSyncAt": timestamp(record.last_ok_at),
+        "missingPermission": record.missing_permission,
+        "lastError": record.last_error,
     }
 
 

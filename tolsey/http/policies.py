@@ -27,6 +27,8 @@ LOGINS = Policy("logins", 60, MINUTE)
 """Attempts to sign in, of an address."""
 LOGINS_PER_ACCOUNT = Policy("logins-per-account", 20, 900)
 """Attempts to sign in to one account, of an address."""
+BILLING = Policy("billing", 60, HOUR)
+"""Checkouts, changes of the plan, and visits to the processor's pages, of a user."""
 STORE_CREATION = Policy("store-creation", 60, HOUR)
 """Stores made, of a user."""
 STORE_CONNECT = Policy("store-connect", 60, HOUR)
@@ -35,6 +37,16 @@ LISTING_CREATION = Policy("listing-creation", 60, HOUR)
 """Listings made, of a user."""
 REVENUE_CONNECT = Policy("revenue-connect", 30, HOUR)
 """Revenue sources tried, of a user: each is a call to a shop of the caller's choice."""
+PAYOUT_LINKS = Policy("payout-links", 30, HOUR)
+"""Pages of the processor's made for a payout account, of a user."""
+PAYOUT_LOOKS = Policy("payout-looks", 10, MINUTE)
+"""Times that the processor is asked how far a payout account is, of a user."""
+AGENT_REGISTRATION = Policy("agent-registration", 20, HOUR)
+"""Clients that register themselves, of an address."""
+AGENT_REQUESTS = Policy("agent-requests", 60, MINUTE)
+"""Authorization requests, of an address: each may fetch a document of the client's choice."""
+AGENT_TOKENS = Policy("agent-tokens", 300, MINUTE)
+"""Calls of the token endpoint and its neighbours, of an address."""
 CSP_REPORT = Policy("csp-report", 60, MINUTE)
 """Reports of browsers, of an address."""
 
@@ -47,10 +59,16 @@ CATALOGUE = (
     MCP_FLOOD,
     LOGINS,
     LOGINS_PER_ACCOUNT,
+    BILLING,
     STORE_CREATION,
     STORE_CONNECT,
     LISTING_CREATION,
     REVENUE_CONNECT,
+    PAYOUT_LINKS,
+    PAYOUT_LOOKS,
+    AGENT_REGISTRATION,
+    AGENT_REQUESTS,
+    AGENT_TOKENS,
     CSP_REPORT,
 )
 """All but those of MCP calls, which follow the plan."""

@@ -390,6 +390,5 @@ def _claims(decision: Decision[Any, Any] | None, envelope: Envelope) -> tuple[An
         for record in decision.records:
             part = TABLES[type(record)]
             if part.claim:
-                key = tuple(getattr(record, column) for column in part.key)
-                claims.append((part.name, *key))
+                claims.append((part.name, part.key_of(record)))
     return tuple(claims)

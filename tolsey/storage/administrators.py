@@ -7,6 +7,7 @@ import uuid_utils
 
 from tolsey.storage import accounts, audit, passwords, tokens
 from tolsey.storage.database import Database, Transaction
+from tolsey.storage.oauth import grants
 
 NAME = "Administrators"
 
@@ -33,8 +34,8 @@ async def create_administrator(
 ) -> Administrator:
     """Make an administrator, and the administrators' organization when there is none.
 
-    A user who exists already gets the new password and loses every session: whoever runs this
-    holds the database, so it is also the way back in.
+    A user who exists already gets the new password, and every session and agent of theirs ends:
+    whoever runs this holds the database, so it is also the way back in.
     """
     password_hash = await passwords.hash_password(password)
     at = datetime.now(UTC)
@@ -65,6 +66,7 @@ async def _user(tx: Transaction, email: str, password_hash: str, at: datetime) -
     known: str = await tx.fetchval("SELECT id FROM users WHERE email = $1", email)
     await accounts.set_password_hash(tx, known, password_hash)
     await tokens.end_all(tx, known)
+    await grants.end_all(tx, known, "password", at)
     return known, False
 
 

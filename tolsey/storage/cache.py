@@ -1,14 +1,17 @@
 """Redis: losing it loses speed and nothing else, so every use of it says what it does without."""
 
 import asyncio
+import math
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from hiredis import pack_command
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import NoScriptError, RedisError
+from redis.exceptions import ConnectionError as ConnectionLost
+from redis.exceptions import NoScriptError, RedisError, ResponseError
 
 from tolsey.storage.errors import StorageError
 
@@ -16,6 +19,8 @@ TIMEOUT_SECONDS = 1.0
 CONNECTIONS = 64
 REST_SECONDS = 1.0
 """After a failure no one asks for this long, so that a lost cache does not slow each request."""
+MOST_AT_ONCE = 256
+"""How many runs of scripts share one write."""
 
 
 class CacheUnavailable(StorageError):  # noqa: N818 - named like StorageUnavailable
@@ -28,6 +33,15 @@ class Script:
     def __init__(self, source: str) -> None:
         self.source = source
         self.sha: str | None = None
+
+
+class _Run(NamedTuple):
+    """A run of a script that waits for its turn."""
+
+    script: Script
+    keys: Sequence[str]
+    args: Sequence[Any]
+    answer: asyncio.Future[Any]
 
 
 class Cache:
@@ -45,6 +59,8 @@ class Cache:
         # Callers beyond the connections wait: to the client they would be a cache that is away.
         self._places = asyncio.Semaphore(CONNECTIONS)
         self._rests_until = 0.0
+        self._gathered: list[_Run] = []
+        self._sending: set[asyncio.Task[None]] = set()
 
     @property
     def is_resting(self) -> bool:
@@ -77,21 +93,78 @@ class Cache:
         await self._guarded(self._redis.delete, *keys)
 
     async def run(self, script: Script, keys: Sequence[str], args: Sequence[Any]) -> Any:
-        """Run a script in one round trip."""
-        return await self._guarded(self._evaluate, script, keys, args)
+        """Run a script in one round trip, which all share that ask in the same turn of the loop."""
+        loop = asyncio.get_running_loop()
+        if not self._gathered or len(self._gathered) >= MOST_AT_ONCE:
+            self._gathered = []
+            task = loop.create_task(self._send(self._gathered))
+            self._sending.add(task)
+            task.add_done_callback(self._sending.discard)
+        one = _Run(script, keys, args, loop.create_future())
+        self._gathered.append(one)
+        return await one.answer
 
     async def flush(self) -> None:
         """Forget everything."""
         await self._guarded(self._redis.flushdb)
 
-    async def _evaluate(self, script: Script, keys: Sequence[str], args: Sequence[Any]) -> Any:
-        if script.sha is None:
-            script.sha = await self._redis.script_load(script.source)
+    async def _send(self, runs: list[_Run]) -> None:
+        """Run what was gathered, and answer everyone who still waits."""
+        if runs is self._gathered:
+            self._gathered = []
         try:
-            return await self._redis.evalsha(script.sha, len(keys), *keys, *args)
-        except NoScriptError:
-            # The server was restarted and forgot it; EVAL brings the script along.
-            return await self._redis.eval(script.source, len(keys), *keys, *args)
+            answers = await self._guarded(self._evaluate, runs)
+        except Exception as error:  # noqa: BLE001 - whatever it is, everyone who waits is told
+            for one in runs:
+                if not one.answer.done():
+                    one.answer.set_exception(error)
+            return
+        for one, answer in zip(runs, answers, strict=True):
+            if not one.answer.done():
+                one.answer.set_result(answer)
+
+    async def _evaluate(self, runs: list[_Run]) -> list[Any]:
+        for script in {one.script for one in runs if one.script.sha is None}:
+            script.sha = await self._redis.script_load(script.source)
+        answers = await self._patiently([("EVALSHA", one.script.sha, one) for one in runs])
+        # A server that was restarted has forgotten it; EVAL brings the script along.
+        forgotten = [n for n, answer in enumerate(answers) if isinstance(answer, NoScriptError)]
+        if forgotten:
+            lost = [runs[n] for n in forgotten]
+            again = await self._patiently([("EVAL", one.script.source, one) for one in lost])
+            for n, answer in zip(forgotten, again, strict=True):
+                answers[n] = answer
+        for answer in answers:
+            if isinstance(answer, ResponseError):
+                raise answer
+        return answers
+
+    async def _patiently(self, commands: Sequence[tuple[str, str | None, _Run]]) -> list[Any]:
+        packed = b"".join(
+            pack_command((name, what or "", len(one.keys), *one.keys, *one.args))
+            for name, what, one in commands
+        )
+        try:
+            return await self._exchange(packed, len(commands))
+        except ConnectionLost:  # the server was restarted behind an idle connection
+            return await self._exchange(packed, len(commands))
+
+    async def _exchange(self, packed: bytes, number: int) -> list[Any]:
+        """Send commands in one write, and read as many answers; an error may be one of them."""
+        pool: Any = self._redis.connection_pool
+        answers: list[Any] = []
+        connection = await pool.get_connection()
+        try:
+            async with asyncio.timeout(TIMEOUT_SECONDS):
+                await connection.send_packed_command(packed, check_health=False)
+                for _ in range(number):
+                    try:
+                        answers.append(await connection.read_response(timeout=math.inf))
+                    except ResponseError as error:
+                        answers.append(error)
+        finally:
+            await pool.release(connection)
+        return answers
 
     async def _guarded(self, call: Any, *args: Any, **kwargs: Any) -> Any:
         async with self._places:

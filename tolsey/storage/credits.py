@@ -4,15 +4,17 @@ import json
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any, Final
 
-from tolsey.storage.database import Database
+from tolsey.storage.database import Database, Transaction
 from tolsey.storage.records.credits import (
     CreditAccount,
     CreditEntry,
     CreditHold,
     CreditLot,
     CreditPosting,
+    DailyBonus,
     MonthlyReset,
     PaymentFacts,
 )
@@ -126,6 +128,19 @@ table(
     key=("organization_id", "period_end"),
     claim=True,
 )
+table(
+    DailyBonus,
+    "daily_bonuses",
+    {
+        "organization_id": "text",
+        "day": "date",
+        "plan": "text",
+        "amount": "bigint",
+        "at": "timestamptz",
+    },
+    key=("organization_id", "day"),
+    claim=True,
+)
 
 
 @dataclass(slots=True)
@@ -137,6 +152,7 @@ class Books:
     holds: list[CreditHold] = field(default_factory=list)
     payments: list[PaymentFacts] = field(default_factory=list)
     """Those that wait for their grant."""
+    bonus_day: date = date.min
 
 
 def _reading(columns: dict[str, str], name: str) -> str:
@@ -147,10 +163,16 @@ READ_ACCOUNTS: Final = _reading(ACCOUNT, "credit_accounts")
 READ_LOTS: Final = _reading(LOT, "credit_lots") + " AND NOT spent"
 READ_HOLDS: Final = _reading(HOLD, "credit_holds") + " AND closed_at IS NULL ORDER BY id"
 READ_WAITING: Final = _reading(PAYMENT, "payment_facts") + " AND granted = 0"
+READ_BONUS_DAYS: Final = """
+    SELECT organization_id, max(day) AS day FROM daily_bonuses
+    WHERE organization_id = ANY($1::text[]) GROUP BY organization_id
+"""
 READ_PAYMENT: Final = _reading(PAYMENT, "payment_facts") + " AND payment_ref = $2"
 
 
-async def load(database: Database, organization_ids: Sequence[str]) -> dict[str, Books]:
+async def load(
+    database: "Database | Transaction", organization_ids: Sequence[str]
+) -> dict[str, Books]:
     """Read the open lots, live holds and waiting payments of organizations; the rest is history."""
     ids = list(organization_ids)
     books: dict[str, Books] = defaultdict(Books)
@@ -162,6 +184,8 @@ async def load(database: Database, organization_ids: Sequence[str]) -> dict[str,
         books[row["organization_id"]].holds.append(CreditHold(**row))
     for row in await database.fetch(READ_WAITING, ids):
         books[row["organization_id"]].payments.append(PaymentFacts(**row))
+    for row in await database.fetch(READ_BONUS_DAYS, ids):
+        books[row["organization_id"]].bonus_day = row["day"]
     return books
 
 

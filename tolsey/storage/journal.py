@@ -16,6 +16,7 @@ from typing import Any
 
 import asyncpg
 
+from tolsey.storage.arrays import argument, parameter
 from tolsey.storage.database import UNREACHABLE, Connection, Database, translated
 from tolsey.storage.errors import OutcomeUnknown, StorageUnavailable
 from tolsey.storage.records.journal import AuditRecord
@@ -65,13 +66,17 @@ A plan is made once and kept. The statement therefore looks rows up by subquerie
 turned into a join: planned while a table is empty, a join would read all of it for ever after.
 """
 
+ACTOR = ("text", "text", "int", "bigint", "bigint")
+TURN = (*ACTOR, "bigint", "text", "text", "bool", "text", "text")
+FIXED = len(ACTOR) + len(TURN)
+"""Parameters of the head; those of the tables follow."""
+
 HEAD = """
 WITH a AS MATERIALIZED (
-  SELECT * FROM unnest($1::text[], $2::text[], $3::int[], $4::bigint[], $5::bigint[])
+  SELECT * FROM unnest({actors})
   WITH ORDINALITY AS a(kind, key, slot, epoch, base, i)),
 t AS MATERIALIZED (
-  SELECT * FROM unnest($6::text[], $7::text[], $8::int[], $9::bigint[], $10::bigint[], $11::bigint[],
-                       $12::text[], $13::text[], $14::bool[], $15::text[], $16::text[])
+  SELECT * FROM unnest({turns})
   WITH ORDINALITY AS t(kind, key, slot, epoch, base, i, message_id, message, voids, consumes, reply, j)),
 good AS MATERIALIZED (
   SELECT s.slot FROM slot_epochs s JOIN (SELECT DISTINCT slot, epoch FROM a) w
@@ -83,7 +88,10 @@ fenced AS MATERIALIZED (SELECT i FROM a WHERE slot NOT IN (SELECT slot FROM good
 stale AS MATERIALIZED (
   SELECT i FROM a WHERE base > 0 AND i NOT IN (SELECT i FROM present WHERE version = base)
   UNION ALL SELECT i FROM present WHERE base = 0),
-"""
+""".format(
+    actors=", ".join(map(parameter, range(1, FIXED), ACTOR)),
+    turns=", ".join(map(parameter, range(len(ACTOR) + 1, FIXED + 1), TURN)),
+)
 
 GUARDS = """
 duplicate AS MATERIALIZED (
@@ -112,9 +120,6 @@ SELECT (SELECT array_agg(i - 1) FROM fenced), (SELECT array_agg(i - 1) FROM stal
        (SELECT array_agg(i - 1) FROM voided), (SELECT array_agg(j - 1) FROM duplicate)
 """
 
-FIXED = 16
-"""Parameters of the head; those of the tables follow."""
-
 
 def statement(tables: Sequence[Table]) -> str:
     """Put together the commit statement of a batch that touches these tables."""
@@ -122,8 +127,7 @@ def statement(tables: Sequence[Table]) -> str:
     at = FIXED + 1
     for n, part in enumerate(tables):
         names = ", ".join(part.columns)
-        arrays = [f"${at}::bigint[]"]
-        arrays += [f"${at + k}::{kind}[]" for k, kind in enumerate(part.columns.values(), 1)]
+        arrays = list(map(parameter, range(at, at + 1 + len(part.columns)), _kinds(part)))
         at += len(arrays)
         rows.append(
             f"r{n} AS MATERIALIZED (SELECT * FROM unnest({', '.join(arrays)})"
@@ -222,11 +226,14 @@ class Journal:
             add(turn.records, j)
             turns.append((*_where(batch.actors[turn.actor]), turn.actor + 1, *_what(turn)))
         shapes = tuple(sorted(rows, key=self._order.__getitem__))
-        arguments: list[Any] = [*zip(*map(_where, batch.actors), strict=True)]
-        arguments += zip(*turns, strict=True)
+        arguments = [
+            *map(argument, ACTOR, zip(*map(_where, batch.actors), strict=True)),
+            *map(argument, TURN, zip(*turns, strict=True)),
+        ]
         for record in shapes:
-            arguments += zip(*rows[record], strict=True)
-        return shapes, [list(column) for column in arguments]
+            columns = zip(*rows[record], strict=True)
+            arguments += map(argument, _kinds(TABLES[record]), columns)
+        return shapes, arguments
 
     async def settle(self, batch: Batch) -> list[bool]:
         """Say of each turn of a batch of unknown fate whether it is on disk.
@@ -269,6 +276,11 @@ class Journal:
                 return
             await asyncio.sleep(0.02)
         raise StorageUnavailable("the former connection does not end")
+
+
+def _kinds(part: Table) -> tuple[str, ...]:
+    """List the SQL types of a table's rows, the number of their turn first."""
+    return "bigint", *part.columns.values()
 
 
 def _getter(names: tuple[str, ...]) -> Any:

@@ -10,6 +10,7 @@ import math
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import structlog
@@ -206,8 +207,7 @@ class Limits:
             return Verdict(allowed=True, standings=())
         if self._cache.is_resting:
             return self._admit_locally(policies, identity)
-        # The braces put all keys of a caller into one slot of a Redis cluster.
-        keys = [f"window:{{{identity}}}:{policy.name}" for policy in policies]
+        keys = _keys(policies, identity)
         bounds = [
             bound
             for policy in policies
@@ -226,6 +226,22 @@ class Limits:
             for policy, count, wait in zip(policies, answer[1::2], answer[2::2], strict=True)
         )
         return Verdict(bool(answer[0]), standings)
+
+    async def used(self, policies: Sequence[Policy], identity: str) -> tuple[int, ...]:
+        """Tell how many calls of someone are in each window, without counting one."""
+        if policies and not self._cache.is_resting:
+            keys = _keys(policies, identity)
+            # A limit of 0 admits nothing, so nothing is written.
+            bounds = [
+                bound
+                for policy in policies
+                for bound in (0, policy.window_microseconds, policy.bucket_microseconds)
+            ]
+            with suppress(CacheUnavailable):
+                answer = await self._cache.run(ADMIT, keys, bounds)
+                return tuple(int(count) for count in answer[1::2])
+        now = round(self._clock() * SECOND)
+        return tuple(self._window(policy, identity, now).count for policy in policies)
 
     def _admit_locally(self, policies: Sequence[Policy], identity: str) -> Verdict:
         now = round(self._clock() * SECOND)
@@ -259,6 +275,11 @@ class Limits:
             local.move_to_end(key)
             window.forget(now, policy.window_microseconds)
         return window
+
+
+def _keys(policies: Sequence[Policy], identity: str) -> list[str]:
+    """Name windows; the braces put all of a caller's into one slot of a Redis cluster."""
+    return [f"window:{{{identity}}}:{policy.name}" for policy in policies]
 
 
 def whole_seconds(seconds: float) -> int:

@@ -1,13 +1,15 @@
 """SQL for listings, their verification, and the history of their revenue."""
 
 import zlib
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from typing import Any, Final, TypeVar
 
 from tolsey.storage.database import Database, Row
 from tolsey.storage.records.listing import (
+    COMMERCE,
+    PROVIDERS,
     PUBLIC_STATUSES,
     ListingRecord,
     ListingStatus,
@@ -27,8 +29,6 @@ SYNCED_STATES: Final = (
     *(VerificationState.STALE, VerificationState.NEEDS_PERMISSION),
     VerificationState.TOKEN_UNAVAILABLE,
 )
-NEAR: Final = timedelta(days=2)
-"""How far from the wanted day a snapshot may lie and still stand for its window."""
 
 LISTING: Final = {
     "title": "text",
@@ -74,6 +74,7 @@ VERIFICATION: Final = {
     "missing_permission": "text",
     "last_error": "text",
     "primary_domain": "text",
+    "provider": "text",
 }
 SOURCE: Final = {
     "listing_id": "text",
@@ -93,15 +94,15 @@ table(
     VerificationRecord,
     "listing_verifications",
     VERIFICATION,
-    conflict=replaced_whole(VERIFICATION, "listing_id"),
-    key=("listing_id",),
+    conflict=replaced_whole(VERIFICATION, "listing_id", "provider"),
+    key=("listing_id", "provider"),
 )
 table(
     RevenueSource,
     "revenue_sources",
     SOURCE,
-    conflict=replaced_whole(SOURCE, "listing_id"),
-    key=("listing_id",),
+    conflict=replaced_whole(SOURCE, "listing_id", "provider"),
+    key=("listing_id", "provider"),
 )
 table(
     RevenueSnapshot,
@@ -120,37 +121,48 @@ table(
         "skipped": "jsonb",
         "flags": "jsonb",
     },
-    conflict="ON CONFLICT (listing_id, window_end) DO NOTHING",
+    conflict="ON CONFLICT (listing_id, source, window_end) DO NOTHING",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class ListingRows:
-    """All that is kept about one listing; its latest snapshot is of the shop it now stands on."""
+    """All that is kept about one listing, its machines and sources by provider."""
+
+    verifications: Mapping[str, VerificationRecord] = field(default_factory=dict)
+    listing: ListingRecord | None = None
+    sources: Mapping[str, RevenueSource] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ProofView:
+    """One source of a listing as it is read: its machine and its latest good sync."""
 
     verification: VerificationRecord
-    listing: ListingRecord | None = None
-    source: RevenueSource | None = None
+    snapshot: RevenueSnapshot | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ListingView:
-    """A listing as it is read: the seller's words, the machine, and the latest good sync."""
+    """A listing as it is read: the seller's words, and a proof for each provider, in their order."""
 
     listing: ListingRecord
-    verification: VerificationRecord
-    snapshot: RevenueSnapshot | None
+    proofs: tuple[ProofView, ...]
 
 
 VIEW: Final = """
-SELECT l AS listing, v AS verification, s.snapshot
+SELECT l AS listing,
+    ARRAY(SELECT v FROM listing_verifications v WHERE v.listing_id = l.id) AS verifications,
+    ARRAY(
+        SELECT s.snapshot FROM listing_verifications v
+        CROSS JOIN LATERAL (
+            SELECT r AS snapshot FROM revenue_snapshots r
+            WHERE r.listing_id = l.id AND r.source = v.provider AND r.shop_domain = v.shop_domain
+            ORDER BY r.window_end DESC LIMIT 1
+        ) s
+        WHERE v.listing_id = l.id
+    ) AS snapshots
 FROM listings l
-LEFT JOIN listing_verifications v ON v.listing_id = l.id
-LEFT JOIN LATERAL (
-    SELECT r AS snapshot FROM revenue_snapshots r
-    WHERE r.listing_id = l.id AND r.shop_domain = v.shop_domain
-    ORDER BY r.window_end DESC LIMIT 1
-) s ON true
 WHERE l.deleted_at IS NULL
 """
 
@@ -164,10 +176,23 @@ IN_PUBLIC: Final = f"""{VIEW}
   AND l.status = ANY($1::text[]) AND ($2::text IS NULL OR l.id < $2)
 ORDER BY l.id DESC LIMIT $3
 """
+FLAGGED: Final = f"""{VIEW}
+  AND EXISTS (
+    SELECT 1 FROM listing_verifications v
+    CROSS JOIN LATERAL (
+        SELECT r.flags FROM revenue_snapshots r
+        WHERE r.listing_id = l.id AND r.source = v.provider AND r.shop_domain = v.shop_domain
+        ORDER BY r.window_end DESC LIMIT 1
+    ) s
+    WHERE v.listing_id = l.id AND v.state <> 'revoked' AND s.flags ?| $1::text[]
+  )
+  AND ($2::text IS NULL OR l.id < $2)
+ORDER BY l.id DESC LIMIT $3
+"""  # noqa: S608 - put together from constants
 
 
 async def load(database: Database, listing_ids: Sequence[str]) -> dict[str, ListingRows]:
-    """Read listings back; an unknown one has a blank machine and nothing else."""
+    """Read listings back; an unknown one has nothing."""
     ids = list(listing_ids)
     listings = await database.fetch("SELECT * FROM listings WHERE id = ANY($1::text[])", ids)
     machines = await database.fetch(
@@ -177,14 +202,13 @@ async def load(database: Database, listing_ids: Sequence[str]) -> dict[str, List
         "SELECT * FROM revenue_sources WHERE listing_id = ANY($1::text[])", ids
     )
     by_listing = {row["id"]: read_listing(row) for row in listings}
-    by_machine = {row["listing_id"]: read_verification(row) for row in machines}
-    by_source = {row["listing_id"]: kept(RevenueSource, row) for row in sources}
-    return {
-        id: ListingRows(
-            by_machine.get(id, VerificationRecord(id)), by_listing.get(id), by_source.get(id)
-        )
-        for id in ids
-    }
+    by_machine: dict[str, dict[str, VerificationRecord]] = {id: {} for id in ids}
+    by_source: dict[str, dict[str, RevenueSource]] = {id: {} for id in ids}
+    for row in machines:
+        by_machine[row["listing_id"]][row["provider"]] = read_verification(row)
+    for row in sources:
+        by_source[row["listing_id"]][row["provider"]] = kept(RevenueSource, row)
+    return {id: ListingRows(by_machine[id], by_listing.get(id), by_source[id]) for id in ids}
 
 
 async def find(database: Database, listing_id: str) -> ListingView | None:
@@ -215,6 +239,14 @@ async def page_public(database: Database, after: str | None, limit: int) -> list
     return [read_view(row) for row in rows]
 
 
+async def page_flagged(
+    database: Database, flags: Sequence[str], after: str | None, limit: int
+) -> list[ListingView]:
+    """List the listings whose latest numbers carry one of these flags, newest first."""
+    rows = await database.fetch(FLAGGED, list(flags), after, limit)
+    return [read_view(row) for row in rows]
+
+
 async def listing_using(database: Database, provider: str, shop_domain: str) -> str | None:
     """Name the listing that a shop backs now, if any."""
     row = await database.fetchrow(
@@ -228,7 +260,9 @@ async def listing_using(database: Database, provider: str, shop_domain: str) -> 
     return row["listing_id"] if row else None
 
 
-async def source_of(database: Database, listing_id: str) -> RevenueSource | None:
+async def source_of(
+    database: Database, listing_id: str, provider: str = COMMERCE
+) -> RevenueSource | None:
     """Read where a listing's revenue is read, with its sealed secret.
 
     None from the moment the shop removed the app of a store of the seller's: the listing hears of
@@ -236,7 +270,8 @@ async def source_of(database: Database, listing_id: str) -> RevenueSource | None
     """
     row = await database.fetchrow(
         """
-        SELECT * FROM revenue_sources r WHERE listing_id = $1 AND revoked_at IS NULL
+        SELECT * FROM revenue_sources r
+        WHERE listing_id = $1 AND provider = $2 AND revoked_at IS NULL
           AND NOT EXISTS (
             SELECT 1 FROM integration_connections c JOIN stores s ON s.id = c.store_id
             WHERE c.shop_domain = r.shop_domain AND s.organization_id = r.organization_id
@@ -245,6 +280,7 @@ async def source_of(database: Database, listing_id: str) -> RevenueSource | None
           )
         """,
         listing_id,
+        provider,
     )
     return kept(RevenueSource, row) if row else None
 
@@ -255,6 +291,7 @@ async def listings_of_shop(database: Database, organization_id: str, shop_domain
         """
         SELECT listing_id FROM revenue_sources
         WHERE organization_id = $1 AND shop_domain = $2 AND revoked_at IS NULL
+          AND provider = 'commerce'
         ORDER BY listing_id
         """,
         organization_id,
@@ -267,7 +304,7 @@ async def due_for_sync(database: Database) -> list[str]:
     """Name the listings whose shop is to be read each hour, and whose clock may have run out."""
     rows = await database.fetch(
         """
-        SELECT listing_id FROM listing_verifications
+        SELECT DISTINCT listing_id FROM listing_verifications
         WHERE state = ANY($1::text[]) ORDER BY listing_id
         """,
         list(SYNCED_STATES),
@@ -292,63 +329,33 @@ def jitter(listing_id: str) -> timedelta:
     return timedelta(seconds=zlib.crc32(listing_id.encode()) % JITTER_SECONDS)
 
 
-async def earlier_snapshots(
-    database: Database, listing_id: str, shop_domain: str, ends: Sequence[datetime]
-) -> list[RevenueSnapshot]:
-    """Read, for each moment, the last snapshot whose window ended by then, if it ended near it."""
-    rows = await database.fetch(
-        """
-        SELECT r.* FROM unnest($3::timestamptz[]) AS wanted(at)
-        JOIN LATERAL (
-            SELECT * FROM revenue_snapshots
-            WHERE listing_id = $1 AND shop_domain = $2
-              AND window_end <= wanted.at AND window_end > wanted.at - $4::interval
-            ORDER BY window_end DESC LIMIT 1
-        ) r ON true
-        """,
-        listing_id,
-        shop_domain,
-        list(ends),
-        NEAR,
-    )
-    return [kept(RevenueSnapshot, row) for row in rows]
-
-
-async def history(
-    database: Database, listing_id: str, shop_domain: str, since: datetime
-) -> list[RevenueSnapshot]:
-    """Read the last verified snapshot of each UTC day, oldest first."""
-    rows = await database.fetch(
-        """
-        SELECT DISTINCT ON (date_trunc('day', window_end, 'UTC')) *
-        FROM revenue_snapshots
-        WHERE listing_id = $1 AND shop_domain = $2 AND window_end >= $3 AND verified
-        ORDER BY date_trunc('day', window_end, 'UTC'), window_end DESC
-        """,
-        listing_id,
-        shop_domain,
-        since,
-    )
-    return [kept(RevenueSnapshot, row) for row in rows]
-
-
-def seal_secret(vault: Vault, listing_id: str, secret: str) -> str:
-    """Seal a client secret for the row of one listing."""
+def seal_secret(vault: Vault, listing_id: str, provider: str, secret: str) -> str:
+    """Seal a client secret or a restricted key for the row of one source."""
+    row = _sealed_row(listing_id, provider)
     return vault.seal(
-        secret, table="revenue_sources", column="sealed_secret", row=listing_id, tenant=listing_id
+        secret, table="revenue_sources", column="sealed_secret", row=row, tenant=listing_id
     )
 
 
-def open_secret(vault: Vault, listing_id: str, sealed: str) -> str:
-    """Open the client secret of one listing; SealBroken when it cannot be."""
+def open_secret(vault: Vault, source: RevenueSource) -> str:
+    """Open the secret of one source; SealBroken when it cannot be, or is not there."""
     return vault.open(
-        sealed, table="revenue_sources", column="sealed_secret", row=listing_id, tenant=listing_id
+        source.sealed_secret or "",
+        table="revenue_sources",
+        column="sealed_secret",
+        row=_sealed_row(source.listing_id, source.provider),
+        tenant=source.listing_id,
     )
+
+
+def _sealed_row(listing_id: str, provider: str) -> str:
+    """Name the row that a seal is for; the first provider's were sealed before there was another."""
+    return listing_id if provider == COMMERCE else f"{listing_id}/{provider}"
 
 
 def kept(record: type[Kept], row: Row) -> Kept:
     """Read a row into its record."""
-    names = [field.name for field in fields(record)]  # type: ignore[arg-type]  # every record is a dataclass
+    names = [one.name for one in fields(record)]  # type: ignore[arg-type]  # every record is a dataclass
     return record(**{name: row[name] for name in names})
 
 
@@ -365,12 +372,14 @@ def read_verification(row: Row) -> VerificationRecord:
 
 
 def read_view(row: Row) -> ListingView:
-    """Read a joined row."""
+    """Read a joined row; a provider that was never connected has a blank machine."""
     listing = read_listing(row["listing"])
-    machine = row["verification"]
-    snapshot = row["snapshot"]
-    return ListingView(
-        listing,
-        read_verification(machine) if machine else VerificationRecord(listing.id),
-        kept(RevenueSnapshot, snapshot) if snapshot else None,
+    machines = {each["provider"]: read_verification(each) for each in row["verifications"]}
+    snapshots = {each["source"]: kept(RevenueSnapshot, each) for each in row["snapshots"]}
+    proofs = tuple(
+        ProofView(
+            machines.get(name) or VerificationRecord(listing.id, provider=name), snapshots.get(name)
+        )
+        for name in PROVIDERS
     )
+    return ListingView(listing, proofs)

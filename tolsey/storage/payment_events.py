@@ -6,10 +6,33 @@ one organization, so what one event tells of a customer finds the organization o
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from datetime import datetime, timedelta
+from typing import Any, Final
 
-from tolsey.storage.database import Database
-from tolsey.storage.records.payment_event import EventState, PaymentEvent, WaitingEvent
+from tolsey.storage.database import Database, Row, Transaction
+from tolsey.storage.records.payment_event import (
+    EventState,
+    PaymentEvent,
+    PaymentEventSettled,
+    WaitingEvent,
+)
+from tolsey.storage.tables import table
+
+table(
+    PaymentEventSettled,
+    "payment_events",
+    {
+        "event_id": "text",
+        "type": "text",
+        "livemode": "boolean",
+        "created_at": "timestamptz",
+        "state": "text",
+        "why": "text",
+    },
+    conflict="ON CONFLICT (event_id) DO UPDATE SET state = excluded.state, why = excluded.why,"
+    " settled_at = now() WHERE payment_events.state = 'new'",
+    key=("event_id",),
+)
 
 TAKE: Final = """
 WITH linked_to AS (
@@ -36,7 +59,7 @@ WITH linked_to AS (
         (object_id, api_version, facts, links, claimed_by, organization_id, state, why)
         = (excluded.object_id, excluded.api_version, excluded.facts, excluded.links,
            excluded.claimed_by, excluded.organization_id, excluded.state, excluded.why),
-        tries = kept.tries + 1, settled_at = NULL
+        tries = kept.tries + 1, settled_at = NULL, attempts = 0, due_at = now()
     WHERE kept.state = 'failed'
     RETURNING organization_id, state
 ), linked AS (
@@ -64,7 +87,8 @@ WITH found AS (
     SELECT e.event_id FROM payment_events e JOIN found USING (event_id)
     WHERE e.state = 'parked' ORDER BY e.event_id FOR UPDATE OF e
 ), adopted AS (
-    UPDATE payment_events e SET state = 'new', organization_id = found.organization_id
+    UPDATE payment_events e SET state = 'new', organization_id = found.organization_id,
+        due_at = now()
     FROM found JOIN locked USING (event_id) WHERE e.event_id = found.event_id
     RETURNING e.event_id, e.organization_id, e.links
 ), linked AS (
@@ -89,6 +113,44 @@ WAITING: Final = """
 SELECT event_id, type, account, livemode, created_at, received_at, facts, organization_id
 FROM payment_events WHERE state = 'new'
 ORDER BY received_at, event_id LIMIT $1
+"""
+
+CLAIM: Final = """
+UPDATE payment_events SET attempts = attempts + 1, due_at = now() + $2
+WHERE event_id IN (
+    SELECT event_id FROM payment_events WHERE state = 'new' AND due_at <= now()
+    ORDER BY due_at, received_at LIMIT $1 FOR UPDATE SKIP LOCKED)
+RETURNING event_id, type, account, livemode, created_at, received_at, facts, organization_id,
+    attempts
+"""
+"""Counting in a commit of its own means that an event that kills the process is counted too."""
+
+POSTPONE: Final = """
+UPDATE payment_events SET due_at = now() + $2, why = $3, attempts = attempts - $4::int
+WHERE event_id = $1 AND state = 'new'
+"""
+
+LISTED: Final = """
+SELECT event_id, type, object_id, account, api_version, livemode, created_at, organization_id,
+    state, why, tries, attempts, received_at, settled_at
+FROM payment_events
+WHERE ($1::text IS NULL OR state = $1) AND ($2::text IS NULL OR organization_id = $2)
+    AND ($3::timestamptz IS NULL OR (received_at, event_id) < ($3, $4))
+ORDER BY received_at DESC, event_id DESC LIMIT $5
+"""
+
+RETRY: Final = """
+UPDATE payment_events SET state = 'new', why = NULL, settled_at = NULL, attempts = 0, due_at = now()
+WHERE event_id = $1 AND state = 'failed' AND facts IS NOT NULL
+    AND (organization_id IS NOT NULL OR claimed_by IS NULL)
+"""
+
+INVOICE_PAID_BY: Final = """
+SELECT facts->>'invoice_id' AS invoice_id, facts->>'subscription_id' AS subscription_id
+FROM payment_events
+WHERE organization_id = $1 AND type IN ('invoice.paid', 'invoice.payment_succeeded')
+    AND facts->>'payment_intent_id' = $2
+LIMIT 1
 """
 
 SETTLE: Final = """
@@ -164,3 +226,55 @@ async def settle(
 ) -> bool:
     """Say what became of an event that was to be applied; False when that was said before."""
     return await database.execute(SETTLE, event_id, state.value, why) == 1
+
+
+async def claim(database: Database, limit: int, lease: timedelta) -> list[tuple[WaitingEvent, int]]:
+    """Take events that are to be applied, oldest first, each with how often it was taken.
+
+    Nobody else takes them before the lease is over: then whoever took them is thought dead.
+    """
+    rows = await database.fetch(CLAIM, limit, lease)
+    found = [dict(row) for row in rows]
+    return [(WaitingEvent(**row), attempts) for row in found for attempts in (row.pop("attempts"),)]
+
+
+async def postpone(
+    database: Database, event_id: str, by: timedelta, why: str, *, counts: bool
+) -> None:
+    """Leave an event alone for a while; unless it `counts`, as if it had not been taken."""
+    await database.execute(POSTPONE, event_id, by, why[:200], 0 if counts else 1)
+
+
+async def settle_in(
+    tx: Transaction, event_id: str, state: EventState, why: str | None = None
+) -> bool:
+    """Say what became of an event in the transaction that did it; False when it was said before."""
+    status: Any = await tx.execute(SETTLE, event_id, state.value, why)
+    return bool(status == "UPDATE 1")
+
+
+async def listed(
+    database: Database,
+    limit: int,
+    *,
+    state: str | None = None,
+    organization_id: str | None = None,
+    before: tuple[datetime, str] | None = None,
+) -> list[Row]:
+    """List events for operators, newest first, after a place; never what was read from them."""
+    at, event_id = before or (None, None)
+    return await database.fetch(LISTED, state, organization_id, at, event_id, limit)
+
+
+async def retry(tx: Transaction, event_id: str) -> bool:
+    """Let an event that failed be applied again; False when it is not one that can be."""
+    status: Any = await tx.execute(RETRY, event_id)
+    return bool(status == "UPDATE 1")
+
+
+async def invoice_paid_by(
+    database: Database, organization_id: str, payment_intent_id: str
+) -> str | None:
+    """Name the subscription's invoice that is known to have been paid by a payment."""
+    row = await database.fetchrow(INVOICE_PAID_BY, organization_id, payment_intent_id)
+    return None if row is None or row["subscription_id"] is None else str(row["invoice_id"])

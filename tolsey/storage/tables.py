@@ -4,8 +4,9 @@ A commit of many turns is one statement made of these parts (`storage.journal`),
 touched by one part only. The rows of all turns of a batch travel as parallel arrays.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from typing import Any, TypeVar
 
 Record = TypeVar("Record")
@@ -32,6 +33,12 @@ class Table:
     newest: tuple[str, ...] = ()
     claim: bool = False
     absent: Mapping[str, str] = field(default_factory=dict)
+    key_of: Callable[[Any], Any] = field(init=False, compare=False, repr=False)
+    """Tells the key of a record."""
+
+    def __post_init__(self) -> None:
+        names = self.key or tuple(self.columns)
+        object.__setattr__(self, "key_of", attrgetter(*names))
 
     @property
     def values(self) -> str:

@@ -5,8 +5,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tolsey.actors.listing.messages import RevenueSourceAccepted, SyncReport, SyncSucceeded
-from tolsey.actors.listing.state import ListingState
+from tolsey.actors.listing.state import ListingState, Proof, blank
 from tolsey.storage.records.listing import (
+    PAYMENTS,
     ListingFields,
     ListingRecord,
     ListingStatus,
@@ -20,8 +21,9 @@ NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 ID = "listing_0198c0d2a8f37c41b1c4d7a2e5f60913"
 SHOP = "corner.myshopify.com"
+ACCOUNT = "acct_1Corner"
 FIELDS = ListingFields(title="Corner shop", asking_price=5_000_000, currency="USD")
-BLANK = ListingState(VerificationRecord(ID))
+BLANK = blank(ID)
 FIGURES = CurrencyFigures("USD", 10_000, 0, 120_000, 3)
 
 
@@ -61,7 +63,13 @@ def machine(state: VerificationState, **changed: Any) -> VerificationRecord:
 
 def connected(state: VerificationState, **changed: Any) -> ListingState:
     active = drafted(ListingStatus.ACTIVE)
-    return replace(active, source=source(), verification=machine(state, **changed))
+    return active.proven(Proof(machine(state, **changed), source()))
+
+
+def also_paid(state: ListingState, paid: VerificationState, **changed: Any) -> ListingState:
+    """Let the processor stand beside whatever else proves the listing."""
+    record = machine(paid, shop_domain=ACCOUNT, provider=PAYMENTS, **changed)
+    return state.proven(Proof(record, replace(source(), provider=PAYMENTS, shop_domain=ACCOUNT)))
 
 
 def credentials(at: datetime = NOON, shop_domain: str = SHOP) -> RevenueSourceAccepted:

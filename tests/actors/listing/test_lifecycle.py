@@ -144,9 +144,10 @@ def test_withdrawing_forgets_the_credentials() -> None:
     after = lifecycle.withdraw(state, WithdrawListing(NOON, "usr_1")).state
 
     assert record_of(after).status is Status.WITHDRAWN
-    assert after.verification.state is VerificationState.REVOKED
-    assert after.source is not None
-    assert after.source.sealed_secret is None
+    assert after.proof().verification.state is VerificationState.REVOKED
+    erased = after.proof().source
+    assert erased is not None
+    assert erased.sealed_secret is None
 
 
 def test_a_removed_listing_is_withdrawn_and_stays_as_a_tombstone() -> None:

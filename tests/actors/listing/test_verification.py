@@ -111,7 +111,7 @@ def test_time_alone_moves_the_machine(state: State, after: timedelta, becomes: S
 def test_the_first_credentials_start_the_first_sync() -> None:
     decision = source.accept(drafted(), credentials(), in_use=False)
 
-    after = decision.state.verification
+    after = decision.state.proof().verification
     assert (after.state, after.generation, after.syncing_since) == (State.PENDING, 1, NOON)
     assert [effect.call for effect in decision.effects if isinstance(effect, Perform)] == [
         PullRevenue(after.listing_id, 1, NOON)
@@ -125,7 +125,7 @@ def test_a_shop_of_another_listing_is_refused() -> None:
 
 def test_the_same_shop_connected_again_keeps_its_badge_while_it_is_read() -> None:
     again = source.accept(connected(State.VERIFIED), credentials(NOON + HOUR), in_use=False)
-    record = again.state.verification
+    record = again.state.proof().verification
 
     assert record.state is State.PENDING
     assert badge_of(record, NOON + HOUR) is Badge.GREEN
@@ -135,7 +135,9 @@ def test_the_same_shop_connected_again_keeps_its_badge_while_it_is_read() -> Non
 
 def test_another_shop_starts_without_the_badge_of_the_first() -> None:
     other = credentials(NOON + HOUR, "other.myshopify.com")
-    record = source.accept(connected(State.VERIFIED), other, in_use=False).state.verification
+    record = (
+        source.accept(connected(State.VERIFIED), other, in_use=False).state.proof().verification
+    )
 
     assert badge_of(record, NOON + HOUR) is Badge.NONE
     refused = verification.refuse_grant(record, "invalid_client", NOON + 2 * HOUR)
@@ -147,17 +149,17 @@ def test_connecting_again_and_again_does_not_keep_an_old_badge_alive() -> None:
     for hours in range(1, 9 * 24, 6):
         at = NOON + hours * HOUR
         state = source.accept(state, credentials(at), in_use=False).state
-        assert badge_of(state.verification, at) is not Badge.GREEN or hours < 24
-    assert badge_of(state.verification, at) is Badge.NONE
+        assert badge_of(state.proof().verification, at) is not Badge.GREEN or hours < 24
+    assert badge_of(state.proof().verification, at) is Badge.NONE
 
 
 def test_a_good_sync_is_kept_as_a_snapshot() -> None:
     decision = source.report(connected(State.VERIFIED), succeeded(NOON + HOUR))
 
-    assert decision.state.verification.last_ok_at == NOON + HOUR
+    assert decision.state.proof().verification.last_ok_at == NOON + HOUR
     assert decision.records == [
         RevenueSnapshot(
-            listing_id=decision.state.verification.listing_id,
+            listing_id=decision.state.proof().verification.listing_id,
             window_end=NOON + HOUR,
             window_start=NOON + HOUR - 30 * DAY,
             source="commerce",
@@ -178,16 +180,16 @@ def test_a_young_shop_is_new_until_it_has_thirty_days() -> None:
     young = source.report(pending, SyncInsufficient(report(NOON), NOON)).state
     grown = source.report(young, succeeded(NOON + HOUR)).state
 
-    assert young.verification.state is State.VERIFIED_NEW
-    assert badge_of(young.verification, NOON) is Badge.NONE
-    assert badge_of(grown.verification, NOON + HOUR) is Badge.GREEN
+    assert young.proof().verification.state is State.VERIFIED_NEW
+    assert badge_of(young.proof().verification, NOON) is Badge.NONE
+    assert badge_of(grown.proof().verification, NOON + HOUR) is Badge.GREEN
 
 
 def test_a_young_shop_that_was_away_for_a_day_comes_back_as_new() -> None:
     stale = connected(State.STALE, verified_at=None)
 
     back = source.report(stale, SyncInsufficient(report(NOON + HOUR), NOON + HOUR))
-    assert back.state.verification.state is State.VERIFIED_NEW
+    assert back.state.proof().verification.state is State.VERIFIED_NEW
 
 
 def test_a_sync_of_former_credentials_is_not_heard() -> None:
@@ -204,7 +206,7 @@ def test_an_older_window_never_replaces_a_newer_one() -> None:
     decision = source.report(state, succeeded(NOON - HOUR))
 
     assert decision.records == ()
-    assert decision.state.verification == machine(State.VERIFIED)
+    assert decision.state.proof().verification == machine(State.VERIFIED)
 
 
 def test_a_failed_sync_changes_neither_state_nor_numbers() -> None:
@@ -212,12 +214,14 @@ def test_a_failed_sync_changes_neither_state_nor_numbers() -> None:
     decision = source.miss(state, SyncFailed(1, "commerce_unreachable", NOON + HOUR))
 
     assert decision.records == ()
-    assert decision.state.verification == machine(State.VERIFIED, last_error="commerce_unreachable")
+    assert decision.state.proof().verification == machine(
+        State.VERIFIED, last_error="commerce_unreachable"
+    )
 
 
 def test_the_missing_permission_is_named() -> None:
     denied = SyncPermissionDenied(1, "read_orders", NOON + HOUR)
-    after = source.deny(connected(State.VERIFIED), denied).state.verification
+    after = source.deny(connected(State.VERIFIED), denied).state.proof().verification
 
     assert (after.state, after.missing_permission) == (State.NEEDS_PERMISSION, "read_orders")
 
@@ -226,8 +230,8 @@ def test_a_refused_grant_keeps_the_credentials_and_is_tried_again_every_hour() -
     refused = SyncGrantRefused(1, "invalid_client", NOON + HOUR)
     after = source.refuse_grant(connected(State.VERIFIED), refused).state
 
-    assert after.verification.state is State.TOKEN_UNAVAILABLE
-    assert after.source == connected(State.VERIFIED).source
+    assert after.proof().verification.state is State.TOKEN_UNAVAILABLE
+    assert after.proof().source == connected(State.VERIFIED).proof().source
     assert source.due(after, SyncDue(NOON + 2 * HOUR)).effects
 
 
@@ -254,7 +258,7 @@ def test_a_shop_is_left_alone_when_its_numbers_are_not_wanted(state: State) -> N
 def test_the_hourly_message_lets_the_clock_have_its_say_first() -> None:
     pending = connected(State.PENDING)
 
-    assert source.due(pending, SyncDue(NOON + DAY)).state.verification.state is State.FAILED
+    assert source.due(pending, SyncDue(NOON + DAY)).state.proof().verification.state is State.FAILED
 
 
 def test_new_credentials_that_were_never_tried_can_still_succeed_after_a_failure() -> None:
@@ -262,13 +266,13 @@ def test_new_credentials_that_were_never_tried_can_still_succeed_after_a_failure
 
     assert source.refresh(failed, RefreshRevenue(NOON + DAY)).effects
     good = source.report(failed, succeeded(NOON + DAY)).state
-    assert good.verification.state is State.VERIFIED
+    assert good.proof().verification.state is State.VERIFIED
 
 
 def test_an_old_sync_does_not_bring_a_failed_listing_back() -> None:
     decision = source.report(connected(State.FAILED), succeeded(NOON + 8 * DAY))
 
-    assert decision.state.verification.state is State.FAILED
+    assert decision.state.proof().verification.state is State.FAILED
     assert decision.records == ()
 
 
@@ -277,11 +281,11 @@ def test_removing_erases_the_credentials_and_their_sync() -> None:
         connected(State.VERIFIED), RemoveRevenueSource(NOON + HOUR, "usr_1")
     ).state
 
-    assert removed.source is not None
-    assert removed.source.sealed_secret is None
-    assert removed.source.client_id == ""
-    assert removed.verification.state is State.REVOKED
-    assert removed.verification.generation == 2
+    erased = removed.proof().source
+    assert erased is not None
+    assert (erased.sealed_secret, erased.client_id) == (None, "")
+    assert removed.proof().verification.state is State.REVOKED
+    assert removed.proof().verification.generation == 2
     again = source.disconnect(removed, RemoveRevenueSource(NOON + HOUR, "usr_1"))
     assert again.state is removed
 
@@ -296,7 +300,7 @@ def test_an_uninstall_from_before_the_last_connection_changes_nothing() -> None:
 
     assert source.revoke(state, SourceRevoked(NOON - HOUR, "app/uninstalled")).state is state
     after = source.revoke(state, SourceRevoked(NOON + HOUR, "app/uninstalled")).state
-    assert after.verification.state is State.REVOKED
+    assert after.proof().verification.state is State.REVOKED
     assert source.revoke(after, SourceRevoked(NOON + HOUR, "shop/redact")).state is after
 
 
@@ -316,10 +320,10 @@ def test_an_administrator_flags_clears_and_rejects() -> None:
         flagged, ReviewVerification("admin.reject", "fake", "usr_a", NOON)
     ).state
 
-    assert flagged.verification.state is State.SUSPENDED
-    assert cleared.state.verification.state is State.PENDING
+    assert flagged.proof().verification.state is State.SUSPENDED
+    assert cleared.state.proof().verification.state is State.PENDING
     assert cleared.effects
-    assert rejected.verification.state is State.FAILED
+    assert rejected.proof().verification.state is State.FAILED
     with pytest.raises(InvalidTransition):
         source.refresh(rejected, RefreshRevenue(NOON + HOUR))
 

@@ -1,10 +1,11 @@
 """A ledger whose rows are kept as the database would keep them, without one."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from tolsey.actors.organization import chain, credits, holds, lots, payments
+from tolsey.actors import chain
+from tolsey.actors.organization import bonuses, contracts, credits, holds, lots, payments
 from tolsey.actors.organization.actor import opened
 from tolsey.actors.organization.messages import (
     AdjustCredits,
@@ -12,23 +13,28 @@ from tolsey.actors.organization.messages import (
     ExpireCredits,
     ExtendHold,
     GrantCredits,
+    GrantDailyBonus,
     HoldCredits,
     PaymentObserved,
     ReadCredits,
     ReleaseHold,
     ResetAllowance,
+    SetContract,
     SettleHold,
     SpendCredits,
+    StartMonth,
 )
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.runtime.errors import Duplicate
 from tolsey.storage.credits import Books
+from tolsey.storage.records.contracts import Contract
 from tolsey.storage.records.credits import (
     CreditAccount,
     CreditEntry,
     CreditHold,
     CreditLot,
     CreditPosting,
+    DailyBonus,
     MonthlyReset,
     PaymentFacts,
 )
@@ -48,6 +54,9 @@ TURNS: dict[type[Any], Any] = {
     SettleHold: holds.settle,
     ReleaseHold: holds.release,
     PaymentObserved: payments.observe,
+    GrantDailyBonus: bonuses.grant,
+    StartMonth: contracts.start_month,
+    SetContract: contracts.agree,
 }
 
 
@@ -69,8 +78,8 @@ def seen(
 class Ledger:
     """What an organization decides, and the rows that it leaves."""
 
-    def __init__(self) -> None:
-        self.state = OrganizationState("org_1")
+    def __init__(self, plan: str = "free") -> None:
+        self.state = OrganizationState("org_1", plan)
         self.account: CreditAccount | None = None
         self.entries: list[CreditEntry] = []
         self.postings: list[CreditPosting] = []
@@ -78,11 +87,14 @@ class Ledger:
         self.holds: dict[str, CreditHold] = {}
         self.payments: dict[str, PaymentFacts] = {}
         self.resets: list[MonthlyReset] = []
+        self.bonuses: list[DailyBonus] = []
+        self.contracts: list[Contract] = []
         self.audit: list[AuditRecord] = []
 
     def take(self, message: Any) -> Any:
         """Take a turn and commit it. Raises Duplicate as the commit would."""
-        known = self._knowing(getattr(message, "payment_ref", getattr(message, "reference", None)))
+        paid = getattr(message, "paid", None) or message
+        known = self._knowing(getattr(paid, "payment_ref", getattr(paid, "reference", None)))
         decision = TURNS[type(message)](known, message)
         if decision.state is known:
             assert not decision.records
@@ -103,6 +115,7 @@ class Ledger:
             [lot for lot in self.lots.values() if lot.remaining],
             [hold for hold in self.holds.values() if hold.closed_at is None],
             [payment for payment in self.payments.values() if not payment.granted],
+            max((bonus.day for bonus in self.bonuses), default=date.min),
         )
         self.state = replace(self.state, credits=opened(books))
 
@@ -177,5 +190,10 @@ class Ledger:
                 self.payments[record.payment_ref] = record
             case MonthlyReset():
                 self.resets.append(record)
+            case DailyBonus():
+                assert record.day not in {bonus.day for bonus in self.bonuses}
+                self.bonuses.append(record)
+            case Contract():
+                self.contracts.append(record)
             case _:
                 self.audit.append(record)

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.actors.organization.books import AT, DOLLAR, Ledger, days, purchase, seen
-from tolsey.actors.organization import chain
+from tolsey.actors import chain
 from tolsey.actors.organization.credits import twelve_months_after
 from tolsey.actors.organization.messages import (
     AdjustCredits,

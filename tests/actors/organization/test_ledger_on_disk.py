@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from tests.actors.organization.books import AT, DOLLAR, days, purchase, seen
-from tolsey.actors.organization import chain
+from tolsey.actors import chain
 from tolsey.actors.organization.actor import OrganizationActor
 from tolsey.actors.organization.messages import (
     Dispute,

@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from tests.actors.organization.books import AT, DOLLAR, Ledger, days, purchase, seen
+from tolsey.actors.organization import plans
 from tolsey.actors.organization.messages import (
     AdjustCredits,
     Dispute,
     ExpireCredits,
     ExtendHold,
     GrantCredits,
+    GrantDailyBonus,
     HoldCredits,
     ReleaseHold,
     ResetAllowance,
@@ -35,9 +37,9 @@ disputes = st.builds(Dispute, st.sampled_from(["dp_1", "dp_2"]), st.integers(1, 
 class Life(RuleBasedStateMachine):
     """An organization: grants, use, holds, refunds, disputes, time, repeats and crashes."""
 
-    @initialize()
-    def open(self) -> None:
-        self.ledger = Ledger()
+    @initialize(plan=st.sampled_from(["free", "pro", "max_20x"]))
+    def open(self, plan: str) -> None:
+        self.ledger = Ledger(plan)
         self.now = AT
         self.month = 0
         self.used = 0
@@ -64,6 +66,10 @@ class Life(RuleBasedStateMachine):
     def a_bonus_is_given(self, day: int, amount: int, life: int) -> None:
         ends = self.now + days(life)
         self.take(GrantCredits(f"bonus:{day}", "bonus", amount, self.now, ends))
+
+    @rule(days_ago=st.integers(0, 2))
+    def the_daily_job_runs(self, days_ago: int) -> None:
+        self.take(GrantDailyBonus((self.now - days(days_ago)).date(), self.now))
 
     @rule(later=st.integers(-1, 1), dollars=st.sampled_from([0, 49, 149]), ref=refs)
     def a_period_is_paid(self, later: int, dollars: int, ref: str) -> None:
@@ -136,6 +142,7 @@ class Life(RuleBasedStateMachine):
         assert dict(after.lots) == dict(before.lots)
         assert dict(after.holds) == dict(before.holds)
         assert (after.period_end, after.allowance) == (before.period_end, before.allowance)
+        assert after.bonus_day == before.bonus_day
 
     @invariant()
     def the_books_are_right(self) -> None:
@@ -144,6 +151,8 @@ class Life(RuleBasedStateMachine):
         self.ledger.check()
         settled = sum(one.used for one in self.ledger.holds.values() if one.closed_at)
         assert self.ledger.accounts.get("usage", 0) == self.used + settled
+        daily = plans.BY_CODE[self.ledger.state.plan].daily_bonus_micro
+        assert sum(one.amount for one in self.ledger.bonuses) == daily * len(self.ledger.bonuses)
 
 
 Life.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)

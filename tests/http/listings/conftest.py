@@ -1,4 +1,4 @@
-"""A service with listings, and a platform with a shop to read."""
+"""A service with listings, a platform with a shop to read, and a processor with an account."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -8,6 +8,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from tests.http.account_books import RESTRICTED_KEY, Account
 from tests.http.listings.desk import CREDENTIALS, SECRET, SHOP, Seller, listed, sell_on
 from tests.http.people import Clock, SignUp
 from tolsey.actors.listing.actor import ListingActor
@@ -15,10 +16,12 @@ from tolsey.actors.listing.effects import ListingEffects
 from tolsey.actors.organization.actor import OrganizationActor
 from tolsey.http.app import create_app
 from tolsey.http.clients.commerce import ShopifyAdmin
+from tolsey.http.clients.processor_revenue import RestrictedAccounts
 from tolsey.http.context import Service
 from tolsey.http.edge import Edge
 from tolsey.http.routes import auth, listing_reviews, organizations, public, sell, stores
 from tolsey.runtime.registry import Runtime
+from tolsey.sandbox.payments.processor import Processor
 from tolsey.sandbox.platform import Platform
 from tolsey.sandbox.shops import ShopSpec
 from tolsey.settings import Settings
@@ -49,8 +52,31 @@ async def commerce(platform: Platform) -> AsyncIterator[ShopifyAdmin]:
 
 
 @pytest.fixture
+async def account(clock: Clock) -> AsyncIterator[Account]:
+    processor = Processor(now=clock.now, frozen_clock=True)
+    async with processor.serve():
+        opened = Account(processor)
+        opened.pay("cus_a", 1_000)
+        opened.pay("cus_a", 14_000, days_ago=20)
+        opened.pay("cus_a", 12_000, days_ago=45)
+        opened.subscribe("cus_a")
+        yield opened
+
+
+@pytest.fixture
+async def seller_accounts(account: Account) -> AsyncIterator[RestrictedAccounts]:
+    client = RestrictedAccounts(account.processor.url)
+    yield client
+    await client.close()
+
+
+@pytest.fixture
 async def runtime(
-    database: Database, commerce: ShopifyAdmin, settings: Settings, clock: Clock
+    database: Database,
+    commerce: ShopifyAdmin,
+    seller_accounts: RestrictedAccounts,
+    settings: Settings,
+    clock: Clock,
 ) -> AsyncIterator[Runtime]:
     journal = Journal(database)
     vault = Vault.from_keys(str(settings.encryption_keys))
@@ -60,7 +86,7 @@ async def runtime(
         Outbox(database),
         partial(slots.versions, database),
         epochs=await slots.claim(database, "test"),
-        handlers=ListingEffects(commerce, vault, database, clock).handlers(),
+        handlers=ListingEffects(commerce, seller_accounts, vault, database, clock).handlers(),
         backoff_seconds=(0.0, 0.0, 0.0, 0.0),
     ) as running:
         yield running
@@ -68,8 +94,10 @@ async def runtime(
 
 
 @pytest.fixture
-def service(service: Service, commerce: ShopifyAdmin) -> Service:
-    return replace(service, commerce=commerce)
+def service(
+    service: Service, commerce: ShopifyAdmin, seller_accounts: RestrictedAccounts
+) -> Service:
+    return replace(service, commerce=commerce, seller_accounts=seller_accounts)
 
 
 @pytest.fixture
@@ -88,6 +116,19 @@ async def seller(sign_up: SignUp) -> Seller:
 async def verified(seller: Seller) -> Seller:
     await seller.post("publish")
     answer = await seller.post("verify/commerce", CREDENTIALS)
+    assert answer.status_code == 200, answer.text
+    found = await seller.synced()
+    assert found["verification"]["state"] == "verified", found
+    return seller
+
+
+@pytest.fixture
+async def paid(seller: Seller, account: Account) -> Seller:
+    """A listing whose revenue the payment processor proves."""
+    await seller.post("publish")
+    account.answer_next("/v1/account", account.own())
+    account.answer_next("/v1/account", account.own())
+    answer = await seller.post("verify/payments", {"restrictedKey": RESTRICTED_KEY})
     assert answer.status_code == 200, answer.text
     found = await seller.synced()
     assert found["verification"]["state"] == "verified", found

@@ -24,7 +24,8 @@ DAY = timedelta(days=1)
 NUMBERS = count(7_205_759_403_792_794_000)
 VERIFICATION = {
     *("state", "source", "definition", "currency", "mrr", "revenue30d", "annualised"),
-    *("windowStart", "windowEnd", "syncedAt", "flags"),
+    *("windowStart", "windowEnd", "syncedAt", "flags", "arr", "mrrAtRisk", "subscribers"),
+    *("taxIncluded", "meteredItems", "otherCurrencies", "corroboration"),
 }
 
 
@@ -68,8 +69,10 @@ class Seller:
     async def synced(self) -> dict[str, Any]:
         """Wait until no sync is under way."""
         with anyio.fail_after(10):
-            while (found := await self.read())["connection"]["isSyncing"]:
+            found = await self.read()
+            while any(each["isSyncing"] for each in found["connections"]):
                 await anyio.lowlevel.checkpoint()
+                found = await self.read()
         return found
 
     async def public(self, tail: str = "") -> httpx.Response:

@@ -49,7 +49,8 @@ async def test_an_account_is_opened_on_the_processors_page(shop: Shop, receiver:
     assert opened.payouts_enabled
     assert opened.details_submitted
     assert (await shop.client.v1.transfers.create_async(transfer)).destination == account.id
-    assert (await shop.client.v1.accounts.login_links.create_async(account.id)).url
+    dashboard = (await shop.client.v1.accounts.login_links.create_async(account.id)).url
+    assert "payouts are enabled" in (await shop.browser.get(dashboard)).text
     await shop.processor.webhooks.settled()
     (updated,) = [e for e in receiver.events if e["type"] == "account.updated"]
     assert updated["account"] == account.id

@@ -3,12 +3,12 @@ from typing import Any
 import pytest
 import stripe.params
 
-from tolsey.sandbox.payments.api import ROUTES
-from tolsey.sandbox.payments.checks import check
-from tolsey.sandbox.payments.forms import read_form
-from tolsey.sandbox.payments.periods import end_of, share
-from tolsey.sandbox.payments.refused import Refused
-from tolsey.sandbox.payments.routes import Route
+from tolsey.sandbox.payments.account.refused import Refused
+from tolsey.sandbox.payments.account.routes import Route
+from tolsey.sandbox.payments.billing.periods import end_of, share
+from tolsey.sandbox.payments.face.api import ROUTES
+from tolsey.sandbox.payments.face.checks import check
+from tolsey.sandbox.payments.face.forms import read_form
 
 
 def declared(type_name: str) -> set[str]:

@@ -12,8 +12,8 @@ from tests.sandbox.payments.stage import (
     Shop,
     opened,
 )
+from tolsey.sandbox.payments.account.webhooks import Webhooks
 from tolsey.sandbox.payments.processor import Processor
-from tolsey.sandbox.payments.webhooks import Webhooks
 from tolsey.sandbox.server import listening
 
 pytestmark = STRIPE

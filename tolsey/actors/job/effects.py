@@ -1,21 +1,38 @@
 """The work of jobs, outside every mailbox; its counters come back as the run's outcome."""
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, Final, Protocol
 
+import anyio
 import structlog
 
+from tolsey.actors.chain import Replay, own
 from tolsey.actors.job.messages import JobEnded, RunJob
 from tolsey.actors.listing.messages import LEFT_ALONE, ClockTick, SyncDue, listing
-from tolsey.runtime.decision import Tell
-from tolsey.runtime.messages import Call, Message
-from tolsey.storage import listings, retention
-from tolsey.storage.database import Database
+from tolsey.actors.organization.messages import (
+    ExpireCredits,
+    GrantDailyBonus,
+    PaidPeriod,
+    StartMonth,
+    organization,
+)
+from tolsey.runtime.decision import Refused, Tell
+from tolsey.runtime.errors import RuntimeFault
+from tolsey.runtime.messages import ActorId, Call, Message
+from tolsey.storage import credit_jobs, credits, listings, retention
+from tolsey.storage.credit_jobs import LedgerCheck
+from tolsey.storage.credits import Books
+from tolsey.storage.database import Database, Row
 
 log = structlog.get_logger()
+
+ASKED_AT_ONCE: Final = 16
+LEDGER_PAGE: Final = 500
+WHOLE_EVERY: Final = timedelta(days=30)
+"""How often a ledger is replayed from its first entry on, and not from where it was right last."""
 
 Progress = Callable[[Mapping[str, int]], None]
 """Where a long job says how far it is: its counters, as they stand."""
@@ -115,3 +132,130 @@ class Upkeep:
         for at in range(0, len(tells), retention.BATCH):
             await self._post(tells[at : at + retention.BATCH])
         return {**swept, "listingsLeftAlone": len(tells)}
+
+
+class Ask(Protocol):
+    """The way to an actor, wherever it is."""
+
+    async def __call__(self, to: ActorId, message: Message[Any]) -> Any:
+        """Ask it, and wait for its reply."""
+
+
+class CreditKeeping:
+    """The work of the jobs that look after credits (billing.md, "Decided" and 4.3)."""
+
+    def __init__(self, database: Database, ask: Ask, clock: Callable[[], datetime]) -> None:
+        self._database = database
+        self._ask = ask
+        self._clock = clock
+
+    def work(self) -> Mapping[str, Work]:
+        """List it by the jobs' names."""
+        return {
+            "monthly-credits-reset": self.start_months,
+            "daily-bonus": self.grant_bonuses,
+            "expire-credits": self.expire,
+        }
+
+    async def grant_bonuses(self, scheduled_at: datetime, progress: Progress) -> Mapping[str, int]:
+        """Grant the day's bonus to everyone who pays and has not spent on it yet."""
+        day, at = scheduled_at.astimezone(UTC).date(), self._clock()
+        pages = credit_jobs.without_bonus(self._database, day)
+        return await self._each(pages, lambda _: GrantDailyBonus(day, at), "granted", progress)
+
+    async def start_months(self, _: datetime, progress: Progress) -> Mapping[str, int]:
+        """Grant the month's allowance under contracts and of years that are paid."""
+        at = self._clock()
+        pages = credit_jobs.months_due(self._database, at)
+        return await self._each(pages, lambda row: _month(row, at), "granted", progress)
+
+    async def expire(self, _: datetime, progress: Progress) -> Mapping[str, int]:
+        """Expire what is due, end holds that were left alone, then replay every changed ledger."""
+        at = self._clock()
+        pages = credit_jobs.lapsed(self._database, at)
+        swept = await self._each(pages, lambda _: ExpireCredits(at), "expired", progress)
+        return {**swept, **await self._check_ledgers(at, progress)}
+
+    async def _each(
+        self,
+        pages: AsyncIterator[list[Row]],
+        message_for: Callable[[Row], Message[Any]],
+        counter: str,
+        progress: Progress,
+    ) -> dict[str, int]:
+        """Ask every organization that is listed; one that cannot answer does not stop the others."""
+        counters = {"organizations": 0, counter: 0, "failed": 0}
+        room = anyio.CapacityLimiter(ASKED_AT_ONCE)
+
+        async def ask(row: Row) -> None:
+            async with room:
+                try:
+                    done = await self._ask(organization(row["id"]), message_for(row))
+                except (RuntimeFault, Refused) as error:
+                    counters["failed"] += 1
+                    log.warning("credits.not_kept", organization_id=row["id"], error=str(error))
+                else:
+                    counters[counter] += bool(done)
+
+        async for page in pages:
+            async with anyio.create_task_group() as tasks:
+                for row in page:
+                    tasks.start_soon(ask, row)
+            counters["organizations"] += len(page)
+            progress(counters)
+        return counters
+
+    async def _check_ledgers(self, at: datetime, progress: Progress) -> Mapping[str, int]:
+        """Hold each ledger that was written to against its chain and what stands beside it."""
+        counters = {"ledgersChecked": 0, "entriesReplayed": 0, "ledgersBroken": 0}
+        async for page in credit_jobs.changed(self._database):
+            for row in page:
+                entries, broken = await self._check(row["id"], at)
+                counters["ledgersChecked"] += 1
+                counters["entriesReplayed"] += entries
+                counters["ledgersBroken"] += broken is not None
+                if broken is not None:
+                    log.error("ledger.broken", organization_id=row["id"], **broken)
+            progress(counters)
+        return counters
+
+    async def _check(
+        self, organization_id: str, at: datetime
+    ) -> tuple[int, Mapping[str, Any] | None]:
+        """Replay a ledger; answer how many entries that took, and what is wrong with it."""
+        last = await credit_jobs.last_check(self._database, organization_id)
+        if last is None or at - last.whole_at >= WHOLE_EVERY:
+            last = LedgerCheck(0, Replay().hash, {}, at)
+        replay = Replay(last.seq, last.hash, dict(last.accounts))
+        books = await credit_jobs.books(self._database, organization_id)
+        account = books.account
+        if account is None:
+            return 0, {"why": "account_missing"}
+        while replay.seq < account.seq:
+            page = min(LEDGER_PAGE, account.seq - replay.seq)
+            found = await credits.history(self._database, organization_id, replay.seq, page)
+            if not found or not all(replay.follow(*pair) for pair in found):
+                return replay.seq - last.seq, {"why": "chain", "seq": replay.seq + 1}
+        entries = replay.seq - last.seq
+        if (replay.seq, replay.hash) != (account.seq, account.hash):
+            return entries, {"why": "chain", "seq": account.seq}
+        if own(replay.accounts) != _standing(books):
+            return entries, {"why": "accounts", "seq": account.seq}
+        accounts = {name: amount for name, amount in replay.accounts.items() if amount}
+        right = LedgerCheck(replay.seq, replay.hash, accounts, last.whole_at)
+        await credit_jobs.keep_check(self._database, organization_id, right, at)
+        return entries, None
+
+
+def _month(row: Row, at: datetime) -> StartMonth:
+    if row["subscription_id"] is None:
+        return StartMonth(at)
+    period = (row["paid_plan"], row["paid_from"], row["paid_until"], row["paid_invoice_id"])
+    return StartMonth(at, PaidPeriod(row["subscription_id"], *period))
+
+
+def _standing(books: Books) -> dict[str, int]:
+    """Say what the ledger's own accounts come to by what is stored beside it."""
+    stored = {f"lot:{lot.id}": lot.free for lot in books.lots}
+    stored |= {f"held:{hold.id}": hold.amount for hold in books.holds}
+    return own(stored | {"debt": -books.account.debt if books.account else 0})

@@ -29,7 +29,7 @@ from tolsey.actors.listing.messages import (
     SyncSucceeded,
     WithdrawListing,
 )
-from tolsey.actors.listing.state import ListingState
+from tolsey.actors.listing.state import ListingState, Proof, blank
 from tolsey.runtime.actor import Actor, handles
 from tolsey.runtime.decision import Decision
 from tolsey.storage import listings
@@ -54,19 +54,17 @@ class ListingActor(Actor[ListingState]):
     async def load(self, keys: Sequence[str]) -> Mapping[str, ListingState]:
         """Read listings back into memory."""
         rows = await listings.load(self._database, keys)
-        return {
-            key: ListingState(found.verification, found.listing, found.source)
-            for key, found in rows.items()
-        }
+        return {key: _state(key, found) for key, found in rows.items()}
 
     def changes(self, old: ListingState, new: ListingState) -> Iterable[Any]:
         """List the parts that are to be written."""
         if new.listing is not None and new.listing != old.listing:
             yield new.listing
-        if new.verification != old.verification:
-            yield new.verification
-        if new.source is not None and new.source != old.source:
-            yield new.source
+        for before, after in zip(old.proofs, new.proofs, strict=True):
+            if after.verification != before.verification:
+                yield after.verification
+            if after.source is not None and after.source != before.source:
+                yield after.source
 
     @handles(CreateListing)
     def create(self, state: ListingState, message: CreateListing) -> Answer:
@@ -110,14 +108,14 @@ class ListingActor(Actor[ListingState]):
 
     @handles(RevenueSourceAccepted)
     async def accept(self, state: ListingState, message: RevenueSourceAccepted) -> Answer:
-        """Keep sealed credentials, unless the shop backs another listing."""
+        """Keep sealed credentials, unless the shop or account backs another listing."""
         holder = await listings.listing_using(self._database, message.provider, message.shop_domain)
-        in_use = holder is not None and holder != state.verification.listing_id
+        in_use = holder is not None and holder != state.id
         return source.accept(state, message, in_use=in_use)
 
     @handles(RefreshRevenue)
     def refresh(self, state: ListingState, message: RefreshRevenue) -> Answer:
-        """Read the shop now."""
+        """Read every source now."""
         return source.refresh(state, message)
 
     @handles(RemoveRevenueSource)
@@ -137,7 +135,7 @@ class ListingActor(Actor[ListingState]):
 
     @handles(SyncDue)
     def sync_due(self, state: ListingState, message: SyncDue) -> Silence:
-        """Read the shop if its state wants that."""
+        """Read each source if its state wants that."""
         return source.due(state, message)
 
     @handles(ClockTick)
@@ -164,12 +162,14 @@ class ListingActor(Actor[ListingState]):
     def grant_refused(self, state: ListingState, message: SyncGrantRefused) -> Silence:
         """Note the refusal, and log it the first time."""
         decision = source.refuse_grant(state, message)
-        known = state.verification.state is VerificationState.TOKEN_UNAVAILABLE
-        after = decision.state.verification.state
+        before = state.proof(message.provider).verification.state
+        known = before is VerificationState.TOKEN_UNAVAILABLE
+        after = decision.state.proof(message.provider).verification.state
         if after is VerificationState.TOKEN_UNAVAILABLE and not known:
             log.warning(
                 "refresh_rejected",
-                listing_id=state.verification.listing_id,
+                listing_id=state.id,
+                provider=message.provider,
                 code=message.code,
             )
         return decision
@@ -178,3 +178,16 @@ class ListingActor(Actor[ListingState]):
     def failed(self, state: ListingState, message: SyncFailed) -> Silence:
         """Note a sync that came to nothing."""
         return source.miss(state, message)
+
+
+def _state(listing_id: str, found: listings.ListingRows) -> ListingState:
+    """Put a listing's rows in their places; a provider without rows has a blank machine."""
+    known = blank(listing_id)
+    proofs = (
+        Proof(
+            found.verifications.get(each.verification.provider, each.verification),
+            found.sources.get(each.verification.provider),
+        )
+        for each in known.proofs
+    )
+    return ListingState(listing_id, found.listing, tuple(proofs))

@@ -1,4 +1,4 @@
-"""A listing's reach into the world: reading thirty days of orders from its shop."""
+"""A listing's reach into the world: reading its shop's orders, and its account's payments."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -8,7 +8,14 @@ from typing import Any, Final
 import orjson
 import structlog
 
-from tolsey.actors.listing import revenue
+from tolsey.actors.listing import account, revenue
+from tolsey.actors.listing.accounts import (
+    AccountUnreachable,
+    KeyRefused,
+    ReadDenied,
+    SellerAccounts,
+    TooMuch,
+)
 from tolsey.actors.listing.messages import (
     PullRevenue,
     SyncFailed,
@@ -27,9 +34,9 @@ from tolsey.actors.ports import (
     ShopFacts,
 )
 from tolsey.runtime.messages import Message
-from tolsey.storage import listings
+from tolsey.storage import listings, snapshots
 from tolsey.storage.database import Database
-from tolsey.storage.records.listing import RevenueSource
+from tolsey.storage.records.listing import COMMERCE, PAYMENTS, RevenueSource
 from tolsey.storage.records.revenue import Measure
 from tolsey.storage.sealed import SealBroken, Vault
 
@@ -40,9 +47,11 @@ PATIENCE: Final = timedelta(minutes=2)
 listing hears of it and is free for the next one."""
 NEEDED_SCOPE: Final = "read_orders"
 UNAUTHORIZED, FORBIDDEN = 401, 403
+UNREACHABLE: Final = {COMMERCE: "commerce_unreachable", PAYMENTS: "processor_unreachable"}
 DEVELOPMENT: Final = "development_store"
 SPIKE: Final = "revenue_spike"
 EARLIER: Final = (timedelta(days=30), timedelta(days=60))
+PRICES_BEFORE: Final = timedelta(days=14)
 
 
 class ListingEffects:
@@ -51,11 +60,13 @@ class ListingEffects:
     def __init__(
         self,
         platform: CommercePlatform,
+        accounts: SellerAccounts,
         vault: Vault,
         database: Database,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._platform = platform
+        self._accounts = accounts
         self._vault = vault
         self._database = database
         self._clock = clock
@@ -65,33 +76,91 @@ class ListingEffects:
         return {PullRevenue: self.pull}
 
     async def pull(self, call: PullRevenue) -> Message[Any] | None:
-        """Measure the shop; what may pass is raised to be tried again, until patience ends."""
-        source = await listings.source_of(self._database, call.listing_id)
+        """Measure the source; what may pass is raised to be tried again, until patience ends."""
+        source = await listings.source_of(self._database, call.listing_id, call.provider)
         if source is None or source.sealed_secret is None:
             return None
+        found = self._of_account if call.provider == PAYMENTS else self._of_shop
         try:
-            shop = await self._open(source, source.sealed_secret)
-            return await self._measure(call, shop)
+            return await found(call, source)
+        except SealBroken:
+            log.exception("revenue.seal_broken", listing_id=call.listing_id)
+            return SyncFailed(call.generation, "seal_broken", self._clock(), call.provider)
+        except (PlatformUnreachable, AccountUnreachable):
+            now = self._clock()
+            if now - call.at < PATIENCE:
+                raise
+            return SyncFailed(call.generation, UNREACHABLE[call.provider], now, call.provider)
+
+    async def _of_shop(self, call: PullRevenue, source: RevenueSource) -> Message[Any]:
+        try:
+            return await self._measure_shop(call, source)
         except GrantRefused as error:
             return SyncGrantRefused(call.generation, error.code, self._clock())
         except PlatformDenied as error:
             return self._denied(call, error)
-        except SealBroken:
-            log.exception("revenue.seal_broken", listing_id=call.listing_id)
-            return SyncFailed(call.generation, "seal_broken", self._clock())
-        except PlatformUnreachable:
-            now = self._clock()
-            if now - call.at < PATIENCE:
-                raise
-            return SyncFailed(call.generation, "commerce_unreachable", now)
 
-    async def _open(self, source: RevenueSource, sealed_secret: str) -> Shop:
+    async def _of_account(self, call: PullRevenue, source: RevenueSource) -> Message[Any]:
+        try:
+            return await self._measure_account(call, source)
+        except KeyRefused as error:
+            return SyncGrantRefused(call.generation, error.code, self._clock(), PAYMENTS)
+        except ReadDenied as error:
+            return SyncPermissionDenied(call.generation, error.read, self._clock(), PAYMENTS)
+        except TooMuch:
+            return SyncFailed(call.generation, "account_too_large", self._clock(), PAYMENTS)
+
+    async def _measure_account(self, call: PullRevenue, source: RevenueSource) -> Message[Any]:
+        """Read the account's subscriptions, then payments as far back as they want them."""
+        key = listings.open_secret(self._vault, source)
+        seller = await self._accounts.account(key)
+        if seller.account_id != source.shop_domain:
+            return SyncGrantRefused(call.generation, "another_account", self._clock(), PAYMENTS)
+        end = self._clock()
+        tally = account.Tally(end)
+        subscriptions = await self._accounts.subscriptions(key)
+        since = end - account.reach(subscriptions, end)
+        async for charge in self._accounts.charges(key, since):
+            tally.add_charge(charge)
+        for subscription in subscriptions:
+            tally.add_subscription(subscription)
+        report = SyncReport(
+            generation=call.generation,
+            shop_domain=source.shop_domain,
+            shop_currency=seller.currency,
+            primary_domain=seller.domain,
+            window_start=tally.start,
+            window_end=end,
+            measure=tally.measure(await self._two_weeks_ago(source, end)),
+            provider=PAYMENTS,
+        )
+        first = tally.first_at
+        is_grown = first is not None and first <= tally.start
+        if is_grown or await self._accounts.was_paid_before(key, tally.start):
+            return SyncSucceeded(report, self._clock())
+        return SyncInsufficient(report, self._clock())
+
+    async def _two_weeks_ago(
+        self, source: RevenueSource, end: datetime
+    ) -> dict[str, account.Earlier]:
+        """Read what was said of each currency two weeks ago, if anything was."""
+        found = await snapshots.earlier(
+            self._database, source.listing_id, source.shop_domain, [end - PRICES_BEFORE]
+        )
+        return {
+            currency: account.Earlier(figures["mrr"], figures.get("subscribers", 0))
+            for snapshot in found
+            for currency, figures in orjson.loads(snapshot.figures).items()
+        }
+
+    async def _open(self, source: RevenueSource) -> Shop:
         """Mint a token for this sync alone; it is kept nowhere."""
-        secret = listings.open_secret(self._vault, source.listing_id, sealed_secret)
+        secret = listings.open_secret(self._vault, source)
         grant = await self._platform.exchange(source.shop_domain, source.client_id, secret)
         return Shop(source.shop_domain, grant.access_token)
 
-    async def _measure(self, call: PullRevenue, shop: Shop) -> Message[Any]:
+    async def _measure_shop(self, call: PullRevenue, source: RevenueSource) -> Message[Any]:
+        shop = await self._open(source)
         facts = await self._platform.connect_probe(shop)
         start, end = revenue.window_of(self._clock())
         tally = revenue.Tally(start, end)
@@ -119,7 +188,7 @@ class ListingEffects:
         flags = set(measure.flags)
         if revenue.is_development(facts):
             flags.add(DEVELOPMENT)
-        earlier = await listings.earlier_snapshots(
+        earlier = await snapshots.earlier(
             self._database, listing_id, facts.shop_domain, [end - back for back in EARLIER]
         )
         before = [orjson.loads(snapshot.figures) for snapshot in earlier]

@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
-from tolsey.actors.listing import source, verification
+from tolsey.actors.listing import source
 from tolsey.actors.listing.messages import (
     LEFT_ALONE,
     ClockTick,
@@ -126,7 +126,7 @@ def create(state: ListingState, message: CreateListing) -> Answer:
             raise Conflict("This listing exists already.")
         return Decision(state, state.listing.status.value)
     check_money(message.fields)
-    listing_id = state.verification.listing_id
+    listing_id = state.id
     given = {field.name: getattr(message.fields, field.name) for field in fields(ListingFields)}
     listing = ListingRecord(
         **given,
@@ -228,9 +228,7 @@ def review(state: ListingState, message: ReviewListing) -> Answer:
 
 def tick(state: ListingState, message: ClockTick) -> Decision[ListingState, None]:
     """Take a listing that its seller left alone off the market, and let its proof grow old."""
-    settled = verification.settle(state.verification, message.at)
-    if settled is not state.verification:
-        state = replace(state, verification=settled)
+    state = source.settled(state, message.at)
     listing = state.listing
     if listing is not None and is_left_alone(listing, message.at):
         state = replace(state, listing=moved(listing, Event.LEFT_ALONE))

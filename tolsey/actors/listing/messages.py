@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from tolsey.runtime.messages import ActorId, Call, Message
-from tolsey.storage.records.listing import ListingFields
+from tolsey.storage.records.listing import COMMERCE, ListingFields
 from tolsey.storage.records.revenue import Measure
 
 KIND = "listing"
@@ -100,7 +100,10 @@ class ReviewListing(Message[str]):
 
 @dataclass(frozen=True)
 class RevenueSourceAccepted(Message[str]):
-    """Credentials that the platform has just honoured, sealed for this listing."""
+    """Credentials that their provider has just honoured, sealed for this listing.
+
+    Of a payment processor `shop_domain` is the account, and `client_id` the end of its key.
+    """
 
     organization_id: str
     provider: str
@@ -120,10 +123,11 @@ class RefreshRevenue(Message[str]):
 
 @dataclass(frozen=True)
 class RemoveRevenueSource(Message[str]):
-    """A seller takes the credentials back."""
+    """A seller takes credentials back: those of one provider, or all."""
 
     at: datetime
     by: str
+    provider: str | None = None
 
 
 @dataclass(frozen=True)
@@ -163,11 +167,12 @@ class ClockTick(Message[None]):
 
 @dataclass(frozen=True)
 class PullRevenue(Call):
-    """Read thirty days of orders from the listing's shop."""
+    """Read thirty days of orders from the listing's shop, or of payments from its account."""
 
     listing_id: str
     generation: int
     at: datetime
+    provider: str = COMMERCE
 
 
 @dataclass(frozen=True)
@@ -181,11 +186,12 @@ class SyncReport:
     window_start: datetime
     window_end: datetime
     measure: Measure
+    provider: str = COMMERCE
 
 
 @dataclass(frozen=True)
 class SyncSucceeded(Message[None]):
-    """The shop has thirty days of history, and this is what they come to."""
+    """The source has thirty days of history, and this is what they come to."""
 
     report: SyncReport
     at: datetime
@@ -193,7 +199,7 @@ class SyncSucceeded(Message[None]):
 
 @dataclass(frozen=True)
 class SyncInsufficient(Message[None]):
-    """The shop is younger than thirty days; this is what it has."""
+    """The source is younger than thirty days; this is what it has."""
 
     report: SyncReport
     at: datetime
@@ -201,26 +207,29 @@ class SyncInsufficient(Message[None]):
 
 @dataclass(frozen=True)
 class SyncPermissionDenied(Message[None]):
-    """The shop's grant does not reach its orders."""
+    """The credentials do not reach what must be read."""
 
     generation: int
     permission: str
     at: datetime
+    provider: str = COMMERCE
 
 
 @dataclass(frozen=True)
 class SyncGrantRefused(Message[None]):
-    """The platform does not honour the credentials any more."""
+    """The provider does not honour the credentials any more."""
 
     generation: int
     code: str
     at: datetime
+    provider: str = COMMERCE
 
 
 @dataclass(frozen=True)
 class SyncFailed(Message[None]):
-    """The shop could not be read, for a reason that says nothing about its numbers."""
+    """The source could not be read, for a reason that says nothing about its numbers."""
 
     generation: int
     reason: str
     at: datetime
+    provider: str = COMMERCE

@@ -1,6 +1,11 @@
-"""Decisions about where a listing's revenue is read: credentials, syncs, and what they find."""
+"""Decisions about where a listing's revenue is read: credentials, syncs, and what they find.
+
+A listing may have a source at each provider. Each has its own machine; what a seller or an
+administrator says of the listing is said of all of them.
+"""
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Final
@@ -22,11 +27,12 @@ from tolsey.actors.listing.messages import (
     SyncSucceeded,
 )
 from tolsey.actors.listing.revenue import DEFINITION
-from tolsey.actors.listing.state import ListingState
+from tolsey.actors.listing.state import ListingState, Proof
 from tolsey.actors.refusals import Conflict, InvalidTransition, NotFound
 from tolsey.runtime.decision import Decision, Perform
 from tolsey.storage.records.journal import AuditRecord, audit_record
 from tolsey.storage.records.listing import (
+    COMMERCE,
     ListingStatus,
     RevenueSource,
     VerificationRecord,
@@ -43,26 +49,33 @@ DOMAIN_MISMATCH: Final = "domain_mismatch"
 
 
 class SourceInUse(Conflict):
-    """The shop backs another listing already; one business is not sold twice."""
+    """The source backs another listing already; one business is not sold twice."""
 
     code = "source_in_use"
 
     def __init__(self) -> None:
-        super().__init__("This shop already backs another listing; remove it there first.")
+        super().__init__(
+            "This shop or account already backs another listing; remove it there first."
+        )
 
 
 def accept(state: ListingState, message: RevenueSourceAccepted, *, in_use: bool) -> Answer:
-    """Keep the sealed credentials and read the shop for the first time."""
+    """Keep the sealed credentials and read their source for the first time."""
     listing = state.listing
     if listing is None or listing.deleted_at is not None:
         raise NotFound("There is no such listing.")
     if listing.status in OFF_MARKET:
         raise Conflict(f"A listing that is {listing.status} cannot be verified.")
+    if state.is_suspended:
+        raise InvalidTransition(
+            "The numbers of this listing are suspended.", [Event.SELLER_REMOVE.value]
+        )
     if in_use:
         raise SourceInUse
-    pending = machine.accept(state.verification, message.shop_domain, message.at)
+    before = state.proof(message.provider).verification
+    pending = machine.accept(before, message.shop_domain, message.at)
     source = RevenueSource(
-        listing_id=pending.listing_id,
+        listing_id=state.id,
         organization_id=message.organization_id,
         provider=message.provider,
         shop_domain=message.shop_domain,
@@ -72,7 +85,7 @@ def accept(state: ListingState, message: RevenueSourceAccepted, *, in_use: bool)
         connected_at=message.at,
     )
     return Decision(
-        replace(state, verification=pending, source=source),
+        state.proven(Proof(pending, source)),
         pending.state.value,
         records=[_audit("verification.connected", state, message.by, message.shop_domain)],
         effects=[_pull(pending, message.at)],
@@ -80,120 +93,166 @@ def accept(state: ListingState, message: RevenueSourceAccepted, *, in_use: bool)
 
 
 def refresh(state: ListingState, message: RefreshRevenue) -> Answer:
-    """Read the shop now, unless it is being read."""
-    settled = machine.settle(state.verification, message.at)
-    if not is_connected(state) or not machine.takes_success(settled, message.at):
+    """Read every source that works now, but for those that are being read."""
+    state = settled(state, message.at)
+    working = [
+        proof
+        for proof in state.proofs
+        if proof.is_connected and machine.takes_success(proof.verification, message.at)
+    ]
+    if not working or state.is_suspended:
+        shown = machine.primary([proof.verification for proof in state.proofs], message.at)
         raise InvalidTransition(
-            "There is no working connection to read; connect the shop again.",
-            machine.allowed(settled.state),
+            "There is no working connection to read; connect one again.",
+            machine.allowed(shown.state),
         )
-    if machine.is_syncing(settled, message.at):
-        return Decision(_with(state, settled), settled.state.value)
-    syncing = replace(settled, syncing_since=message.at)
-    return Decision(
-        _with(state, syncing), syncing.state.value, effects=[_pull(syncing, message.at)]
-    )
+    after, effects = _read(state, working, message.at)
+    return Decision(after, working[0].verification.state.value, effects=effects)
 
 
 def due(state: ListingState, message: SyncDue) -> Silence:
-    """Let time have its say, then read the shop when its state wants that."""
-    settled = machine.settle(state.verification, message.at)
-    wanted = settled.state in machine.SYNCED and is_connected(state)
-    if not wanted or machine.is_syncing(settled, message.at):
-        return Decision(_with(state, settled), None)
-    syncing = replace(settled, syncing_since=message.at)
-    return Decision(_with(state, syncing), None, effects=[_pull(syncing, message.at)])
+    """Let time have its say, then read the sources whose state wants that."""
+    state = settled(state, message.at)
+    wanted = [
+        proof
+        for proof in state.proofs
+        if proof.is_connected and proof.verification.state in machine.SYNCED
+    ]
+    after, effects = _read(state, wanted, message.at)
+    return Decision(after, None, effects=effects)
+
+
+def _read(
+    state: ListingState, proofs: Iterable[Proof], at: datetime
+) -> tuple[ListingState, list[Perform]]:
+    """Begin a sync of each source that is not being read."""
+    effects = []
+    for proof in proofs:
+        if machine.is_syncing(proof.verification, at):
+            continue
+        syncing = replace(proof.verification, syncing_since=at)
+        state = state.proven(replace(proof, verification=syncing))
+        effects.append(_pull(syncing, at))
+    return state, effects
+
+
+def settled(state: ListingState, at: datetime) -> ListingState:
+    """Let time have its say on every proof."""
+    return state.changed(
+        lambda proof: replace(proof, verification=machine.settle(proof.verification, at))
+    )
 
 
 def report(state: ListingState, message: SyncSucceeded | SyncInsufficient) -> Silence:
     """Keep a good sync, unless its credentials or its window are not the latest any more."""
-    found, before = message.report, state.verification
+    found = message.report
+    proof = state.proof(found.provider)
+    before = proof.verification
     if found.generation != before.generation:
         return Decision(state, None)
     overtaken = before.last_ok_at is not None and found.window_end < before.last_ok_at
-    if overtaken or not machine.takes_success(before, message.at):
-        settled = replace(machine.settle(before, message.at), syncing_since=None)
-        return Decision(_with(state, settled), None)
+    unwanted = state.is_suspended or not machine.takes_success(before, message.at)
+    if overtaken or unwanted:
+        ended = replace(machine.settle(before, message.at), syncing_since=None)
+        return Decision(state.proven(replace(proof, verification=ended)), None)
     sufficient = isinstance(message, SyncSucceeded)
     good = machine.succeed(before, found.window_end, message.at, sufficient=sufficient)
     good = replace(good, primary_domain=found.primary_domain)
     snapshot = _snapshot(state, found, verified=sufficient)
-    return Decision(_with(state, good), None, records=[snapshot])
+    return Decision(state.proven(replace(proof, verification=good)), None, records=[snapshot])
 
 
 def deny(state: ListingState, message: SyncPermissionDenied) -> Silence:
-    """Note which permission the shop does not grant."""
-    if message.generation != state.verification.generation:
-        return Decision(state, None)
-    return Decision(
-        _with(state, machine.deny(state.verification, message.permission, message.at)), None
-    )
+    """Note which permission the source does not grant."""
+    record = state.proof(message.provider).verification
+    if message.generation == record.generation:
+        record = machine.deny(record, message.permission, message.at)
+    return _noted(state, record)
 
 
 def refuse_grant(state: ListingState, message: SyncGrantRefused) -> Silence:
     """Note that the credentials are not honoured; they are kept as they are."""
-    if message.generation != state.verification.generation:
-        return Decision(state, None)
-    return Decision(
-        _with(state, machine.refuse_grant(state.verification, message.code, message.at)), None
-    )
+    record = state.proof(message.provider).verification
+    if message.generation == record.generation:
+        record = machine.refuse_grant(record, message.code, message.at)
+    return _noted(state, record)
 
 
 def miss(state: ListingState, message: SyncFailed) -> Silence:
     """Note a sync that came to nothing; the last good snapshot stays what it is."""
-    if message.generation != state.verification.generation:
-        return Decision(state, None)
-    return Decision(
-        _with(state, machine.miss(state.verification, message.reason, message.at)), None
-    )
+    record = state.proof(message.provider).verification
+    if message.generation == record.generation:
+        record = machine.miss(record, message.reason, message.at)
+    return _noted(state, record)
+
+
+def _noted(state: ListingState, record: VerificationRecord) -> Silence:
+    proof = state.proof(record.provider)
+    return Decision(state.proven(replace(proof, verification=record)), None)
 
 
 def disconnect(state: ListingState, message: RemoveRevenueSource) -> Answer:
-    """Forget the credentials because the seller says so; saying so twice changes nothing."""
-    if state.verification.state is VerificationState.REVOKED:
-        return Decision(state, state.verification.state.value)
-    if state.verification.state is VerificationState.NONE:
+    """Forget credentials because the seller says so; saying so twice changes nothing."""
+    named = [each for each in state.proofs if message.provider in (None, _provider(each))]
+    if all(each.verification.state is VerificationState.NONE for each in named):
         raise NotFound("This listing has no verification.")
-    freed, records = released(state, message.at, reason="seller", by=message.by)
-    return Decision(freed, freed.verification.state.value, records=records)
+    freed, records = _freed(state, named, message.at, reason="seller", by=message.by)
+    return Decision(freed, VerificationState.REVOKED.value, records=records)
 
 
 def revoke(state: ListingState, message: SourceRevoked) -> Silence:
-    """Forget the credentials because the platform ended the connection, if it is still that one."""
-    if state.source is not None and state.source.connected_at > message.at:
+    """Forget the shop's credentials because the platform ended that very connection."""
+    proof = state.proof(COMMERCE)
+    if proof.source is not None and proof.source.connected_at > message.at:
         return Decision(state, None)
-    freed, records = released(state, message.at, reason=message.reason, by="platform")
+    freed, records = _freed(state, [proof], message.at, reason=message.reason, by="platform")
     return Decision(freed, None, records=records)
 
 
 def review(state: ListingState, message: ReviewVerification) -> Answer:
-    """Carry out an administrator's verdict; a cleared listing is read at once."""
-    judged = machine.review(state.verification, Event(message.verdict), message.at)
-    effects = []
-    if judged.state is VerificationState.PENDING and is_connected(state):
-        judged = replace(judged, syncing_since=message.at)
-        effects.append(_pull(judged, message.at))
-    record = _audit(f"verification.{message.verdict}", state, message.by, message.reason)
-    return Decision(_with(state, judged), judged.state.value, records=[record], effects=effects)
+    """Carry out an administrator's verdict on every source it fits; cleared ones are read at once."""
+    verdict = Event(message.verdict)
+    state = settled(state, message.at)
+    judged = [each for each in state.proofs if (each.verification.state, verdict) in machine.MOVES]
+    if not judged:
+        shown = machine.primary([each.verification for each in state.proofs], message.at)
+        machine.move(shown, verdict, message.at)
+    after = state
+    for proof in judged:
+        record = machine.review(proof.verification, verdict, message.at)
+        after = after.proven(replace(proof, verification=record))
+    is_cleared = verdict is Event.ADMIN_CLEAR
+    pending = [after.proof(_provider(each)) for each in judged if each.is_connected and is_cleared]
+    after, effects = _read(after, pending, message.at)
+    audit = _audit(f"verification.{message.verdict}", state, message.by, message.reason)
+    shown = machine.primary([each.verification for each in after.proofs], message.at)
+    return Decision(after, shown.state.value, records=[audit], effects=effects)
 
 
 def released(
     state: ListingState, at: datetime, *, reason: str, by: str
 ) -> tuple[ListingState, list[AuditRecord]]:
-    """End the verification and erase its credentials; dated snapshots stay."""
-    if (state.verification.state, Event.SELLER_REMOVE) not in machine.MOVES:
-        return state, []
-    source = state.source
-    if source is not None:
-        source = replace(source, client_id="", sealed_secret=None, revoked_at=at)
-    revoked = machine.remove(state.verification, at)
-    record = _audit("verification.revoked", state, by, reason)
-    return replace(state, verification=revoked, source=source), [record]
+    """End every verification and erase its credentials; dated snapshots stay."""
+    return _freed(state, state.proofs, at, reason=reason, by=by)
 
 
-def is_connected(state: ListingState) -> bool:
-    """Whether there are credentials to read the shop with."""
-    return state.source is not None and state.source.sealed_secret is not None
+def _freed(
+    state: ListingState, proofs: Iterable[Proof], at: datetime, *, reason: str, by: str
+) -> tuple[ListingState, list[AuditRecord]]:
+    records = []
+    for proof in proofs:
+        if (proof.verification.state, Event.SELLER_REMOVE) not in machine.MOVES:
+            continue
+        source = proof.source
+        if source is not None:
+            source = replace(source, client_id="", sealed_secret=None, revoked_at=at)
+        state = state.proven(Proof(machine.remove(proof.verification, at), source))
+        records.append(_audit("verification.revoked", state, by, reason))
+    return state, records
+
+
+def _provider(proof: Proof) -> str:
+    return proof.verification.provider
 
 
 def is_other_domain(claimed: str | None, primary: str | None, shop_domain: str | None) -> bool:
@@ -218,16 +277,9 @@ def _bare(domain: str) -> str:
     return domain.strip().lower().rstrip(".").removeprefix("www.")
 
 
-def _with(state: ListingState, verification: VerificationRecord) -> ListingState:
-    """Return the very same state when nothing changed, so that a read costs no commit."""
-    if verification == state.verification:
-        return state
-    return replace(state, verification=verification)
-
-
 def _pull(record: VerificationRecord, at: datetime) -> Perform:
-    call = PullRevenue(record.listing_id, record.generation, at)
-    key = f"pull:{record.listing_id}:{record.generation}:{at.timestamp():.6f}"
+    call = PullRevenue(record.listing_id, record.generation, at, record.provider)
+    key = f"pull:{record.provider}:{record.listing_id}:{record.generation}:{at.timestamp():.6f}"
     return Perform(call, key=key)
 
 
@@ -235,10 +287,10 @@ def _snapshot(state: ListingState, found: SyncReport, *, verified: bool) -> Reve
     claimed = state.listing.domain if state.listing else None
     flags = flags_of(list(found.measure.flags), claimed, found.primary_domain, found.shop_domain)
     return RevenueSnapshot(
-        listing_id=state.verification.listing_id,
+        listing_id=state.id,
         window_end=found.window_end,
         window_start=found.window_start,
-        source=state.source.provider if state.source else "commerce",
+        source=found.provider,
         shop_domain=found.shop_domain,
         definition=DEFINITION,
         shop_currency=found.shop_currency,
@@ -253,9 +305,9 @@ def _snapshot(state: ListingState, found: SyncReport, *, verified: bool) -> Reve
 def _amounts(figures: CurrencyFigures) -> dict[str, int]:
     amounts = asdict(figures)
     del amounts["currency"]
-    return amounts
+    return {name: amount for name, amount in amounts.items() if amount is not None}
 
 
 def _audit(event: str, state: ListingState, by: str, detail: str) -> AuditRecord:
     organization_id = state.listing.organization_id if state.listing else None
-    return audit_record(event, state.verification.listing_id, organization_id, by, detail=detail)
+    return audit_record(event, state.id, organization_id, by, detail=detail)

@@ -1,14 +1,62 @@
 """What a listing remembers between turns."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
-from tolsey.storage.records.listing import ListingRecord, RevenueSource, VerificationRecord
+from tolsey.storage.records.listing import (
+    COMMERCE,
+    PROVIDERS,
+    ListingRecord,
+    RevenueSource,
+    VerificationRecord,
+    VerificationState,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """One source of revenue: its machine, and its sealed credentials."""
+
+    verification: VerificationRecord
+    source: RevenueSource | None = None
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether there are credentials to read it with."""
+        return self.source is not None and self.source.sealed_secret is not None
 
 
 @dataclass(frozen=True, slots=True)
 class ListingState:
-    """A listing's parts; each is saved only when it changed."""
+    """A listing's parts; each is saved only when it changed. There is a proof for each provider."""
 
-    verification: VerificationRecord
+    id: str
     listing: ListingRecord | None = None
-    source: RevenueSource | None = None
+    proofs: tuple[Proof, ...] = ()
+
+    def proof(self, provider: str = COMMERCE) -> Proof:
+        """Return the proof by a provider."""
+        return self.proofs[PROVIDERS.index(provider)]
+
+    def proven(self, proof: Proof) -> "ListingState":
+        """Put a proof in the place of its provider's; the very same state when nothing changed."""
+        provider = proof.verification.provider
+        if proof == self.proof(provider):
+            return self
+        return self.changed(lambda held: held if held.verification.provider != provider else proof)
+
+    def changed(self, change: Callable[[Proof], Proof]) -> "ListingState":
+        """Change every proof; the very same state when that changes nothing."""
+        proofs = tuple(map(change, self.proofs))
+        return self if proofs == self.proofs else replace(self, proofs=proofs)
+
+    @property
+    def is_suspended(self) -> bool:
+        """Whether an administrator doubts the numbers, whichever source they are of."""
+        return any(each.verification.state is VerificationState.SUSPENDED for each in self.proofs)
+
+
+def blank(listing_id: str) -> ListingState:
+    """Make the state of a listing that nobody made yet."""
+    machines = (VerificationRecord(listing_id, provider=name) for name in PROVIDERS)
+    return ListingState(listing_id, proofs=tuple(map(Proof, machines)))

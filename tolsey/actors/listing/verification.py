@@ -4,7 +4,7 @@ Every rule of time is applied on messages and again whenever the state is read, 
 goes grey and then away even when nothing in the service runs any more.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -43,6 +43,10 @@ class Badge(StrEnum):
     GREEN = "green"
     GREY = "grey"
     NONE = "none"
+
+
+BADGES: Final = (Badge.NONE, Badge.GREY, Badge.GREEN)
+"""From worst to best."""
 
 
 def _moves(event: Event, to: State, *sources: State) -> dict[tuple[State, Event], State]:
@@ -182,6 +186,32 @@ def badge_of(record: VerificationRecord, now: datetime) -> Badge:
             return Badge.GREY
         case _:
             return Badge.NONE
+
+
+def listing_badge(records: Sequence[VerificationRecord], now: datetime) -> Badge:
+    """Say which badge a listing has by all its sources: the best, and none while one is doubted."""
+    if any(record.state is State.SUSPENDED for record in records):
+        return Badge.NONE
+    return max((badge_of(record, now) for record in records), key=BADGES.index)
+
+
+def primary(records: Sequence[VerificationRecord], now: datetime) -> VerificationRecord:
+    """Choose the source whose numbers a listing shows (rule 12: two sources are never added).
+
+    It is one that is doubted, else the one with the best badge, else one that is connected; where
+    they are as good the first provider's.
+    """
+
+    def rank(record: VerificationRecord) -> tuple[bool, int, bool, bool]:
+        is_there = record.state not in (State.NONE, State.REVOKED)
+        return (
+            record.state is State.SUSPENDED,
+            BADGES.index(badge_of(record, now)),
+            is_there,
+            record.state is not State.NONE,
+        )
+
+    return max(records, key=rank)
 
 
 def accept(record: VerificationRecord, shop_domain: str, at: datetime) -> VerificationRecord:

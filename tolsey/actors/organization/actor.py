@@ -2,37 +2,71 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
-from tolsey.actors.organization import credits, holds, lots, payments, stores
+from tolsey.actors.organization import (
+    affiliates,
+    applying,
+    bonuses,
+    contracts,
+    credits,
+    holds,
+    lots,
+    payments,
+    stores,
+    subscription_acts,
+    workflows,
+)
+from tolsey.actors.organization.affiliate_messages import RedeemAffiliateCode, Redeemed
+from tolsey.actors.organization.billing_messages import (
+    Applied,
+    ApplyPaymentEvent,
+    ReadSubscription,
+    RecordBillingAct,
+    SubscriptionView,
+)
 from tolsey.actors.organization.credits import Credits
 from tolsey.actors.organization.messages import (
     KIND,
     AdjustCredits,
+    ClaimWorkflow,
     CloseStore,
+    ContractView,
     CreditsView,
     ExpireCredits,
     ExtendHold,
     GrantCredits,
+    GrantDailyBonus,
     HoldCredits,
     OpenStore,
     PaymentObserved,
     ReadCredits,
     ReleaseHold,
+    ReleaseWorkflow,
     ResetAllowance,
+    SetContract,
     Settled,
     SettleHold,
     SpendCredits,
     Standing,
+    StartMonth,
     StoreOpened,
+    WorkflowsRunning,
 )
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.runtime.actor import Actor, handles
 from tolsey.runtime.decision import Decision
+from tolsey.storage import affiliates as affiliate_rows
+from tolsey.storage import contracts as contract_rows
 from tolsey.storage import credits as credit_rows
 from tolsey.storage import stores as store_rows
+from tolsey.storage import subscriptions as subscription_rows
+from tolsey.storage import workflows as workflow_rows
 from tolsey.storage.credits import Books
 from tolsey.storage.database import Database
+from tolsey.storage.records.subscription import OrganizationTerms
+
+Reply = TypeVar("Reply")
 
 
 class OrganizationActor(Actor[OrganizationState]):
@@ -115,6 +149,42 @@ class OrganizationActor(Actor[OrganizationState]):
         """Give or take by an administrator's hand."""
         return lots.adjust(state, message)
 
+    @handles(GrantDailyBonus)
+    def grant_daily_bonus(
+        self, state: OrganizationState, message: GrantDailyBonus
+    ) -> Decision[OrganizationState, bool]:
+        """Grant a day's bonus."""
+        return bonuses.grant(state, message)
+
+    @handles(SetContract)
+    def set_contract(
+        self, state: OrganizationState, message: SetContract
+    ) -> Decision[OrganizationState, ContractView]:
+        """Put under a contract, or end it."""
+        return contracts.agree(state, message)
+
+    @handles(ClaimWorkflow)
+    def claim_workflow(
+        self, state: OrganizationState, message: ClaimWorkflow
+    ) -> Decision[OrganizationState, WorkflowsRunning]:
+        """Let a workflow run within the plan."""
+        return workflows.claim(state, message)
+
+    @handles(ReleaseWorkflow)
+    def release_workflow(
+        self, state: OrganizationState, message: ReleaseWorkflow
+    ) -> Decision[OrganizationState, bool]:
+        """Give a workflow's place back."""
+        return workflows.release(state, message)
+
+    @handles(StartMonth)
+    async def start_month(
+        self, state: OrganizationState, message: StartMonth
+    ) -> Decision[OrganizationState, bool]:
+        """Grant a month's allowance."""
+        known = await self._knowing(state, message.paid.payment_ref if message.paid else None)
+        return _kept(state, known, contracts.start_month(known, message))
+
     @handles(GrantCredits)
     async def grant_credits(
         self, state: OrganizationState, message: GrantCredits
@@ -122,6 +192,16 @@ class OrganizationActor(Actor[OrganizationState]):
         """Grant credits."""
         known = await self._knowing(state, message.reference)
         return _kept(state, known, lots.grant(known, message))
+
+    @handles(RedeemAffiliateCode)
+    async def redeem_affiliate_code(
+        self, state: OrganizationState, message: RedeemAffiliateCode
+    ) -> Decision[OrganizationState, Redeemed]:
+        """Grant what an affiliate's code promises."""
+        use = await affiliate_rows.code_use(
+            self._database, message.code, state.organization_id, message.user_id
+        )
+        return affiliates.redeem(state, message, use)
 
     @handles(ResetAllowance)
     async def reset_allowance(
@@ -139,6 +219,30 @@ class OrganizationActor(Actor[OrganizationState]):
         known = await self._knowing(state, message.payment_ref)
         return _kept(state, known, payments.observe(known, message))
 
+    @handles(ApplyPaymentEvent)
+    async def apply_payment_event(
+        self, state: OrganizationState, message: ApplyPaymentEvent
+    ) -> Decision[OrganizationState, Applied]:
+        """Do what the payment processor said, whole, in one commit."""
+        if not state.exists:
+            return Decision(state, Applied("failed", "no_organization"))
+        known = await self._knowing(state, applying.payment_of(message))
+        return _kept(state, known, applying.apply(known, message))
+
+    @handles(ReadSubscription)
+    def read_subscription(
+        self, state: OrganizationState, _: ReadSubscription
+    ) -> Decision[OrganizationState, SubscriptionView]:
+        """Show what is paid for."""
+        return subscription_acts.read(state)
+
+    @handles(RecordBillingAct)
+    def record_billing_act(
+        self, state: OrganizationState, message: RecordBillingAct
+    ) -> Decision[OrganizationState, None]:
+        """Write down what a person asked for."""
+        return subscription_acts.record(state, message)
+
     async def _knowing(
         self, state: OrganizationState, payment_ref: str | None
     ) -> OrganizationState:
@@ -155,6 +259,9 @@ class OrganizationActor(Actor[OrganizationState]):
         """Read plans, stores, and what is open in the books."""
         found = await store_rows.load(self._database, keys)
         books = await credit_rows.load(self._database, keys)
+        agreed = await contract_rows.load(self._database, keys)
+        claims = await workflow_rows.load(self._database, keys)
+        billed = await subscription_rows.load(self._database, keys)
         return {
             key: OrganizationState(
                 key,
@@ -162,8 +269,12 @@ class OrganizationActor(Actor[OrganizationState]):
                 found[key].stores_contracted,
                 found[key].stores,
                 credits=opened(books[key]),
+                contract=agreed.get(key),
+                workflows=claims.get(key, {}),
+                created_at=billed[key].created_at,
+                subscription=billed[key].subscription,
             )
-            if key in found
+            if key in found and key in billed
             else OrganizationState(key, exists=False)
             for key in keys
         }
@@ -174,6 +285,10 @@ class OrganizationActor(Actor[OrganizationState]):
         if new.stores is not old.stores:
             before = {store.id: store for store in old.stores}
             yield from (store for store in new.stores if before.get(store.id) != store)
+        if new.subscription is not None and new.subscription is not old.subscription:
+            yield new.subscription
+        if (new.plan, new.stores_contracted) != (old.plan, old.stores_contracted):
+            yield OrganizationTerms(new.organization_id, new.plan, new.stores_contracted)
 
 
 def opened(books: Books) -> Credits:
@@ -192,6 +307,7 @@ def opened(books: Books) -> Credits:
         due_at=credits.due_at(lots, live),
         period_end=account.period_end,
         allowance=account.allowance,
+        bonus_day=books.bonus_day,
         lots=lots,
         holds=live,
         payments={one.payment_ref: one for one in books.payments},
@@ -201,7 +317,9 @@ def opened(books: Books) -> Credits:
 def _kept(
     state: OrganizationState,
     known: OrganizationState,
-    decision: Decision[OrganizationState, Standing],
-) -> Decision[OrganizationState, Standing]:
+    decision: Decision[OrganizationState, Reply],
+) -> Decision[OrganizationState, Reply]:
     """Keep the very state when nothing was decided, so that a repeat costs no commit."""
-    return Decision(state, decision.reply) if decision.state is known else decision
+    if decision.state is not known:
+        return decision
+    return Decision(state, decision.reply, decision.records)

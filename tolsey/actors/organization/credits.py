@@ -3,14 +3,13 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final, cast
 
+from tolsey.actors.chain import GENESIS
 from tolsey.actors.organization.messages import CreditsView, Grant, GrantKind, Standing
+from tolsey.actors.organization.months import months_after
 from tolsey.storage.records.credits import CreditAccount, CreditHold, CreditLot, PaymentFacts
-
-GENESIS: Final = "0" * 64
-"""What the first entry of a ledger follows."""
 
 NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
@@ -55,6 +54,8 @@ class Credits:
     period_end: datetime | None = None
     allowance: int = 0
     """What the plan's period that ends at `period_end` was granted."""
+    bonus_day: date = date.min
+    """The last day that was granted its bonus."""
     lots: Mapping[str, CreditLot] = field(default_factory=dict)
     holds: Mapping[str, Hold] = field(default_factory=dict)
     payments: Mapping[str, PaymentFacts] = field(default_factory=dict)
@@ -111,10 +112,7 @@ def hold_of(record: CreditHold) -> Hold:
 
 def twelve_months_after(at: datetime) -> datetime:
     """Tell when credits granted now expire; 29 February ends on the 28th."""
-    try:
-        return at.replace(year=at.year + 1)
-    except ValueError:
-        return at.replace(year=at.year + 1, day=28)
+    return months_after(at, 12)
 
 
 def changes(organization_id: str, old: Credits, new: Credits) -> Iterator[Any]:

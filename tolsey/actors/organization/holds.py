@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from tolsey.actors.organization import bonuses
 from tolsey.actors.organization.credits import Hold
 from tolsey.actors.organization.ledger import Draft, opened
 from tolsey.actors.organization.messages import (
@@ -23,7 +24,7 @@ def hold(state: OrganizationState, message: HoldCredits) -> Decision[Organizatio
         return Decision(state, reply=state.credits.standing)
     if message.amount <= 0:
         raise Unprocessable("A hold is above zero.", code="invalid_amount")
-    draft = opened(state, message.at)
+    draft = bonuses.opened(state, message.at)
     draft.require(message.amount)
     lines = draft.pin(message.hold_id, message.amount)
     draft.keep_hold(Hold(message.hold_id, lines, message.amount, 0, message.lease_until))
@@ -35,7 +36,7 @@ def extend(state: OrganizationState, message: ExtendHold) -> Decision[Organizati
     """Pin more under a hold, lengthen its lease, and remember its cost so far."""
     if message.amount < 0:
         raise Unprocessable("A hold is not made smaller.", code="invalid_amount")
-    draft = opened(state, message.at, keep=message.hold_id)
+    draft = bonuses.opened(state, message.at, keep=message.hold_id)
     known = _live(draft, message.hold_id)
     lease_until = max(known.lease_until, message.lease_until)
     longer = replace(known, used=max(known.used, message.used), lease_until=lease_until)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from tolsey.actors.organization.chain import Move, sealed
+from tolsey.actors.chain import Move, sealed
 from tolsey.actors.organization.credits import Credits, Hold, due_at, spending_order
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.actors.refusals import NotFound, PaymentRequired
@@ -30,7 +30,7 @@ class Draft:
 
     __slots__ = (
         *("state", "before", "at", "records", "moves", "seq", "free", "held", "debt"),
-        *("due_at", "lots", "holds", "payments", "period_end", "allowance"),
+        *("due_at", "lots", "holds", "payments", "period_end", "allowance", "bonus_day"),
     )
 
     def __init__(self, state: OrganizationState, at: datetime, records: list[Any]) -> None:
@@ -46,6 +46,7 @@ class Draft:
         self.lots: dict[str, CreditLot] = dict(before.lots)
         self.holds, self.payments = before.holds, before.payments
         self.period_end, self.allowance = before.period_end, before.allowance
+        self.bonus_day = before.bonus_day
 
     def require(self, amount: int) -> None:
         """Refuse what is not available."""
@@ -145,11 +146,9 @@ class Draft:
                     self.expire_lot(lot)
             self.due_at = due_at(self.lots, self.holds)
         organization_id = self.state.organization_id
-        entry = CreditEntry(organization_id, self.seq, key, kind, reference, self.at, "")
-        chained = sealed(self.before.hash, entry, self.moves)
-        self.records.append(
-            CreditEntry(organization_id, self.seq, key, kind, reference, self.at, chained)
-        )
+        row = (organization_id, self.seq, key, kind, reference, self.at)
+        chained = sealed(self.before.hash, row, self.moves)
+        self.records.append(CreditEntry(*row, chained))
         self.records += [
             CreditPosting(organization_id, self.seq, n, *move) for n, move in enumerate(self.moves)
         ]
@@ -169,11 +168,12 @@ class Draft:
             self.due_at,
             self.period_end,
             self.allowance,
+            self.bonus_day,
             self.lots,
             self.holds,
             self.payments,
         )
-        return replace(self.state, credits=after)
+        return self.state.with_credits(after)
 
     def _portions(
         self, amount: int, only: Callable[[CreditLot], bool] | None = None

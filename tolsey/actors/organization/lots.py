@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from tolsey.actors.organization import plans
+from tolsey.actors.organization import bonuses, plans
 from tolsey.actors.organization.credits import ALLOWANCE_GRACE, twelve_months_after
 from tolsey.actors.organization.ledger import Draft, lapsed, opened
 from tolsey.actors.organization.messages import (
@@ -104,9 +104,9 @@ def adjust(
 
 
 def spend(state: OrganizationState, message: SpendCredits) -> Decision[OrganizationState, Standing]:
-    """Use up what a thing costs, or refuse all of it."""
+    """Use up what a thing costs, or refuse all of it; the day's bonus is there to be used."""
     _require_positive(message.amount)
-    draft = opened(state, message.at)
+    draft = bonuses.opened(state, message.at)
     draft.require(message.amount)
     draft.burn(message.amount, "usage")
     return _decided(draft, message.key, "spend", message.reason)

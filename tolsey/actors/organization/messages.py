@@ -1,7 +1,7 @@
 """What an organization can be asked."""
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from typing import Literal
 
 from tolsey.runtime.messages import ActorId, Message
@@ -138,6 +138,70 @@ class ResetAllowance(Message[Standing]):
 
 
 @dataclass(frozen=True, slots=True)
+class GrantDailyBonus(Message[bool]):
+    """A day has come: its bonus is due, unless the first spending of the day brought it.
+
+    The reply is whether it was granted now.
+    """
+
+    day: date
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PaidPeriod:
+    """What a subscription is paid for: a plan from one moment to another, with which payment."""
+
+    subscription_id: str
+    plan: str
+    starts_at: datetime
+    ends_at: datetime
+    payment_ref: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class StartMonth(Message[bool]):
+    """A month may have begun of a contract or of a year that is `paid`: its allowance is due.
+
+    The reply is whether it was granted now.
+    """
+
+    at: datetime
+    paid: PaidPeriod | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ContractTerms:
+    """What a contract grants: stores (None: no bound), and micro-USD a month and a day."""
+
+    stores_included: int | None
+    monthly_allowance: int
+    daily_bonus: int
+
+
+@dataclass(frozen=True, slots=True)
+class ContractView:
+    """An organization's plan, and the contract it is under, if it is."""
+
+    plan: str
+    terms: ContractTerms | None
+    since: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class SetContract(Message[ContractView]):
+    """An administrator puts an organization under a contract, or (no terms) ends it: then Free.
+
+    409 `subscription_exists` while a subscription pays for a plan.
+    """
+
+    terms: ContractTerms | None
+    reason: str
+    user_id: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class AdjustCredits(Message[Standing]):
     """An administrator gives credits (above zero) or takes what is available (below)."""
 
@@ -227,4 +291,33 @@ class ExpireCredits(Message[Standing]):
 class ReadCredits(Message[CreditsView]):
     """Somebody looks at the credits."""
 
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowsRunning:
+    """How many workflows run, and how many the plan lets run at once (None: no bound)."""
+
+    running: int
+    allowed: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimWorkflow(Message[WorkflowsRunning]):
+    """A workflow wants to run, or runs on: its place is its own until `lease_until`.
+
+    Refused with 402 `workflow_limit` and the plan that lets it run.
+    """
+
+    workflow_id: str
+    kind: str
+    at: datetime
+    lease_until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseWorkflow(Message[bool]):
+    """A workflow has ended. The reply is False when it held no place any more."""
+
+    workflow_id: str
     at: datetime

@@ -37,8 +37,8 @@ def observe(
     joined = _join(known or _unknown(state.organization_id, message.payment_ref), message)
     if joined == known:
         return Decision(state, reply=state.credits.standing)
-    before = {one.id for one in _disputes(known.disputes)} if known else set()
-    for dispute in _disputes(joined.disputes):
+    before = {one.id for one in disputes_of(known)} if known else set()
+    for dispute in disputes_of(joined):
         if dispute.id not in before:
             _audit(draft, "chargeback.received", joined, dispute=dispute.id, cents=dispute.amount)
     draft.keep_payment(_reconciled(draft, joined))
@@ -68,7 +68,7 @@ def removals(payment: PaymentFacts) -> tuple[int, int]:
     The share of the payment that went back is the share of the credits that does; a payment whose
     total nobody has told counts as gone whole.
     """
-    disputed = sum(one.amount for one in _disputes(payment.disputes) if one.status != "won")
+    disputed = sum(one.amount for one in disputes_of(payment) if one.status != "won")
     gone = payment.refunded + disputed
     total = payment.total or gone
     if not gone:
@@ -76,6 +76,11 @@ def removals(payment: PaymentFacts) -> tuple[int, int]:
     refund = -(-payment.granted * min(payment.refunded, total) // total)
     both = -(-payment.granted * min(gone, total) // total)
     return refund, both - refund
+
+
+def disputes_of(payment: PaymentFacts) -> list[Dispute]:
+    """List what is known of a payment's disputes."""
+    return [Dispute(*one) for one in json.loads(payment.disputes)]
 
 
 def _reconciled(draft: Draft, payment: PaymentFacts) -> PaymentFacts:
@@ -128,7 +133,7 @@ def _restore(draft: Draft, payment: PaymentFacts, account: str, amount: int) -> 
 
 
 def _join(known: PaymentFacts, seen: PaymentObserved) -> PaymentFacts:
-    disputes = {one.id: one for one in _disputes(known.disputes)}
+    disputes = {one.id: one for one in disputes_of(known)}
     for one in seen.disputes:
         other = disputes.get(one.id, one)
         further = max(one, other, key=lambda dispute: RANKS[dispute.status])
@@ -144,10 +149,6 @@ def _join(known: PaymentFacts, seen: PaymentObserved) -> PaymentFacts:
 
 def _unknown(organization_id: str, payment_ref: str) -> PaymentFacts:
     return PaymentFacts(organization_id, payment_ref, None, 0, None, None, 0, 0, 0, "[]", 0, 0)
-
-
-def _disputes(text: str) -> list[Dispute]:
-    return [Dispute(*one) for one in json.loads(text)]
 
 
 def _text(disputes: Iterable[Dispute]) -> str:

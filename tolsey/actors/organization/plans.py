@@ -173,6 +173,18 @@ def proposed_for(stores: int) -> str:
     return CUSTOM.code
 
 
+def proposed_for_workflows(workflows: int) -> str:
+    """Name the smallest plan that runs so many workflows at once."""
+    bounds = {plan.code: plan.concurrent_workflows for plan in CATALOGUE}
+    return next(code for code, bound in bounds.items() if bound is None or bound >= workflows)
+
+
+def daily_bonus(code: str, contracted_micro: int | None) -> int:
+    """Tell the micro-USD a plan grants each day; under a contract, what it says."""
+    plan = BY_CODE[code]
+    return (contracted_micro or 0) if plan is CUSTOM else plan.daily_bonus_micro
+
+
 def monthly_allowance(code: str, contracted_micro: int | None) -> int:
     """Tell the micro-USD a plan grants each month; a contract that names none grants none."""
     allowance = BY_CODE[code].monthly_allowance_micro

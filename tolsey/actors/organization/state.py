@@ -1,13 +1,18 @@
 """What an organization remembers between turns."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final
 
 from tolsey.actors.organization.credits import NONE, Credits
 from tolsey.storage.records.accounts import StoreRecord
+from tolsey.storage.records.contracts import Contract
+from tolsey.storage.records.subscription import SubscriptionRecord
+from tolsey.storage.records.workflows import WorkflowClaim
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
 
 FREE = "free"
 
@@ -22,6 +27,11 @@ class OrganizationState:
     stores: tuple[StoreRecord, ...] = ()
     exists: bool = True
     credits: Credits = NONE
+    contract: Contract | None = None
+    workflows: "Mapping[str, WorkflowClaim]" = field(default_factory=dict)
+    """Those that run, or did when they were last heard of."""
+    created_at: "datetime | None" = None
+    subscription: SubscriptionRecord | None = None
 
     @property
     def open_stores(self) -> "Sequence[StoreRecord]":
@@ -31,3 +41,14 @@ class OrganizationState:
     def store(self, store_id: str) -> StoreRecord | None:
         """Find one of the organization's stores, deleted or not."""
         return next((store for store in self.stores if store.id == store_id), None)
+
+    def with_credits(self, credits: Credits) -> "OrganizationState":
+        """Go on with other credits: what `replace` does, in half the time of the commonest turn."""
+        values = list(EVERYTHING(self))
+        values[CREDITS] = credits
+        return OrganizationState(*values)
+
+
+NAMES: Final = tuple(one.name for one in fields(OrganizationState))
+EVERYTHING: Final = attrgetter(*NAMES)
+CREDITS: Final = NAMES.index("credits")

@@ -70,6 +70,7 @@ class Places:
 
     def __init__(self, origins: Sequence[str], *, local: bool) -> None:
         self._origins = frozenset(origin.lower().encode() for origin in origins)
+        self._hosts = frozenset(origin.partition(b"://")[2] for origin in self._origins)
         self._local = local
 
     def check(self, headers: Headers) -> None:
@@ -77,8 +78,11 @@ class Places:
         for name, value in headers:
             if name == b"origin" and not self._is_ours(value.lower()):
                 raise Denied(403, "foreign_origin", "The Origin is not one of this service.")
-            if name == b"host" and self._local and not HERE.fullmatch(value.lower()):
+            if name == b"host" and self._local and not self._is_here(value.lower()):
                 raise Denied(403, "foreign_host", "The Host is not this machine.")
+
+    def _is_here(self, host: bytes) -> bool:
+        return host in self._hosts or HERE.fullmatch(host) is not None
 
     def _is_ours(self, origin: bytes) -> bool:
         if origin in self._origins:
@@ -107,10 +111,10 @@ class Endpoint:
             body = await self._bodies.take(scope, receive)
             await self._exchange(scope, receive, send, principal, body)
         except Denied as denied:
-            await _problem(scope, send, denied)
+            await answer_denied(scope, send, denied)
         except Refused as refused:
             answer = Denied(refused.status, refused.code, refused.detail, (), **refused.fields)
-            await _problem(scope, send, answer)
+            await answer_denied(scope, send, answer)
         except Gone:
             return
 
@@ -131,9 +135,7 @@ class Endpoint:
             if not counted:
                 await reply.answer(None, HTTPStatus.ACCEPTED)
                 return
-            reply = Reply(
-                send, await self._gate.count(principal, counted), streams=_takes_streams(headers)
-            )
+            reply.headers = await self._gate.count(principal, counted)
         except RpcError as error:
             status = error.status or wire.STATUSES.get(error.code, 400)
             await reply.refuse(error, envelope.id_of(message), status)
@@ -169,28 +171,36 @@ class Endpoint:
 
 async def _watched(run: Run, reply: Reply, receive: Receive) -> None:
     """Run an exchange; a client that goes away cancels it (2026-07-28, "Cancellation")."""
-    work = asyncio.ensure_future(run())
-    gone: asyncio.Future[None] | None = None
+    loop = asyncio.get_running_loop()
+    watching: list[asyncio.Task[None]] = []
     try:
-        done, _ = await asyncio.wait({work}, timeout=QUIET_SECONDS)
-        if done:
-            await work
-            return
-        gone = asyncio.ensure_future(_gone(receive))
-        while not work.done():
-            await asyncio.wait(
-                {work, gone}, timeout=KEEP_ALIVE_SECONDS, return_when=asyncio.FIRST_COMPLETED
+        async with asyncio.timeout(None) as bound:
+            quiet = loop.call_later(
+                QUIET_SECONDS,
+                lambda: watching.append(loop.create_task(_watch(bound, reply, receive))),
             )
-            if gone.done() and not work.done():
-                return
-            if not work.done():
-                await reply.keep_alive()
-        await work
+            try:
+                await run()
+            finally:
+                quiet.cancel()
+                for task in watching:
+                    task.cancel()
+                    await asyncio.wait({task})
+    except TimeoutError:
+        if not bound.expired():
+            raise
+
+
+async def _watch(bound: asyncio.Timeout, reply: Reply, receive: Receive) -> None:
+    """Keep an exchange's connection alive, and end its time when the client goes away."""
+    gone = asyncio.ensure_future(_gone(receive))
+    try:
+        while not (await asyncio.wait({gone}, timeout=KEEP_ALIVE_SECONDS))[0]:
+            await reply.keep_alive()
+        bound.reschedule(0.0)
     finally:
-        for task in (work, gone):
-            if task is not None and not task.done():
-                task.cancel()
-                await asyncio.wait({task})
+        gone.cancel()
+        await asyncio.wait({gone})
 
 
 async def _gone(receive: Receive) -> None:
@@ -232,7 +242,8 @@ def _takes_streams(headers: Headers) -> bool:
     return not accepted or any(one in value for value in accepted for one in wanted)
 
 
-async def _problem(scope: Scope, send: Send, denied: Denied) -> None:
+async def answer_denied(scope: Scope, send: Send, denied: Denied) -> None:
+    """Send a refusal as a problem (RFC 9457)."""
     request_id = str(scope.get(REQUEST_ID, ""))
     body = problem_body(denied.status, denied.code, denied.detail, request_id, denied.fields)
     headers = [

@@ -14,6 +14,7 @@ from typing import Any, Final
 from tolsey.http.mcp import wire
 from tolsey.http.mcp.wire import RpcError
 
+WRAPPED: Final = b"=?"
 BASE64: Final = re.compile(rb"=\?base64\?(?P<text>.*)\?=", re.DOTALL)
 EDGES: Final = b" \t"
 """Optional whitespace around a header's value (RFC 9110, 5.6.3): not every server trims it."""
@@ -68,7 +69,7 @@ def header(headers: Headers, name: bytes) -> bytes | None:
 
 def decoded(value: bytes) -> str | None:
     """Read a header's value, which may be written as `=?base64?…?=`; None when it cannot be."""
-    wrapped = BASE64.fullmatch(value)
+    wrapped = BASE64.fullmatch(value) if value.startswith(WRAPPED) else None
     try:
         if wrapped is None:
             return value.decode("ascii")

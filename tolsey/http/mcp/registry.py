@@ -111,7 +111,6 @@ class Tool:
             "description": self.description,
             "inputSchema": self.input_schema,
             "annotations": {
-                "title": self.title,
                 "readOnlyHint": self.hints.read_only,
                 "destructiveHint": self.hints.destructive,
                 "idempotentHint": self.hints.idempotent,

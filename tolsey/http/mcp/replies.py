@@ -27,7 +27,7 @@ class Reply:
 
     def __init__(self, send: Send, headers: Headers = (), *, streams: bool = True) -> None:
         self._send = send
-        self._headers = headers
+        self.headers = headers
         self._streams = streams
         self._sending = asyncio.Lock()
         self.is_stream = False
@@ -56,7 +56,7 @@ class Reply:
             body = b"" if message is None else orjson.dumps(message)
             length = (b"content-length", b"%d" % len(body))
             kind = JSON if body else ()
-            await self._start(status, (*kind, length, *self._headers, *headers))
+            await self._start(status, (*kind, length, *self.headers, *headers))
             await self._part(body, more=False)
 
     async def refuse(self, error: RpcError, request_id: Any, status: int) -> None:
@@ -65,7 +65,7 @@ class Reply:
 
     async def _open(self) -> None:
         if not self.is_stream:
-            await self._start(200, (*STREAM, *self._headers))
+            await self._start(200, (*STREAM, *self.headers))
             self.is_stream = True
 
     async def _event(self, message: Any) -> None:

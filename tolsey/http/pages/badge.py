@@ -58,6 +58,7 @@ STYLE = (
     "div:first-child{grid-column:1/-1}dt{font-size:12px;color:#4b5563}"
     "dd{margin:0;font-weight:600;font-variant-numeric:tabular-nums}"
     "div:first-child dd{font-size:clamp(18px,7.5vw,26px);line-height:1.25}"
+    ".note{margin-top:8px;font-size:12px;color:#4b5563}"
     "footer{display:flex;flex-wrap:wrap;justify-content:space-between;gap:2px 16px;"
     "margin-top:14px;padding-top:10px;border-top:1px solid #e5e7eb;font-size:12px;color:#4b5563}"
     "a{color:#1a56a8}"
@@ -67,6 +68,17 @@ EMBED_POLICY = (
     f"default-src 'none'; style-src 'sha256-{STYLE_HASH}'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors *"
 )
+
+
+RED_FLAGS: Final = {
+    "top_customer": "One customer pays more than half.",
+    "shared_card": "One card pays for several customers.",
+    "revenue_spike": "Revenue is more than three times that of the months before.",
+    "refund_rate": "More than a fifth was refunded or disputed.",
+    "manual_share": "More than a fifth was not paid through a processor; none of that is counted.",
+    "price_rise": "A change of prices explains much of a recent rise.",
+}
+"""What a reviewer looks at, in words for a buyer; the number stays (product page, section 1.4)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +112,11 @@ def words(shown: Shown) -> Words:
         return Words("Not verified")
     if shown.badge is Badge.GREY:
         return Words("Verified revenue", freshness=f"last verified {day(synced)}")
+    flags = shown.verification["flags"]
     claim = "Verified revenue"
-    if DOMAIN_MISMATCH in shown.verification["flags"]:
+    if RED_FLAGS.keys() & flags:
+        claim = "Verified revenue, in review"
+    if DOMAIN_MISMATCH in flags:
         claim = "Revenue verified, domain not verified"
     amount = money(shown.verification["revenue30d"], shown.verification["currency"])
     return Words(claim, f"{amount} in 30 days", f"synced {age(shown.at - synced)}")
@@ -182,6 +197,7 @@ def embed(title: str, address: str, shown: Shown) -> str:
         f"<div><dt>{escape(label)}</dt><dd>{escape(amount)}</dd></div>"
         for label, amount in _figures(shown)
     )
+    notes = "".join(f'<p class="note">{note}</p>' for note in _notes(shown))
     fresh = said.freshness.capitalize() or "No proven numbers at the moment"
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
@@ -189,7 +205,7 @@ def embed(title: str, address: str, shown: Shown) -> str:
         f"<title>{escape(title)}</title><style>{STYLE}</style></head><body><main>"
         f"<h1><bdi>{escape(title)}</bdi></h1>"
         f'<p class="badge {shown.badge.value}">{drawn}{escape(said.claim)}</p>'
-        f"{f'<dl>{figures}</dl>' if figures else ''}"
+        f"{f'<dl>{figures}</dl>' if figures else ''}{notes}"
         f'<footer><span>{escape(fresh)}</span><a href="{escape(address)}" target="_blank"'
         ' rel="noopener noreferrer">Check it yourself</a></footer></main></body></html>'
     )
@@ -205,3 +221,15 @@ def _figures(shown: Shown) -> Iterator[tuple[str, str]]:
     names = {"revenue30d": days, "mrr": "Recurring, monthly", "annualised": "Annualised"}
     for name, label in names.items():
         yield label, money(found[name], found["currency"])
+
+
+def _notes(shown: Shown) -> Iterator[str]:
+    """List in words what a reviewer looks at, and what a second source says."""
+    if shown.badge is Badge.NONE:
+        return
+    flags = shown.verification["flags"]
+    yield from (note for flag, note in RED_FLAGS.items() if flag in flags)
+    second = shown.verification["corroboration"]
+    if second is not None and second["differencePercent"] is not None:
+        amount = money(second["revenue30d"], second["currency"])
+        yield f"A second source says {amount} ({second['differencePercent']} % apart)."

@@ -1,12 +1,12 @@
 """Credits: what an organization has, every entry of its ledger, and an operator's hand in it."""
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, StringConstraints
 from quart import Blueprint
 from quart_schema import tag_blueprint, validate_querystring, validate_request
 
-from tolsey.actors.organization import chain
+from tolsey.actors import chain
 from tolsey.actors.organization.messages import (
     AdjustCredits,
     Grant,
@@ -14,6 +14,7 @@ from tolsey.actors.organization.messages import (
     Standing,
     organization,
 )
+from tolsey.http import billing
 from tolsey.http.access import administrator, caller, member_of, session
 from tolsey.http.api_model import ApiModel
 from tolsey.http.context import ask, new_id, now, service
@@ -53,6 +54,20 @@ class Adjustment(ApiModel):
     reason: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
 
 
+class Dollars(ApiModel):
+    """An amount before tax, in cents: credits are sold in USD alone."""
+
+    amount: Annotated[int, Field(strict=True)]
+    currency: Literal["USD"]
+
+
+class Purchase(ApiModel):
+    """How many credits an organization buys."""
+
+    organization_id: OrganizationId
+    amount: Dollars
+
+
 @routes.get("/credits")
 @session
 @validate_querystring(CreditsQuery)
@@ -80,6 +95,15 @@ async def get_ledger(query_args: LedgerQuery) -> dict[str, Any]:
         query_args.after_number or None,
     )
     return page(found, query_args.limit, key=lambda pair: str(pair[0].seq), view=_entry)
+
+
+@routes.post("/credits/purchase")
+@session
+@validate_request(Purchase)
+@idempotent
+async def purchase_credits(data: Purchase) -> dict[str, Any]:
+    """Open the processor's page on which credits are bought, for 5 to 5,000 USD before tax."""
+    return {"url": await billing.buy_credits(data.organization_id, data.amount.amount)}
 
 
 @routes.post("/admin/credits/adjust")

@@ -136,11 +136,5 @@ class NewListing(ListingChanges):
     title: Title
 
 
-class PaymentsKey(ApiModel):
-    """A restricted key of the seller's account at the payment processor."""
-
-    restricted_key: Annotated[str, Field(min_length=1, max_length=255, repr=False)]
-
-
 def _json(value: Any) -> str:
     return orjson.dumps(value).decode()

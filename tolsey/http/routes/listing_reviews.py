@@ -3,18 +3,38 @@
 from typing import Any
 
 from quart import Blueprint
-from quart_schema import tag_blueprint, validate_request
+from quart_schema import tag_blueprint, validate_querystring, validate_request
 
 from tolsey.actors.listing.messages import ReviewListing, ReviewVerification, listing
 from tolsey.http.access import administrator, caller
 from tolsey.http.api_model import Reason
-from tolsey.http.context import ask, now
-from tolsey.http.listing_views import existing, shown
+from tolsey.http.context import ask, now, service
+from tolsey.http.listing_views import existing, owner_view, shown
+from tolsey.http.pages.badge import RED_FLAGS
+from tolsey.http.paging import PageQuery, page
+from tolsey.storage import listings
 
 VERDICTS = {"flag": "fraud.flag", "clear": "admin.clear", "reject": "admin.reject"}
 
 routes = Blueprint("listing_reviews", __name__, url_prefix="/api/admin/listings")
 tag_blueprint(routes, ["Operators"])
+
+
+@routes.get("/flagged")
+@administrator
+@validate_querystring(PageQuery)
+async def list_flagged(query_args: PageQuery) -> dict[str, Any]:
+    """List the listings whose numbers look odd: the review queue of revenue verification."""
+    at = now()
+    found = await listings.page_flagged(
+        service().database, tuple(RED_FLAGS), query_args.after or None, query_args.limit + 1
+    )
+    return page(
+        found,
+        query_args.limit,
+        key=lambda view: view.listing.id,
+        view=lambda view: owner_view(view, at),
+    )
 
 
 @routes.post("/<listing_id>/<any(approve, reject, suspend, reinstate):verdict>")

@@ -139,6 +139,7 @@ async def add_member(organization_id: str, data: MemberBody) -> tuple[dict[str, 
         running.database, organization_id, user.id, data.role, actor=caller().user_id, at=now()
     )
     _refuse_last_owner(outcome)
+    await running.agents.guests.forget()  # their agents may do what their role allows
     member = await members.find_member(running.database, organization_id, user.id)
     if member is None:  # removed by another owner just now
         raise NotFound("There is no such member.")
@@ -160,6 +161,7 @@ async def remove_member(organization_id: str, user_id: str) -> Response:
     _refuse_last_owner(outcome)
     if outcome is Removal.ABSENT:
         raise NotFound("There is no such member.")
+    await running.agents.guests.forget()
     return Response(b"", status=204)
 
 

@@ -9,17 +9,24 @@ from pydantic import Field
 from quart import Blueprint, Response, request
 from quart_schema import tag_blueprint, validate_querystring
 
-from tolsey.actors.listing.verification import Badge, State, badge_of
+from tolsey.actors.listing.verification import Badge, State
 from tolsey.actors.refusals import NotFound
 from tolsey.http.access import public
 from tolsey.http.api_model import ApiModel
-from tolsey.http.attestation import main_figures, public_keys, signed, verification_view
+from tolsey.http.attestation import (
+    badge,
+    main_figures,
+    primary_proof,
+    public_keys,
+    signed,
+    verification_view,
+)
 from tolsey.http.context import now, service
 from tolsey.http.listing_views import public_view
 from tolsey.http.pages import badge as badges
 from tolsey.http.paging import PageQuery, page
 from tolsey.http.views import timestamp
-from tolsey.storage import listings
+from tolsey.storage import listings, snapshots
 from tolsey.storage.listings import ListingView
 from tolsey.storage.records.revenue import RevenueSnapshot
 
@@ -123,12 +130,12 @@ async def get_history(slug: str, query_args: HistoryQuery) -> dict[str, Any]:
     Nothing while an administrator looks into them, nor before a good sync once they were rejected.
     """
     view = await listing_at(slug)
-    record = view.verification
+    record = primary_proof(view, now()).verification
     is_hidden = record.verified_at is None or record.state is State.SUSPENDED
     if record.shop_domain is None or is_hidden:
         return {"items": [], "nextCursor": None}
     since = now() - timedelta(days=query_args.days)
-    found = await listings.history(service().database, view.listing.id, record.shop_domain, since)
+    found = await snapshots.history(service().database, view.listing.id, record.shop_domain, since)
     return {"items": [_day(snapshot) for snapshot in found], "nextCursor": None}
 
 
@@ -141,7 +148,7 @@ async def get_keys() -> Response:
 
 def _shown(view: ListingView) -> badges.Shown:
     at = now()
-    return badges.Shown(badge_of(view.verification, at), verification_view(view, at), at)
+    return badges.Shown(badge(view, at), verification_view(view, at), at)
 
 
 def _day(snapshot: RevenueSnapshot) -> dict[str, Any]:

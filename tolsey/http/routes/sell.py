@@ -1,6 +1,6 @@
 """What sellers do: listings, and the proof of their revenue (contract sections 4 and 6)."""
 
-from typing import Any
+from typing import Any, Literal
 
 from quart import Blueprint, Response
 from quart_schema import tag_blueprint, validate_querystring, validate_request
@@ -20,7 +20,7 @@ from tolsey.actors.listing.messages import (
     listing,
 )
 from tolsey.actors.listing.source import SourceInUse
-from tolsey.actors.refusals import NotBuilt, NotFound, Unprocessable
+from tolsey.actors.refusals import NotFound, Unprocessable
 from tolsey.http import limits, policies
 from tolsey.http.access import (
     caller,
@@ -30,18 +30,28 @@ from tolsey.http.access import (
     session,
     store_of,
 )
-from tolsey.http.attestation import SOURCE, verification_view
+from tolsey.http.api_model import ApiModel
+from tolsey.http.attestation import verification_view
 from tolsey.http.context import ask, new_id, now, service
 from tolsey.http.idempotency import idempotent
 from tolsey.http.listing_views import existing, owner_view, shown
 from tolsey.http.merchant_apps import MerchantApp, tried
 from tolsey.http.paging import OrganizationQuery, page
-from tolsey.http.routes.listing_bodies import ListingChanges, NewListing, PaymentsKey
+from tolsey.http.payout_accounts import require_seller_account
+from tolsey.http.restricted_keys import PaymentsKey, ending, opened_account
+from tolsey.http.routes.listing_bodies import ListingChanges, NewListing
 from tolsey.runtime.errors import TurnFailed
 from tolsey.storage import listings
+from tolsey.storage.records.listing import COMMERCE, PAYMENTS
 
 routes = Blueprint("sell", __name__, url_prefix="/api/sell/listings")
 tag_blueprint(routes, ["Selling"])
+
+
+class SourceQuery(ApiModel):
+    """Which source is meant; all of them unless it is named."""
+
+    source: Literal["commerce", "payments"] | None = None
 
 
 async def proof(listing_id: str) -> dict[str, Any]:
@@ -129,7 +139,8 @@ async def delete_listing(listing_id: str) -> Response:
 @session
 async def submit_listing(listing_id: str) -> dict[str, Any]:
     """Hand a listing in for review."""
-    await listing_of(listing_id, "admin")
+    view = await listing_of(listing_id, "admin")
+    await require_seller_account(view.listing.organization_id)
     await ask(listing(listing_id), SubmitListing(now()))
     return await shown(listing_id)
 
@@ -139,8 +150,8 @@ async def submit_listing(listing_id: str) -> dict[str, Any]:
 async def publish_listing(listing_id: str) -> dict[str, Any]:
     """Show a listing to buyers; an administrator's call approves it."""
     administers = await is_administrator()
-    if not administers:
-        await listing_of(listing_id, "admin")
+    view = await (existing(listing_id) if administers else listing_of(listing_id, "admin"))
+    await require_seller_account(view.listing.organization_id)
     message = PublishListing(
         now(),
         caller().user_id,
@@ -179,7 +190,7 @@ async def verify_commerce(listing_id: str, data: MerchantApp) -> dict[str, Any]:
     _, facts = await tried(data)
     # The shop's own name for itself: under two names it would back two listings.
     shop_domain = facts.shop_domain
-    await _free(listing_id, shop_domain)
+    await _free(listing_id, COMMERCE, shop_domain)
     if revenue.is_development(facts):
         raise Unprocessable(
             "This is a development or trial store; its orders prove nothing.",
@@ -187,44 +198,63 @@ async def verify_commerce(listing_id: str, data: MerchantApp) -> dict[str, Any]:
         )
     message = RevenueSourceAccepted(
         organization_id=view.listing.organization_id,
-        provider=SOURCE,
+        provider=COMMERCE,
         shop_domain=shop_domain,
         client_id=data.client_id,
-        sealed_secret=listings.seal_secret(service().vault, listing_id, data.client_secret),
+        sealed_secret=listings.seal_secret(
+            service().vault, listing_id, COMMERCE, data.client_secret
+        ),
         by=caller().user_id,
         at=now(),
     )
-    try:
-        await ask(listing(listing_id), message)
-    except TurnFailed:
-        # Two listings took the same shop at once: the unique row let one of them.
-        await _free(listing_id, shop_domain)
-        raise
-    return await proof(listing_id)
-
-
-async def _free(listing_id: str, shop_domain: str) -> None:
-    """Refuse a shop that backs another listing."""
-    holder = await listings.listing_using(service().database, SOURCE, shop_domain)
-    if holder not in (None, listing_id):
-        raise SourceInUse
+    return await _accepted(listing_id, message)
 
 
 @routes.post("/<listing_id>/verify/payments")
 @session
 @validate_request(PaymentsKey)
+@limits.limited(policies.REVENUE_CONNECT)
 async def verify_payments(listing_id: str, data: PaymentsKey) -> dict[str, Any]:
-    """Verify by a payment processor: named by the contract, not there yet."""
-    del data
-    await listing_of(listing_id, "admin")
-    raise NotBuilt("Verification by the payment processor is not built yet.")
+    """Try the restricted key, keep it sealed when it works, and start reading the account."""
+    view = await listing_of(listing_id, "admin")
+    account = await opened_account(data.restricted_key)
+    await _free(listing_id, PAYMENTS, account.account_id)
+    message = RevenueSourceAccepted(
+        organization_id=view.listing.organization_id,
+        provider=PAYMENTS,
+        shop_domain=account.account_id,
+        client_id=ending(data.restricted_key),
+        sealed_secret=listings.seal_secret(
+            service().vault, listing_id, PAYMENTS, data.restricted_key
+        ),
+        by=caller().user_id,
+        at=now(),
+    )
+    return await _accepted(listing_id, message)
+
+
+async def _accepted(listing_id: str, message: RevenueSourceAccepted) -> dict[str, Any]:
+    try:
+        await ask(listing(listing_id), message)
+    except TurnFailed:
+        # Two listings took the same source at once: the unique row let one of them.
+        await _free(listing_id, message.provider, message.shop_domain)
+        raise
+    return await proof(listing_id)
+
+
+async def _free(listing_id: str, provider: str, shop_domain: str) -> None:
+    """Refuse a shop or an account that backs another listing."""
+    holder = await listings.listing_using(service().database, provider, shop_domain)
+    if holder not in (None, listing_id):
+        raise SourceInUse
 
 
 @routes.post("/<listing_id>/verify/refresh")
 @session
 @limits.limited(policies.REVENUE_REFRESH)
 async def refresh(listing_id: str) -> tuple[dict[str, Any], int]:
-    """Read the shop now."""
+    """Read every source now."""
     await listing_of(listing_id)
     await ask(listing(listing_id), RefreshRevenue(now()))
     return await proof(listing_id), 202
@@ -232,8 +262,10 @@ async def refresh(listing_id: str) -> tuple[dict[str, Any], int]:
 
 @routes.delete("/<listing_id>/verify")
 @session
-async def remove_verification(listing_id: str) -> dict[str, Any]:
-    """Forget the credentials; dated numbers stay in the history."""
+@validate_querystring(SourceQuery)
+async def remove_verification(listing_id: str, query_args: SourceQuery) -> dict[str, Any]:
+    """Forget the credentials of one source, or of all; dated numbers stay in the history."""
     await listing_of(listing_id, "admin")
-    await ask(listing(listing_id), RemoveRevenueSource(now(), caller().user_id))
+    message = RemoveRevenueSource(now(), caller().user_id, query_args.source)
+    await ask(listing(listing_id), message)
     return await proof(listing_id)

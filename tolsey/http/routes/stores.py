@@ -106,6 +106,7 @@ async def delete_store(store_id: str) -> Response:
     closing = CloseStore(store_id, caller().user_id, now())
     if not await ask(organization(row.organization_id), closing):
         raise NotFound("There is no such store.")
+    await service().agents.guests.forget()
     return Response(b"", status=204)
 
 

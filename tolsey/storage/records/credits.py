@@ -1,7 +1,7 @@
 """An organization's credits as its turns write them down; amounts in micro-USD."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,4 +114,15 @@ class MonthlyReset:
     organization_id: str
     period_end: datetime
     plan: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class DailyBonus:
+    """A day's bonus was granted: a claim."""
+
+    organization_id: str
+    day: date
+    plan: str
+    amount: int
     at: datetime

@@ -28,6 +28,13 @@ PUBLIC_STATUSES = (
 )
 
 
+COMMERCE = "commerce"
+PAYMENTS = "payments"
+PROVIDERS = (COMMERCE, PAYMENTS)
+"""Who proves revenue: the shop's platform, whose numbers come first where both are as good (it
+knows tax and returns), and the payment processor."""
+
+
 class VerificationState(StrEnum):
     """How far the service stands behind a listing's numbers; `none` until a source is given."""
 
@@ -88,7 +95,7 @@ class ListingRecord(ListingFields):
 
 @dataclass(frozen=True, slots=True)
 class VerificationRecord:
-    """The verification machine of one listing: a row of listing_verifications."""
+    """The verification machine of one source of a listing: a row of listing_verifications."""
 
     listing_id: str
     state: VerificationState = VerificationState.NONE
@@ -97,6 +104,7 @@ class VerificationRecord:
     generation: int = 0
     """Grows with every change of credentials, so that a sync that began before it is ignored."""
     shop_domain: str | None = None
+    """The shop, or the account at the payment processor."""
     accepted_at: datetime | None = None
     last_ok_at: datetime | None = None
     verified_at: datetime | None = None
@@ -107,11 +115,15 @@ class VerificationRecord:
     missing_permission: str | None = None
     last_error: str | None = None
     primary_domain: str | None = None
+    provider: str = COMMERCE
 
 
 @dataclass(frozen=True, slots=True)
 class RevenueSource:
-    """Where a listing's revenue is read, with the sealed secret: a row of revenue_sources."""
+    """Where a listing's revenue is read, with the sealed secret: a row of revenue_sources.
+
+    Of a payment processor `shop_domain` is the account, and `client_id` the end of its key.
+    """
 
     listing_id: str
     organization_id: str

@@ -54,3 +54,18 @@ class WaitingEvent:
     received_at: datetime
     facts: str
     organization_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentEventSettled:
+    """What a turn made of an event, in the turn's own commit; a row that is settled stays so.
+
+    `type`, `livemode` and `created_at` only fill the row that is never made.
+    """
+
+    event_id: str
+    type: str
+    livemode: bool
+    created_at: datetime
+    state: str
+    why: str | None

@@ -52,7 +52,8 @@ class PaymentEvents:
     """The application behind `POST /api/webhooks/payments`.
 
     With no webhook secret it answers 503. The processor's key tells whether events of live money
-    or of test money are ours; connected accounts send both to one address.
+    or of test money are ours; connected accounts send both to one address. `arrived` is called when
+    an event was kept, so that it is applied at once.
     """
 
     operations: Final = {"post": OPERATION}
@@ -65,12 +66,14 @@ class PaymentEvents:
         webhook_secret: str | None,
         secret_key: str | None = None,
         bodies: Bodies | None = None,
+        arrived: Callable[[], None] = lambda: None,
     ) -> None:
         self._database = database
         self._clock = clock
         self._secrets = secrets_of(webhook_secret)
         self._livemode = _livemode_of(secret_key)
         self._bodies = bodies or Bodies()
+        self._arrived = arrived
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -159,6 +162,7 @@ class PaymentEvents:
             said.warning("payments.event_parked")
         if taken.linked or taken.state == EventState.PARKED:
             await self._adopt(event)
+        self._arrived()
         return ACCEPTED
 
     async def _adopt(self, event: PaymentEvent) -> None:

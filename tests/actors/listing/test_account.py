@@ -1,0 +1,372 @@
+"""Definition rv1 for a payment processor, case by case."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.actors.listing.payments import DAY, NOW, charge, item, subscription
+from tolsey.actors.listing import account, recurring
+from tolsey.actors.listing.account import Earlier
+from tolsey.http.clients import processor_revenue_shapes as shapes
+from tolsey.storage.records.revenue import (
+    CurrencyFigures,
+    Measure,
+    PulledCharge,
+    PulledDiscount,
+    PulledSubscription,
+    Tier,
+)
+
+SHARED = Path(__file__).parents[3].parent / "shared" / "data" / "revenue_vectors.json"
+GOLDEN = json.loads(SHARED.read_text())["cases"] if SHARED.exists() else []
+
+
+def measured(
+    charges: list[PulledCharge],
+    subscriptions: list[PulledSubscription] | None = None,
+    earlier: dict[str, Earlier] | None = None,
+) -> Measure:
+    return account.measure(charges, subscriptions or [], NOW, earlier)
+
+
+def figures(found: Measure, currency: str = "USD") -> CurrencyFigures:
+    return next(each for each in found.figures if each.currency == currency)
+
+
+def skipped(found: Measure) -> dict[str, int]:
+    return {each.reason: each.orders for each in found.skipped}
+
+
+def mrr(*subscriptions: PulledSubscription, paid: tuple[str, ...] = ("cus_a",)) -> int:
+    found = measured([charge(who) for who in paid], list(subscriptions))
+    return figures(found).mrr
+
+
+@pytest.mark.parametrize("case", GOLDEN, ids=lambda case: case["name"])
+def test_every_golden_case_comes_out(case: dict[str, Any]) -> None:
+    now = datetime.fromtimestamp(case["now"], UTC)
+    charges = [charge(who, created_at=now - 20 * DAY) for who in case["paidCustomers"]]
+    found = account.measure(charges, map(shapes.subscription, case["subscriptions"]), now)
+
+    wanted = {name.upper(): minor for name, minor in case["expectedMrrMinor"].items() if minor}
+    assert {each.currency: each.mrr for each in found.figures if each.mrr} == wanted
+
+
+@pytest.mark.parametrize(
+    ("changed", "earned"),
+    [
+        ({}, 1_000),
+        ({"refunded": 400}, 600),
+        ({"transferred": 900}, 100),
+        ({"refunded": 400, "transferred": 900}, 0),
+        ({"dispute": "needs_response"}, 0),
+        ({"dispute": "lost"}, 0),
+        ({"dispute": "open"}, 0),
+        ({"dispute": "won"}, 1_000),
+        ({"created_at": NOW - 30 * DAY}, 1_000),
+    ],
+)
+def test_a_payment_is_worth_what_the_seller_keeps(changed: dict[str, Any], earned: int) -> None:
+    found = figures(measured([charge(**changed)]))
+
+    assert (found.revenue30d, found.annualised, found.orders) == (earned, 12 * earned, 1)
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"live": False}, {"test": 1}),
+        ({"succeeded": False}, {"failed": 1}),
+        ({"captured": 0}, {"uncaptured": 1}),
+        ({"created_at": NOW - 30 * DAY - timedelta(seconds=1)}, {}),
+        ({"created_at": NOW}, {}),
+    ],
+)
+def test_what_is_no_payment_of_the_window_does_not_count(
+    changed: dict[str, Any], reason: dict[str, int]
+) -> None:
+    found = measured([charge(**changed)])
+
+    assert (found.figures, skipped(found)) == ((), reason)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"refunded": 1_000},
+        {"live": False},
+        {"succeeded": False},
+        {"dispute": "lost"},
+        {"created_at": NOW - 67 * DAY},
+    ],
+)
+def test_a_customer_whose_payments_came_to_nothing_never_paid(changed: dict[str, Any]) -> None:
+    found = measured([charge(**changed)], [subscription()])
+
+    assert skipped(found)["never_paid"] == 1
+
+
+def test_a_yearly_customer_paid_up_to_a_year_ago() -> None:
+    yearly = subscription("cus_a", item(12_000, interval="year"))
+
+    assert account.reach([yearly], NOW) == timedelta(days=366 + 35)
+    assert account.reach([], NOW) == timedelta(days=90)
+    assert account.reach([replace(yearly, status="trialing")], NOW) == timedelta(days=90)
+    for days, minor in ((400, [1_000]), (402, [])):
+        found = measured([charge(created_at=NOW - days * DAY)], [yearly])
+        assert [each.mrr for each in found.figures] == minor
+
+
+@pytest.mark.parametrize(
+    ("paid_days_ago", "period_days_ago", "counts"),
+    [(40, 9, True), (61, 30, True), (62, 31, False), (62, 1, False)],
+)
+def test_who_is_late_counts_for_thirty_days_however_many_periods_have_begun(
+    paid_days_ago: int, period_days_ago: int, counts: bool
+) -> None:
+    late = subscription(status="past_due", period_start=NOW - period_days_ago * DAY)
+    found = measured([charge(created_at=NOW - paid_days_ago * DAY)], [late])
+
+    assert [each.mrr for each in found.figures] == ([1_000] if counts else [])
+
+
+def test_a_paused_collection_earns_nothing() -> None:
+    found = measured([charge()], [subscription(collection_paused=True)])
+
+    assert (figures(found).mrr, skipped(found)) == (0, {"collection_paused": 1})
+
+
+def test_what_ends_with_its_period_is_counted_and_shown_apart() -> None:
+    ending = subscription("cus_b", item(500), cancels_at_period_end=True)
+    found = figures(measured([charge(), charge("cus_b")], [subscription(), ending]))
+
+    assert (found.mrr, found.mrr_at_risk, found.subscribers) == (1_500, 500, 2)
+
+
+def test_metered_items_are_counted_apart() -> None:
+    both = subscription("cus_a", item(), item(300, metered=True))
+    found = measured([charge()], [both])
+
+    assert (figures(found).mrr, skipped(found)) == (1_000, {"metered": 1})
+
+
+def test_items_of_several_intervals_are_added() -> None:
+    assert mrr(subscription("cus_a", item(1_000), item(12_000, interval="year"))) == 2_000
+
+
+def test_an_inclusive_tax_is_taken_out_and_an_unknown_one_is_told() -> None:
+    taxed = item(1_200, tax_inclusive=True, inclusive_tax_percent=Decimal(20))
+    unknown = subscription("cus_a", item(1_200, tax_inclusive=True))
+
+    assert mrr(subscription("cus_a", taxed)) == 1_000
+    found = measured([charge()], [unknown])
+    assert (figures(found).mrr, found.flags) == (1_200, (recurring.TAX_UNKNOWN,))
+
+
+def test_a_discount_of_the_whole_is_shared_before_tax_is_taken_out() -> None:
+    taxed = item(1_200, tax_inclusive=True, inclusive_tax_percent=Decimal(20))
+    off = PulledDiscount("forever", None, None, amount_off=Decimal(600))
+
+    assert mrr(subscription("cus_a", taxed, discounts=(off,))) == 500
+
+
+def test_unknown_terms_leave_nothing_and_are_told() -> None:
+    hidden = subscription("cus_a", discounts=(PulledDiscount("", None, None),))
+    tiered = subscription("cus_b", item(tiers_mode="graduated", unit_amount=None))
+    odd = subscription("cus_c", item(interval="fortnight"))
+    found = measured([charge(), charge("cus_b"), charge("cus_c")], [hidden, tiered, odd])
+
+    assert figures(found).mrr == 0
+    assert set(found.flags) == {
+        recurring.DISCOUNT_UNREADABLE,
+        recurring.TIERS_UNREADABLE,
+        recurring.PRICE_UNREADABLE,
+    }
+
+
+def test_tiers_may_ask_for_a_flat_amount() -> None:
+    steps = (Tier(10, Decimal(100), Decimal(0)), Tier(None, Decimal(50), Decimal(250)))
+    tiered = {"unit_amount": None, "tiers": steps}
+
+    assert mrr(subscription("cus_a", item(0, 15, tiers_mode="graduated", **tiered))) == 1_500
+    assert mrr(subscription("cus_a", item(0, 15, tiers_mode="volume", **tiered))) == 1_000
+    assert mrr(subscription("cus_a", item(0, 10, tiers_mode="graduated", **tiered))) == 1_000
+
+
+def test_a_discount_that_ended_or_has_not_begun_is_not_in_force() -> None:
+    ended = PulledDiscount("repeating", NOW - 90 * DAY, NOW, Decimal(50))
+    later = PulledDiscount("forever", NOW + DAY, None, Decimal(50))
+
+    assert mrr(subscription("cus_a", discounts=(ended, later))) == 1_000
+
+
+def test_currencies_that_the_processor_counts_otherwise_are_told_in_iso_units() -> None:
+    found = measured([charge("cus_a", 150_050, currency="ISK"), charge("cus_b", 7, currency="JPY")])
+
+    assert figures(found, "ISK").revenue30d == 1_501
+    assert figures(found, "JPY").revenue30d == 7
+    assert found.flags == ("multiple_currencies",)
+
+
+def flags_of(*charges: PulledCharge) -> set[str]:
+    return set(measured(list(charges)).flags)
+
+
+def test_one_customer_who_pays_more_than_half_is_a_flag_among_five() -> None:
+    others = [charge(f"cus_{n}", 100) for n in range(4)]
+
+    assert flags_of(*others, charge("whale", 401)) == {"top_customer"}
+    assert not flags_of(*others, charge("whale", 400))
+    assert not flags_of(*others[:3], charge("whale", 9_000))
+
+
+def test_one_card_behind_three_customers_is_a_flag() -> None:
+    shared = [charge(f"cus_{n}", 100, card="one") for n in range(3)]
+    others = [charge(f"own_{n}", 100, card=f"own_{n}") for n in range(12)]
+
+    assert flags_of(*shared, *others[:11]) == {"shared_card"}
+    assert not flags_of(*shared, *others)
+    assert not flags_of(*shared[:2], *others[:1])
+
+
+def test_much_that_came_back_is_a_flag() -> None:
+    kept = [charge(f"cus_{n}", 100) for n in range(4)]
+
+    assert not flags_of(*kept, charge("cus_x", 100, refunded=100))
+    assert flags_of(*kept, charge("cus_x", 101, refunded=101)) == {"refund_rate"}
+    assert flags_of(*kept, charge("cus_x", 101, dispute="lost")) == {"refund_rate"}
+
+
+def test_a_month_of_more_than_three_times_those_before_is_a_flag() -> None:
+    def before(first: int, second: int) -> list[PulledCharge]:
+        return [
+            charge("cus_a", first, created_at=NOW - 40 * DAY),
+            charge("cus_a", second, created_at=NOW - 70 * DAY),
+        ]
+
+    assert flags_of(*before(100, 300), charge(cents=601)) == {"revenue_spike"}
+    assert not flags_of(*before(100, 300), charge(cents=600))
+    assert not flags_of(charge(cents=9_000))
+    young = charge("cus_a", 300, created_at=NOW - 40 * DAY)
+    assert not flags_of(young, charge(cents=900))
+    assert flags_of(young, charge(cents=901)) == {"revenue_spike"}
+
+
+def test_old_customers_on_new_prices_who_make_much_of_a_rise_are_a_flag() -> None:
+    def found(new_price_days: int, joined_days: int = 100, mrr_then: int = 2_000) -> set[str]:
+        raised = item(1_500, created_at=NOW - new_price_days * DAY)
+        both = [
+            subscription("cus_a", raised, started_at=NOW - joined_days * DAY),
+            subscription("cus_b", item(1_000)),
+        ]
+        paid = [charge("cus_a"), charge("cus_b")]
+        return set(measured(paid, both, {"USD": Earlier(mrr_then, 2)}).flags)
+
+    assert found(3) == {"price_rise"}
+    assert not found(20)
+    assert not found(3, joined_days=5)
+    assert not found(3, mrr_then=2_500)
+    assert not measured([charge()], [subscription("cus_a", item(created_at=NOW - DAY))]).flags
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 10**9),
+            st.integers(0, 10**9),
+            st.integers(0, 10**9),
+            st.integers(0, 120),
+            st.sampled_from([None, "won", "lost"]),
+        ),
+        max_size=20,
+    ),
+    st.randoms(),
+)
+def test_whatever_was_paid_the_sum_is_never_more_than_what_was_taken(
+    rows: list[tuple[int, int, int, int, str | None]], shuffled: Any
+) -> None:
+    charges = [
+        charge(
+            f"cus_{n % 3}",
+            taken,
+            refunded=min(taken, back),
+            transferred=sent,
+            created_at=NOW - days * DAY,
+            dispute=dispute,
+        )
+        for n, (taken, back, sent, days, dispute) in enumerate(rows)
+    ]
+    found = measured(charges)
+    shuffled.shuffle(charges)
+
+    assert measured(charges) == found
+    for each in found.figures:
+        assert 0 <= each.revenue30d <= sum(one.captured for one in charges)
+
+
+def test_nothing_of_a_customer_but_the_id_is_read() -> None:
+    body = {
+        "id": "ch_1",
+        "created": int(NOW.timestamp()) - 5,
+        "currency": "usd",
+        "status": "succeeded",
+        "livemode": True,
+        "amount_captured": 1_000,
+        "amount_refunded": 0,
+        "application_fee_amount": 100,
+        "transfer_data": {"amount": None, "destination": "acct_x"},
+        "customer": {"id": "cus_a", "email": "a@example.com", "name": "Ann"},
+        "billing_details": {"email": "a@example.com", "name": "Ann"},
+        "payment_method_details": {"card": {"fingerprint": "Xt5EWLLDS7FJjR1c", "last4": "4242"}},
+    }
+    read = shapes.charge(body, b"k" * 32, None)
+
+    assert "example.com" not in repr(read)
+    assert "Xt5EWLLDS7FJjR1c" not in repr(read)
+    assert read.transferred == 900
+    assert read.card == shapes.charge(body, b"k" * 32, None).card
+    assert read.card != shapes.charge(body, b"j" * 32, None).card
+
+
+def test_the_terms_of_a_coupon_are_read_in_both_of_their_places() -> None:
+    coupon = {"percent_off": 12.5, "duration": "forever"}
+    old = shapes.discount({"coupon": coupon, "start": 1})
+    new = shapes.discount({"source": {"type": "coupon", "coupon": coupon}, "start": 1})
+
+    assert old == new
+    assert old.percent_off == Decimal("12.5")
+    for hidden in ("di_1", {"source": {"coupon": "co_1"}, "start": 1}):
+        assert shapes.discount(hidden).duration == shapes.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("url", "domain"),
+    [
+        ("https://www.corner.example/shop", "www.corner.example"),
+        ("corner.example", "corner.example"),
+        (None, None),
+        ("", None),
+    ],
+)
+def test_the_domain_of_an_account_is_the_host_of_its_address(
+    url: str | None, domain: str | None
+) -> None:
+    found = shapes.account({"id": "acct_1", "business_profile": {"url": url}})
+
+    assert (found.domain, found.is_live) == (domain, False)
+
+
+def test_a_payment_counts_in_one_window_only() -> None:
+    tally = account.Tally(NOW)
+    for days in (30, 60, 90, 91):
+        tally.add_charge(charge(cents=days, created_at=NOW - days * DAY))
+
+    assert (tally.sums["USD"].revenue, tally.sums["USD"].before) == (30, [60, 90])
+    assert tally.first_at == NOW - 91 * DAY

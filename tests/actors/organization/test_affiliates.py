@@ -1,0 +1,61 @@
+"""What an affiliate's code grants, and whom."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.actors.organization.books import AT
+from tolsey.actors.organization import affiliates, lots
+from tolsey.actors.organization.affiliate_messages import RedeemAffiliateCode, Redeemed
+from tolsey.actors.organization.affiliates import AFFILIATE_BONUS
+from tolsey.actors.organization.credits import twelve_months_after
+from tolsey.actors.organization.messages import GrantCredits, Standing
+from tolsey.actors.organization.state import OrganizationState
+from tolsey.actors.refusals import NotFound, Refusal
+from tolsey.storage.records.affiliates import AffiliateRedemption, CodeUse
+from tolsey.storage.records.journal import AuditRecord
+
+STATE = OrganizationState("org_1")
+MESSAGE = RedeemAffiliateCode("redemption_1", "BCDFGHJKLM", "usr_bob", AT)
+USE = CodeUse("affiliate_1", "usr_ann", belongs=False, redeemed=False)
+
+
+def test_a_code_grants_a_bonus_and_says_who_brought_whom_in() -> None:
+    decision = affiliates.redeem(STATE, MESSAGE, USE)
+    ends = twelve_months_after(AT)
+    bonus = GrantCredits("affiliate:org_1", "bonus", AFFILIATE_BONUS, AT, ends)
+    alone = lots.grant(STATE, bonus)
+    assert decision.state == alone.state
+    standing = Standing(1, AFFILIATE_BONUS, AFFILIATE_BONUS, 0)
+    assert decision.reply == Redeemed(AFFILIATE_BONUS, ends, standing)
+    *ledger, redemption, audited = decision.records
+    assert ledger == list(alone.records)
+    assert redemption == AffiliateRedemption(
+        *("redemption_1", "org_1", "usr_bob", "affiliate_1", "usr_ann", AFFILIATE_BONUS, AT)
+    )
+    assert isinstance(audited, AuditRecord)
+    assert (audited.event, audited.organization_id, audited.actor) == (
+        *("affiliate.redeemed", "org_1"),
+        "usr_bob",
+    )
+
+
+@pytest.mark.parametrize(
+    ("use", "status", "code"),
+    [
+        (CodeUse(None, None, belongs=False, redeemed=False), 404, "not_found"),
+        (CodeUse(None, None, belongs=False, redeemed=True), 404, "not_found"),
+        (replace(USE, affiliate_id="usr_bob"), 403, "own_code"),
+        (replace(USE, belongs=True), 403, "own_organization"),
+        (replace(USE, redeemed=True), 409, "already_redeemed"),
+    ],
+)
+def test_a_code_is_refused_with_the_reason(use: CodeUse, status: int, code: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        affiliates.redeem(STATE, MESSAGE, use)
+    assert (refused.value.status, refused.value.code) == (status, code)
+
+
+def test_an_organization_that_is_not_there_is_granted_nothing() -> None:
+    with pytest.raises(NotFound):
+        affiliates.redeem(OrganizationState("org_0", exists=False), MESSAGE, USE)

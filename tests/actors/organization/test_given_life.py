@@ -1,0 +1,84 @@
+"""One life of a customer, as the processor documents it, and what it comes to."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.actors.organization.told import DOLLAR, Told
+from tolsey.actors.organization.billing_messages import ApplyPaymentEvent, PricedOffer
+from tolsey.actors.organization.payment_events.catalogue import keep, read
+from tolsey.actors.organization.payment_events.envelopes import open_envelope
+from tolsey.actors.organization.payment_events.payouts import OfAPerson
+from tolsey.actors.organization.state import OrganizationState
+
+LIFE = Path(__file__).parents[3].parent / "shared" / "data" / "payments" / "synthetic-endive"
+here = pytest.mark.skipif(not LIFE.is_dir(), reason="the shared data are not here")
+OFFERS = (
+    PricedOffer("price_pro_month", "pro", "monthly"),
+    PricedOffer("price_max5_month", "max_5x", "monthly"),
+)
+
+
+def message(body: dict[str, Any]) -> ApplyPaymentEvent | None:
+    envelope = open_envelope(body)
+    facts = read(envelope)
+    if isinstance(facts, OfAPerson):
+        return None
+    return ApplyPaymentEvent(
+        envelope.event_id,
+        envelope.type,
+        envelope.livemode,
+        envelope.created_at,
+        keep(facts),
+        envelope.created_at,
+        OFFERS,
+    )
+
+
+def life() -> list[tuple[str, ApplyPaymentEvent]]:
+    found = (
+        (file.name[:2], message(json.loads(file.read_text()))) for file in sorted(LIFE.glob("*"))
+    )
+    return [(number, told) for number, told in found if told is not None]
+
+
+def customer() -> Told:
+    return Told(OrganizationState("org_T1"))
+
+
+@here
+def test_the_given_life_grants_what_it_paid_for() -> None:
+    told = customer()
+    after: dict[str, Any] = {}
+    for number, one in life():
+        assert told.apply(one).state in {"applied", "ignored"}
+        after[number] = (told.plan, told.dollars)
+    assert after["02"] == ("free", 0)
+    assert after["03"] == ("pro", 49)
+    assert after["05"] == ("pro", 49), "an upgrade that is not paid yet"
+    assert after["06"] == ("max_5x", 149)
+    assert after["07"] == ("max_5x", 149)
+    assert after["08"] == after["09"] == ("max_5x", 149 + 50)
+    assert after["10"] == ("max_5x", 149 + 25)
+    assert after["11"] == ("max_5x", 149)
+    assert after["17"][0] == "max_5x", "it is dunned"
+    assert after["19"][0] == "free"
+
+
+@here
+@pytest.mark.parametrize("seed", range(50))
+def test_the_given_life_comes_to_the_same_in_any_order(seed: int) -> None:
+    events = [one for _, one in life()]
+    orderly, told = customer(), customer()
+    for one in events:
+        orderly.apply(one)
+    chance = random.Random(seed)  # noqa: S311 - a shuffle
+    shuffled = [*events, *chance.choices(events, k=5)]
+    chance.shuffle(shuffled)
+    for one in shuffled:
+        told.apply(one)
+    assert (told.plan, told.dollars, told.kinds) == (orderly.plan, orderly.dollars, orderly.kinds)
+    assert told.dollars * DOLLAR % 1 == 0

@@ -1,0 +1,102 @@
+"""What people ask about their subscription, and what they see of it."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.actors.organization.processor import END, START
+from tests.actors.organization.told import AT, DAY, MAX_5X, PRO, Told, invoice, line, subscription
+from tolsey.actors.organization import subscription_acts
+from tolsey.actors.organization.billing_messages import (
+    NextChange,
+    RecordBillingAct,
+    SubscriptionView,
+)
+from tolsey.actors.refusals import NotFound
+
+
+@pytest.fixture
+def told() -> Told:
+    return Told()
+
+
+def act(told: Told, name: Any, **more: Any) -> list[Any]:
+    decision = subscription_acts.record(told.state, RecordBillingAct(name, "usr_1", AT, **more))
+    told.state = decision.state
+    return list(decision.records)
+
+
+def view(told: Told) -> SubscriptionView:
+    seen = subscription_acts.read(told.state).reply
+    assert isinstance(seen, SubscriptionView)
+    return seen
+
+
+def test_an_organization_that_never_paid_is_seen_on_the_free_plan(told: Told) -> None:
+    seen = view(told)
+    assert told.state.created_at is not None
+    assert seen == SubscriptionView("org_1", told.state.created_at, "free")
+    assert not seen.is_subscribed
+
+
+def test_what_is_paid_for_is_seen_with_all_that_a_change_starts_from(told: Told) -> None:
+    told.tell("customer.subscription.created", subscription())
+    told.tell("invoice.paid", invoice("in_1"))
+    seen = view(told)
+    assert (seen.plan, seen.cadence, seen.status) == ("pro", "monthly", "active")
+    assert (seen.customer_id, seen.subscription_id) == ("cus_1", "sub_1")
+    assert (seen.item_id, seen.price_id, seen.paid_invoice_id) == ("si_1", PRO, "in_1")
+    assert seen.period_end is not None
+    assert seen.period_end.timestamp() == END
+    assert seen.is_subscribed
+
+
+def test_every_act_is_written_down_with_who_did_it(told: Told) -> None:
+    (row,) = act(told, "credits.purchase_started", detail={"cents": 5_000})
+    assert (row.event, row.subject, row.organization_id, row.actor, row.metadata) == (
+        *("credits.purchase_started", "org_1", "org_1", "usr_1"),
+        '{"cents": 5000}',
+    )
+    assert told.state.subscription is None
+    told.tell("invoice.paid", invoice("in_1"))
+    (row,) = act(told, "portal.opened")
+    assert row.subject == "sub_1"
+
+
+def test_a_refused_change_is_counted_so_that_the_next_is_another(told: Told) -> None:
+    told.tell("invoice.paid", invoice("in_1"))
+    for _ in range(2):
+        act(told, "plan.change_refused")
+    act(told, "plan.change_requested")
+    assert view(told).refused_changes == 2
+
+
+def test_a_downgrade_is_seen_until_its_schedule_is_gone(told: Told) -> None:
+    told.tell("invoice.paid", invoice("in_1", line(MAX_5X, 19_900)))
+    act(told, "plan.change_requested", next=NextChange("sub_sched_1", "pro", "monthly"))
+    assert (view(told).next_plan, view(told).next_cadence) == ("pro", "monthly")
+    late = subscription(MAX_5X)
+    told.tell("customer.subscription.updated", late, created=START + 1)
+    assert view(told).next_plan is None
+    scheduled = subscription(MAX_5X, schedule="sub_sched_1")
+    told.tell("customer.subscription.updated", scheduled, created=START + DAY)
+    assert (view(told).next_plan, view(told).schedule_id) == ("pro", "sub_sched_1")
+    told.tell("customer.subscription.updated", late, created=START + 2 * DAY)
+    assert (view(told).next_plan, view(told).schedule_id) == (None, None)
+
+
+def test_nobody_sees_or_asks_anything_of_an_organization_that_is_not_there(told: Told) -> None:
+    told.state = replace(told.state, exists=False)
+    with pytest.raises(NotFound):
+        view(told)
+    with pytest.raises(NotFound):
+        act(told, "portal.opened")
+
+
+def test_a_second_subscription_beside_one_that_lives_is_written_down(told: Told) -> None:
+    told.tell("customer.subscription.created", subscription())
+    told.tell("invoice.paid", invoice("in_1"))
+    told.tell("invoice.paid", invoice("in_2", subscription="sub_2"), created=START + DAY)
+    assert view(told).subscription_id == "sub_2"
+    assert "subscription.replaced" in told.audit

@@ -1,0 +1,135 @@
+"""The process dies, or is told to stop, in the middle of an answer."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import httpx
+import pytest
+
+from tests.http.chat.visitor import DOLLAR, Told, Visitor, arrive, ended, events_of
+from tests.http.people import KEYRING, PASSWORD
+from tests.journeys.conftest import ServiceProcess
+from tolsey.sandbox.model import KEY, NAME, Model, Script
+from tolsey.storage import administrators
+from tolsey.storage.database import Database
+
+INPUT, OUTPUT = 3, 15
+ADMINISTRATOR = "operator@example.com"
+TWELVE = "twelve bytes"
+
+
+@pytest.fixture
+def process(
+    database_url: str, redis_url: str, model: Model, tmp_path: Path
+) -> Iterator[ServiceProcess]:
+    made = ServiceProcess(
+        {
+            "DATABASE_URL": database_url,
+            "REDIS_URL": redis_url,
+            "ENCRYPTION_KEYS": KEYRING,
+            "LEASE_SECONDS": "1",
+            "LLM_BASE_URL": model.url,
+            "LLM_API_KEY": KEY,
+            "LLM_MODEL": NAME,
+            "CHAT_LEASE_SECONDS": "2",
+            "CHAT_CHECKPOINT_SECONDS": "0.1",
+        },
+        tmp_path / "service.log",
+    )
+    yield made
+    if made.process is not None and made.process.poll() is None:
+        made.kill()
+
+
+@asynccontextmanager
+async def visiting(process: ServiceProcess, database: Database) -> AsyncIterator[Visitor]:
+    """Come with ten dollars that an operator gave."""
+    async with (
+        httpx.AsyncClient(base_url=process.url, headers={"Origin": process.url}) as browser,
+        httpx.AsyncClient(base_url=process.url, headers={"Origin": process.url}) as operator,
+    ):
+        visitor = await arrive(browser)
+        await administrators.create_administrator(database, ADMINISTRATOR, PASSWORD)
+        login = {"email": ADMINISTRATOR, "password": PASSWORD}
+        assert (await operator.post("/api/auth/login", json=login)).status_code == 200
+        gift = {"organizationId": visitor.organization_id, "amount": 10 * DOLLAR, "reason": "gift"}
+        assert (await operator.post("/api/admin/credits/adjust", json=gift)).status_code == 200
+        yield visitor
+
+
+async def checkpointed(database: Database, used: int) -> None:
+    with anyio.fail_after(20):
+        while not await database.fetch("SELECT 1 FROM credit_holds WHERE used = $1", used):
+            await anyio.sleep(0.01)
+
+
+async def read_until_cut(
+    response: httpx.Response, told: list[Told], enough: anyio.Event, deltas: int
+) -> None:
+    """Read until so many deltas have come, then on to the end, if there is one."""
+    try:
+        async for one in events_of(response):
+            told.append(one)
+            if sum(known.name == "delta" for known in told) == deltas:
+                enough.set()
+    except httpx.HTTPError:
+        return
+
+
+async def test_a_killed_process_settles_at_the_cost_it_last_wrote_down(
+    process: ServiceProcess, database: Database, model: Model
+) -> None:
+    model.usual = Script(said=(TWELVE,) * 50, gates={5: anyio.Event()})
+    await asyncio.to_thread(process.start)
+    told: list[Told] = []
+    enough = anyio.Event()
+    async with (
+        visiting(process, database) as visitor,
+        visitor.asking() as response,
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(read_until_cut, response, told, enough, 5)
+        await enough.wait()
+        cost = told[0].data["inputTokens"] * INPUT + 5 * 4 * OUTPUT
+        await checkpointed(database, cost)
+        await asyncio.to_thread(process.kill)
+    assert not await database.fetch("SELECT 1 FROM chat_generations WHERE ended_at IS NOT NULL")
+
+    await asyncio.to_thread(process.start)
+    (row,) = await ended(database)
+    assert (row["outcome"], row["estimated"]) == ("crashed", True)
+    assert row["charged"] == row["cost"] == cost
+    async with httpx.AsyncClient(base_url=process.url, headers={"Origin": process.url}) as browser:
+        login = {"email": "ann@example.com", "password": PASSWORD}
+        assert (await browser.post("/api/auth/login", json=login)).status_code == 200
+        seen = await Visitor(
+            browser, visitor.user_id, visitor.organization_id, visitor.store_id
+        ).credits()
+    assert (seen["balance"], seen["held"]) == (10 * DOLLAR - cost, 0)
+    assert await asyncio.to_thread(process.terminate) == 0
+
+
+async def test_a_process_that_is_told_to_stop_settles_before_it_goes(
+    process: ServiceProcess, database: Database, model: Model
+) -> None:
+    model.usual = Script(said=(TWELVE,) * 50, gates={5: anyio.Event()})
+    await asyncio.to_thread(process.start)
+    told: list[Told] = []
+    enough = anyio.Event()
+    async with (
+        visiting(process, database) as visitor,
+        visitor.asking() as response,
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(read_until_cut, response, told, enough, 5)
+        await enough.wait()
+        assert await asyncio.to_thread(process.terminate) == 0
+    (row,) = await ended(database)
+    assert row["outcome"] in {"stopping", "left"}
+    assert row["charged"] == row["cost"] == told[0].data["inputTokens"] * INPUT + 20 * OUTPUT
+    (hold,) = await database.fetch("SELECT used, closed_at FROM credit_holds")
+    assert hold["used"] == row["cost"]
+    assert hold["closed_at"] is not None

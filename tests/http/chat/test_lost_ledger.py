@@ -1,0 +1,121 @@
+"""The ledger cannot be asked: nothing starts unpaid, nothing goes on unpaid, nothing is paid twice."""
+
+from datetime import timedelta
+from typing import Any
+
+import anyio
+import pytest
+
+from tests.http.chat.visitor import DOLLAR, Told, Visitor, ended, events_of
+from tests.http.people import Clock
+from tolsey.actors.organization.messages import ExtendHold, HoldCredits, SettleHold
+from tolsey.http.chat import purse
+from tolsey.runtime.errors import DeadlineExceeded, Unavailable
+from tolsey.runtime.messages import ActorId, Message
+from tolsey.sandbox.model import Model, Script
+from tolsey.service import Running
+
+
+class Faulty:
+    """Asks the real ledger, except that some messages of a type get lost on the way or back."""
+
+    def __init__(self, house: Running, kind: type[Message[Any]], times: int, *, back: bool) -> None:
+        self.ask, self.kind, self.times, self.back = house.service.chat.ask, kind, times, back
+        house.service.chat.ask = self
+
+    async def __call__(self, to: ActorId, message: Message[Any]) -> Any:
+        if not isinstance(message, self.kind) or self.times <= 0:
+            return await self.ask(to, message)
+        self.times -= 1
+        if not self.back:
+            raise Unavailable("cut off")
+        await self.ask(to, message)
+        raise DeadlineExceeded("no answer")
+
+
+async def test_without_the_ledger_the_model_is_not_asked(
+    house: Running, rich: Visitor, model: Model
+) -> None:
+    Faulty(house, HoldCredits, 1, back=False)
+    answer = await rich.ask()
+    assert (answer.status, answer.problem["code"]) == (503, "shard_unavailable")
+    assert model.asked == []
+    assert not await house.service.database.fetch("SELECT 1 FROM chat_generations")
+
+
+async def test_a_hold_whose_answer_was_lost_is_let_go(
+    house: Running, rich: Visitor, model: Model
+) -> None:
+    Faulty(house, HoldCredits, 1, back=True)
+    assert (await rich.ask()).status == 504
+    seen = await rich.credits()
+    assert (seen["available"], seen["held"]) == (10 * DOLLAR, 0)
+    assert model.asked == []
+
+
+async def test_a_settlement_is_tried_again_until_it_is_written(
+    house: Running, rich: Visitor
+) -> None:
+    Faulty(house, SettleHold, 2, back=False)
+    answer = await rich.ask()
+    assert answer.last.name == "done"
+    (row,) = await ended(house.service.database)
+    assert row["charged"] == answer.last.data["spent"] > 0
+    assert (await rich.credits())["balance"] == 10 * DOLLAR - row["charged"]
+
+
+async def test_a_settlement_whose_answer_was_lost_is_not_made_twice(
+    house: Running, rich: Visitor, clock: Clock
+) -> None:
+    Faulty(house, SettleHold, 1, back=True)
+    answer = await rich.ask()
+    spent = answer.last.data["spent"]
+    assert (await rich.credits())["balance"] == 10 * DOLLAR - spent
+    assert await house.service.chat.sweep() == 0  # its process may still be at it
+    clock.advance(timedelta(minutes=2))
+    assert await house.service.chat.sweep() == 1
+    (row,) = await ended(house.service.database)
+    assert row["charged"] == row["cost"] == spent
+    assert (await rich.credits())["balance"] == 10 * DOLLAR - spent
+
+
+async def test_an_answer_that_cannot_be_settled_is_ended_by_its_lease_at_its_last_cost(
+    house: Running, rich: Visitor, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(purse, "PAUSES", (0.0, 0.0))
+    Faulty(house, SettleHold, 100, back=False)
+    answer = await rich.ask()
+    assert (answer.last.name, answer.last.data["creditsRemaining"]) == ("done", None)
+    assert await house.service.chat.sweep() == 0
+    clock.advance(timedelta(minutes=16))
+    assert await house.service.chat.sweep() == 1
+    assert await house.service.chat.sweep() == 0
+    (row,) = await ended(house.service.database)
+    (hold,) = await house.service.database.fetch("SELECT used, amount FROM credit_holds")
+    assert row["outcome"] == "crashed"
+    assert 0 < row["charged"] == row["cost"] == hold["used"] <= hold["amount"]
+    seen = await rich.credits()
+    assert (seen["balance"], seen["held"]) == (10 * DOLLAR - row["charged"], 0)
+
+
+@pytest.mark.parametrize("minutes", [1, 16])
+async def test_without_checkpoints_an_answer_goes_on_as_long_as_its_lease_and_no_longer(
+    house: Running, rich: Visitor, model: Model, clock: Clock, minutes: int
+) -> None:
+    gate = anyio.Event()
+    model.usual = Script(said=("Fine. ", "Thanks."), gates={1: gate})
+    lost = Faulty(house, ExtendHold, 10**6, back=False)
+    told: list[Told] = []
+    async with rich.asking() as response:
+        async for one in events_of(response):
+            told.append(one)
+            if one.name == "delta" and not gate.is_set():
+                clock.advance(timedelta(minutes=minutes))
+                tries = lost.times
+                with anyio.fail_after(10):
+                    while lost.times == tries:
+                        await anyio.sleep(0.01)
+                if minutes == 1:
+                    gate.set()
+    assert told[-1].name == ("done" if minutes == 1 else "aborted")
+    assert told[-1].data.get("reason") == (None if minutes == 1 else "unavailable")

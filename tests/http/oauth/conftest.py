@@ -1,0 +1,68 @@
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from tests.http.oauth.client import Client
+from tests.http.people import Browser, Clock, Person, SignUp
+from tests.mcp.fixture_server import Sealed
+from tests.mcp.fixtures import fixtures
+from tolsey.http.app import create_app
+from tolsey.http.context import Service
+from tolsey.http.edge import Edge
+from tolsey.http.mcp.doors import PREFIX, Door
+from tolsey.http.mcp.endpoint import Endpoint, Places
+from tolsey.http.mcp.gate import StoreGate, name_of, require
+from tolsey.http.mcp.server import Server
+from tolsey.http.mcp.state import RequestStates
+from tolsey.http.routes import account_pages, auth, consent, oauth, organizations, stores
+from tolsey.settings import Settings
+
+Connect = Callable[..., Awaitable[tuple[Client, Person]]]
+
+
+@pytest.fixture
+def edge(service: Service, settings: Settings, clock: Clock) -> Edge:
+    """Serve accounts, the authorization server, and the fixtures behind the stores' gate."""
+    resources = service.agents.resources
+    server = Server(
+        fixtures(),
+        {"name": "tolsey", "version": "1"},
+        "",
+        require=require,
+        states=RequestStates(Sealed(service.vault), lambda: clock().timestamp()),
+        name_of=name_of,
+    )
+    gate = StoreGate(resources, service.agents.guests, service.limits)
+    endpoint = Endpoint(server, gate, Places(resources.origins, local=settings.is_local))
+    issuer = settings.base_url
+    hosts = {}
+    if resources.host is not None:
+        hosts[resources.host] = Door(resources, endpoint, issuer, on_subaddress=True)
+    return create_app(
+        service,
+        [
+            *(auth.routes, account_pages.routes, organizations.routes, stores.routes),
+            *(oauth.routes, consent.routes),
+        ],
+        {},
+        mounted={PREFIX: Door(resources, endpoint, issuer, on_subaddress=False)},
+        hosts=hosts,
+    )
+
+
+@pytest.fixture
+async def connect(browser: Browser, sign_up: SignUp) -> Connect:
+    """Make a person with a store, and a client that is registered for it."""
+
+    async def connected(
+        email: str = "ann@example.com", **registration: str
+    ) -> tuple[Client, Person]:
+        person = await sign_up(email)
+        store_id = (await person.store()).json()["id"]
+        web = browser()
+        del web.headers["Origin"]  # an agent is no page
+        client = Client(web, store_id)
+        assert (await client.register(**registration)).status_code == 201
+        return client, person
+
+    return connected

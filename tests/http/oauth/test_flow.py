@@ -1,0 +1,173 @@
+from datetime import timedelta
+
+import pytest
+
+from tests.http.oauth.client import BASE, CALLBACK
+from tests.http.oauth.conftest import Connect
+from tests.http.people import Browser, Clock, SignUp
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_an_agent_registers_is_allowed_and_works(connect: Connect) -> None:
+    client, ann = await connect()
+    page = await client.consent_page(ann)
+    for told in ("Robo", "Corner shop", "agent.example", "See orders and sales", "ann@example.com"):
+        assert told in page.text
+    answered = await client.decided(ann)
+    assert (answered["state"], answered["iss"]) == ("s1", BASE)
+    answer = await client.redeem(answered["code"])
+    assert answer.headers["cache-control"] == "no-store"
+    tokens = answer.json()
+    assert tokens["token_type"] == "Bearer"
+    assert (tokens["expires_in"], tokens["scope"]) == (3600, "store:read orders:read")
+    assert (await client.call(tokens["access_token"])).status_code == 200
+
+
+async def test_who_is_not_signed_in_signs_in_and_comes_back(
+    connect: Connect, browser: Browser
+) -> None:
+    client, _ = await connect()
+    visitor = browser()
+    answer = await visitor.get(client.asked())
+    consent = answer.headers["location"]
+    answer = await visitor.get(consent)
+    assert answer.status_code == 303
+    assert answer.headers["location"].startswith("/login?next=/oauth/consent/")
+    assert "agent.example" not in answer.headers["location"]
+
+
+async def test_a_user_who_says_no_is_heard(connect: Connect) -> None:
+    client, ann = await connect()
+    answered = await client.decided(ann, decision="deny")
+    assert (answered["error"], answered["state"], answered["iss"]) == ("access_denied", "s1", BASE)
+
+
+async def test_the_metadata_leads_from_a_refused_call_to_the_server(connect: Connect) -> None:
+    client, _ = await connect()
+    refused = await client.call("nothing")
+    assert refused.status_code == 401
+    challenge = refused.headers["www-authenticate"]
+    described = f"{BASE}/.well-known/oauth-protected-resource/api/mcp/v1/{client.store_id}"
+    assert f'resource_metadata="{described}"' in challenge
+    assert 'scope="store:read"' in challenge
+    resource = (await client.web.get(described)).json()
+    assert resource["resource"] == client.resource
+    assert resource["authorization_servers"] == [BASE]
+    server = (await client.web.get("/.well-known/oauth-authorization-server")).json()
+    assert server["issuer"] == BASE
+    assert server["code_challenge_methods_supported"] == ["S256"]
+    assert server["authorization_response_iss_parameter_supported"]
+    assert server["client_id_metadata_document_supported"]
+    assert "none" in server["token_endpoint_auth_methods_supported"]
+    assert "none" in server["revocation_endpoint_auth_methods_supported"]
+    assert "none" not in server["introspection_endpoint_auth_methods_supported"]
+
+
+async def test_each_form_of_the_address_is_a_resource_of_its_own(connect: Connect) -> None:
+    client, ann = await connect()
+    tokens = await client.tokens(ann)
+    older = f"/api/mcp/{client.store_id}"
+    assert (await client.call(tokens["access_token"], older)).status_code == 401
+    described = await client.web.get(f"/.well-known/oauth-protected-resource{older}")
+    assert described.json()["resource"] == f"{BASE}{older}"
+
+
+async def test_a_client_of_a_document_needs_no_scope_and_gets_the_least(connect: Connect) -> None:
+    client, ann = await connect()
+    tokens = await client.tokens(ann, scope=None)
+    assert tokens["scope"] == "store:read"
+
+
+async def test_a_refresh_gives_new_tokens_and_may_narrow_them(connect: Connect) -> None:
+    client, ann = await connect()
+    first = await client.tokens(ann)
+    answer = await client.refresh(first["refresh_token"], scope="store:read")
+    second = answer.json()
+    assert second["scope"] == "store:read"
+    assert second["refresh_token"] != first["refresh_token"]
+    third = (await client.refresh(second["refresh_token"])).json()
+    assert third["scope"] == "store:read orders:read"
+
+
+async def test_an_access_token_lives_an_hour(connect: Connect, clock: Clock) -> None:
+    client, ann = await connect()
+    tokens = await client.tokens(ann)
+    clock.advance(timedelta(minutes=59))
+    assert (await client.call(tokens["access_token"])).status_code == 200
+    clock.advance(timedelta(minutes=2))
+    assert (await client.call(tokens["access_token"])).status_code == 401
+    assert (await client.refresh(tokens["refresh_token"])).status_code == 200
+
+
+async def test_a_refresh_token_that_rests_for_a_month_is_over(
+    connect: Connect, clock: Clock
+) -> None:
+    client, ann = await connect()
+    tokens = await client.tokens(ann)
+    clock.advance(timedelta(days=31))
+    answer = await client.refresh(tokens["refresh_token"])
+    assert answer.json()["error"] == "invalid_grant"
+
+
+async def test_a_user_sees_and_ends_what_they_allowed(connect: Connect) -> None:
+    client, ann = await connect()
+    tokens = await client.tokens(ann)
+    page = await ann.browser.get("/account/agents")
+    assert "Robo" in page.text
+    action = page.text.partition('action="/account/agents/')[2].partition('"')[0]
+    csrf = page.text.partition('name="csrf" value="')[2].partition('"')[0]
+    ended = await ann.browser.post(f"/account/agents/{action}", data={"csrf": csrf})
+    assert ended.status_code == 303
+    assert (await client.call(tokens["access_token"])).status_code == 401
+    assert (await client.refresh(tokens["refresh_token"])).json()["error"] == "invalid_grant"
+    assert "Robo" not in (await ann.browser.get("/account/agents")).text
+
+
+async def test_a_client_with_a_secret_proves_itself_and_may_ask_what_its_tokens_are(
+    connect: Connect,
+) -> None:
+    client, ann = await connect(token_endpoint_auth_method="client_secret_post")
+    code = (await client.decided(ann))["code"]
+    secret = client.secret
+    tokens = (await client.redeem(code, client_secret=secret)).json()
+    form = {"client_id": client.client_id, "client_secret": secret}
+    told = await client.web.post(
+        "/oauth/introspect", data={**form, "token": tokens["access_token"]}
+    )
+    known = told.json()
+    assert known["active"]
+    assert (known["sub"], known["aud"]) == (ann.user_id, client.resource)
+    nothing = await client.web.post("/oauth/introspect", data={**form, "token": "nothing"})
+    assert nothing.json() == {"active": False}
+    revoked = await client.web.post("/oauth/revoke", data={**form, "token": tokens["access_token"]})
+    assert revoked.status_code == 200
+    assert (await client.call(tokens["access_token"])).status_code == 401
+
+
+async def test_a_loopback_client_may_listen_where_it_can(connect: Connect) -> None:
+    client, ann = await connect()
+    client.redirect_uri = "http://127.0.0.1:1/callback"
+    await client.register()
+    page = await client.consent_page(ann, redirect_uri="http://127.0.0.1:54321/callback")
+    assert page.status_code == 200
+    assert "a program on your own computer" in page.text
+
+
+async def test_an_application_with_its_own_scheme_is_taken(connect: Connect) -> None:
+    client, ann = await connect()
+    client.redirect_uri = "cursor://anysphere.cursor-mcp/oauth/callback"
+    assert (await client.register()).status_code == 201
+    page = await client.consent_page(ann)
+    assert "form-action 'self' cursor:" in page.headers["content-security-policy"]
+
+
+async def test_a_member_lets_agents_look_but_not_change(connect: Connect, sign_up: SignUp) -> None:
+    client, ann = await connect()
+    bob = await sign_up("bob@example.com")
+    members = f"/api/organizations/{ann.organization_id}/members"
+    added = await ann.browser.post(members, json={"email": "bob@example.com", "role": "member"})
+    assert added.status_code == 201, added.text
+    tokens = await client.tokens(bob, scope="orders:write orders:read")
+    assert tokens["scope"] == "orders:read"
+    assert client.redirect_uri == CALLBACK

@@ -1,0 +1,49 @@
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.http.payments.market import Market, opened
+from tests.http.payments.shop import Shop, served
+from tests.http.people import PASSWORD, Clock, Person, SignUp
+from tolsey.http.edge import Edge
+from tolsey.storage import administrators
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock(datetime.now(UTC).replace(microsecond=0))
+
+
+@pytest.fixture
+async def market(clock: Clock) -> AsyncIterator[Market]:
+    async with opened(clock()) as market:
+        yield market
+
+
+@pytest.fixture
+async def shop(
+    market: Market, clock: Clock, database_url: str, redis_url: str
+) -> AsyncIterator[Shop]:
+    async with served(market, clock, database_url, redis_url) as shop:
+        yield shop
+
+
+@pytest.fixture
+def edge(shop: Shop) -> Edge:
+    assert isinstance(shop.running.app, Edge)
+    return shop.running.app
+
+
+@pytest.fixture
+async def ann(sign_up: SignUp) -> Person:
+    return await sign_up("ann@example.com")
+
+
+@pytest.fixture
+async def operator(shop: Shop, sign_up: SignUp) -> Person:
+    person = await sign_up("operator@example.com")
+    await administrators.create_administrator(shop.service.database, person.email, PASSWORD)
+    login = {"email": person.email, "password": PASSWORD}  # becoming one ends every session
+    assert (await person.browser.post("/api/auth/login", json=login)).status_code == 200
+    return person

@@ -1,0 +1,194 @@
+from datetime import timedelta
+from typing import Any
+
+import httpx
+
+from tests.http.payments.shop import Shop
+from tests.http.payments.test_changes import sign_in
+from tests.http.people import Person
+from tolsey.actors.organization.messages import HoldCredits, SpendCredits, organization
+from tolsey.storage import chat
+from tolsey.storage.records.chat import Generation
+
+PATH = "/api/admin/refunds"
+
+
+async def purchase(shop: Shop, who: Person, cents: int = 5_000) -> str:
+    body = {"amount": {"amount": cents, "currency": "USD"}}
+    page = await shop.post(who, "/credits/purchase", **body)
+    await shop.market.pay(page.json()["url"])
+    await shop.settled()
+    return await reference(shop, who)
+
+
+async def reference(shop: Shop, who: Person) -> str:
+    """Name the payment of the newest credits."""
+    found = (await shop.credits(who))["grants"]
+    return str(max(found, key=lambda grant: grant["grantedAt"])["reference"])
+
+
+async def refund(operator: Person, of: Person, payment: str, **more: Any) -> httpx.Response:
+    body = {"organizationId": of.organization_id, "paymentRef": payment, "reason": "a mistake"}
+    return await operator.browser.post(PATH, json={**body, **more})
+
+
+async def test_a_purchase_goes_back_within_a_day_when_none_of_it_was_used(
+    shop: Shop, ann: Person, operator: Person
+) -> None:
+    shop.market.processor.platform.tax_basis_points = 2_000
+    payment = await purchase(shop, ann)
+    await shop.advance(hours=23)
+    answer = await refund(operator, ann, payment)
+    assert answer.status_code == 201, answer.text
+    (made,) = shop.market.made("refund")
+    assert answer.json() == {
+        "id": made["id"],
+        "organizationId": ann.organization_id,
+        "paymentRef": payment,
+        "subscriptionEnded": None,
+    }
+    assert made["amount"] == 6_000
+    await shop.settled()
+    assert (await shop.credits(ann))["balance"] == 0
+    (act,) = await shop.audited("refund.requested")
+    assert act["actor"] == operator.user_id
+    assert "a mistake" in act["metadata"]
+    again = await refund(operator, ann, payment)
+    assert (again.status_code, again.json()["code"]) == (409, "already_refunded")
+    assert len(shop.market.made("refund")) == 1
+
+
+async def test_a_refund_that_was_not_told_yet_is_not_made_again(
+    shop: Shop, ann: Person, operator: Person
+) -> None:
+    payment = await purchase(shop, ann)
+    shop.market.processor.webhooks.pause()
+    first, again = [await refund(operator, ann, payment) for _ in range(2)]
+    assert first.json() == again.json()
+    assert len(shop.market.made("refund")) == 1
+
+
+async def test_a_purchase_is_too_old_after_a_day(shop: Shop, ann: Person, operator: Person) -> None:
+    payment = await purchase(shop, ann)
+    await shop.advance(hours=24)
+    answer = await refund(operator, ann, payment)
+    assert (answer.status_code, answer.json()["code"]) == (409, "refund_too_late")
+    assert shop.market.made("refund") == []
+
+
+async def test_credits_that_were_used_or_are_held_do_not_go_back(
+    shop: Shop, ann: Person, operator: Person
+) -> None:
+    payment = await purchase(shop, ann)
+    ask, to, at = shop.service.runtime.ask, organization(ann.organization_id), shop.clock()
+    await ask(to, HoldCredits("h", 1, at, at + timedelta(hours=1)))
+    held = await refund(operator, ann, payment)
+    assert (held.status_code, held.json()["code"]) == (409, "refund_credits_used")
+    second = await purchase(shop, ann, 1_000)
+    assert (await refund(operator, ann, second)).status_code == 201
+    await ask(to, SpendCredits("s", 1, "chat", at))
+    used = await refund(operator, ann, payment)
+    assert used.json()["code"] == "refund_credits_used"
+
+
+async def test_a_disputed_purchase_does_not_go_back_twice(
+    shop: Shop, ann: Person, operator: Person
+) -> None:
+    payment = await purchase(shop, ann)
+    (charge,) = shop.market.made("charge")
+    shop.market.processor.open_dispute(charge["id"])
+    await shop.settled()
+    answer = await refund(operator, ann, payment)
+    assert (answer.status_code, answer.json()["code"]) == (409, "payment_disputed")
+    assert shop.market.made("refund") == []
+
+
+async def test_a_subscription_goes_back_within_a_week_and_ends(
+    shop: Shop, ann: Person, operator: Person
+) -> None:
+    await shop.buy(ann)
+    await shop.advance(days=6)
+    answer = await refund(operator, ann, await reference(shop, ann))
+    assert answer.status_code == 201, answer.text
+    (subscription,) = shop.market.made("subscription")
+    assert answer.json()["subscriptionEnded"] == subscription["id"]
+    await shop.settled()
+    assert (await shop.plan(ann))["plan"] == "free"
+    assert (await shop.credits(ann))["balance"] == 0
+    assert [one["amount"] for one in shop.market.made("refund")] == [7_900]
+
+
+async def test_a_subscription_is_too_old_after_a_week(
+    shop: Shop, ann: Person, operator: Person
+) -> None:
+    await shop.buy(ann)
+    await shop.advance(days=7, seconds=1)
+    answer = await refund(operator, ann, await reference(shop, ann))
+    assert (answer.status_code, answer.json()["code"]) == (409, "refund_too_late")
+    assert (await shop.plan(ann))["plan"] == "pro"
+
+
+async def test_a_subscription_with_a_message_sent_does_not_go_back(
+    shop: Shop, ann: Person, operator: Person
+) -> None:
+    await shop.buy(ann)
+    sent = Generation(
+        id="gen_1",
+        organization_id=ann.organization_id,
+        store_id="store_1",
+        user_id=ann.user_id,
+        claim="once",
+        model="m",
+        created_at=shop.clock() + timedelta(seconds=1),
+    )
+    assert await chat.begin(shop.service.database, sent)
+    answer = await refund(operator, ann, await reference(shop, ann))
+    assert (answer.status_code, answer.json()["code"]) == (409, "refund_messages_sent")
+    assert shop.market.made("refund") == []
+
+
+async def test_only_the_newest_payment_of_a_subscription_goes_back(
+    shop: Shop, ann: Person, operator: Person
+) -> None:
+    await shop.buy(ann)
+    first = await reference(shop, ann)
+    await shop.advance(days=31)
+    for person in (ann, operator):
+        await sign_in(person)
+    renewed = await reference(shop, ann)
+    assert renewed != first
+    answer = await refund(operator, ann, first)
+    assert (answer.status_code, answer.json()["code"]) == (409, "refund_not_newest")
+    assert (await refund(operator, ann, renewed)).status_code == 201
+
+
+async def test_a_subscription_ends_although_the_first_attempt_died_after_its_refund(
+    shop: Shop, ann: Person, operator: Person
+) -> None:
+    await shop.buy(ann)
+    payment = await reference(shop, ann)
+    shop.market.processor.faults.rate_limit(path="/v1/subscriptions/")
+    away = await refund(operator, ann, payment)
+    assert (away.status_code, away.json()["code"]) == (502, "processor_unreachable")
+    await shop.settled()
+    assert (await shop.plan(ann))["plan"] == "pro"
+    again = await refund(operator, ann, payment)
+    assert again.status_code == 201, again.text
+    await shop.settled()
+    assert (await shop.plan(ann))["plan"] == "free"
+    assert len(shop.market.made("refund")) == 1
+
+
+async def test_only_operators_refund_and_only_what_the_organization_paid(
+    shop: Shop, ann: Person, operator: Person
+) -> None:
+    payment = await purchase(shop, ann)
+    assert (await refund(ann, ann, payment)).status_code == 403
+    assert (await refund(operator, operator, payment)).status_code == 404
+    assert (await refund(operator, ann, "pi_nobodys")).status_code == 404
+    assert (await refund(operator, ann, "re_1")).status_code == 422
+    assert (await refund(operator, ann, payment, reason=" ")).status_code == 422
+    assert (await refund(operator, ann, payment, amount=1)).status_code == 422
+    assert shop.market.made("refund") == []
+    ann.browser.cookies.clear()
+    assert (await refund(ann, ann, payment)).status_code == 401

@@ -1,0 +1,110 @@
+"""A seller can be paid before the first listing is shown (specification, KYC)."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.http.listings.desk import Seller, listed
+from tests.http.payouts.conftest import ACCOUNT, Bank, begun
+from tests.http.people import PASSWORD, Clock, Person, SignUp
+from tests.payees import verified
+from tests.sandbox.payments.stage import STRIPE
+from tolsey.storage import administrators, payouts
+
+pytestmark = STRIPE
+REQUIRED = (403, "payout_account_required")
+
+
+@pytest.fixture
+async def seller(ann: Person) -> Seller:
+    return await listed(ann)
+
+
+async def refused(seller: Seller, command: str) -> tuple[int, Any]:
+    answer = await seller.post(command)
+    return answer.status_code, answer.json().get("code")
+
+
+async def joined(ann: Person, person: Person, role: str) -> None:
+    path = f"/api/organizations/{ann.organization_id}/members"
+    answer = await ann.browser.post(path, json={"email": person.email, "role": role})
+    assert answer.status_code in {200, 201}, answer.text
+
+
+async def pay(bank: Bank, person: Person) -> None:
+    """Give a person a verified account."""
+    said = verified(f"acct_{person.user_id}")
+    await payouts.opened(
+        bank.house.service.database, person.user_id, said, bank.house.service.clock()
+    )
+
+
+async def test_the_first_listing_waits_for_an_account_and_says_where_to_begin(
+    bank: Bank, ann: Person, seller: Seller
+) -> None:
+    for command in ("submit", "publish"):
+        answer = await seller.post(command)
+        assert (answer.status_code, answer.json()["code"]) == REQUIRED
+        assert answer.json()["begin"] == f"http://127.0.0.1:8000{ACCOUNT}"
+    assert (await seller.read())["status"] == "DRAFT"
+
+    await bank.browser.post((await begun(ann))["url"])
+    assert (await seller.post("publish")).json()["status"] == "ACTIVE"
+
+
+async def test_who_is_back_from_the_form_before_the_event_may_publish(
+    bank: Bank, ann: Person, seller: Seller
+) -> None:
+    bank.processor.webhooks.pause()
+    await bank.browser.post((await begun(ann))["url"])
+    assert (await seller.post("publish")).json()["status"] == "ACTIVE"
+
+
+async def test_an_account_that_is_only_begun_or_restricted_does_not_do(
+    bank: Bank, ann: Person, seller: Seller
+) -> None:
+    account = (await begun(ann))["account"]["id"]
+    assert await refused(seller, "publish") == REQUIRED
+    bank.processor.onboard(account, disabled_reason="rejected.fraud")
+    await bank.told()
+    assert await refused(seller, "publish") == REQUIRED
+
+
+async def test_it_must_be_the_account_of_one_who_runs_the_organization(
+    bank: Bank, ann: Person, seller: Seller, sign_up: SignUp
+) -> None:
+    stranger, member, admin = [
+        await sign_up(f"{name}@example.com") for name in ("stranger", "member", "admin")
+    ]
+    await pay(bank, stranger)
+    await pay(bank, member)
+    await joined(ann, member, "member")
+    assert await refused(seller, "publish") == REQUIRED
+    await pay(bank, admin)
+    await joined(ann, admin, "admin")
+    assert (await seller.post("publish")).status_code == 200
+
+
+async def test_an_operator_does_not_show_a_listing_past_the_gate(
+    bank: Bank, seller: Seller, sign_up: SignUp
+) -> None:
+    operator = await sign_up("operator@example.com")
+    await administrators.create_administrator(bank.house.service.database, operator.email, PASSWORD)
+    login = {"email": operator.email, "password": PASSWORD}
+    assert (await operator.browser.post("/api/auth/login", json=login)).status_code == 200
+    answer = await operator.browser.post(f"{seller.path}/publish")
+    assert (answer.status_code, answer.json()["code"]) == REQUIRED
+
+
+async def test_an_organization_that_has_shown_a_listing_goes_on(
+    bank: Bank, ann: Person, seller: Seller, clock: Clock
+) -> None:
+    await pay(bank, ann)
+    assert (await seller.post("publish")).status_code == 200
+    clock.advance(timedelta(days=1))
+    await bank.house.service.database.execute("DELETE FROM payout_accounts")
+    assert (await seller.post("pause")).status_code == 200
+    assert (await seller.post("publish")).status_code == 200
+    second = await listed(ann, title="Another shop")
+    assert (await second.post("publish")).status_code == 200

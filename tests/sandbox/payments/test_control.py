@@ -1,0 +1,60 @@
+from tests.sandbox.payments.stage import STRIPE, Shop
+
+pytestmark = STRIPE
+HTML = {"Accept": "text/html,application/xhtml+xml"}
+
+
+async def test_the_control_page_shows_a_payment_and_disputes_it(shop: Shop) -> None:
+    session = await shop.credits(2_000)
+    await shop.pay(session.url)
+    control = f"{shop.processor.url}/sandbox"
+    charge = shop.last("charge.succeeded")
+
+    shown = await shop.browser.get(control, headers=HTML)
+    assert "20.00 USD, paid" in shown.text
+    form = {"charge": charge["id"], "inquiry": "no"}
+    sent = await shop.browser.post(f"{control}/open_dispute", data=form, headers=HTML)
+    assert (sent.status_code, sent.headers["location"]) == (303, "/sandbox")
+
+    disputed = await shop.browser.get(control, headers=HTML)
+    assert "20.00 USD, disputed" in disputed.text
+    assert "needs_response" in disputed.text
+    assert "charge.dispute.created: nobody listens" in disputed.text
+
+
+async def test_a_program_reads_what_it_made(shop: Shop) -> None:
+    await shop.pay((await shop.credits()).url)
+    form = {"charge": shop.last("charge.succeeded")["id"], "inquiry": "yes"}
+    made = await shop.browser.post(f"{shop.processor.url}/sandbox/open_dispute", data=form)
+
+    assert made.json()["status"] == "warning_needs_response"
+    ended = {"dispute": made.json()["id"], "status": "warning_closed"}
+    closed = await shop.browser.post(f"{shop.processor.url}/sandbox/close_dispute", data=ended)
+    assert closed.json()["status"] == "warning_closed"
+
+
+async def test_what_a_customer_is_called_cannot_write_the_control_page(shop: Shop) -> None:
+    await shop.client.v1.customers.create_async({"email": "<script>alert(1)</script>@x.test"})
+
+    shown = await shop.browser.get(f"{shop.processor.url}/sandbox")
+    assert "<script>" not in shown.text
+    assert "&lt;script&gt;" in shown.text
+
+
+async def test_a_form_that_makes_no_sense_is_refused_and_changes_nothing(shop: Shop) -> None:
+    control, before = f"{shop.processor.url}/sandbox", shop.processor.clock.now()
+    wrong: list[tuple[str, dict[str, str], str]] = [
+        ("advance", {"days": "-1"}, "goes forward"),
+        ("advance", {"days": "nan"}, "goes forward"),
+        ("advance", {"days": "soon"}, "could not convert"),
+        ("set_card", {"customer": "cus_1"}, "lacks &#x27;behaviour&#x27;"),
+        ("open_dispute", {"charge": "ch_none"}, "No such charge"),
+        ("explode", {}, "No such action"),
+    ]
+    for act, form, said in wrong:
+        answer = await shop.browser.post(f"{control}/{act}", data=form)
+        assert 400 <= answer.status_code < 500, act
+        assert said in answer.text
+
+    assert shop.processor.clock.now() == before
+    assert shop.processor.failures == []

@@ -1,0 +1,65 @@
+"""The decision to grant what an affiliate's code promises, once per organization and person."""
+
+from typing import Final
+
+from tolsey.actors.organization import lots
+from tolsey.actors.organization.affiliate_messages import RedeemAffiliateCode, Redeemed
+from tolsey.actors.organization.credits import twelve_months_after
+from tolsey.actors.organization.messages import GrantCredits
+from tolsey.actors.organization.state import OrganizationState
+from tolsey.actors.refusals import Conflict, Forbidden, NotFound
+from tolsey.runtime.decision import Decision
+from tolsey.storage.records.affiliates import AffiliateRedemption, CodeUse
+from tolsey.storage.records.journal import audit_record
+
+AFFILIATE_BONUS: Final = 5_000_000
+"""In micro-USD: what an organization is granted for an affiliate's code."""
+
+
+class AlreadyRedeemed(Conflict):
+    """An organization redeems one code ever, and so does a person."""
+
+    code = "already_redeemed"
+
+    def __init__(self) -> None:
+        super().__init__("You, or your organization, have redeemed a code before.")
+
+
+def redeem(
+    state: OrganizationState, message: RedeemAffiliateCode, use: CodeUse
+) -> Decision[OrganizationState, Redeemed]:
+    """Grant the bonus, unless the affiliate would be bringing in themselves."""
+    if use.code_id is None or use.affiliate_id is None:
+        raise NotFound("There is no such code.")
+    if use.affiliate_id == message.user_id:
+        raise Forbidden("This is your own code.", code="own_code")
+    if use.belongs:
+        raise Forbidden("Its affiliate belongs to your organization.", code="own_organization")
+    if use.redeemed:
+        raise AlreadyRedeemed
+    organization_id = state.organization_id
+    expires_at = twelve_months_after(message.at)
+    key = f"affiliate:{organization_id}"
+    grant = GrantCredits(key, "bonus", AFFILIATE_BONUS, message.at, expires_at)
+    decision = lots.grant(state, grant)
+    redemption = AffiliateRedemption(
+        message.redemption_id,
+        organization_id,
+        message.user_id,
+        use.code_id,
+        use.affiliate_id,
+        AFFILIATE_BONUS,
+        message.at,
+    )
+    audited = audit_record(
+        *("affiliate.redeemed", message.redemption_id, organization_id, message.user_id),
+        amount=AFFILIATE_BONUS,
+        codeId=use.code_id,
+        affiliate=use.affiliate_id,
+    )
+    standing = decision.state.credits.standing
+    return Decision(
+        decision.state,
+        Redeemed(AFFILIATE_BONUS, expires_at, standing),
+        records=(*decision.records, redemption, audited),
+    )

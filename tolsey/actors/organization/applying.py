@@ -1,0 +1,298 @@
+"""Applying what the payment processor said: one turn does all of an event, or says why it does not.
+
+What an event does is a function of what is known and what it says, so that any order and any
+repetition comes to the same (product/billing.md, 4.2). Nothing is granted that no event proves paid.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from tolsey.actors.organization import lots, payments, plans, subscription
+from tolsey.actors.organization.billing_messages import Applied, ApplyPaymentEvent
+from tolsey.actors.organization.credits import twelve_months_after
+from tolsey.actors.organization.messages import (
+    Dispute,
+    GrantCredits,
+    PaymentObserved,
+    ResetAllowance,
+    Standing,
+)
+from tolsey.actors.organization.payment_events.catalogue import restore
+from tolsey.actors.organization.payment_events.invoices import InvoiceFacts, InvoiceLine
+from tolsey.actors.organization.payment_events.metadata import CREDITS
+from tolsey.actors.organization.payment_events.purchases import CheckoutFacts, PaymentFacts
+from tolsey.actors.organization.payment_events.reversals import DisputeFacts, RefundFacts
+from tolsey.actors.organization.payment_events.subscriptions import SubscriptionFacts
+from tolsey.actors.organization.plans import Cadence, Offer
+from tolsey.actors.organization.state import OrganizationState
+from tolsey.actors.organization.subscription import Paid
+from tolsey.runtime.decision import Decision
+from tolsey.storage.records.journal import audit_record
+from tolsey.storage.records.payment_event import PaymentEventSettled
+from tolsey.storage.records.subscription import SubscriptionRecord
+
+GRANTING: Final = frozenset(
+    {"subscription", "subscription_create", "subscription_cycle", "subscription_update"}
+)
+"""Why an invoice of a subscription is written; `subscription` is the word of old API versions."""
+
+APPLIED: Final = Applied("applied")
+NOT_PAID: Final = Applied("ignored", "not_paid")
+NOTHING: Final = Applied("ignored", "nothing_to_apply")
+NO_SUBSCRIPTION: Final = Applied("ignored", "no_subscription")
+NOT_GRANTING: Final = Applied("ignored", "billing_reason")
+UNKNOWN_PRICE: Final = Applied("failed", "unknown_price")
+FOREIGN: Final = Applied("failed", "foreign_organization")
+STALE: Final = Applied("stale", "subscription_moved_on")
+
+
+class Turn:
+    """What an event has done so far: the state as it becomes, and the rows that tell of it."""
+
+    def __init__(self, state: OrganizationState, message: ApplyPaymentEvent) -> None:
+        self.state = state
+        self.message = message
+        self.records: list[Any] = []
+        self.offers: Mapping[str, Offer] = {
+            one.price_id: Offer(plans.BY_CODE[one.plan], Cadence(one.cadence))
+            for one in message.offers
+        }
+
+    def take(self, decision: Decision[OrganizationState, Standing]) -> None:
+        """Let a decision about the credits follow what was decided before it."""
+        self.state = decision.state
+        self.records += decision.records
+
+    @property
+    def subscription(self) -> SubscriptionRecord:
+        """What the organization pays for, or nothing yet."""
+        known = self.state.subscription
+        return known or SubscriptionRecord(organization_id=self.state.organization_id)
+
+    def keep(self, after: SubscriptionRecord) -> None:
+        """Remember what the organization pays for, and the plan that follows from it."""
+        before = self.state.subscription
+        offer = subscription.in_effect(after)
+        after = replace(
+            after,
+            plan=offer.plan.code if offer else plans.FREE.code,
+            cadence=offer.cadence.value if offer else None,
+        )
+        if after == before:
+            return
+        event = subscription.event_of(before, after)
+        if before is not None and subscription.is_doubled(before, after):
+            self._audit("subscription.replaced", after, other=before.subscription_id)
+        if event is not None:
+            self._audit(event, after, before=before.plan if before else plans.FREE.code)
+        plan = self.state.plan if self.state.plan == plans.CUSTOM.code else after.plan
+        self.state = replace(self.state, subscription=after, plan=plan)
+
+    def _audit(self, event: str, after: SubscriptionRecord, **said: Any) -> None:
+        organization_id = self.state.organization_id
+        subject = after.subscription_id or organization_id
+        self.records.append(
+            audit_record(
+                *(event, subject, organization_id, "platform"),
+                plan=after.plan,
+                cadence=after.cadence,
+                **said,
+            )
+        )
+
+
+def apply(
+    state: OrganizationState, message: ApplyPaymentEvent
+) -> Decision[OrganizationState, Applied]:
+    """Do what an event says, and settle its row in the same commit."""
+    facts = restore(message.type, message.facts)
+    turn = Turn(state, message)
+    applied = _foreign(state, facts) or _applied(turn, facts)
+    if applied.state == "stale":
+        return Decision(state, reply=applied)
+    settled = PaymentEventSettled(
+        message.event_id,
+        message.type,
+        message.livemode,
+        message.created_at,
+        applied.state,
+        applied.why,
+    )
+    return Decision(turn.state, reply=applied, records=(*turn.records, settled))
+
+
+def payment_of(message: ApplyPaymentEvent) -> str | None:
+    """Name the payment whose ledger facts a turn needs."""
+    facts = restore(message.type, message.facts)
+    if isinstance(facts, InvoiceFacts):
+        return facts.invoice_id
+    if isinstance(facts, CheckoutFacts | PaymentFacts):
+        return facts.payment_intent_id
+    if isinstance(facts, RefundFacts | DisputeFacts):
+        return message.payment_ref or facts.payment_ref
+    return None
+
+
+def _foreign(state: OrganizationState, facts: Any) -> Applied | None:
+    """Refuse what our own metadata says is another organization's."""
+    claimed = facts.said.organization_id
+    return FOREIGN if claimed not in {None, state.organization_id} else None
+
+
+def _applied(turn: Turn, facts: Any) -> Applied:
+    match facts:
+        case CheckoutFacts():
+            return _checkout(turn, facts)
+        case PaymentFacts():
+            return _payment(turn, facts)
+        case InvoiceFacts():
+            return _invoice(turn, facts)
+        case SubscriptionFacts():
+            return _subscription(turn, facts)
+        case RefundFacts() | DisputeFacts():
+            return _reversal(turn, facts)
+    return NOTHING
+
+
+def _checkout(turn: Turn, facts: CheckoutFacts) -> Applied:
+    if facts.mode == "subscription" and facts.subscription_id is not None:
+        turn.keep(subscription.linked(turn.subscription, facts.customer_id, facts.subscription_id))
+        return APPLIED
+    if facts.said.kind != CREDITS:
+        return NOTHING
+    if not facts.is_paid or facts.payment_intent_id is None:
+        return NOT_PAID
+    return _purchase(turn, facts, facts.payment_intent_id, facts.total_cents or 0)
+
+
+def _payment(turn: Turn, facts: PaymentFacts) -> Applied:
+    if facts.said.kind != CREDITS:
+        return NOTHING
+    if not facts.is_paid:
+        return NOT_PAID
+    return _purchase(turn, facts, facts.payment_intent_id, facts.received_cents)
+
+
+def _purchase(
+    turn: Turn, facts: CheckoutFacts | PaymentFacts, payment_ref: str, total_cents: int
+) -> Applied:
+    """Grant what was bought, before tax, once for its payment however many events tell of it."""
+    at, cents = turn.message.at, facts.said.credits_cents or 0
+    turn.take(
+        payments.observe(turn.state, PaymentObserved(payment_ref, cents, total_cents, 0, (), at))
+    )
+    if turn.state.credits.payments[payment_ref].granted == 0:
+        grant = GrantCredits(
+            f"purchase:{payment_ref}",
+            "purchase",
+            cents * plans.MICRO_PER_CENT,
+            at,
+            twelve_months_after(at),
+            payment_ref,
+        )
+        turn.take(lots.grant(turn.state, grant))
+    return APPLIED
+
+
+def _invoice(turn: Turn, facts: InvoiceFacts) -> Applied:
+    if facts.subscription_id is None:
+        return NO_SUBSCRIPTION
+    created_at = turn.message.created_at
+    if not turn.message.type.startswith(("invoice.paid", "invoice.payment_succeeded")):
+        if not facts.is_paid:
+            turn.keep(subscription.owed(turn.subscription, facts, created_at))
+        return APPLIED
+    if not facts.is_paid:
+        return NOT_PAID
+    if facts.billing_reason not in GRANTING:
+        return NOT_GRANTING
+    lines = [line for line in facts.lines if line.amount_cents > 0]
+    bought = _bought(turn, lines)
+    if bought is None:
+        return UNKNOWN_PRICE if lines else NOTHING
+    turn.keep(subscription.paid(turn.subscription, facts, bought, created_at))
+    _allow(turn, facts, bought, lines)
+    return APPLIED
+
+
+def _bought(turn: Turn, lines: list[InvoiceLine]) -> Paid | None:
+    """Find what was paid: of the prices of the catalogue the highest plan, and its latest period."""
+    found = [
+        Paid(offer, line.period_start, line.period_end)
+        for line in lines
+        if (offer := turn.offers.get(line.price_id or "")) is not None
+    ]
+    return max(found, key=lambda one: (one.offer.plan.rank, one.ends_at), default=None)
+
+
+def _allow(turn: Turn, facts: InvoiceFacts, bought: Paid, lines: list[InvoiceLine]) -> None:
+    """Start the paid period's allowance, or top it up; what was paid with tax is told first."""
+    plan, ends_at = bought.offer.plan, subscription.allowance_end(bought)
+    reset = ResetAllowance(
+        f"allowance:{facts.subscription_id}:{ends_at.isoformat()}:{facts.invoice_id}",
+        plan.code,
+        ends_at,
+        _allowance(turn, facts, bought, lines),
+        turn.message.at,
+        facts.invoice_id,
+    )
+    if lots.reset_allowance(turn.state, reset).state is turn.state:
+        return  # an older period, or one that has been granted as much
+    total = PaymentObserved(facts.invoice_id, 0, facts.total_cents, 0, (), turn.message.at)
+    turn.take(payments.observe(turn.state, total))
+    turn.take(lots.reset_allowance(turn.state, reset))
+
+
+def _allowance(turn: Turn, facts: InvoiceFacts, bought: Paid, lines: list[InvoiceLine]) -> int:
+    """Tell what a paid period allows.
+
+    Where only the rest of a period was paid, the allowance rises by no more than that cost: the
+    whole month's is not for sale on its last day (product/billing.md, 4.4, 1).
+    """
+    allowance = plans.monthly_allowance(bought.offer.plan.code, None)
+    of_plan = [one for one in lines if turn.offers.get(one.price_id or "") == bought.offer]
+    if not all(one.is_proration for one in of_plan):
+        return allowance
+    left = [turn.offers.get(one.price_id or "") for one in facts.lines if one.amount_cents < 0]
+    before = max(
+        (plans.monthly_allowance(one.plan.code, None) for one in left if one is not None), default=0
+    )
+    paid = sum(one.amount_cents for one in of_plan) * plans.MICRO_PER_CENT
+    return min(allowance, before + paid)
+
+
+def _subscription(turn: Turn, facts: SubscriptionFacts) -> Applied:
+    message, known = turn.message, turn.subscription
+    if message.is_asked and known.seen_at != message.asked_after:
+        return STALE
+    sold = [one for one in facts.items if one.price_id in turn.offers]
+    item = max(sold, key=lambda one: turn.offers[one.price_id].plan.rank, default=None)
+    is_over = facts.ended_at is not None or facts.status in {"canceled", "incomplete_expired"}
+    if item is None and not is_over:
+        return UNKNOWN_PRICE
+    turn.keep(
+        subscription.observed(
+            known,
+            facts,
+            item,
+            turn.offers[item.price_id] if item else None,
+            message.created_at,
+            is_asked=message.is_asked,
+        )
+    )
+    return APPLIED
+
+
+def _reversal(turn: Turn, facts: RefundFacts | DisputeFacts) -> Applied:
+    """Join a refund or a dispute into what is known of its payment: credits follow it."""
+    payment_ref = turn.message.payment_ref or facts.payment_ref or ""
+    total, refunded = 0, 0
+    disputes: tuple[Dispute, ...] = ()
+    if isinstance(facts, RefundFacts):
+        total, refunded = facts.total_cents, facts.refunded_cents
+    else:
+        disputes = (Dispute(facts.dispute_id, facts.disputed_cents, facts.standing),)
+    seen = PaymentObserved(payment_ref, 0, total, refunded, disputes, turn.message.at)
+    turn.take(payments.observe(turn.state, seen))
+    return APPLIED

@@ -1,0 +1,132 @@
+"""What an organization can be asked about what it pays for."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from tolsey.runtime.messages import Message
+
+ALIVE = frozenset({"incomplete", "trialing", "active", "past_due", "unpaid", "paused"})
+"""The states in which a subscription still is one: a second must not be bought beside it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PricedOffer:
+    """What a price of the processor's buys, as the settings said when an event was applied."""
+
+    price_id: str
+    plan: str
+    cadence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What became of an event; `why` says it of one that changed nothing or could not be applied.
+
+    `stale` means that the subscription moved on since the processor was asked: ask it again.
+    """
+
+    state: Literal["applied", "ignored", "failed", "stale"]
+    why: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyPaymentEvent(Message[Applied]):
+    """The processor told something: one turn does all of it, and settles the event's row.
+
+    `facts` is JSON text as `payment_events.catalogue` keeps it. `payment_ref` names the payment in
+    the ledger, where the facts alone cannot: the invoice that a refunded or disputed payment paid.
+    `asked_after` is set when the facts are not the event's but the processor's answer of just now:
+    it is the subscription's `seen_at` before it was asked.
+    """
+
+    event_id: str
+    type: str
+    livemode: bool
+    created_at: datetime
+    facts: str
+    at: datetime
+    offers: tuple[PricedOffer, ...] = ()
+    payment_ref: str | None = None
+    is_asked: bool = False
+    asked_after: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionView:
+    """What an organization pays for, and what of it changes next.
+
+    `plan` is the plan in effect. `price_id` is what the subscription is to, which is more than the
+    plan while an upgrade's invoice is open. `dunning_url` is where an open invoice can be paid.
+    `paid_invoice_id` and `paid_at` name the newest paid invoice.
+    """
+
+    organization_id: str
+    created_at: datetime
+    plan: str
+    cadence: str | None = None
+    customer_id: str | None = None
+    subscription_id: str | None = None
+    item_id: str | None = None
+    price_id: str | None = None
+    status: str | None = None
+    period_start: datetime | None = None
+    period_end: datetime | None = None
+    cancel_at_period_end: bool = False
+    schedule_id: str | None = None
+    next_plan: str | None = None
+    next_cadence: str | None = None
+    paid_invoice_id: str | None = None
+    paid_at: datetime | None = None
+    paid_until: datetime | None = None
+    dunning_since: datetime | None = None
+    dunning_url: str | None = None
+    refused_changes: int = 0
+
+    @property
+    def is_subscribed(self) -> bool:
+        """Whether there is a subscription to change, and none can be bought beside it."""
+        return self.subscription_id is not None and self.status in ALIVE
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSubscription(Message[SubscriptionView]):
+    """Somebody looks at what the organization pays for. 404 when there is no such organization."""
+
+    at: datetime
+
+
+BillingAct = Literal[
+    "checkout.started",
+    "plan.change_requested",
+    "plan.change_refused",
+    "plan.cancel_requested",
+    "portal.opened",
+    "credits.purchase_started",
+    "sponsor.started",
+    "refund.requested",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class NextChange:
+    """A change that waits for the end of the period, under the processor's schedule."""
+
+    schedule_id: str
+    plan: str
+    cadence: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecordBillingAct(Message[None]):
+    """A person asked for something that is paid: it is written down, with plain values as `detail`.
+
+    A refused change counts, so that the next attempt has a business key of its own. `next` is what
+    a downgrade brings at the end of the period.
+    """
+
+    act: BillingAct
+    user_id: str
+    at: datetime
+    detail: dict[str, Any] = field(default_factory=dict)
+    next: NextChange | None = None

@@ -1,0 +1,148 @@
+"""Decisions about plans by contract, and about months that no invoice begins.
+
+Specification, "Plan catalog" (Custom); billing.md, "Decided" (the allowance is the same each month
+on a yearly cadence) and 4.1.
+"""
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from tolsey.actors.organization import lots, plans
+from tolsey.actors.organization.messages import (
+    ContractTerms,
+    ContractView,
+    PaidPeriod,
+    ResetAllowance,
+    SetContract,
+    Standing,
+    StartMonth,
+)
+from tolsey.actors.organization.months import month_of
+from tolsey.actors.organization.state import OrganizationState
+from tolsey.actors.refusals import Conflict, NotFound
+from tolsey.runtime.decision import Decision
+from tolsey.storage.records.contracts import Contract
+from tolsey.storage.records.journal import AuditRecord, audit_record
+
+SOLD = {plan.code for plan in plans.CATALOGUE if plan.is_sold}
+
+
+def agree(
+    state: OrganizationState, message: SetContract
+) -> Decision[OrganizationState, ContractView]:
+    """Put an organization under a contract or out of it; its first month begins at once.
+
+    Terms that change within a month add what the month's allowance gains, and take nothing.
+    """
+    if not state.exists:
+        raise NotFound("There is no such organization.")
+    if state.plan in SOLD:
+        raise Conflict(
+            "The organization pays for a subscription; it ends first.", code="subscription_exists"
+        )
+    if message.terms == _terms(state):
+        return Decision(state, reply=_view(state))
+    audit = _audit(state, message)
+    if message.terms is None:
+        after = replace(state, plan=plans.FREE.code, stores_contracted=None, contract=None)
+        ended = [replace(one, ended_at=message.at) for one in (state.contract,) if one]
+        return Decision(after, reply=_view(after), records=(*ended, audit))
+    after, contract = _agreed(state, message.terms, message.at)
+    begun = _month(after, StartMonth(message.at))
+    records = (contract, audit, *(begun.records if begun else ()))
+    return Decision(begun.state if begun else after, reply=_view(after), records=records)
+
+
+def start_month(state: OrganizationState, message: StartMonth) -> Decision[OrganizationState, bool]:
+    """Grant the month's allowance of a contract or of a paid year, once."""
+    if not state.exists:
+        raise NotFound("There is no such organization.")
+    begun = _month(state, message)
+    if begun is None or begun.state is state:
+        return Decision(state, reply=False)
+    return Decision(begun.state, reply=True, records=begun.records)
+
+
+def _month(
+    state: OrganizationState, message: StartMonth
+) -> Decision[OrganizationState, Standing] | None:
+    due = _of_contract(state.contract, message.at) or _of_year(state, message)
+    return lots.reset_allowance(state, due) if due and due.allowance else None
+
+
+def _of_contract(contract: Contract | None, at: datetime) -> ResetAllowance | None:
+    if contract is None:
+        return None
+    month, allowance = month_of(contract.since, at), contract.monthly_allowance
+    key = f"allowance:contract:{contract.since.isoformat()}:{month.number}:{allowance}"
+    return ResetAllowance(key, plans.CUSTOM.code, month.ends_at, allowance, at)
+
+
+def _of_year(state: OrganizationState, message: StartMonth) -> ResetAllowance | None:
+    """Say what a month of a paid year grants; nothing once the plan is another."""
+    paid = message.paid
+    if paid is None or paid.plan != state.plan or not _covers(paid, message.at):
+        return None
+    month = month_of(paid.starts_at, message.at)
+    key = (
+        f"allowance:{paid.subscription_id}:{paid.starts_at.isoformat()}:{month.number}:{paid.plan}"
+    )
+    ends_at = min(month.ends_at, paid.ends_at)
+    allowance = plans.monthly_allowance(paid.plan, None)
+    return ResetAllowance(key, paid.plan, ends_at, allowance, message.at, paid.payment_ref)
+
+
+def _covers(paid: PaidPeriod, at: datetime) -> bool:
+    return paid.starts_at <= at < paid.ends_at
+
+
+def _agreed(
+    state: OrganizationState, terms: ContractTerms, at: datetime
+) -> tuple[OrganizationState, Contract]:
+    """Apply terms; months go on from the contract's first day."""
+    contract = Contract(
+        state.organization_id,
+        terms.monthly_allowance,
+        terms.daily_bonus,
+        since=state.contract.since if state.contract else at,
+        ended_at=None,
+    )
+    after = replace(
+        state,
+        plan=plans.CUSTOM.code,
+        stores_contracted=terms.stores_included,
+        contract=contract,
+    )
+    return after, contract
+
+
+def _terms(state: OrganizationState) -> ContractTerms | None:
+    contract = state.contract
+    if contract is None:
+        return None
+    return ContractTerms(state.stores_contracted, contract.monthly_allowance, contract.daily_bonus)
+
+
+def _view(state: OrganizationState) -> ContractView:
+    since = state.contract.since if state.contract else None
+    return ContractView(state.plan, _terms(state), since)
+
+
+def _audit(state: OrganizationState, message: SetContract) -> AuditRecord:
+    def said(terms: ContractTerms | None) -> dict[str, Any] | None:
+        if terms is None:
+            return None
+        return {
+            "storesIncluded": terms.stores_included,
+            "monthlyAllowance": terms.monthly_allowance,
+            "dailyBonus": terms.daily_bonus,
+        }
+
+    event = "subscription.contracted" if message.terms else "subscription.contract_ended"
+    return audit_record(
+        *(event, state.organization_id, state.organization_id, message.user_id),
+        reason=message.reason,
+        before=said(_terms(state)),
+        after=said(message.terms),
+    )

@@ -1,0 +1,260 @@
+"""What a subscription comes to: a join of what the processor said, in whatever order it said it.
+
+A snapshot of a subscription counts by the time of its event, a payment by the period it paid for;
+the plan in effect is a function of both (product/billing.md, 4.1 and 4.2). It rises only with a paid
+invoice, and falls with the subscription.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from tolsey.actors.organization import plans
+from tolsey.actors.organization.billing_messages import ALIVE
+from tolsey.actors.organization.months import month_of
+from tolsey.actors.organization.payment_events.invoices import InvoiceFacts
+from tolsey.actors.organization.payment_events.subscriptions import (
+    SubscribedItem,
+    SubscriptionFacts,
+)
+from tolsey.actors.organization.plans import Cadence, Offer
+from tolsey.storage.records.subscription import SubscriptionRecord
+
+NEVER: Final = datetime.min.replace(tzinfo=UTC)
+KEEPING: Final = frozenset({"incomplete", "trialing", "active", "past_due"})
+"""The states that keep what was paid for: an invoice that is owed is dunned first."""
+SNAPSHOT: Final = (
+    *("customer_id", "subscription_id", "item_id", "price_id", "status"),
+    *("subscribed_plan", "subscribed_cadence", "period_start", "period_end"),
+    *("cancel_at_period_end", "schedule_id", "seen_at"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Paid:
+    """What an invoice proves paid: an offer, from when until when."""
+
+    offer: Offer
+    begins_at: datetime
+    ends_at: datetime
+
+
+def allowance_end(paid: Paid) -> datetime:
+    """Tell until when the allowance of a payment stands: a year is granted month by month."""
+    if paid.offer.cadence is Cadence.YEARLY:
+        return min(paid.ends_at, month_of(paid.begins_at, paid.begins_at).ends_at)
+    return paid.ends_at
+
+
+def linked(
+    known: SubscriptionRecord, customer_id: str | None, subscription_id: str
+) -> SubscriptionRecord:
+    """Remember what a checkout made; it says nothing of a subscription that is known already."""
+    if known.subscription_id == subscription_id and known.customer_id is None:
+        return replace(known, customer_id=customer_id)
+    if known.subscription_id is None:
+        return replace(
+            known, customer_id=customer_id, subscription_id=subscription_id, status="incomplete"
+        )
+    return known
+
+
+def observed(
+    known: SubscriptionRecord,
+    facts: SubscriptionFacts,
+    item: SubscribedItem | None,
+    offer: Offer | None,
+    created_at: datetime,
+    *,
+    is_asked: bool = False,
+) -> SubscriptionRecord:
+    """Join a snapshot: the newest counts; of two of one second, one that is the same in any order.
+
+    A subscription that has ended never comes back, whatever the times of its events. A snapshot
+    that `is_asked` was told by the processor just now, whatever its event said.
+    """
+    before = _whose(known, facts.subscription_id, created_at)
+    is_other_end = before is not known and facts.status not in ALIVE
+    if before is None or (is_other_end and known.status in ALIVE):
+        return known  # what ended beside the one that is paid for changes nothing
+    seen_at = before.seen_at or NEVER
+    told = replace(
+        before,
+        subscription_id=facts.subscription_id,
+        customer_id=facts.customer_id or before.customer_id,
+        status="canceled" if facts.ended_at is not None else facts.status,
+        cancel_at_period_end=facts.cancel_at_period_end or facts.cancel_at is not None,
+        schedule_id=facts.schedule_id,
+        seen_at=max(created_at, seen_at),
+    )
+    if item is not None and offer is not None:
+        told = replace(
+            told,
+            item_id=item.item_id,
+            price_id=item.price_id,
+            subscribed_plan=offer.plan.code,
+            subscribed_cadence=offer.cadence.value,
+            period_start=item.period_start,
+            period_end=item.period_end,
+        )
+    return told if is_asked or _is_newer(told, before, created_at) else _seen(before, told.seen_at)
+
+
+def paid(
+    known: SubscriptionRecord, facts: InvoiceFacts, bought: Paid, created_at: datetime
+) -> SubscriptionRecord:
+    """Join a payment: the latest period counts, and in one period the highest plan."""
+    before = _whose(known, facts.subscription_id or "", created_at)
+    if before is None:
+        return known
+    told = replace(
+        before,
+        subscription_id=facts.subscription_id,
+        customer_id=before.customer_id or facts.customer_id,
+        status=before.status or "active",
+        paid_at=max(created_at, before.paid_at or NEVER),
+    )
+    newest = replace(
+        told,
+        paid_plan=bought.offer.plan.code,
+        paid_cadence=bought.offer.cadence.value,
+        paid_from=bought.begins_at,
+        paid_until=bought.ends_at,
+        paid_invoice_id=facts.invoice_id,
+    )
+    return _dunned(newest if _period(newest) > _period(told) else told)
+
+
+def owed(
+    known: SubscriptionRecord, facts: InvoiceFacts, created_at: datetime
+) -> SubscriptionRecord:
+    """Join an invoice that could not be collected; one that a later payment made good is forgotten."""
+    before = _whose(known, facts.subscription_id or "", created_at)
+    if before is None or facts.invoice_id == before.paid_invoice_id:
+        return known
+    since = min(created_at, before.dunning_since or created_at)
+    told = replace(
+        before,
+        subscription_id=facts.subscription_id,
+        customer_id=before.customer_id or facts.customer_id,
+        status=before.status or "incomplete",
+        dunning_since=since,
+    )
+    if created_at >= (before.dunning_at or NEVER):
+        told = replace(
+            told,
+            dunning_at=created_at,
+            dunning_invoice_id=facts.invoice_id,
+            dunning_url=facts.hosted_url,
+        )
+    return _dunned(told)
+
+
+def in_effect(known: SubscriptionRecord) -> Offer | None:
+    """Tell the plan that the organization has by what is known; None is the free one."""
+    if known.status not in KEEPING or known.paid_plan is None:
+        return None
+    bought = _offer(known.paid_plan, known.paid_cadence)
+    if known.subscribed_plan is None or (known.seen_at or NEVER) <= (known.paid_at or NEVER):
+        return bought
+    subscribed = _offer(known.subscribed_plan, known.subscribed_cadence)
+    return subscribed if subscribed.plan.rank < bought.plan.rank else bought
+
+
+def event_of(before: SubscriptionRecord | None, after: SubscriptionRecord) -> str | None:
+    """Name what became of the plan in effect (specification, Internal records); None is nothing."""
+    had = None if before is None else plans.held(before.plan, before.cadence)
+    has = plans.held(after.plan, after.cadence)
+    if had == has:
+        return None
+    if has is None:
+        return "subscription.downgraded" if after.status in ALIVE else "subscription.cancelled"
+    if had is None:
+        is_first = before is None or before.paid_plan is None
+        is_other = before is not None and before.subscription_id != after.subscription_id
+        return "subscription.created" if is_first or is_other else "subscription.upgraded"
+    goes_down = plans.change(had, has) is plans.Change.DOWNGRADE
+    return "subscription.downgraded" if goes_down else "subscription.upgraded"
+
+
+def is_doubled(before: SubscriptionRecord, after: SubscriptionRecord) -> bool:
+    """Tell whether a subscription took the place of one that has not ended: both are being paid."""
+    is_other = before.subscription_id not in {None, after.subscription_id}
+    return is_other and before.status in ALIVE
+
+
+def _whose(
+    known: SubscriptionRecord, subscription_id: str, created_at: datetime
+) -> SubscriptionRecord | None:
+    """Find the record that an event is about: a blank one for a newer subscription, or none."""
+    if known.subscription_id in {None, subscription_id}:
+        return known
+    latest = max(one or NEVER for one in (known.seen_at, known.paid_at, known.dunning_at))
+    if created_at > latest or (created_at == latest and known.status not in ALIVE):
+        return SubscriptionRecord(
+            organization_id=known.organization_id, refused_changes=known.refused_changes
+        )
+    return None
+
+
+def _is_newer(told: SubscriptionRecord, before: SubscriptionRecord, created_at: datetime) -> bool:
+    """Tell whether a snapshot takes the place of the one before it."""
+    is_over, was_over = told.status not in ALIVE, _has_ended(before)
+    if is_over != was_over:
+        return is_over
+    seen_at = before.seen_at or NEVER
+    if is_over or created_at == seen_at:
+        return _order(told) > _order(_seen(before, told.seen_at))
+    return created_at > seen_at
+
+
+def _has_ended(one: SubscriptionRecord) -> bool:
+    return one.status is not None and one.status not in ALIVE
+
+
+def _seen(one: SubscriptionRecord, at: datetime | None) -> SubscriptionRecord:
+    return one if one.seen_at == at else replace(one, seen_at=at)
+
+
+def _dunned(told: SubscriptionRecord) -> SubscriptionRecord:
+    """Forget what was owed before the last payment, or of the very invoice that is paid."""
+    at, paid_at = told.dunning_at, told.paid_at or NEVER
+    if at is None:
+        return told
+    if at <= paid_at or told.dunning_invoice_id == told.paid_invoice_id:
+        return replace(
+            told,
+            dunning_since=None,
+            dunning_at=None,
+            dunning_invoice_id=None,
+            dunning_url=None,
+        )
+    since = told.dunning_since
+    return replace(told, dunning_since=at) if since is None or since <= paid_at else told
+
+
+def _order(one: SubscriptionRecord) -> tuple[Any, ...]:
+    """Order snapshots of one second: the end comes last, then the later period, then the dearer."""
+    rank = plans.BY_CODE[one.subscribed_plan].rank if one.subscribed_plan else -1
+    return (
+        one.status not in ALIVE,
+        one.status != "incomplete",
+        one.period_end or NEVER,
+        rank,
+        repr([getattr(one, name) for name in SNAPSHOT]),
+    )
+
+
+def _period(one: SubscriptionRecord) -> tuple[Any, ...]:
+    rank = plans.BY_CODE[one.paid_plan].rank if one.paid_plan else -1
+    return (
+        one.paid_until or NEVER,
+        rank,
+        one.paid_from or NEVER,
+        one.paid_cadence or "",
+        one.paid_invoice_id or "",
+    )
+
+
+def _offer(plan: str, cadence: str | None) -> Offer:
+    return Offer(plans.BY_CODE[plan], Cadence(cadence or Cadence.MONTHLY))

@@ -1,0 +1,79 @@
+"""What people ask about their subscription, and what they see of it."""
+
+from dataclasses import replace
+
+from tolsey.actors.organization.billing_messages import (
+    ALIVE,
+    RecordBillingAct,
+    SubscriptionView,
+)
+from tolsey.actors.organization.state import OrganizationState
+from tolsey.actors.refusals import NotFound
+from tolsey.runtime.decision import Decision
+from tolsey.storage.records.journal import audit_record
+from tolsey.storage.records.subscription import SubscriptionRecord
+
+
+def read(state: OrganizationState) -> Decision[OrganizationState, SubscriptionView]:
+    """Show what the organization pays for, and what of it changes next."""
+    created_at = state.created_at
+    if not state.exists or created_at is None:
+        raise NotFound("There is no such organization.")
+    known = state.subscription
+    if known is None:
+        return Decision(state, SubscriptionView(state.organization_id, created_at, state.plan))
+    owes = known.status in ALIVE
+    waits = known.schedule_id is not None and known.schedule_id == known.next_schedule_id
+    view = SubscriptionView(
+        state.organization_id,
+        created_at,
+        state.plan,
+        cadence=known.cadence,
+        customer_id=known.customer_id,
+        subscription_id=known.subscription_id,
+        item_id=known.item_id,
+        price_id=known.price_id,
+        status=known.status,
+        period_start=known.period_start,
+        period_end=known.period_end,
+        cancel_at_period_end=known.cancel_at_period_end,
+        schedule_id=known.schedule_id,
+        next_plan=known.next_plan if waits else None,
+        next_cadence=known.next_cadence if waits else None,
+        paid_invoice_id=known.paid_invoice_id,
+        paid_at=known.paid_at,
+        paid_until=known.paid_until,
+        dunning_since=known.dunning_since if owes else None,
+        dunning_url=known.dunning_url if owes else None,
+        refused_changes=known.refused_changes,
+    )
+    return Decision(state, view)
+
+
+def record(
+    state: OrganizationState, message: RecordBillingAct
+) -> Decision[OrganizationState, None]:
+    """Write down what a person asked for."""
+    if not state.exists:
+        raise NotFound("There is no such organization.")
+    known = state.subscription
+    subject = (known and known.subscription_id) or state.organization_id
+    row = audit_record(
+        message.act, subject, state.organization_id, message.user_id, **message.detail
+    )
+    after = state if known is None else replace(state, subscription=_acted(known, message))
+    return Decision(after, None, records=(row,))
+
+
+def _acted(known: SubscriptionRecord, message: RecordBillingAct) -> SubscriptionRecord:
+    if message.act == "plan.change_refused":
+        return replace(known, refused_changes=known.refused_changes + 1)
+    if message.next is None:
+        return known
+    return replace(
+        known,
+        schedule_id=message.next.schedule_id,
+        next_schedule_id=message.next.schedule_id,
+        next_plan=message.next.plan,
+        next_cadence=message.next.cadence,
+    )

@@ -1,0 +1,65 @@
+"""What reaches outside: one adapter for each port, made from the settings."""
+
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+
+import httpx
+
+from tolsey.actors.ports import UnsetVectors, Vectors
+from tolsey.http.clients.commerce import API_VERSION, ShopifyAdmin
+from tolsey.http.clients.model import ChatModel, StreamingModel, UnsetModel
+from tolsey.http.clients.payments import StripePayments
+from tolsey.http.clients.processor_revenue import RestrictedAccounts
+from tolsey.http.clients.vectors import RestVectors
+from tolsey.settings import Settings
+from tolsey.storage.database import Database
+from tolsey.storage.vectors import DatabaseVectors
+
+
+@dataclass(frozen=True, slots=True)
+class Adapters:
+    """The world outside, as the service reaches it; what has no credential refuses its use."""
+
+    commerce: ShopifyAdmin
+    payments: StripePayments
+    seller_accounts: RestrictedAccounts
+    vectors: Vectors
+    model: ChatModel
+
+
+async def adapters(stack: AsyncExitStack, settings: Settings, database: Database) -> Adapters:
+    """Make them; their connections close with the stack."""
+    commerce = ShopifyAdmin(
+        settings.commerce_url_template, settings.commerce_api_version or API_VERSION
+    )
+    stack.push_async_callback(commerce.close)
+    payments = StripePayments(
+        settings.payments_secret_key, settings.payment_prices, settings.payments_api_base
+    )
+    stack.push_async_callback(payments.close)
+    seller_accounts = RestrictedAccounts(settings.payments_api_base)
+    stack.push_async_callback(seller_accounts.close)
+    vectors = await _vectors(stack, settings, database)
+    return Adapters(commerce, payments, seller_accounts, vectors, _model(stack, settings))
+
+
+async def _vectors(stack: AsyncExitStack, settings: Settings, database: Database) -> Vectors:
+    if settings.vector_url is None:
+        return DatabaseVectors(database)
+    if settings.vector_token is None:
+        return UnsetVectors("VECTOR_TOKEN")
+    client = await stack.enter_async_context(httpx.AsyncClient(trust_env=False))
+    return RestVectors(settings.vector_url, settings.vector_token, client)
+
+
+def _model(stack: AsyncExitStack, settings: Settings) -> ChatModel:
+    if not settings.llm_base_url or not settings.llm_model:
+        return UnsetModel("LLM_MODEL" if settings.llm_base_url else "LLM_BASE_URL")
+    streaming = StreamingModel(
+        settings.llm_base_url,
+        settings.llm_model,
+        settings.llm_api_key,
+        limit_field=settings.llm_limit_field,
+    )
+    stack.push_async_callback(streaming.close)
+    return streaming

@@ -1,0 +1,170 @@
+"""One run of the sandbox: the stand-ins, the service, the steps, and the addresses at the end."""
+
+import secrets
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio
+
+from tolsey import logs, settings
+from tolsey.demo.browser import Browser, browsing
+from tolsey.demo.buyer import Buyer
+from tolsey.demo.orders import deliver
+from tolsey.demo.question import ask
+from tolsey.demo.seller import Seller
+from tolsey.demo.standins import SHOP, Ports, StandIns, standing_in
+from tolsey.demo.telling import Teller, Unexpected
+from tolsey.sandbox.platform import Platform
+from tolsey.server import serve_app
+from tolsey.service import Running, running
+from tolsey.storage import administrators
+
+ORDER_SECONDS = 3.0
+
+
+@dataclass
+class Operator:
+    """Who runs the service, and how they sign in."""
+
+    browser: Browser
+    email: str = "operator@tolsey.example"
+    password: str = field(default_factory=lambda: secrets.token_urlsafe(12))
+
+    async def sign_in(self, service: Running) -> None:
+        """Make the administrator, as `tolsey admin create` does, and sign in."""
+        await administrators.create_administrator(
+            service.service.database, self.email, self.password
+        )
+        await self.browser.post("/api/auth/login", email=self.email, password=self.password)
+
+
+@dataclass
+class Demo:
+    """What the command was told."""
+
+    ports: Ports
+    orders: int
+    data_dir: Path
+    once: bool = False
+    teller: Teller = field(default_factory=Teller)
+
+    async def run(self) -> int:
+        """Show the journey; serve on until interrupted unless `once`. Answers an exit status."""
+        logs.configure("error")  # that an event waits for another one is no news here
+        taken = ", ".join(map(str, self.ports.taken()))
+        if taken:
+            self.teller.failed(f"another program listens on {taken}; the options name other ports")
+            return 1
+        self.data_dir.mkdir(parents=True, exist_ok=True)
+        async with (
+            standing_in(self.ports, self.orders) as others,
+            running(self._settings(others)) as service,
+            self._served(service),
+        ):
+            try:
+                await self._journey(service, others)
+            except Unexpected as ended:
+                self.teller.failed(str(ended))
+                return 1
+            if not self.once:
+                await self._serve_on(others.platform)
+        return 0
+
+    def _settings(self, others: StandIns) -> settings.Settings:
+        return settings.read(
+            base_url=self.ports.base,
+            data_dir=self.data_dir,
+            cron_secret=secrets.token_urlsafe(32),
+            **others.settings,
+        )
+
+    @asynccontextmanager
+    async def _served(self, service: Running) -> AsyncIterator[None]:
+        """Serve the application while the block runs."""
+        stop, ready = anyio.Event(), anyio.Event()
+
+        async def serve() -> None:
+            await serve_app(service.app, "127.0.0.1", self.ports.service, stop, ready=ready.set)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(serve)
+            await ready.wait()
+            try:
+                yield
+            finally:
+                stop.set()
+
+    async def _journey(self, service: Running, others: StandIns) -> None:
+        self.teller.chapter("tolsey sandbox")
+        async with browsing(self.ports.base) as mine, browsing(self.ports.base) as theirs:
+            seller, operator = Seller(mine), Operator(theirs)
+            await self._sell(service, others.platform, seller)
+            await operator.sign_in(service)
+            self.teller.chapter("money")
+            await self._pay(others, seller, operator)
+            self._actors(service)
+            self._addresses(seller, operator, others)
+
+    async def _sell(self, service: Running, platform: Platform, seller: Seller) -> None:
+        shop, step = platform.shop(SHOP), self.teller.step
+        await step("An account signs up", seller.sign_up)
+        await step("The store connects to its shop", lambda: seller.connect(shop))
+        await step("A payout account is opened", seller.open_payouts)
+        await step("A listing is published", seller.publish)
+        await step("Its revenue is verified", lambda: seller.verify(shop))
+        await deliver(self.teller, service.service.database, platform, SHOP)
+        await step("The badge", seller.badge)
+
+    async def _pay(self, others: StandIns, seller: Seller, operator: Operator) -> None:
+        buyer = Buyer(seller.browser, operator.browser, others.processor, seller.organization_id)
+        step = self.teller.step
+        await step("A plan is bought", buyer.subscribe)
+        await step("Credits are bought", buyer.buy_credits)
+        await step("A question is answered", lambda: ask(seller.browser, seller.store_id))
+        await step("A purchase is refunded", buyer.refund)
+        await step("The bank disputes a purchase", buyer.dispute)
+        await step("A month passes", buyer.renew)
+        await step("The ledger", buyer.look_back)
+
+    def _actors(self, service: Running) -> None:
+        runtime = service.service.runtime
+        turns = sum(sum(tally.outcomes.values()) for tally in runtime.telemetry.turns.values())
+        self.teller.done(
+            f"{runtime.awake} actors are awake; they took {turns} turns,"
+            f" {runtime.telemetry.batch_turns} of them in"
+            f" {runtime.telemetry.counters['batches']} commits"
+        )
+
+    def _addresses(self, seller: Seller, operator: Operator, others: StandIns) -> None:
+        base = self.ports.base
+        self.teller.chapter()
+        for name, value in (
+            ("seller", f"{seller.email}  password {seller.password}"),
+            ("operator", f"{operator.email}  password {operator.password}"),
+            ("sign in", f"{base}/login"),
+            ("billing", f"{base}/billing?organizationId={seller.organization_id}"),
+            ("processor", f"{others.processor.url}/sandbox (time, banks and cards)"),
+            ("badge", f"{base}/api/public/listings/{seller.slug}/badge.svg"),
+            ("embed", f"{base}/api/public/listings/{seller.slug}/embed"),
+            ("verification", f"{base}/api/public/listings/{seller.slug}/verification"),
+            ("actors", f"{base}/api/admin/actors (sign in as the operator)"),
+            ("API", f"{base}/docs/api"),
+        ):
+            self.teller.named(name, value)
+
+    async def _serve_on(self, platform: Platform) -> None:
+        self.teller.say("An order arrives every few seconds. Ctrl+C ends the sandbox.")
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            async with anyio.create_task_group() as tasks:
+
+                async def live() -> None:
+                    while True:
+                        await anyio.sleep(ORDER_SECONDS)
+                        platform.place_order(SHOP)
+
+                tasks.start_soon(live)
+                async for _ in signals:
+                    tasks.cancel_scope.cancel()

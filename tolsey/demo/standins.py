@@ -1,0 +1,115 @@
+"""The stand-ins of other people's services, and the settings that point the service at them."""
+
+import secrets
+import socket
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import astuple, dataclass
+from typing import Any
+
+from tolsey.demo.catalogue import make_prices, open_endpoints
+from tolsey.http.clients.payments_client import make_client
+from tolsey.sandbox.history import make_history
+from tolsey.sandbox.model import KEY, NAME, Model
+from tolsey.sandbox.payments.account.webhooks import Webhooks
+from tolsey.sandbox.payments.processor import SECRET_KEY, Processor
+from tolsey.sandbox.platform import Platform
+from tolsey.sandbox.shops import ALL_SCOPES, WRITE_SCOPES, ShopSpec
+
+SHOP = "demo.myshopify.com"
+PAYMENTS_PATH = "/api/webhooks/payments"
+REPEATS, REORDERS, RETRY_SECONDS = 0.2, 0.2, 0.5
+"""How unruly the processor is: some events come twice or after later ones, as real ones do."""
+
+
+@dataclass(frozen=True)
+class Ports:
+    """Where everything listens on this machine."""
+
+    service: int = 8000
+    platform: int = 8001
+    payments: int = 8002
+    model: int = 8003
+
+    def taken(self) -> list[int]:
+        """List those on which another program listens."""
+        return [port for port in astuple(self) if not _is_free(port)]
+
+    @property
+    def base(self) -> str:
+        """Give the service's address."""
+        return f"http://127.0.0.1:{self.service}"
+
+
+def _is_free(port: int) -> bool:
+    try:
+        socket.create_server(("127.0.0.1", port)).close()
+    except OSError:
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class StandIns:
+    """The services that stand in for others, running; `settings` are for `settings.read`."""
+
+    platform: Platform
+    processor: Processor
+    model: Model
+    settings: dict[str, Any]
+
+
+@asynccontextmanager
+async def standing_in(ports: Ports, orders: int) -> AsyncIterator[StandIns]:
+    """Run a shop with its history, a payment processor with its prices, and a model."""
+    platform, model = _platform(orders), Model()
+    webhooks = Webhooks(retry_seconds=RETRY_SECONDS, repeats=REPEATS, reorders=REORDERS)
+    # A data folder outlives a run: what happened at the processor in the last one had other ids.
+    processor = Processor(webhooks=webhooks, seed=secrets.token_hex(8))
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(platform.serve(port=ports.platform))
+        model_url = await stack.enter_async_context(model.serve(ports.model))
+        payments_url = await stack.enter_async_context(processor.serve(ports.payments))
+        yield StandIns(
+            platform,
+            processor,
+            model,
+            {
+                "commerce_url_template": platform.url_template,
+                "llm_base_url": model_url,
+                "llm_api_key": KEY,
+                "llm_model": NAME,
+                **await _payments(payments_url, ports.base + PAYMENTS_PATH),
+            },
+        )
+
+
+async def _payments(url: str, told: str) -> dict[str, str]:
+    """Set the platform's account at the processor up; answers the `PAYMENTS_*` settings."""
+    client = make_client(SECRET_KEY, url)
+    try:
+        prices = await make_prices(client)
+        known = await open_endpoints(client, told)
+    finally:
+        await client.close()
+    return {
+        "payments_secret_key": SECRET_KEY,
+        "payments_webhook_secret": ",".join(known),
+        "payments_api_base": url,
+        **{name.lower(): id for name, id in prices.items()},
+    }
+
+
+def _platform(orders: int) -> Platform:
+    platform = Platform()
+    platform.add_shop(
+        ShopSpec(
+            domain=SHOP,
+            client_id="demo-client-id",
+            client_secret=f"shpss_{secrets.token_hex(16)}",
+            name="The Demo Shop",
+            scopes=(*ALL_SCOPES, *WRITE_SCOPES),
+            orders=make_history(seed=7, days=60, orders=orders),
+        )
+    )
+    return platform

@@ -1,0 +1,1 @@
+"""Answers of the chat model, from the hold before to the settlement after."""

@@ -1,0 +1,164 @@
+"""Where answers are made: each outlives the request that asked for it, until it is settled."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import Any, Final, Self
+
+import anyio
+import structlog
+
+from tolsey.actors.chat import OUTPUT_TOKENS, Prices
+from tolsey.actors.organization.messages import ExpireCredits, organization
+from tolsey.http.chat.generation import Generation, Order, Outcome
+from tolsey.http.clients.model import ChatModel
+from tolsey.runtime.errors import Overloaded, RuntimeFault, Stopping
+from tolsey.runtime.messages import ActorId, Message
+from tolsey.settings import Settings
+from tolsey.storage import chat
+from tolsey.storage.database import Database
+from tolsey.storage.errors import StorageError
+from tolsey.storage.records.chat import Ending
+
+MOST_AT_ONCE: Final = 1_000
+"""So many answers are made in one process at a time."""
+STOPPING_SECONDS: Final = 20.0
+SWEEP_SECONDS: Final = 30.0
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What answers cost and how long they may be."""
+
+    prices: Prices
+    context_tokens: int
+    output_tokens: int
+    lease: timedelta
+    checkpoint_seconds: float
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """Read them from the settings; thoughts cost what words do unless they have a price."""
+        output = settings.llm_output_micro_per_million
+        reasoning = settings.llm_reasoning_micro_per_million
+        return cls(
+            Prices(
+                settings.llm_input_micro_per_million,
+                output,
+                output if reasoning is None else reasoning,
+                settings.llm_margin_percent,
+            ),
+            settings.llm_context_tokens,
+            settings.llm_output_tokens,
+            timedelta(seconds=settings.chat_lease_seconds),
+            settings.chat_checkpoint_seconds,
+        )
+
+    def most_output(self, asked: int | None, input_tokens: int) -> int:
+        """Tell how long an answer may be: what was asked for, within every limit."""
+        room = max(0, self.context_tokens - input_tokens)
+        return min(asked or OUTPUT_TOKENS, self.output_tokens, OUTPUT_TOKENS, room)
+
+
+class Desk:
+    """Makes answers, and settles those whose process died."""
+
+    def __init__(
+        self,
+        model: ChatModel,
+        terms: Terms,
+        ask: Callable[[ActorId, Message[Any]], Awaitable[Any]],
+        database: Database,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self.model = model
+        self.terms = terms
+        self.ask = ask
+        self.database = database
+        self.clock = clock
+        self._live: set[Generation] = set()
+        self._stopping = False
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        """Open."""
+        self._tasks = await self._stack.enter_async_context(anyio.create_task_group())
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close."""
+        await self.stop()
+        self._tasks.cancel_scope.cancel()
+        await self._stack.aclose()
+
+    async def stop(self) -> None:
+        """Break off every answer, begin none, and wait until all are settled, for a while."""
+        self._stopping = True
+        for one in list(self._live):
+            one.break_off(Outcome.STOPPING)
+        with anyio.move_on_after(STOPPING_SECONDS, shield=True):
+            while self._live:
+                await next(iter(self._live)).ended.wait()
+
+    def require_model(self) -> None:
+        """Refuse with 503 and the variable when no model is set."""
+        _ = self.model.name
+
+    def begin(self, order: Order, messages: Sequence[Mapping[str, str]]) -> Generation:
+        """Begin an answer; `Generation.begun` says whether it is made."""
+        if self._stopping:
+            raise Stopping
+        if len(self._live) >= MOST_AT_ONCE:
+            raise Overloaded("chat")
+        generation = Generation(self, order, messages)
+        self._live.add(generation)
+        self._tasks.start_soon(self._bring_to_end, generation)
+        return generation
+
+    async def _bring_to_end(self, generation: Generation) -> None:
+        try:
+            await generation.run()
+        finally:
+            self._live.discard(generation)
+            generation.ended.set()
+
+    def watch(self) -> None:
+        """Sweep from now on, as long as the desk is open."""
+        self._tasks.start_soon(self._watch)
+
+    async def _watch(self) -> None:
+        while True:
+            try:
+                await self.sweep()
+            except (RuntimeFault, StorageError) as error:
+                log.warning("chat.sweep_failed", fault=type(error).__name__)
+            await anyio.sleep(min(SWEEP_SECONDS, self.terms.lease.total_seconds()))
+
+    async def sweep(self) -> int:
+        """End answers that were left alone at the cost they last reported; tell how many."""
+        at, swept = self.clock(), 0
+        left = await chat.abandoned(self.database, at)
+        for organization_id in {one.organization_id for one in left if not one.closed}:
+            # The organization ends a hold whose lease is over, and no other.
+            await self.ask(organization(organization_id), ExpireCredits(at))
+        for one in left:
+            hold = await chat.hold_of(self.database, one)
+            if hold.closed:
+                charged = min(hold.used, hold.covered)
+                ending = Ending(
+                    *(Outcome.CRASHED, None, None),
+                    estimated=True,
+                    cost=hold.used,
+                    charged=charged,
+                )
+                swept += await chat.end(self.database, one.id, ending, at)
+        return swept

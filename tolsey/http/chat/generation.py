@@ -1,0 +1,313 @@
+"""One answer of the model while it is made and paid for (product page "Credits and chat", 6.2).
+
+It runs in a task of its own. Whoever asked may leave: that cancels the model's answer, never the
+settlement.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+import anyio.lowlevel
+import structlog
+
+from tolsey.actors.chat import Meter
+from tolsey.actors.organization.messages import Settled
+from tolsey.actors.refusals import Conflict, PaymentRequired, Refusal, Unavailable
+from tolsey.http.chat.purse import AWAY, Purse, available
+from tolsey.http.chat.telling import CONTENT_TYPE, Telling
+from tolsey.http.clients.model import ModelFailed, Part
+from tolsey.storage import chat, idempotency
+from tolsey.storage.errors import StorageError
+from tolsey.storage.records.chat import Ending
+from tolsey.storage.records.chat import Generation as Row
+
+if TYPE_CHECKING:
+    from tolsey.http.chat.desk import Desk
+
+EXTENSION_TOKENS: Final = 512
+"""A hold that is used up grows by the price of so many output tokens."""
+USAGE_EVERY_TOKENS: Final = 16
+LONGEST_SECONDS: Final = 900.0
+
+log = structlog.get_logger()
+
+
+class Outcome(StrEnum):
+    """How an answer ended; all but `done` are reasons of an `aborted` event."""
+
+    DONE = "done"
+    BALANCE = "balance"
+    LEFT = "left"
+    MODEL_FAILED = "model_failed"
+    STOPPING = "stopping"
+    UNAVAILABLE = "unavailable"
+    """The ledger could not be asked, or the hold had ended: nothing goes on unpaid."""
+    CRASHED = "crashed"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Who wants an answer, of at most how much; `key` is their Idempotency-Key.
+
+    `claim` is the same in every attempt of one request, `id` is each attempt's own.
+    """
+
+    id: str
+    organization_id: str
+    store_id: str
+    user_id: str
+    claim: str
+    input_tokens: int
+    output_tokens: int
+    key: str | None = None
+
+
+class Generation:
+    """One answer: held for, streamed, and settled."""
+
+    def __init__(self, desk: "Desk", order: Order, messages: Sequence[Mapping[str, str]]) -> None:
+        self.order = order
+        self.ended = anyio.Event()
+        self._desk = desk
+        self._messages = messages
+        self._prices = desk.terms.prices
+        self._purse = Purse(
+            chat.hold_id(order.id),
+            order.organization_id,
+            amount=self._prices.most(order.input_tokens, order.output_tokens),
+            lease=desk.terms.lease,
+            ask=desk.ask,
+            clock=desk.clock,
+        )
+        self._telling = Telling(keeps=order.key is not None)
+        self._meter = Meter(order.input_tokens, order.output_tokens)
+        self._asked = False
+        self._finish: str | None = None
+        self._shown_tokens = 0
+        self._outcome: Outcome | None = None
+        self._refusal: Exception | None = None
+        self._begun = anyio.Event()
+        self._scope = anyio.CancelScope()
+
+    async def begun(self) -> Telling:
+        """Wait until the model answers; then what is told comes, or the refusal is raised."""
+        await self._begun.wait()
+        if self._refusal is not None:
+            raise self._refusal
+        return self._telling
+
+    def leave(self) -> None:
+        """Nobody reads any more; what was made until now is settled."""
+        self.break_off(Outcome.LEFT)
+        self._telling.stop_reading()
+
+    def break_off(self, outcome: Outcome) -> None:
+        """Give up the rest of the answer."""
+        self._outcome = self._outcome or outcome
+        self._scope.cancel()
+
+    async def run(self) -> None:
+        """Bring the answer to its end, whatever comes between."""
+        try:
+            await self._pin()
+            await self._make()
+            await self._settle(self._outcome or Outcome.MODEL_FAILED)
+        except Exception as error:  # noqa: BLE001 - the request raises it
+            self._refusal = error
+        finally:
+            self._begun.set()
+            self._telling.end()
+
+    @property
+    def _cost(self) -> int:
+        """What is owed so far: nothing before the model was asked, or when it never answered."""
+        if not self._asked or self._refusal is not None:
+            return 0
+        return self._prices.cost(self._meter.usage)
+
+    async def _pin(self) -> None:
+        """Claim the request, then hold the most its answer can cost."""
+        order = self.order
+        whose = (order.organization_id, order.store_id, order.user_id)
+        row = Row(order.id, *whose, order.claim, self._desk.model.name, self._desk.clock())
+        if not await chat.begin(self._desk.database, row):
+            raise Conflict(
+                "This answer is being made, or was: ask again with another key.", code="duplicate"
+            )
+        try:
+            await self._purse.pin()
+        except PaymentRequired as refusal:
+            await self._forget()
+            raise self._unaffordable(available(refusal)) from refusal
+        except (Refusal, *AWAY):
+            await self._forget()
+            raise
+
+    async def _forget(self) -> None:
+        """Leave no trace of what was refused: it can be asked again, and counts as never sent."""
+        try:
+            await chat.forget(self._desk.database, self.order.id)
+        except StorageError as error:
+            log.warning("chat.not_forgotten", fault=type(error).__name__)
+
+    def _unaffordable(self, available: int) -> PaymentRequired:
+        """Say what the credits do cover (contract section 8), and what to ask for then."""
+        order = self.order
+        tokens = self._prices.affordable(order.input_tokens, available, order.output_tokens)
+        fields: dict[str, Any] = {"retry": {"maxOutputTokens": tokens}} if tokens else {}
+        return PaymentRequired(
+            "The credits do not cover the longest answer that this can have.",
+            code="insufficient_credits",
+            required=self._purse.held,
+            available=available,
+            maxAffordableOutputTokens=tokens,
+            **fields,
+        )
+
+    async def _make(self) -> None:
+        try:
+            with self._scope, anyio.move_on_after(LONGEST_SECONDS):
+                async with anyio.create_task_group() as tasks:
+                    await self._stream(tasks)
+                    tasks.cancel_scope.cancel()
+        except Exception as error:
+            log.exception("chat.failed", generation_id=self.order.id)
+            if not self._begun.is_set():
+                self._refusal = error
+
+    async def _stream(self, tasks: anyio.abc.TaskGroup) -> None:
+        # Whoever left before the model was asked owes nothing.
+        self._asked = not self._scope.cancel_called
+        model, limit = self._desk.model, self.order.output_tokens
+        try:
+            async with model.answer(self._messages, limit) as parts:
+                self._begun.set()
+                tasks.start_soon(self._stay)
+                await self._show_usage()
+                async for part in parts:
+                    await self._take(part)
+                self._outcome = self._outcome or Outcome.DONE
+        except ModelFailed as error:
+            self._outcome = self._outcome or Outcome.MODEL_FAILED
+            if not self._begun.is_set():
+                self._refusal = _failed(error)
+
+    async def _take(self, part: Part) -> None:
+        """Pass on a part; what has come counts, whether or not there was credit for all of it."""
+        self._meter.said(part.text, part.reasoning)
+        if part.usage is not None:
+            self._meter.told(part.usage)
+        self._finish = part.finish or self._finish
+        if part.text:
+            await self._tell("delta", text=part.text)
+        if not (part.text or part.reasoning):
+            return
+        if self._meter.usage.output_tokens - self._shown_tokens >= USAGE_EVERY_TOKENS:
+            await self._show_usage()
+        if self._cost > self._purse.held:
+            await self._extend()
+
+    async def _extend(self) -> None:
+        """Hold more out of what is available by now, or stop (product page, 6.2)."""
+        try:
+            if await self._purse.extend(self._cost, self._prices.most(0, EXTENSION_TOKENS)):
+                return
+            self.break_off(Outcome.BALANCE)
+        except (Refusal, *AWAY):
+            self.break_off(Outcome.UNAVAILABLE)
+        await anyio.lowlevel.checkpoint()
+
+    async def _stay(self) -> None:
+        """Checkpoint again and again; without any until the lease is over, the answer stops."""
+        while True:
+            try:
+                await self._purse.checkpoint(self._cost)
+            except Refusal:
+                self.break_off(Outcome.UNAVAILABLE)
+            except AWAY as error:
+                log.warning("chat.checkpoint_failed", fault=type(error).__name__)
+                if self._purse.is_lapsed:
+                    self.break_off(Outcome.UNAVAILABLE)
+            await anyio.sleep(self._desk.terms.checkpoint_seconds)
+
+    async def _settle(self, outcome: Outcome) -> None:
+        """Pay for what was made, write the end down, and tell it."""
+        cost = self._cost
+        with anyio.CancelScope(shield=True):
+            settled = await self._purse.settle(cost)
+            spent = min(cost, self._purse.held) if settled is None else settled.charged
+            if self._refusal is not None:
+                await self._forget()
+            elif settled is not None:
+                await self._write_down(outcome, cost, spent)
+        log.info(
+            "chat.ended",
+            generation_id=self.order.id,
+            outcome=str(outcome),
+            cost=cost,
+            spent=spent,
+        )
+        if self._refusal is None:
+            await self._tell_end(outcome, spent, settled)
+            await self._keep()
+
+    async def _write_down(self, outcome: Outcome, cost: int, spent: int) -> None:
+        used, at = self._meter.usage, self._desk.clock()
+        tokens = (used.input_tokens, used.output_tokens)
+        ending = Ending(outcome, *tokens, self._meter.estimated, cost, spent)
+        try:
+            await chat.end(self._desk.database, self.order.id, ending, at)
+        except StorageError as error:
+            log.warning("chat.end_unwritten", fault=type(error).__name__)
+
+    async def _tell_end(self, outcome: Outcome, spent: int, settled: Settled | None) -> None:
+        await self._show_usage()
+        told: dict[str, Any] = {
+            "generationId": self.order.id,
+            "spent": spent,
+            "creditsRemaining": settled.standing.available if settled else None,
+        }
+        if outcome is Outcome.DONE:
+            await self._tell("done", finishReason=self._finish, **self._used, **told)
+        else:
+            await self._tell("aborted", reason=outcome, **told)
+
+    async def _show_usage(self) -> None:
+        self._shown_tokens = self._meter.usage.output_tokens
+        await self._tell("usage", held=self._purse.held, **self._used)
+
+    @property
+    def _used(self) -> dict[str, Any]:
+        used = self._meter.usage
+        return {
+            "inputTokens": used.input_tokens,
+            "outputTokens": used.output_tokens,
+            "cost": self._cost,
+            "estimated": self._meter.estimated,
+        }
+
+    async def _tell(self, name: str, **said: Any) -> None:
+        if not await self._telling.tell(name, **said):
+            self.leave()
+
+    async def _keep(self) -> None:
+        """Keep the answer for a repeat with the same Idempotency-Key."""
+        if self.order.key is None:
+            return
+        body = b"".join(self._telling.kept).decode()
+        answered = {"status": 200, "body": body, "contentType": CONTENT_TYPE}
+        try:
+            await idempotency.answer(
+                self._desk.database, self.order.user_id, self.order.key, answered
+            )
+        except StorageError as error:
+            log.warning("chat.answer_unkept", fault=type(error).__name__)
+
+
+def _failed(error: ModelFailed) -> Refusal:
+    if error.retry_after is not None:
+        return Unavailable(error.message, code=error.code, retryAfter=error.retry_after)
+    return Refusal(error.message, status=502, code=error.code)

@@ -1,0 +1,214 @@
+"""The language model: an OpenAI-compatible chat service that streams its answers."""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, Final, Protocol
+
+import httpx
+import orjson
+import structlog
+
+from tolsey.actors.chat import MOST_TOKENS, Usage
+from tolsey.actors.refusals import MissingCredential
+
+CONNECT_SECONDS: Final = 10.0
+SILENCE_SECONDS: Final = 60.0
+"""A model that says nothing for so long is taken to be gone."""
+CONNECTIONS: Final = 1_000
+LONGEST_EVENT: Final = 1 << 20
+"""No event of a stream is this many bytes: what goes on without an end is no stream of ours."""
+SERVER_ERRORS: Final = 500
+LONGEST_RETRY_AFTER: Final = 3_600
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of an answer: text, thoughts that are not shown, what was used so far, why it ended."""
+
+    text: str = ""
+    reasoning: str = ""
+    usage: Usage | None = None
+    finish: str | None = None
+
+
+class ModelFailed(Exception):  # noqa: N818 - what the other service did
+    """The model did not answer, or not to the end; `code` says how, in words safe to show."""
+
+    def __init__(self, code: str, message: str, retry_after: int | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.retry_after = retry_after
+
+
+class ChatModel(Protocol):
+    """A model that answers a conversation."""
+
+    @property
+    def name(self) -> str:
+        """Which model it is; 503 with the variable when none is set."""
+        ...
+
+    def answer(
+        self, messages: Sequence[Mapping[str, str]], output_tokens: int
+    ) -> AbstractAsyncContextManager[AsyncIterator[Part]]:
+        """Begin an answer; leaving the block before its end gives the rest up."""
+        ...
+
+
+class UnsetModel:
+    """The model when a setting is missing: every use is refused, naming the variable."""
+
+    def __init__(self, variable: str) -> None:
+        self._variable = variable
+
+    @property
+    def name(self) -> str:
+        """Refused."""
+        raise MissingCredential(self._variable)
+
+    def answer(
+        self, messages: Sequence[Mapping[str, str]], output_tokens: int
+    ) -> AbstractAsyncContextManager[AsyncIterator[Part]]:
+        """Refused."""
+        del messages, output_tokens
+        raise MissingCredential(self._variable)
+
+
+class StreamingModel:
+    """The model at `LLM_BASE_URL`; every failure is a ModelFailed."""
+
+    def __init__(
+        self,
+        base_url: str,
+        name: str,
+        key: str | None = None,
+        *,
+        limit_field: str = "max_tokens",
+        silence_seconds: float = SILENCE_SECONDS,
+    ) -> None:
+        self.name = name
+        self._limit_field = limit_field
+        self._url = f"{base_url}/chat/completions"
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._client = httpx.AsyncClient(
+            headers=headers,
+            timeout=httpx.Timeout(CONNECT_SECONDS, read=silence_seconds),
+            limits=httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=20),
+            trust_env=False,
+        )
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    @asynccontextmanager
+    async def answer(
+        self, messages: Sequence[Mapping[str, str]], output_tokens: int
+    ) -> AsyncGenerator[AsyncIterator[Part]]:
+        """Begin an answer of at most so many tokens."""
+        asked = {
+            "model": self.name,
+            "messages": list(messages),
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            self._limit_field: output_tokens,
+        }
+        try:
+            async with self._client.stream("POST", self._url, json=asked) as response:
+                if response.status_code != HTTPStatus.OK:
+                    raise _refused(response)
+                async with aclosing(_parts(response)) as parts:
+                    yield parts
+        except httpx.HTTPError as error:
+            log.warning("model.failed", fault=type(error).__name__)
+            raise ModelFailed("model_unreachable", "The model is out of reach.") from error
+
+
+def _refused(response: httpx.Response) -> ModelFailed:
+    """Say why the model does not answer; its own words can hold our key, so they stay here."""
+    log.warning("model.refused", status=response.status_code)
+    if response.status_code == HTTPStatus.TOO_MANY_REQUESTS:
+        given = response.headers.get("retry-after", "")
+        seconds = min(int(given), LONGEST_RETRY_AFTER) if given.isdecimal() else 1
+        return ModelFailed("model_busy", "The model is busy.", max(1, seconds))
+    if response.status_code >= SERVER_ERRORS:
+        return ModelFailed("model_unreachable", "The model is out of reach.")
+    return ModelFailed("model_refused", "The model did not accept the request.")
+
+
+async def _parts(response: httpx.Response) -> AsyncGenerator[Part]:
+    ended = False
+    async with aclosing(_events(response)) as events:
+        async for event in events:
+            if event == b"[DONE]":
+                return
+            part = read(event)
+            ended = ended or part.finish is not None
+            yield part
+    if not ended:
+        raise ModelFailed("model_cut", "The model broke off.")
+
+
+async def _events(response: httpx.Response) -> AsyncGenerator[bytes]:
+    """Read the data of server-sent events (HTML standard, section 9.2.6)."""
+    waiting, data = b"", list[bytes]()
+    async for chunk in response.aiter_bytes():
+        *lines, waiting = (waiting + chunk).split(b"\n")
+        for raw in lines:
+            line = raw.removesuffix(b"\r")
+            if not line and data:
+                yield b"\n".join(data)
+                data.clear()
+            elif line.startswith(b"data:"):
+                data.append(line[5:].removeprefix(b" "))
+        if len(waiting) + sum(map(len, data)) > LONGEST_EVENT:
+            raise ModelFailed("model_failed", "The model's answer cannot be read.")
+    if data:
+        yield b"\n".join(data)
+
+
+def read(event: bytes) -> Part:
+    """Read one chunk of an answer."""
+    try:
+        chunk = orjson.loads(event)
+    except orjson.JSONDecodeError as error:
+        raise ModelFailed("model_failed", "The model's answer cannot be read.") from error
+    if not isinstance(chunk, dict) or chunk.get("error"):
+        raise ModelFailed("model_failed", "The model failed.")
+    choices = chunk.get("choices")
+    choice = _object(choices[0] if isinstance(choices, list) and choices else None)
+    delta = _object(choice.get("delta"))
+    return Part(
+        _text(delta.get("content")),
+        _text(delta.get("reasoning_content")) or _text(delta.get("reasoning")),
+        _usage(_object(chunk.get("usage"))),
+        _text(choice.get("finish_reason")) or None,
+    )
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _usage(told: dict[str, Any]) -> Usage | None:
+    """Read what was used; None for what no model can have used."""
+    details = _object(told.get("completion_tokens_details"))
+    used = [
+        told.get("prompt_tokens"),
+        told.get("completion_tokens"),
+        details.get("reasoning_tokens") or 0,
+    ]
+    counts = [one for one in used if type(one) is int and 0 <= one <= MOST_TOKENS]
+    if len(counts) < len(used):
+        return None
+    given, made, reasoned = counts
+    return Usage(given, made, min(reasoned, made))

@@ -1,0 +1,74 @@
+"""What the payment processor answers: its refusals in our words, its objects as facts."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any, Final, TypeVar
+
+import stripe
+import structlog
+
+from tolsey.actors.organization.payment_events.envelopes import Envelope
+from tolsey.actors.organization.payment_events.fields import Unreadable
+from tolsey.actors.processor import CardRefused, ProcessorRefused, ProcessorUnreachable
+
+Facts = TypeVar("Facts")
+
+log = structlog.get_logger()
+
+MESSAGE_CHARACTERS: Final = 500
+AWAY: Final = "The payment processor is out of reach; what was asked may still happen."
+KEY_REFUSED: Final = "The payment processor does not accept this service's key."
+
+
+@contextmanager
+def answering(secret: str) -> Iterator[None]:
+    """Turn the processor's errors into those of the port; none of them carries the key."""
+    try:
+        yield
+    except stripe.CardError as error:
+        raise CardRefused(_said(error, secret), _code(error)) from None
+    except (stripe.AuthenticationError, stripe.PermissionError) as error:
+        log.error("payments.key_refused", status=error.http_status, code=_code(error))  # noqa: TRY400 - the traceback says no more
+        raise ProcessorRefused(KEY_REFUSED, _code(error)) from None
+    except (stripe.InvalidRequestError, stripe.IdempotencyError) as error:
+        _tell("payments.refused", error)
+        raise ProcessorRefused(_said(error, secret), _code(error)) from None
+    except stripe.StripeError as error:
+        _tell("payments.unreachable", error)
+        raise ProcessorUnreachable(AWAY) from None
+
+
+def facts_of(read: Callable[[Envelope], Facts], body: dict[str, Any]) -> Facts:
+    """Read an object that was fetched as one that an event carries."""
+    at = datetime.fromtimestamp(body.get("created") or 0, UTC)
+    envelope = Envelope("", "", None, None, bool(body.get("livemode")), at, body.get("id"), body)
+    try:
+        return read(envelope)
+    except Unreadable as error:
+        message = f"The payment processor's answer is not as it documents: {error.field}."
+        raise ProcessorRefused(message, "unreadable") from error
+
+
+def _tell(event: str, error: stripe.StripeError) -> None:
+    log.warning(
+        event,
+        error=type(error).__name__,
+        status=error.http_status,
+        code=_code(error),
+        request=error.request_id,
+    )
+
+
+def _said(error: stripe.StripeError, secret: str) -> str:
+    """Repeat the processor's message, cut at a length and without our key."""
+    said = error.user_message or "The payment processor refused."
+    return said.replace(secret, "***")[:MESSAGE_CHARACTERS]
+
+
+def _code(error: stripe.StripeError) -> str:
+    """Name the processor's code, which some of the package's errors leave in the body."""
+    body = error.json_body
+    said = body.get("error") if isinstance(body, dict) else None
+    code = said.get("code") or said.get("type") if isinstance(said, dict) else None
+    return code if isinstance(code, str) else ""

@@ -1,0 +1,169 @@
+"""The gate of the stores' endpoints: whose token it is, for which address, how often, and how far.
+
+RFC 6750 and 9728 for the challenges; product/mcp.md, 1.5 and 5.3; specification, "Limits".
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tolsey.actors.organization import plans
+from tolsey.http import addresses, policies
+from tolsey.http.edge import Scope
+from tolsey.http.limits import headers as standing_headers
+from tolsey.http.mcp.endpoint import Denied
+from tolsey.http.mcp.replies import Headers
+from tolsey.http.mcp.wire import RpcError
+from tolsey.http.oauth.guests import Guests
+from tolsey.http.oauth.resources import Resource, Resources
+from tolsey.http.oauth.scopes import DEFAULT, allowed, implied, written
+from tolsey.settings import Network
+from tolsey.storage.limits import Limits, Verdict, whole_seconds
+from tolsey.storage.oauth.grants import Admitted
+
+CALLED: Final = "tolsey.mcp_resource"
+"""Where the door leaves in the scope which address was called."""
+FORBIDDEN: Final = 403
+TOO_MANY: Final = 429
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who asks, for which store, and what they may: scopes with all that these bring along."""
+
+    user_id: str
+    organization_id: str
+    store_id: str
+    role: str
+    plan: str
+    client_id: str
+    grant_id: str
+    scopes: frozenset[str]
+    resource: Resource
+
+
+class StoreGate:
+    """Admits whoever has a token for the very address that is called."""
+
+    def __init__(
+        self,
+        resources: Resources,
+        guests: Guests,
+        limits: Limits,
+        trusted_proxies: tuple[Network, ...] = (),
+    ) -> None:
+        self._resources = resources
+        self._guests = guests
+        self._limits = limits
+        self._trusted_proxies = trusted_proxies
+
+    async def admit(self, scope: Scope) -> Principal:
+        """Answer who asks. An unknown store is refused like a known one, so none can be guessed."""
+        resource: Resource = scope[CALLED]
+        token = _bearer(scope)
+        found = await self._guests.find(token) if token else None
+        if found is None or found.resource != resource.resource:
+            await self._count_stranger(scope)
+            raise _unauthorized(resource, error="invalid_token" if token else None)
+        return _principal(found, resource)
+
+    async def count(self, principal: Principal, requests: int) -> Headers:
+        """Count requests against the organization's plan; all of them or none of the rest."""
+        wanted = policies.mcp(plans.BY_CODE[principal.plan])
+        if not wanted:
+            return ()
+        verdicts: list[Verdict] = []
+        for _ in range(requests):
+            verdict = await self._limits.admit(wanted, f"organization:{principal.organization_id}")
+            verdicts = [verdict]
+            if not verdict.allowed:
+                raise too_many(verdict)
+        return _encoded(standing_headers(verdicts))
+
+    async def _count_stranger(self, scope: Scope) -> None:
+        """Count who comes without a token that opens, so that none is found by trying."""
+        whose = f"address:{addresses.identity(scope, self._trusted_proxies)}"
+        verdict = await self._limits.admit((policies.MCP_FLOOD,), whose)
+        if not verdict.allowed:
+            error = too_many(verdict)
+            seconds = whole_seconds(verdict.retry_after)
+            raise Denied(
+                TOO_MANY, "too_many_requests", error.message, error.headers, retryAfter=seconds
+            )
+
+
+def require(principal: Principal, scopes: frozenset[str]) -> None:
+    """Refuse who lacks a scope, naming all that this needs (2026-07-28, "Scope challenge")."""
+    if scopes <= principal.scopes:
+        return
+    needed = written(sorted(scopes))
+    challenge = (
+        f'Bearer error="insufficient_scope", scope="{needed}", '
+        f'resource_metadata="{principal.resource.metadata}"'
+    )
+    raise RpcError(
+        FORBIDDEN,
+        f"This needs the scope {needed}.",
+        {"code": "insufficient_scope", "scope": needed},
+        status=FORBIDDEN,
+        headers=((b"www-authenticate", challenge.encode()),),
+    )
+
+
+def name_of(principal: Principal) -> str:
+    """Name a principal in one text, for what is bound to it."""
+    return f"{principal.grant_id} {principal.store_id}"
+
+
+def _principal(found: Admitted, resource: Resource) -> Principal:
+    return Principal(
+        found.user_id,
+        found.organization_id,
+        found.store_id,
+        found.role,
+        found.plan,
+        found.client_id,
+        found.grant_id,
+        implied(allowed(found.scopes, found.role)),
+        resource,
+    )
+
+
+def _bearer(scope: Scope) -> str | None:
+    """Return the token of the header; one in the query, or in two headers, is none."""
+    sent = [value for name, value in scope["headers"] if name == b"authorization"]
+    if len(sent) != 1:
+        return None
+    scheme, _, token = sent[0].partition(b" ")
+    if scheme.lower() != b"bearer":
+        return None
+    return str(token.strip().decode("latin-1")) or None
+
+
+def _unauthorized(resource: Resource, error: str | None) -> Denied:
+    challenge = f'Bearer resource_metadata="{resource.metadata}", scope="{written(DEFAULT)}"'
+    if error is not None:
+        challenge = f'{challenge}, error="{error}"'
+    detail = "An access token for this address is needed."
+    return Denied(401, "unauthorized", detail, ((b"www-authenticate", challenge.encode()),))
+
+
+def too_many(verdict: Verdict) -> RpcError:
+    """Say that a limit is reached, and when it no longer is."""
+    policy, seconds = verdict.policy, whole_seconds(verdict.retry_after)
+    told: dict[str, Any] = {
+        "code": "too_many_requests",
+        "retryAfter": seconds,
+        "violated-policies": [one.name for one in verdict.violated],
+    }
+    headers = {"Retry-After": str(seconds), **standing_headers([verdict])}
+    return RpcError(
+        TOO_MANY,
+        f"The limit is {policy.limit} in {policy.window_seconds} seconds.",
+        told,
+        status=TOO_MANY,
+        headers=_encoded(headers),
+    )
+
+
+def _encoded(headers: dict[str, str]) -> tuple[tuple[bytes, bytes], ...]:
+    return tuple((name.lower().encode(), value.encode()) for name, value in headers.items())

@@ -1,0 +1,135 @@
+"""Who a client is: registered here, or known by its document; and how it proves that."""
+
+import hmac
+import secrets
+from datetime import datetime
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StrictStr, ValidationError
+
+from tolsey.http.oauth.documents import Documents, is_document
+from tolsey.http.oauth.parameters import InvalidClient, OAuthError, credentials
+from tolsey.http.oauth.redirects import is_registrable
+from tolsey.http.oauth.scopes import IGNORED, SCOPES
+from tolsey.storage.database import Database
+from tolsey.storage.oauth import clients
+from tolsey.storage.oauth.clients import ClientRow
+from tolsey.storage.sealed import fingerprint
+
+SECRET_BYTES: Final = 32
+MOST_URIS: Final = 20
+GRANTS: Final = frozenset({"authorization_code", "refresh_token"})
+
+
+class Registration(BaseModel):
+    """What a client says of itself (RFC 7591, 2); other fields are ignored, as the RFC wants."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    redirect_uris: list[StrictStr] = Field(min_length=1, max_length=MOST_URIS)
+    client_name: StrictStr = Field(default="An agent", min_length=1, max_length=100)
+    token_endpoint_auth_method: Literal["none", "client_secret_basic", "client_secret_post"] = (
+        Field(default="client_secret_basic")
+    )
+    """The RFC's own default."""
+    grant_types: list[StrictStr] = Field(default=["authorization_code"])
+    response_types: list[StrictStr] = Field(default=["code"])
+    scope: StrictStr | None = Field(default=None, max_length=1000)
+
+
+async def register(database: Database, said: Any, at: datetime) -> dict[str, Any]:
+    """Register a client; answers its metadata, with the secret that is shown this once.
+
+    Raises OAuthError with the codes of RFC 7591 section 3.2.2.
+    """
+    wanted = _readable(said)
+    if not all(is_registrable(uri) for uri in wanted.redirect_uris):
+        raise OAuthError(
+            "invalid_redirect_uri", "A redirect_uri is https, this machine, or an own scheme."
+        )
+    if set(wanted.grant_types) - GRANTS or wanted.response_types != ["code"]:
+        raise OAuthError("invalid_client_metadata", "Only the code grant and its refresh are had.")
+    secret = None
+    if wanted.token_endpoint_auth_method != "none":  # noqa: S105 - a method, not a secret
+        secret = secrets.token_urlsafe(SECRET_BYTES)
+    client = ClientRow(
+        f"client_{secrets.token_urlsafe(16)}",
+        wanted.client_name,
+        wanted.redirect_uris,
+        wanted.token_endpoint_auth_method,
+        fingerprint(secret) if secret else None,
+    )
+    await clients.add(database, client, at)
+    answered: dict[str, Any] = {
+        "client_id": client.id,
+        "client_id_issued_at": int(at.timestamp()),
+        "client_name": client.name,
+        "redirect_uris": list(client.redirect_uris),
+        "token_endpoint_auth_method": client.auth_method,
+        "grant_types": sorted(GRANTS),
+        "response_types": ["code"],
+        "scope": _scope(wanted.scope),
+    }
+    if secret:
+        answered |= {"client_secret": secret, "client_secret_expires_at": 0}
+    return answered
+
+
+class Clients:
+    """Finds clients, and lets them prove who they are."""
+
+    def __init__(self, database: Database, documents: Documents) -> None:
+        self._database = database
+        self._documents = documents
+
+    async def find(self, client_id: str) -> ClientRow:
+        """Find a client. Raises InvalidClient when there is none of that id (any more)."""
+        if is_document(client_id):
+            return await self._documents.client(client_id)
+        found = await clients.find(self._database, client_id)
+        if found is None:
+            raise InvalidClient
+        return found
+
+    async def prove(self, authorization: str | None, sent: dict[str, str]) -> ClientRow:
+        """Find the client of a request to the token endpoint, proved in the way it registered.
+
+        Raises InvalidClient, so that a client that was let go of registers again.
+        """
+        given = credentials(authorization)
+        client_id, secret, method = sent.get("client_id"), sent.get("client_secret"), "none"
+        if secret is not None:
+            method = "client_secret_post"
+        if given is not None:
+            if secret is not None or client_id not in {None, given[0]}:
+                raise InvalidClient("A client proves itself in one way.")
+            client_id, secret = given
+            method = "client_secret_basic"
+        if client_id is None:
+            raise InvalidClient("client_id is missing.")
+        client = await self.find(client_id)
+        if client.auth_method != method:
+            raise InvalidClient("The client proves itself in another way than it registered.")
+        if client.secret_hash is not None and not hmac.compare_digest(
+            fingerprint(secret or ""), client.secret_hash
+        ):
+            raise InvalidClient("The client's secret is wrong.")
+        return client
+
+
+def _readable(said: Any) -> Registration:
+    try:
+        return Registration.model_validate(said)
+    except ValidationError as error:
+        wrong = error.errors(include_input=False, include_url=False)[0]
+        field = str(wrong["loc"][0]) if wrong["loc"] else "body"
+        code = "invalid_redirect_uri" if field == "redirect_uris" else "invalid_client_metadata"
+        raise OAuthError(code, f"{field} is not as it should be.") from error
+
+
+def _scope(asked: str | None) -> str:
+    """Say which scopes a client may ask for: those it named and we have, or all."""
+    if asked is None:
+        return " ".join(SCOPES)
+    wanted = set(asked.split()) - IGNORED
+    return " ".join(name for name in SCOPES if name in wanted)

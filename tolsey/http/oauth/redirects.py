@@ -1,0 +1,102 @@
+"""Where a browser may be sent with a code: exactly where the client said, and nowhere dangerous.
+
+RFC 8252 (loopback and private-use schemes), RFC 9700 section 2.1, product/mcp.md section 4.4.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+from urllib.parse import SplitResult, urlsplit
+
+LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
+"""Where a client listens at the port that is free (RFC 8252, 7.3). The RFC means addresses only, but
+clients that many people use publish `http://localhost/callback` and come with a port."""
+PRIVATE: Final = re.compile(r"[a-z][a-z0-9+.-]*")
+FORBIDDEN: Final = frozenset(
+    {
+        "about",
+        "blob",
+        "chrome",
+        "data",
+        "file",
+        "filesystem",
+        "ftp",
+        "http",
+        "https",
+        "javascript",
+        "mailto",
+        "sms",
+        "tel",
+        "vbscript",
+        "view-source",
+        "ws",
+        "wss",
+    }
+)
+"""Schemes that are no application's own, or that a browser runs."""
+CHARACTERS: Final = re.compile(r"[\x21-\x7e]{1,2000}")
+"""What an address is made of (RFC 3986); others are written with percent signs."""
+
+
+def is_registrable(uri: str) -> bool:
+    """Tell whether a client may be sent codes there: https, this machine, or an own scheme."""
+    parts = _split(uri)
+    if parts is None:
+        return False
+    if parts.scheme == "https":
+        return bool(parts.hostname) and "@" not in parts.netloc
+    if parts.scheme == "http":
+        return parts.hostname in LOOPBACK and "@" not in parts.netloc
+    return PRIVATE.fullmatch(parts.scheme) is not None and parts.scheme not in FORBIDDEN
+
+
+def matches(uri: str, registered: Iterable[str]) -> bool:
+    """Tell whether an address is one that the client registered, letter for letter.
+
+    The port of a loopback address is the client's to choose anew each time.
+    """
+    return any(uri == one or _differ_in_port_only(uri, one) for one in registered)
+
+
+def origin_of(uri: str) -> str:
+    """Write what a page's policy calls the place: an origin, or a scheme."""
+    parts = urlsplit(uri)
+    if parts.scheme in {"http", "https"}:
+        return f"{parts.scheme}://{parts.netloc}"
+    return f"{parts.scheme}:"
+
+
+def place_of(uri: str) -> str:
+    """Name the place to a person: its host, or the application's scheme."""
+    parts = urlsplit(uri)
+    return parts.netloc if parts.scheme in {"http", "https"} else f"{parts.scheme}:"
+
+
+def is_local(uri: str) -> bool:
+    """Tell whether codes go to a program on the user's own machine, which anyone may have written."""
+    parts = urlsplit(uri)
+    return parts.scheme != "https"
+
+
+def _split(uri: str) -> SplitResult | None:
+    if not CHARACTERS.fullmatch(uri) or "#" in uri or "\\" in uri:
+        return None
+    try:
+        parts = urlsplit(uri)
+        _ = parts.port
+    except ValueError:
+        return None
+    return parts if parts.scheme == uri.partition(":")[0] else None
+
+
+def _differ_in_port_only(uri: str, registered: str) -> bool:
+    mine, theirs = _split(uri), _split(registered)
+    if mine is None or theirs is None:
+        return False
+    if mine.scheme != "http" or mine.hostname not in LOOPBACK or "@" in mine.netloc:
+        return False
+    return (mine.hostname, mine.path, mine.query) == (
+        theirs.hostname,
+        theirs.path,
+        theirs.query,
+    ) and theirs.scheme == "http"

@@ -1,0 +1,76 @@
+"""The addresses of a store's MCP endpoint, each a protected resource of its own (RFC 8707, 9728)."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+from tolsey.settings import Settings
+
+STORE_ID: Final = r"[A-Za-z0-9_-]{1,64}"
+PATHS: Final = ("/api/mcp/v1", "/api/mcp")
+"""The versioned form, and the one from before it, which is served for ever."""
+CALLED: Final = re.compile(rf"(?P<form>/api/mcp/v1|/api/mcp)/(?P<store>{STORE_ID})/?")
+ON_SUBADDRESS: Final = re.compile(rf"(?P<form>)/(?P<store>{STORE_ID})/?")
+METADATA: Final = "/.well-known/oauth-protected-resource"
+SUBADDRESS: Final = "mcp"
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One form of a store's address: `resource` is what tokens are for."""
+
+    store_id: str
+    resource: str
+    metadata: str
+
+
+class Resources:
+    """Knows the forms of this service's addresses."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._base = settings.base_url.rstrip("/")
+        parts = urlsplit(self._base)
+        live = SUBADDRESS in settings.next_public_live_subdomains
+        self.subaddress = f"{parts.scheme}://{SUBADDRESS}.{parts.netloc}" if live else None
+        self.host = f"{SUBADDRESS}.{parts.netloc}".lower().encode() if live else None
+        """The host of the sub-address; None while it is not live."""
+
+    @property
+    def origins(self) -> tuple[str, ...]:
+        """The origins that are ours."""
+        return (self._base, self.subaddress) if self.subaddress else (self._base,)
+
+    def called(self, path: str, *, on_subaddress: bool) -> Resource | None:
+        """Name the resource that a path is; None when it is none."""
+        found = (ON_SUBADDRESS if on_subaddress else CALLED).fullmatch(path)
+        return self._of(found["form"], found["store"], on_subaddress) if found else None
+
+    def described(self, path: str, *, on_subaddress: bool) -> Resource | None:
+        """Name the resource that a metadata path describes; None when it describes none."""
+        if not path.startswith(METADATA):
+            return None
+        return self.called(path.removeprefix(METADATA), on_subaddress=on_subaddress)
+
+    def named(self, address: str) -> Resource | None:
+        """Name the resource that a client means; scheme and host in any case, a last slash or none.
+
+        None when the address is not one of ours, letter for letter.
+        """
+        try:
+            parts = urlsplit(address)
+        except ValueError:
+            return None
+        if parts.query or parts.fragment or "?" in address or "#" in address:
+            return None
+        origin = f"{parts.scheme}://{parts.netloc}".lower()
+        if self.subaddress is not None and origin == self.subaddress.lower():
+            return self.called(parts.path, on_subaddress=True)
+        if origin == self._base.lower():
+            return self.called(parts.path, on_subaddress=False)
+        return None
+
+    def _of(self, form: str, store_id: str, on_subaddress: bool) -> Resource:
+        origin = self.subaddress if on_subaddress and self.subaddress else self._base
+        path = f"{form}/{store_id}"
+        return Resource(store_id, f"{origin}{path}", f"{origin}{METADATA}{path}")

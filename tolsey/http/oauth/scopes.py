@@ -1,0 +1,53 @@
+"""What an agent can be allowed, in words for people (product/mcp.md, 5.2)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+READ: Final = ":read"
+WRITE: Final = ":write"
+
+SCOPES: Final[Mapping[str, str]] = {
+    "store:read": "See the store: its name, its connection and its verified revenue",
+    "orders:read": "See orders and sales",
+    "orders:write": "Add notes and tags to orders",
+    "catalog:read": "See products",
+    "catalog:write": "Change products",
+    "inventory:read": "See stock",
+    "inventory:write": "Change stock",
+    "customers:read": "See customers without their names and addresses",
+    "launch:read": "See the launch plan",
+    "launch:write": "Work on the launch plan",
+    "billing:read": "See the plan, the credits and what was spent",
+    "intelligence:read": "See competitors",
+    "intelligence:write": "Ask for scans of competitors",
+    "compliance:read": "See privacy requests and what is still to do",
+    "audit:read": "See who did what",
+}
+"""There is none for credentials, payouts or contracts, and never will be."""
+DEFAULT: Final = ("store:read",)
+IGNORED: Final = frozenset({"offline_access"})
+"""Asked for by some clients; every client gets a refresh token."""
+
+
+def known(wanted: Iterable[str]) -> tuple[str, ...] | None:
+    """Put scopes in the catalogue's order, once each; None when one is not in it."""
+    asked = set(wanted) - IGNORED
+    if asked - SCOPES.keys():
+        return None
+    return tuple(name for name in SCOPES if name in asked)
+
+
+def implied(scopes: Iterable[str]) -> frozenset[str]:
+    """Add what scopes bring along: who may write may read."""
+    held = frozenset(scopes)
+    return held | {f"{name.removesuffix(WRITE)}{READ}" for name in held if name.endswith(WRITE)}
+
+
+def allowed(scopes: Iterable[str], role: str) -> tuple[str, ...]:
+    """Keep what a role can allow: a member looks, an admin or owner changes."""
+    return tuple(name for name in scopes if role != "member" or not name.endswith(WRITE))
+
+
+def written(scopes: Sequence[str]) -> str:
+    """Write scopes as OAuth does (RFC 6749, 3.3)."""
+    return " ".join(scopes)

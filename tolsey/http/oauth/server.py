@@ -1,0 +1,317 @@
+"""The decisions of the authorization server, without HTTP: what is asked, allowed and given out.
+
+RFC 6749 and OAuth 2.1 with PKCE S256 only (RFC 7636), resource indicators in both requests (RFC 8707),
+`iss` in every answer (RFC 9207), rotation with reuse detection (RFC 9700, 4.14).
+"""
+
+import base64
+import hashlib
+import hmac
+import secrets
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+from urllib.parse import urlencode, urlsplit
+
+import structlog
+
+from tolsey.http.oauth import scopes as scopes_catalogue
+from tolsey.http.oauth.clients import Clients
+from tolsey.http.oauth.parameters import S256, VERIFIER, OAuthError, needed
+from tolsey.http.oauth.redirects import matches
+from tolsey.http.oauth.resources import Resources
+from tolsey.runtime.ids import new_id
+from tolsey.storage import audit
+from tolsey.storage.database import Database, Transaction
+from tolsey.storage.oauth import clients as client_rows
+from tolsey.storage.oauth import grants, requests
+from tolsey.storage.oauth.clients import ClientRow
+from tolsey.storage.oauth.grants import ACCESS_LIFE
+from tolsey.storage.oauth.requests import RequestRow
+
+log = structlog.get_logger()
+
+REQUEST_LIFE: Final = timedelta(minutes=10)
+REQUEST_BYTES: Final = 32
+STATE_CHARACTERS: Final = 2_000
+
+
+class Misdirected(Exception):  # noqa: N818 - what the request is
+    """The client or its address is not known, so the browser is sent nowhere: a person is told."""
+
+
+class SentBack(Exception):  # noqa: N818 - an answer
+    """A request is refused in a way that its client is told, at the address it registered."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__("sent back to the client")
+        self.address = address
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """What a client gets: both tokens, shown this once."""
+
+    access: str
+    refresh: str
+    scopes: Sequence[str]
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """Write it as an answer (RFC 6749, 5.1)."""
+        return {
+            "access_token": self.access,
+            "token_type": "Bearer",
+            "expires_in": int(ACCESS_LIFE.total_seconds()),
+            "refresh_token": self.refresh,
+            "scope": scopes_catalogue.written(self.scopes),
+        }
+
+
+class AuthorizationServer:
+    """Decides; `forget` tells whoever remembers a grant that it has ended."""
+
+    def __init__(
+        self,
+        database: Database,
+        known: Clients,
+        resources: Resources,
+        issuer: str,
+        forget: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._database = database
+        self._clients = known
+        self._resources = resources
+        self._issuer = issuer
+        self._forget = forget
+
+    async def ask(self, sent: Mapping[str, str], at: datetime) -> str:
+        """Check an authorization request and keep it; answers its id, under which its user decides.
+
+        Raises Misdirected while it is not proved where answers go, and SentBack after that.
+        """
+        client, redirect_uri = await self._directed(sent)
+        try:
+            wanted = self._checked(sent, client, redirect_uri)
+        except OAuthError as error:
+            raise SentBack(self._refusal(redirect_uri, sent.get("state"), error)) from error
+        request_id = secrets.token_urlsafe(REQUEST_BYTES)
+        await requests.keep(self._database, request_id, wanted, at + REQUEST_LIFE)
+        return request_id
+
+    async def allow(
+        self,
+        request_id: str,
+        *,
+        user_id: str,
+        organization_id: str,
+        scopes: Sequence[str],
+        at: datetime,
+    ) -> str | None:
+        """Give a client a code; answers the address to go to, None when the request is used up."""
+        async with self._database.transaction() as tx:
+            wanted = await requests.use(tx, request_id, at)
+            if wanted is None:
+                return None
+            grant_id = new_id("grant")
+            code = await grants.begin(
+                tx,
+                grant_id,
+                wanted,
+                user_id=user_id,
+                organization_id=organization_id,
+                scopes=scopes,
+                at=at,
+            )
+            await audit.write(
+                tx,
+                "agent.allowed",
+                grant_id,
+                organization_id=organization_id,
+                actor=user_id,
+                client=wanted.client_id,
+                store=wanted.store_id,
+                scopes=list(scopes),
+            )
+        return self._answer(wanted.redirect_uri, wanted.state, code=code)
+
+    async def refuse(self, request_id: str, error: OAuthError, at: datetime) -> str | None:
+        """Tell a client that it may not; answers the address to go to."""
+        async with self._database.transaction() as tx:
+            wanted = await requests.use(tx, request_id, at)
+        return self._refusal(wanted.redirect_uri, wanted.state, error) if wanted else None
+
+    async def redeem(self, client: ClientRow, sent: Mapping[str, str], at: datetime) -> Tokens:
+        """Give the first tokens for a code, once; a second time ends what the first one got."""
+        code, verifier = needed(sent, "code"), needed(sent, "code_verifier")
+        row = await grants.find_code(self._database, code)
+        if row is None or row.client_id != client.id:
+            raise OAuthError("invalid_grant", "The code is not one of this client's.")
+        if row.used_at is not None:
+            await self._end_reused(row.grant_id, at)
+            raise OAuthError("invalid_grant", "The code was used before.")
+        if row.expires_at <= at or row.ended_at is not None:
+            raise OAuthError("invalid_grant", "The code is too old.")
+        if needed(sent, "redirect_uri") != row.redirect_uri:
+            raise OAuthError("invalid_grant", "The redirect_uri is not the one of the request.")
+        self._same_resource(sent, row.resource)
+        if not VERIFIER.fullmatch(verifier) or not _proves(verifier, row.code_challenge):
+            raise OAuthError("invalid_grant", "The code_verifier is not the one of the request.")
+        async with self._database.transaction() as tx:
+            first = await grants.use_code(tx, code, at)
+            tokens = (
+                await self._issue(tx, row.grant_id, row.scopes, row.scopes, at) if first else None
+            )
+        if tokens is None:
+            await self._end_reused(row.grant_id, at)
+            raise OAuthError("invalid_grant", "The code was used before.")
+        await client_rows.use(self._database, client.id, at)
+        return tokens
+
+    async def rotate(self, client: ClientRow, sent: Mapping[str, str], at: datetime) -> Tokens:
+        """Give new tokens for a refresh token, once; a second time ends the grant."""
+        token = needed(sent, "refresh_token")
+        row = await grants.find_token(self._database, token)
+        if row is None or row.kind != "refresh" or row.client_id != client.id:
+            raise OAuthError("invalid_grant", "The refresh token is not one of this client's.")
+        if row.used_at is not None:
+            await self._end_reused(row.grant_id, at)
+            raise OAuthError("invalid_grant", "The refresh token was used before.")
+        if row.expires_at <= at or row.ended_at is not None:
+            raise OAuthError("invalid_grant", "The refresh token is too old.")
+        self._same_resource(sent, row.resource)
+        wanted = self._narrowed(sent, row.scopes)
+        async with self._database.transaction() as tx:
+            first = await grants.use_token(tx, token, at)
+            tokens = await self._issue(tx, row.grant_id, wanted, row.scopes, at) if first else None
+        if tokens is None:
+            await self._end_reused(row.grant_id, at)
+            raise OAuthError("invalid_grant", "The refresh token was used before.")
+        await client_rows.use(self._database, client.id, at)
+        return tokens
+
+    async def revoke(self, client: ClientRow, token: str, at: datetime) -> None:
+        """End the grant of one of the client's tokens; of any other, nothing (RFC 7009, 2.2)."""
+        row = await grants.find_token(self._database, token)
+        if row is not None and row.client_id == client.id:
+            await self.end(row.grant_id, "client", actor=client.id, at=at)
+
+    async def introspect(self, client: ClientRow, token: str, at: datetime) -> dict[str, Any]:
+        """Tell a confidential client of its own tokens; of any other, that it is nothing."""
+        row = await grants.find_token(self._database, token)
+        if (
+            row is None
+            or row.client_id != client.id
+            or row.ended_at is not None
+            or row.used_at is not None
+            or row.expires_at <= at
+        ):
+            return {"active": False}
+        return {
+            "active": True,
+            "client_id": row.client_id,
+            "sub": row.user_id,
+            "aud": row.resource,
+            "iss": self._issuer,
+            "scope": scopes_catalogue.written(row.scopes),
+            "exp": int(row.expires_at.timestamp()),
+            "token_type": "Bearer" if row.kind == "access" else "refresh_token",
+        }
+
+    async def end(self, grant_id: str, why: grants.Ended, *, actor: str, at: datetime) -> bool:
+        """End a grant, here and in whatever remembers it; False when it had ended."""
+        async with self._database.transaction() as tx:
+            ended = await grants.end(tx, grant_id, why, at)
+            if ended:
+                await audit.write(tx, "agent.ended", grant_id, actor=actor, why=why)
+        if ended:
+            await self._forget()
+        return ended
+
+    async def _directed(self, sent: Mapping[str, str]) -> tuple[ClientRow, str]:
+        """Find where answers may go. Until then no error is sent anywhere (RFC 9700, 4.11)."""
+        client_id, redirect_uri = sent.get("client_id"), sent.get("redirect_uri")
+        if client_id is None or redirect_uri is None:
+            raise Misdirected("The app did not say who it is or where it wants the answer.")
+        try:
+            client = await self._clients.find(client_id)
+        except OAuthError as error:
+            raise Misdirected(f"This app is not known here. {error.description}") from error
+        if not matches(redirect_uri, client.redirect_uris):
+            raise Misdirected("The app wants the answer at an address that it did not register.")
+        return client, redirect_uri
+
+    def _checked(self, sent: Mapping[str, str], client: ClientRow, redirect_uri: str) -> RequestRow:
+        if sent.get("response_type") != "code":
+            raise OAuthError("unsupported_response_type", "Only codes are given out.")
+        challenge = needed(sent, "code_challenge")
+        if sent.get("code_challenge_method") != "S256" or not S256.fullmatch(challenge):
+            raise OAuthError("invalid_request", "The code_challenge must be one of method S256.")
+        state = sent.get("state")
+        if state is not None and len(state) > STATE_CHARACTERS:
+            raise OAuthError("invalid_request", "The state is too long.")
+        resource = self._resources.named(sent.get("resource", ""))
+        if resource is None:
+            raise OAuthError("invalid_target", "The resource is not the address of a store here.")
+        wanted = scopes_catalogue.known(sent.get("scope", "").split())
+        if wanted is None:
+            raise OAuthError("invalid_scope", "There is no such scope.")
+        return RequestRow(
+            client.id,
+            client.name,
+            redirect_uri,
+            state,
+            challenge,
+            resource.resource,
+            resource.store_id,
+            wanted or scopes_catalogue.DEFAULT,
+        )
+
+    def _same_resource(self, sent: Mapping[str, str], granted: str) -> None:
+        named = self._resources.named(sent.get("resource", ""))
+        if named is None or named.resource != granted:
+            raise OAuthError("invalid_target", "The resource is not the one that was allowed.")
+
+    @staticmethod
+    def _narrowed(sent: Mapping[str, str], held: Sequence[str]) -> Sequence[str]:
+        if "scope" not in sent:
+            return held
+        wanted = scopes_catalogue.known(sent["scope"].split())
+        if not wanted or set(wanted) - set(held):
+            raise OAuthError("invalid_scope", "A refresh never widens what was allowed.")
+        return wanted
+
+    async def _issue(
+        self,
+        tx: Transaction,
+        grant_id: str,
+        wanted: Sequence[str],
+        held: Sequence[str],
+        at: datetime,
+    ) -> Tokens:
+        """Make both tokens; the refresh token keeps all that is held (RFC 6749, 6)."""
+        access = await grants.issue(tx, grant_id, "access", wanted, at)
+        refresh = await grants.issue(tx, grant_id, "refresh", held, at)
+        return Tokens(access, refresh, wanted)
+
+    async def _end_reused(self, grant_id: str, at: datetime) -> None:
+        if await self.end(grant_id, "reuse", actor="platform", at=at):
+            log.warning("oauth.reuse_detected", grant_id=grant_id)
+
+    def _answer(self, redirect_uri: str, state: str | None, **said: str) -> str:
+        """Write the address at which the client hears the answer; `iss` says whose it is."""
+        fields = {**said, **({"state": state} if state is not None else {}), "iss": self._issuer}
+        joint = "&" if urlsplit(redirect_uri).query else "?"
+        return f"{redirect_uri}{joint}{urlencode(fields)}"
+
+    def _refusal(self, redirect_uri: str, state: str | None, error: OAuthError) -> str:
+        return self._answer(
+            redirect_uri, state, error=error.code, error_description=error.description
+        )
+
+
+def _proves(verifier: str, challenge: str) -> bool:
+    digest = hashlib.sha256(verifier.encode()).digest()
+    made = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+    return hmac.compare_digest(made, challenge)

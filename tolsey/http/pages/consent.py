@@ -1,0 +1,158 @@
+"""The pages on which people let agents in, see which they let in, and end it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from markupsafe import Markup
+
+from tolsey.http.oauth import redirects
+from tolsey.http.oauth.scopes import SCOPES, WRITE
+from tolsey.http.pages import forms, layout
+from tolsey.storage.oauth.grants import GrantRow
+from tolsey.storage.oauth.requests import RequestRow
+
+PATH: Final = "/account/agents"
+CSRF: Final = "csrf"
+
+QUESTION: Final = Markup(
+    '<section class="card"><div><h1>Let <bdi>{client}</bdi> work with <bdi>{store}</bdi>?</h1>'
+    '<p class="quiet">{email}, you are about to let an app act for you.</p></div>'
+    "<dl><div><dt>App</dt><dd>{client}</dd></div>{identity}"
+    "<div><dt>Store</dt><dd>{store}</dd></div>"
+    "<div><dt>Answers go to</dt><dd>{place}</dd></div></dl>{warning}"
+    "{scopes}{withheld}"
+    '<p class="quiet">It can never see passwords, keys or payouts. You can end this at any time under '
+    '<a href="{path}">Agents</a>.</p>'
+    '<form method="post">{csrf}<div class="actions">'
+    '<button name="decision" value="allow">Allow</button>'
+    '<button class="second" name="decision" value="deny">Do not allow</button></div></form></section>'
+)
+IDENTITY: Final = Markup("<div><dt>Known by</dt><dd>{}</dd></div>")
+ON_THIS_MACHINE: Final = Markup(
+    "The answer goes to a program on your own computer, and any program there can call itself "
+    "<bdi>{client}</bdi>. Allow this only if you have just started it yourself."
+)
+UNKNOWN_NAME: Final = "The app chose its name itself; nobody checked it."
+COULD_CHANGE: Final = "It could change things"
+COULD_LOOK: Final = "It could look at things"
+GROUP: Final = Markup('<div><h2>{title}</h2><ul class="can">{items}</ul></div>')
+ITEM: Final = Markup("<li>{}</li>")
+WITHHELD: Final = Markup(
+    '<p class="quiet">It also asked for more than your role in this store allows: {}.</p>'
+)
+
+NOT_THEIRS: Final = Markup(
+    '<section class="card"><h1>You cannot let <bdi>{client}</bdi> in</h1><p>{why}</p>'
+    '<p class="quiet">You are signed in as {email}. If the store belongs to another account of yours, '
+    "go back, sign out here, and begin again in the app.</p>"
+    '<form method="post">{csrf}<div class="actions">'
+    '<button name="decision" value="deny">Go back to <bdi>{client}</bdi></button></div></form></section>'
+)
+NO_STORE: Final = "The store that it asks for is not one of yours."
+TOO_MUCH: Final = "Your role in the store does not allow any of what it asks for."
+
+LIST: Final = Markup(
+    '<div><h1>Agents</h1><p class="quiet">Apps that you let work with your stores.</p></div>{rows}'
+)
+NONE: Final = Markup(
+    '<section class="card"><p>You have let no app in.</p><p class="quiet">An app asks for it itself: '
+    "give it the address of a store, and it leads you here.</p></section>"
+)
+ROW: Final = Markup(
+    '<section class="card"><div class="head"><h2><bdi>{client}</bdi> · <bdi>{store}</bdi></h2>'
+    '<form method="post" action="{path}/{id}/end">{csrf}'
+    '<button class="danger" aria-label="End access of {client} to {store}">End access</button>'
+    '</form></div><ul class="can">{scopes}</ul>'
+    '<p class="quiet">Answers go to {place}. Allowed {created}{used}.</p></section>'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a user is asked: whether this client may do this with this store."""
+
+    wanted: RequestRow
+    store_name: str | None
+    """None when the store is not one of the user's, or is none."""
+    email: str
+    scopes: Sequence[str]
+    """What the user's role lets them allow."""
+    csrf: str
+
+
+def ask(question: Question) -> Markup:
+    """Write the page on which a user decides, or hears that it is not theirs to decide."""
+    wanted = question.wanted
+    if question.store_name is None or not question.scopes:
+        return _not_theirs(question)
+    withheld = [SCOPES[name] for name in wanted.scopes if name not in question.scopes]
+    body = QUESTION.format(
+        client=wanted.client_name,
+        identity=IDENTITY.format(wanted.client_id) if "://" in wanted.client_id else "",
+        store=question.store_name,
+        email=question.email,
+        place=redirects.place_of(wanted.redirect_uri),
+        warning=_warning(wanted),
+        scopes=_groups(question.scopes),
+        withheld=WITHHELD.format("; ".join(withheld)) if withheld else "",
+        path=PATH,
+        csrf=forms.hidden(CSRF, question.csrf),
+    )
+    return layout.document(f"Let {wanted.client_name} in", body, email=question.email, narrow=True)
+
+
+def _not_theirs(question: Question) -> Markup:
+    client = question.wanted.client_name
+    body = NOT_THEIRS.format(
+        why=NO_STORE if question.store_name is None else TOO_MUCH,
+        client=client,
+        email=question.email,
+        csrf=forms.hidden(CSRF, question.csrf),
+    )
+    return layout.document(f"{client} cannot be let in", body, email=question.email, narrow=True)
+
+
+def listed(grants: Sequence[GrantRow], email: str, csrf: Mapping[str, str]) -> Markup:
+    """Write the page on which a user sees and ends what they allowed."""
+    rows = [
+        ROW.format(
+            client=one.client_name,
+            store=one.store_name,
+            path=PATH,
+            id=one.id,
+            csrf=forms.hidden(CSRF, csrf[one.id]),
+            scopes=_items(sorted(one.scopes, key=_only_looks)),
+            place=redirects.place_of(one.redirect_uri),
+            created=f"{one.created_at:%d %B %Y}",
+            used=f", last used {one.used_at:%d %B %Y}" if one.used_at else "",
+        )
+        for one in grants
+    ]
+    body = LIST.format(rows=layout.together(rows) if rows else NONE)
+    return layout.document("Agents", body, email=email)
+
+
+def _warning(wanted: RequestRow) -> Markup:
+    if redirects.is_local(wanted.redirect_uri):
+        return layout.notice("warn", ON_THIS_MACHINE.format(client=wanted.client_name))
+    return Markup() if "://" in wanted.client_id else layout.notice("warn", UNKNOWN_NAME)
+
+
+def _groups(scopes: Sequence[str]) -> Markup:
+    """Write what would change something apart from what only looks, and before it."""
+    changes = [name for name in scopes if not _only_looks(name)]
+    looks = [name for name in scopes if _only_looks(name)]
+    return Markup().join(
+        GROUP.format(title=title, items=_items(names))
+        for title, names in ((COULD_CHANGE, changes), (COULD_LOOK, looks))
+        if names
+    )
+
+
+def _only_looks(scope: str) -> bool:
+    return not scope.endswith(WRITE)
+
+
+def _items(scopes: Sequence[str]) -> Markup:
+    return Markup().join(ITEM.format(SCOPES[name]) for name in scopes)

@@ -1,0 +1,125 @@
+"""Signing up, in and out in a browser, without a script."""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import quote
+
+from markupsafe import Markup
+from quart import Blueprint, Response, request
+from quart_schema import hide
+
+from tolsey.actors.refusals import Conflict, Refusal
+from tolsey.http import cookies, signing
+from tolsey.http.access import identify, public
+from tolsey.http.pages import accounts, forms
+from tolsey.http.pages.forms import Filled, Misfilled
+from tolsey.http.routes.page_answers import (
+    HOME,
+    answer_with_pages,
+    login_address,
+    sent_on,
+    sentence,
+    shown,
+)
+from tolsey.http.signing import Login, Signup
+
+OWN_PATH: Final = re.compile(r"/(?![/\\])[\x21-\x5b\x5d-\x7e]{0,2047}")
+"""A path and query of ours: no host, no backslash (browsers read it as a slash), no blank."""
+
+routes = Blueprint("account_pages", __name__)
+answer_with_pages(routes)
+
+
+def own_path(wanted: str) -> str:
+    """Read where to go on to; what may lead elsewhere leads home."""
+    return wanted if OWN_PATH.fullmatch(wanted) else HOME
+
+
+@routes.get("/signup")
+@public
+@hide
+async def signup_form() -> Response:
+    """Show the form that makes an account, or go on when one is signed in."""
+    next_path = own_path(request.args.get("next", ""))
+    if await identify() is not None:
+        return sent_on(next_path)
+    return shown(_signup(Filled(), next_path))
+
+
+@routes.post("/signup")
+@public
+@hide
+async def signup() -> Response:
+    """Make a user and their organization, sign them in and go on."""
+    values, next_path = await _sent()
+    filled = Filled(values)
+    try:
+        made = await signing.sign_up(forms.read(Signup, values, accounts.SENTENCES))
+    except Misfilled as wrong:
+        return shown(_signup(Filled(values, wrong.errors), next_path), 422)
+    except Conflict as taken:
+        return shown(_signup(filled.wrong("email", taken.detail), next_path), refusal=taken)
+    except Refusal as refused:
+        filled = filled.wrong(forms.WHOLE, sentence(refused))
+        return shown(_signup(filled, next_path), refusal=refused)
+    return _signed_in(made.token, next_path)
+
+
+@routes.get("/login")
+@public
+@hide
+async def login_form() -> Response:
+    """Show the form that signs in, or go on when one is signed in."""
+    next_path = own_path(request.args.get("next", ""))
+    if await identify() is not None:
+        return sent_on(next_path)
+    return shown(_login(Filled(), next_path))
+
+
+@routes.post("/login")
+@public
+@hide
+async def login() -> Response:
+    """Sign in with a new session and go on."""
+    values, next_path = await _sent()
+    try:
+        found = await signing.sign_in(forms.read(Login, values, accounts.SENTENCES))
+    except Misfilled as wrong:
+        return shown(_login(Filled(values, wrong.errors), next_path), 422)
+    except Refusal as refused:
+        filled = Filled(values, {forms.WHOLE: sentence(refused)})
+        return shown(_login(filled, next_path), refusal=refused)
+    return _signed_in(found.token, next_path)
+
+
+@routes.post("/logout")
+@public
+@hide
+async def logout() -> Response:
+    """End the session and show the form that signs in."""
+    await signing.sign_out()
+    response = sent_on("/login")
+    cookies.take_session(response)
+    return response
+
+
+async def _sent() -> tuple[Mapping[str, str], str]:
+    """Read the form that was sent, and where to go on to."""
+    values = dict((await request.form).items())
+    return values, own_path(values.pop("next", ""))
+
+
+def _signup(filled: Filled, next_path: str) -> Markup:
+    return accounts.signup(filled, login_address(next_path), next_path)
+
+
+def _login(filled: Filled, next_path: str) -> Markup:
+    elsewhere = "/signup" if next_path == HOME else f"/signup?next={quote(next_path, safe='/')}"
+    return accounts.login(filled, elsewhere, next_path)
+
+
+def _signed_in(token: str, next_path: str) -> Response:
+    response = sent_on(next_path)
+    cookies.give_session(response, token)
+    return response

@@ -1,0 +1,261 @@
+"""The billing page, and its forms: each does what the API's route of the same name does."""
+
+import re
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Final
+from urllib.parse import urlsplit
+
+from markupsafe import Markup
+from quart import Blueprint, Response, request
+from quart_schema import hide
+
+from tolsey.actors.organization import plans
+from tolsey.actors.organization.billing_messages import ReadSubscription, SubscriptionView
+from tolsey.actors.organization.messages import ReadCredits, organization
+from tolsey.actors.organization.plans import Offer
+from tolsey.actors.processor import ProcessorError
+from tolsey.actors.refusals import NotFound, Refusal
+from tolsey.http import billing, errors, plan_changes
+from tolsey.http.access import Role, caller, member_of, page
+from tolsey.http.context import ask, now, service
+from tolsey.http.pages import billing as billing_page
+from tolsey.http.pages import billing_changes, layout
+from tolsey.http.pages.billing import PATH, Account, address
+from tolsey.http.pages.forms import Filled
+from tolsey.http.routes.page_answers import answer_with_pages, sent_on, sentence, shown
+from tolsey.storage import accounts, credits
+
+SHOWN_ENTRIES: Final = 30
+MOST_ORGANIZATIONS: Final = 200
+MOST_LOOKS: Final = 10
+"""How often the page looks for a payment by itself."""
+HOSTED_PAGES: Final = ("https://checkout.stripe.com", "https://billing.stripe.com")
+"""Where the processor's own pages are."""
+DOLLARS: Final = re.compile(r"\$?\s*([0-9]{1,7})(?:\.([0-9]{1,2}))?")
+NO_AMOUNT: Final = "Enter an amount in dollars, such as 50 or 49.99."
+
+routes = Blueprint("billing_pages", __name__)
+answer_with_pages(routes)
+
+
+@routes.get(PATH)
+@page
+@hide
+async def show_billing() -> Response:
+    """Show what an organization pays for; without one named, the caller's first."""
+    wanted = request.args.get("organizationId")
+    if wanted is None:
+        found = await accounts.organizations_of(service().database, caller().user_id, "", 1)
+        if not found:
+            raise NotFound("You belong to no organization. Ask an owner of one to invite you.")
+        came_from = {name: request.args[name] for name in ("from",) if name in request.args}
+        return sent_on(address(found[0].id, **came_from))
+    account = await _account(wanted)
+    return _page(account, *_arrival(account, request.args.get("from", "")))
+
+
+@routes.post(f"{PATH}/checkout")
+@page
+@hide
+async def check_out() -> Response:
+    """Send the buyer of a first plan on to the processor's page."""
+    sent = await _sent()
+    id = sent.get("organizationId", "")
+    act = billing.check_out(id, sent.get("plan", ""), sent.get("cadence", ""))
+    return await _acted(id, act)
+
+
+@routes.get(f"{PATH}/change")
+@page
+@hide
+async def ask_change() -> Response:
+    """Say what choosing a plan would do, and ask whether it shall."""
+    account = await _account(request.args.get("organizationId", ""), at_least="admin")
+    plan, cadence = request.args.get("plan", ""), request.args.get("cadence", "")
+    held, email = account.held, caller().email
+    current = _current(held)
+    if (
+        current
+        and billing_page.changes_later(held)
+        and (plan, cadence) == (current.plan.code, current.cadence)
+    ):
+        return shown(billing_changes.keep(account, current, email))
+    try:
+        chosen = plans.choose(
+            plan, cadence, current=current, created_at=held.created_at, at=account.at
+        )
+    except Refusal as refusal:
+        return _refused(account, refusal)
+    if not held.is_subscribed:  # it is bought, not changed
+        return sent_on(address(account.organization.id))
+    return shown(billing_changes.change(account, *chosen, email))
+
+
+@routes.post(f"{PATH}/change")
+@page
+@hide
+async def change() -> Response:
+    """Change the plan, and go back to where it shows."""
+    sent = await _sent()
+    id = sent.get("organizationId", "")
+    act = plan_changes.change(id, sent.get("plan", ""), sent.get("cadence", ""))
+    return await _acted(id, act, "change")
+
+
+@routes.get(f"{PATH}/cancel")
+@page
+@hide
+async def ask_cancellation() -> Response:
+    """Say what a cancellation would do, and ask whether it shall."""
+    account = await _account(request.args.get("organizationId", ""), at_least="admin")
+    if not account.held.is_subscribed:
+        return sent_on(address(account.organization.id))
+    return shown(billing_changes.cancellation(account, caller().email))
+
+
+@routes.post(f"{PATH}/cancel")
+@page
+@hide
+async def cancel() -> Response:
+    """Let the plan end with its period, and go back to where it shows."""
+    sent = await _sent()
+    id, feedback = sent.get("organizationId", ""), sent.get("feedback") or None
+    if feedback not in {None, *billing_changes.REASONS}:
+        feedback = "other"
+    comment = sent.get("comment", "").strip()[: billing_changes.LONGEST_COMMENT] or None
+    return await _acted(id, plan_changes.cancel(id, feedback=feedback, comment=comment), "cancel")
+
+
+@routes.post(f"{PATH}/portal")
+@page
+@hide
+async def visit_portal() -> Response:
+    """Send someone on to the processor's portal: invoices, card, tax id."""
+    id = (await _sent()).get("organizationId", "")
+    return await _acted(id, billing.visit_portal(id))
+
+
+@routes.post(f"{PATH}/credits")
+@page
+@hide
+async def buy_credits() -> Response:
+    """Send the buyer of credits on to the processor's page."""
+    sent = await _sent()
+    id, amount = sent.get("organizationId", ""), sent.get("amount", "")
+    filled = Filled({"amount": amount})
+    cents = _cents(amount)
+    if cents is None:
+        account = await _account(id)
+        return _page(account, filled=filled.wrong("amount", NO_AMOUNT), status=422)
+    try:
+        return sent_on(await billing.buy_credits(id, cents))
+    except (Refusal, ProcessorError) as error:
+        refusal = _refusal(error)
+        if refusal.code != "amount_out_of_range":
+            return _refused(await _account(id), refusal, filled)
+        wrong = filled.wrong("amount", sentence(refusal))
+        return _page(await _account(id), filled=wrong, refusal=refusal)
+
+
+async def _sent() -> Mapping[str, str]:
+    return dict((await request.form).items())
+
+
+async def _acted(organization_id: str, act: Awaitable[object], said: str | None = None) -> Response:
+    """Do what was asked and go on: to the page it answers with, or back to what it changed."""
+    try:
+        done = await act
+    except (Refusal, ProcessorError) as error:
+        return _refused(await _account(organization_id), _refusal(error))
+    return sent_on(str(done) if said is None else address(organization_id, **{"from": said}))
+
+
+def _refusal(error: Refusal | ProcessorError) -> Refusal:
+    return error if isinstance(error, Refusal) else errors.refusal_of(error)
+
+
+def _refused(account: Account, refusal: Refusal, filled: Filled | None = None) -> Response:
+    """Show the page again, with the reason why what was asked was not done."""
+    notices = [layout.notice("bad", sentence(refusal))]
+    return _page(account, notices, filled=filled, refusal=refusal)
+
+
+def _cents(amount: str) -> int | None:
+    """Read an amount as people write it; None when it is none."""
+    found = DOLLARS.fullmatch(amount.strip().replace(",", ""))
+    return int(found[1]) * 100 + int((found[2] or "").ljust(2, "0")) if found else None
+
+
+def _current(held: SubscriptionView) -> Offer | None:
+    """Tell what the organization's subscription is to, which a change starts from."""
+    if held.plan == plans.CUSTOM.code:
+        return plans.held(held.plan, None)
+    found = plans.offer_of(service().settings.payment_prices, held.price_id or "")
+    return found or plans.held(held.plan, held.cadence)
+
+
+async def _account(organization_id: str, at_least: Role = "member") -> Account:
+    await member_of(organization_id, at_least)
+    database, at, to = service().database, now(), organization(organization_id)
+    own = await accounts.organizations_of(database, caller().user_id, "", MOST_ORGANIZATIONS)
+    named = await accounts.find_organization(database, organization_id, caller().user_id)
+    if named is None:  # they left it just now
+        raise NotFound("There is no such organization.")
+    return Account(
+        organization=named,
+        organizations=own,
+        held=await ask(to, ReadSubscription(at)),
+        credits=await ask(to, ReadCredits(at)),
+        entries=await credits.entries(database, organization_id, SHOWN_ENTRIES),
+        at=at,
+    )
+
+
+def _arrival(account: Account, came_from: str) -> tuple[list[Markup], str | None]:
+    """Say something to who comes back, and where to look again while a payment is awaited."""
+    match came_from:
+        case "checkout" if account.held.is_subscribed:
+            return [layout.notice("good", f"Thank you. {account.plan.name} is active.")], None
+        case "checkout":
+            said = "Thank you. Your payment is being confirmed; the plan shows here when it is."
+            return [layout.notice("good", said)], _again(account)
+        case "credits":
+            said = "Thank you. The credits show here when the payment is confirmed."
+            return [layout.notice("good", said)], None
+        case "change" | "cancel":
+            said = "Done. It shows here when our payment processor has confirmed it."
+            return [layout.notice("good", said)], None
+        case "sponsor":
+            return [layout.notice("good", "Thank you for sponsoring us.")], None
+        case _:
+            return [], None
+
+
+def _again(account: Account) -> str | None:
+    looks = request.args.get("looks", "0")
+    count = int(looks) if looks.isascii() and looks.isdecimal() and len(looks) < 3 else MOST_LOOKS  # noqa: PLR2004 - two digits are many looks
+    if count >= MOST_LOOKS:
+        return None
+    return address(account.organization.id, **{"from": "checkout", "looks": str(count + 1)})
+
+
+def _page(
+    account: Account,
+    notices: Sequence[Markup] = (),
+    look_again: str | None = None,
+    *,
+    filled: Filled | None = None,
+    status: int = 200,
+    refusal: Refusal | None = None,
+) -> Response:
+    written = billing_page.page(account, notices, filled or Filled(), caller().email, look_again)
+    return shown(written, status, refusal=refusal, form_targets=_hosted())
+
+
+def _hosted() -> Sequence[str]:
+    """List where a form may be sent on to: browsers ask the page that holds the form."""
+    base = service().settings.payments_api_base
+    if base is None:
+        return HOSTED_PAGES
+    parts = urlsplit(base)
+    return (f"{parts.scheme}://{parts.netloc}",)

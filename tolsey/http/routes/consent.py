@@ -1,0 +1,172 @@
+"""Where people decide what agents may do: the authorization endpoint, and the page of their agents."""
+
+import hashlib
+import hmac
+from http import HTTPStatus
+from typing import Final
+
+from quart import Blueprint, Response, request
+from quart_schema import hide
+
+from tolsey.actors.refusals import Forbidden, NotFound, Refusal
+from tolsey.http import cookies, limits, policies
+from tolsey.http.access import caller, page, public
+from tolsey.http.context import now, service
+from tolsey.http.oauth import parameters
+from tolsey.http.oauth.parameters import OAuthError
+from tolsey.http.oauth.redirects import origin_of
+from tolsey.http.oauth.scopes import allowed
+from tolsey.http.oauth.server import Misdirected, SentBack
+from tolsey.http.pages import consent
+from tolsey.http.pages.consent import CSRF, PATH, Question
+from tolsey.http.routes.page_answers import answer_with_pages, sent_on, shown
+from tolsey.storage import stores
+from tolsey.storage.oauth import grants, requests
+from tolsey.storage.oauth.requests import RequestRow
+from tolsey.storage.stores import StoreRow
+
+SHOWN_GRANTS: Final = 200
+CONSENT: Final = "/oauth/consent"
+ONWARD: Final = "https:"
+"""A client may send its visitor on from its callback, and browsers hold that against the form too."""
+NO_STORE: Final = OAuthError("invalid_target", "There is no such store among the user's.")
+DENIED: Final = OAuthError("access_denied", "The user did not allow it.")
+
+routes = Blueprint("consent", __name__)
+answer_with_pages(routes)
+
+
+class Closed(Refusal):
+    """The request was decided, waited for too long, or never was."""
+
+    status = 404
+    code = "request_closed"
+
+    def __init__(self) -> None:
+        super().__init__("This request is no longer open. Please begin again in your app.")
+
+
+class BadRequest(Refusal):
+    """The app sent its user here in a way that cannot be answered."""
+
+    status = 400
+    code = "bad_request"
+
+
+@routes.get("/oauth/authorize")
+@public
+@hide
+async def authorize() -> Response:
+    """Keep what a client asks for, and let its user decide (RFC 6749, 4.1.1)."""
+    await limits.admit(policies.AGENT_REQUESTS)
+    try:
+        sent = parameters.parse(request.query_string)
+        request_id = await service().agents.server.ask(sent, now())
+    except SentBack as back:
+        return sent_on(back.address)
+    except Misdirected as error:
+        raise BadRequest(str(error)) from error
+    except OAuthError as error:
+        raise BadRequest(error.description) from error
+    return sent_on(f"{CONSENT}/{request_id}")
+
+
+@routes.get(f"{CONSENT}/<request_id>")
+@page
+@hide
+async def ask_consent(request_id: str) -> Response:
+    """Show who asks for what, or that this user cannot allow it.
+
+    It never sends on to the client by itself: a browser that comes from the form that signs in would
+    not go there (CSP, "form-action").
+    """
+    wanted = await _open(request_id)
+    found = await _store(wanted)
+    scopes = allowed(wanted.scopes, found[1]) if found else ()
+    name = found[0].name if found else None
+    question = Question(wanted, name, caller().email, scopes, _csrf(request_id))
+    status = HTTPStatus.OK if scopes else HTTPStatus.FORBIDDEN
+    targets = (origin_of(wanted.redirect_uri), ONWARD)
+    return shown(consent.ask(question), status, form_targets=targets)
+
+
+@routes.post(f"{CONSENT}/<request_id>")
+@page
+@hide
+async def decide(request_id: str) -> Response:
+    """Send the client what the user decided; what was asked is read from where it was kept."""
+    form = await request.form
+    _require_csrf(form.get(CSRF, ""), request_id)
+    wanted = await _open(request_id)
+    found = await _store(wanted)
+    if found is None:
+        return await _refuse(request_id, NO_STORE)
+    store, role = found
+    scopes = allowed(wanted.scopes, role)
+    if form.get("decision") != "allow" or not scopes:
+        return await _refuse(request_id, DENIED)
+    address = await service().agents.server.allow(
+        request_id,
+        user_id=caller().user_id,
+        organization_id=store.organization_id,
+        scopes=scopes,
+        at=now(),
+    )
+    return _away(address)
+
+
+@routes.get(PATH)
+@page
+@hide
+async def show_agents() -> Response:
+    """Show what the caller lets agents do."""
+    found = await grants.of_user(service().database, caller().user_id, SHOWN_GRANTS)
+    csrf = {one.id: _csrf(one.id) for one in found}
+    return shown(consent.listed(found, caller().email, csrf))
+
+
+@routes.post(f"{PATH}/<grant_id>/end")
+@page
+@hide
+async def end(grant_id: str) -> Response:
+    """End one of the caller's own grants, with all its tokens."""
+    form = await request.form
+    _require_csrf(form.get(CSRF, ""), grant_id)
+    found = await grants.of_user(service().database, caller().user_id, SHOWN_GRANTS)
+    if all(one.id != grant_id for one in found):
+        raise NotFound("There is no such agent.")
+    await service().agents.server.end(grant_id, "user", actor=caller().user_id, at=now())
+    return sent_on(PATH)
+
+
+async def _open(request_id: str) -> RequestRow:
+    wanted = await requests.find(service().database, request_id, now())
+    if wanted is None:
+        raise Closed
+    return wanted
+
+
+async def _store(wanted: RequestRow) -> tuple[StoreRow, str] | None:
+    return await stores.find_for(service().database, wanted.store_id, caller().user_id)
+
+
+async def _refuse(request_id: str, error: OAuthError) -> Response:
+    return _away(await service().agents.server.refuse(request_id, error, now()))
+
+
+def _away(address: str | None) -> Response:
+    """Send the browser to the client with a GET, never with what was posted (RFC 9700, 4.12)."""
+    if address is None:
+        raise Closed
+    return sent_on(address)
+
+
+def _csrf(what: str) -> str:
+    """Bind a form to the session and to what it is about; whoever has no cookie cannot make it."""
+    token = cookies.session_token() or ""
+    return hmac.new(token.encode(), f"agents:{what}".encode(), hashlib.sha256).hexdigest()
+
+
+def _require_csrf(sent: str, what: str) -> None:
+    if not hmac.compare_digest(sent.encode(), _csrf(what).encode()):
+        raise Forbidden("The form is not one we gave you; open the page again.", code="bad_form")

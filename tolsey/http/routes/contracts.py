@@ -1,0 +1,77 @@
+"""Plans by contract: an operator writes down what was agreed (specification, "Plan catalog")."""
+
+from typing import Annotated, Any, Final, Literal, Self
+
+from pydantic import Field, StringConstraints, model_validator
+from quart import Blueprint
+from quart_schema import tag_blueprint, validate_request
+
+from tolsey.actors.organization.messages import (
+    ContractTerms,
+    ContractView,
+    SetContract,
+    organization,
+)
+from tolsey.http.access import administrator, caller
+from tolsey.http.api_model import ApiModel
+from tolsey.http.context import ask, now
+from tolsey.http.views import timestamp
+
+MOST_STORES: Final = 100_000
+LARGEST_ALLOWANCE: Final = 100_000 * 1_000_000
+"""In micro-USD; more than that a month, or a day, is a slip of the hand."""
+
+Credits = Annotated[int, Field(ge=0, le=LARGEST_ALLOWANCE)]
+
+routes = Blueprint("contracts", __name__, url_prefix="/api/admin/organizations")
+tag_blueprint(routes, ["Credits"])
+
+
+class ContractBody(ApiModel):
+    """What was agreed, in micro-USD; the plan `free` ends it. No bound of stores: null."""
+
+    plan: Literal["custom", "free"]
+    stores_included: Annotated[int, Field(ge=0, le=MOST_STORES)] | None = None
+    monthly_allowance: Credits | None = None
+    daily_bonus: Credits | None = None
+    reason: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        amounts = (self.monthly_allowance, self.daily_bonus)
+        if self.plan == "custom" and None in amounts:
+            raise ValueError("a contract says monthlyAllowance and dailyBonus")
+        if self.plan == "free" and (self.stores_included, *amounts) != (None, None, None):
+            raise ValueError("without a contract nothing is agreed")
+        return self
+
+    @property
+    def terms(self) -> ContractTerms | None:
+        """What the contract grants; none when there shall be none."""
+        if self.monthly_allowance is None or self.daily_bonus is None:
+            return None
+        return ContractTerms(self.stores_included, self.monthly_allowance, self.daily_bonus)
+
+
+@routes.put("/<organization_id>/contract")
+@administrator
+@validate_request(ContractBody)
+async def put_contract(organization_id: str, data: ContractBody) -> dict[str, Any]:
+    """Put an organization under a contract, change its terms, or end it; audited.
+
+    Its first month's allowance is granted at once. 409 `subscription_exists` while one pays.
+    """
+    message = SetContract(data.terms, data.reason, caller().user_id, now())
+    return _view(organization_id, await ask(organization(organization_id), message))
+
+
+def _view(organization_id: str, contract: ContractView) -> dict[str, Any]:
+    terms = contract.terms
+    return {
+        "organizationId": organization_id,
+        "plan": contract.plan,
+        "storesIncluded": terms.stores_included if terms else None,
+        "monthlyAllowance": terms.monthly_allowance if terms else None,
+        "dailyBonus": terms.daily_bonus if terms else None,
+        "since": timestamp(contract.since),
+    }

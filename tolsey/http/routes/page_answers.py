@@ -1,0 +1,125 @@
+"""How routes for people answer: with pages, when something goes wrong too."""
+
+import math
+from collections.abc import Sequence
+from typing import Final, cast
+from urllib.parse import quote
+
+import orjson
+import structlog
+from markupsafe import Markup
+from quart import Blueprint, Response, g, redirect, request
+from werkzeug.exceptions import HTTPException
+
+from tolsey.actors.processor import ProcessorError
+from tolsey.actors.refusals import Refusal, Unauthorized
+from tolsey.http import errors
+from tolsey.http.access import Caller
+from tolsey.http.cookies import SAFE_METHODS
+from tolsey.http.limits import TooManyRequests
+from tolsey.http.pages import layout
+from tolsey.runtime.errors import RuntimeFault
+from tolsey.storage.errors import StorageError
+
+SEE_OTHER: Final = 303
+HOME: Final = "/billing"
+
+log = structlog.get_logger()
+
+
+def shown(
+    page: Markup,
+    status: int = 200,
+    *,
+    refusal: Refusal | None = None,
+    form_targets: Sequence[str] = (),
+) -> Response:
+    """Answer with a page, which may tell a refusal; its forms may be sent on to the origins named."""
+    status = refusal.status if refusal else status
+    response = Response(page, status=status, content_type="text/html; charset=utf-8")
+    response.headers["Content-Security-Policy"] = layout.policy(form_targets)
+    # Without a referrer browsers say that a form comes from nowhere (Fetch, "Origin" header).
+    response.headers["Referrer-Policy"] = "same-origin"
+    if refusal and "retryAfter" in refusal.fields:
+        response.headers["Retry-After"] = str(math.ceil(refusal.fields["retryAfter"]))
+    return response
+
+
+def sent_on(address: str) -> Response:
+    """Send the browser on, with a GET."""
+    return cast("Response", redirect(address, SEE_OTHER))
+
+
+def signed_in() -> Caller | None:
+    """Tell who is signed in, if it has been looked up."""
+    return cast("Caller | None", g.get("caller"))
+
+
+def login_address(next_path: str) -> str:
+    """Give the address of the form that signs in and goes on to a path of ours."""
+    return "/login" if next_path == HOME else f"/login?next={quote(next_path, safe='/')}"
+
+
+def sentence(refusal: Refusal) -> str:
+    """Say a refusal to a person."""
+    if isinstance(refusal, TooManyRequests):
+        return f"Too many attempts. Please try again in {_span(refusal.fields['retryAfter'])}."
+    return refusal.detail
+
+
+def _span(seconds: int) -> str:
+    for size, name in ((3_600, "hour"), (60, "minute")):
+        if seconds > size:
+            return f"{-(-seconds // size)} {name}s"
+    return "a minute"
+
+
+def answer_with_pages(routes: Blueprint) -> None:
+    """Let the errors of these routes be pages; who must sign in first is led there and back."""
+
+    async def on_refusal(error: Refusal) -> Response:
+        if isinstance(error, Unauthorized):
+            is_read = request.method in SAFE_METHODS
+            return sent_on(login_address(request.full_path.rstrip("?") if is_read else HOME))
+        return _page(sentence(error), refusal=error)
+
+    async def on_processor(error: ProcessorError) -> Response:
+        return await on_refusal(errors.refusal_of(error))
+
+    async def on_fault(error: RuntimeFault) -> Response:
+        return await _translated(errors.faulted(error))
+
+    async def on_storage(error: StorageError) -> Response:
+        return await _translated(errors.storage_failed(error))
+
+    async def on_http(error: HTTPException) -> Response:
+        return await _translated(errors.http_failed(error))
+
+    async def on_bug(error: Exception) -> Response:
+        log.error("request.failed", path=request.path, method=request.method, exc_info=error)
+        return await _translated(errors.internal())
+
+    routes.register_error_handler(Refusal, on_refusal)
+    routes.register_error_handler(ProcessorError, on_processor)
+    routes.register_error_handler(RuntimeFault, on_fault)
+    routes.register_error_handler(StorageError, on_storage)
+    routes.register_error_handler(HTTPException, on_http)
+    routes.register_error_handler(Exception, on_bug)
+
+
+async def _translated(problem: Response) -> Response:
+    """Say as a page what the API would answer."""
+    said = orjson.loads(await problem.get_data())
+    page = _page(said["detail"], int(said["status"]))
+    for name in ("Retry-After", "Allow"):
+        if name in problem.headers:
+            page.headers[name] = problem.headers[name]
+    return page
+
+
+def _page(detail: str, status: int = 200, *, refusal: Refusal | None = None) -> Response:
+    caller = signed_in()
+    body = layout.refusal(detail)
+    title = "That did not work"
+    page = layout.document(title, body, email=caller.email if caller else None, narrow=True)
+    return shown(page, status, refusal=refusal)

@@ -1,0 +1,199 @@
+"""A stand-in of a language model: an OpenAI-compatible chat service that streams on loopback.
+
+It answers from a script, so that it can be slow, fail, be cut, or keep quiet about what it used.
+"""
+
+import hmac
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any, Final, Literal
+
+import anyio
+import orjson
+
+from tolsey.sandbox.server import listening
+
+KEY: Final = "sk-sandbox"
+NAME: Final = "sandbox-model"
+COMPLETIONS: Final = "/v1/chat/completions"
+CHARACTERS_PER_TOKEN: Final = 4
+TOKENS_PER_MESSAGE: Final = 4
+
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """How one answer goes: a delta counts as one token.
+
+    `said` None answers from the question. `gates` are waited for before the delta of that number.
+    `cut_after` ends the connection, `error_after` sends an error, after so many deltas.
+    """
+
+    said: tuple[str, ...] | None = None
+    thought: tuple[str, ...] = ()
+    usage: Literal["end", "every", "never"] = "end"
+    prompt_tokens: int | None = None
+    seconds_between: float = 0.0
+    status: int = 200
+    message: str = "The model is not well."
+    headers: Mapping[str, str] = field(default_factory=dict)
+    gates: Mapping[int, anyio.Event] = field(default_factory=dict)
+    cut_after: int | None = None
+    error_after: int | None = None
+    heeds_limit: bool = True
+
+
+class Model:
+    """A chat service with a key, and what it was asked; `left` counts answers that were given up."""
+
+    def __init__(self, key: str | None = KEY) -> None:
+        self.key = key
+        self.usual = Script()
+        self.scripts: deque[Script] = deque()
+        """Played first, one an answer; then the usual one is."""
+        self.asked: list[dict[str, Any]] = []
+        self.left = 0
+        self.url = ""
+
+    @asynccontextmanager
+    async def serve(self, port: int = 0) -> AsyncIterator[str]:
+        """Serve on loopback and give the address for `LLM_BASE_URL`."""
+        async with listening(self, port) as chosen:
+            self.url = f"http://127.0.0.1:{chosen}/v1"
+            yield self.url
+
+    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            return
+        body = await _read(receive)
+        refusal = self._refusal(scope)
+        if refusal is not None:
+            await _refuse(send, *refusal)
+            return
+        asked = orjson.loads(body)
+        self.asked.append(asked)
+        script = self.scripts.popleft() if self.scripts else self.usual
+        if script.status != HTTPStatus.OK:
+            await _refuse(send, script.status, script.message, script.headers)
+            return
+        async with anyio.create_task_group() as tasks:
+
+            async def answer() -> None:
+                await _stream(send, script, asked)
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(answer)
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            self.left += 1
+            tasks.cancel_scope.cancel()
+
+    def _refusal(self, scope: dict[str, Any]) -> tuple[int, str] | None:
+        given = dict(scope["headers"]).get(b"authorization", b"")
+        if self.key is not None and not hmac.compare_digest(given, f"Bearer {self.key}".encode()):
+            return 401, "Incorrect API key provided."
+        if (scope["method"], scope["path"]) != ("POST", COMPLETIONS):
+            return 404, "There is nothing at this address."
+        return None
+
+
+async def _read(receive: Receive) -> bytes:
+    body, more = b"", True
+    while more:
+        event = await receive()
+        body += event.get("body", b"")
+        more = event.get("more_body", False)
+    return body
+
+
+async def _refuse(
+    send: Send, status: int, message: str, headers: Mapping[str, str] | None = None
+) -> None:
+    given = [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
+    head = [(b"content-type", b"application/json"), *given]
+    error = {"error": {"message": message, "type": "invalid_request_error", "code": None}}
+    await send({"type": "http.response.start", "status": status, "headers": head})
+    await send({"type": "http.response.body", "body": orjson.dumps(error)})
+
+
+async def _stream(send: Send, script: Script, asked: dict[str, Any]) -> None:
+    async def tell(data: bytes) -> None:
+        await send(
+            {"type": "http.response.body", "body": b"data: " + data + b"\n\n", "more_body": True}
+        )
+
+    head = [(b"content-type", b"text/event-stream; charset=utf-8")]
+    await send({"type": "http.response.start", "status": 200, "headers": head})
+    wants_usage = (asked.get("stream_options") or {}).get("include_usage", False)
+    deltas = list(_deltas(script, asked))
+    prompt = script.prompt_tokens if script.prompt_tokens is not None else _prompt_tokens(asked)
+    for number, delta in enumerate(deltas):
+        if number in script.gates:
+            await script.gates[number].wait()
+        if script.cut_after == number:
+            return
+        if script.error_after == number:
+            await tell(orjson.dumps({"error": {"message": script.message, "code": 500}}))
+            return
+        await anyio.sleep(script.seconds_between)
+        chunk = _chunk(delta)
+        if script.usage == "every":
+            chunk["usage"] = _usage(prompt, deltas[: number + 1])
+        await tell(orjson.dumps(chunk))
+    await tell(orjson.dumps(_chunk({}, "stop")))
+    if wants_usage and script.usage != "never":
+        await tell(orjson.dumps({**_chunk({}), "choices": [], "usage": _usage(prompt, deltas)}))
+    await tell(b"[DONE]")
+    await send({"type": "http.response.body", "body": b""})
+
+
+def _deltas(script: Script, asked: dict[str, Any]) -> Iterator[dict[str, str]]:
+    said = script.said if script.said is not None else _answer(asked)
+    deltas = [{"reasoning_content": text} for text in script.thought]
+    deltas += [{"content": text} for text in said]
+    limit = asked.get("max_completion_tokens", asked.get("max_tokens"))
+    return iter(deltas[:limit] if script.heeds_limit and limit else deltas)
+
+
+def _answer(asked: dict[str, Any]) -> tuple[str, ...]:
+    question = str(asked["messages"][-1]["content"]).strip()
+    known = next((m["content"] for m in asked["messages"] if m["role"] == "system"), "")
+    text = (
+        f"You asked: {question} I am a stand-in for a model, so I can only say that I was told "
+        f"{len(known.splitlines())} lines about your store."
+    )
+    return tuple(f"{word} " for word in text.split())
+
+
+def _chunk(delta: dict[str, str], finish: str | None = None) -> dict[str, Any]:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    return {
+        "id": "chatcmpl-sandbox",
+        "object": "chat.completion.chunk",
+        "created": 0,
+        "model": NAME,
+        "choices": [choice],
+    }
+
+
+def _prompt_tokens(asked: dict[str, Any]) -> int:
+    return sum(
+        len(one["content"]) // CHARACTERS_PER_TOKEN + TOKENS_PER_MESSAGE
+        for one in asked["messages"]
+    )
+
+
+def _usage(prompt: int, deltas: list[dict[str, str]]) -> dict[str, Any]:
+    thought = sum("reasoning_content" in delta for delta in deltas)
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": len(deltas),
+        "total_tokens": prompt + len(deltas),
+        "completion_tokens_details": {"reasoning_tokens": thought},
+    }

@@ -1,0 +1,1 @@
+"""Money that comes again: invoices, subscriptions, and how they change."""

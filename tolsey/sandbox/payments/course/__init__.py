@@ -1,0 +1,1 @@
+"""What happens without a request: time passes, payments end, banks come back."""

@@ -1,0 +1,126 @@
+"""SQL of the jobs that look after credits: who is due for what, and how far ledgers were checked.
+
+Who is due is listed by the organizations' ids, a page at a time.
+"""
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any, Final
+
+from tolsey.storage.credits import Books, load
+from tolsey.storage.database import Database, Row
+
+PAGE: Final = 500
+
+WITHOUT_BONUS: Final = """
+    SELECT o.id FROM organizations o
+    WHERE o.plan <> 'free' AND o.id > $1 AND NOT EXISTS (
+        SELECT FROM daily_bonuses b WHERE b.organization_id = o.id AND b.day >= $3)
+    ORDER BY o.id LIMIT $2
+"""
+LAPSED: Final = """
+    SELECT id FROM (
+        SELECT organization_id AS id FROM credit_lots
+        WHERE NOT spent AND expires_at <= $3 AND remaining > pinned
+        UNION
+        SELECT organization_id FROM credit_holds WHERE closed_at IS NULL AND lease_until <= $3) due
+    WHERE id > $1 ORDER BY id LIMIT $2
+"""
+MONTHS: Final = """
+    SELECT o.id, s.subscription_id, s.paid_plan, s.paid_from, s.paid_until, s.paid_invoice_id
+    FROM organizations o
+    LEFT JOIN contracts c ON c.organization_id = o.id AND c.ended_at IS NULL
+    LEFT JOIN subscriptions s ON s.organization_id = o.id AND s.paid_cadence = 'yearly'
+        AND s.paid_from <= $3 AND s.paid_until > $3
+    LEFT JOIN credit_accounts a ON a.organization_id = o.id
+    WHERE o.plan <> 'free' AND o.id > $1
+        AND (a.period_end IS NULL OR a.period_end <= $3)
+        AND (c.monthly_allowance > 0 OR s.subscription_id IS NOT NULL)
+    ORDER BY o.id LIMIT $2
+"""
+"""What is paid monthly begins its months by being paid."""
+CHANGED: Final = """
+    SELECT organization_id AS id
+    FROM credit_accounts a FULL JOIN ledger_checks c USING (organization_id)
+    WHERE c.seq IS DISTINCT FROM a.seq AND organization_id > $1
+    ORDER BY organization_id LIMIT $2
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerCheck:
+    """The entry up to which a ledger was right, its hash, and what its accounts came to there.
+
+    `whole_at` is when it was last replayed from its first entry on.
+    """
+
+    seq: int
+    hash: str
+    accounts: dict[str, int]
+    whole_at: datetime
+
+
+async def without_bonus(database: Database, day: date) -> AsyncIterator[list[Row]]:
+    """List the organizations that pay and were not granted a day's bonus."""
+    async for page in _pages(database, WITHOUT_BONUS, day):
+        yield page
+
+
+async def lapsed(database: Database, at: datetime) -> AsyncIterator[list[Row]]:
+    """List the organizations that have something which expired, or a hold that was left alone."""
+    async for page in _pages(database, LAPSED, at):
+        yield page
+
+
+async def months_due(database: Database, at: datetime) -> AsyncIterator[list[Row]]:
+    """List the organizations under a contract or with a paid year, whose last month is over."""
+    async for page in _pages(database, MONTHS, at):
+        yield page
+
+
+async def changed(database: Database) -> AsyncIterator[list[Row]]:
+    """List the organizations whose ledgers were written to since they were last found right."""
+    async for page in _pages(database, CHANGED):
+        yield page
+
+
+async def books(database: Database, organization_id: str) -> Books:
+    """Read what stands beside a ledger, all of one moment."""
+    async with database.transaction(isolation="repeatable_read", readonly=True) as tx:
+        return (await load(tx, [organization_id]))[organization_id]
+
+
+async def last_check(database: Database, organization_id: str) -> LedgerCheck | None:
+    """Read how far a ledger was found right."""
+    row = await database.fetchrow(
+        "SELECT seq, hash, accounts, whole_at FROM ledger_checks WHERE organization_id = $1",
+        organization_id,
+    )
+    if row is None:
+        return None
+    return LedgerCheck(row["seq"], row["hash"], json.loads(row["accounts"]), row["whole_at"])
+
+
+async def keep_check(
+    database: Database, organization_id: str, check: LedgerCheck, at: datetime
+) -> None:
+    """Write down how far a ledger was found right."""
+    await database.execute(
+        """
+        INSERT INTO ledger_checks (organization_id, seq, hash, accounts, checked_at, whole_at)
+        VALUES ($1, $2, $3, $4::jsonb, $5, $6)
+        ON CONFLICT (organization_id) DO UPDATE SET seq = excluded.seq, hash = excluded.hash,
+            accounts = excluded.accounts, checked_at = excluded.checked_at,
+            whole_at = excluded.whole_at
+        """,
+        *(organization_id, check.seq, check.hash, json.dumps(check.accounts), at, check.whole_at),
+    )
+
+
+async def _pages(database: Database, sql: str, *arguments: Any) -> AsyncIterator[list[Row]]:
+    after = ""
+    while page := await database.fetch(sql, after, PAGE, *arguments):
+        yield page
+        after = page[-1]["id"]

@@ -1,0 +1,220 @@
+"""SQL for payout accounts: whose they are, what the processor says of them, what came back.
+
+An event is applied and settled in one transaction, so that none is applied twice or forgotten.
+"""
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final
+
+import structlog
+
+from tolsey.storage import audit
+from tolsey.storage.database import Database, Row, Transaction
+from tolsey.storage.payment_events import SETTLE
+from tolsey.storage.records.payment_event import EventState
+from tolsey.storage.records.payouts import (
+    FailedPayout,
+    ObservedAccount,
+    PayoutAccount,
+    PayoutFailure,
+)
+
+SHOWN_FAILURES: Final = 10
+"""The latest are what an account's owner can act on."""
+
+OBSERVED: Final = (
+    *("has_submitted_details", "can_charge", "can_be_paid_out", "is_verified", "disabled_reason"),
+    *("currently_due", "past_due", "eventually_due", "pending_verification"),
+)
+COLUMNS: Final = f"account_id, user_id, {', '.join(OBSERVED)}, created_at, seen_at"
+
+log = structlog.get_logger()
+
+
+async def account_observed(
+    database: Database, event_id: str, facts: ObservedAccount, created_at: datetime
+) -> bool:
+    """Apply what an event tells of an account; False when the event was settled before.
+
+    The newest event stands, whatever order they come in. Of two of the same second nobody knows
+    which is newer: the one that verifies nothing stands, and reading the account mends it.
+    """
+    async with database.transaction() as tx:
+        kept = await _locked(tx, facts.account_id)
+        if kept is None:
+            return await _settled(tx, event_id, "unknown_account")
+        at = kept.seen_at
+        if at is not None and (created_at < at or (created_at == at and facts.is_verified)):
+            return await _settled(tx, event_id, "older_than_known")
+        if not await _settled(tx, event_id):
+            return False
+        await _put(tx, kept, facts, created_at)
+    return True
+
+
+async def payout_failed(
+    database: Database, event_id: str, facts: FailedPayout, created_at: datetime
+) -> bool:
+    """Keep a payout that came back; False when the event was settled before."""
+    async with database.transaction() as tx:
+        if not await _settled(tx, event_id):
+            return False
+        status = await tx.execute(
+            """
+            INSERT INTO payout_failures (payout_id, account_id, amount_cents, currency,
+                                         failure_code, failure_message, failed_at)
+            VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (payout_id) DO NOTHING
+            """,
+            facts.payout_id,
+            facts.account_id,
+            facts.amount_cents,
+            facts.currency,
+            facts.failure_code,
+            facts.failure_message,
+            created_at,
+        )
+        if status == "INSERT 0 0":  # told of by two events
+            return True
+        await audit.write(
+            *(tx, "payout", facts.payout_id),
+            actor="system",
+            outcome="failed",
+            account=facts.account_id,
+            amountCents=facts.amount_cents,
+            currency=facts.currency,
+            code=facts.failure_code,
+        )
+    log.error("payout.failed", account=facts.account_id, code=facts.failure_code)
+    return True
+
+
+async def find(database: Database, user_id: str) -> PayoutAccount | None:
+    """Find a person's account."""
+    row = await database.fetchrow(
+        f"SELECT {COLUMNS} FROM payout_accounts WHERE user_id = $1",  # noqa: S608 - a constant list of columns
+        user_id,
+    )
+    return _account(row) if row else None
+
+
+async def opened(
+    database: Database, user_id: str, facts: ObservedAccount, at: datetime
+) -> PayoutAccount:
+    """Keep the account that was made for a person; the one they have when they have one."""
+    values = [getattr(facts, name) for name in OBSERVED]
+    async with database.transaction() as tx:
+        row = await tx.fetchrow(
+            f"""
+            INSERT INTO payout_accounts ({COLUMNS})
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, NULL)
+            ON CONFLICT DO NOTHING RETURNING {COLUMNS}
+            """,  # noqa: S608 - a constant list of columns
+            facts.account_id,
+            user_id,
+            *values,
+            at,
+        )
+        if row is not None:
+            await audit.write(tx, "payout_account.opened", facts.account_id, actor=user_id)
+            return _account(row)
+        row = await tx.fetchrow(
+            f"SELECT {COLUMNS} FROM payout_accounts WHERE user_id = $1",  # noqa: S608 - a constant list of columns
+            user_id,
+        )
+    if row is None:
+        raise LookupError(f"{facts.account_id} is another person's")
+    return _account(row)
+
+
+async def refreshed(database: Database, facts: ObservedAccount) -> PayoutAccount | None:
+    """Keep what the processor answers of an account now; None when it is nobody's here."""
+    async with database.transaction() as tx:
+        kept = await _locked(tx, facts.account_id)
+        return None if kept is None else await _put(tx, kept, facts, kept.seen_at)
+
+
+async def visited(database: Database, account: PayoutAccount, event: str) -> None:
+    """Record that an account's owner was sent to a page of the processor's."""
+    async with database.transaction() as tx:
+        await audit.write(tx, event, account.account_id, actor=account.user_id)
+
+
+async def failures(database: Database, account_id: str) -> list[PayoutFailure]:
+    """List the latest payouts of an account that came back, newest first."""
+    rows = await database.fetch(
+        """
+        SELECT payout_id, account_id, amount_cents, currency, failure_code, failure_message,
+               failed_at
+        FROM payout_failures WHERE account_id = $1 ORDER BY failed_at DESC, payout_id LIMIT $2
+        """,
+        account_id,
+        SHOWN_FAILURES,
+    )
+    return [PayoutFailure(**row) for row in rows]
+
+
+async def may_sell(database: Database, organization_id: str) -> bool:
+    """Tell whether an organization can be paid for what it sells, or has sold before it had to.
+
+    Those who can be paid are its owners and admins with a verified account (specification, KYC).
+    """
+    row = await database.fetchrow(
+        """
+        SELECT EXISTS (
+            SELECT FROM listings WHERE organization_id = $1 AND published_at IS NOT NULL
+        ) OR EXISTS (
+            SELECT FROM members JOIN payout_accounts USING (user_id)
+            WHERE organization_id = $1 AND role IN ('owner', 'admin') AND is_verified
+        ) AS may
+        """,
+        organization_id,
+    )
+    return bool(row and row["may"])
+
+
+async def _locked(tx: Transaction, account_id: str) -> PayoutAccount | None:
+    row = await tx.fetchrow(
+        f"SELECT {COLUMNS} FROM payout_accounts WHERE account_id = $1 FOR UPDATE",  # noqa: S608 - a constant list of columns
+        account_id,
+    )
+    return _account(row) if row else None
+
+
+async def _put(
+    tx: Transaction, kept: PayoutAccount, facts: ObservedAccount, seen_at: datetime | None
+) -> PayoutAccount:
+    said: dict[str, Any] = {name: getattr(facts, name) for name in OBSERVED}
+    now = replace(kept, **said, seen_at=seen_at)
+    await tx.execute(
+        """
+        UPDATE payout_accounts SET
+            has_submitted_details = $2, can_charge = $3, can_be_paid_out = $4, is_verified = $5,
+            disabled_reason = $6, currently_due = $7, past_due = $8, eventually_due = $9,
+            pending_verification = $10, seen_at = $11
+        WHERE account_id = $1
+        """,
+        kept.account_id,
+        *said.values(),
+        seen_at,
+    )
+    if now.state is not kept.state:
+        await audit.write(
+            *(tx, f"payout_account.{now.state}", kept.account_id),
+            actor="system",
+            user=kept.user_id,
+            reason=now.disabled_reason,
+        )
+    return now
+
+
+async def _settled(tx: Transaction, event_id: str, ignored: str | None = None) -> bool:
+    state = EventState.IGNORED if ignored else EventState.APPLIED
+    return bool(await tx.execute(SETTLE, event_id, state.value, ignored) == "UPDATE 1")
+
+
+def _account(row: Row) -> PayoutAccount:
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in row.items()
+    }
+    return PayoutAccount(**values)

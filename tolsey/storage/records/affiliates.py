@@ -1,0 +1,41 @@
+"""Codes of affiliates, and the organizations they brought in."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class AffiliateCode:
+    """A code that an affiliate hands out, and how many organizations redeemed it."""
+
+    id: str
+    code: str
+    created_at: datetime
+    redemptions: int
+
+
+@dataclass(frozen=True, slots=True)
+class AffiliateRedemption:
+    """An organization's one redemption ever, which is also that of the person who redeemed."""
+
+    id: str
+    organization_id: str
+    user_id: str
+    code_id: str
+    affiliate_id: str
+    credits: int
+    redeemed_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class CodeUse:
+    """What is known before a code is redeemed; without `code_id` there is no such code.
+
+    `belongs`: the affiliate is a member of the redeeming organization. `redeemed`: the
+    organization, or the person who redeems for it, has redeemed a code before.
+    """
+
+    code_id: str | None
+    affiliate_id: str | None
+    belongs: bool
+    redeemed: bool

@@ -1,0 +1,18 @@
+"""Plans by contract, as the turns of their organization write them down."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """What was agreed with an organization: micro-USD a month and a day.
+
+    Months are counted from `since`. How many stores it includes stands with its plan.
+    """
+
+    organization_id: str
+    monthly_allowance: int
+    daily_bonus: int
+    since: datetime
+    ended_at: datetime | None

@@ -1,0 +1,16 @@
+"""Workflows that run, as the turns of their organization write them down."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowClaim:
+    """A workflow's place among those an organization may run; lost when its lease ends."""
+
+    organization_id: str
+    id: str
+    kind: str
+    started_at: datetime
+    lease_until: datetime
+    ended_at: datetime | None
