@@ -29,6 +29,7 @@ from tolsey.http.clients.model import ChatModel
 from tolsey.http.context import Service
 from tolsey.http.edge import ASGIApp
 from tolsey.http.exposition import ProcessCollector
+from tolsey.http.mcp.opening import opened
 from tolsey.http.oauth.agents import Agents
 from tolsey.http.routes import (
     account_pages,
@@ -191,7 +192,8 @@ async def running(
                 arrived=applier.arrived,
             ),
         }
-        app = create_app(service, BLUEPRINTS, receivers)
+        agents = opened(service)
+        app = create_app(service, BLUEPRINTS, receivers, mounted=agents.mounted, hosts=agents.hosts)
         tasks = await stack.enter_async_context(anyio.create_task_group())
         stack.callback(tasks.cancel_scope.cancel)
         tasks.start_soon(applier.run)

@@ -170,7 +170,7 @@ def product_body(shop: Shop, product: Product) -> dict[str, Any]:
     """Describe a product as `products/*` does."""
     return {
         "admin_graphql_api_id": f"gid://shopify/Product/{product.id}",
-        "body_html": None,
+        "body_html": product.description_html or None,
         "created_at": local(product.created_at, shop),
         "handle": product.handle,
         "id": product.id,

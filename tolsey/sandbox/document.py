@@ -102,6 +102,12 @@ class Document:
             return {}
         return get_argument_values(definition, node, self.variables)
 
+    def idempotency_key(self, node: FieldNode) -> str | None:
+        """Read the key of a field's `@idempotent`; None when it carries none."""
+        directive = self.schema.get_directive("idempotent")
+        given = get_directive_values(directive, node, self.variables) if directive else None
+        return given["key"] if given else None
+
 
 def prepare(
     schema: GraphQLSchema, parsed: DocumentNode, variables: dict[str, Any], name: str | None

@@ -10,7 +10,7 @@ import anyio
 class Fault:
     """One wrong answer: a status with a body, a cut connection, or a wait before the right one."""
 
-    kind: str  # "answer", "reset", "slow", "hold"
+    kind: str  # "answer", "reset", "lost", "slow", "hold"
     status: int = 500
     body: bytes = b""
     headers: tuple[tuple[bytes, bytes], ...] = ()
@@ -20,7 +20,10 @@ class Fault:
 
 @dataclass(slots=True)
 class Faults:
-    """The faults still to happen, for each of `graphql`, `token` and `bulk`."""
+    """The faults still to happen, for each of `graphql`, `token` and `bulk`.
+
+    `mutation` stands for those GraphQL requests that change something.
+    """
 
     waiting: dict[str, deque[Fault]] = field(default_factory=dict)
     bulk_failures: deque[str] = field(default_factory=deque)
@@ -41,6 +44,10 @@ class Faults:
     def reset(self, times: int = 1, on: str = "graphql") -> None:
         """Cut the connection in the middle of an answer."""
         self._add(on, times, Fault("reset"))
+
+    def lose(self, times: int = 1, on: str = "mutation") -> None:
+        """Do what is asked and cut the connection in the middle of the answer."""
+        self._add(on, times, Fault("lost"))
 
     def garbage(self, times: int = 1, on: str = "graphql") -> None:
         """Answer 200 with something that is not JSON."""

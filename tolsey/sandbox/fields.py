@@ -6,7 +6,7 @@ Types that are missing here are plain mappings, and their fields are the keys.
 from collections.abc import Mapping
 from typing import Any
 
-from tolsey.sandbox import bulk, subscriptions
+from tolsey.sandbox import bulk, edits, subscriptions
 from tolsey.sandbox.clock import instant
 from tolsey.sandbox.leaves import gid, legacy, when
 from tolsey.sandbox.money import Money, decimal
@@ -19,6 +19,7 @@ from tolsey.sandbox.reads import (
     customers,
     find,
     inventory_item,
+    inventory_level,
     inventory_levels,
     order,
     orders,
@@ -55,6 +56,7 @@ _PRODUCT: dict[str, Getter] = {
     "id": gid("Product"),
     "legacyResourceId": legacy,
     "title": lambda p, _: p.title,
+    "descriptionHtml": lambda p, _: p.description_html,
     "handle": lambda p, _: p.handle,
     "status": lambda p, _: p.status,
     "vendor": lambda p, _: p.vendor,
@@ -88,6 +90,7 @@ _INVENTORY_ITEM: dict[str, Getter] = {
     "sku": lambda v, _: v.sku or None,
     "tracked": lambda v, _: v.tracked,
     "inventoryLevels": inventory_levels,
+    "inventoryLevel": inventory_level,
 }
 
 _SUBSCRIPTION: dict[str, Getter] = {
@@ -163,6 +166,10 @@ FIELDS: Mapping[str, Mapping[str, Getter]] = {
     "Mutation": {
         "bulkOperationRunQuery": bulk.run_query,
         "bulkOperationCancel": bulk.cancel,
+        "inventoryAdjustQuantities": edits.adjust_quantities,
+        "orderUpdate": edits.update_order,
+        "productUpdate": edits.update_product,
+        "tagsAdd": edits.add_tags,
         "webhookSubscriptionCreate": subscriptions.create,
         "webhookSubscriptionUpdate": subscriptions.update,
         "webhookSubscriptionDelete": subscriptions.delete,

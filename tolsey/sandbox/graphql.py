@@ -66,6 +66,7 @@ class Admin:
         self._published_folder = published_folder
         self._checked: dict[str, DocumentNode] = {}
         self.documents: set[str] = set()
+        self.mutations = 0
 
     async def warm(self) -> None:
         """Load the published schema, off the event loop."""
@@ -129,6 +130,7 @@ class Admin:
             }
             return {"errors": [error], "extensions": {"cost": _cost(shop, requested, None)}}
         request = Request(self._platform, shop)
+        self.mutations += document.is_mutation
         data, errors = self._execute(document, request)
         spent = min(requested, requested if document.is_mutation else request.spent)
         bucket.give_back(requested - spent)

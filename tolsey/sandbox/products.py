@@ -37,6 +37,7 @@ class Product:
     tags: tuple[str, ...] = ()
     published_at: datetime | None = None
     currency: str = "USD"
+    description_html: str = ""
 
     @property
     def stock(self) -> int:

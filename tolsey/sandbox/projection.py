@@ -41,10 +41,11 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One selected field: its arguments and the request it belongs to."""
+    """One selected field: its arguments, the request it belongs to, and `@idempotent`'s key."""
 
     args: Mapping[str, Any]
     request: Request
+    idempotency_key: str | None = None
 
 
 Getter = Callable[[Any, Call], Any]
@@ -71,7 +72,11 @@ class Compiler:
                 steps.append((key, _constant(kind.name), Call({}, self.request), None))
                 continue
             inner = [node.selection_set for node in nodes if node.selection_set is not None]
-            call = Call(self.document.arguments(kind, nodes[0]), self.request)
+            call = Call(
+                self.document.arguments(kind, nodes[0]),
+                self.request,
+                self.document.idempotency_key(nodes[0]),
+            )
             getter = known.get(name) or _item(name)
             steps.append((key, getter, call, self.value(kind.fields[name].type, inner)))
         return steps

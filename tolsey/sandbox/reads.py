@@ -177,6 +177,15 @@ def inventory_item(_root: Any, call: Call) -> Variant | None:
 
 def inventory_levels(variant: Variant, call: Call) -> Page:
     """Give the stock at the shop's one location."""
+    return listed([_level(variant)]).page(call.args)
+
+
+def inventory_level(variant: Variant, call: Call) -> dict[str, Any] | None:
+    """Give the stock at a location, or nothing where it is not stocked."""
+    return _level(variant) if _number(call.args["locationId"]) == LOCATION_ID else None
+
+
+def _level(variant: Variant) -> dict[str, Any]:
     where = {
         "id": f"gid://shopify/Location/{LOCATION_ID}",
         "legacyResourceId": str(LOCATION_ID),
@@ -184,7 +193,7 @@ def inventory_levels(variant: Variant, call: Call) -> Page:
         "isActive": True,
     }
     gid = f"gid://shopify/InventoryLevel/{variant.inventory_item_id}"
-    return listed([{"id": gid, "location": where, "variant": variant}]).page(call.args)
+    return {"id": gid, "location": where, "variant": variant}
 
 
 def quantities(level: dict[str, Any], call: Call) -> list[dict[str, Any]]:

@@ -135,10 +135,44 @@ class Faulty:
         """Answer one request, or let a fault answer it."""
         if scope["type"] == "http":
             self._platform.requests += 1
-            fault = self._platform.faults.take(_kind(scope["path"]))
+            kind = _kind(scope["path"])
+            if kind == "graphql" and self._platform.faults.waiting.get("mutation"):
+                body = await _whole(receive)
+                receive = _again(body, receive)
+                kind = "mutation" if _is_mutation(body) else kind
+            fault = self._platform.faults.take(kind)
+            if fault is not None and fault.kind == "lost":
+                await self._app(scope, receive, _unheard)  # type: ignore[arg-type]
             if fault is not None and await _misbehave(fault, send):
                 return
         await self._app(scope, receive, send)  # type: ignore[arg-type]
+
+
+async def _whole(receive: Receive) -> bytes:
+    body, more = b"", True
+    while more:
+        event = await receive()
+        body += event.get("body", b"")
+        more = event.get("more_body", False)
+    return body
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """Let a body that was read be read once more."""
+    events = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replayed() -> dict[str, Any]:
+        return events.pop() if events else await receive()
+
+    return replayed
+
+
+def _is_mutation(body: bytes) -> bool:
+    return str(orjson.loads(body).get("query", "")).lstrip().startswith("mutation")
+
+
+async def _unheard(message: dict[str, Any]) -> None:
+    """Let nobody hear an answer."""
 
 
 async def _misbehave(fault: Fault, send: Send) -> bool:
@@ -149,7 +183,7 @@ async def _misbehave(fault: Fault, send: Send) -> bool:
     if fault.released is not None:
         await fault.released.wait()
         return False
-    cut = fault.kind == "reset"
+    cut = fault.kind in {"reset", "lost"}
     size = 1_000_000 if cut else len(fault.body)
     headers = [*fault.headers, (b"content-length", str(size).encode())]
     status = 200 if cut else fault.status

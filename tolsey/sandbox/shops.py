@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tolsey.sandbox.cost import Bucket
 from tolsey.sandbox.orders import FIRST_ID, Customer, Order, new_ids
@@ -25,6 +25,8 @@ ALL_SCOPES = (
     "read_fulfillments",
     "read_themes",
 )
+WRITE_SCOPES = ("write_products", "write_inventory", "write_orders")
+"""What an app needs beside, to change what it reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +90,8 @@ class Shop:
     bulk_operations: "dict[int, BulkOperation]" = field(default_factory=dict)
     ids: Iterator[int] = field(default_factory=new_ids, repr=False)
     revision: int = 0
+    idempotent: dict[str, tuple[Any, dict[str, Any]]] = field(default_factory=dict)
+    """What was asked under each idempotency key, and what was answered."""
     next_number: int = 1001
 
     @property

@@ -16,26 +16,31 @@ from typing import Final
 HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parents[2]
 HOME: Final = ROOT / ".conformance"
+LOCK: Final = HERE / "package-lock.json"
+STAMP: Final = HOME / "installed.json"
 NODE: Final = HOME / "node_modules/node/bin/node"
 SUITE: Final = HOME / "node_modules/@modelcontextprotocol/conformance/dist/index.js"
 REQUIREMENTS: Final = ("2026-07-28", "2025-11-25")
 START_SECONDS: Final = 30.0
 
 
+def is_installed() -> bool:
+    """Tell whether what stands is what the lock says."""
+    return STAMP.exists() and STAMP.read_bytes() == LOCK.read_bytes() and NODE.exists()
+
+
 def install() -> None:
     """Install the suite as the lock says, unless it stands."""
-    HOME.mkdir(exist_ok=True)
-    lock = (HERE / "package-lock.json").read_bytes()
-    stamp = HOME / "installed.json"
-    if stamp.exists() and stamp.read_bytes() == lock and NODE.exists():
+    if is_installed():
         return
+    HOME.mkdir(exist_ok=True)
     npm = shutil.which("npm")
     if npm is None:
         raise SystemExit("npm is not to be found: the suite is installed with it")
     for name in ("package.json", "package-lock.json"):
         shutil.copy(HERE / name, HOME / name)
     subprocess.run([npm, "ci", "--no-audit", "--no-fund", "--silent"], cwd=HOME, check=True)
-    stamp.write_bytes(lock)
+    STAMP.write_bytes(LOCK.read_bytes())
 
 
 def free_port() -> int:

@@ -1,11 +1,12 @@
 """The store: its connection, its token and its deliveries, one message at a time."""
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import structlog
 
-from tolsey.actors.store import connection, events, tokens
+from tolsey.actors.store import connection, events, operations, tokens
 from tolsey.actors.store.messages import (
     KIND,
     AppUninstalled,
@@ -36,10 +37,21 @@ from tolsey.actors.store.messages import (
     Token,
     UseToken,
 )
+from tolsey.actors.store.operation_messages import (
+    BeginOperation,
+    OperationApplied,
+    OperationNotSent,
+    OperationRejected,
+    OperationSending,
+    OperationUnanswered,
+    OperationView,
+    RecordOperation,
+)
 from tolsey.actors.store.state import StoreState
 from tolsey.runtime.actor import Actor, handles
 from tolsey.runtime.decision import Decision
 from tolsey.storage import (
+    agent_operations,
     commerce,  # noqa: F401 - registers the tables of what deliveries leave
     connections,
 )
@@ -62,18 +74,28 @@ class StoreActor(Actor[StoreState]):
 
     async def load(self, keys: Sequence[str]) -> Mapping[str, StoreState]:
         """Read stores back into memory."""
-        found = await connections.load(self._database, keys)
+        found, unfinished = await asyncio.gather(
+            connections.load(self._database, keys), agent_operations.load(self._database, keys)
+        )
         return {
-            key: StoreState(key, parts.organization_id, parts.connection, parts.shop)
+            key: StoreState(
+                key,
+                parts.organization_id,
+                parts.connection,
+                parts.shop,
+                operations=unfinished.get(key, ()),
+            )
             for key, parts in found.items()
         }
 
     def changes(self, old: StoreState, new: StoreState) -> Iterable[Any]:
-        """List the connection and the shop, each when it changed."""
+        """List the connection, the shop and the operations, each when it changed."""
         if new.connection is not None and new.connection != old.connection:
             yield new.connection.row()
         if new.shop is not None and new.shop != old.shop:
             yield new.shop
+        if new.operations is not old.operations:
+            yield from (one for one in new.operations if one not in old.operations)
 
     # The connection and its token.
 
@@ -128,6 +150,51 @@ class StoreActor(Actor[StoreState]):
     def renewal_unreachable(self, state: StoreState, message: RenewalUnreachable) -> Silence:
         """Let who waits try again."""
         return tokens.unreachable(state, message)
+
+    # What agents want changed.
+
+    @handles(BeginOperation)
+    async def begin_operation(
+        self, state: StoreState, message: BeginOperation
+    ) -> Decision[StoreState, OperationView]:
+        """Start an operation, or answer what became of it."""
+        kept = await agent_operations.find(self._database, state.store_id, message.operation_id)
+        return operations.begin(state, message, kept)
+
+    @handles(RecordOperation)
+    async def record_operation(
+        self, state: StoreState, message: RecordOperation
+    ) -> Decision[StoreState, OperationView]:
+        """Keep what was done."""
+        kept = await agent_operations.find(self._database, state.store_id, message.operation_id)
+        return operations.record(state, message, kept)
+
+    @handles(OperationSending)
+    def operation_sending(
+        self, state: StoreState, message: OperationSending
+    ) -> Decision[StoreState, bool]:
+        """Put on disk that it may reach the platform from now on."""
+        return operations.sending(state, message)
+
+    @handles(OperationApplied)
+    def operation_applied(self, state: StoreState, message: OperationApplied) -> Silence:
+        """Keep what the shop is now."""
+        return operations.applied(state, message)
+
+    @handles(OperationRejected)
+    def operation_rejected(self, state: StoreState, message: OperationRejected) -> Silence:
+        """Keep why it was not done."""
+        return operations.rejected(state, message)
+
+    @handles(OperationNotSent)
+    def operation_not_sent(self, state: StoreState, message: OperationNotSent) -> Silence:
+        """Let the same key ask again."""
+        return operations.not_sent(state, message)
+
+    @handles(OperationUnanswered)
+    def operation_unanswered(self, state: StoreState, message: OperationUnanswered) -> Silence:
+        """Look again later."""
+        return operations.unanswered(state, message)
 
     # Deliveries.
 

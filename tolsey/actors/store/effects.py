@@ -1,20 +1,26 @@
 """A store's reach into the world: tokens, subscriptions, orders read anew, listings told."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, Protocol, TypeVar
 
+import orjson
 import structlog
 
 from tolsey.actors.listing.messages import SourceRevoked, listing
 from tolsey.actors.ports import (
+    CommerceEditor,
     CommercePlatform,
+    EditRefused,
     GrantRefused,
     PlatformDenied,
+    PlatformError,
     PlatformUnreachable,
     Shop,
 )
 from tolsey.actors.refusals import Refusal
+from tolsey.actors.store import edits
+from tolsey.actors.store.edits import Edit, Planned, Rejected, Verdict
 from tolsey.actors.store.fields import Unreadable
 from tolsey.actors.store.identity import PURPOSE
 from tolsey.actors.store.messages import (
@@ -33,13 +39,22 @@ from tolsey.actors.store.messages import (
     UseToken,
     store,
 )
+from tolsey.actors.store.operation_messages import (
+    CarryOut,
+    OperationApplied,
+    OperationNotSent,
+    OperationRejected,
+    OperationSending,
+    OperationUnanswered,
+)
 from tolsey.actors.store.payloads import order_row
 from tolsey.actors.store.reading import Reading
 from tolsey.actors.store.topics import REASONS, TOPICS
 from tolsey.runtime.decision import Tell
 from tolsey.runtime.messages import ActorId, Message
-from tolsey.storage import connections, listings, stores
+from tolsey.storage import agent_operations, connections, listings, stores
 from tolsey.storage.database import Database
+from tolsey.storage.records.agent_operation import AgentOperation, OperationState
 from tolsey.storage.sealed import SealBroken, Vault
 
 log = structlog.get_logger()
@@ -48,6 +63,8 @@ Reply = TypeVar("Reply")
 
 UNAUTHORIZED: Final = 401
 MISSING_SCOPE: Final = "missing_scope"
+TRIES: Final = 5
+"""How often a change is planned anew because the shop moved on meanwhile."""
 
 
 class Ask(Protocol):
@@ -201,7 +218,173 @@ class StoreEffects:
             await self._invalidate(shop_domain)
 
     async def _shop(self, store_id: str) -> tuple[Shop, Token]:
-        """Get the right to call a store's shop, renewed where needed."""
-        token = await self._ask(store(store_id), UseToken(self._clock()))
-        plain = connections.open_token(self._vault, store_id, token.access_token)
-        return Shop(token.shop_domain, plain), token
+        return await shop_of(self._ask, self._vault, store_id, self._clock())
+
+
+async def shop_of(ask: Ask, vault: Vault, store_id: str, at: datetime) -> tuple[Shop, Token]:
+    """Get the right to call a store's shop, renewed where needed."""
+    token = await ask(store(store_id), UseToken(at))
+    plain = connections.open_token(vault, store_id, token.access_token)
+    return Shop(token.shop_domain, plain), token
+
+
+class StillSending(Exception):  # noqa: N818 - what the other one does
+    """Another process is sending this operation; look at it again later."""
+
+
+class OperationEffects:
+    """Makes the changes that agents ask for: one call to the platform, or a look at what it did."""
+
+    def __init__(
+        self,
+        *,
+        ask: Ask,
+        editor: CommerceEditor,
+        database: Database,
+        vault: Vault,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._ask = ask
+        self._editor = editor
+        self._database = database
+        self._vault = vault
+        self._clock = clock
+
+    def handlers(
+        self,
+    ) -> dict[type[Any], Callable[[Any], Awaitable[Message[Any] | Sequence[Tell] | None]]]:
+        """Say which method answers which call."""
+        return {CarryOut: self.carry_out}
+
+    async def carry_out(self, call: CarryOut) -> Message[Any] | None:
+        """Make the change of an operation, or find out whether it was made."""
+        kept = await agent_operations.find(self._database, call.store_id, call.operation_id)
+        if kept is None or kept.is_over or kept.intent is None:
+            return None
+        try:
+            intent = agent_operations.open_intent(
+                self._vault, kept.store_id, kept.operation_id, kept.intent
+            )
+        except SealBroken:
+            if kept.state != OperationState.RUNNING:
+                return OperationUnanswered(kept.operation_id, is_unchanged=False, at=self._clock())
+            return self._rejected(kept, "unreadable", "What was asked can no longer be read.")
+        edit = Edit.read(intent)
+        if kept.state != OperationState.RUNNING:
+            return await self._find_out(kept, edit, orjson.loads(kept.before or "{}"))
+        return await self._make(kept, edit)
+
+    async def _make(self, kept: AgentOperation, edit: Edit) -> Message[Any]:
+        """Make the change, or say why it is surely not made."""
+        try:
+            shop, _ = await shop_of(self._ask, self._vault, kept.store_id, self._clock())
+            return await self._send(shop, kept, edit)
+        except Refusal as refusal:
+            return self._not_sent(kept, refusal)
+        except PlatformUnreachable as error:
+            return self._not_sent(kept, unreachable(error))
+        except PlatformDenied as denied:
+            if denied.status == UNAUTHORIZED:  # the token died a moment ago
+                dead = Refusal(denied.message, status=502, code="platform_denied")
+                return self._not_sent(kept, dead)
+            return self._rejected(kept, "platform_denied", denied.message)
+
+    async def _send(self, shop: Shop, kept: AgentOperation, edit: Edit) -> Message[Any]:
+        """Look, plan and send; do so again where the platform says that the shop moved on."""
+        for sends in range(kept.sends, kept.sends + TRIES):
+            facts = await self._editor.look(shop, edit.kind, edit.ids)
+            planned = edits.plan(edit, facts)
+            if facts is None or isinstance(planned, Rejected):
+                return self._unfit(kept, edit, facts, planned)
+            before = edits.shown(edit, facts)
+            if planned.change is None:
+                return self._applied(kept, edit, before, planned.after)
+            told = orjson.dumps(before).decode()
+            asked = OperationSending(kept.operation_id, sends, told, self._clock())
+            if not await self._ask(store(kept.store_id), asked):
+                raise StillSending
+            key = f"{kept.operation_id}:{sends}"
+            try:
+                after = await self._editor.change(shop, edit.kind, edit.ids, planned.change, key)
+            except EditRefused as refused:
+                if refused.stale:
+                    continue
+                return self._rejected(kept, "commerce_rejected", refused.message)
+            except PlatformUnreachable as error:
+                if not error.maybe_done:
+                    raise
+                return await self._find_out(kept, edit, before)
+            return self._applied(kept, edit, before, after)
+        return self._rejected(kept, "contended", "Others change this all the time; look again.")
+
+    async def _find_out(
+        self, kept: AgentOperation, edit: Edit, before: Mapping[str, Any]
+    ) -> Message[Any]:
+        """Read from the shop what became of a change whose answer was lost."""
+        found, verdict = None, Verdict.UNCLEAR
+        try:
+            shop, _ = await shop_of(self._ask, self._vault, kept.store_id, self._clock())
+            found = await self._editor.look(shop, edit.kind, edit.ids)
+            verdict = edits.verdict(edit, before, found)
+        except (Refusal, PlatformError) as error:
+            log.warning("agent.operation_unseen", store_id=kept.store_id, why=str(error))
+        if found is not None and verdict is Verdict.APPLIED:
+            return self._applied(kept, edit, before, found)
+        return OperationUnanswered(
+            kept.operation_id, is_unchanged=verdict is Verdict.UNCHANGED, at=self._clock()
+        )
+
+    def _applied(
+        self,
+        kept: AgentOperation,
+        edit: Edit,
+        before: Mapping[str, Any],
+        after: Mapping[str, Any],
+    ) -> Message[Any]:
+        return OperationApplied(
+            kept.operation_id,
+            orjson.dumps(dict(before)).decode(),
+            orjson.dumps(edits.shown(edit, after)).decode(),
+            edits.version_of(edit, after),
+            self._clock(),
+        )
+
+    def _unfit(
+        self,
+        kept: AgentOperation,
+        edit: Edit,
+        facts: Mapping[str, Any] | None,
+        planned: Planned | Rejected,
+    ) -> Message[Any]:
+        """Say why the shop as it is now does not allow the change, and what it is."""
+        why = planned if isinstance(planned, Rejected) else edits.MISSING
+        if facts is None:
+            return self._rejected(kept, why.code, why.detail)
+        told = orjson.dumps(edits.shown(edit, facts)).decode()
+        return self._rejected(kept, why.code, why.detail, told, edits.version_of(edit, facts))
+
+    def _rejected(
+        self,
+        kept: AgentOperation,
+        code: str,
+        detail: str,
+        before: str | None = None,
+        version: str | None = None,
+    ) -> Message[Any]:
+        return OperationRejected(kept.operation_id, code, detail, before, version, self._clock())
+
+    def _not_sent(self, kept: AgentOperation, refusal: Refusal) -> Message[Any]:
+        return OperationNotSent(
+            kept.operation_id,
+            refusal.status,
+            refusal.code,
+            refusal.detail,
+            refusal.fields.get("retryAfter"),
+            self._clock(),
+        )
+
+
+def unreachable(error: PlatformUnreachable) -> Refusal:
+    """Say that the platform does not answer for now."""
+    wait = None if error.retry_after is None else max(1, round(error.retry_after))
+    return Refusal(error.message, status=503, code="commerce_unreachable", retryAfter=wait)

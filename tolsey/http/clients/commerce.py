@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from datetime import datetime
 from typing import Any, Self
@@ -10,7 +10,15 @@ from typing import Any, Self
 import anyio
 import httpx
 
-from tolsey.actors.ports import CommercePlatform, Grant, Shop, ShopFacts, SubscriptionReport
+from tolsey.actors.ports import (
+    CommerceEditor,
+    CommercePlatform,
+    Grant,
+    Shop,
+    ShopFacts,
+    SubscriptionReport,
+)
+from tolsey.http.clients import commerce_edits as edits
 from tolsey.http.clients import commerce_queries as queries
 from tolsey.http.clients import commerce_shapes as shapes
 from tolsey.http.clients.commerce_bulk import bulk_orders
@@ -24,7 +32,7 @@ API_VERSION = "2026-07"
 OLDEST_LOOKED_AT = 10
 
 
-class ShopifyAdmin(CommercePlatform):
+class ShopifyAdmin(CommercePlatform, CommerceEditor):
     """The Admin API of every shop, over one client that follows no redirect.
 
     `url_template` says where a shop is reached, `{shop}` standing for its domain. A window with
@@ -122,6 +130,16 @@ class ShopifyAdmin(CommercePlatform):
         variables = {"id": queries.gid("Order", order_id)}
         order = (await self._calls.ask(shop, queries.ONE_ORDER, variables)).get("order")
         return None if order is None else shapes.webhook_order(shapes.mapping(order, "an order"))
+
+    async def look(self, shop: Shop, kind: str, ids: Sequence[str]) -> dict[str, Any] | None:
+        """Read a thing as it is now; None when the shop has none."""
+        return await edits.look(self._calls, shop, kind, ids)
+
+    async def change(
+        self, shop: Shop, kind: str, ids: Sequence[str], change: Mapping[str, Any], key: str
+    ) -> dict[str, Any]:
+        """Make a change and answer what the thing is then; sent once, whatever becomes of it."""
+        return await edits.change(self._calls, shop, kind, ids, change, key=key)
 
     async def _count(self, shop: Shop, start: datetime, end: datetime, limit: int | None) -> int:
         variables = {"query": queries.processed_between(start, end), "limit": limit}

@@ -86,13 +86,17 @@ class Patience:
             self._failures += 1
         wait = self._backoff() if fault.wait_seconds is None else fault.wait_seconds
         if self._failures >= self._attempts or self._throttles < 1 or wait >= self.seconds_left:
-            raise PlatformUnreachable(fault.reason, fault.wait_seconds) from fault
+            raise PlatformUnreachable(
+                fault.reason, fault.wait_seconds, maybe_done=fault.done
+            ) from fault
         await self._pace.sleep(wait)
 
     async def wait(self, seconds: float) -> None:
         """Wait for points, or raise PlatformUnreachable when that is past the deadline."""
         if seconds >= self.seconds_left:
-            raise PlatformUnreachable("The shop's request budget is used up.", seconds)
+            raise PlatformUnreachable(
+                "The shop's request budget is used up.", seconds, maybe_done=False
+            )
         await self._pace.sleep(seconds)
 
     def _backoff(self) -> float:

@@ -1,0 +1,122 @@
+"""What an agent's edit makes of a thing, and how it is recognised when nobody answered."""
+
+from typing import Any
+
+import pytest
+
+from tolsey.actors.store import edits
+from tolsey.actors.store.edits import Edit, Planned, Rejected, Verdict
+
+PRODUCT = {
+    "title": "Blue shirt",
+    "description_html": "<p>Blue</p>",
+    "handle": "blue-shirt",
+    "product_type": "",
+    "status": "ACTIVE",
+    "tags": ["soft", "warm"],
+    "vendor": "Loom",
+}
+RENAME = Edit("product", ("7",), {"title": "Green shirt"})
+LESS = Edit("stock", ("7", "1"), {"delta": -3, "compare": None})
+NOTE = Edit("note", ("9",), {"text": "Wrap it"})
+TAG = Edit("tags", ("9",), {"tags": ["gift", "VIP"]})
+
+
+def test_only_what_is_wanted_of_a_product_changes() -> None:
+    assert edits.plan(RENAME, PRODUCT) == Planned(
+        {**PRODUCT, "title": "Green shirt"}, {"title": "Green shirt"}
+    )
+
+
+@pytest.mark.parametrize(
+    ("edit", "facts"),
+    [
+        (RENAME, {**PRODUCT, "title": "Green shirt"}),
+        (Edit("product", ("7",), {"tags": ["Warm", "soft"]}), PRODUCT),
+        (Edit("stock", ("7", "1"), {"delta": 0}), {"available": 4}),
+        (NOTE, {"note": "Ring\nWrap it"}),
+        (TAG, {"tags": ["Gift", "vip", "x"]}),
+    ],
+)
+def test_what_is_so_already_is_not_asked_for(edit: Edit, facts: dict[str, Any]) -> None:
+    planned = edits.plan(edit, facts)
+    assert isinstance(planned, Planned)
+    assert planned.change is None
+
+
+def test_stock_moves_from_what_was_read() -> None:
+    assert edits.plan(LESS, {"available": 2}) == Planned(
+        {"available": -1}, {"delta": -3, "from": 2}
+    )
+
+
+@pytest.mark.parametrize(
+    ("edit", "facts", "code"),
+    [
+        (RENAME, None, "not_found"),
+        (
+            Edit("stock", ("7", "1"), {"delta": 1, "compare": 5}),
+            {"available": 4},
+            "quantity_changed",
+        ),
+        (Edit("stock", ("7", "1"), {"delta": 1}, "0" * 32), {"available": 4}, "version_changed"),
+        (NOTE, {"note": "x" * edits.LONGEST_NOTE}, "note_full"),
+        (TAG, {"tags": [f"t{n}" for n in range(249)]}, "too_many_tags"),
+    ],
+)
+def test_what_does_not_fit_is_rejected(edit: Edit, facts: dict[str, Any] | None, code: str) -> None:
+    planned = edits.plan(edit, facts)
+    assert isinstance(planned, Rejected)
+    assert planned.code == code
+
+
+def test_a_version_names_one_state_of_one_thing() -> None:
+    version = edits.version_of(LESS, {"available": 4})
+    assert version == edits.version_of(LESS, {"available": 4})
+    assert version != edits.version_of(LESS, {"available": 5})
+    assert version != edits.version_of(Edit("stock", ("7", "2"), {}), {"available": 4})
+    same = Edit("product", ("7",), {"status": "DRAFT"})
+    assert edits.version_of(RENAME, PRODUCT) == edits.version_of(same, PRODUCT)
+
+
+def test_what_is_shown_of_an_order_is_what_the_edit_itself_says() -> None:
+    note = "Jane Doe, 5 Elm Street\nWrap it"
+    assert edits.shown(NOTE, {"note": note}) == {"characters": len(note), "has_text": True}
+    assert edits.shown(TAG, {"tags": ["Jane Doe", "vip"]}) == {"tags": ["VIP"]}
+
+
+def test_a_note_holds_a_text_on_lines_of_its_own_only() -> None:
+    assert not edits.shown(NOTE, {"note": "Wrap it well"})["has_text"]
+    assert edits.shown(NOTE, {"note": "Ring\nWrap it\nThanks"})["has_text"]
+
+
+@pytest.mark.parametrize(
+    ("edit", "before", "found", "verdict"),
+    [
+        (RENAME, {"title": "Blue shirt"}, {**PRODUCT, "title": "Green shirt"}, Verdict.APPLIED),
+        (RENAME, {"title": "Blue shirt"}, PRODUCT, Verdict.UNCHANGED),
+        (RENAME, {"title": "Blue shirt"}, {**PRODUCT, "title": "Red"}, Verdict.UNCLEAR),
+        (RENAME, {"title": "Blue shirt"}, None, Verdict.UNCLEAR),
+        (LESS, {"available": 10}, {"available": 7}, Verdict.APPLIED),
+        (LESS, {"available": 10}, {"available": 10}, Verdict.UNCHANGED),
+        (LESS, {"available": 10}, {"available": 6}, Verdict.UNCLEAR),
+        (NOTE, {"characters": 0, "has_text": False}, {"note": "Wrap it"}, Verdict.APPLIED),
+        (NOTE, {"characters": 0, "has_text": False}, {"note": "Other"}, Verdict.UNCHANGED),
+        (TAG, {"tags": []}, {"tags": ["gift", "vip"]}, Verdict.APPLIED),
+        (TAG, {"tags": []}, {"tags": ["gift"]}, Verdict.UNCHANGED),
+    ],
+)
+def test_the_shop_tells_what_became_of_an_edit(
+    edit: Edit, before: dict[str, Any], found: dict[str, Any] | None, verdict: Verdict
+) -> None:
+    assert edits.verdict(edit, before, found) is verdict
+
+
+def test_an_edit_is_read_back_as_it_was_written() -> None:
+    for edit in (RENAME, LESS, NOTE, Edit("tags", ("9",), {"tags": ["a"]}, "v")):
+        assert Edit.read(edit.written()) == edit
+
+
+def test_edits_of_an_order_go_one_after_the_other_whatever_they_are_about() -> None:
+    assert edits.subject_of(NOTE) == edits.subject_of(TAG) == "order/9"
+    assert edits.subject_of(LESS) == "stock/7/1"

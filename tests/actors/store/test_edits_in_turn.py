@@ -1,0 +1,245 @@
+"""Agents' operations: each once, those of one thing in turn, and none that is lost from sight."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tolsey.actors.refusals import Refusal
+from tolsey.actors.store import operations
+from tolsey.actors.store.operation_messages import (
+    BeginOperation,
+    CarryOut,
+    OperationApplied,
+    OperationNotSent,
+    OperationRejected,
+    OperationSending,
+    OperationUnanswered,
+    OperationView,
+    RecordOperation,
+)
+from tolsey.actors.store.state import ENDED_KEPT, StoreState
+from tolsey.runtime.codec import decode, decode_reply, encode, encode_reply
+from tolsey.runtime.decision import Decision, Parked, Perform
+from tolsey.storage.records.agent_operation import AgentOperation, OperationState
+from tolsey.storage.records.journal import AuditRecord
+
+NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
+EMPTY = StoreState("store_1", "org_1")
+
+
+def wish(
+    operation_id: str = "op_1", subject: str = "product/7", digest: str = "d"
+) -> BeginOperation:
+    return BeginOperation(
+        operation_id, "usr_1", "client_1", "update_product", subject, digest, "sealed", NOON
+    )
+
+
+def begun(*wishes: BeginOperation) -> StoreState:
+    state = EMPTY
+    for one in wishes or (wish(),):
+        state = operations.begin(state, one, None).state
+    return state
+
+
+def sent(state: StoreState, operation_id: str = "op_1", sends: int = 0) -> StoreState:
+    decision = operations.sending(state, OperationSending(operation_id, sends, "{}", NOON))
+    assert decision.reply is True
+    return decision.state
+
+
+def called(decision: Decision[StoreState, Any]) -> list[CarryOut]:
+    return [
+        one.call
+        for one in decision.effects
+        if isinstance(one, Perform) and isinstance(one.call, CarryOut)
+    ]
+
+
+def states(state: StoreState) -> dict[str, str]:
+    return {one.operation_id: str(one.state) for one in state.operations}
+
+
+def test_an_operation_begins_and_its_asker_waits() -> None:
+    decision = operations.begin(EMPTY, wish(), None)
+    assert decision.reply == Parked("operation:op_1")
+    assert called(decision) == [CarryOut("store_1", "op_1")]
+    assert states(decision.state) == {"op_1": "running"}
+
+
+def test_operations_of_one_thing_wait_for_each_other_and_others_do_not() -> None:
+    state = begun(wish(), wish("op_2"), wish("op_3", "product/8"), wish("op_4"))
+    assert states(state) == {
+        "op_1": "running",
+        "op_2": "waiting",
+        "op_3": "running",
+        "op_4": "waiting",
+    }
+    decision = operations.rejected(
+        state, OperationRejected("op_1", "not_found", "None.", None, None, NOON)
+    )
+    assert called(decision) == [CarryOut("store_1", "op_2")]
+    assert states(decision.state)["op_4"] == "waiting"
+
+
+def test_a_store_calls_the_platform_only_so_often_at_once() -> None:
+    state = begun(*(wish(f"op_{n}", f"product/{n}") for n in range(operations.AT_ONCE + 2)))
+    assert list(states(state).values()) == ["running"] * operations.AT_ONCE + ["waiting"] * 2
+    ended = operations.applied(sent(state, "op_1"), OperationApplied("op_1", "{}", "{}", "v", NOON))
+    assert called(ended) == [CarryOut("store_1", f"op_{operations.AT_ONCE}")]
+    unknown = operations.unanswered(
+        sent(state, "op_0"), OperationUnanswered("op_0", is_unchanged=True, at=NOON)
+    )
+    assert CarryOut("store_1", f"op_{operations.AT_ONCE}") in called(unknown)
+
+
+def test_who_asks_again_waits_for_the_same_answer() -> None:
+    decision = operations.begin(begun(), wish(), None)
+    assert (decision.reply, decision.effects) == (Parked("operation:op_1"), ())
+
+
+def test_a_key_with_other_arguments_is_refused_wherever_the_operation_is() -> None:
+    kept = begun().operations[0]
+    ended = replace(kept, state=OperationState.APPLIED, finished_at=NOON)
+    for state, on_disk in ((begun(), None), (EMPTY, ended), (EMPTY.with_ended(ended), None)):
+        with pytest.raises(Refusal) as refused:
+            operations.begin(state, wish(digest="other"), on_disk)
+        assert refused.value.code == "idempotency_key_reused"
+
+
+def test_an_end_answers_whoever_waits_and_leaves_a_row_and_an_audit_row() -> None:
+    message = OperationApplied("op_1", '{"title": "a"}', '{"title": "b"}', "v2", NOON)
+    decision = operations.applied(sent(begun()), message)
+    view = (decision.resolve or {})["operation:op_1"]
+    assert isinstance(view, OperationView)
+    assert (view.state, view.after, view.version) == ("applied", '{"title": "b"}', "v2")
+    row, audit = decision.records
+    assert isinstance(row, AgentOperation)
+    assert isinstance(audit, AuditRecord)
+    assert (row.intent, row.finished_at, audit.event) == (None, NOON, "agent.write")
+    assert decision.state.operations == ()
+
+
+def test_an_operation_is_replayed_before_its_end_is_on_disk() -> None:
+    state = operations.applied(
+        sent(begun()), OperationApplied("op_1", "{}", "{}", "v2", NOON)
+    ).state
+    on_disk = sent(begun()).operations[0]
+    decision = operations.begin(state, wish(), on_disk)
+    assert isinstance(decision.reply, OperationView)
+    assert decision.reply.replayed
+    assert called(decision) == []
+
+
+def test_only_one_process_may_send_and_only_as_often_as_it_was_refused() -> None:
+    state = sent(begun())
+    late = operations.sending(state, OperationSending("op_1", 0, "{}", NOON))
+    assert (late.reply, late.state) == (False, state)
+    assert sent(state, sends=1).operations[0].sends == 2
+    assert operations.sending(EMPTY, OperationSending("op_1", 0, "{}", NOON)).reply is False
+
+
+def test_what_was_not_sent_may_be_tried_again_under_its_key() -> None:
+    failed = OperationNotSent("op_1", 503, "commerce_unreachable", "Away.", 5.0, NOON)
+    decision = operations.not_sent(begun(), failed)
+    refusal = (decision.resolve or {})["operation:op_1"]
+    assert isinstance(refusal, Refusal)
+    assert (refusal.status, refusal.code) == (503, "commerce_unreachable")
+    again = operations.begin(decision.state, wish(), None)
+    assert called(again) == [CarryOut("store_1", "op_1")]
+    assert again.state.operations[0].sends == 0
+
+
+def test_what_was_sent_and_refused_counts_on_when_it_is_tried_again() -> None:
+    failed = OperationNotSent("op_1", 503, "commerce_unreachable", "Away.", 5.0, NOON)
+    again = operations.begin(operations.not_sent(sent(begun()), failed).state, wish(), None)
+    assert again.state.operations[0].sends == 1
+
+
+def test_a_mere_repeat_never_starts_anything() -> None:
+    failed = OperationNotSent("op_1", 503, "commerce_unreachable", "Away.", 5.0, NOON)
+    for state in (EMPTY, operations.not_sent(begun(), failed).state):
+        with pytest.raises(Refusal):
+            operations.begin(state, replace(wish(), is_repeat=True), None)
+    assert operations.begin(begun(), replace(wish(), is_repeat=True), None).reply == Parked(
+        "operation:op_1"
+    )
+
+
+@pytest.mark.parametrize(("is_unchanged", "state"), [(True, "rejected"), (False, "unclear")])
+def test_the_shop_is_looked_at_ever_later_and_then_no_more(
+    *, is_unchanged: bool, state: str
+) -> None:
+    now = sent(begun())
+    waits: list[timedelta] = []
+    for _ in range(operations.LOOKS - 1):
+        decision = operations.unanswered(now, OperationUnanswered("op_1", is_unchanged, NOON))
+        (again,) = decision.effects
+        assert isinstance(again, Perform)
+        assert again.due_at is not None
+        waits.append(again.due_at - NOON)
+        now = decision.state
+        assert states(now) == {"op_1": "unknown"}
+    assert waits == list(operations.LOOK_AFTER)
+    last = operations.unanswered(now, OperationUnanswered("op_1", is_unchanged, NOON))
+    assert (last.effects, last.state.ended[-1].state) == ((), state)
+
+
+def test_an_unknown_operation_is_told_at_once_and_holds_back_what_follows() -> None:
+    state = operations.unanswered(
+        sent(begun()), OperationUnanswered("op_1", is_unchanged=True, at=NOON)
+    ).state
+    again = operations.begin(state, wish(), None)
+    assert isinstance(again.reply, OperationView)
+    assert again.reply.state == "unknown"
+    assert states(operations.begin(state, wish("op_2"), None).state)["op_2"] == "waiting"
+
+
+def test_what_comes_after_the_end_changes_nothing() -> None:
+    for decision in (
+        operations.applied(EMPTY, OperationApplied("op_1", "{}", "{}", "v", NOON)),
+        operations.rejected(EMPTY, OperationRejected("op_1", "c", "d", None, None, NOON)),
+        operations.not_sent(EMPTY, OperationNotSent("op_1", 503, "c", "d", None, NOON)),
+        operations.unanswered(EMPTY, OperationUnanswered("op_1", is_unchanged=True, at=NOON)),
+    ):
+        assert (decision.state, decision.records, decision.effects) == (EMPTY, (), ())
+
+
+def test_a_store_takes_only_so_many_at_once() -> None:
+    state = begun(*(wish(f"op_{n}") for n in range(operations.MOST_OPEN)))
+    with pytest.raises(Refusal) as refused:
+        operations.begin(state, wish("op_more"), None)
+    assert (refused.value.status, refused.value.code) == (503, "overloaded")
+
+
+def test_memory_keeps_only_the_last_ends() -> None:
+    state = EMPTY
+    for n in range(ENDED_KEPT + 5):
+        state = operations.record(
+            state,
+            RecordOperation(f"op_{n}", "usr_1", "c", "t", "s", "d", "{}", "{}", NOON),
+            None,
+        ).state
+    assert len(state.ended) == ENDED_KEPT
+    assert state.ended[-1].operation_id == f"op_{ENDED_KEPT + 4}"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        wish(),
+        OperationSending("op_1", 0, "{}", NOON),
+        OperationUnanswered("op_1", is_unchanged=True, at=NOON),
+        OperationNotSent("op_1", 503, "c", "d", None, NOON),
+        CarryOut("store_1", "op_1", 2),
+    ],
+)
+def test_messages_cross_processes(message: Any) -> None:
+    assert decode(type(message).__name__, encode(message)) == message
+
+
+def test_an_answer_crosses_processes() -> None:
+    view = operations.view(sent(begun()).operations[0], replayed=True)
+    assert decode_reply(BeginOperation, encode_reply(BeginOperation, view)) == view

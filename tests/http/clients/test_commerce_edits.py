@@ -1,0 +1,136 @@
+"""What is changed in a shop: valid documents, one sending, and no word taken for more than it says."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from graphql import NoDeprecatedCustomRule, parse, specified_rules, validate
+
+from tests.http.clients.test_commerce_documents import PUBLISHED, published
+from tests.http.clients.wire import SHOP, Says, data, wired
+from tolsey.actors.ports import EditRefused, PlatformDenied, PlatformUnreachable
+from tolsey.http.clients import commerce_edits as edits
+
+pytestmark = pytest.mark.anyio
+
+ANSWERED = {
+    "title": "Green",
+    "descriptionHtml": "",
+    "handle": "green",
+    "productType": "",
+    "status": "ACTIVE",
+    "tags": ["b", "a"],
+    "vendor": "Loom",
+}
+
+
+@pytest.mark.skipif(not Path(PUBLISHED).is_file(), reason="the shared data are not here")
+@pytest.mark.parametrize("document", edits.DOCUMENTS)
+def test_every_document_is_valid_by_the_published_schema(document: str) -> None:
+    rules = [*specified_rules, NoDeprecatedCustomRule]
+    assert validate(published(), parse(document), rules) == []
+
+
+async def test_a_product_is_read_in_our_words() -> None:
+    async with wired(data(product=ANSWERED), data(product=None)) as wire, wire.client() as client:
+        found = await client.look(SHOP, "product", ("7",))
+        assert found is not None
+        assert (found["title"], found["tags"]) == ("Green", ["a", "b"])
+        assert await client.look(SHOP, "product", ("8",)) is None
+        assert [one.variables["id"] for one in wire.asked] == [
+            "gid://shopify/Product/7",
+            "gid://shopify/Product/8",
+        ]
+
+
+@pytest.mark.parametrize(
+    ("item", "found"),
+    [
+        (None, None),
+        ({"inventoryLevel": None}, None),
+        ({"inventoryLevel": {"quantities": [{"quantity": -2}]}}, {"available": -2}),
+    ],
+)
+async def test_stock_is_what_is_available_at_the_place(item: Any, found: Any) -> None:
+    async with wired(data(inventoryItem=item)) as wire, wire.client() as client:
+        assert await client.look(SHOP, "stock", ("7", "1")) == found
+
+
+async def test_only_what_is_wanted_of_a_product_is_sent() -> None:
+    answer = data(productUpdate={"product": ANSWERED, "userErrors": []})
+    async with wired(answer) as wire, wire.client() as client:
+        await client.change(SHOP, "product", ("7",), {"title": "Green"}, "op:0")
+        sent = {"title": "Green", "id": "gid://shopify/Product/7"}
+        assert wire.asked[0].variables == {"product": sent}
+
+
+async def test_stock_is_sent_with_what_it_must_be_and_a_key() -> None:
+    answer = data(inventoryAdjustQuantities={"inventoryAdjustmentGroup": {"id": "1"}})
+    async with wired(answer) as wire, wire.client() as client:
+        after = await client.change(SHOP, "stock", ("7", "1"), {"delta": -3, "from": 10}, "op:0")
+        assert after == {"available": 7}
+        variables = wire.asked[0].variables
+        assert variables["key"] == "op:0"
+        assert variables["input"]["changes"][0]["changeFromQuantity"] == 10
+        assert variables["input"]["referenceDocumentUri"] == "gid://tolsey/Operation/op"
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        Says(500),
+        Says(200, b"<html>"),
+        Says(raw=b"HTTP/1.1 200 x\r\nContent-Length: 999\r\n\r\n{"),
+        Says(302),
+        Says(body={"data": {"tagsAdd": None}}),
+        Says(body={"data": {"tagsAdd": None}, "errors": [{"message": "Odd", "path": ["tagsAdd"]}]}),
+        Says(body={"data": {"tagsAdd": {"node": None, "userErrors": []}}}),
+        Says(body={"errors": [{"message": "x", "extensions": {"code": "INTERNAL_SERVER_ERROR"}}]}),
+    ],
+)
+async def test_a_change_whose_answer_says_nothing_may_be_done_and_is_not_sent_again(
+    says: Says,
+) -> None:
+    async with wired(says) as wire, wire.client() as client:
+        with pytest.raises(PlatformUnreachable) as lost:
+            await client.change(SHOP, "tags", ("9",), {"tags": ["a"]}, "op:0")
+        assert lost.value.maybe_done
+        assert len(wire.asked) == 1
+
+
+async def test_a_change_that_is_turned_away_is_surely_not_done() -> None:
+    says = Says(429, {"errors": "Exceeded"}, {"Retry-After": "600"})
+    async with wired(says) as wire, wire.client() as client:
+        with pytest.raises(PlatformUnreachable) as away:
+            await client.change(SHOP, "tags", ("9",), {"tags": ["a"]}, "op:0")
+        assert not away.value.maybe_done
+
+
+@pytest.mark.parametrize(
+    ("code", "stale"), [("CHANGE_FROM_QUANTITY_STALE", True), ("OTHER", False)]
+)
+async def test_a_user_error_is_a_refusal_in_the_platforms_words(code: str, *, stale: bool) -> None:
+    error = {"code": code, "field": ["x"], "message": "No longer so."}
+    payload = {"inventoryAdjustmentGroup": None, "userErrors": [error]}
+    async with wired(data(inventoryAdjustQuantities=payload)) as wire, wire.client() as client:
+        with pytest.raises(EditRefused) as refused:
+            await client.change(SHOP, "stock", ("7", "1"), {"delta": 1, "from": 1}, "op:0")
+        assert (refused.value.message, refused.value.stale) == ("No longer so.", stale)
+
+
+@pytest.mark.parametrize(
+    ("errors", "status"),
+    [
+        (
+            [{"message": "Denied", "path": ["tagsAdd"], "extensions": {"code": "ACCESS_DENIED"}}],
+            403,
+        ),
+        ([{"message": "Variable $id is invalid"}], 400),
+    ],
+)
+async def test_what_the_platform_denies_is_not_done(errors: list[Any], status: int) -> None:
+    says = Says(body={"data": {"tagsAdd": None}, "errors": errors})
+    async with wired(says) as wire, wire.client() as client:
+        with pytest.raises(PlatformDenied) as denied:
+            await client.change(SHOP, "tags", ("9",), {"tags": ["a"]}, "op:0")
+        assert (denied.value.status, denied.value.message) == (status, errors[0]["message"])

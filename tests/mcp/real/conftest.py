@@ -1,0 +1,39 @@
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+
+from tests.http.people import settings_of
+from tests.mcp.conformance import suite
+from tests.mcp.real.town import Town, settled
+from tests.pages.conftest import Hall, served
+
+
+@pytest.fixture
+async def hall(database_url: str, redis_url: str) -> AsyncIterator[Hall]:
+    port = suite.free_port()
+    settings = settings_of(
+        base_url=f"http://127.0.0.1:{port}", database_url=database_url, redis_url=redis_url
+    )
+    async with served(settings, port) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def town(hall: Hall) -> AsyncIterator[Town]:
+    origin = {"Origin": hall.url}
+    async with (
+        httpx.AsyncClient(base_url=hall.url, headers=origin) as anns,
+        httpx.AsyncClient(base_url=hall.url, headers=origin) as eves,
+    ):
+        ann = await settled(hall, anns, "ann@example.com")
+        eve = await settled(hall, eves, "eve@example.com")
+        yield Town(hall, ann, eve)
+
+
+@pytest.fixture(scope="session")
+def node() -> str:
+    """Name the Node.js of the conformance suite, or skip where it was never installed."""
+    if not suite.is_installed():
+        pytest.skip("the conformance suite is not installed (`make conformance` does it)")
+    return str(suite.NODE)

@@ -1,0 +1,43 @@
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.http.people import Clock, settings_of
+from tests.mcp.tools.hall import SHOPS, Hall, settle
+from tolsey.sandbox.platform import Platform
+from tolsey.sandbox.shops import ShopSpec
+from tolsey.service import running
+
+ANN, BOB = 1_000_000, 2_000_000
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock(datetime.now(UTC))
+
+
+@pytest.fixture
+async def platform(clock: Clock) -> AsyncIterator[Platform]:
+    """Serve the two stores' shops on loopback."""
+    made = Platform(now=clock.now, frozen_clock=True)
+    for domain in SHOPS.values():
+        made.add_shop(ShopSpec(domain=domain, client_id=f"app-{domain}"))
+    async with made.serve():
+        yield made
+
+
+@pytest.fixture
+async def hall(
+    database_url: str, redis_url: str, platform: Platform, clock: Clock
+) -> AsyncIterator[Hall]:
+    """Run the whole service with two organizations in it."""
+    settings = settings_of(
+        database_url=database_url,
+        redis_url=redis_url,
+        commerce_url_template=platform.url_template,
+    )
+    async with running(settings, clock=clock, timers=False) as started:
+        service = started.service
+        ann = await settle(service, "ann", ANN, clock.now)
+        yield Hall(service, ann, await settle(service, "bob", BOB, clock.now))

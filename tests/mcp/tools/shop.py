@@ -1,0 +1,125 @@
+"""Ann's shop as an agent may change it: a product with stock, and an order."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import jsonschema  # type: ignore[import-untyped]  # it has no types
+
+from tests.mcp.tools.hall import SHOPS, Hall, connect, result
+from tests.mcp.wire import Agent
+from tolsey.http.mcp.tools.changes import WriteResult
+from tolsey.http.mcp.tools.schemas import answer_schema_of
+from tolsey.sandbox.orders import Order
+from tolsey.sandbox.platform import Platform
+from tolsey.sandbox.products import LOCATION_ID, Product, Variant
+from tolsey.sandbox.shops import ALL_SCOPES, WRITE_SCOPES, Shop
+
+ANNS, BOBS = SHOPS["ann"], SHOPS["bob"]
+SCHEMA = answer_schema_of(WriteResult)
+PRODUCT, ITEM = 77, 7700
+NOTE = "Jane Doe of 5 Elm Street wants it wrapped"
+
+
+@dataclass
+class Counter:
+    """A shop with its agent."""
+
+    hall: Hall
+    platform: Platform
+    agent: Agent
+    order: Order
+
+    @property
+    def shop(self) -> Shop:
+        return self.platform.shop(ANNS)
+
+    @property
+    def product(self) -> Product:
+        return self.shop.products[PRODUCT]
+
+    @property
+    def variant(self) -> Variant:
+        return self.product.variants[0]
+
+    async def adjust(self, key: str, delta: int, **more: Any) -> dict[str, Any]:
+        """Change the stock."""
+        return answered(await self.adjusting(key, delta, **more))
+
+    async def adjusting(self, key: str, delta: int, **more: Any) -> httpx.Response:
+        return await self.agent.call(
+            "adjust_inventory",
+            idempotency_key=key,
+            inventory_item_id=str(ITEM),
+            location_id=str(LOCATION_ID),
+            delta=delta,
+            **more,
+        )
+
+    async def update(self, key: str, **more: Any) -> httpx.Response:
+        """Change the product."""
+        return await self.agent.call(
+            "update_product", idempotency_key=key, product_id=str(PRODUCT), **more
+        )
+
+    async def audited(self) -> list[tuple[str, str | None]]:
+        """List the audit rows of agents' calls, oldest first: event and status."""
+        rows = await self.hall.database.fetch(
+            "SELECT event, metadata->>'status' AS status FROM audit_log"
+            " WHERE event LIKE 'agent.%' ORDER BY id"
+        )
+        return [(row["event"], row["status"]) for row in rows]
+
+
+def stocked(platform: Platform, domain: str = ANNS) -> None:
+    """Put the product on a shop's shelf."""
+    now = platform.now()
+    product = Product(
+        PRODUCT, "Blue shirt", "blue-shirt", now, now, vendor="Loom", tags=("soft", "warm")
+    )
+    product.variants = [Variant(770, ITEM, "M", "B-M", 1990, available=10, product=product)]
+    platform.shop(domain).products[PRODUCT] = product
+
+
+async def opened(
+    hall: Hall, platform: Platform, scopes: Sequence[str] = (*ALL_SCOPES, *WRITE_SCOPES)
+) -> Counter:
+    """Connect Ann's store to her shop, and let an agent in."""
+    stocked(platform)
+    shop = platform.shop(ANNS)
+    shop.scopes = tuple(scopes)
+    token = shop.issue_token(platform.now())
+    await connect(hall.service, hall.ann, token.text, scopes)
+    order = platform.place_order(ANNS, email="jane@example.com")
+    return Counter(hall, platform, await hall.agent(hall.ann), order)
+
+
+def answered(answer: httpx.Response) -> dict[str, Any]:
+    """Read what a write answered, whatever became of it."""
+    assert answer.status_code == 200, answer.text
+    told = answer.json()["result"]
+    assert "structuredContent" in told, told
+    value: dict[str, Any] = told["structuredContent"]
+    jsonschema.validate(value, SCHEMA)
+    assert bool(told.get("isError")) == (value["status"] in {"rejected", "unknown"}), told
+    return value
+
+
+async def state_of(counter: Counter, operation_id: str) -> dict[str, Any]:
+    """Ask what became of an operation."""
+    return result(await counter.agent.call("get_operation", operation_id=operation_id))
+
+
+async def looked_at_until_over(counter: Counter, operation_id: str) -> dict[str, Any]:
+    """Let the waits between the looks be over at once, until nothing more comes."""
+    async with asyncio.timeout(30):
+        while True:
+            await counter.hall.database.execute(
+                "UPDATE outbox SET due_at = now() WHERE name = 'CarryOut'"
+            )
+            told = await state_of(counter, operation_id)
+            if "finished_at" in told:
+                return told
+            await asyncio.sleep(0.05)

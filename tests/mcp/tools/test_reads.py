@@ -1,0 +1,307 @@
+from datetime import timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from tests.mcp.tools.hall import Hall, connect, refused, result
+
+pytestmark = pytest.mark.anyio
+
+EUR = "EUR"
+
+
+def euros(amount: str) -> dict[str, str]:
+    return {"amount": amount, "currency": EUR}
+
+
+async def test_the_store_is_summed_up_as_far_as_scopes_allow(hall: Hall) -> None:
+    told = result(await (await hall.agent(hall.ann)).call("get_store_summary"))
+    assert told["id"] == hall.ann.store_id
+    assert told["shop"] == {
+        "domain": "ann.myshopify.com",
+        "name": "ann's shop",
+        "currency": EUR,
+        "time_zone": "America/New_York",
+    }
+    assert (told["plan"], told["token_state"]) == ("pro", "never")
+    assert (told["products"], told["orders_30d"]) == (3, 2)
+    narrow = await hall.agent(hall.ann, ["store:read"])
+    told = result(await narrow.call("get_store_summary"))
+    assert not {"products", "orders_30d"} & told.keys()
+
+
+async def test_a_connection_says_what_was_granted_or_that_nobody_knows(hall: Hall) -> None:
+    agent = await hall.agent(hall.ann)
+    told = result(await agent.call("get_connection_status"))
+    assert (told["status"], told["token_state"], told["scopes"]) == ("never", "never", "UNKNOWN")
+    await connect(hall.service, hall.bob, "shpat_b", ["read_orders"])
+    told = result(await (await hall.agent(hall.bob)).call("get_connection_status"))
+    assert (told["status"], told["token_state"]) == ("active", "ok")
+    assert (told["scopes"], told["shop_domain"]) == (["read_orders"], "bob.myshopify.com")
+
+
+async def test_orders_are_listed_newest_first_without_tests(hall: Hall) -> None:
+    agent, base = await hall.agent(hall.ann), hall.ann.base
+    items = result(await agent.call("list_orders"))["items"]
+    assert [int(one["id"]) - base for one in items] == [4, 3, 2, 1]
+    (second,) = [one for one in items if one["id"] == str(base + 2)]
+    assert (second["total"], second["current_total"]) == (euros("50.50"), euros("40.50"))
+    assert second["fulfillment_status"] == "unfulfilled"
+    assert second["customer"] == hall.ann.buyer
+    items = result(await agent.call("list_orders", include_tests=True))["items"]
+    assert items[0]["id"] == str(base + 5)
+
+
+async def test_orders_are_chosen_by_what_became_of_them(hall: Hall) -> None:
+    agent = await hall.agent(hall.ann)
+    chosen: list[tuple[dict[str, Any], list[int]]] = [
+        ({"financial_status": "voided"}, [4]),
+        ({"fulfillment_status": "fulfilled"}, []),
+        ({"fulfillment_status": "unfulfilled", "limit": 1}, [4]),
+    ]
+    for wanted, found in chosen:
+        items = result(await agent.call("list_orders", **wanted))["items"]
+        assert [int(one["id"]) - hall.ann.base for one in items] == found, wanted
+
+
+async def test_orders_are_chosen_by_time_and_buyer(hall: Hall) -> None:
+    agent, ann = await hall.agent(hall.ann), hall.ann
+    since = (ann.at - timedelta(days=10)).isoformat()
+    until = (ann.at - timedelta(hours=36)).isoformat()
+    items = result(await agent.call("list_orders", since=since, until=until))["items"]
+    assert [one["id"] for one in items] == [str(ann.base + 2)]
+    items = result(await agent.call("list_orders", customer=ann.buyer))["items"]
+    assert [int(one["id"]) - ann.base for one in items] == [2, 1]
+    told = refused(await agent.call("list_orders", since="2026-07-01T10:00:00"))
+    assert "since" in told
+
+
+async def test_a_list_is_read_part_by_part(hall: Hall) -> None:
+    agent = await hall.agent(hall.ann)
+    lists: dict[str, dict[str, Any]] = {
+        "list_orders": {},
+        "list_products": {},
+        "search_products": {"query": "shirt"},
+        "list_inventory_levels": {},
+        "get_low_stock_report": {"threshold": 1000, "include_unlisted": True},
+        "list_customers": {},
+        "list_audit_events": {},
+    }
+    for name, wanted in lists.items():
+        whole = result(await agent.call(name, **wanted))["items"]
+        parts: list[Any] = []
+        cursor: dict[str, str] = {}
+        for _ in range(len(whole) + 1):
+            told = result(await agent.call(name, limit=1, **wanted, **cursor))
+            parts += told["items"]
+            if "next_cursor" not in told:
+                break
+            cursor = {"cursor": told["next_cursor"]}
+        assert parts == whole, name
+        assert "next_cursor" not in told
+
+
+async def test_an_order_is_read_with_its_refunds_and_parcels(hall: Hall) -> None:
+    agent, base = await hall.agent(hall.ann), hall.ann.base
+    told = result(await agent.call("get_order", order_id=str(base + 2)))
+    (refund,) = told["refunds"]
+    assert (refund["id"], refund["amount"]) == (str(base + 50), euros("10.00"))
+    (parcel,) = told["parcels"]
+    assert (parcel["status"], parcel["shipment_status"]) == ("success", "in_transit")
+
+
+async def test_sales_are_added_up_by_currency_and_in_the_days_of_the_shop(hall: Hall) -> None:
+    agent, at = await hall.agent(hall.ann), hall.ann.at
+    told = result(await agent.call("get_sales_report", group_by="none"))
+    assert told["time_zone"] == "America/New_York"
+    (row,) = told["rows"]
+    assert row == {
+        "group": "all",
+        "orders": 2,
+        "gross": euros("120.50"),
+        "current": euros("110.50"),
+        "refunded": euros("10.00"),
+    }
+    there = ZoneInfo("America/New_York")
+    told = result(await agent.call("get_sales_report", group_by="day"))
+    days = [(at - timedelta(days=ago)).astimezone(there).date().isoformat() for ago in (2, 1)]
+    assert [row["group"] for row in told["rows"]] == days
+    assert [row["refunded"]["amount"] for row in told["rows"]] == ["0.00", "10.00"]
+    told = result(await agent.call("get_sales_report", period="90d", group_by="source"))
+    assert {row["group"]: row["orders"] for row in told["rows"]} == {"pos": 1, "web": 2}
+    told = result(await agent.call("get_sales_report", period="365d", group_by="month"))
+    assert all(row["group"].endswith("-01") for row in told["rows"])
+
+
+async def test_a_shop_with_a_zone_nobody_knows_has_days_in_utc(hall: Hall) -> None:
+    await hall.database.execute("UPDATE store_shops SET timezone = 'Mars/Olympus'")
+    told = result(await (await hall.agent(hall.ann)).call("get_sales_report", group_by="week"))
+    assert told["time_zone"] == "UTC"
+
+
+async def test_products_are_listed_searched_and_read(hall: Hall) -> None:
+    agent, base = await hall.agent(hall.ann), hall.ann.base
+    items = result(await agent.call("list_products"))["items"]
+    assert [one["title"] for one in items] == ["Old hat", "Red 100% shirt", "Blue shirt"]
+    items = result(await agent.call("list_products", status="archived"))["items"]
+    assert [one["title"] for one in items] == ["Old hat"]
+    items = result(await agent.call("list_products", vendor="loom", product_type="hats"))["items"]
+    assert items == []
+    told = result(await agent.call("get_product", product_id=str(base + 1)))
+    assert (told["tags"], len(told["variants"])) == (["soft", "warm"], 2)
+    assert told["variants"][0]["price"] == euros("19.90")
+    assert told["variants"][0]["inventory_item_id"] == str(base + 1000)
+
+
+async def test_products_are_found_by_all_words_and_no_word_is_a_pattern(hall: Hall) -> None:
+    agent = await hall.agent(hall.ann)
+    for query, titles in (
+        ("shirt", ["Red 100% shirt", "Blue shirt"]),
+        ("SHIRT blue", ["Blue shirt"]),
+        ("100%", ["Red 100% shirt"]),
+        ("%", ["Red 100% shirt"]),
+        ("_", []),
+        ("R-0", ["Red 100% shirt"]),
+        ("price", []),
+        ("   ", ["Old hat", "Red 100% shirt", "Blue shirt"]),
+    ):
+        items = result(await agent.call("search_products", query=query))["items"]
+        assert [one["title"] for one in items] == titles, query
+
+
+async def test_stock_is_listed_by_place_and_what_runs_out_comes_first(hall: Hall) -> None:
+    agent, base = await hall.agent(hall.ann), hall.ann.base
+    items = result(await agent.call("list_inventory_levels"))["items"]
+    assert [(one["location_id"], one["available"]) for one in items] == [("1", 2), ("2", -3)]
+    wanted = {"product_id": str(base + 2), "location_id": "2"}
+    (level,) = result(await agent.call("list_inventory_levels", **wanted))["items"]
+    assert (level["inventory_item_id"], level["available"]) == (str(base + 2000), -3)
+    wanted = {"product_id": str(base + 1), "inventory_item_id": str(base + 2000)}
+    assert result(await agent.call("list_inventory_levels", **wanted))["items"] == []
+    items = result(await agent.call("get_low_stock_report"))["items"]
+    # The levels of the red shirt say -1 over both places, whatever the product said once.
+    assert [(one["product_title"], one["available"]) for one in items] == [
+        ("Red 100% shirt", -1),
+        ("Blue shirt", 3),
+    ]
+    everything: dict[str, Any] = {"threshold": 0, "include_unlisted": True}
+    items = result(await agent.call("get_low_stock_report", **everything))["items"]
+    assert [one["product_title"] for one in items] == ["Red 100% shirt", "Old hat"]
+
+
+async def test_buyers_are_counted_as_pseudonyms(hall: Hall) -> None:
+    agent, ann = await hall.agent(hall.ann), hall.ann
+    items = result(await agent.call("list_customers"))["items"]
+    assert [one["customer"] for one in items] == [
+        ann.buyer,
+        ann.other_buyer,
+        f"s1:{ann.base + 2:064x}",
+    ]
+    first = items[0]
+    assert (first["orders"], first["refunded_orders"]) == (2, 1)
+    assert first["spent"] == [euros("140.50")]
+    assert first["cohort"] == (ann.at - timedelta(days=40)).strftime("%Y-%m")
+    assert (items[2]["orders"], items[2]["spent"]) == (0, [])
+    items = result(await agent.call("list_customers", order_by="orders"))["items"]
+    assert [one["orders"] for one in items] == [2, 1]
+    assert result(await agent.call("get_customer", customer=ann.buyer)) == first
+    told = refused(await agent.call("get_customer", customer=f"s1:{'f' * 64}"))
+    assert "not_found" in told
+
+
+async def test_buyers_with_the_most_orders_come_part_by_part(hall: Hall) -> None:
+    agent = await hall.agent(hall.ann)
+    asked: dict[str, Any] = {"order_by": "orders", "limit": 1}
+    told = result(await agent.call("list_customers", **asked))
+    rest = result(await agent.call("list_customers", **asked, cursor=told["next_cursor"]))
+    assert [one["orders"] for one in (*told["items"], *rest["items"])] == [2, 1]
+    # A cursor of one order says nothing in the other.
+    text = refused(await agent.call("list_customers", cursor=told["next_cursor"]))
+    assert "invalid_cursor" in text
+
+
+async def test_audit_events_say_who_did_what_without_extracts(hall: Hall) -> None:
+    for event, subject, metadata in (
+        ("commerce.connected", hall.ann.store_id, '{"shopDomain": "x", "payload": {"a": 1}}'),
+        ("commerce.webhook.orders/create", hall.ann.store_id, '{"payload": {"name": "#1"}}'),
+        ("agent.write", hall.ann.store_id, '{"tool": "t", "before": "Jane", "after": {"n": 1}}'),
+        ("admin.actor.pause", hall.ann.store_id, '{"reason": "operators only"}'),
+        ("commerce.connected", "store_else", "{}"),
+    ):
+        await hall.database.execute(
+            """
+            INSERT INTO audit_log (event, subject, organization_id, actor, metadata)
+            VALUES ($1, $2, $3, 'usr_ann', $4::jsonb)
+            """,
+            event,
+            subject,
+            hall.ann.organization_id,
+            metadata,
+        )
+    agent = await hall.agent(hall.ann)
+    items = result(await agent.call("list_audit_events"))["items"]
+    assert [(one["event"], one["detail"]) for one in items] == [
+        ("agent.write", {"tool": "t"}),
+        ("commerce.webhook.orders/create", {}),
+        ("commerce.connected", {"shopDomain": "x"}),
+    ]
+    items = result(await agent.call("list_audit_events", event="commerce.webhook."))["items"]
+    assert len(items) == 1
+    assert result(await agent.call("list_audit_events", event="commerce%"))["items"] == []
+
+
+async def test_search_finds_orders_by_number_and_products_by_words(hall: Hall) -> None:
+    agent, base = await hall.agent(hall.ann), hall.ann.base
+    for name in (f"#{base + 2}", str(base + 2)):
+        (found,) = result(await agent.call("search", query=name))["results"]
+        assert found == {
+            "id": f"order-{base + 2}",
+            "title": f"Order #{base + 2}",
+            "url": f"https://ann.myshopify.com/admin/orders/{base + 2}",
+        }
+    (found,) = result(await agent.call("search", query="red shirt"))["results"]
+    assert found["url"] == "https://ann.myshopify.com/products/red-100%25-shirt"
+    whole = result(await agent.call("fetch", id=found["id"]))
+    assert '"inventory_item_id"' in whole["text"]
+    assert whole["metadata"] == {"type": "product"}
+    whole = result(await agent.call("fetch", id=f"order-{base + 2}"))
+    assert '"parcels"' in whole["text"]
+    for nothing in ("", "order-9", "launch-1", "product-x", f"product-{base + 4}"):
+        assert "not_found" in refused(await agent.call("fetch", id=nothing))
+
+
+async def test_search_looks_only_where_scopes_allow(hall: Hall) -> None:
+    base = hall.ann.base
+    agent = await hall.agent(hall.ann, ["store:read", "catalog:read"])
+    assert result(await agent.call("search", query=str(base + 2)))["results"] == []
+    answer = await agent.call("fetch", id=f"order-{base + 2}")
+    assert answer.status_code == 403
+    assert 'scope="orders:read"' in answer.headers["www-authenticate"]
+    agent = await hall.agent(hall.ann, ["store:read"])
+    assert (await agent.call("search", query="shirt")).status_code == 403
+
+
+async def test_what_became_of_a_change_is_told_to_its_user_alone(hall: Hall) -> None:
+    for number, store_id, user_id in (
+        (1, hall.ann.store_id, hall.ann.user_id),
+        (2, hall.ann.store_id, hall.bob.user_id),
+        (3, hall.bob.store_id, hall.ann.user_id),
+    ):
+        await hall.database.execute(
+            """
+            INSERT INTO agent_operations (store_id, operation_id, user_id, client_id, tool,
+                subject, digest, state, created_at, before, after, finished_at)
+            VALUES ($1, $2, $3, 'c', 'update_product', 'product:1', 'd', 'applied', $4,
+                '{"title": "A"}', '{"title": "B"}', $4)
+            """,
+            store_id,
+            f"op_{number}",
+            user_id,
+            hall.service.clock(),
+        )
+    agent = await hall.agent(hall.ann)
+    told = result(await agent.call("get_operation", operation_id="op_1"))
+    assert (told["state"], told["after"]) == ("applied", {"title": "B"})
+    for other in ("op_2", "op_3", "op_4"):
+        assert "not_found" in refused(await agent.call("get_operation", operation_id=other))

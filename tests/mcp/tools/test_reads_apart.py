@@ -1,0 +1,154 @@
+import re
+from typing import Any
+
+import pytest
+
+from tests.mcp.tools.hall import Hall, Owner, connect, refused, result
+from tests.mcp.wire import Agent
+
+pytestmark = pytest.mark.anyio
+
+CURSORS = (
+    "",
+    "x",
+    "W10",
+    "bnVsbA",
+    "é",
+    "W1sxXV0",
+    "WyJsaXN0X29yZGVycyIsIjEiXQ",
+    "A" * 600,
+    "WyJsaXN0X29yZGVycyIsdHJ1ZV0",
+    "WyJsaXN0X3Byb2R1Y3RzIiwxXQ",
+    "WyJsaXN0X29yZGVycyIsOTk5OTk5OTk5OTk5OTk5OTk5OTk5OTk5XQ",
+)
+
+
+LISTS: dict[str, dict[str, Any]] = {
+    "list_orders": {"include_tests": True},
+    "list_products": {},
+    "search_products": {"query": "shirt"},
+    "list_inventory_levels": {},
+    "get_low_stock_report": {"threshold": 1000, "include_unlisted": True},
+    "list_customers": {},
+    "list_credit_entries": {},
+    "list_audit_events": {},
+}
+"""How each list is asked for all it has."""
+
+
+def singles(owner: Owner) -> dict[str, dict[str, Any]]:
+    """Say how each single thing of an owner is asked for."""
+    base = owner.base
+    return {
+        "get_order": {"order_id": str(base + 2)},
+        "get_product": {"product_id": str(base + 1)},
+        "get_customer": {"customer": owner.buyer},
+        "fetch": {"id": f"product-{base + 1}"},
+        "get_operation": {"operation_id": f"op_{owner.name}"},
+    }
+
+
+def everything(owner: Owner) -> dict[str, dict[str, Any]]:
+    """Say how every tool that reads is asked about an owner's store."""
+    return {
+        "get_store_summary": {},
+        "get_connection_status": {},
+        "get_verified_revenue": {},
+        "get_sales_report": {"period": "365d", "group_by": "source"},
+        "get_credit_balance": {},
+        "get_plan_limits": {},
+        "search": {"query": f"#{owner.base + 2}"},
+        **LISTS,
+        **singles(owner),
+    }
+
+
+async def told(agent: Agent, name: str, wanted: dict[str, Any]) -> str:
+    answer = await agent.call(name, **wanted)
+    assert answer.status_code == 200, answer.text
+    return answer.text
+
+
+async def test_nothing_that_names_another_store_is_found(hall: Hall) -> None:
+    agent, bob = await hall.agent(hall.ann), hall.bob
+    for name, wanted in singles(bob).items():
+        assert "not_found" in refused(await agent.call(name, **wanted)), name
+    assert result(await agent.call("search", query=f"#{bob.base + 2}"))["results"] == []
+    assert result(await agent.call("list_orders", customer=bob.buyer))["items"] == []
+    for wanted in (
+        {"product_id": str(bob.base + 2)},
+        {"inventory_item_id": str(bob.base + 2000)},
+        {"product_id": str(hall.ann.base + 2), "inventory_item_id": str(bob.base + 2000)},
+    ):
+        assert result(await agent.call("list_inventory_levels", **wanted))["items"] == []
+
+
+async def test_no_answer_holds_anything_of_another_store(hall: Hall) -> None:
+    await connect(hall.service, hall.bob, "shpat_secret_of_bob", ["read_orders"])
+    agent = await hall.agent(hall.ann)
+    foreign = re.compile(r"bob|\b2[0-9]{6}\b|2000000")
+    for name, wanted in everything(hall.ann).items():
+        assert not foreign.search(await told(agent, name, wanted)), name
+
+
+async def test_a_place_in_another_stores_list_opens_nothing_of_it(hall: Hall) -> None:
+    ann, bob = await hall.agent(hall.ann), await hall.agent(hall.bob)
+    for name, wanted in LISTS.items():
+        first = result(await bob.call(name, **{**wanted, "limit": 1}))
+        if "next_cursor" in first:
+            text = await told(ann, name, {**wanted, "cursor": first["next_cursor"]})
+            assert str(hall.bob.base)[:3] not in text, name
+
+
+async def test_no_tool_takes_a_store_or_an_organization(hall: Hall) -> None:
+    agent = await hall.agent(hall.ann)
+    for name, wanted in everything(hall.ann).items():
+        for extra in ({"store_id": hall.bob.store_id}, {"organization_id": "org_bob"}):
+            assert "Extra inputs" in refused(await agent.call(name, **wanted, **extra)), name
+
+
+async def test_no_answer_names_a_person(hall: Hall) -> None:
+    """Orders here have tags and note attributes with a name and an address in them."""
+    agent = await hall.agent(hall.ann)
+    for name, wanted in everything(hall.ann).items():
+        text = (await told(agent, name, wanted)).replace("s1:", " s1:")
+        assert not re.search(r"jane|doe|@", text, re.IGNORECASE), name
+        # The digest that was the same in every store is no pseudonym.
+        assert "a" * 64 not in text, name
+
+
+async def test_a_digest_of_every_store_cannot_be_asked_for(hall: Hall) -> None:
+    await hall.database.execute(
+        "UPDATE commerce_orders SET customer_hash = $1 WHERE store_id = $2",
+        "a" * 64,
+        hall.ann.store_id,
+    )
+    agent = await hall.agent(hall.ann)
+    for name in ("list_orders", "get_customer"):
+        assert "customer" in refused(await agent.call(name, customer="a" * 64))
+    items = result(await agent.call("list_orders"))["items"]
+    assert items
+    assert not any("customer" in one for one in items)
+
+
+async def test_an_id_that_we_never_gave_is_the_id_of_nothing(hall: Hall) -> None:
+    agent = await hall.agent(hall.ann)
+    for id in ("", "0x1", "-1", "1 OR 1=1", "9" * 19, "9" * 64, "\uff11", "1.0", "a" * 65):
+        for name, argument in (("get_order", "order_id"), ("get_product", "product_id")):
+            text = refused(await agent.call(name, **{argument: id}))
+            assert "not_found" in text or "no id" in text, id
+
+
+async def test_a_cursor_that_this_list_never_gave_is_refused(hall: Hall) -> None:
+    agent = await hall.agent(hall.ann)
+    for cursor in CURSORS:
+        text = refused(await agent.call("list_orders", cursor=cursor))
+        assert "invalid_cursor" in text, cursor
+
+
+async def test_a_scope_that_is_missing_is_named_for_every_tool(hall: Hall) -> None:
+    agent = await hall.agent(hall.ann, ["compliance:read"])
+    for name, wanted in everything(hall.ann).items():
+        answer = await agent.call(name, **wanted)
+        assert answer.status_code == 403, name
+        assert 'error="insufficient_scope"' in answer.headers["www-authenticate"]

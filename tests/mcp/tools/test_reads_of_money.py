@@ -1,0 +1,112 @@
+import json
+
+import pytest
+
+from tests.mcp.tools.hall import Hall, Owner, result
+from tolsey.actors.organization.messages import AdjustCredits, organization
+from tolsey.http import policies
+from tolsey.storage.cache import Cache
+from tolsey.storage.limits import Limits, Policy
+
+pytestmark = pytest.mark.anyio
+
+
+async def listed(hall: Hall, owner: Owner, listing_id: str, store_id: str) -> None:
+    """List a store with a good sync of its revenue in two currencies."""
+    at = hall.service.clock()
+    await hall.database.execute(
+        """
+        INSERT INTO listings (title, anonymous, included_assets, excluded_assets, self_reported,
+            auto_approve_access, financing_offered, id, organization_id, store_id, slug, status,
+            created_by, created_at, seller_active_at)
+        VALUES ('A shop', false, '[]', '[]', '{}', false, false, $1, $2, $3, $1, 'ACTIVE', 'usr_x',
+            $4, $4)
+        """,
+        *(listing_id, owner.organization_id, store_id, at),
+    )
+    await hall.database.execute(
+        """
+        INSERT INTO listing_verifications (listing_id, state, since, generation, shop_domain,
+            last_ok_at, verified_at, keeps_badge, provider)
+        VALUES ($1, 'verified', $2, 1, 'a.myshopify.com', $2, $2, true, 'commerce')
+        """,
+        *(listing_id, at),
+    )
+    figures = {"mrr": 5, "revenue30d": 123_456, "annualised": 1_502_048, "orders": 9}
+    await hall.database.execute(
+        """
+        INSERT INTO revenue_snapshots (listing_id, window_end, window_start, source, shop_domain,
+            definition, shop_currency, verified, figures, orders, skipped, flags)
+        VALUES ($1, $2, $2, 'commerce', 'a.myshopify.com', 'rv1', 'EUR', true, $3::jsonb, 9, '{}',
+            '[]')
+        """,
+        *(listing_id, at, json.dumps({"EUR": figures})),
+    )
+
+
+async def test_verified_revenue_is_that_of_this_stores_own_listings(hall: Hall) -> None:
+    await listed(hall, hall.ann, "listing_a", hall.ann.store_id)
+    await listed(hall, hall.ann, "listing_b", "store_of_ann_too")
+    await listed(hall, hall.bob, "listing_c", hall.ann.store_id)
+    agent = await hall.agent(hall.ann)
+    (told,) = result(await agent.call("get_verified_revenue"))["listings"]
+    assert (told["listing_id"], told["state"], told["badge"]) == ("listing_a", "verified", "green")
+    assert told["revenue_30d"] == {"amount": "1234.56", "currency": "EUR"}
+    assert told["annualised"] == {"amount": "15020.48", "currency": "EUR"}
+    assert told["flags"] == []
+
+
+async def test_credits_are_told_in_dollars(hall: Hall) -> None:
+    to = organization(hall.ann.organization_id)
+    await hall.service.runtime.ask(
+        to, AdjustCredits("a1", 12_345_678, "a present", "usr_x", hall.service.clock())
+    )
+    agent = await hall.agent(hall.ann)
+    told = result(await agent.call("get_credit_balance"))
+    assert told["available"] == {"amount": "12.345678", "currency": "USD"}
+    assert told["held"] == {"amount": "0.00", "currency": "USD"}
+    assert [one["kind"] for one in told["grants"]] == ["adjustment"]
+    (entry,) = result(await agent.call("list_credit_entries"))["items"]
+    assert (entry["id"], entry["amount"]["amount"]) == ("1", "12.345678")
+
+
+async def test_the_plans_limits_tell_how_many_calls_are_left(hall: Hall) -> None:
+    agent = await hall.agent(hall.ann)
+    told = result(await agent.call("get_plan_limits"))
+    assert (told["plan"], told["stores_used"], told["stores_included"]) == ("pro", 1, 3)
+    assert told["monthly_credits"] == {"amount": "49.00", "currency": "USD"}
+    assert told["mcp_quotas"] == [
+        {"window_seconds": 60, "limit": 500, "remaining": 499},
+        {"window_seconds": 86_400, "limit": 50_000, "remaining": 49_999},
+    ]
+    told = result(await agent.call("get_plan_limits"))
+    assert told["mcp_quotas"][0]["remaining"] == 498
+    agent = await hall.agent(hall.bob)
+    told = result(await agent.call("get_plan_limits"))
+    assert told["mcp_quotas"][0]["remaining"] == 499
+
+
+async def test_an_organization_without_bounds_is_told_none(hall: Hall) -> None:
+    await hall.database.execute("UPDATE organizations SET plan = 'custom', stores_contracted = 70")
+    told = result(await (await hall.agent(hall.ann)).call("get_plan_limits"))
+    assert (told["stores_included"], told["mcp_quotas"]) == (70, [])
+    assert "concurrent_workflows" not in told
+
+
+async def test_looking_at_a_window_counts_nothing(hall: Hall) -> None:
+    limits, policy = hall.service.limits, Policy("p", 3, policies.MINUTE)
+    assert await limits.used([policy], "someone") == (0,)
+    await limits.admit([policy], "someone")
+    for _ in range(5):
+        assert await limits.used([policy], "someone") == (1,)
+    assert (await limits.admit([policy], "someone")).remaining == 1
+
+
+async def test_while_redis_is_away_this_process_knows_its_own_calls() -> None:
+    cache, policy = Cache("redis://127.0.0.1:1"), Policy("p", 3, policies.MINUTE)
+    limits = Limits(cache)
+    assert await limits.used([policy], "someone") == (0,)
+    await limits.admit([policy], "someone")
+    assert await limits.used([policy], "someone") == (1,)
+    assert await limits.used([], "someone") == ()
+    await cache.close()

@@ -1,0 +1,292 @@
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from graphql import GraphQLObjectType, get_named_type, is_object_type, parse, validate
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it has no types
+
+from tests.mcp.tools.hall import SHOPS, Hall, connect, refused, result
+from tests.mcp.wire import Agent
+from tolsey.actors.store.grants import RECONNECT
+from tolsey.http.mcp.tools.platform_documents import MOST_FIELDS, Unreadable, read
+from tolsey.http.mcp.tools.platform_fields import (
+    ARGUMENTS,
+    FIELDS,
+    LEAF,
+    NEEDS,
+    ROOT,
+    fields_of,
+)
+from tolsey.http.mcp.tools.registry import stores_registry
+from tolsey.sandbox.graphql import published_schema
+from tolsey.sandbox.platform import Platform
+from tolsey.sandbox.products import Product, Variant
+
+pytestmark = pytest.mark.anyio
+
+SHOP = SHOPS["ann"]
+SCOPES = ("read_orders", "read_products", "read_inventory")
+NAMES = "{ products(first: 5) { nodes { title variants(first: 1) { nodes { sku price } } } } }"
+ORDERS = "{ orders(first: 5) { nodes { name lineItems(first: 2) { nodes { title } } } } }"
+REFUSED = (
+    "{ customers(first: 1) { nodes { id } } }",
+    "{ orders(first: 1) { nodes { customer { id } } } }",
+    "{ orders(first: 1) { nodes { name: email } } }",
+    "{ orders(first: 1) { nodes { title: note tags } } }",
+    "{ orders(first: 1) { nodes { billingAddress { name } } } }",
+    "{ orders(first: 1) { nodes { transactions { receiptJson } } } }",
+    "{ orders(first: 1) { nodes { lineItems(first: 1) { nodes { customAttributes { key } } } } } }",
+    '{ orders(first: 1, query: "email:jane@doe.example") { nodes { id } } }',
+    '{ ordersCount(query: "email:jane@doe.example") { count } }',
+    "{ orders(first: 1, sortKey: CUSTOMER_NAME) { edges { cursor } } }",
+    "query Q($k: OrderSortKeys) { orders(first: 1, sortKey: $k) { pageInfo { endCursor } } }",
+    "query Q($q: String) { orders(first: 1, query: $q) { nodes { id } } }",
+    '{ node(id: "gid://shopify/Customer/1") { id } }',
+    '{ node(id: "gid://shopify/Customer/1") { ... on Customer { email } } }',
+    "{ shop { email } }",
+    "{ shop { shopOwnerName } }",
+    "{ shop { customers(first: 1) { nodes { id } } } }",
+    "{ currentAppInstallation { accessScopes { handle } } }",
+    "{ webhookSubscriptions(first: 1) { nodes { uri } } }",
+    "{ __schema { types { name } } }",
+    '{ __type(name: "Customer") { name } }',
+    "mutation { bulkOperationCancel(id: 1) { userErrors { message } } }",
+    "subscription { shop { name } }",
+    "query A { shop { name } } query B { shop { email } }",
+    "fragment f on Shop { name }",
+    "{ ...f } fragment f on QueryRoot { ...f }",
+    "{ ...f } fragment f on Customer { email }",
+    "{ ... on Customer { email } }",
+    "{ ...missing }",
+    "{ shop }",
+    "{ shop { name { first } } }",
+    "{ shop { name @custom } }",
+    "query @bulk { shop { name } }",
+    "extend type Shop { a: Int } { shop { name } }",
+    "{ shop { name(first: 1) } }",
+    "{ shop { name }",
+    "",
+    '{ products(first: 1) { nodes { metafield(namespace: "a", key: "b") { value } } } }',
+    "{ locations(first: 1) { nodes { address { address1 } } } }",
+    "{" * 200,
+    "{ products(first: 1) { nodes { " + "collections(first: 1) { nodes { products(first: 1) { nodes { "
+    * 9 + "id" + " } } } }" * 9 + " } } }",
+)  # fmt: skip
+PERSONAL = frozenset(
+    [
+        "Customer",
+        "CustomerVisit",
+        "CompanyContact",
+        "MailingAddress",
+        "StaffMember",
+        "Attribute",
+        "Event",
+        "Metafield",
+        "PaymentDetails",
+        "CustomerEmailAddress",
+        "CustomerPhoneNumber",
+        "ShopAddress",
+        "LocationAddress",
+        "OrderRisk",
+        "CustomerJourneySummary",
+        "Fulfillment",
+        "ShippingLine",
+    ]
+)
+
+
+def sell(platform: Platform) -> None:
+    """Have a shirt in the shop, and an order of somebody whom nobody must find."""
+    shop = platform.shop(SHOP)
+    variant = Variant(2, 3, "M", "S-1", 1990, available=4)
+    shop.products[1] = Product(1, "Shirt", "shirt", platform.now(), platform.now(), [variant])
+    variant.product = shop.products[1]
+    order = platform.place_order(SHOP, email="jane@doe.example")
+    platform.update_order(SHOP, order.id, note="Call Jane Doe", tags=("jane-doe",))
+
+
+async def connected(hall: Hall, platform: Platform, scopes: tuple[str, ...] = SCOPES) -> Agent:
+    """Connect ann's store with a token of the platform's, and let an agent work with it."""
+    sell(platform)
+    token = platform.shop(SHOP).issue_token(platform.now())
+    await connect(hall.service, hall.ann, token.text, scopes)
+    return await hall.agent(hall.ann)
+
+
+async def test_the_platform_is_asked_with_the_stores_token(hall: Hall, platform: Platform) -> None:
+    agent = await connected(hall, platform)
+    told = result(await agent.call("platform_query", query=NAMES))
+    (product,) = told["data"]["products"]["nodes"]
+    assert product == {"title": "Shirt", "variants": {"nodes": [{"sku": "S-1", "price": "19.9"}]}}
+    query = "query P($id: ID!) { product(id: $id) { title } }"
+    nothing = {"query": query, "variables": {"id": "gid://shopify/Product/99"}}
+    told = result(await agent.call("platform_query", **nothing))
+    assert told == {"data": {"product": None}}
+    schema = stores_registry(hall.service).tools["platform_query"].output_schema
+    Draft202012Validator(schema).validate(told)
+
+
+async def test_fragments_and_conditions_are_read_too(hall: Hall, platform: Platform) -> None:
+    agent = await connected(hall, platform)
+    query = """
+        query Q($with: Boolean!) { __typename ...shops products(first: 1) { edges { node {
+            ... on Product { title } ... @include(if: $with) { vendor } } } } }
+        fragment shops on QueryRoot { s: shop { ... names } }
+        fragment names on Shop { name currencyCode }
+    """
+    told = result(await agent.call("platform_query", query=query, variables={"with": False}))
+    assert told["data"]["s"] == {"name": "Sandbox shop", "currencyCode": "USD"}
+    assert told["data"]["products"]["edges"] == [{"node": {"title": "Shirt"}}]
+
+
+async def test_what_is_not_allow_listed_is_never_sent(hall: Hall, platform: Platform) -> None:
+    agent = await connected(hall, platform)
+    before = platform.requests
+    for query in REFUSED:
+        assert "query" in refused(await agent.call("platform_query", query=query)), query
+    assert platform.requests == before
+
+
+def test_fragments_of_fragments_come_to_an_end() -> None:
+    levels = [f"fragment f{n} on Shop {{ ...f{n + 1} ...f{n + 1} }}" for n in range(40)]
+    bomb = "{ shop { ...f0 } } " + " ".join(levels) + " fragment f40 on Shop { name }"
+    with pytest.raises(Unreadable):
+        read(bomb)
+    with pytest.raises(Unreadable):
+        read("{ shop { " + " ".join(f"n{n}: name" for n in range(MOST_FIELDS + 1)) + " } }")
+
+
+def test_a_query_is_sent_as_it_was_understood() -> None:
+    text = read('#{customers{id}}\n{shop{name ,,# " \n url}}').text
+    assert text.split() == ["{", "shop", "{", "name", "url", "}", "}"]
+
+
+async def test_what_the_agent_may_not_see_it_may_not_ask_for(
+    hall: Hall, platform: Platform
+) -> None:
+    await connected(hall, platform)
+    agent = await hall.agent(hall.ann, ["store:read", "catalog:read"])
+    assert result(await agent.call("platform_query", query=NAMES))["data"]
+    for query in (ORDERS, "{ ordersCount { count } }"):
+        before = platform.requests
+        answer = await agent.call("platform_query", query=query)
+        assert (answer.status_code, platform.requests) == (403, before)
+        assert 'scope="orders:read"' in answer.headers["www-authenticate"]
+
+
+async def test_a_scope_that_is_known_to_be_missing_is_named_before_the_call(
+    hall: Hall, platform: Platform
+) -> None:
+    agent = await connected(hall, platform, ("write_products",))
+    before = platform.requests
+    told = refused(await agent.call("platform_query", query=ORDERS))
+    assert "missing_scope" in told
+    assert "scope: read_orders" in told
+    assert platform.requests == before
+    result(await agent.call("platform_query", query=NAMES))  # who writes reads
+
+
+async def test_while_scopes_are_unknown_the_platform_refuses_in_its_own_words(
+    hall: Hall, platform: Platform
+) -> None:
+    agent = await connected(hall, platform, ())
+    platform.set_scopes(SHOP, "read_products")
+    told = refused(await agent.call("platform_query", query=ORDERS))
+    words = "Access denied for orders field. Required access: `read_orders` access scope."
+    assert told.splitlines()[0] == words
+    assert "platform_denied" in told
+    assert "platformStatus: 403" in told
+
+
+async def relayed_503(agent: Agent) -> httpx.Response:
+    """Ask, and be told to come back."""
+    answer = await agent.call("platform_query", query=NAMES)
+    assert answer.status_code == 503, answer.text
+    return answer
+
+
+@pytest.mark.parametrize("status", ["revoked", "disconnected", None])
+async def test_a_store_without_a_token_is_to_be_connected_again(
+    hall: Hall, status: str | None
+) -> None:
+    if status is not None:
+        await connect(hall.service, hall.ann, "shpat_x", SCOPES, status)
+    error = (await relayed_503(await hall.agent(hall.ann))).json()["error"]
+    assert (error["message"], error["data"]["code"]) == (RECONNECT, "token_unavailable")
+
+
+async def test_a_token_that_the_platform_forgot_is_to_be_made_anew(
+    hall: Hall, platform: Platform
+) -> None:
+    agent = await connected(hall, platform)
+    platform.revoke_tokens(SHOP)
+    assert (await relayed_503(agent)).json()["error"]["message"] == RECONNECT
+
+
+async def test_a_platform_out_of_reach_is_asked_again_later(hall: Hall, platform: Platform) -> None:
+    agent = await connected(hall, platform)
+    platform.faults.status(503, times=9)
+    answer = await relayed_503(agent)
+    assert answer.json()["error"]["data"]["code"] == "commerce_unreachable"
+    assert answer.headers["retry-after"] == "5"
+
+
+async def test_an_answer_that_is_too_large_is_refused(
+    hall: Hall, platform: Platform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tolsey.http.mcp.tools.platform.ANSWER_BYTES", 20)
+    agent = await connected(hall, platform)
+    assert "answer_too_large" in refused(await agent.call("platform_query", query=NAMES))
+
+
+async def test_the_token_of_another_store_is_never_used(hall: Hall, platform: Platform) -> None:
+    await connected(hall, platform)
+    before = platform.requests
+    await relayed_503(await hall.agent(hall.bob))
+    assert platform.requests == before
+
+
+def types() -> Iterator[tuple[str, Any]]:
+    """Give every type that can be read, with what the platform published of it."""
+    published = published_schema()
+    if published is None:
+        pytest.skip("the platform's published schema is not here")
+    endings = [f"{name}{ending}" for name in NEEDS for ending in ("Connection", "Edge")]
+    for name in (*FIELDS, *endings):
+        kind = published.type_map.get(name)
+        if name in endings and not any(name in known.values() for known in FIELDS.values()):
+            continue
+        assert isinstance(kind, GraphQLObjectType), name
+        yield name, kind
+
+
+def test_every_field_that_may_be_read_is_published_and_leads_to_no_person() -> None:
+    for name, kind in types():
+        assert name not in PERSONAL
+        for field, inner in fields_of(name).items():
+            found = kind.fields[field]
+            assert found.deprecation_reason is None, (name, field)
+            named = get_named_type(found.type)
+            # A field of objects leads only where we say, and that is one of ours again.
+            assert (named.name if is_object_type(named) else LEAF) == inner, (name, field)
+            assert inner not in PERSONAL
+            assert inner == LEAF or fields_of(inner), (name, field)
+            wanted = ARGUMENTS.get((name, field), frozenset())
+            assert wanted <= set(found.args), (name, field)
+            needed = [one for one, arg in found.args.items() if str(arg.type).endswith("!")]
+            assert set(needed) <= wanted, (name, field)
+
+
+def test_every_field_can_be_asked_for_as_the_platform_wants_it() -> None:
+    published = published_schema()
+    if published is None:
+        pytest.skip("the platform's published schema is not here")
+    for field, inner in FIELDS[ROOT].items():
+        one = {"id": '(id: "gid://shopify/X/1")'}
+        given = one["id"] if "id" in ARGUMENTS.get((ROOT, field), ()) else ""
+        if inner.endswith("Connection"):
+            given = "(first: 1)"
+        leaves = " ".join(name for name, kind in fields_of(inner).items() if kind == LEAF)
+        query = f"{{ {field}{given} {{ __typename {leaves} }} }}"
+        assert validate(published, parse(read(query).text)) == []

@@ -1,0 +1,227 @@
+"""What becomes of a change when an answer, a process, a token or a scope is missing."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.mcp.tools.hall import Hall, refused
+from tests.mcp.tools.shop import (
+    ANNS,
+    PRODUCT,
+    Counter,
+    answered,
+    looked_at_until_over,
+    opened,
+    state_of,
+)
+from tolsey.actors.store.grants import RECONNECT
+from tolsey.http.mcp.tools import writes
+from tolsey.sandbox.platform import Platform
+from tolsey.sandbox.shops import ALL_SCOPES, WRITE_SCOPES
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def counter(hall: Hall, platform: Platform) -> Counter:
+    return await opened(hall, platform)
+
+
+async def test_a_change_whose_answer_was_lost_is_read_back_and_not_sent_again(
+    counter: Counter,
+) -> None:
+    counter.platform.faults.lose()
+    told = await counter.adjust("key-00001", -3)
+    assert (told["status"], told["after"]) == ("applied", {"available": 7})
+    assert (counter.variant.available, counter.platform.admin.mutations) == (7, 1)
+    assert (await counter.adjust("key-00001", -3))["status"] == "replayed"
+    assert counter.platform.admin.mutations == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("set_product_status", {"product_id": str(PRODUCT), "status": "DRAFT"}),
+        ("tag_order", {"tags": ["gift"]}),
+        ("add_order_note", {"note": "Wrap it"}),
+    ],
+)
+async def test_every_change_is_recognised_in_the_shop(
+    counter: Counter, name: str, arguments: dict[str, Any]
+) -> None:
+    counter.platform.faults.lose()
+    if "product_id" not in arguments:
+        arguments = {**arguments, "order_id": str(counter.order.id)}
+    told = answered(await counter.agent.call(name, idempotency_key="key-00001", **arguments))
+    assert told["status"] == "applied"
+    assert counter.platform.admin.mutations == 1
+
+
+async def test_a_change_that_the_shop_does_not_show_is_unknown_until_it_is_surely_not_made(
+    counter: Counter,
+) -> None:
+    counter.platform.faults.reset(on="mutation")
+    told = await counter.adjust("key-00001", -3)
+    assert (told["status"], told["code"]) == ("unknown", "unknown")
+    again = await counter.adjust("key-00001", -3)
+    assert (again["status"], again["operation_id"]) == ("unknown", told["operation_id"])
+    assert (await state_of(counter, told["operation_id"]))["state"] == "unknown"
+    over = await looked_at_until_over(counter, told["operation_id"])
+    assert (over["state"], over["code"]) == ("rejected", "not_applied")
+    last = await counter.adjust("key-00001", -3)
+    assert (last["status"], last["code"]) == ("rejected", "not_applied")
+    assert (counter.variant.available, counter.platform.admin.mutations) == (10, 0)
+
+
+async def test_a_change_that_shows_late_is_recognised_when_it_does(counter: Counter) -> None:
+    counter.platform.faults.reset(on="mutation")
+    told = await counter.adjust("key-00001", -3)
+    counter.variant.available = 7  # the platform was only slow
+    over = await looked_at_until_over(counter, told["operation_id"])
+    assert (over["state"], over["after"]) == ("applied", {"available": 7})
+    assert (await counter.adjust("key-00001", -3))["status"] == "replayed"
+
+
+async def test_a_change_that_others_have_covered_stays_unclear_and_is_never_sent_again(
+    counter: Counter,
+) -> None:
+    counter.platform.faults.reset(on="mutation")
+    told = await counter.adjust("key-00001", -3)
+    counter.variant.available = 2
+    over = await looked_at_until_over(counter, told["operation_id"])
+    assert (over["state"], over["code"]) == ("unclear", "unclear")
+    assert (await counter.adjust("key-00001", -3))["status"] == "unknown"
+    assert counter.platform.admin.mutations == 0
+    # It holds nobody up.
+    assert (await counter.adjust("key-00002", 1))["after"] == {"available": 3}
+
+
+async def test_who_comes_after_an_unknown_change_waits_for_it(counter: Counter) -> None:
+    counter.platform.faults.reset(on="mutation")
+    first = await counter.adjust("key-00001", -3)
+    second = asyncio.create_task(counter.adjust("key-00002", -1))
+    over = await looked_at_until_over(counter, first["operation_id"])
+    assert over["state"] == "rejected"
+    assert (await second)["before"] == {"available": 10}
+
+
+async def test_an_agent_that_goes_away_finds_its_change_made(counter: Counter) -> None:
+    release = counter.platform.faults.hold(on="mutation")
+    changing = asyncio.create_task(counter.adjusting("key-00001", -3))
+    while not counter.platform.faults.happened:
+        await asyncio.sleep(0.01)
+    changing.cancel()
+    await asyncio.wait({changing})
+    release.set()
+    assert (await counter.adjust("key-00001", -3))["status"] in {"applied", "replayed"}
+    assert (counter.variant.available, counter.platform.admin.mutations) == (7, 1)
+
+
+async def test_a_change_that_takes_long_is_pending_and_found_later(
+    counter: Counter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = counter.platform.faults.hold(on="mutation")
+    with monkeypatch.context() as patched:
+        patched.setattr(writes, "ANSWER_SECONDS", 0.1)
+        told = refused(await counter.adjusting("key-00001", -3))
+    assert "operation_pending" in told
+    operation_id = told.split("operation_id: ")[1]
+    release.set()
+    over = await looked_at_until_over(counter, operation_id)
+    assert (over["state"], over["after"]) == ("applied", {"available": 7})
+    assert (await counter.adjust("key-00001", -3))["status"] == "replayed"
+
+
+async def test_a_platform_that_turns_a_change_away_may_be_asked_with_the_same_key(
+    counter: Counter,
+) -> None:
+    counter.platform.faults.rate_limit(times=200, retry_after="600", on="mutation")
+    answer = await counter.adjusting("key-00001", -3)
+    assert answer.status_code == 503
+    assert answer.json()["error"]["data"]["code"] == "commerce_unreachable"
+    counter.platform.faults.clear()
+    assert (await counter.adjust("key-00001", -3))["status"] == "applied"
+    assert counter.variant.available == 7
+
+
+async def test_a_change_that_was_overtaken_and_then_cut_off_may_be_tried_again(
+    counter: Counter,
+) -> None:
+    faults = counter.platform.faults
+    release = faults.hold(on="mutation")
+    changing = asyncio.create_task(counter.adjusting("key-00001", -3))
+    while not faults.happened:
+        await asyncio.sleep(0.01)
+    counter.variant.available = 6
+    faults.rate_limit(times=200, retry_after="600")
+    release.set()
+    assert (await changing).status_code == 503
+    faults.clear()
+    assert (await counter.adjust("key-00001", -3))["after"] == {"available": 3}
+
+
+async def test_what_the_platform_refuses_is_told_in_its_words(counter: Counter) -> None:
+    plan = answered(await counter.update("key-00001", title="Green shirt", dry_run=True))
+    del counter.shop.products[PRODUCT]
+    told = answered(
+        await counter.update("key-00001", title="Green shirt", plan_token=plan["plan_token"])
+    )
+    assert (told["status"], told["code"]) == ("rejected", "not_found")
+    counter.platform.freeze(ANNS)
+    answer = await counter.agent.call(
+        "set_product_status", idempotency_key="key-00002", product_id="1", status="DRAFT"
+    )
+    told = answered(answer)
+    assert (told["code"], told["detail"]) == ("platform_denied", "Unavailable Shop")
+
+
+async def test_a_scope_known_to_be_missing_is_refused_before_the_call_by_its_name(
+    hall: Hall, platform: Platform
+) -> None:
+    counter = await opened(hall, platform, ALL_SCOPES)
+    before = platform.requests
+    told = refused(await counter.adjusting("key-00001", -3))
+    assert "missing_scope" in told
+    assert "write_inventory" in told
+    assert platform.requests == before
+
+
+async def test_scopes_that_are_not_known_refuse_nothing_and_the_platforms_words_arrive(
+    hall: Hall, platform: Platform
+) -> None:
+    counter = await opened(hall, platform, (*ALL_SCOPES, *WRITE_SCOPES))
+    await hall.database.execute("UPDATE integration_connections SET metadata = '{\"scopes\": []}'")
+    counter.shop.scopes = ALL_SCOPES
+    told = await counter.adjust("key-00001", -3)
+    assert (told["status"], told["code"]) == ("rejected", "platform_denied")
+    assert told["detail"] == (
+        "Access denied for inventoryAdjustQuantities field."
+        " Required access: `write_inventory` access scope."
+    )
+    assert counter.platform.admin.mutations == 1
+
+
+async def test_a_store_without_a_token_is_told_to_be_connected_again(hall: Hall) -> None:
+    agent = await hall.agent(hall.bob)
+    answer = await agent.call(
+        "set_product_status", idempotency_key="key-00001", product_id="1", status="DRAFT"
+    )
+    assert answer.status_code == 503
+    error = answer.json()["error"]
+    assert (error["message"], error["data"]["code"]) == (RECONNECT, "token_unavailable")
+
+
+async def test_a_token_without_the_scope_is_asked_to_step_up(hall: Hall) -> None:
+    for scopes in (("store:read",), ("store:read", "inventory:read", "catalog:write")):
+        agent = await hall.agent(hall.ann, scopes)
+        answer = await agent.call("adjust_inventory", idempotency_key="key-00001")
+        assert answer.status_code == 403
+        assert 'scope="inventory:write"' in answer.headers["www-authenticate"]
+
+
+async def test_a_member_who_only_looks_changes_nothing(hall: Hall) -> None:
+    await hall.database.execute("UPDATE members SET role = 'member' WHERE user_id = 'usr_ann'")
+    agent = await hall.agent(hall.ann)
+    answer = await agent.call("adjust_inventory", idempotency_key="key-00001")
+    assert answer.status_code == 403

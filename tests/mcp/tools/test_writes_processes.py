@@ -1,0 +1,129 @@
+"""A change is made once whichever process is asked, and whichever dies in the middle of it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import pytest
+
+from tests.http.people import Clock, settings_of
+from tests.journeys.neighbours import LEASE_SECONDS, shared
+from tests.mcp.tools.conftest import ANN, BOB
+from tests.mcp.tools.hall import Hall, Owner, refused, settle
+from tests.mcp.tools.shop import Counter, looked_at_until_over, opened
+from tolsey.runtime.mailbox import slot_of
+from tolsey.sandbox.platform import Platform
+from tolsey.service import Running, running
+from tolsey.settings import Settings
+from tolsey.storage.database import Database
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def settings(database_url: str, redis_url: str, platform: Platform) -> Settings:
+    return settings_of(
+        database_url=database_url,
+        redis_url=redis_url,
+        commerce_url_template=platform.url_template,
+        lease_seconds=LEASE_SECONDS,
+    )
+
+
+@asynccontextmanager
+async def process(settings: Settings, clock: Clock) -> AsyncIterator[Running]:
+    async with running(settings, clock=clock, timers=False, poll_seconds=0.1) as started:
+        yield started
+
+
+async def hall_of(process: Running, clock: Clock) -> Hall:
+    """Settle the owners, or find them there."""
+    service = process.service
+    if not await service.database.fetch("SELECT 1 FROM users"):
+        ann = await settle(service, "ann", ANN, clock.now)
+        return Hall(service, ann, await settle(service, "bob", BOB, clock.now))
+    ann, bob = (
+        Owner(name, f"usr_{name}", f"org_{name}", f"store_{name}", base, clock.now)
+        for name, base in (("ann", ANN), ("bob", BOB))
+    )
+    return Hall(service, ann, bob)
+
+
+async def moved(counter: Counter, process: Running, clock: Clock) -> Counter:
+    """Ask another process from now on."""
+    hall = await hall_of(process, clock)
+    return Counter(hall, counter.platform, await hall.agent(hall.ann), counter.order)
+
+
+async def sent(database: Database, platform: Platform) -> None:
+    """Wait until a change is on its way and the platform holds its answer back."""
+    async with asyncio.timeout(20):
+        while not platform.faults.happened:
+            await asyncio.sleep(0.01)
+    rows = await database.fetch("SELECT state FROM agent_operations WHERE finished_at IS NULL")
+    assert [row["state"] for row in rows] == ["sent"]
+
+
+async def test_what_was_answered_survives_a_restart(
+    settings: Settings, platform: Platform, clock: Clock
+) -> None:
+    async with process(settings, clock) as before:
+        counter = await opened(await hall_of(before, clock), platform)
+        first = await counter.adjust("key-00001", -3)
+    async with process(settings, clock) as after:
+        counter = await moved(counter, after, clock)
+        assert await counter.adjust("key-00001", -3) == {**first, "status": "replayed"}
+        assert "idempotency_key_reused" in refused(await counter.adjusting("key-00001", -4))
+    assert (counter.variant.available, platform.admin.mutations) == (7, 1)
+
+
+@pytest.mark.parametrize("was_made", [True, False])
+async def test_a_change_that_was_sent_before_a_crash_is_looked_up_and_not_sent_again(
+    settings: Settings, platform: Platform, clock: Clock, database: Database, *, was_made: bool
+) -> None:
+    async with process(settings, clock) as before:
+        counter = await opened(await hall_of(before, clock), platform)
+        platform.faults.hold(on="mutation")
+        changing = asyncio.create_task(counter.adjusting("key-00001", -3))
+        await sent(database, platform)
+        changing.cancel()
+        await asyncio.wait({changing})
+        # Left like this the process takes its unfinished call with it.
+        for task in asyncio.all_tasks():
+            if "Dispatcher._call" in repr(task):
+                task.cancel()
+    if was_made:
+        counter.variant.available = 7
+    async with process(settings, clock) as after:
+        counter = await moved(counter, after, clock)
+        told = await counter.adjust("key-00001", -3)
+        over = await looked_at_until_over(counter, told["operation_id"])
+    assert over["state"] == ("applied" if was_made else "rejected")
+    assert platform.admin.mutations == 0
+
+
+async def test_any_process_changes_the_same_shop_and_none_is_lost(
+    settings: Settings, platform: Platform, clock: Clock
+) -> None:
+    async with AsyncExitStack() as stack:
+        pair = [await stack.enter_async_context(process(settings, clock)) for _ in range(2)]
+        await shared(*pair)
+        one = await opened(await hall_of(pair[0], clock), platform)
+        other = await moved(one, pair[1], clock)
+        owners = [slot_of(one.hall.ann.store_id) in p.service.runtime.epochs for p in pair]
+        assert sorted(owners) == [False, True]
+        told = await asyncio.gather(
+            *(
+                counter.adjust(f"key-{n:05}-{who}", n)
+                for n in range(1, 6)
+                for who, counter in enumerate((one, other))
+            )
+        )
+        assert {each["status"] for each in told} == {"applied"}
+        assert one.variant.available == 10 + 2 * sum(range(1, 6))
+        same = await asyncio.gather(*(c.adjust("key-same", -1) for c in (one, other, one, other)))
+        assert {each["after"]["available"] for each in same} == {39}
+        assert platform.admin.mutations == 11
+        for counter in (one, other):
+            reused = await counter.adjusting("key-same", -2)
+            assert "idempotency_key_reused" in refused(reused)

@@ -1,0 +1,105 @@
+"""Verified revenue is read anew on an agent's word, as often as its user may."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.mcp.tools.hall import SHOPS, Hall, Owner, refused, result
+from tests.mcp.tools.shop import answered
+from tests.mcp.wire import Agent
+from tolsey.actors.listing.messages import CreateListing, RevenueSourceAccepted, listing
+from tolsey.http import policies
+from tolsey.sandbox.platform import Platform
+from tolsey.storage import listings
+from tolsey.storage.records.listing import COMMERCE, ListingFields
+
+pytestmark = pytest.mark.anyio
+
+
+async def listed(hall: Hall, owner: Owner) -> str:
+    """Let an owner's store be for sale."""
+    listing_id = f"listing_{owner.name}"
+    message = CreateListing(
+        owner.organization_id,
+        owner.store_id,
+        ListingFields(title="A shop"),
+        owner.user_id,
+        hall.service.clock(),
+    )
+    await hall.service.runtime.ask(listing(listing_id), message)
+    return listing_id
+
+
+async def verified(hall: Hall, platform: Platform, owner: Owner) -> str:
+    """Let an owner's revenue be verified at the shop."""
+    listing_id, domain = await listed(hall, owner), SHOPS[owner.name]
+    message = RevenueSourceAccepted(
+        organization_id=owner.organization_id,
+        provider=COMMERCE,
+        shop_domain=domain,
+        client_id=f"app-{domain}",
+        sealed_secret=listings.seal_secret(
+            hall.service.vault, listing_id, COMMERCE, platform.shop(domain).spec.client_secret
+        ),
+        by=owner.user_id,
+        at=hall.service.clock(),
+    )
+    await hall.service.runtime.ask(listing(listing_id), message)
+    await read(hall, listing_id, 1)
+    return listing_id
+
+
+async def read(hall: Hall, listing_id: str, times: int) -> None:
+    """Wait until the shop was read so often."""
+    async with asyncio.timeout(20):
+        while True:
+            row = await hall.database.fetchrow(
+                "SELECT count(*) AS n FROM revenue_snapshots WHERE listing_id = $1", listing_id
+            )
+            if row is not None and row["n"] >= times:
+                return
+            await asyncio.sleep(0.02)
+
+
+async def refreshed(agent: Agent, key: str, **more: Any) -> dict[str, Any]:
+    return answered(await agent.call("refresh_revenue", idempotency_key=key, **more))
+
+
+async def test_the_shop_is_read_anew_once_for_each_key(hall: Hall, platform: Platform) -> None:
+    listing_id = await verified(hall, platform, hall.ann)
+    agent = await hall.agent(hall.ann, ["store:read"])
+    plan = await refreshed(agent, "key-00001", dry_run=True)
+    assert (plan["status"], plan["after"]) == ("planned", {"refreshing": [listing_id]})
+    first = await refreshed(agent, "key-00001")
+    assert (first["status"], first["after"]) == ("applied", {"refreshing": [listing_id]})
+    again = await refreshed(agent, "key-00001")
+    assert again == {**first, "status": "replayed"}
+    told = result(await agent.call("get_operation", operation_id=first["operation_id"]))
+    assert told["state"] == "applied"
+
+
+async def test_a_store_that_is_not_for_sale_has_nothing_to_read(hall: Hall) -> None:
+    agent = await hall.agent(hall.ann)
+    await listed(hall, hall.bob)  # somebody else's is
+    assert "no_listing" in refused(await agent.call("refresh_revenue", idempotency_key="key-00001"))
+
+
+async def test_without_a_working_source_the_listing_says_so(hall: Hall) -> None:
+    await listed(hall, hall.ann)
+    agent = await hall.agent(hall.ann)
+    told = refused(await agent.call("refresh_revenue", idempotency_key="key-00001"))
+    assert "no working connection" in told
+
+
+async def test_a_user_refreshes_so_often_in_an_hour_and_no_more(hall: Hall) -> None:
+    await listed(hall, hall.ann)
+    agent = await hall.agent(hall.ann)
+    for n in range(policies.REVENUE_REFRESH.limit):
+        await agent.call("refresh_revenue", idempotency_key=f"key-{n:05}")
+    answer = await agent.call("refresh_revenue", idempotency_key="key-one-more")
+    assert answer.status_code == 429
+    assert answer.json()["error"]["data"]["violated-policies"] == ["revenue-refresh"]
+    assert int(answer.headers["retry-after"]) > 0
+    bobs = await hall.agent(hall.bob)
+    assert "no_listing" in refused(await bobs.call("refresh_revenue", idempotency_key="key-00001"))

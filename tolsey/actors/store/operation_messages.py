@@ -1,0 +1,127 @@
+"""What a store is told of agents' operations, and the call to the world that makes one."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from tolsey.runtime.messages import Call, Message
+
+
+@dataclass(frozen=True, slots=True)
+class OperationView:
+    """What became of an operation so far; `before` and `after` are JSON text."""
+
+    operation_id: str
+    tool: str
+    subject: str
+    state: str
+    created_at: datetime
+    before: str | None = None
+    after: str | None = None
+    version: str | None = None
+    code: str | None = None
+    detail: str | None = None
+    finished_at: datetime | None = None
+    replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BeginOperation(Message[OperationView]):
+    """An agent wants something changed; `intent` is sealed. Waits until it is known what became of it.
+
+    The same id with the same digest is the same wish: it is answered with what became of it. One that
+    `is_repeat` was not reviewed again and never starts anything.
+    """
+
+    operation_id: str
+    user_id: str
+    client_id: str
+    tool: str
+    subject: str
+    digest: str
+    intent: str = field(repr=False)
+    at: datetime
+    is_repeat: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RecordOperation(Message[OperationView]):
+    """Something was done for an agent that needs no call to the shop; `after` is JSON text."""
+
+    operation_id: str
+    user_id: str
+    client_id: str
+    tool: str
+    subject: str
+    digest: str
+    before: str
+    after: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class OperationSending(Message[bool]):
+    """An operation is about to be sent, having been sent `sends` times and refused each time.
+
+    Answered with whether it may be: once another process has sent it, it may not.
+    """
+
+    operation_id: str
+    sends: int
+    before: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class OperationApplied(Message[None]):
+    """The shop is as was wanted."""
+
+    operation_id: str
+    before: str
+    after: str
+    version: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class OperationRejected(Message[None]):
+    """It was not done and would not be done if it were asked again."""
+
+    operation_id: str
+    code: str
+    detail: str
+    before: str | None
+    version: str | None
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class OperationNotSent(Message[None]):
+    """It was not done for now; the same key may ask again."""
+
+    operation_id: str
+    status: int
+    code: str
+    detail: str
+    retry_after: float | None
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class OperationUnanswered(Message[None]):
+    """It was sent, no answer came, and the shop does not show that it was done.
+
+    `is_unchanged` says that the shop shows the opposite, which it may for a while.
+    """
+
+    operation_id: str
+    is_unchanged: bool
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class CarryOut(Call):
+    """Make the change of an operation, or find out whether it was made."""
+
+    store_id: str
+    operation_id: str
+    look: int = 0

@@ -1,0 +1,304 @@
+"""Decisions about agents' operations: each once, those of one thing one after the other.
+
+The platform is called outside the mailbox. Before that the row says `sent`; so whoever finds it after
+a crash looks at the shop instead of sending it again (product/mcp.md, 5.3 and 5.4).
+"""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from tolsey.actors.refusals import Refusal, Unavailable, Unprocessable
+from tolsey.actors.store.operation_messages import (
+    BeginOperation,
+    CarryOut,
+    OperationApplied,
+    OperationNotSent,
+    OperationRejected,
+    OperationSending,
+    OperationUnanswered,
+    OperationView,
+    RecordOperation,
+)
+from tolsey.actors.store.state import StoreState
+from tolsey.runtime.decision import Decision, Parked, Perform
+from tolsey.storage.records.agent_operation import AgentOperation, OperationState
+from tolsey.storage.records.journal import AuditRecord, audit_record
+
+EVENT: Final = "agent.write"
+MOST_OPEN: Final = 100
+"""How many operations of a store may be on their way."""
+AT_ONCE: Final = 4
+"""How many of them call the platform at the same time, so that no store takes all the calls."""
+LOOKS: Final = 4
+"""How often the shop is read for an operation whose answer was lost."""
+LOOK_AFTER: Final = (timedelta(seconds=5), timedelta(seconds=30), timedelta(minutes=5))
+"""Waits before the second look, the third and the fourth."""
+
+Shown = Decision[StoreState, OperationView]
+Silence = Decision[StoreState, None]
+
+
+def begin(state: StoreState, message: BeginOperation, kept: AgentOperation | None) -> Shown:
+    """Start an operation, or answer what became of it; `kept` is what is on disk of it."""
+    known = _known(state, message.operation_id) or kept
+    if known is not None:
+        _require_same(known, message.digest)
+        if known.state == OperationState.UNKNOWN:
+            return _replay(state, known)
+        if not known.is_over:
+            return Decision(state, reply=Parked(_name(known)))
+        if known.state != OperationState.NOT_SENT:
+            return _replay(state, known)
+    if message.is_repeat:
+        raise Unavailable("This was not done for now. Try again.", retryAfter=1)
+    if len(state.operations) >= MOST_OPEN:
+        raise Unavailable(
+            "Too many changes of this store are on their way.", code="overloaded", retryAfter=5
+        )
+    operation = AgentOperation(
+        store_id=state.store_id,
+        operation_id=message.operation_id,
+        user_id=message.user_id,
+        client_id=message.client_id,
+        tool=message.tool,
+        subject=message.subject,
+        digest=message.digest,
+        state=OperationState.WAITING,
+        created_at=message.at,
+        intent=message.intent,
+        sends=0 if known is None else known.sends,
+    )
+    after, effects = _start_next(state.with_operation(operation))
+    return Decision(after, reply=Parked(_name(operation)), effects=effects)
+
+
+def record(state: StoreState, message: RecordOperation, kept: AgentOperation | None) -> Shown:
+    """Keep what was done, so that the same key is answered the same."""
+    known = _known(state, message.operation_id) or kept
+    if known is not None:
+        _require_same(known, message.digest)
+        return _replay(state, known)
+    done = AgentOperation(
+        store_id=state.store_id,
+        operation_id=message.operation_id,
+        user_id=message.user_id,
+        client_id=message.client_id,
+        tool=message.tool,
+        subject=message.subject,
+        digest=message.digest,
+        state=OperationState.APPLIED,
+        created_at=message.at,
+        before=message.before,
+        after=message.after,
+        finished_at=message.at,
+    )
+    records = (done, _audit(state, done))
+    return Decision(state.with_ended(done), reply=view(done), records=records)
+
+
+def sending(state: StoreState, message: OperationSending) -> Decision[StoreState, bool]:
+    """Put on disk that it may reach the platform from now on; one process does so at a time."""
+    operation = _open(state, message.operation_id)
+    if operation is None or operation.sends != message.sends:
+        return Decision(state, reply=False)
+    sent = replace(
+        operation, state=OperationState.SENT, sends=operation.sends + 1, before=message.before
+    )
+    return Decision(state.with_operation(sent), reply=True)
+
+
+def applied(state: StoreState, message: OperationApplied) -> Silence:
+    """Keep what the shop is now."""
+    operation = _open(state, message.operation_id)
+    if operation is None:
+        return Decision(state, reply=None)
+    return _end(
+        state,
+        replace(
+            operation,
+            state=OperationState.APPLIED,
+            before=message.before,
+            after=message.after,
+            version=message.version,
+            code=None,
+            detail=None,
+        ),
+        message.at,
+    )
+
+
+def rejected(state: StoreState, message: OperationRejected) -> Silence:
+    """Keep why it was not done."""
+    operation = _open(state, message.operation_id)
+    if operation is None:
+        return Decision(state, reply=None)
+    return _end(
+        state,
+        replace(
+            operation,
+            state=OperationState.REJECTED,
+            before=message.before,
+            version=message.version,
+            code=message.code,
+            detail=message.detail,
+        ),
+        message.at,
+    )
+
+
+def not_sent(state: StoreState, message: OperationNotSent) -> Silence:
+    """Let whoever waits know that it was not done for now."""
+    operation = _open(state, message.operation_id)
+    if operation is None:
+        return Decision(state, reply=None)
+    ended = replace(
+        operation, state=OperationState.NOT_SENT, code=message.code, detail=message.detail
+    )
+    refusal = Refusal(
+        message.detail, status=message.status, code=message.code, retryAfter=message.retry_after
+    )
+    return _end(state, ended, message.at, refusal)
+
+
+def unanswered(state: StoreState, message: OperationUnanswered) -> Silence:
+    """Look again later; after the last look say what is known, if that is anything."""
+    operation = _open(state, message.operation_id)
+    if operation is None:
+        return Decision(state, reply=None)
+    looks = operation.looks + 1
+    if looks >= LOOKS and message.is_unchanged:
+        ended = replace(
+            operation,
+            looks=looks,
+            state=OperationState.REJECTED,
+            code="not_applied",
+            detail="The platform never answered, and the shop is as it was before.",
+        )
+        return _end(state, ended, message.at)
+    if looks >= LOOKS:
+        ended = replace(
+            operation,
+            looks=looks,
+            state=OperationState.UNCLEAR,
+            code="unclear",
+            detail="The platform never answered, and the shop was changed by others since.",
+        )
+        return _end(state, ended, message.at)
+    unknown = replace(
+        operation,
+        looks=looks,
+        state=OperationState.UNKNOWN,
+        code="unknown",
+        detail="The platform did not answer; whether this was done is being looked up.",
+    )
+    again = Perform(
+        CarryOut(state.store_id, operation.operation_id, looks),
+        key=f"carry-out:{operation.operation_id}:{looks}",
+        due_at=message.at + LOOK_AFTER[looks - 1],
+    )
+    after, effects = _start_next(state.with_operation(unknown))
+    return Decision(
+        after,
+        reply=None,
+        records=() if operation.looks else (_audit(state, unknown),),
+        effects=(again, *effects),
+        resolve={_name(unknown): view(unknown)},
+    )
+
+
+def view(operation: AgentOperation, *, replayed: bool = False) -> OperationView:
+    """Show an operation to whoever asked for it."""
+    return OperationView(
+        operation.operation_id,
+        operation.tool,
+        operation.subject,
+        operation.state,
+        operation.created_at,
+        operation.before,
+        operation.after,
+        operation.version,
+        operation.code,
+        operation.detail,
+        operation.finished_at,
+        replayed,
+    )
+
+
+def _replay(state: StoreState, known: AgentOperation) -> Shown:
+    """Answer what became of it, and put on record that it was asked again."""
+    audit = _audit(state, known, f"{EVENT}.replayed")
+    return Decision(state, reply=view(known, replayed=True), records=(audit,))
+
+
+def _end(
+    state: StoreState,
+    operation: AgentOperation,
+    at: datetime,
+    refusal: Refusal | None = None,
+) -> Silence:
+    """End an operation, answer who waits for it, and let the next of the same thing begin."""
+    ended = replace(operation, intent=None, finished_at=at)
+    after, effects = _start_next(state.with_ended(ended))
+    return Decision(
+        after,
+        reply=None,
+        records=(ended, _audit(state, ended)),
+        effects=effects,
+        resolve={_name(ended): refusal or view(ended)},
+    )
+
+
+def _start_next(state: StoreState) -> tuple[StoreState, tuple[Perform, ...]]:
+    """Start the oldest that wait, one for each thing, and only so many for the store."""
+    begun = [one for one in state.operations if one.state != OperationState.WAITING]
+    taken = {one.subject for one in begun}
+    free = AT_ONCE - sum(one.state != OperationState.UNKNOWN for one in begun)
+    calls: list[Perform] = []
+    for one in state.operations:
+        if len(calls) >= free:
+            break
+        if one.state == OperationState.WAITING and one.subject not in taken:
+            taken.add(one.subject)
+            state = state.with_operation(replace(one, state=OperationState.RUNNING))
+            call = CarryOut(state.store_id, one.operation_id)
+            calls.append(Perform(call, key=f"carry-out:{one.operation_id}"))
+    return state, tuple(calls)
+
+
+def _open(state: StoreState, operation_id: str) -> AgentOperation | None:
+    return next((one for one in state.operations if one.operation_id == operation_id), None)
+
+
+def _known(state: StoreState, operation_id: str) -> AgentOperation | None:
+    """Find an operation in memory: the newest of that id, since a key may try again."""
+    some = (*state.ended, *state.operations)
+    return next((one for one in reversed(some) if one.operation_id == operation_id), None)
+
+
+def _require_same(known: AgentOperation, digest: str) -> None:
+    if known.digest != digest:
+        raise Unprocessable(
+            "This idempotency_key was used for a call with other arguments.",
+            code="idempotency_key_reused",
+        )
+
+
+def _name(operation: AgentOperation) -> str:
+    return f"operation:{operation.operation_id}"
+
+
+def _audit(state: StoreState, operation: AgentOperation, event: str = EVENT) -> AuditRecord:
+    return audit_record(
+        event,
+        state.store_id,
+        state.organization_id,
+        operation.user_id,
+        operationId=operation.operation_id,
+        clientId=operation.client_id,
+        tool=operation.tool,
+        target=operation.subject,
+        status=str(operation.state),
+        version=operation.version,
+        code=operation.code,
+    )

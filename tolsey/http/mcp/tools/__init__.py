@@ -1,0 +1,1 @@
+"""What agents can do with a store: tools over its actors and rows, each with its scope and schemas."""

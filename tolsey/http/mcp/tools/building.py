@@ -1,0 +1,110 @@
+"""Makes tools of functions over models, so that every schema and every check comes from one place.
+
+Arguments and answers are camelCase-free: their fields are named as the tools are, in snake_case
+(product/mcp.md, 5.3). An answer that does not fit its own schema is a bug of ours and is refused.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, TypeVar
+
+import orjson
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from tolsey.actors.refusals import Refusal
+from tolsey.http.mcp.call import Call
+from tolsey.http.mcp.gate import Principal
+from tolsey.http.mcp.registry import Hints, InvalidArguments, Tool, ToolFailed, ToolResult
+from tolsey.http.mcp.tools.schemas import answer_schema_of, schema_of
+from tolsey.http.mcp.wire import RpcError
+
+RETRY_HEADER: Final = b"retry-after"
+AT_HTTP_LEVEL: Final = frozenset({429, 503})
+"""Statuses that say nothing of the arguments: the client is to wait, not the model to think."""
+
+
+class Arguments(BaseModel):
+    """What a tool takes; unknown names are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Nothing(Arguments):
+    """No arguments."""
+
+
+class Answer(BaseModel):
+    """What a tool answers."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+A = TypeVar("A", bound=Arguments)
+
+Run = Callable[[Principal, A], Awaitable[Answer]]
+"""What a tool does, for whom the gate admitted."""
+
+
+def tool(
+    name: str,
+    title: str,
+    description: str,
+    *,
+    arguments: type[A],
+    answer: type[Answer],
+    run: Run[A],
+    scopes: frozenset[str],
+    hints: Hints,
+) -> Tool:
+    """Make a tool. A Refusal of its function is told to the model, with its code and fields."""
+
+    async def called(call: Call, given: A) -> ToolResult:
+        try:
+            found = await run(call.principal, given)
+        except Refusal as refusal:
+            raise told(refusal) from refusal
+        text = found.model_dump_json(exclude_none=True)
+        return ToolResult([{"type": "text", "text": text}], structured=orjson.Fragment(text))
+
+    return Tool(
+        name,
+        title,
+        description,
+        hints,
+        schema_of(arguments),
+        reading(arguments),
+        called,
+        answer_schema_of(answer),
+        scopes,
+    )
+
+
+def reading(model: type[A]) -> Callable[[Mapping[str, Any]], A]:
+    """Read arguments as a model, or say of each that is wrong what it must be."""
+
+    def read(given: Mapping[str, Any]) -> A:
+        try:
+            return model.model_validate(given)
+        except ValidationError as error:
+            found = error.errors(include_input=False, include_url=False, include_context=False)
+            raise InvalidArguments([_problem(dict(one)) for one in found]) from error
+
+    return read
+
+
+def _problem(one: Mapping[str, Any]) -> str:
+    where = ".".join(str(part) for part in one["loc"]) or "arguments"
+    return f"{where}: {one['msg']}"
+
+
+def told(refusal: Refusal) -> Exception:
+    """Say a refusal where it belongs: to the client when it is to wait, else to the model."""
+    fields = {name: value for name, value in refusal.fields.items() if value is not None}
+    if refusal.status in AT_HTTP_LEVEL:
+        headers: tuple[tuple[bytes, bytes], ...] = ()
+        if "retryAfter" in fields:
+            headers = ((RETRY_HEADER, str(fields["retryAfter"]).encode()),)
+        data = {"code": refusal.code, **fields}
+        return RpcError(
+            refusal.status, refusal.detail, data, status=refusal.status, headers=headers
+        )
+    return ToolFailed(refusal.detail, code=refusal.code, **fields)

@@ -1,0 +1,223 @@
+"""Products: what a store sells."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any, Final, Literal
+
+import orjson
+from pydantic import Field
+
+from tolsey.actors.refusals import NotFound
+from tolsey.http.context import Service
+from tolsey.http.mcp.gate import Principal
+from tolsey.http.mcp.registry import READS, Tool
+from tolsey.http.mcp.tools.answers import Id, Money, number_of
+from tolsey.http.mcp.tools.building import Answer, Arguments, tool
+from tolsey.http.mcp.tools.pages import PageArguments, Pages
+from tolsey.storage.database import Row
+from tolsey.storage.reports import catalog
+from tolsey.storage.reports.catalog import Wanted
+
+SCOPES: Final = frozenset({"catalog:read"})
+MOST_WORDS: Final = 10
+WHAT: Final = "product"
+
+
+class ProductQuery(PageArguments):
+    """Which products."""
+
+    status: Literal["active", "draft", "archived"] | None = None
+    vendor: Annotated[str, Field(max_length=255)] | None = None
+    product_type: Annotated[str, Field(max_length=255)] | None = None
+
+
+class ProductSearch(PageArguments):
+    """What to look for."""
+
+    query: Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class ProductId(Arguments):
+    """Which product."""
+
+    product_id: Id
+
+
+class ProductHit(Answer):
+    """A product that was found."""
+
+    id: str
+    title: str | None
+    status: str | None
+
+
+class ProductHits(Answer):
+    """A part of what was found."""
+
+    items: list[ProductHit]
+    next_cursor: str | None
+
+
+class ProductSummary(ProductHit):
+    """A product."""
+
+    vendor: str | None
+    product_type: str | None
+    variant_count: int
+    updated_at: datetime
+
+
+class ProductPage(Answer):
+    """A part of the products."""
+
+    items: list[ProductSummary]
+    next_cursor: str | None
+
+
+class VariantDetail(Answer):
+    """What can be bought of a product."""
+
+    id: str
+    title: str | None
+    sku: str | None
+    price: Money | None
+    inventory_item_id: str | None
+    inventory_quantity: int | None
+
+
+class ProductDetail(ProductSummary):
+    """A product with its variants; of more than 250, those are the first."""
+
+    handle: str | None
+    published_at: datetime | None
+    tags: list[str]
+    variants: list[VariantDetail]
+
+
+class CatalogTools:
+    """Reads products for whoever the gate admitted."""
+
+    listed = Pages("list_products", int)
+    searched = Pages("search_products", int)
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def tools(self) -> Sequence[Tool]:
+        """List the tools."""
+        return [
+            tool(
+                "list_products",
+                "List products",
+                "Lists products, newest first.",
+                arguments=ProductQuery,
+                answer=ProductPage,
+                run=self.list,
+                scopes=SCOPES,
+                hints=READS,
+            ),
+            tool(
+                "search_products",
+                "Search products",
+                "Finds products whose title, handle, vendor, type, tags, variants or SKUs hold"
+                " every word.",
+                arguments=ProductSearch,
+                answer=ProductHits,
+                run=self.search,
+                scopes=SCOPES,
+                hints=READS,
+            ),
+            tool(
+                "get_product",
+                "Get a product",
+                "Reads one product with its variants, prices and stock.",
+                arguments=ProductId,
+                answer=ProductDetail,
+                run=self.get,
+                scopes=SCOPES,
+                hints=READS,
+            ),
+        ]
+
+    async def list(self, principal: Principal, asked: ProductQuery) -> ProductPage:
+        """List products."""
+        wanted = Wanted(status=asked.status, vendor=asked.vendor, product_type=asked.product_type)
+        before = self.listed.number_after(asked)
+        found = await catalog.page(
+            self._service.database, principal.store_id, wanted, before, asked.limit + 1
+        )
+        part, following = self.listed.cut(found, asked, _key)
+        return ProductPage(items=[summary_of(row) for row in part], next_cursor=following)
+
+    async def search(self, principal: Principal, asked: ProductSearch) -> ProductHits:
+        """Find products."""
+        before = self.searched.number_after(asked)
+        found = await catalog.search(
+            self._service.database,
+            principal.store_id,
+            words_of(asked.query),
+            before,
+            asked.limit + 1,
+        )
+        part, following = self.searched.cut(found, asked, _key)
+        return ProductHits(items=[_hit(row) for row in part], next_cursor=following)
+
+    async def get(self, principal: Principal, asked: ProductId) -> ProductDetail:
+        """Read one product."""
+        product_id = number_of(asked.product_id, WHAT)
+        found = await catalog.find(self._service.database, principal.store_id, product_id)
+        if found is None:
+            raise NotFound("There is no such product.")
+        return detail_of(found)
+
+
+def words_of(text: str) -> list[str]:
+    """Split what somebody looks for into words."""
+    return text.lower().split()[:MOST_WORDS]
+
+
+def _key(row: Row) -> tuple[int]:
+    return (row["product_id"],)
+
+
+def _hit(row: Row) -> ProductHit:
+    return ProductHit(id=str(row["product_id"]), title=row["title"], status=row["status"])
+
+
+def summary_of(row: Row) -> ProductSummary:
+    """Show a product in a list."""
+    return ProductSummary(
+        **dict(_hit(row)),
+        vendor=row["vendor"],
+        product_type=row["product_type"],
+        variant_count=row["variant_count"],
+        updated_at=row["updated_at"],
+    )
+
+
+def detail_of(row: Row) -> ProductDetail:
+    """Show a product whole; a price is in the shop's currency."""
+    tags = (row["tags"] or "").split(",")
+    variants: list[dict[str, Any]] = orjson.loads(row["variants"])
+    return ProductDetail(
+        **dict(summary_of(row)),
+        handle=row["handle"],
+        published_at=row["published_at"],
+        tags=[tag.strip() for tag in tags if tag.strip()],
+        variants=[_variant(one, row["currency"]) for one in variants],
+    )
+
+
+def _variant(one: dict[str, Any], currency: str | None) -> VariantDetail:
+    price, item = one.get("price"), one.get("inventoryItemId")
+    priced = None
+    if price is not None and currency is not None:
+        priced = Money(amount=price, currency=currency)
+    return VariantDetail(
+        id=str(one["id"]),
+        title=one.get("title"),
+        sku=one.get("sku"),
+        price=priced,
+        inventory_item_id=None if item is None else str(item),
+        inventory_quantity=one.get("inventoryQuantity"),
+    )

@@ -1,0 +1,221 @@
+"""What the write tools take and answer, and the edit that each of them means."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, Final, Literal, TypeAlias
+
+from pydantic import Field, StringConstraints, model_validator
+
+from tolsey.actors.store import edits
+from tolsey.actors.store.edits import Edit
+from tolsey.http.mcp.registry import Hints
+from tolsey.http.mcp.tools.answers import Id, number_of
+from tolsey.http.mcp.tools.building import Answer, Arguments
+from tolsey.http.mcp.tools.plans import LONGEST
+
+MOST_MOVED: Final = 1_000_000
+MOST_TAGS: Final = 20
+LONGEST_TAG: Final = 40
+"""Of the platform's order tags."""
+LONGEST_TITLE: Final = 255
+LONGEST_DESCRIPTION: Final = 60_000
+
+Key = Annotated[str, Field(min_length=8, max_length=64, pattern=r"^[\x21-\x7e]+$")]
+Line = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_TITLE)
+]
+Tag = Annotated[
+    str,
+    StringConstraints(
+        strip_whitespace=True, min_length=1, max_length=LONGEST_TAG, pattern=r"^[^,\x00-\x1f]+$"
+    ),
+]
+Status: TypeAlias = Literal["applied", "planned", "replayed", "rejected", "unknown"]
+
+
+class WriteArguments(Arguments):
+    """What every change takes."""
+
+    idempotency_key: Key
+    dry_run: bool = False
+
+
+class EditArguments(WriteArguments):
+    """What every change of the shop takes."""
+
+    plan_token: Annotated[str, Field(max_length=LONGEST)] | None = None
+    expected_version: Annotated[str, Field(max_length=64)] | None = None
+
+
+class ProductChange(EditArguments):
+    """What a product is to be; what is not given stays."""
+
+    product_id: Id
+    title: Line | None = None
+    description_html: Annotated[str, Field(max_length=LONGEST_DESCRIPTION)] | None = None
+    vendor: Line | None = None
+    product_type: Annotated[str, Field(max_length=LONGEST_TITLE)] | None = None
+    tags: Annotated[list[Tag], Field(max_length=250)] | None = None
+
+    @model_validator(mode="after")
+    def _something(self) -> "ProductChange":
+        if not product_values(self):
+            raise ValueError("give something to change")
+        return self
+
+
+class ProductStatus(EditArguments):
+    """Whether a product is sold."""
+
+    product_id: Id
+    status: Literal["ACTIVE", "DRAFT", "ARCHIVED"]
+
+
+class StockChange(EditArguments):
+    """By how much the available quantity changes, and what it must be before, if that matters."""
+
+    inventory_item_id: Id
+    location_id: Id
+    delta: Annotated[int, Field(ge=-MOST_MOVED, le=MOST_MOVED)]
+    compare_quantity: int | None = None
+
+
+class OrderNote(EditArguments):
+    """What is added to an order's note."""
+
+    order_id: Id
+    note: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000)]
+
+
+class OrderTags(EditArguments):
+    """What an order is tagged with."""
+
+    order_id: Id
+    tags: Annotated[list[Tag], Field(min_length=1, max_length=MOST_TAGS)]
+
+
+class WriteResult(Answer):
+    """What became of a change."""
+
+    operation_id: str
+    status: Status
+    before: dict[str, Any] | None = None
+    after: dict[str, Any] | None = None
+    version: str | None = None
+    audit_id: str | None = None
+    plan_token: str | None = None
+    plan_expires_at: datetime | None = None
+    code: str | None = None
+    detail: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A write tool: its arguments, the edit they mean, and what both sides must have granted."""
+
+    name: str
+    title: str
+    description: str
+    arguments: type[EditArguments]
+    edit: Callable[[Any], Edit]
+    scope: str
+    platform_scope: str
+    is_destructive: bool = False
+
+    @property
+    def hints(self) -> Hints:
+        """What a call can do: with its key, the same call changes nothing twice."""
+        return Hints(
+            read_only=False, destructive=self.is_destructive, idempotent=True, open_world=False
+        )
+
+
+def product_values(given: ProductChange) -> Mapping[str, Any]:
+    """Gather what is given of a product."""
+    names = ("title", "description_html", "vendor", "product_type", "tags")
+    values = {name: getattr(given, name) for name in names}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _id(text: str, what: str) -> str:
+    """Read an id into its one spelling."""
+    return str(number_of(text, what))
+
+
+def _product(given: ProductChange) -> Edit:
+    return Edit(edits.PRODUCT, (_id(given.product_id, "product"),), product_values(given))
+
+
+def _status(given: ProductStatus) -> Edit:
+    return Edit(edits.PRODUCT, (_id(given.product_id, "product"),), {"status": given.status})
+
+
+def _stock(given: StockChange) -> Edit:
+    ids = (
+        _id(given.inventory_item_id, "inventory item"),
+        _id(given.location_id, "location"),
+    )
+    return Edit(edits.STOCK, ids, {"delta": given.delta, "compare": given.compare_quantity})
+
+
+def _note(given: OrderNote) -> Edit:
+    text = given.note.replace("\r\n", "\n")
+    return Edit(edits.NOTE, (_id(given.order_id, "order"),), {"text": text})
+
+
+def _tags(given: OrderTags) -> Edit:
+    tags = list({tag.casefold(): tag for tag in given.tags}.values())
+    return Edit(edits.TAGS, (_id(given.order_id, "order"),), {"tags": tags})
+
+
+CHANGES: Final = (
+    Change(
+        "update_product",
+        "Update a product",
+        "Overwrites texts or tags of a product. Call with dry_run first and repeat with its"
+        " plan_token, unless your client lets its user confirm.",
+        ProductChange,
+        _product,
+        "catalog:write",
+        "write_products",
+        is_destructive=True,
+    ),
+    Change(
+        "set_product_status",
+        "Set a product's status",
+        "Puts a product on sale (ACTIVE) or takes it off (DRAFT, ARCHIVED).",
+        ProductStatus,
+        _status,
+        "catalog:write",
+        "write_products",
+    ),
+    Change(
+        "adjust_inventory",
+        "Adjust inventory",
+        "Changes what is available of an item at a location by delta; with compare_quantity only"
+        " if that many are there.",
+        StockChange,
+        _stock,
+        "inventory:write",
+        "write_inventory",
+    ),
+    Change(
+        "add_order_note",
+        "Add to an order's note",
+        "Adds lines to an order's note, unless they are there.",
+        OrderNote,
+        _note,
+        "orders:write",
+        "write_orders",
+    ),
+    Change(
+        "tag_order",
+        "Tag an order",
+        "Adds tags to an order; those it has stay.",
+        OrderTags,
+        _tags,
+        "orders:write",
+        "write_orders",
+    ),
+)

@@ -1,0 +1,129 @@
+"""Buyers: as this store's pseudonyms, with what they bought, and never who they are."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Final, Literal
+
+import orjson
+from pydantic import Field
+
+from tolsey.actors.refusals import NotFound
+from tolsey.http.context import Service
+from tolsey.http.mcp.gate import Principal
+from tolsey.http.mcp.registry import READS, Tool
+from tolsey.http.mcp.tools.answers import Money, Pseudonym, known_money
+from tolsey.http.mcp.tools.building import Answer, Arguments, tool
+from tolsey.http.mcp.tools.pages import PageArguments, Pages
+from tolsey.storage.database import Row
+from tolsey.storage.reports import customers
+
+SCOPES: Final = frozenset({"customers:read"})
+
+
+class CustomerQuery(PageArguments):
+    """In which order."""
+
+    order_by: Annotated[
+        Literal["customer", "orders"], Field(description="orders: most first, buyers only.")
+    ] = "customer"
+
+
+class CustomerId(Arguments):
+    """Which buyer."""
+
+    customer: Pseudonym
+
+
+class Customer(Answer):
+    """A buyer; `cohort` is the month of the first order."""
+
+    customer: str
+    orders: int
+    refunded_orders: int
+    spent: Annotated[list[Money], Field(description="Lifetime value by currency.")]
+    first_order_at: datetime | None
+    last_order_at: datetime | None
+    cohort: str | None
+
+
+class CustomerPage(Answer):
+    """A part of the buyers."""
+
+    items: list[Customer]
+    next_cursor: str | None
+
+
+class CustomerTools:
+    """Reads buyers for whoever the gate admitted."""
+
+    by_pseudonym = Pages("list_customers", str)
+    busiest = Pages("list_customers/orders", int, str)
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def tools(self) -> Sequence[Tool]:
+        """List the tools."""
+        return [
+            tool(
+                "list_customers",
+                "List customers",
+                "Lists buyers as pseudonyms with order counts, lifetime value and cohort. Names"
+                " and contacts do not exist here.",
+                arguments=CustomerQuery,
+                answer=CustomerPage,
+                run=self.list,
+                scopes=SCOPES,
+                hints=READS,
+            ),
+            tool(
+                "get_customer",
+                "Get a customer",
+                "Reads what one pseudonymous buyer bought.",
+                arguments=CustomerId,
+                answer=Customer,
+                run=self.get,
+                scopes=SCOPES,
+                hints=READS,
+            ),
+        ]
+
+    async def list(self, principal: Principal, asked: CustomerQuery) -> CustomerPage:
+        """List buyers."""
+        database, store_id, wanted = self._service.database, principal.store_id, asked.limit + 1
+        if asked.order_by == "orders":
+            pages, after = self.busiest, self.busiest.after(asked)
+            found = await customers.busiest(database, store_id, after, wanted)
+        else:
+            pages, key = self.by_pseudonym, self.by_pseudonym.after(asked)
+            found = await customers.by_pseudonym(database, store_id, key[0] if key else "", wanted)
+        counted = await customers.counts(database, store_id, found)
+
+        def key_of(row: Row) -> tuple[int | str, ...]:
+            number = (row["orders"],) if pages is self.busiest else ()
+            return (*number, row["pseudonym"])
+
+        part, following = pages.cut(counted, asked, key_of)
+        return CustomerPage(items=[_customer(row) for row in part], next_cursor=following)
+
+    async def get(self, principal: Principal, asked: CustomerId) -> Customer:
+        """Read one buyer."""
+        database, store_id = self._service.database, principal.store_id
+        if not await customers.is_known(database, store_id, asked.customer):
+            raise NotFound("There is no such customer.")
+        (row,) = await customers.counts(database, store_id, [asked.customer])
+        return _customer(row)
+
+
+def _customer(row: Row) -> Customer:
+    first: datetime | None = row["first_order_at"]
+    spent: list[tuple[str, int]] = orjson.loads(row["spent"])
+    return Customer(
+        customer=row["pseudonym"],
+        orders=row["orders"],
+        refunded_orders=row["refunded_orders"],
+        spent=[known_money(minor, currency) for currency, minor in spent],
+        first_order_at=first,
+        last_order_at=row["last_order_at"],
+        cohort=first.strftime("%Y-%m") if first else None,
+    )

@@ -1,0 +1,115 @@
+"""What all write tools share: the operation of a key, its answer, and a row in the audit log per call."""
+
+import hashlib
+from collections.abc import Awaitable
+from typing import Any, Final, TypeVar
+
+import orjson
+
+from tolsey.actors.refusals import Refusal, Unavailable
+from tolsey.actors.store.operation_messages import OperationView
+from tolsey.http.context import Service
+from tolsey.http.mcp.call import Call
+from tolsey.http.mcp.gate import Principal
+from tolsey.http.mcp.registry import ToolFailed, ToolResult
+from tolsey.http.mcp.tools.building import told
+from tolsey.http.mcp.tools.changes import Status, WriteArguments, WriteResult
+from tolsey.runtime import errors
+from tolsey.storage import agent_operations
+from tolsey.storage.records.agent_operation import AgentOperation, OperationState
+
+Found = TypeVar("Found")
+
+UNSAID: Final = frozenset({"idempotency_key", "dry_run", "plan_token"})
+"""Arguments that do not say what is wanted."""
+
+
+async def on_record(
+    service: Service, call: Call, tool: str, given: WriteArguments, answer: Awaitable[Found]
+) -> Found:
+    """Wait for a tool's answer; a refusal is put on record too, and told where it belongs."""
+    principal: Principal = call.principal
+    operation_id = id_of(principal, given.idempotency_key)
+    try:
+        return await answer
+    except errors.DeadlineExceeded as error:
+        raise ToolFailed(
+            "This takes longer; ask get_operation, or call again with the same idempotency_key.",
+            code="operation_pending",
+            operation_id=operation_id,
+        ) from error
+    except (errors.Overloaded, errors.Unavailable) as fault:
+        wait = max(1, round(fault.retry_after))
+        refusal: Refusal = Unavailable(
+            "The store cannot be changed for now. Try again with the same idempotency_key.",
+            retryAfter=wait,
+        )
+        raise told(refusal) from fault
+    except Refusal as refused:
+        await put_on_record(service, principal, "refused", tool, operation_id, code=refused.code)
+        raise told(refused) from refused
+
+
+async def put_on_record(
+    service: Service,
+    principal: Principal,
+    what: str,
+    tool: str,
+    operation_id: str,
+    **more: Any,
+) -> str:
+    """Put a call that changed nothing on record; answers the audit row's id."""
+    return await agent_operations.put_on_record(
+        service.database,
+        f"{agent_operations.EVENT}.{what}",
+        principal.store_id,
+        principal.organization_id,
+        principal.user_id,
+        operationId=operation_id,
+        clientId=principal.client_id,
+        tool=tool,
+        **more,
+    )
+
+
+def id_of(principal: Principal, key: str) -> str:
+    """Name an operation by its key: the same for every client of a user, since clients come and go."""
+    named = f"{principal.store_id}\n{principal.user_id}\n{key}"
+    return f"op_{hashlib.sha256(named.encode()).hexdigest()[:32]}"
+
+
+def result_of(view: OperationView, audit_id: str | None) -> WriteResult:
+    """Write down what became of an operation."""
+    status: Status = "unknown"
+    if view.state == OperationState.APPLIED:
+        status = "replayed" if view.replayed else "applied"
+    elif view.state == OperationState.REJECTED:
+        status = "rejected"
+    return WriteResult(
+        operation_id=view.operation_id,
+        status=status,
+        before=None if view.before is None else orjson.loads(view.before),
+        after=None if view.after is None else orjson.loads(view.after),
+        version=view.version,
+        audit_id=audit_id,
+        code=view.code,
+        detail=view.detail,
+    )
+
+
+def shown(result: WriteResult) -> ToolResult:
+    """Make the answer: what was not done is an error that the model is told."""
+    value = result.model_dump(mode="json", exclude_none=True)
+    text = orjson.dumps(value).decode()
+    is_error = result.status in {"rejected", "unknown"}
+    return ToolResult([{"type": "text", "text": text}], structured=value, is_error=is_error)
+
+
+def wanted(given: WriteArguments, but: str = "") -> dict[str, Any]:
+    """Say what a call wants, whichever way and however often it asks."""
+    return given.model_dump(mode="json", exclude={*UNSAID, but})
+
+
+def is_known(kept: AgentOperation | None) -> bool:
+    """Whether a key was used before, and for more than a try that came to nothing."""
+    return kept is not None and kept.state != OperationState.NOT_SENT

@@ -1,0 +1,256 @@
+"""Orders and sales. What a buyer or a merchant typed into an order is read by no tool."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Annotated, Final, Literal
+
+from pydantic import AwareDatetime, Field
+
+from tolsey.actors.refusals import NotFound
+from tolsey.http.context import Service
+from tolsey.http.mcp.gate import Principal
+from tolsey.http.mcp.registry import READS, Tool
+from tolsey.http.mcp.tools.answers import Id, Money, Pseudonym, known_money, money, number_of
+from tolsey.http.mcp.tools.building import Answer, Arguments, tool
+from tolsey.http.mcp.tools.pages import PageArguments, Pages
+from tolsey.storage.database import Row
+from tolsey.storage.reports import orders, sales
+from tolsey.storage.reports.orders import OrderParts, Wanted
+
+SCOPES: Final = frozenset({"orders:read"})
+PERIODS: Final = {"7d": 7, "30d": 30, "90d": 90, "365d": 365}
+WHAT: Final = "order"
+
+Status = Annotated[str, Field(max_length=50)]
+
+
+class OrderQuery(PageArguments):
+    """Which orders."""
+
+    financial_status: Annotated[Status | None, Field(description="paid, pending, refunded, …")] = (
+        None
+    )
+    fulfillment_status: Annotated[
+        Status | None, Field(description="unfulfilled, partial, fulfilled, …")
+    ] = None
+    since: AwareDatetime | None = None
+    until: AwareDatetime | None = None
+    customer: Pseudonym | None = None
+    include_tests: bool = False
+
+
+class OrderId(Arguments):
+    """Which order."""
+
+    order_id: Id
+
+
+class OrderSummary(Answer):
+    """An order: `total` as it was made, `current_total` as edits and returns left it."""
+
+    id: str
+    name: str | None
+    processed_at: datetime | None
+    total: Money | None
+    current_total: Money | None
+    financial_status: str | None
+    fulfillment_status: str | None
+    source: str | None
+    customer: str | None
+    test: bool
+    cancelled_at: datetime | None
+    updated_at: datetime
+
+
+class OrderPage(Answer):
+    """A part of the orders."""
+
+    items: list[OrderSummary]
+    next_cursor: str | None
+
+
+class RefundSummary(Answer):
+    """Money given back."""
+
+    id: str
+    amount: Money | None
+    processed_at: datetime | None
+
+
+class Parcel(Answer):
+    """Goods on their way."""
+
+    id: str
+    status: str | None
+    shipment_status: str | None
+    carrier: str | None
+    updated_at: datetime
+
+
+class OrderDetail(OrderSummary):
+    """An order with its refunds and parcels."""
+
+    refunds: list[RefundSummary]
+    parcels: list[Parcel]
+
+
+class SalesQuery(Arguments):
+    """Which sales."""
+
+    period: Literal["7d", "30d", "90d", "365d"] = "30d"
+    group_by: sales.GroupBy = "day"
+
+
+class SalesRow(Answer):
+    """What was sold in one group and currency."""
+
+    group: Annotated[str, Field(description="First day of the group, the source, or all.")]
+    orders: int
+    gross: Annotated[Money, Field(description="As ordered.")]
+    current: Annotated[Money, Field(description="After edits and returns.")]
+    refunded: Annotated[Money, Field(description="Given back within the group.")]
+
+
+class SalesReport(Answer):
+    """What a store sold in a period; days begin in the shop's time zone."""
+
+    start: datetime
+    end: datetime
+    time_zone: str
+    rows: list[SalesRow]
+
+
+class OrderTools:
+    """Reads orders for whoever the gate admitted."""
+
+    pages = Pages("list_orders", int)
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def tools(self) -> Sequence[Tool]:
+        """List the tools."""
+        return [
+            tool(
+                "list_orders",
+                "List orders",
+                "Lists orders, newest first. Buyers appear as pseudonyms only.",
+                arguments=OrderQuery,
+                answer=OrderPage,
+                run=self.list,
+                scopes=SCOPES,
+                hints=READS,
+            ),
+            tool(
+                "get_order",
+                "Get an order",
+                "Reads one order with its refunds and parcels.",
+                arguments=OrderId,
+                answer=OrderDetail,
+                run=self.get,
+                scopes=SCOPES,
+                hints=READS,
+            ),
+            tool(
+                "get_sales_report",
+                "Report sales",
+                "Adds up real orders up to now by day, week, month or source; currencies are"
+                " never added together.",
+                arguments=SalesQuery,
+                answer=SalesReport,
+                run=self.report,
+                scopes=SCOPES,
+                hints=READS,
+            ),
+        ]
+
+    async def list(self, principal: Principal, asked: OrderQuery) -> OrderPage:
+        """List orders."""
+        wanted = Wanted(
+            financial_status=asked.financial_status,
+            fulfillment_status=asked.fulfillment_status,
+            since=asked.since,
+            until=asked.until,
+            customer=asked.customer,
+            tests=asked.include_tests,
+        )
+        before = self.pages.number_after(asked)
+        database = self._service.database
+        found = await orders.page(database, principal.store_id, wanted, before, asked.limit + 1)
+        part, following = self.pages.cut(found, asked, lambda row: (row["order_id"],))
+        return OrderPage(items=[summary_of(row) for row in part], next_cursor=following)
+
+    async def get(self, principal: Principal, asked: OrderId) -> OrderDetail:
+        """Read one order."""
+        order_id = number_of(asked.order_id, WHAT)
+        found = await orders.find(self._service.database, principal.store_id, order_id)
+        if found is None:
+            raise NotFound("There is no such order.")
+        return detail_of(found)
+
+    async def report(self, principal: Principal, asked: SalesQuery) -> SalesReport:
+        """Add up sales."""
+        database, end = self._service.database, self._service.clock()
+        start = end - timedelta(days=PERIODS[asked.period])
+        zone = await sales.zone_of(database, principal.store_id)
+        rows = await sales.report(
+            database, principal.store_id, start, end, group_by=asked.group_by, zone=zone
+        )
+        return SalesReport(
+            start=start, end=end, time_zone=zone, rows=[_sales_row(row) for row in rows]
+        )
+
+
+def summary_of(row: Row) -> OrderSummary:
+    """Show an order in a list."""
+    currency = row["currency"]
+    return OrderSummary(
+        id=str(row["order_id"]),
+        name=row["name"],
+        processed_at=row["processed_at"] or row["created_at_platform"],
+        total=money(row["total_minor"], currency),
+        current_total=money(row["current_total_minor"], currency),
+        financial_status=row["financial_status"],
+        fulfillment_status=row["fulfillment_status"],
+        source=row["source_name"],
+        customer=row["customer"],
+        test=row["test"],
+        cancelled_at=row["cancelled_at"],
+        updated_at=row["updated_at"],
+    )
+
+
+def detail_of(found: OrderParts) -> OrderDetail:
+    """Show an order whole."""
+    return OrderDetail(
+        **dict(summary_of(found.order)),
+        refunds=[
+            RefundSummary(
+                id=str(row["refund_id"]),
+                amount=money(row["amount_minor"], row["currency"]),
+                processed_at=row["processed_at"],
+            )
+            for row in found.refunds
+        ],
+        parcels=[
+            Parcel(
+                id=str(row["fulfillment_id"]),
+                status=row["status"],
+                shipment_status=row["shipment_status"],
+                carrier=row["tracking_company"],
+                updated_at=row["updated_at"],
+            )
+            for row in found.parcels
+        ],
+    )
+
+
+def _sales_row(row: Row) -> SalesRow:
+    currency = row["currency"]
+    return SalesRow(
+        group=row["bucket"],
+        orders=row["orders"],
+        gross=known_money(row["gross_minor"], currency),
+        current=known_money(row["current_minor"], currency),
+        refunded=known_money(row["refunded_minor"], currency),
+    )

@@ -1,0 +1,88 @@
+"""What became of a change that an agent asked for."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import orjson
+
+from tolsey.actors.refusals import NotFound
+from tolsey.http.context import Service
+from tolsey.http.mcp.gate import Principal
+from tolsey.http.mcp.registry import READS, Tool
+from tolsey.http.mcp.tools.answers import Id
+from tolsey.http.mcp.tools.building import Answer, Arguments, tool
+from tolsey.storage import agent_operations
+from tolsey.storage.records.agent_operation import AgentOperation
+
+SCOPES: Final = frozenset({"store:read"})
+
+
+class OperationId(Arguments):
+    """Which change."""
+
+    operation_id: Id
+
+
+class Outcome(Answer):
+    """A change: `state` says how far it is, and `finished_at` that nothing more will become of it."""
+
+    operation_id: str
+    tool: str
+    state: str
+    created_at: datetime
+    finished_at: datetime | None
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+    version: str | None
+    code: str | None
+    detail: str | None
+    audit_id: str | None
+
+
+class OutcomeTools:
+    """Reads a user's changes, whichever of their agents asked for them."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def tools(self) -> Sequence[Tool]:
+        """List the tools."""
+        return [
+            tool(
+                "get_operation",
+                "Get an operation",
+                "Tells what became of a change you asked for, by its operation_id: use it when an"
+                " answer was lost.",
+                arguments=OperationId,
+                answer=Outcome,
+                run=self.get,
+                scopes=SCOPES,
+                hints=READS,
+            )
+        ]
+
+    async def get(self, principal: Principal, asked: OperationId) -> Outcome:
+        """Read one change of the user's own."""
+        database, store_id = self._service.database, principal.store_id
+        found = await agent_operations.find(database, store_id, asked.operation_id)
+        if found is None or found.user_id != principal.user_id:
+            raise NotFound("There is no such operation.")
+        audit_id = await agent_operations.audit_id(database, store_id, asked.operation_id)
+        return _outcome(found, audit_id)
+
+
+def _outcome(found: AgentOperation, audit_id: str | None) -> Outcome:
+    return Outcome(
+        operation_id=found.operation_id,
+        tool=found.tool,
+        state=found.state,
+        created_at=found.created_at,
+        finished_at=found.finished_at,
+        before=None if found.before is None else orjson.loads(found.before),
+        after=None if found.after is None else orjson.loads(found.after),
+        version=found.version,
+        code=found.code,
+        detail=found.detail,
+        audit_id=audit_id,
+    )

@@ -1,0 +1,96 @@
+"""Lists in parts: `limit` and an opaque `cursor` in, a part and the next cursor out."""
+
+import base64
+import binascii
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Final, TypeVar
+
+import orjson
+from pydantic import AfterValidator, Field
+
+from tolsey.actors.refusals import Refusal
+from tolsey.http.api_model import NUL
+from tolsey.http.mcp.tools.answers import LARGEST
+from tolsey.http.mcp.tools.building import Arguments
+from tolsey.storage.sealed import base64url
+
+Found = TypeVar("Found")
+
+MOST: Final = 100
+USUAL: Final = 25
+LONGEST_KEY: Final = 128
+LONGEST_CURSOR: Final = 512
+
+
+def _at_least_one(limit: int) -> int:
+    if limit < 1:
+        raise ValueError("A page has one item at least.")
+    return limit
+
+
+def _unsaid(schema: dict[str, Any]) -> None:
+    """Leave the usual limit to the instructions, which say it once for all lists."""
+    schema.pop("default", None)
+
+
+class PageArguments(Arguments):
+    """Which part of a list is wanted."""
+
+    limit: Annotated[
+        int, AfterValidator(_at_least_one), Field(le=MOST, json_schema_extra=_unsaid)
+    ] = USUAL
+    cursor: str | None = None
+
+
+class InvalidCursor(Refusal):
+    """The cursor was not given out for this list."""
+
+    code = "invalid_cursor"
+
+    def __init__(self) -> None:
+        super().__init__("The cursor is not one that this list gave; begin without one.")
+
+
+class Pages:
+    """The parts of one list; a key is what follows its last item, of values of these kinds."""
+
+    def __init__(self, name: str, *kinds: type[int | str]) -> None:
+        self._name = name
+        self._kinds = kinds
+
+    def after(self, wanted: PageArguments) -> tuple[Any, ...] | None:
+        """Read the key of the last item of the part before; None for the first part."""
+        if wanted.cursor is None:
+            return None
+        if len(wanted.cursor) > LONGEST_CURSOR:
+            raise InvalidCursor
+        try:
+            padded = wanted.cursor + "=" * (-len(wanted.cursor) % 4)
+            key = orjson.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+        except (binascii.Error, ValueError) as error:
+            raise InvalidCursor from error
+        if not isinstance(key, list) or len(key) != len(self._kinds) + 1 or key[0] != self._name:
+            raise InvalidCursor
+        if not all(map(_is_part, key[1:], self._kinds)):
+            raise InvalidCursor
+        return tuple(key[1:])
+
+    def number_after(self, wanted: PageArguments) -> int | None:
+        """Read the key of a list that is ordered by one number."""
+        key = self.after(wanted)
+        return None if key is None else int(key[0])
+
+    def cut(
+        self, found: Sequence[Found], wanted: PageArguments, key: Callable[[Found], tuple[Any, ...]]
+    ) -> tuple[Sequence[Found], str | None]:
+        """Cut what was read, with one more than the limit, to a part and the cursor of the next."""
+        part = found[: wanted.limit]
+        if len(found) <= wanted.limit:
+            return part, None
+        return part, base64url(orjson.dumps([self._name, *key(part[-1])]))
+
+
+def _is_part(value: Any, kind: type[int | str]) -> bool:
+    if kind is int:
+        return type(value) is int and -LARGEST <= value <= LARGEST
+    return type(value) is str and len(value) <= LONGEST_KEY and NUL not in value

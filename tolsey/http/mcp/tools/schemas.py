@@ -1,0 +1,114 @@
+"""JSON Schemas of models (2020-12), as short as they can be: every agent reads all of them.
+
+The whole list of tools is bounded (product/mcp.md, 5.4), so a schema says what a name does not.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+DEFINED: Final = "#/$defs/"
+OF_NAMES: Final = frozenset({"properties", "$defs"})
+UNSAID: Final = frozenset({"title", "pattern", "minLength", "maxLength", "maxItems"})
+"""Names repeat titles; a text past a bound is refused by name, which no model counts for itself."""
+UNSAID_OF_ANSWERS: Final = UNSAID | {"additionalProperties", "format", "required"}
+"""An answer is made by us: it holds nothing beside, and each time is RFC 3339."""
+SAYING_TYPE: Final = frozenset({"properties", "items", "enum"})
+NULL: Final = {"type": "null"}
+
+
+def schema_of(model: type[BaseModel]) -> dict[str, Any]:
+    """Write what a tool takes."""
+    return _written(model, UNSAID)
+
+
+def answer_schema_of(model: type[BaseModel]) -> dict[str, Any]:
+    """Write what a tool answers; a field that is not known is left out, so none is said to be needed."""
+    return _written(model, UNSAID_OF_ANSWERS)
+
+
+def _written(model: type[BaseModel], unsaid: frozenset[str]) -> dict[str, Any]:
+    schema: dict[str, Any] = _shortened(model.model_json_schema(mode="validation"), unsaid)
+    schema.setdefault("properties", {})
+    definitions: dict[str, Any] = schema.pop("$defs", {})
+    uses = Counter(_references([schema, *definitions.values()]))
+    once = {name: one for name, one in definitions.items() if uses[name] == 1}
+    kept = {name: _inlined(one, once) for name, one in definitions.items() if name not in once}
+    written: dict[str, Any] = _inlined(schema, once)
+    written["type"] = "object"
+    return {**written, "$defs": kept} if kept else written
+
+
+def _shortened(schema: Any, unsaid: frozenset[str], *, names: bool = False) -> Any:
+    """Leave out titles, words about models, and that what is absent may be null.
+
+    `names` says that keys are names of fields.
+    """
+    if isinstance(schema, list):
+        return [_shortened(one, unsaid) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if names:
+        return {key: _shortened(value, unsaid) for key, value in schema.items()}
+    schema = _without_null(_needed(schema))
+    left_out = unsaid | ({"description"} if "properties" in schema else set())
+    if unsaid is UNSAID_OF_ANSWERS and not SAYING_TYPE.isdisjoint(schema):
+        left_out |= {"type"}
+    return {
+        key: _shortened(value, unsaid, names=key in OF_NAMES)
+        for key, value in schema.items()
+        if key not in left_out or isinstance(value, dict)
+    }
+
+
+def _needed(schema: dict[str, Any]) -> dict[str, Any]:
+    """Need no field that may be null: it is left out then."""
+    needed = [
+        name
+        for name in schema.get("required", ())
+        if NULL not in schema["properties"][name].get("anyOf", ())
+    ]
+    kept = {key: value for key, value in schema.items() if key != "required"}
+    return {**kept, "required": needed} if needed else kept
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """Say of what may be left out only what it is when it is there."""
+    options = [one for one in schema.get("anyOf", ()) if one != NULL]
+    kept = {
+        key: value
+        for key, value in schema.items()
+        if key != "anyOf" and not (key == "default" and value is None)
+    }
+    if len(options) == 1:
+        return {**options[0], **kept}
+    return {"anyOf": options, **kept} if options else kept
+
+
+def _references(schema: Any) -> Iterator[str]:
+    """Name the definitions that a schema refers to, each time it does."""
+    if isinstance(schema, list):
+        for one in schema:
+            yield from _references(one)
+    elif isinstance(schema, dict):
+        target = schema.get("$ref")
+        if isinstance(target, str):
+            yield target.removeprefix(DEFINED)
+        for one in schema.values():
+            yield from _references(one)
+
+
+def _inlined(schema: Any, once: dict[str, Any]) -> Any:
+    """Write a definition where it is referred to, when that is one place only."""
+    if isinstance(schema, list):
+        return [_inlined(one, once) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    target = schema.get("$ref")
+    name = target.removeprefix(DEFINED) if isinstance(target, str) else None
+    if name in once:
+        beside = {key: value for key, value in schema.items() if key != "$ref"}
+        return _inlined({**once[name], **beside}, once)
+    return {key: _inlined(value, once) for key, value in schema.items()}

@@ -1,0 +1,151 @@
+"""Search and fetch, in the form that research clients know: results first, then one whole text."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Final
+from urllib.parse import quote
+
+import orjson
+from pydantic import Field
+
+from tolsey.actors.refusals import NotFound
+from tolsey.http.context import Service
+from tolsey.http.mcp.gate import Principal, require
+from tolsey.http.mcp.registry import READS, Tool
+from tolsey.http.mcp.tools import catalog as products
+from tolsey.http.mcp.tools import orders as sold
+from tolsey.http.mcp.tools.answers import Id, number_of
+from tolsey.http.mcp.tools.building import Answer, Arguments, tool
+from tolsey.storage.database import Row
+from tolsey.storage.reports import catalog, orders
+from tolsey.storage.reports import store as reports
+
+MOST_PRODUCTS: Final = 10
+MOST_ORDERS: Final = 5
+NEEDED: Final = {"product": products.SCOPES, "order": sold.SCOPES}
+WHAT: Final = "document"
+
+
+class SearchQuery(Arguments):
+    """What to look for."""
+
+    query: Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class SearchResult(Answer):
+    """Something that was found."""
+
+    id: str
+    title: str
+    url: str
+
+
+class SearchResults(Answer):
+    """What was found."""
+
+    results: list[SearchResult]
+
+
+class DocumentId(Arguments):
+    """A result's id."""
+
+    id: Id
+
+
+class Document(Answer):
+    """Something that was found, whole; `text` is JSON."""
+
+    id: str
+    title: str
+    text: str
+    url: str
+    metadata: dict[str, str]
+
+
+class SearchTools:
+    """Looks for products and orders for whoever the gate admitted."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def tools(self) -> Sequence[Tool]:
+        """List the tools."""
+        scopes = frozenset({"store:read"})
+        return [
+            tool(
+                "search",
+                "Search the store",
+                "Finds products by words and orders by number, as far as scopes allow; pass an id"
+                " on to fetch.",
+                arguments=SearchQuery,
+                answer=SearchResults,
+                run=self.search,
+                scopes=scopes,
+                hints=READS,
+            ),
+            tool(
+                "fetch",
+                "Fetch a search result",
+                "Reads the whole product or order behind an id of search.",
+                arguments=DocumentId,
+                answer=Document,
+                run=self.fetch,
+                scopes=scopes,
+                hints=READS,
+            ),
+        ]
+
+    async def search(self, principal: Principal, asked: SearchQuery) -> SearchResults:
+        """Look in all that may be seen; who may see nothing is told which scope that takes."""
+        database, store_id = self._service.database, principal.store_id
+        if not any(scopes <= principal.scopes for scopes in NEEDED.values()):
+            require(principal, products.SCOPES)
+        shop = await self._shop(principal)
+        found: list[SearchResult] = []
+        name = asked.query.strip()
+        if principal.scopes >= sold.SCOPES and name:
+            rows = await orders.named(database, store_id, name, MOST_ORDERS)
+            found += [_order_result(row, shop) for row in rows]
+        words = products.words_of(asked.query)
+        if principal.scopes >= products.SCOPES and words:
+            rows = await catalog.search(database, store_id, words, None, MOST_PRODUCTS)
+            found += [_product_result(row, shop) for row in rows]
+        return SearchResults(results=found)
+
+    async def fetch(self, principal: Principal, asked: DocumentId) -> Document:
+        """Read what was found."""
+        kind, _, id = asked.id.partition("-")
+        if kind not in NEEDED:
+            raise NotFound("There is no such document.")
+        require(principal, NEEDED[kind])
+        number, shop = number_of(id, WHAT), await self._shop(principal)
+        if kind == "order":
+            parts = await orders.find(self._service.database, principal.store_id, number)
+            if parts is None:
+                raise NotFound("There is no such document.")
+            return _document(_order_result(parts.order, shop), kind, sold.detail_of(parts))
+        row = await catalog.find(self._service.database, principal.store_id, number)
+        if row is None:
+            raise NotFound("There is no such document.")
+        return _document(_product_result(row, shop), kind, products.detail_of(row))
+
+    async def _shop(self, principal: Principal) -> str:
+        """Name the shop's address; the service's own for a store that was never connected."""
+        domain = await reports.shop_domain(self._service.database, principal.store_id)
+        return f"https://{domain}" if domain else self._service.settings.base_url
+
+
+def _order_result(row: Row, shop: str) -> SearchResult:
+    id = row["order_id"]
+    title = f"Order {row['name'] or id}"
+    return SearchResult(id=f"order-{id}", title=title, url=f"{shop}/admin/orders/{id}")
+
+
+def _product_result(row: Row, shop: str) -> SearchResult:
+    id, handle = row["product_id"], row["handle"]
+    path = f"products/{quote(handle, safe='')}" if handle else f"admin/products/{id}"
+    return SearchResult(id=f"product-{id}", title=row["title"] or str(id), url=f"{shop}/{path}")
+
+
+def _document(result: SearchResult, kind: str, detail: Answer) -> Document:
+    value: dict[str, Any] = detail.model_dump(mode="json", exclude_none=True)
+    return Document(**dict(result), text=orjson.dumps(value).decode(), metadata={"type": kind})

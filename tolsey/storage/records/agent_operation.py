@@ -1,0 +1,58 @@
+"""What an agent asked to have changed in a shop, and what became of it."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+
+class OperationState(StrEnum):
+    """How far an operation is.
+
+    `waiting` for another edit of the same thing; `running` before it is sent; `sent` from the moment
+    it may have reached the platform; `unknown` when no answer came and the shop does not tell yet.
+    `applied`, `rejected` and `unclear` (nobody could tell any more) are the end; after `not_sent` the
+    same key may try again.
+    """
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    SENT = "sent"
+    UNKNOWN = "unknown"
+    APPLIED = "applied"
+    REJECTED = "rejected"
+    UNCLEAR = "unclear"
+    NOT_SENT = "not_sent"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentOperation:
+    """A row of agent_operations.
+
+    `digest` is of the arguments, so that a key is never used for others; `intent` is sealed text,
+    gone once the operation has ended; `before` and `after` are JSON text without personal data.
+    `sends` counts how often it was sent, `looks` how often the shop was read for what became of it.
+    """
+
+    store_id: str
+    operation_id: str
+    user_id: str
+    client_id: str
+    tool: str
+    subject: str
+    digest: str
+    state: str
+    created_at: datetime
+    intent: str | None = field(default=None, metadata={"secret": True}, repr=False)
+    before: str | None = None
+    after: str | None = None
+    version: str | None = None
+    code: str | None = None
+    detail: str | None = None
+    sends: int = 0
+    looks: int = 0
+    finished_at: datetime | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will become of it by itself."""
+        return self.finished_at is not None

@@ -1,0 +1,155 @@
+"""SQL for a store's products and their stock."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from tolsey.storage.database import Database, Row
+
+COLUMNS: Final = """
+p.product_id, p.title, p.handle, p.vendor, p.product_type, p.status, p.tags, p.variant_count,
+p.published_at, p.created_at_platform, p.updated_at
+"""
+PAGE: Final = f"""
+SELECT {COLUMNS} FROM commerce_products p
+WHERE p.store_id = $1 AND p.deleted_at IS NULL AND ($2::bigint IS NULL OR p.product_id < $2)
+  AND ($4::text IS NULL OR p.status = $4)
+  AND ($5::text IS NULL OR lower(p.vendor) = lower($5))
+  AND ($6::text IS NULL OR lower(p.product_type) = lower($6))
+ORDER BY p.product_id DESC LIMIT $3
+"""  # noqa: S608 - a constant list of columns
+SEARCH: Final = f"""
+SELECT {COLUMNS} FROM commerce_products p
+CROSS JOIN LATERAL (
+    SELECT lower(concat_ws(' ', p.title, p.handle, p.vendor, p.product_type, p.tags,
+        string_agg(concat_ws(' ', v->>'title', v->>'sku'), ' '))) AS words
+    FROM jsonb_array_elements(p.variants) AS v
+) said
+WHERE p.store_id = $1 AND p.deleted_at IS NULL AND ($2::bigint IS NULL OR p.product_id < $2)
+  AND NOT EXISTS (SELECT 1 FROM unnest($4::text[]) AS word WHERE strpos(said.words, word) = 0)
+ORDER BY p.product_id DESC LIMIT $3
+"""  # noqa: S608 - a constant list of columns
+ONE: Final = f"""
+SELECT {COLUMNS}, p.variants::text AS variants, s.currency
+FROM commerce_products p LEFT JOIN store_shops s ON s.store_id = p.store_id
+WHERE p.store_id = $1 AND p.product_id = $2 AND p.deleted_at IS NULL
+"""  # noqa: S608 - a constant list of columns
+LEVELS: Final = """
+SELECT inventory_item_id, location_id, available, updated_at FROM commerce_inventory_levels
+WHERE store_id = $1
+  AND ($2::bigint IS NULL OR (inventory_item_id, location_id) > ($2, $3::bigint))
+  AND ($5::bigint IS NULL OR location_id = $5)
+  AND ($6::bigint[] IS NULL OR inventory_item_id = ANY($6))
+ORDER BY inventory_item_id, location_id LIMIT $4
+"""
+ITEMS_OF_PRODUCT: Final = """
+SELECT (v->>'inventoryItemId')::bigint AS item FROM commerce_products p
+CROSS JOIN LATERAL jsonb_array_elements(p.variants) AS v
+WHERE p.store_id = $1 AND p.product_id = $2 AND p.deleted_at IS NULL
+  AND v->>'inventoryItemId' IS NOT NULL
+"""
+LOW: Final = """
+WITH stock AS (
+    SELECT inventory_item_id, sum(available)::bigint AS available
+    FROM commerce_inventory_levels WHERE store_id = $1 AND available IS NOT NULL
+    GROUP BY inventory_item_id
+),
+variants AS (
+    SELECT p.product_id, p.title AS product, (v->>'id')::bigint AS variant_id,
+        v->>'title' AS variant, v->>'sku' AS sku, (v->>'inventoryItemId')::bigint AS item,
+        (v->>'inventoryQuantity')::bigint AS told
+    FROM commerce_products p CROSS JOIN LATERAL jsonb_array_elements(p.variants) AS v
+    WHERE p.store_id = $1 AND p.deleted_at IS NULL AND ($6 OR p.status = 'active')
+)
+SELECT * FROM (
+    SELECT v.product_id, v.product, v.variant_id, v.variant, v.sku, v.item,
+        coalesce(s.available, v.told) AS available
+    FROM variants v LEFT JOIN stock s ON s.inventory_item_id = v.item
+) AS counted
+WHERE available <= $2
+  AND ($4::bigint IS NULL OR (available, variant_id) > ($4, $5::bigint))
+ORDER BY available, variant_id LIMIT $3
+"""
+"""A level tells more than the product's own quantity: it came later, and from every location."""
+LIKE_IDS: Final = """
+SELECT product_id::text AS id FROM commerce_products
+WHERE store_id = $1 AND deleted_at IS NULL
+  AND (starts_with(product_id::text, $2) OR strpos(lower(title), lower($2)) > 0)
+ORDER BY product_id DESC LIMIT $3
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which products; what is None leaves all of them in."""
+
+    status: str | None = None
+    vendor: str | None = None
+    product_type: str | None = None
+
+
+async def page(
+    database: Database, store_id: str, wanted: Wanted, before: int | None, limit: int
+) -> list[Row]:
+    """List products, the latest made first, after a product of the page before."""
+    return await database.fetch(
+        PAGE,
+        store_id,
+        before,
+        limit,
+        wanted.status,
+        wanted.vendor,
+        wanted.product_type,
+    )
+
+
+async def search(
+    database: Database, store_id: str, words: Sequence[str], before: int | None, limit: int
+) -> list[Row]:
+    """Find the products that have every one of these lower-cased words, the latest made first."""
+    return await database.fetch(SEARCH, store_id, before, limit, list(words))
+
+
+async def find(database: Database, store_id: str, product_id: int) -> Row | None:
+    """Read one product with its variants (JSON text) and the shop's currency."""
+    return await database.fetchrow(ONE, store_id, product_id)
+
+
+async def items_of(database: Database, store_id: str, product_id: int) -> list[int]:
+    """List the inventory items of a product's variants."""
+    rows = await database.fetch(ITEMS_OF_PRODUCT, store_id, product_id)
+    return [row["item"] for row in rows]
+
+
+async def levels(
+    database: Database,
+    store_id: str,
+    after: tuple[int, int] | None,
+    limit: int,
+    *,
+    location_id: int | None = None,
+    items: Sequence[int] | None = None,
+) -> list[Row]:
+    """List stock by item and location, after a pair of the page before."""
+    item, location = after or (None, None)
+    wanted = None if items is None else list(items)
+    return await database.fetch(LEVELS, store_id, item, location, limit, location_id, wanted)
+
+
+async def low(
+    database: Database,
+    store_id: str,
+    threshold: int,
+    after: tuple[int, int] | None,
+    limit: int,
+    *,
+    drafts: bool = False,
+) -> list[Row]:
+    """List the variants of which no more than a threshold are left, the fewest first."""
+    available, variant = after or (None, None)
+    return await database.fetch(LOW, store_id, threshold, limit, available, variant, drafts)
+
+
+async def ids_like(database: Database, store_id: str, typed: str, limit: int) -> list[str]:
+    """List the ids of products whose id begins as typed, or whose title holds it."""
+    return [row["id"] for row in await database.fetch(LIKE_IDS, store_id, typed, limit)]

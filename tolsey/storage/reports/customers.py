@@ -1,0 +1,87 @@
+"""SQL for a store's buyers, known only by the store's own pseudonym of each."""
+
+from typing import Final
+
+from tolsey.storage.database import Database, Row
+
+KNOWN: Final = """
+SELECT customer_hash AS pseudonym FROM commerce_orders
+WHERE store_id = $1 AND customer_hash LIKE 's1:%' AND deleted_at IS NULL AND customer_hash > $2
+UNION
+SELECT email_hash FROM commerce_customers
+WHERE store_id = $1 AND email_hash LIKE 's1:%' AND deleted_at IS NULL AND email_hash > $2
+ORDER BY pseudonym LIMIT $3
+"""
+"""Older rows hold a digest that is the same in every store: that is no pseudonym of this one."""
+BUSIEST: Final = """
+SELECT customer_hash AS pseudonym FROM commerce_orders
+WHERE store_id = $1 AND customer_hash LIKE 's1:%' AND deleted_at IS NULL
+  AND cancelled_at IS NULL AND NOT test
+GROUP BY customer_hash
+HAVING $2::bigint IS NULL OR count(*) < $2 OR (count(*) = $2 AND customer_hash > $3)
+ORDER BY count(*) DESC, customer_hash LIMIT $4
+"""
+COUNTS: Final = """
+SELECT wanted.pseudonym, bought.orders, bought.first_order_at, bought.last_order_at,
+    bought.refunded_orders, spent.spent
+FROM unnest($2::text[]) WITH ORDINALITY AS wanted(pseudonym, place)
+CROSS JOIN LATERAL (
+    SELECT count(*) AS orders, min(processed_at) AS first_order_at,
+        max(processed_at) AS last_order_at,
+        count(*) FILTER (WHERE financial_status IN ('refunded', 'partially_refunded'))
+            AS refunded_orders
+    FROM commerce_orders o
+    WHERE o.store_id = $1 AND o.customer_hash = wanted.pseudonym AND o.deleted_at IS NULL
+      AND o.cancelled_at IS NULL AND NOT o.test
+) bought
+CROSS JOIN LATERAL (
+    SELECT coalesce(json_agg(json_build_array(sums.currency, sums.minor) ORDER BY sums.currency),
+        '[]')::text AS spent
+    FROM (
+        SELECT currency, sum(coalesce(current_total_minor, total_minor))::bigint AS minor
+        FROM commerce_orders o
+        WHERE o.store_id = $1 AND o.customer_hash = wanted.pseudonym AND o.deleted_at IS NULL
+          AND o.cancelled_at IS NULL AND NOT o.test AND o.currency IS NOT NULL
+          AND coalesce(current_total_minor, total_minor) IS NOT NULL
+        GROUP BY currency
+    ) sums
+) spent
+ORDER BY wanted.place
+"""
+
+
+async def by_pseudonym(database: Database, store_id: str, after: str, limit: int) -> list[str]:
+    """List buyers by pseudonym, those without an order too."""
+    return [row["pseudonym"] for row in await database.fetch(KNOWN, store_id, after, limit)]
+
+
+async def busiest(
+    database: Database, store_id: str, after: tuple[int, str] | None, limit: int
+) -> list[str]:
+    """List buyers by how many orders they made, the most first."""
+    orders, pseudonym = after or (None, "")
+    rows = await database.fetch(BUSIEST, store_id, orders, pseudonym, limit)
+    return [row["pseudonym"] for row in rows]
+
+
+async def counts(database: Database, store_id: str, pseudonyms: list[str]) -> list[Row]:
+    """Count what each of these bought, in their order; `spent` is JSON text of [currency, minor]."""
+    return await database.fetch(COUNTS, store_id, pseudonyms)
+
+
+async def is_known(database: Database, store_id: str, pseudonym: str) -> bool:
+    """Tell whether the store has such a buyer."""
+    row = await database.fetchrow(
+        """
+        SELECT EXISTS (
+            SELECT 1 FROM commerce_orders
+            WHERE store_id = $1 AND customer_hash = $2 AND deleted_at IS NULL
+        ) OR EXISTS (
+            SELECT 1 FROM commerce_customers
+            WHERE store_id = $1 AND email_hash = $2 AND deleted_at IS NULL
+        ) AS is_known
+        """,
+        store_id,
+        pseudonym,
+    )
+    return bool(row and row["is_known"])

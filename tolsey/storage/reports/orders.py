@@ -1,0 +1,109 @@
+"""SQL for a store's orders; their tags and note attributes are free text and stay where they are."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from tolsey.storage.database import Database, Row
+
+COLUMNS: Final = """
+order_id, name, currency, total_minor, current_total_minor, financial_status,
+coalesce(fulfillment_status, 'unfulfilled') AS fulfillment_status, test, source_name,
+CASE WHEN customer_hash LIKE 's1:%' THEN customer_hash END AS customer, processed_at,
+created_at_platform, cancelled_at, updated_at
+"""
+"""Older rows hold a digest that is the same in every store: that is no pseudonym of this one."""
+
+PAGE: Final = f"""
+SELECT {COLUMNS} FROM commerce_orders
+WHERE store_id = $1 AND deleted_at IS NULL AND ($2::bigint IS NULL OR order_id < $2)
+  AND ($4::text IS NULL OR financial_status = $4)
+  AND ($5::text IS NULL OR coalesce(fulfillment_status, 'unfulfilled') = $5)
+  AND ($6::timestamptz IS NULL OR processed_at >= $6)
+  AND ($7::timestamptz IS NULL OR processed_at < $7)
+  AND ($8::text IS NULL OR customer_hash = $8)
+  AND ($9 OR NOT test)
+ORDER BY order_id DESC LIMIT $3
+"""  # noqa: S608 - a constant list of columns
+ONE: Final = f"""
+SELECT {COLUMNS} FROM commerce_orders
+WHERE store_id = $1 AND order_id = $2 AND deleted_at IS NULL
+"""  # noqa: S608 - a constant list of columns
+REFUNDS: Final = """
+SELECT refund_id, currency, amount_minor, processed_at FROM commerce_refunds
+WHERE store_id = $1 AND order_id = $2 ORDER BY refund_id LIMIT 100
+"""
+PARCELS: Final = """
+SELECT fulfillment_id, status, shipment_status, tracking_company, updated_at
+FROM commerce_fulfillments WHERE store_id = $1 AND order_id = $2 ORDER BY fulfillment_id LIMIT 100
+"""
+NAMED: Final = f"""
+SELECT {COLUMNS} FROM commerce_orders
+WHERE store_id = $1 AND deleted_at IS NULL
+  AND (lower(ltrim(name, '#')) = lower(ltrim($2, '#')) OR order_id::text = $2)
+ORDER BY order_id DESC LIMIT $3
+"""  # noqa: S608 - a constant list of columns
+LIKE_IDS: Final = """
+SELECT order_id::text AS id FROM commerce_orders
+WHERE store_id = $1 AND deleted_at IS NULL
+  AND (starts_with(order_id::text, $2) OR starts_with(ltrim(name, '#'), ltrim($2, '#')))
+ORDER BY order_id DESC LIMIT $3
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which orders; what is None leaves all of them in."""
+
+    financial_status: str | None = None
+    fulfillment_status: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    customer: str | None = None
+    tests: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OrderParts:
+    """An order with the money that was given back on it, and its parcels."""
+
+    order: Row
+    refunds: list[Row]
+    parcels: list[Row]
+
+
+async def page(
+    database: Database, store_id: str, wanted: Wanted, before: int | None, limit: int
+) -> list[Row]:
+    """List orders, the latest made first, after an order of the page before."""
+    return await database.fetch(
+        PAGE,
+        store_id,
+        before,
+        limit,
+        wanted.financial_status,
+        wanted.fulfillment_status,
+        wanted.since,
+        wanted.until,
+        wanted.customer,
+        wanted.tests,
+    )
+
+
+async def find(database: Database, store_id: str, order_id: int) -> OrderParts | None:
+    """Read one order; None when the store has no such order."""
+    order = await database.fetchrow(ONE, store_id, order_id)
+    if order is None:
+        return None
+    refunds = await database.fetch(REFUNDS, store_id, order_id)
+    return OrderParts(order, refunds, await database.fetch(PARCELS, store_id, order_id))
+
+
+async def named(database: Database, store_id: str, name: str, limit: int) -> list[Row]:
+    """Find orders by their whole name, with or without its sign, or by their id."""
+    return await database.fetch(NAMED, store_id, name, limit)
+
+
+async def ids_like(database: Database, store_id: str, typed: str, limit: int) -> list[str]:
+    """List the ids of orders whose id or name begins as typed."""
+    return [row["id"] for row in await database.fetch(LIKE_IDS, store_id, typed, limit)]

@@ -1,0 +1,72 @@
+"""SQL for what a store is, its listings, and what was done in it."""
+
+from datetime import datetime
+from typing import Final
+
+from tolsey.storage.database import Database, Row
+from tolsey.storage.listings import VIEW, ListingView, read_view
+
+SUMMARY: Final = """
+SELECT s.id, s.name, s.created_at, p.shop_domain, p.name AS shop_name, p.currency, p.timezone,
+    p.country, p.primary_domain, p.plan_display_name,
+    CASE WHEN $2 THEN (
+        SELECT count(*) FROM commerce_products c WHERE c.store_id = s.id AND c.deleted_at IS NULL
+    ) END AS products,
+    CASE WHEN $3 THEN (
+        SELECT count(*) FROM commerce_orders c
+        WHERE c.store_id = s.id AND c.deleted_at IS NULL AND c.cancelled_at IS NULL AND NOT c.test
+          AND c.processed_at >= $4
+    ) END AS orders
+FROM stores s LEFT JOIN store_shops p ON p.store_id = s.id
+WHERE s.id = $1 AND s.deleted_at IS NULL
+"""
+LISTINGS: Final = f"""{VIEW}
+  AND l.store_id = $1 AND l.organization_id = $2
+ORDER BY l.id DESC LIMIT 20
+"""
+AUDIT: Final = """
+SELECT id, event, actor, created_at,
+    (metadata - ARRAY['payload', 'before', 'after'])::text AS detail
+FROM audit_log
+WHERE subject = $1 AND (organization_id = $2 OR organization_id IS NULL)
+  AND event NOT LIKE 'admin.%' AND ($3::bigint IS NULL OR id < $3)
+  AND ($5::text IS NULL OR starts_with(event, $5))
+ORDER BY id DESC LIMIT $4
+"""
+
+
+async def summary(
+    database: Database, store_id: str, *, products: bool, orders: bool, since: datetime
+) -> Row | None:
+    """Read a store and its shop; with how many products, and orders since a moment, if wanted."""
+    return await database.fetchrow(SUMMARY, store_id, products, orders, since)
+
+
+async def listings(database: Database, store_id: str, organization_id: str) -> list[ListingView]:
+    """Read the listings of a store, newest first."""
+    rows = await database.fetch(LISTINGS, store_id, organization_id)
+    return [read_view(row) for row in rows]
+
+
+async def audit(
+    database: Database,
+    store_id: str,
+    organization_id: str,
+    before: int | None,
+    limit: int,
+    *,
+    event: str | None = None,
+) -> list[Row]:
+    """List what was done in a store, newest first; of events that begin so, when it is said.
+
+    What operators did, and the extracts of what was delivered or changed, are left out.
+    """
+    return await database.fetch(AUDIT, store_id, organization_id, before, limit, event)
+
+
+async def shop_domain(database: Database, store_id: str) -> str | None:
+    """Name the shop a store is, or was last, connected to."""
+    row = await database.fetchrow(
+        "SELECT shop_domain FROM store_shops WHERE store_id = $1", store_id
+    )
+    return row["shop_domain"] if row else None
