@@ -153,6 +153,13 @@ WHERE organization_id = $1 AND type IN ('invoice.paid', 'invoice.payment_succeed
 LIMIT 1
 """
 
+HAS_ENDED: Final = """
+SELECT FROM payment_events
+WHERE organization_id = $1 AND object_id = $2 AND type = 'customer.subscription.deleted'
+    AND state IN ('applied', 'ignored')
+LIMIT 1
+"""
+
 SETTLE: Final = """
 UPDATE payment_events SET state = $2, why = $3, settled_at = now()
 WHERE event_id = $1 AND state = 'new'
@@ -270,6 +277,11 @@ async def retry(tx: Transaction, event_id: str) -> bool:
     """Let an event that failed be applied again; False when it is not one that can be."""
     status: Any = await tx.execute(RETRY, event_id)
     return bool(status == "UPDATE 1")
+
+
+async def has_ended(database: Database, organization_id: str, subscription_id: str) -> bool:
+    """Tell whether the end of a subscription was told and settled before."""
+    return await database.fetchrow(HAS_ENDED, organization_id, subscription_id) is not None
 
 
 async def invoice_paid_by(

@@ -73,6 +73,8 @@ class Turn:
     def keep(self, after: SubscriptionRecord) -> None:
         """Remember what the organization pays for, and the plan that follows from it."""
         before = self.state.subscription
+        if self.message.is_over and after.subscription_id != self.subscription.subscription_id:
+            return  # it has ended, and nothing brings it back beside the one that is known
         offer = subscription.in_effect(after)
         after = replace(
             after,

@@ -37,7 +37,8 @@ class ApplyPaymentEvent(Message[Applied]):
     `facts` is JSON text as `payment_events.catalogue` keeps it. `payment_ref` names the payment in
     the ledger, where the facts alone cannot: the invoice that a refunded or disputed payment paid.
     `asked_after` is set when the facts are not the event's but the processor's answer of just now:
-    it is the subscription's `seen_at` before it was asked.
+    it is the subscription's `seen_at` before it was asked. `is_over` says that the end of the event's
+    subscription was told before: what is told of it since brings no plan back.
     """
 
     event_id: str
@@ -50,6 +51,7 @@ class ApplyPaymentEvent(Message[Applied]):
     payment_ref: str | None = None
     is_asked: bool = False
     asked_after: datetime | None = None
+    is_over: bool = False
 
 
 @dataclass(frozen=True, slots=True)

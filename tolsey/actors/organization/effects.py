@@ -81,6 +81,7 @@ class Told:
     payment_ref: str | None = None
     is_asked: bool = False
     asked_after: datetime | None = None
+    is_over: bool = False
 
 
 class Applier:
@@ -230,6 +231,7 @@ class Applier:
         for _ in range(ROUNDS):
             try:
                 told = await self._enquiry.complete(event, organization_id, facts)
+                told = replace(told, is_over=await self._is_over(organization_id, facts))
             except Contradicted:
                 return await self._settle(event, Applied("failed", "dispute_won_then_lost"))
             message = self._message(event, told)
@@ -242,6 +244,14 @@ class Applier:
         if applied.why == "no_organization":
             return await self._settle(event, applied)
         return applied
+
+    async def _is_over(self, organization_id: str, facts: Facts) -> bool:
+        """Tell whether the subscription of an event is known to have ended."""
+        if not isinstance(facts, InvoiceFacts | SubscriptionFacts) or not facts.subscription_id:
+            return False
+        return await payment_events.has_ended(
+            self._database, organization_id, facts.subscription_id
+        )
 
     def _message(self, event: WaitingEvent, told: Told) -> ApplyPaymentEvent:
         offers = (
@@ -262,6 +272,7 @@ class Applier:
             told.payment_ref,
             told.is_asked,
             told.asked_after,
+            told.is_over,
         )
 
     async def _sponsor(self, event: WaitingEvent, facts: Facts) -> Applied:

@@ -1,0 +1,343 @@
+"""Bugs planted on purpose in the code that moves money: each must be caught, or the proof is none.
+
+The first ten are those of billing.md 4.4; `python -m tests.campaigns.money.planted` lists them all
+with what catches them, `--run` runs that.
+"""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from tests.actors.organization import (
+    test_applying,
+    test_applying_payments,
+    test_bonuses,
+    test_ledger,
+)
+from tests.actors.organization.books import Ledger
+from tests.actors.organization.told import Told
+from tests.campaigns.money.catching import (
+    BUGS,
+    an_applier_that_dies_before_its_turn,
+    caught_by,
+    histories_on_paper,
+    lives_whose_process_loses_its_slots,
+    of_pro,
+    same,
+    sender,
+    swapped,
+)
+from tests.http.webhooks.payments import test_keeping, test_receiver
+from tolsey.actors.organization import applying, bonuses, ledger, lots, payments, plans
+from tolsey.actors.organization.credits import twelve_months_after
+from tolsey.actors.organization.effects import Applier
+from tolsey.actors.organization.ledger import Draft
+from tolsey.actors.organization.messages import GrantCredits, ResetAllowance
+from tolsey.actors.organization.payment_events import invoices
+from tolsey.actors.organization.payment_events.fields import reference
+from tolsey.actors.organization.payment_events.metadata import metadata
+from tolsey.storage import journal, payment_events
+from tolsey.storage.database import Database
+from tolsey.storage.payment_events import Taken
+from tolsey.storage.records.credits import CreditEntry, DailyBonus
+from tolsey.storage.records.payment_event import EventState, PaymentEvent, WaitingEvent
+from tolsey.storage.tables import TABLES
+
+__all__ = ["BUGS"]
+
+TESTS = Path(__file__).with_name("test_planted.py")
+
+
+# The ten of billing.md 4.4.
+
+
+@caught_by(test_applying.test_an_upgrade_for_the_last_day_buys_no_whole_month, Told)
+def upgrade_arbitrage() -> Iterator[None]:
+    """An upgrade's prorated invoice for the last days tops up to the whole month's allowance."""
+
+    def whole(_: Any, __: Any, bought: Any, ___: Any) -> int:
+        return plans.monthly_allowance(bought.offer.plan.code, None)
+
+    with swapped(applying, "_allowance", whole):
+        yield
+
+
+@caught_by(
+    test_applying_payments.test_a_purchase_is_granted_once_and_before_tax_whoever_tells_of_it, Told
+)
+def a_purchase_for_each_event() -> Iterator[None]:
+    """A purchase is granted for its checkout, and for its payment again."""
+
+    def grant(turn: Any, facts: Any, payment_ref: str, _: int) -> Any:
+        at, cents = turn.message.at, facts.said.credits_cents
+        key = f"purchase:{turn.message.event_id}"
+        amount = cents * plans.MICRO_PER_CENT
+        ends = twelve_months_after(at)
+        message = GrantCredits(key, "purchase", amount, at, ends, payment_ref)
+        turn.take(lots.grant(turn.state, message))
+        return applying.APPLIED
+
+    with swapped(applying, "_purchase", grant):
+        yield
+
+
+@caught_by(
+    test_applying_payments.test_a_purchase_is_granted_once_and_before_tax_whoever_tells_of_it, Told
+)
+def credits_for_the_tax() -> Iterator[None]:
+    """Credits are granted for the total with tax."""
+    purchase = applying._purchase
+
+    def taxed(turn: Any, facts: Any, payment_ref: str, total_cents: int) -> Any:
+        said = replace(facts.said, credits_cents=total_cents)
+        return purchase(turn, replace(facts, said=said), payment_ref, total_cents)
+
+    with swapped(applying, "_purchase", taxed):
+        yield
+
+
+@caught_by(test_applying.test_an_upgrade_that_is_not_paid_brings_nothing, Told)
+def credits_before_the_payment() -> Iterator[None]:
+    """A subscription that is updated to a dearer plan tops up before its invoice is paid."""
+    observe = applying._subscription
+
+    def eager(turn: Any, facts: Any) -> Any:
+        applied = observe(turn, facts)
+        item = facts.items[0]
+        offer = turn.offers.get(item.price_id)
+        if offer is not None:
+            allowance = plans.monthly_allowance(offer.plan.code, None)
+            key = f"allowance:{turn.message.event_id}"
+            period = (item.period_end, allowance, turn.message.at)
+            message = ResetAllowance(key, offer.plan.code, *period)
+            turn.take(lots.reset_allowance(turn.state, message))
+        return applied
+
+    with swapped(applying, "_subscription", eager):
+        yield
+
+
+@caught_by(test_ledger.test_refunds_are_cumulative_and_rounded_once, Ledger)
+def refunds_are_added_up() -> Iterator[None]:
+    """Cumulative refunds are added to one another."""
+    join = payments._join
+
+    def added(known: Any, seen: Any) -> Any:
+        return replace(join(known, seen), refunded=known.refunded + seen.refunded)
+
+    with swapped(payments, "_join", added):
+        yield
+
+
+@caught_by(
+    test_ledger.test_the_end_of_a_dispute_may_be_heard_of_before_its_beginning, Ledger, "won"
+)
+def the_last_word_of_a_dispute_counts() -> Iterator[None]:
+    """A dispute that is heard to be won before it is heard to be open is clawed back for good."""
+    with patch.dict(payments.RANKS, {"open": 0, "lost": 0, "won": 0}):
+        yield
+
+
+@caught_by(test_ledger.test_a_hold_left_alone_ends_at_the_cost_it_last_reported, Ledger)
+def holds_leak() -> Iterator[None]:
+    """A hold whose process died between its commit and its settlement pins its credits for ever."""
+    lapsed = ledger.lapsed
+
+    def forgetful(state: Any, at: Any, keep: str | None = None) -> Any:
+        del keep
+        holds = {
+            id: replace(one, lease_until=max(one.lease_until, at.replace(year=9000)))
+            for id, one in state.credits.holds.items()
+        }
+        credits = replace(state.credits, holds=holds)
+        return lapsed(state.with_credits(credits), at)
+
+    with swapped(ledger, "lapsed", forgetful), swapped(lots, "lapsed", forgetful):
+        yield
+
+
+@caught_by(lives_whose_process_loses_its_slots, same, disk=True, on_paper=False)
+def no_fence() -> Iterator[None]:
+    """A process that lost an organization goes on writing to its books."""
+    unfenced = journal.HEAD.replace("AND s.epoch = w.epoch", "")
+    assert unfenced != journal.HEAD
+    with swapped(journal, "HEAD", unfenced):
+        yield
+
+
+@caught_by(test_applying.test_the_first_paid_invoice_brings_the_plan_and_its_allowance, Told)
+def only_old_invoices_are_read() -> Iterator[None]:
+    """An invoice's subscription is looked for where it stood before 2025."""
+
+    def old(body: Any, _: Any) -> Any:
+        found = reference(body, "subscription")
+        return found, metadata(body)
+
+    with swapped(invoices, "_subscription", old):
+        yield
+
+
+@caught_by(
+    *(test_receiver.test_a_paid_purchase_is_kept_as_new_before_the_answer, sender),
+    disk=True,
+    on_paper=False,
+)
+def answered_before_it_is_kept() -> Iterator[None]:
+    """An event is acknowledged before it is on disk, and a crash comes between."""
+
+    async def soon(_: Database, event: PaymentEvent) -> Taken:
+        return Taken(EventState.NEW, event.claimed_by, 0, 0)
+
+    with swapped(payment_events, "take", soon):
+        yield
+
+
+# Ten of our own.
+
+
+@caught_by(
+    *(test_keeping.test_a_dispute_before_its_payment_waits_and_is_found, sender),
+    disk=True,
+    on_paper=False,
+)
+def nobodys_events_are_dropped() -> Iterator[None]:
+    """An event whose organization is not known yet is ignored instead of parked."""
+    dropping = payment_events.TAKE.replace("'parked'", "'ignored'")
+    assert dropping != payment_events.TAKE
+    with swapped(payment_events, "TAKE", dropping):
+        yield
+
+
+@caught_by(test_ledger.test_what_expires_first_is_spent_first_then_what_is_oldest, Ledger)
+def the_newest_is_spent_first() -> Iterator[None]:
+    """What expires last is spent first."""
+
+    def reverse(lot: Any) -> Any:
+        return -lot.expires_at.timestamp(), -lot.granted_at.timestamp(), lot.id
+
+    with swapped(ledger, "spending_order", reverse):
+        yield
+
+
+@caught_by(test_ledger.test_a_dispute_takes_back_what_was_spent_and_later_grants_pay_first, Ledger)
+def debts_are_forgotten() -> Iterator[None]:
+    """The next entry forgets what is owed, and no posting says so."""
+    close = Draft.close
+
+    def forgiving(self: Draft, key: str, kind: str, reference: str | None = None) -> Any:
+        if not any(credit == "debt" for _, credit, _ in self.moves):
+            self.debt = 0
+        return close(self, key, kind, reference)
+
+    with swapped(Draft, "close", forgiving):
+        yield
+
+
+@caught_by(test_ledger.test_the_first_pro_month_leaves_49_dollars_and_max_tops_up_to_149, Ledger)
+def every_invoice_of_a_period_grants_all() -> Iterator[None]:
+    """A second invoice of a period, of whatever tier, grants its whole allowance beside the first."""
+
+    def whole(_: int, allowance_micro: int) -> int:
+        return allowance_micro
+
+    with swapped(plans, "top_up", whole):
+        yield
+
+
+@caught_by(test_ledger.test_expiry_leaves_what_is_pinned_until_it_is_free_again, Ledger)
+def what_is_pinned_expires() -> Iterator[None]:
+    """The sweep lets expire what a running hold has pinned."""
+
+    def greedy(self: Draft, lot: Any) -> None:
+        self._move("expired", f"lot:{lot.id}", lot.remaining)
+        self._put(lot, 0, 0)
+        self.free -= lot.free
+
+    with swapped(Draft, "expire_lot", greedy):
+        yield
+
+
+@caught_by(test_ledger.test_a_share_of_a_refund_is_rounded_up, Ledger)
+def refunds_are_rounded_down() -> Iterator[None]:
+    """A share of a refund is rounded in the customer's favour."""
+    removals = payments.removals
+
+    def down(payment: Any) -> tuple[int, int]:
+        refund, dispute = removals(payment)
+        exact = payment.granted * min(payment.refunded, payment.total or payment.refunded)
+        return exact // (payment.total or 1) if payment.refunded else refund, dispute
+
+    with swapped(payments, "removals", down):
+        yield
+
+
+@caught_by(test_bonuses.test_the_job_grants_a_plan_its_bonus_once_a_day_for_twelve_months, of_pro)
+def a_bonus_at_every_turn() -> Iterator[None]:
+    """The day's bonus is granted again by everyone who comes: the day is not remembered."""
+    given = bonuses._given
+
+    def again(draft: Draft, day: Any, amount: int) -> Any:
+        known = draft.bonus_day
+        after, records = given(draft, day, amount)
+        records = [
+            replace(one, key=f"{one.key}:{one.seq}") if isinstance(one, CreditEntry) else one
+            for one in records
+            if not isinstance(one, DailyBonus)
+        ]
+        return after.with_credits(replace(after.credits, bonus_day=known)), records
+
+    with swapped(bonuses, "_given", again):
+        yield
+
+
+@caught_by(
+    test_applying_payments.test_a_checkout_whose_money_is_on_its_way_grants_nothing_yet, Told
+)
+def unpaid_checkouts_are_granted() -> Iterator[None]:
+    """A completed checkout is granted though its bank debit has not arrived."""
+    checkout = applying._checkout
+
+    def trusting(turn: Any, facts: Any) -> Any:
+        return checkout(turn, replace(facts, is_paid=True))
+
+    with swapped(applying, "_checkout", trusting):
+        yield
+
+
+@caught_by(histories_on_paper)
+def keys_are_not_claimed() -> Iterator[None]:
+    """A spending that is asked again after its answer was lost is spent twice."""
+    unclaimed = replace(TABLES[CreditEntry], claim=False)
+    with patch.dict(TABLES, {CreditEntry: unclaimed}):
+        yield
+
+
+@caught_by(an_applier_that_dies_before_its_turn, sender, disk=True, on_paper=False)
+def settled_before_it_is_applied() -> Iterator[None]:
+    """An event is marked as applied in a commit of its own, and a crash comes before its effects."""
+    organization = Applier._organization
+
+    async def hasty(self: Applier, event: WaitingEvent, organization_id: str, facts: Any) -> Any:
+        await payment_events.settle(self._database, event.event_id, EventState.APPLIED)
+        return await organization(self, event, organization_id, facts)
+
+    with swapped(Applier, "_organization", hasty):
+        yield
+
+
+def main(*options: str) -> int:
+    """List the planted bugs, or run what catches them."""
+    for bug in BUGS:
+        print(f"{bug.number:2} {bug.name}: {bug.wrong}\n   caught by {bug.test}")  # noqa: T201 - the list is what it is for
+    if "--run" not in options:
+        return 0
+    command = [sys.executable, "-m", "pytest", "-v", "-k", "catches_it or finds_it", str(TESTS)]
+    return subprocess.run(command, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,168 @@
+"""A process of the service that can die, and the processor that it asks."""
+
+import asyncio
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any, cast
+
+import anyio
+import anyio.lowlevel
+
+from tests.actors.organization import processor
+from tests.actors.organization.told import OFFERS
+from tests.campaigns.money.bank import Bank
+from tolsey.actors.organization import plans
+from tolsey.actors.organization.actor import OrganizationActor
+from tolsey.actors.organization.effects import Applier
+from tolsey.actors.organization.payment_events.catalogue import read
+from tolsey.actors.organization.payment_events.envelopes import open_envelope
+from tolsey.actors.processor import PaymentProcessor
+from tolsey.runtime.registry import Runtime
+from tolsey.storage import slots
+from tolsey.storage.database import Database
+from tolsey.storage.errors import StorageUnavailable
+from tolsey.storage.journal import Journal
+from tolsey.storage.outbox import Outbox
+from tolsey.storage.records.turns import Batch, Outcome
+
+BEFORE_THE_COMMIT, AFTER_THE_COMMIT = "before the commit", "after the commit"
+
+OFFERED = {
+    plan.prices[cadence].setting: f"price_{plan.code}_{cadence.value}"
+    for plan in plans.CATALOGUE
+    for cadence in plan.prices
+}
+assert set(OFFERED.values()) == {one.price_id for one in OFFERS}
+
+
+class Mortal(Journal):
+    """A journal of a process that can die: once it has, nothing is written any more."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.dies: str | None = None
+        """Whether the process dies before or after its next commit."""
+        self.is_dead = False
+
+    async def write(self, batch: Batch) -> Outcome:
+        fate, self.dies = self.dies, None
+        if self.is_dead or fate == BEFORE_THE_COMMIT:
+            self.is_dead = True
+            raise StorageUnavailable("this process is dead")
+        outcome = await super().write(batch)
+        if fate is not None:
+            self.is_dead = True
+            raise StorageUnavailable("this process died after its commit")
+        return outcome
+
+
+class Banks:
+    """The port to the processor, answered from what is true at the banks."""
+
+    def __init__(self, banks: Mapping[str, Bank]) -> None:
+        self._banks = banks
+
+    async def subscription(self, subscription_id: str) -> Any:
+        body = self._of(subscription_id).subscription_now(subscription_id)
+        return _read("customer.subscription.updated", body)
+
+    async def invoice(self, invoice_id: str) -> Any:
+        return _read("invoice.paid", self._of(invoice_id).invoice_now(invoice_id))
+
+    async def dispute(self, dispute_id: str) -> Any:
+        return _read("charge.dispute.closed", self._of(dispute_id).dispute_now(dispute_id))
+
+    async def invoice_of_payment(self, payment_intent_id: str) -> str | None:
+        return self._of(payment_intent_id).invoice_of(payment_intent_id)
+
+    async def undelivered_events(self, *_: object) -> Sequence[str]:
+        return ()
+
+    def _of(self, id: str) -> Bank:
+        (organization,) = re.findall(r"org_\d+", id)
+        return self._banks[organization]
+
+
+def _read(type_: str, body: dict[str, Any]) -> Any:
+    return read(open_envelope(processor.event(type_, body)))
+
+
+@dataclass
+class Process:
+    """A process that serves the organizations."""
+
+    runtime: Runtime
+    journal: Mortal
+    down: asyncio.Event
+    task: "asyncio.Task[None]"
+
+
+async def start(database: Database, name: str) -> Process:
+    """Start a process, which takes every slot from whoever had it."""
+    journal = Mortal(database)
+    runtime = Runtime(
+        [OrganizationActor(database)],
+        journal,
+        Outbox(database),
+        partial(slots.versions, database),
+        epochs=await slots.claim(database, name),
+        grace_seconds=0.2,
+    )
+    up, down = asyncio.Event(), asyncio.Event()
+
+    async def serve() -> None:
+        try:
+            async with runtime:
+                up.set()
+                await down.wait()
+        finally:
+            await journal.close()
+
+    task = asyncio.create_task(serve())
+    await up.wait()
+    return Process(runtime, journal, down, task)
+
+
+async def end(process: Process) -> None:
+    """End a process without letting it finish anything."""
+    process.journal.is_dead = True
+    process.down.set()
+    await process.task
+
+
+async def look(
+    database: Database,
+    runtime: Runtime,
+    banks: Mapping[str, Bank],
+    clock: Callable[[], datetime],
+    *,
+    dies: int = 0,
+) -> None:
+    """Let an applier look once; one that `dies` does so before its so-manieth turn."""
+    asked = 0
+    with anyio.CancelScope() as scope:
+
+        async def ask(*args: Any, **more: Any) -> Any:
+            nonlocal asked
+            asked += 1
+            if asked == dies:
+                scope.cancel()
+                await anyio.lowlevel.checkpoint()
+            return await runtime.ask(*args, **more)
+
+        await Applier(
+            database=database,
+            ask=ask,
+            processor=cast("PaymentProcessor", Banks(banks)),
+            price_ids=OFFERED,
+            clock=clock,
+            backoff_seconds=(0.0,) * 50,
+            away_seconds=0.0,
+        ).look()
+    if dies:  # what it had taken is free when its lease ends
+        while runtime.uncommitted or runtime.waiting:
+            await anyio.sleep(0.001)
+        await database.execute("UPDATE payment_events SET due_at = now() WHERE state = 'new'")

@@ -1,0 +1,341 @@
+"""What an organization's credits must come to: the rules of billing.md, section 4, said once more.
+
+A second opinion, and a slow one: it keeps no sums, looks through everything each time, and knows of
+accounts, entries and hashes nothing. What it says is compared with the real books.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from copy import copy
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+
+from tests.campaigns.money.proofs import (
+    Bought,
+    Disputed,
+    PeriodPaid,
+    Proof,
+    Refunded,
+    month_later,
+)
+
+LATE = timedelta(days=3)
+"""An allowance outlives its period so long, for a renewal whose event is late."""
+BONUSES = {"free": 0, "pro": 1_000_000, "max_5x": 3_000_000, "max_20x": 5_000_000}
+
+
+class Refused(Exception):  # noqa: N818 - an answer
+    """There is not enough, or nothing to do it with."""
+
+
+@dataclass(eq=False)
+class Lot:
+    kind: str
+    payment: str | None
+    free: int
+    expires_at: datetime
+    granted_at: datetime
+    name: str
+
+
+@dataclass
+class Pinned:
+    lines: list[tuple[Lot, int]]
+    used: int
+    until: datetime
+
+    @property
+    def amount(self) -> int:
+        return sum(amount for _, amount in self.lines)
+
+
+@dataclass
+class Payment:
+    """What is known of a payment, and what it brought."""
+
+    brought: int = 0
+    removed: int = 0
+    total: int = 0
+    refunded: int = 0
+    disputes: dict[str, tuple[int, int]] = field(default_factory=dict)
+    kind: str = ""
+    granted_at: datetime | None = None
+    expires_at: datetime | None = None
+    period: datetime | None = None
+
+    def to_remove(self) -> int:
+        """Tell how much of what it brought is not the customer's any more, rounded up."""
+        gone = self.refunded + sum(n for n, standing in self.disputes.values() if standing < 2)
+        total = self.total or gone
+        return -(-self.brought * min(gone, total) // total) if gone else 0
+
+
+STANDINGS = {"open": 0, "lost": 1, "won": 2}
+
+
+class Purse:
+    """The credits of one organization."""
+
+    def __init__(self) -> None:
+        self.lots: list[Lot] = []
+        self.holds: dict[str, Pinned] = {}
+        self.payments: dict[str, Payment] = {}
+        self.debt = 0
+        self.period_end: datetime | None = None
+        self.allowance = 0
+        self.bonus_day = date.min
+        self.went: Counter[str] = Counter()
+        """What went where, in micro-USD: used, written off, expired, taken back, granted."""
+
+    def seen(self, at: datetime) -> "Purse":
+        """Show the credits at a moment, without touching them."""
+        other = self.copied()
+        other.tick(at)
+        return other
+
+    def copied(self) -> "Purse":
+        """Make another of the same."""
+        other = copy(self)
+        twins = {id(lot): copy(lot) for lot in self._all()}
+        other.lots = [twins[id(lot)] for lot in self.lots]
+        other.holds = {
+            id_: Pinned([(twins[id(lot)], n) for lot, n in one.lines], one.used, one.until)
+            for id_, one in self.holds.items()
+        }
+        other.went = Counter(self.went)
+        return other
+
+    @property
+    def available(self) -> int:
+        return sum(lot.free for lot in self.lots) - self.debt
+
+    @property
+    def held(self) -> int:
+        return sum(one.amount for one in self.holds.values())
+
+    def grants(self) -> Counter[tuple[str, str | None]]:
+        """Sum what is left by kind and payment, pinned or not."""
+        left: Counter[tuple[str, str | None]] = Counter()
+        for lot in self.lots:
+            left[lot.kind, lot.payment] += lot.free
+        for one in self.holds.values():
+            for lot, amount in one.lines:
+                left[lot.kind, lot.payment] += amount
+        return +left
+
+    def tick(self, at: datetime, keep: str | None = None) -> None:
+        """Let time pass: holds left alone end at their last cost, free credits expire."""
+        for id_ in [name for name, one in self.holds.items() if one.until <= at and name != keep]:
+            self._end(id_, self.holds[id_].used)
+        self._tidy(at)
+
+    # What people do.
+
+    def spend(self, amount: int, at: datetime, plan: str) -> None:
+        self.tick(at)
+        self._need(amount, at, plan)
+        self._burn(amount, "used")
+        self._tidy(at)
+
+    def hold(self, name: str, amount: int, at: datetime, until: datetime, plan: str) -> None:
+        if name in self.holds:
+            return
+        self.tick(at)
+        self._need(amount, at, plan)
+        self.holds[name] = Pinned(self._take(amount), 0, until)
+        self._tidy(at)
+
+    def extend(
+        self, name: str, amount: int, used: int, at: datetime, until: datetime, *, plan: str
+    ) -> None:
+        self.tick(at, name)
+        if name not in self.holds:
+            raise Refused
+        self._need(amount, at, plan)
+        one = self.holds[name]
+        one.lines += self._take(amount)
+        one.used, one.until = max(one.used, used), max(one.until, until)
+        self._tidy(at)
+
+    def settle(self, name: str, cost: int, at: datetime) -> tuple[int, int]:
+        self.tick(at, name)
+        if name not in self.holds:
+            raise Refused
+        paid = min(cost, self.holds[name].amount)
+        self._end(name, cost)
+        self._tidy(at)
+        return paid, cost - paid
+
+    def adjust(self, key: str, amount: int, at: datetime) -> None:
+        self.tick(at)
+        if amount > 0:
+            self._grant(Lot("adjustment", None, amount, month_later(at, 12), at, key))
+        elif -amount > self.available:
+            raise Refused
+        else:
+            self._burn(-amount, "granted", -1)
+        self._tidy(at)
+
+    def bonus(self, day: date, at: datetime, plan: str) -> bool:
+        if not BONUSES[plan] or day <= self.bonus_day:
+            return False
+        self.tick(at)
+        return self._bonus(day, at, plan)
+
+    def _bonus(self, day: date, at: datetime, plan: str) -> bool:
+        if not BONUSES[plan] or day <= self.bonus_day:
+            return False
+        self.bonus_day = day
+        self._grant(Lot("bonus", None, BONUSES[plan], month_later(at, 12), at, f"bonus:{day}"))
+        self._tidy(at)
+        return True
+
+    # What the processor proves.
+
+    def hear(self, proof: Proof | None, at: datetime) -> None:
+        """Do what an event proves; once, however often it is proven."""
+        match proof:
+            case Bought(name, cents, total):
+                self._fact(name, at, total=total)
+                if not self.payments[name].brought:
+                    self.tick(at)
+                    ends = month_later(at, 12)
+                    self._grant(Lot("purchase", name, cents * 10_000, ends, at, f"purchase:{name}"))
+                    self._tidy(at)
+            case PeriodPaid(name, ends_at, allowance, total):
+                self.period(name, ends_at, allowance, at, total)
+            case Refunded(name, total, refunded):
+                self._fact(name, at, total=total, refunded=refunded)
+            case Disputed(name, dispute, amount, standing):
+                self._fact(name, at, dispute=(dispute, amount, STANDINGS[standing]))
+
+    def period(
+        self, name: str, ends_at: datetime, allowance: int, at: datetime, total: int = 0
+    ) -> bool:
+        """Start a period, or top it up: once, and never an older one."""
+        is_new = self.period_end is None or ends_at > self.period_end
+        more = allowance - (0 if is_new else self.allowance)
+        if not is_new and (ends_at != self.period_end or more <= 0):
+            return False
+        self._fact(name, at, total=total)
+        self.tick(at)
+        if is_new:
+            for lot in self._all():
+                if lot.kind == "allowance":
+                    self.went["expired"] += lot.free
+                    lot.free, lot.expires_at = 0, min(lot.expires_at, at)
+        self.period_end, self.allowance = ends_at, allowance
+        expires_at = min(ends_at + LATE, month_later(at, 12))
+        self._grant(Lot("allowance", name, more, expires_at, at, f"allowance:{name}"))
+        self._tidy(at)
+        return True
+
+    # How.
+
+    def _fact(
+        self,
+        name: str,
+        at: datetime,
+        *,
+        total: int = 0,
+        refunded: int = 0,
+        dispute: tuple[str, int, int] | None = None,
+    ) -> None:
+        known = self.payments.setdefault(name, Payment())
+        was = (known.total, known.refunded, dict(known.disputes))
+        known.total, known.refunded = max(known.total, total), max(known.refunded, refunded)
+        if dispute is not None:
+            id_, amount, standing = dispute
+            before = known.disputes.get(id_, (0, 0))
+            known.disputes[id_] = max(before[0], amount), max(before[1], standing)
+        if was != (known.total, known.refunded, known.disputes):
+            self.tick(at)
+            self._reconcile(name, at)
+            self._tidy(at)
+
+    def _reconcile(self, name: str, at: datetime) -> None:
+        known = self.payments[name]
+        more = known.to_remove() - known.removed
+        known.removed += more
+        if more > 0:
+            rest = self._burn(more, "taken back", of=name)
+            self.debt += rest
+            self.went["taken back"] += rest
+        elif more < 0:
+            kind, ends = known.kind, known.expires_at
+            assert ends is not None
+            over = known.period is not None and (known.period < (self.period_end or known.period))
+            if ends <= at or over:
+                kind, ends = "adjustment", month_later(at, 12)
+            self.went["taken back"] += more
+            self._add(Lot(kind, name, -more, ends, known.granted_at or at, "restored"))
+
+    def _grant(self, lot: Lot) -> None:
+        self._add(lot)
+        kind, payment, amount = lot.kind, lot.payment, lot.free
+        ends, at = lot.expires_at, lot.granted_at
+        self.went["granted"] += amount
+        if payment is not None:
+            known = self.payments.setdefault(payment, Payment())
+            known.brought += amount
+            known.kind, known.granted_at, known.expires_at = kind, at, ends
+            known.period = self.period_end if kind == "allowance" else None
+            self._reconcile(payment, at)
+
+    def _add(self, lot: Lot) -> None:
+        self.lots.append(lot)
+        self.lots.sort(key=lambda one: (one.expires_at, one.granted_at, one.name))
+
+    def _need(self, amount: int, at: datetime, plan: str) -> None:
+        """Refuse what is not there; the day's bonus comes with the first use of the day."""
+        day = at.astimezone(UTC).date()
+        bonus = BONUSES[plan] if day > self.bonus_day else 0
+        if amount and amount > self.available + bonus:
+            raise Refused
+        self._bonus(day, at, plan)
+
+    def _take(self, amount: int, of: str | None = None) -> list[tuple[Lot, int]]:
+        """Take free credits, those that expire first before the others; as far as they go."""
+        taken = []
+        for lot in self.lots:
+            if of is None or lot.payment == of:
+                part = min(amount, lot.free)
+                lot.free -= part
+                amount -= part
+                if part:
+                    taken.append((lot, part))
+        return taken
+
+    def _burn(self, amount: int, into: str, sign: int = 1, of: str | None = None) -> int:
+        gone = sum(part for _, part in self._take(amount, of))
+        self.went[into] += sign * gone
+        return amount - gone
+
+    def _end(self, name: str, cost: int) -> None:
+        one = self.holds.pop(name)
+        self.went["used"] += cost
+        self.went["written off"] += max(0, cost - one.amount)
+        for lot, pinned in one.lines:
+            paid = min(cost, pinned)
+            cost -= paid
+            lot.free += pinned - paid
+            if lot not in self.lots:
+                self._add(lot)
+
+    def _tidy(self, at: datetime) -> None:
+        """Pay debts of what is free, then let expire what is due."""
+        if self.debt:
+            self.debt = self._burn(self.debt, "repaid")
+        for lot in self.lots:
+            if lot.expires_at <= at and lot.free:
+                self.went["expired"] += lot.free
+                lot.free = 0
+        pinned = {id(lot) for one in self.holds.values() for lot, _ in one.lines}
+        self.lots = [lot for lot in self.lots if lot.free or id(lot) in pinned]
+
+    def _all(self) -> Iterable[Lot]:
+        """List the lots, those too of which all is pinned."""
+        found = {id(lot): lot for lot in self.lots}
+        for one in self.holds.values():
+            found |= {id(lot): lot for lot, _ in one.lines}
+        return list(found.values())
