@@ -147,6 +147,7 @@ async def runs(process: Running, least: int = 1) -> list[tuple[datetime, str]]:
 
 async def test_a_process_without_a_lease_is_unwell(pair: tuple[Running, Running]) -> None:
     async with browsing(pair[0]) as browser:
+        await until(lambda: pair[0].service.shard.leased)
         assert (await browser.get("/api/health")).status_code == 200
         pair[0].service.runtime.scheduler.lease_until = float("-inf")
         with structlog.testing.capture_logs() as written:

@@ -145,7 +145,7 @@ class Home:
 
     def key(self, number: int = 0) -> str:
         """Name a key that this process owns now."""
-        names = (f"k{n}" for n in range(100_000))
+        names = (f"key-{n}" for n in range(100_000))
         return next(islice((k for k in names if slot_of(k) in self.runtime.epochs), number, None))
 
 

@@ -1,0 +1,53 @@
+import asyncio
+from collections.abc import AsyncIterator
+
+import asyncpg
+import pytest
+
+from tolsey.storage.database import Database
+
+LAST = "SELECT state, query FROM pg_stat_activity WHERE pid = $1"
+WHO = "SELECT pg_backend_pid() AS pid"
+
+
+@pytest.fixture
+async def database(database_url: str) -> AsyncIterator[Database]:
+    """Open a pool of one connection."""
+    opened = Database(database_url, max_size=1)
+    await opened.open()
+    yield opened
+    await opened.close()
+
+
+async def test_a_query_is_all_that_is_sent(database: Database, database_url: str) -> None:
+    row = await database.fetchrow(WHO)
+    assert row
+    watcher = await asyncpg.connect(database_url)
+    last = await watcher.fetchrow(LAST, row["pid"])
+    await watcher.close()
+    assert last
+    assert dict(last) == {"state": "idle", "query": WHO}
+
+
+async def test_a_transaction_that_is_broken_off_leaves_nothing_to_who_comes_next(
+    database: Database,
+) -> None:
+    entered = asyncio.Event()
+
+    async def wait_in_a_transaction() -> None:
+        async with database.transaction() as tx:
+            await tx.execute("SET LOCAL statement_timeout = '1s'")
+            await tx.execute("CREATE TABLE unfinished (id int)")
+            entered.set()
+            await asyncio.sleep(3600)
+
+    task = asyncio.ensure_future(wait_in_a_transaction())
+    await asyncio.wait_for(entered.wait(), 10)
+    task.cancel()
+    await asyncio.wait({task})
+    row = await database.fetchrow(
+        "SELECT to_regclass('unfinished') AS made, current_setting('statement_timeout') AS timeout,"
+        " pg_current_xact_id_if_assigned() AS open"
+    )
+    assert row
+    assert dict(row) == {"made": None, "timeout": "0", "open": None}
