@@ -35,8 +35,9 @@ format: setup
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+# Three at a time on two cores: much of the suite waits for processes, leases and browsers.
 test: check
-	$(BIN)/pytest
+	$(BIN)/pytest -n 3 --dist worksteal --ignore=tests/mcp/real
 
 campaign: setup
 	CAMPAIGN_SECONDS=$${CAMPAIGN_SECONDS:-60} $(BIN)/pytest tests/campaigns --ignore=tests/campaigns/cluster -s --timeout=1200
@@ -44,6 +45,7 @@ campaign: setup
 
 conformance: setup
 	$(BIN)/python -m tests.mcp.conformance.suite
+	$(BIN)/pytest tests/mcp/real
 
 $(BENCH_VENV)/.installed: bench/requirements.lock requirements.lock
 	test -x $(BENCH_VENV)/bin/python || $(PYTHON) -m venv $(BENCH_VENV)
@@ -52,7 +54,7 @@ $(BENCH_VENV)/.installed: bench/requirements.lock requirements.lock
 	@touch $@
 
 bench: $(BENCH_VENV)/.installed
-	for file in turns sleepers webhooks revenue shards limits ledger payments; do $(BENCH_VENV)/bin/python -m bench.$$file || exit 1; done
+	for file in turns sleepers webhooks revenue shards limits ledger payments chat mcp; do $(BENCH_VENV)/bin/python -m bench.$$file || exit 1; done
 
 lock: setup
 	$(BIN)/python -m pip install --quiet uv

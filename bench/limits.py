@@ -1,9 +1,10 @@
 """Checks a second, and the worst burst admitted in any true window, against the `limits` package.
 
 The job is that of an MCP call: a limit for the minute and one for the day, counted together, and
-where the caller stands with both, for the headers. Ours is one round trip. The peer's is a hit for
-each limit and a reading of each window; a call that the second limit refuses has then already
-counted against the first. Askers have an identity each; no check of the speed part is refused.
+where the caller stands with both, for the headers. Ours is one round trip, which callers of the same
+moment share. The peer's is a hit for each limit and a reading of each window; a call that the second
+limit refuses has then already counted against the first. Askers have an identity each; no check of
+the speed part is refused.
 
 The burst part lets callers do their worst against one limit, in real time on the real Redis: each
 rests, then calls as fast as it is answered across a border of windows. A call counts as inside a

@@ -1,7 +1,8 @@
-"""Sends signed deliveries over kept-alive connections, each waiting for its answer, and times them.
+"""Sends requests over kept-alive connections, each waiting for its answer, and times them.
 
-A process of its own, started by `bench/webhooks.py` and `bench/payments.py`: requests are made and
-signed before the clock starts. Takes one JSON object as its argument and prints one as its result.
+A process of its own, started by `bench/webhooks.py`, `bench/payments.py` and `bench/mcp.py`: requests
+are made and signed before the clock starts. Takes one JSON object as its argument and prints one as
+its result; `proof` is the text that stands in every answer to a request that was accepted.
 """
 
 import asyncio
@@ -13,10 +14,11 @@ from time import perf_counter
 
 import uvloop
 
-from bench import events, orders
+from bench import calls, events, orders
 
 LENGTH = b"content-length:"
-BODIES = {"orders": orders.requests, "events": events.requests}
+CHUNKED = b"transfer-encoding: chunked"
+BODIES = {"orders": orders.requests, "events": events.requests, **calls.BODIES}
 
 
 class Sender(asyncio.Protocol):
@@ -43,20 +45,25 @@ class Sender(asyncio.Protocol):
         self.transport.write(self.load.waiting.popleft())
 
     def data_received(self, data: bytes) -> None:
-        """Read an answer; all servers here say its length."""
+        """Read an answer, which says its length or comes in chunks."""
         self.got += data
-        head = self.got.find(b"\r\n\r\n")
-        if head < 0:
-            return
-        lower = self.got[:head].lower()
-        at = lower.find(LENGTH) + len(LENGTH)
-        until = lower.find(b"\r\n", at)
-        length = int(lower[at : until if until > 0 else head])
-        if len(self.got) < head + 4 + length:
+        if not self._is_whole():
             return
         self.load.answered(perf_counter() - self.sent_at, self.got)
         self.got = b""
         self.next()
+
+    def _is_whole(self) -> bool:
+        head = self.got.find(b"\r\n\r\n")
+        if head < 0:
+            return False
+        lower = self.got[:head].lower()
+        if CHUNKED in lower:
+            return self.got.endswith(b"\r\n0\r\n\r\n")
+        at = lower.find(LENGTH) + len(LENGTH)
+        until = lower.find(b"\r\n", at)
+        length = int(lower[at : until if until > 0 else head])
+        return len(self.got) >= head + 4 + length
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Count a connection that broke."""
@@ -68,8 +75,11 @@ class Sender(asyncio.Protocol):
 class Load:
     """One run."""
 
-    def __init__(self, waiting: deque[bytes], seconds: float, connections: int) -> None:
+    def __init__(
+        self, waiting: deque[bytes], seconds: float, connections: int, proof: bytes
+    ) -> None:
         self.waiting = waiting
+        self.proof = proof
         self.until = perf_counter() + seconds
         self.seconds: list[float] = []
         self.accepted = 0
@@ -81,7 +91,7 @@ class Load:
     def answered(self, seconds: float, answer: bytes) -> None:
         """Count an answer."""
         self.seconds.append(seconds)
-        if answer.startswith(b"HTTP/1.1 200") and b'"accepted"' in answer:
+        if answer.startswith(b"HTTP/1.1 200") and self.proof in answer:
             self.accepted += 1
         elif not self.first_refusal:
             self.first_refusal = answer[:400].decode("latin-1")
@@ -93,10 +103,12 @@ class Load:
             self.done.set_result(None)
 
 
-async def send(waiting: deque[bytes], port: int, seconds: float, connections: int) -> Load:
+async def send(
+    waiting: deque[bytes], port: int, seconds: float, connections: int, proof: bytes
+) -> Load:
     """Send until the time is over or nothing is left."""
     loop = asyncio.get_running_loop()
-    load = Load(waiting, seconds, connections)
+    load = Load(waiting, seconds, connections, proof)
     for _ in range(connections):
         await loop.create_connection(lambda: Sender(load), "127.0.0.1", port)
     await load.done
@@ -108,17 +120,19 @@ async def main() -> None:
     port, connections = given["port"], given["connections"]
     requests = BODIES[given.get("bodies", "orders")]
     waiting = deque(requests(given["path"], given["first"], given["most"]))
+    proof = given.get("proof", '"accepted"').encode()
     gc.freeze()
     gc.disable()
-    await send(waiting, port, given["warm_seconds"], connections)
+    warm = await send(waiting, port, given["warm_seconds"], connections, proof)
     started = perf_counter()
-    load = await send(waiting, port, given["seconds"], connections)
+    load = await send(waiting, port, given["seconds"], connections, proof)
     elapsed = perf_counter() - started
     ordered = sorted(load.seconds) or [0.0]
     print(
         json.dumps(
             {
                 "accepted": load.accepted,
+                "answered": len(warm.seconds) + len(load.seconds),
                 "refused": len(load.seconds) - load.accepted + load.broken,
                 "per_second": load.accepted / elapsed,
                 "p50_ms": ordered[len(ordered) // 2] * 1000,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from hiredis import pack_command
-from redis.asyncio import Redis
+from redis.asyncio import ConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as ConnectionLost
@@ -59,6 +59,11 @@ class Cache:
         # Callers beyond the connections wait: to the client they would be a cache that is away.
         self._places = asyncio.Semaphore(CONNECTIONS)
         self._rests_until = 0.0
+        # Scripts have lines of their own: one bound for a whole exchange, none for each part of it.
+        self._lines = ConnectionPool.from_url(
+            url, decode_responses=True, socket_connect_timeout=TIMEOUT_SECONDS
+        )
+        self._idle: list[Any] = []
         self._gathered: list[_Run] = []
         self._sending: set[asyncio.Task[None]] = set()
 
@@ -70,6 +75,7 @@ class Cache:
     async def close(self) -> None:
         """Close every connection."""
         await self._redis.aclose()
+        await self._lines.aclose()
 
     async def ping(self) -> bool:
         """Tell whether the cache answers; never raises."""
@@ -146,25 +152,33 @@ class Cache:
         )
         try:
             return await self._exchange(packed, len(commands))
-        except ConnectionLost:  # the server was restarted behind an idle connection
+        except ConnectionLost:  # the server was restarted behind idle lines
+            while self._idle:
+                await self._lines.release(self._idle.pop())
             return await self._exchange(packed, len(commands))
 
     async def _exchange(self, packed: bytes, number: int) -> list[Any]:
         """Send commands in one write, and read as many answers; an error may be one of them."""
-        pool: Any = self._redis.connection_pool
+        line: Any = self._idle.pop() if self._idle else await self._new_line()
         answers: list[Any] = []
-        connection = await pool.get_connection()
         try:
             async with asyncio.timeout(TIMEOUT_SECONDS):
-                await connection.send_packed_command(packed, check_health=False)
+                await line.send_packed_command(packed, check_health=False)
                 for _ in range(number):
                     try:
-                        answers.append(await connection.read_response(timeout=math.inf))
+                        answers.append(await line.read_response(timeout=math.inf))
                     except ResponseError as error:
                         answers.append(error)
-        finally:
-            await pool.release(connection)
+        except BaseException:
+            await line.disconnect(nowait=True)
+            await self._lines.release(line)
+            raise
+        self._idle.append(line)
         return answers
+
+    async def _new_line(self) -> Any:
+        pool: Any = self._lines
+        return await pool.get_connection()
 
     async def _guarded(self, call: Any, *args: Any, **kwargs: Any) -> Any:
         async with self._places:

@@ -36,6 +36,15 @@ def translated(error: BaseException) -> StorageError:
     return StorageError(f"{type(error).__name__}: {error}")
 
 
+async def _as_it_is(connection: Connection) -> None:
+    """Leave a session as it is when its connection is given back.
+
+    Nothing that runs on the pool changes it but within a transaction, which is ended in any case; the
+    driver's own reset would be a second round trip after every query.
+    """
+    del connection
+
+
 class Database:
     """A pool of connections to PostgreSQL."""
 
@@ -52,6 +61,7 @@ class Database:
                 min_size=self._sizes[0],
                 max_size=self._sizes[1],
                 command_timeout=60,
+                reset=_as_it_is,
                 server_settings={"application_name": "tolsey", "timezone": "UTC"},
             )
         except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError) as error:

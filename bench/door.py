@@ -1,0 +1,117 @@
+"""Our own endpoint of stores with one tool, on either server, its gate as in the service.
+
+The token of a call is looked up in PostgreSQL behind the guests' memory, and the call is counted in
+Redis against the plan of its organization: `python -m bench.door SERVER PORT`.
+"""
+
+import asyncio
+import gc
+import os
+import sys
+import time
+from typing import Any
+
+import anyio
+import uvloop
+
+from bench import calls
+from tolsey import settings
+from tolsey.http.edge import Edge, Receive, Scope, Send
+from tolsey.http.mcp.doors import PREFIX, Door
+from tolsey.http.mcp.endpoint import Endpoint, Places
+from tolsey.http.mcp.gate import Principal, StoreGate, name_of, require
+from tolsey.http.mcp.registry import READS, Registry
+from tolsey.http.mcp.server import Server
+from tolsey.http.mcp.state import RequestStates
+from tolsey.http.mcp.tools.building import tool
+from tolsey.http.mcp.tools.orders import OrderDetail, OrderId
+from tolsey.http.oauth.guests import Guests
+from tolsey.http.oauth.resources import Resources
+from tolsey.server import serve_app
+from tolsey.service import now
+from tolsey.storage.cache import Cache
+from tolsey.storage.database import Database
+from tolsey.storage.limits import Limits
+
+
+class Unsealed:
+    """Seals nothing: no tool here waits for input."""
+
+    def seal(self, plain: str, bound_to: str) -> str:
+        """Seal nothing."""
+        raise NotImplementedError
+
+    def open(self, sealed: str, bound_to: str) -> str:
+        """Open nothing."""
+        raise NotImplementedError
+
+
+async def get_order(principal: Principal, asked: OrderId) -> OrderDetail:
+    """Make the answer."""
+    del principal
+    return calls.order(asked.order_id)
+
+
+def registry() -> Registry:
+    """Offer the tool, made as our own are."""
+    return Registry.of(
+        tool(
+            calls.TOOL,
+            calls.TITLE,
+            calls.DESCRIPTION,
+            arguments=OrderId,
+            answer=OrderDetail,
+            run=get_order,
+            scopes=frozenset({"orders:read"}),
+            hints=READS,
+        )
+    )
+
+
+async def nothing(scope: Scope, receive: Receive, send: Send) -> None:
+    """Take part in the server's life, and serve nothing else."""
+    del scope, receive, send
+
+
+async def alone() -> None:
+    """Tell nobody: there is one process."""
+
+
+def application(database: Database, cache: Cache) -> Edge:
+    """Put the endpoint together as the service does."""
+    resources = Resources(settings.read())
+    gate = StoreGate(resources, Guests(database, now, alone), Limits(cache))
+    server = Server(
+        registry(),
+        {"name": "tolsey", "version": "1"},
+        "",
+        require=require,
+        states=RequestStates(Unsealed(), time.time),
+        name_of=name_of,
+    )
+    endpoint = Endpoint(server, gate, Places(resources.origins, local=True))
+    door = Door(resources, endpoint, "http://127.0.0.1", on_subaddress=False)
+    return Edge(nothing, {}, is_https=False, mounted={PREFIX: door})
+
+
+async def serve(server: str, port: int) -> None:
+    """Serve until SIGTERM."""
+    gc.freeze()  # both as `tolsey serve` does
+    gc.set_threshold(20_000, 20, 20)
+    database = Database(os.environ["DATABASE_URL"], min_size=2, max_size=20)
+    await database.open()
+    app: Any = application(database, Cache(os.environ["REDIS_URL"]))
+    if server == "uvicorn":
+        import uvicorn  # noqa: PLC0415 - one of the two runs
+
+        config = uvicorn.Config(
+            app, "127.0.0.1", port, log_level="warning", access_log=False, lifespan="off"
+        )
+        await uvicorn.Server(config).serve()
+    else:
+        await serve_app(app, "127.0.0.1", port, anyio.Event())
+
+
+if __name__ == "__main__":
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(serve(sys.argv[1], int(sys.argv[2])))
