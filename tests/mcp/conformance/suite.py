@@ -4,6 +4,7 @@ It is installed under `.conformance` from a lock with hashes, with the Node.js t
 """
 
 import contextlib
+import re
 import shutil
 import socket
 import subprocess
@@ -22,6 +23,7 @@ NODE: Final = HOME / "node_modules/node/bin/node"
 SUITE: Final = HOME / "node_modules/@modelcontextprotocol/conformance/dist/index.js"
 REQUIREMENTS: Final = ("2026-07-28", "2025-11-25")
 START_SECONDS: Final = 30.0
+SCENARIO: Final = re.compile(r"^(\N{CHECK MARK}|\N{BALLOT X}) ([\w-]+): ", re.MULTILINE)
 
 
 def is_installed() -> bool:
@@ -64,25 +66,47 @@ def fixture_server() -> Iterator[str]:
             served.terminate()
 
 
-def run(mode: str, *arguments: str) -> int:
+def run(mode: str, *arguments: str) -> tuple[int, str]:
     """Run the suite once; its exit status is 0 when all that is required holds."""
     output = HOME / "results"
     command: Sequence[str | Path] = (NODE, SUITE, mode, *arguments, "-o", output)
-    return subprocess.run(command, cwd=HOME, check=False).returncode
+    ran = subprocess.run(command, cwd=HOME, check=False, capture_output=True, text=True)
+    return ran.returncode, ran.stdout + ran.stderr
+
+
+def required(revision: str) -> set[str]:
+    """List what the suite requires of a server of a revision."""
+    text = (SUITE.parents[1] / f"requirements/{revision}.yaml").read_text()
+    section = re.search(r"^server:\n((?:[ #].*\n|\n)+)", text, re.MULTILINE)
+    return set(re.findall(r"^  - ([\w-]+)", section[1], re.MULTILINE)) if section else set()
+
+
+def verdict(revision: str, said: str) -> str:
+    """Say in one line what the suite said: its own sums count checks that are not required too."""
+    scenarios = {name: mark for mark, name in SCENARIO.findall(said) if name in required(revision)}
+    held = [name for name, mark in scenarios.items() if mark == "\N{CHECK MARK}"]
+    rest = ", ".join(sorted(scenarios.keys() - set(held))) or "none"
+    return f"{revision}: {len(held)} of {len(scenarios)} required scenarios hold; not: {rest}"
 
 
 def main() -> int:
     """Run every revision's requirements; answers an exit status."""
     install()
+    statuses = []
     with fixture_server() as url:
-        statuses = [
-            run(
+        for revision in REQUIREMENTS:
+            status, said = run(
                 "server",
                 *("--url", url, "--requirements", revision),
                 *("--expected-failures", str(HERE / f"{revision}.yml")),
             )
-            for revision in REQUIREMENTS
-        ]
+            log = HOME / f"{revision}.log"
+            log.write_text(said)
+            sys.stdout.write(f"{verdict(revision, said)}\n")
+            if status:
+                unexpected = said.partition("Unexpected")[2]
+                sys.stdout.write(f"Not as expected, see {log.relative_to(ROOT)}:{unexpected}\n")
+            statuses.append(status)
     return max(statuses)
 
 
