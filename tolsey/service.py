@@ -24,7 +24,8 @@ from tolsey.actors.store.effects import OperationEffects, StoreEffects
 from tolsey.adapters import Adapters, adapters
 from tolsey.http import health
 from tolsey.http.app import create_app
-from tolsey.http.chat.desk import Desk, Terms
+from tolsey.http.chat.desk import Desk
+from tolsey.http.chat.terms import Terms
 from tolsey.http.clients.model import ChatModel
 from tolsey.http.context import Service
 from tolsey.http.edge import ASGIApp

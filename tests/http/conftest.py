@@ -13,7 +13,8 @@ from tolsey.actors.organization.actor import OrganizationActor
 from tolsey.actors.ports import CommercePlatform
 from tolsey.actors.store.actor import StoreActor
 from tolsey.http.app import create_app
-from tolsey.http.chat.desk import Desk, Terms
+from tolsey.http.chat.desk import Desk
+from tolsey.http.chat.terms import Terms
 from tolsey.http.clients.model import UnsetModel
 from tolsey.http.clients.payments import StripePayments
 from tolsey.http.clients.processor_revenue import RestrictedAccounts

@@ -2,21 +2,19 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from types import TracebackType
 from typing import Any, Final, Self
 
 import anyio
 import structlog
 
-from tolsey.actors.chat import OUTPUT_TOKENS, Prices
 from tolsey.actors.organization.messages import ExpireCredits, organization
 from tolsey.http.chat.generation import Generation, Order, Outcome
+from tolsey.http.chat.terms import Terms
 from tolsey.http.clients.model import ChatModel
 from tolsey.runtime.errors import Overloaded, RuntimeFault, Stopping
 from tolsey.runtime.messages import ActorId, Message
-from tolsey.settings import Settings
 from tolsey.storage import chat
 from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageError
@@ -28,40 +26,6 @@ STOPPING_SECONDS: Final = 20.0
 SWEEP_SECONDS: Final = 30.0
 
 log = structlog.get_logger()
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """What answers cost and how long they may be."""
-
-    prices: Prices
-    context_tokens: int
-    output_tokens: int
-    lease: timedelta
-    checkpoint_seconds: float
-
-    @classmethod
-    def of(cls, settings: Settings) -> Self:
-        """Read them from the settings; thoughts cost what words do unless they have a price."""
-        output = settings.llm_output_micro_per_million
-        reasoning = settings.llm_reasoning_micro_per_million
-        return cls(
-            Prices(
-                settings.llm_input_micro_per_million,
-                output,
-                output if reasoning is None else reasoning,
-                settings.llm_margin_percent,
-            ),
-            settings.llm_context_tokens,
-            settings.llm_output_tokens,
-            timedelta(seconds=settings.chat_lease_seconds),
-            settings.chat_checkpoint_seconds,
-        )
-
-    def most_output(self, asked: int | None, input_tokens: int) -> int:
-        """Tell how long an answer may be: what was asked for, within every limit."""
-        room = max(0, self.context_tokens - input_tokens)
-        return min(asked or OUTPUT_TOKENS, self.output_tokens, OUTPUT_TOKENS, room)
 
 
 class Desk:

@@ -7,7 +7,7 @@ settlement.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import anyio
 import anyio.lowlevel
@@ -18,14 +18,12 @@ from tolsey.actors.organization.messages import Settled
 from tolsey.actors.refusals import Conflict, PaymentRequired, Refusal, Unavailable
 from tolsey.http.chat.purse import AWAY, Purse, available
 from tolsey.http.chat.telling import CONTENT_TYPE, Telling
+from tolsey.http.chat.terms import Means
 from tolsey.http.clients.model import ModelFailed, Part
 from tolsey.storage import chat, idempotency
 from tolsey.storage.errors import StorageError
 from tolsey.storage.records.chat import Ending
 from tolsey.storage.records.chat import Generation as Row
-
-if TYPE_CHECKING:
-    from tolsey.http.chat.desk import Desk
 
 EXTENSION_TOKENS: Final = 512
 """A hold that is used up grows by the price of so many output tokens."""
@@ -68,19 +66,19 @@ class Order:
 class Generation:
     """One answer: held for, streamed, and settled."""
 
-    def __init__(self, desk: "Desk", order: Order, messages: Sequence[Mapping[str, str]]) -> None:
+    def __init__(self, means: Means, order: Order, messages: Sequence[Mapping[str, str]]) -> None:
         self.order = order
         self.ended = anyio.Event()
-        self._desk = desk
+        self._means = means
         self._messages = messages
-        self._prices = desk.terms.prices
+        self._prices = means.terms.prices
         self._purse = Purse(
             chat.hold_id(order.id),
             order.organization_id,
             amount=self._prices.most(order.input_tokens, order.output_tokens),
-            lease=desk.terms.lease,
-            ask=desk.ask,
-            clock=desk.clock,
+            lease=means.terms.lease,
+            ask=means.ask,
+            clock=means.clock,
         )
         self._telling = Telling(keeps=order.key is not None)
         self._meter = Meter(order.input_tokens, order.output_tokens)
@@ -132,8 +130,8 @@ class Generation:
         """Claim the request, then hold the most its answer can cost."""
         order = self.order
         whose = (order.organization_id, order.store_id, order.user_id)
-        row = Row(order.id, *whose, order.claim, self._desk.model.name, self._desk.clock())
-        if not await chat.begin(self._desk.database, row):
+        row = Row(order.id, *whose, order.claim, self._means.model.name, self._means.clock())
+        if not await chat.begin(self._means.database, row):
             raise Conflict(
                 "This answer is being made, or was: ask again with another key.", code="duplicate"
             )
@@ -149,7 +147,7 @@ class Generation:
     async def _forget(self) -> None:
         """Leave no trace of what was refused: it can be asked again, and counts as never sent."""
         try:
-            await chat.forget(self._desk.database, self.order.id)
+            await chat.forget(self._means.database, self.order.id)
         except StorageError as error:
             log.warning("chat.not_forgotten", fault=type(error).__name__)
 
@@ -181,7 +179,7 @@ class Generation:
     async def _stream(self, tasks: anyio.abc.TaskGroup) -> None:
         # Whoever left before the model was asked owes nothing.
         self._asked = not self._scope.cancel_called
-        model, limit = self._desk.model, self.order.output_tokens
+        model, limit = self._means.model, self.order.output_tokens
         try:
             async with model.answer(self._messages, limit) as parts:
                 self._begun.set()
@@ -231,7 +229,7 @@ class Generation:
                 log.warning("chat.checkpoint_failed", fault=type(error).__name__)
                 if self._purse.is_lapsed:
                     self.break_off(Outcome.UNAVAILABLE)
-            await anyio.sleep(self._desk.terms.checkpoint_seconds)
+            await anyio.sleep(self._means.terms.checkpoint_seconds)
 
     async def _settle(self, outcome: Outcome) -> None:
         """Pay for what was made, write the end down, and tell it."""
@@ -255,11 +253,11 @@ class Generation:
             await self._keep()
 
     async def _write_down(self, outcome: Outcome, cost: int, spent: int) -> None:
-        used, at = self._meter.usage, self._desk.clock()
+        used, at = self._meter.usage, self._means.clock()
         tokens = (used.input_tokens, used.output_tokens)
         ending = Ending(outcome, *tokens, self._meter.estimated, cost, spent)
         try:
-            await chat.end(self._desk.database, self.order.id, ending, at)
+            await chat.end(self._means.database, self.order.id, ending, at)
         except StorageError as error:
             log.warning("chat.end_unwritten", fault=type(error).__name__)
 
@@ -301,7 +299,7 @@ class Generation:
         answered = {"status": 200, "body": body, "contentType": CONTENT_TYPE}
         try:
             await idempotency.answer(
-                self._desk.database, self.order.user_id, self.order.key, answered
+                self._means.database, self.order.user_id, self.order.key, answered
             )
         except StorageError as error:
             log.warning("chat.answer_unkept", fault=type(error).__name__)
