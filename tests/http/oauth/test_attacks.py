@@ -77,6 +77,8 @@ async def test_only_the_port_of_a_loopback_address_is_free(
         ["data:text/html,hi"],
         ["file:///etc/passwd"],
         ["vbscript:x"],
+        ["intent://callback#Intent;end"],
+        ["jar:https://agent.example/a!/b"],
         ["http://evil.example/cb"],
         ["https://user:word@agent.example/cb"],
         ["https://agent.example/cb#here"],
