@@ -11,10 +11,11 @@ from hypercorn.config import Config
 from tests.mcp.fixtures import fixtures
 from tolsey.http.edge import Edge, Scope
 from tolsey.http.mcp.endpoint import Endpoint, Places
+from tolsey.http.mcp.opening import VaultSealer
 from tolsey.http.mcp.replies import Headers
 from tolsey.http.mcp.server import Server
 from tolsey.http.mcp.state import RequestStates
-from tolsey.storage.sealed import SealBroken, Vault
+from tolsey.storage.sealed import Vault
 
 
 class Everyone:
@@ -31,24 +32,6 @@ class Everyone:
         return ()
 
 
-class Sealed:
-    """Seals with a key of this process."""
-
-    def __init__(self, vault: Vault) -> None:
-        self._vault = vault
-
-    def seal(self, plain: str, bound_to: str) -> str:
-        """Seal a text."""
-        return self._vault.seal(plain, table="mcp", column="state", row=bound_to, tenant="")
-
-    def open(self, sealed: str, bound_to: str) -> str:
-        """Open a text."""
-        try:
-            return self._vault.open(sealed, table="mcp", column="state", row=bound_to, tenant="")
-        except SealBroken as error:
-            raise ValueError(str(error)) from error
-
-
 def _allow(principal: Any, scopes: frozenset[str]) -> None:
     """Want no scopes."""
     del principal, scopes
@@ -62,7 +45,7 @@ def application() -> Edge:
         {"name": "tolsey-fixtures", "version": "1"},
         "Fixtures of the conformance suite.",
         require=_allow,
-        states=RequestStates(Sealed(vault), time.time),
+        states=RequestStates(VaultSealer(vault), time.time),
         name_of=str,
     )
     endpoint = Endpoint(server, Everyone(), Places((), local=True))

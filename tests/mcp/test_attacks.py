@@ -5,12 +5,13 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.mcp.fixture_server import Everyone, Sealed, application
+from tests.mcp.fixture_server import Everyone, application
 from tests.mcp.fixtures import fixtures, tool
 from tests.mcp.wire import Agent, envelope, headers_of, message
 from tolsey.http.mcp import wire
 from tolsey.http.mcp.call import Call
 from tolsey.http.mcp.endpoint import Endpoint, Places
+from tolsey.http.mcp.opening import VaultSealer
 from tolsey.http.mcp.registry import Registry, ToolResult
 from tolsey.http.mcp.server import Server
 from tolsey.http.mcp.state import LIFE_SECONDS, RequestStates
@@ -34,7 +35,7 @@ def serving(registry: Registry, *, local: bool = True, origins: tuple[str, ...] 
         {"name": "t", "version": "1"},
         "",
         require=lambda *_: None,
-        states=RequestStates(Sealed(Vault({"k1": bytes(32)})), lambda: 0.0),
+        states=RequestStates(VaultSealer(Vault({"k1": bytes(32)})), lambda: 0.0),
         name_of=str,
     )
     return Endpoint(server, Everyone(), Places(origins, local=local))
@@ -106,7 +107,7 @@ async def test_a_state_is_taken_back_only_as_it_was_given(agent: Agent) -> None:
 
 def test_a_state_of_somebody_else_or_of_long_ago_is_refused() -> None:
     now = 0.0
-    states = RequestStates(Sealed(Vault({"k1": bytes(32)})), lambda: now)
+    states = RequestStates(VaultSealer(Vault({"k1": bytes(32)})), lambda: now)
     given = states.give({"n": 1}, "tools/call", STATEFUL, "ann")
     assert states.take(given, "tools/call", STATEFUL, "ann") == {"n": 1}
     with pytest.raises(RpcError):

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.actors.organization.processor import NEW, OLD, event
+from tolsey.actors.bodies import Unreadable
 from tolsey.actors.organization.payment_events.catalogue import (
     TYPES,
     Facts,
@@ -15,7 +16,6 @@ from tolsey.actors.organization.payment_events.catalogue import (
     restore,
 )
 from tolsey.actors.organization.payment_events.envelopes import open_envelope
-from tolsey.actors.organization.payment_events.fields import Unreadable
 from tolsey.actors.organization.payment_events.invoices import InvoiceFacts
 from tolsey.actors.organization.payment_events.metadata import Metadata
 from tolsey.actors.organization.payment_events.reversals import RefundFacts

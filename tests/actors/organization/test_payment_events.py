@@ -19,6 +19,7 @@ from tests.actors.organization.processor import (
     line,
     old_line,
 )
+from tolsey.actors.bodies import Unreadable
 from tolsey.actors.organization.payment_events.catalogue import (
     TYPES,
     keep,
@@ -26,7 +27,6 @@ from tolsey.actors.organization.payment_events.catalogue import (
     restore,
 )
 from tolsey.actors.organization.payment_events.envelopes import is_thin, open_envelope
-from tolsey.actors.organization.payment_events.fields import Unreadable
 from tolsey.actors.organization.payment_events.invoices import InvoiceFacts, InvoiceLine
 from tolsey.actors.organization.payment_events.metadata import Metadata
 from tolsey.actors.organization.payment_events.payouts import AccountFacts, PayoutFacts

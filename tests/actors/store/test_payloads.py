@@ -13,8 +13,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tolsey.actors.bodies import Unreadable
 from tolsey.actors.store import events
-from tolsey.actors.store.fields import Unreadable
 from tolsey.actors.store.identity import pseudonym
 from tolsey.actors.store.messages import Delivery, OrderChanged, RefundCreated
 from tolsey.actors.store.reading import Reading

@@ -4,7 +4,6 @@ import pytest
 
 from tests.http.oauth.client import Client
 from tests.http.people import Browser, Clock, Person, SignUp
-from tests.mcp.fixture_server import Sealed
 from tests.mcp.fixtures import fixtures
 from tolsey.http.app import create_app
 from tolsey.http.context import Service
@@ -12,6 +11,7 @@ from tolsey.http.edge import Edge
 from tolsey.http.mcp.doors import PREFIX, Door
 from tolsey.http.mcp.endpoint import Endpoint, Places
 from tolsey.http.mcp.gate import StoreGate, name_of, require
+from tolsey.http.mcp.opening import VaultSealer
 from tolsey.http.mcp.server import Server
 from tolsey.http.mcp.state import RequestStates
 from tolsey.http.routes import account_pages, auth, consent, oauth, organizations, stores
@@ -29,7 +29,7 @@ def edge(service: Service, settings: Settings, clock: Clock) -> Edge:
         {"name": "tolsey", "version": "1"},
         "",
         require=require,
-        states=RequestStates(Sealed(service.vault), lambda: clock().timestamp()),
+        states=RequestStates(VaultSealer(service.vault), lambda: clock().timestamp()),
         name_of=name_of,
     )
     gate = StoreGate(resources, service.agents.guests, service.limits)

@@ -7,6 +7,7 @@ from typing import Any, Final, Protocol, TypeVar
 import orjson
 import structlog
 
+from tolsey.actors.bodies import Unreadable
 from tolsey.actors.listing.messages import SourceRevoked, listing
 from tolsey.actors.ports import (
     CommerceEditor,
@@ -21,7 +22,6 @@ from tolsey.actors.ports import (
 from tolsey.actors.refusals import Refusal
 from tolsey.actors.store import edits
 from tolsey.actors.store.edits import Edit, Planned, Rejected, Verdict
-from tolsey.actors.store.fields import Unreadable
 from tolsey.actors.store.identity import PURPOSE
 from tolsey.actors.store.messages import (
     Delivery,

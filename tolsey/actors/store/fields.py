@@ -4,14 +4,11 @@ The platform sends nulls where its documents promise values, numbers where they 
 identifiers beyond 2**53. Absent and null are the same; a wrong type is refused by name.
 """
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
-from typing import Any, TypeAlias
 
+from tolsey.actors.bodies import Body, Unreadable, short_texts
 from tolsey.storage.records.money import EXPONENTS
-
-Body: TypeAlias = Mapping[str, Any]
 
 BIGINT = 1 << 63
 TEXT_CHARACTERS = 1_000
@@ -20,14 +17,6 @@ MONEY_DIGITS = 15
 YEARS = range(1990, 2200)
 NUL, REPLACEMENT = "\0", "\ufffd"
 CURRENCY_LETTERS = 3
-
-
-class Unreadable(Exception):  # noqa: N818 - what a body is
-    """A field that we keep is not what the platform documents; `field` names it."""
-
-    def __init__(self, field: str, wanted: str) -> None:
-        super().__init__(f"{field}: {wanted}")
-        self.field = field
 
 
 def number(body: Body, field: str) -> int | None:
@@ -133,31 +122,6 @@ def to_minor(value: Decimal, code: str) -> int:
     return round(value.scaleb(EXPONENTS.get(code, 2)))
 
 
-def table(body: Body, field: str) -> Body:
-    """Read an object; empty when absent."""
-    value = body.get(field)
-    if value is None:
-        return {}
-    if type(value) is not dict:
-        raise Unreadable(field, "not an object")
-    return value
-
-
-def rows(body: Body, field: str) -> list[Body]:
-    """Read a list of objects; empty when absent."""
-    value = body.get(field)
-    if value is None:
-        return []
-    if type(value) is not list or not all(type(row) is dict for row in value):
-        raise Unreadable(field, "not a list of objects")
-    return value
-
-
 def texts(body: Body, field: str, limit: int) -> tuple[str, ...]:
     """Read a list of short texts."""
-    value = body.get(field)
-    if value is None:
-        return ()
-    if type(value) is not list or not all(type(one) is str for one in value):
-        raise Unreadable(field, "not a list of texts")
-    return tuple(clean(one, 100) for one in value[:limit])
+    return tuple(clean(one, 100) for one in short_texts(body, field)[:limit])

@@ -5,8 +5,8 @@ The shop's owner, addresses, phones and e-mails end here, as buyers' do in `payl
 
 from datetime import datetime
 
+from tolsey.actors.bodies import Body, Unreadable
 from tolsey.actors.store import fields
-from tolsey.actors.store.fields import Body, Unreadable
 from tolsey.actors.store.messages import (
     AppUninstalled,
     BulkFinished,

@@ -6,7 +6,7 @@ a crash looks at the shop instead of sending it again (product/mcp.md, 5.3 and 5
 
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from tolsey.actors.refusals import Refusal, Unavailable, Unprocessable
 from tolsey.actors.store.operation_messages import (
@@ -56,16 +56,10 @@ def begin(state: StoreState, message: BeginOperation, kept: AgentOperation | Non
         raise Unavailable(
             "Too many changes of this store are on their way.", code="overloaded", retryAfter=5
         )
-    operation = AgentOperation(
-        store_id=state.store_id,
-        operation_id=message.operation_id,
-        user_id=message.user_id,
-        client_id=message.client_id,
-        tool=message.tool,
-        subject=message.subject,
-        digest=message.digest,
+    operation = _wished(
+        state,
+        message,
         state=OperationState.WAITING,
-        created_at=message.at,
         intent=message.intent,
         sends=0 if known is None else known.sends,
     )
@@ -79,22 +73,33 @@ def record(state: StoreState, message: RecordOperation, kept: AgentOperation | N
     if known is not None:
         _require_same(known, message.digest)
         return _replay(state, known)
-    done = AgentOperation(
-        store_id=state.store_id,
-        operation_id=message.operation_id,
-        user_id=message.user_id,
-        client_id=message.client_id,
-        tool=message.tool,
-        subject=message.subject,
-        digest=message.digest,
+    done = _wished(
+        state,
+        message,
         state=OperationState.APPLIED,
-        created_at=message.at,
         before=message.before,
         after=message.after,
         finished_at=message.at,
     )
     records = (done, _audit(state, done))
     return Decision(state.with_ended(done), reply=view(done), records=records)
+
+
+def _wished(
+    store: StoreState, message: BeginOperation | RecordOperation, **rest: Any
+) -> AgentOperation:
+    """Write down who wished for what, under which key."""
+    return AgentOperation(
+        store_id=store.store_id,
+        operation_id=message.operation_id,
+        user_id=message.user_id,
+        client_id=message.client_id,
+        tool=message.tool,
+        subject=message.subject,
+        digest=message.digest,
+        created_at=message.at,
+        **rest,
+    )
 
 
 def sending(state: StoreState, message: OperationSending) -> Decision[StoreState, bool]:

@@ -7,8 +7,9 @@ Unreadable.
 
 from typing import Any
 
+from tolsey.actors import bodies
+from tolsey.actors.bodies import Body
 from tolsey.actors.store import fields
-from tolsey.actors.store.fields import Body
 from tolsey.actors.store.messages import (
     CustomerChanged,
     FulfillmentChanged,
@@ -62,7 +63,7 @@ def order_row(reading: Reading, body: Body) -> CommerceOrder:
         fulfillment_status=fields.text(body, "fulfillment_status", 50),
         test=bool(fields.flag(body, "test")),
         source_name=fields.text(body, "source_name", 100),
-        customer_hash=buyer(reading, fields.table(body, "customer"), body),
+        customer_hash=buyer(reading, bodies.table(body, "customer"), body),
         metadata=free_text(body),
         processed_at=fields.moment(body, "processed_at"),
         created_at_platform=fields.moment(body, "created_at"),
@@ -75,7 +76,7 @@ def free_text(body: Body) -> str:
     tags = fields.text(body, "tags", TAG_CHARACTERS)
     attributes = [
         {"name": fields.text(row, "name"), "value": attribute_value(row)}
-        for row in fields.rows(body, "note_attributes")[:NOTE_ATTRIBUTES_KEPT]
+        for row in bodies.rows(body, "note_attributes")[:NOTE_ATTRIBUTES_KEPT]
     ]
     if not tags and not attributes:
         return "{}"
@@ -116,7 +117,7 @@ def order_deleted(body: Body, reading: Reading) -> OrderChanged:
 
 def order_edited(body: Body, reading: Reading) -> OrderEdited:
     """Read which order was edited."""
-    edit = fields.table(body, "order_edit")
+    edit = bodies.table(body, "order_edit")
     order_id = fields.identifier(edit, "order_id")
     payload = {"orderId": order_id, "id": fields.number(edit, "id")}
     return OrderEdited(reading.delivery, order_id, audit(reading, payload))
@@ -127,7 +128,7 @@ def refund_created(body: Body, reading: Reading) -> RefundCreated:
     code = refund_currency(body)
     given = [
         fields.to_minor(fields.amount(row.get("amount"), "transactions.amount"), code)
-        for row in fields.rows(body, "transactions")
+        for row in bodies.rows(body, "transactions")
         if code is not None
         and row.get("kind") == "refund"
         and row.get("status") == "success"
@@ -154,12 +155,12 @@ def refund_created(body: Body, reading: Reading) -> RefundCreated:
 
 def refund_currency(body: Body) -> str | None:
     """Find the currency of a refund: its transactions' own, else the one of its line amounts."""
-    for row in fields.rows(body, "transactions"):
+    for row in bodies.rows(body, "transactions"):
         if row.get("kind") == "refund" and (code := fields.currency(row, "currency")):
             return code
-    sets = [fields.table(row, "subtotal_set") for row in fields.rows(body, "refund_line_items")]
-    for amounts in (*sets, fields.table(body, "total_duties_set")):
-        if code := fields.currency(fields.table(amounts, "shop_money"), "currency_code"):
+    sets = [bodies.table(row, "subtotal_set") for row in bodies.rows(body, "refund_line_items")]
+    for amounts in (*sets, bodies.table(body, "total_duties_set")):
+        if code := fields.currency(bodies.table(amounts, "shop_money"), "currency_code"):
             return code
     return None
 
@@ -189,7 +190,7 @@ def fulfillment_changed(body: Body, reading: Reading) -> FulfillmentChanged:
 
 def product_changed(body: Body, reading: Reading) -> ProductChanged:
     """Read a product; beyond a hundred variants the platform names only their ids."""
-    variants = fields.rows(body, "variants")
+    variants = bodies.rows(body, "variants")
     product = CommerceProduct(
         store_id=reading.store_id,
         product_id=fields.identifier(body, "id"),
@@ -201,7 +202,7 @@ def product_changed(body: Body, reading: Reading) -> ProductChanged:
         status=fields.text(body, "status", 50),
         tags=fields.text(body, "tags", TAG_CHARACTERS),
         variants=json_text([variant(row) for row in variants[:VARIANTS_KEPT]]),
-        variant_count=max(len(variants), len(fields.rows(body, "variant_gids"))),
+        variant_count=max(len(variants), len(bodies.rows(body, "variant_gids"))),
         published_at=fields.moment(body, "published_at"),
         created_at_platform=fields.moment(body, "created_at"),
     )

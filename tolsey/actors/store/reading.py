@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from tolsey.actors.bodies import Body
 from tolsey.actors.store import fields
-from tolsey.actors.store.fields import Body
 from tolsey.actors.store.identity import pseudonym
 from tolsey.actors.store.messages import Delivery
 

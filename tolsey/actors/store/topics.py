@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from tolsey.actors.bodies import Body
 from tolsey.actors.store import notices, payloads
-from tolsey.actors.store.fields import Body
 from tolsey.actors.store.messages import Outcome
 from tolsey.actors.store.reading import Reading
 from tolsey.runtime.messages import Message

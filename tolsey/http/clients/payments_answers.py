@@ -8,8 +8,8 @@ from typing import Any, Final, TypeVar
 import stripe
 import structlog
 
+from tolsey.actors.bodies import Unreadable
 from tolsey.actors.organization.payment_events.envelopes import Envelope
-from tolsey.actors.organization.payment_events.fields import Unreadable
 from tolsey.actors.processor import CardRefused, ProcessorRefused, ProcessorUnreachable
 
 Facts = TypeVar("Facts")

@@ -13,8 +13,9 @@ from typing import Any, Final, Protocol, TypeVar
 
 import structlog
 
+from tolsey.actors.bodies import Unreadable
 from tolsey.actors.shops import is_shop_domain
-from tolsey.actors.store.fields import Unreadable, clean, instant
+from tolsey.actors.store.fields import clean, instant
 from tolsey.actors.store.messages import (
     AppUninstalled,
     Delivery,

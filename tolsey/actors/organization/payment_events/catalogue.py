@@ -6,8 +6,9 @@ from typing import Any, Final, TypeAlias
 
 from pydantic import TypeAdapter
 
+from tolsey.actors.bodies import Unreadable
 from tolsey.actors.organization.payment_events.envelopes import Envelope
-from tolsey.actors.organization.payment_events.fields import Unreadable, within
+from tolsey.actors.organization.payment_events.fields import within
 from tolsey.actors.organization.payment_events.invoices import InvoiceFacts, read_invoice
 from tolsey.actors.organization.payment_events.payouts import (
     AccountFacts,

@@ -4,14 +4,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from tolsey.actors.bodies import Body, Unreadable, table
 from tolsey.actors.organization.payment_events.fields import (
-    Body,
-    Unreadable,
     flag,
     identifier,
     instant,
     reference,
-    table,
     text,
     within,
     word,

@@ -4,12 +4,13 @@ Absent and null are the same; a wrong type is refused by name, since a wrong gue
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any, Final, TypeAlias
+from typing import Final
 
-Body: TypeAlias = Mapping[str, Any]
+from tolsey.actors import bodies
+from tolsey.actors.bodies import Body, Unreadable, short_texts, table
 
 ID: Final = re.compile(r"[!-~]{1,255}")
 CURRENCY: Final = re.compile(r"[a-z]{3}")
@@ -19,15 +20,6 @@ MOMENTS: Final = range(7_258_118_400)
 """Seconds from 1970 to 2200."""
 TEXT_CHARACTERS: Final = 500
 MOST_ROWS: Final = 1_000
-
-
-class Unreadable(Exception):  # noqa: N818 - what an event is
-    """A field that money turns on is not what the processor documents; `field` names it."""
-
-    def __init__(self, field: str, wanted: str) -> None:
-        super().__init__(f"{field}: {wanted}")
-        self.field = field
-        self.wanted = wanted
 
 
 @contextmanager
@@ -139,26 +131,9 @@ def instant(body: Body, field: str) -> datetime:
     return found
 
 
-def table(body: Body, field: str) -> Body:
-    """Read an object; empty when absent."""
-    value = body.get(field)
-    if value is None:
-        return {}
-    if type(value) is not dict:
-        raise Unreadable(field, "not an object")
-    return value
-
-
 def rows(body: Body, field: str) -> list[Body]:
     """Read a list of objects; empty when absent."""
-    value = body.get(field)
-    if value is None:
-        return []
-    if type(value) is not list or not all(type(row) is dict for row in value):
-        raise Unreadable(field, "not a list of objects")
-    if len(value) > MOST_ROWS:
-        raise Unreadable(field, f"more than {MOST_ROWS}")
-    return value
+    return bodies.rows(body, field, MOST_ROWS)
 
 
 def listed(body: Body, field: str) -> tuple[list[Body], bool]:
@@ -172,12 +147,8 @@ def listed(body: Body, field: str) -> tuple[list[Body], bool]:
 
 def words(body: Body, field: str) -> tuple[str, ...]:
     """Read a list of short texts; empty when absent."""
-    value = body.get(field)
-    if value is None:
-        return ()
-    if type(value) is not list or not all(type(one) is str for one in value):
-        raise Unreadable(field, "not a list of texts")
-    return tuple(one[:200].replace("\0", "\ufffd") for one in value[:MOST_ROWS])
+    found = short_texts(body, field)
+    return tuple(one[:200].replace("\0", "\ufffd") for one in found[:MOST_ROWS])
 
 
 def present(*references: str | None) -> tuple[str, ...]:

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from tolsey.actors.bodies import Body, Unreadable, table
 from tolsey.actors.organization.payment_events.envelopes import Envelope
 from tolsey.actors.organization.payment_events.fields import (
-    Body,
-    Unreadable,
     cents,
     currency,
     flag,
@@ -23,7 +22,6 @@ from tolsey.actors.organization.payment_events.fields import (
     present,
     reference,
     rows,
-    table,
     text,
     within,
     word,

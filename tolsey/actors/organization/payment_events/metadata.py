@@ -7,15 +7,8 @@ address of a payment link can be made to carry any.
 from dataclasses import dataclass
 from typing import Final
 
-from tolsey.actors.organization.payment_events.fields import (
-    Body,
-    Unreadable,
-    cents,
-    currency,
-    table,
-    text,
-    within,
-)
+from tolsey.actors.bodies import Body, Unreadable, table
+from tolsey.actors.organization.payment_events.fields import cents, currency, text, within
 
 CREDITS: Final = "credits"
 SPONSOR: Final = "sponsor"

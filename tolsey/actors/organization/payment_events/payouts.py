@@ -2,15 +2,13 @@
 
 from dataclasses import dataclass
 
+from tolsey.actors.bodies import Body, Unreadable, table
 from tolsey.actors.organization.payment_events.envelopes import Envelope
 from tolsey.actors.organization.payment_events.fields import (
-    Body,
-    Unreadable,
     currency,
     flag,
     identifier,
     paid_cents,
-    table,
     text,
     within,
     word,

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Final
 
+from tolsey.actors.bodies import Body, table
 from tolsey.actors.organization.payment_events.envelopes import Envelope
 from tolsey.actors.organization.payment_events.fields import (
-    Body,
     currency,
     identifier,
     number,
@@ -13,7 +13,6 @@ from tolsey.actors.organization.payment_events.fields import (
     present,
     reference,
     rows,
-    table,
     text,
     word,
 )

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from tolsey.actors.bodies import Unreadable
 from tolsey.actors.organization.payment_events.envelopes import Envelope
 from tolsey.actors.organization.payment_events.fields import (
-    Unreadable,
     currency,
     flag,
     identifier,

@@ -6,10 +6,9 @@ The period stands on each item since API version 2025-03-31, on the subscription
 from dataclasses import dataclass
 from datetime import datetime
 
+from tolsey.actors.bodies import Body, Unreadable, table
 from tolsey.actors.organization.payment_events.envelopes import Envelope
 from tolsey.actors.organization.payment_events.fields import (
-    Body,
-    Unreadable,
     flag,
     identifier,
     instant,
@@ -18,7 +17,6 @@ from tolsey.actors.organization.payment_events.fields import (
     number,
     present,
     reference,
-    table,
     within,
     word,
 )

@@ -12,13 +12,13 @@ from typing import Any, Final
 
 import structlog
 
+from tolsey.actors.bodies import Unreadable
 from tolsey.actors.organization.payment_events.catalogue import TYPES, keep, read
 from tolsey.actors.organization.payment_events.envelopes import (
     Envelope,
     is_thin,
     open_envelope,
 )
-from tolsey.actors.organization.payment_events.fields import Unreadable
 from tolsey.http.edge import Receive, Scope, Send
 from tolsey.http.webhooks.payloads import MalformedPayload, parse
 from tolsey.http.webhooks.payments.description import OPERATION
