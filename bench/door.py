@@ -80,7 +80,7 @@ async def alone() -> None:
 def application(database: Database, cache: Cache) -> Edge:
     """Put the endpoint together as the service does."""
     resources = Resources(settings.read())
-    gate = StoreGate(resources, Guests(database, now, alone), Limits(cache))
+    gate = StoreGate(Guests(database, now, alone), Limits(cache))
     server = Server(
         registry(),
         {"name": "tolsey", "version": "1"},

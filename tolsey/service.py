@@ -183,16 +183,7 @@ async def running(
             price_ids=settings.payment_prices,
             clock=clock,
         )
-        receivers: dict[str, ASGIApp] = {
-            EVENTS_PATH: CommerceEvents(runtime, parts.directory, clock),
-            PAYMENTS_PATH: PaymentEvents(
-                database,
-                clock,
-                webhook_secret=settings.payments_webhook_secret,
-                secret_key=settings.payments_secret_key,
-                arrived=applier.arrived,
-            ),
-        }
+        receivers = _receivers(settings, parts, applier)
         agents = opened(service)
         app = create_app(service, BLUEPRINTS, receivers, mounted=agents.mounted, hosts=agents.hosts)
         tasks = await stack.enter_async_context(anyio.create_task_group())
@@ -287,6 +278,20 @@ class Parts:
 
     async def _post(self, tells: Sequence[Tell]) -> int:
         return await self.runtime.post(tells)
+
+
+def _receivers(settings: Settings, parts: "Parts", applier: Applier) -> dict[str, ASGIApp]:
+    """Receive what the platform and the processor post."""
+    return {
+        EVENTS_PATH: CommerceEvents(parts.runtime, parts.directory, parts.clock),
+        PAYMENTS_PATH: PaymentEvents(
+            parts.database,
+            parts.clock,
+            webhook_secret=settings.payments_webhook_secret,
+            secret_key=settings.payments_secret_key,
+            arrived=applier.arrived,
+        ),
+    }
 
 
 async def _join(stack: AsyncExitStack, settings: Settings, redis_url: str, parts: "Parts") -> Shard:

@@ -85,7 +85,8 @@ async def test_a_client_that_is_used_at_once_is_not_taken_for_one_that_never_was
 ) -> None:
     registered = NOW - timedelta(days=2)
     await clients.add(database, ROBO, registered)
-    await clients.use(database, ROBO.id, registered + timedelta(seconds=20))
+    async with database.transaction() as tx:
+        await clients.use(tx, ROBO.id, registered + timedelta(seconds=20))
 
     assert await swept(database, "agentClients") == 0
 

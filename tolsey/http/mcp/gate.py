@@ -14,7 +14,7 @@ from tolsey.http.mcp.endpoint import Denied
 from tolsey.http.mcp.replies import Headers
 from tolsey.http.mcp.wire import RpcError
 from tolsey.http.oauth.guests import Guests
-from tolsey.http.oauth.resources import Resource, Resources
+from tolsey.http.oauth.resources import Resource
 from tolsey.http.oauth.scopes import DEFAULT, allowed, implied, written
 from tolsey.settings import Network
 from tolsey.storage.limits import Limits, Verdict, whole_seconds
@@ -46,12 +46,10 @@ class StoreGate:
 
     def __init__(
         self,
-        resources: Resources,
         guests: Guests,
         limits: Limits,
         trusted_proxies: tuple[Network, ...] = (),
     ) -> None:
-        self._resources = resources
         self._guests = guests
         self._limits = limits
         self._trusted_proxies = trusted_proxies
@@ -71,13 +69,12 @@ class StoreGate:
         wanted = policies.mcp(plans.BY_CODE[principal.plan])
         if not wanted:
             return ()
-        verdicts: list[Verdict] = []
+        whose, last = f"organization:{principal.organization_id}", []
         for _ in range(requests):
-            verdict = await self._limits.admit(wanted, f"organization:{principal.organization_id}")
-            verdicts = [verdict]
-            if not verdict.allowed:
-                raise too_many(verdict)
-        return _encoded(standing_headers(verdicts))
+            last = [await self._limits.admit(wanted, whose)]
+            if not last[0].allowed:
+                raise too_many(last[0])
+        return _encoded(standing_headers(last))
 
     async def _count_stranger(self, scope: Scope) -> None:
         """Count who comes without a token that opens, so that none is found by trying."""

@@ -27,7 +27,7 @@ from tolsey.storage.database import Database, Transaction
 from tolsey.storage.oauth import clients as client_rows
 from tolsey.storage.oauth import grants, requests
 from tolsey.storage.oauth.clients import ClientRow
-from tolsey.storage.oauth.grants import ACCESS_LIFE
+from tolsey.storage.oauth.grants import ACCESS_LIFE, CodeRow, TokenRow
 from tolsey.storage.oauth.requests import RequestRow
 
 log = structlog.get_logger()
@@ -149,8 +149,7 @@ class AuthorizationServer:
         if row is None or row.client_id != client.id:
             raise OAuthError("invalid_grant", "The code is not one of this client's.")
         if row.used_at is not None:
-            await self._end_reused(row.grant_id, at)
-            raise OAuthError("invalid_grant", "The code was used before.")
+            raise await self._reused(row.grant_id, "code", at)
         if row.expires_at <= at or row.ended_at is not None:
             raise OAuthError("invalid_grant", "The code is too old.")
         if needed(sent, "redirect_uri") != row.redirect_uri:
@@ -159,15 +158,9 @@ class AuthorizationServer:
         if not VERIFIER.fullmatch(verifier) or not _proves(verifier, row.code_challenge):
             raise OAuthError("invalid_grant", "The code_verifier is not the one of the request.")
         async with self._database.transaction() as tx:
-            first = await grants.use_code(tx, code, at)
-            tokens = (
-                await self._issue(tx, row.grant_id, row.scopes, row.scopes, at) if first else None
-            )
-        if tokens is None:
-            await self._end_reused(row.grant_id, at)
-            raise OAuthError("invalid_grant", "The code was used before.")
-        await client_rows.use(self._database, client.id, at)
-        return tokens
+            if await grants.use_code(tx, code, at):
+                return await self._issue(tx, client, row, row.scopes, at)
+        raise await self._reused(row.grant_id, "code", at)
 
     async def rotate(self, client: ClientRow, sent: Mapping[str, str], at: datetime) -> Tokens:
         """Give new tokens for a refresh token, once; a second time ends the grant."""
@@ -176,20 +169,15 @@ class AuthorizationServer:
         if row is None or row.kind != "refresh" or row.client_id != client.id:
             raise OAuthError("invalid_grant", "The refresh token is not one of this client's.")
         if row.used_at is not None:
-            await self._end_reused(row.grant_id, at)
-            raise OAuthError("invalid_grant", "The refresh token was used before.")
+            raise await self._reused(row.grant_id, "refresh token", at)
         if row.expires_at <= at or row.ended_at is not None:
             raise OAuthError("invalid_grant", "The refresh token is too old.")
         self._same_resource(sent, row.resource)
         wanted = self._narrowed(sent, row.scopes)
         async with self._database.transaction() as tx:
-            first = await grants.use_token(tx, token, at)
-            tokens = await self._issue(tx, row.grant_id, wanted, row.scopes, at) if first else None
-        if tokens is None:
-            await self._end_reused(row.grant_id, at)
-            raise OAuthError("invalid_grant", "The refresh token was used before.")
-        await client_rows.use(self._database, client.id, at)
-        return tokens
+            if await grants.use_token(tx, token, at):
+                return await self._issue(tx, client, row, wanted, at)
+        raise await self._reused(row.grant_id, "refresh token", at)
 
     async def revoke(self, client: ClientRow, token: str, at: datetime) -> None:
         """End the grant of one of the client's tokens; of any other, nothing (RFC 7009, 2.2)."""
@@ -285,19 +273,22 @@ class AuthorizationServer:
     async def _issue(
         self,
         tx: Transaction,
-        grant_id: str,
+        client: ClientRow,
+        held: CodeRow | TokenRow,
         wanted: Sequence[str],
-        held: Sequence[str],
         at: datetime,
     ) -> Tokens:
         """Make both tokens; the refresh token keeps all that is held (RFC 6749, 6)."""
-        access = await grants.issue(tx, grant_id, "access", wanted, at)
-        refresh = await grants.issue(tx, grant_id, "refresh", held, at)
+        access = await grants.issue(tx, held.grant_id, "access", wanted, at)
+        refresh = await grants.issue(tx, held.grant_id, "refresh", held.scopes, at)
+        await client_rows.use(tx, client.id, at)
         return Tokens(access, refresh, wanted)
 
-    async def _end_reused(self, grant_id: str, at: datetime) -> None:
+    async def _reused(self, grant_id: str, what: str, at: datetime) -> OAuthError:
+        """End the grant of what came a second time: one of the two who had it is not the client."""
         if await self.end(grant_id, "reuse", actor="platform", at=at):
             log.warning("oauth.reuse_detected", grant_id=grant_id)
+        return OAuthError("invalid_grant", f"The {what} was used before.")
 
     def _answer(self, redirect_uri: str, state: str | None, **said: str) -> str:
         """Write the address at which the client hears the answer; `iss` says whose it is."""

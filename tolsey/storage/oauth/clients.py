@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from tolsey.storage.database import Database
+from tolsey.storage.database import Database, Transaction
 
 INSERT: Final = """
 INSERT INTO oauth_clients (id, name, redirect_uris, auth_method, secret_hash, created_at, used_at)
@@ -51,6 +51,6 @@ async def find(database: Database, client_id: str) -> ClientRow | None:
     return ClientRow(**row) if row else None
 
 
-async def use(database: Database, client_id: str, at: datetime) -> None:
+async def use(tx: Transaction, client_id: str, at: datetime) -> None:
     """Note that a client is in use, so that it is not let go of."""
-    await database.execute(USED, client_id, at)
+    await tx.execute(USED, client_id, at)
