@@ -9,7 +9,7 @@ import httpx
 
 from tolsey.service import Running
 
-LEASE_SECONDS = 1.0
+LEASE_SECONDS = 4.0
 WAIT_SECONDS = 20.0
 
 
