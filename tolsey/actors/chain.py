@@ -1,11 +1,12 @@
 """The chain of a ledger's entries: how each is hashed, and how a changed row is found."""
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
+
+import orjson
 
 from tolsey.storage.records.credits import CreditEntry, CreditPosting
 
@@ -21,14 +22,15 @@ Entry = tuple[CreditEntry, Sequence[CreditPosting]]
 Row = tuple[str, int, str, str, str | None, datetime]
 """What an entry says beside its movements: whose, which, its key, kind, reference and time."""
 
-CANONICAL: Final = json.JSONEncoder(separators=(",", ":"))
-
 
 def sealed(previous: str, row: Row, moves: Sequence[Move]) -> str:
-    """Hash an entry onto the hash before it: sha256 of that and of the entry's canonical JSON."""
+    """Hash an entry onto the hash before it: sha256 of that and of the entry as a JSON list.
+
+    The list is of text, integers and null, in the one form that RFC 8785 has for them, in UTF-8.
+    """
     *said, at = row
-    text = previous + CANONICAL.encode((*said, at.astimezone(UTC).isoformat(), moves))
-    return hashlib.sha256(text.encode()).hexdigest()
+    entry = orjson.dumps((*said, at.astimezone(UTC), moves))
+    return hashlib.sha256(previous.encode() + entry).hexdigest()
 
 
 @dataclass(slots=True)

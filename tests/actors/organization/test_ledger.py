@@ -1,5 +1,5 @@
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
@@ -358,6 +358,15 @@ def test_an_operator_gives_and_takes_but_never_below_zero(ledger: Ledger) -> Non
     (first, _) = ledger.audit
     assert (first.event, first.actor) == ("manual.adjustment", "usr_admin")
     assert '"reason": "sorry"' in first.metadata
+
+
+def test_an_entry_is_hashed_as_everyone_can_hash_it() -> None:
+    at = datetime(2026, 3, 1, 1, 59, 59, 1, timezone(timedelta(hours=2)))
+    row = ("org_1", 1, "spend:ünï", "spend", None, at)
+    # printf '%s' '000...0["org_1",1,"spend:ünï","spend",null,"2026-02-28T23:59:59.000001+00:00",
+    # [["usage","lot:a",250]]]' | sha256sum, in one line
+    found = "12c855978560ad1f30fa3c391e0f3dc0e0aa211e0ead5e99404f4398a3a16f08"
+    assert chain.sealed(chain.GENESIS, row, [("usage", "lot:a", 250)]) == found
 
 
 def test_a_changed_a_missing_and_a_cut_off_row_break_the_chain(ledger: Ledger) -> None:

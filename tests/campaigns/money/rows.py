@@ -212,7 +212,7 @@ def _chained(rows: Rows) -> Iterator[str]:
             *(entry.organization_id, entry.seq, entry.key, entry.kind, entry.reference),
             *(at, moves[entry.seq]),
         ]
-        text = last + json.dumps(said, separators=(",", ":"))
+        text = last + json.dumps(said, ensure_ascii=False, separators=(",", ":"))
         last = hashlib.sha256(text.encode()).hexdigest()
         if entry.hash != last:
             yield f"10 entry {number} is not what was written"
