@@ -28,8 +28,8 @@ from bench.asking import Result
 from bench.costs import Meter, between, supported
 from bench.shops_load import READY, shop
 from bench.webhooks import CLIENT_ID
-from tolsey.sandbox.platform import Platform
-from tolsey.sandbox.shops import ShopSpec
+from tolsey.sandbox.commerce.platform import Platform
+from tolsey.sandbox.commerce.shop.state import ShopSpec
 
 PATH = "/api/webhooks/commerce/events"
 STORES = 48

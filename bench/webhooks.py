@@ -24,8 +24,8 @@ from typing import Any
 import httpx
 
 from bench import measure, orders
-from tolsey.sandbox.platform import Platform
-from tolsey.sandbox.shops import ShopSpec
+from tolsey.sandbox.commerce.platform import Platform
+from tolsey.sandbox.commerce.shop.state import ShopSpec
 
 CONNECTIONS = (1, 16, 64)
 MOST = {1: 3_000, 16: 14_000, 64: 16_000}

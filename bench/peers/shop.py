@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import uvloop
 
-from tolsey.sandbox.history import make_history
-from tolsey.sandbox.platform import Platform
-from tolsey.sandbox.shops import ShopSpec
+from tolsey.sandbox.commerce.platform import Platform
+from tolsey.sandbox.commerce.shop.history import make_history
+from tolsey.sandbox.commerce.shop.state import ShopSpec
 
 DOMAIN = "bench.myshopify.com"
 CLIENT_ID = "bench-client"

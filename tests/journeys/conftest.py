@@ -23,9 +23,9 @@ import pytest
 
 from tests.http.people import KEYRING, PASSWORD, settings_of
 from tests.journeys.neighbours import LEASE_SECONDS, shared
-from tolsey.sandbox.history import make_history
-from tolsey.sandbox.platform import Platform
-from tolsey.sandbox.shops import ShopSpec
+from tolsey.sandbox.commerce.platform import Platform
+from tolsey.sandbox.commerce.shop.history import make_history
+from tolsey.sandbox.commerce.shop.state import ShopSpec
 from tolsey.service import Running, running
 from tolsey.settings import Settings
 from tolsey.storage import administrators

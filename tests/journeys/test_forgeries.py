@@ -30,8 +30,8 @@ from tests.journeys.strangers import (
 )
 from tolsey.actors.refusals import Refusal
 from tolsey.actors.store.messages import UseToken, store
-from tolsey.sandbox.platform import Platform
-from tolsey.sandbox.shops import ShopSpec
+from tolsey.sandbox.commerce.platform import Platform
+from tolsey.sandbox.commerce.shop.state import ShopSpec
 from tolsey.service import Running
 from tolsey.storage import listings
 

@@ -15,8 +15,8 @@ from tolsey.actors.ports import PlatformUnreachable, Shop
 from tolsey.actors.store.messages import UseToken, store
 from tolsey.http.clients.commerce import ShopifyAdmin
 from tolsey.runtime.supervision import Supervision
-from tolsey.sandbox.faults import Fault
-from tolsey.sandbox.platform import Platform
+from tolsey.sandbox.commerce.course.faults import Fault
+from tolsey.sandbox.commerce.platform import Platform
 from tolsey.service import Running
 from tolsey.settings import Settings
 

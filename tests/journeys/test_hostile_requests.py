@@ -26,7 +26,7 @@ from tests.journeys.strangers import (
     verify,
 )
 from tolsey.http.access import Access
-from tolsey.sandbox.platform import Platform
+from tolsey.sandbox.commerce.platform import Platform
 from tolsey.service import Running, running
 from tolsey.settings import Settings
 from tolsey.storage.cache import Cache

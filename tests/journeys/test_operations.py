@@ -14,7 +14,7 @@ from tolsey.actors.job.catalogue import JOBS
 from tolsey.actors.job.messages import Tick, job
 from tolsey.runtime.ids import new_id
 from tolsey.runtime.messages import ActorId
-from tolsey.sandbox.platform import Platform
+from tolsey.sandbox.commerce.platform import Platform
 from tolsey.service import Running, running
 from tolsey.settings import Settings
 from tolsey.storage.records.turns import OutboxRow

@@ -16,9 +16,9 @@ import pytest
 
 from tests.journeys.conftest import EVENTS, SECRET, SHOP, Seller, signed
 from tolsey.actors.store.topics import TOPICS
-from tolsey.sandbox.history import load_purchases
-from tolsey.sandbox.platform import Platform
-from tolsey.sandbox.shops import ShopSpec
+from tolsey.sandbox.commerce.platform import Platform
+from tolsey.sandbox.commerce.shop.history import load_purchases
+from tolsey.sandbox.commerce.shop.state import ShopSpec
 from tolsey.service import Running
 from tolsey.storage.database import Database
 

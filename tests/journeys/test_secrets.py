@@ -20,8 +20,8 @@ from tests.http.people import KEYRING, PASSWORD
 from tests.journeys.conftest import CRON_SECRET, EVENTS, SHOP, Seller, signed
 from tests.journeys.strangers import LISTINGS, PUBLIC, browsing, listing_of, quiet
 from tolsey import logs
-from tolsey.sandbox.faults import Fault
-from tolsey.sandbox.platform import Platform
+from tolsey.sandbox.commerce.course.faults import Fault
+from tolsey.sandbox.commerce.platform import Platform
 from tolsey.service import Running, running
 from tolsey.settings import Settings
 from tolsey.storage import administrators

@@ -16,9 +16,9 @@ from cryptography.exceptions import InvalidSignature
 from tests.http.listings.desk import check
 from tests.journeys.conftest import SECRET, SHOP, Seller, order_body, sign_up, signed
 from tests.journeys.strangers import LISTINGS, PUBLIC, browsing, deliver, listing_of, quiet, verify
-from tolsey.sandbox.history import make_history
-from tolsey.sandbox.platform import Platform
-from tolsey.sandbox.shops import ShopSpec
+from tolsey.sandbox.commerce.platform import Platform
+from tolsey.sandbox.commerce.shop.history import make_history
+from tolsey.sandbox.commerce.shop.state import ShopSpec
 from tolsey.service import Running
 
 PRICE = {"askingPrice": {"amount": 10**9, "currency": "USD"}}

@@ -18,10 +18,10 @@ from tests.http.people import Clock, settings_of
 from tests.journeys.conftest import SECRET, SHOP, free_port, sign_up
 from tests.pages.chromium import NAMES, OTHER_SITE, Browser, Page, find_chromium, launched
 from tolsey.http.clients.payments_client import make_client
-from tolsey.sandbox.history import make_history
+from tolsey.sandbox.commerce.platform import Platform
+from tolsey.sandbox.commerce.shop.history import make_history
+from tolsey.sandbox.commerce.shop.state import ShopSpec
 from tolsey.sandbox.payments.processor import SECRET_KEY, Processor
-from tolsey.sandbox.platform import Platform
-from tolsey.sandbox.shops import ShopSpec
 from tolsey.server import serve_app
 from tolsey.service import Running, running
 from tolsey.settings import Settings

@@ -3,7 +3,7 @@
 import asyncio
 
 from tolsey.demo.telling import Teller
-from tolsey.sandbox.platform import Platform
+from tolsey.sandbox.commerce.platform import Platform
 from tolsey.storage.database import Database
 
 BURST = 30

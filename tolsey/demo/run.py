@@ -17,7 +17,7 @@ from tolsey.demo.question import ask
 from tolsey.demo.seller import Seller
 from tolsey.demo.standins import SHOP, Ports, StandIns, standing_in
 from tolsey.demo.telling import Teller, Unexpected
-from tolsey.sandbox.platform import Platform
+from tolsey.sandbox.commerce.platform import Platform
 from tolsey.server import serve_app
 from tolsey.service import Running, running
 from tolsey.storage import administrators

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from tolsey.demo.browser import Browser, send_form
 from tolsey.demo.telling import until
-from tolsey.sandbox.shops import Shop
+from tolsey.sandbox.commerce.shop.state import Shop
 
 
 @dataclass

@@ -9,12 +9,12 @@ from typing import Any
 
 from tolsey.demo.catalogue import make_prices, open_endpoints
 from tolsey.http.clients.payments_client import make_client
-from tolsey.sandbox.history import make_history
+from tolsey.sandbox.commerce.platform import Platform
+from tolsey.sandbox.commerce.shop.history import make_history
+from tolsey.sandbox.commerce.shop.state import ALL_SCOPES, WRITE_SCOPES, ShopSpec
 from tolsey.sandbox.model import KEY, NAME, Model
 from tolsey.sandbox.payments.account.webhooks import Webhooks
 from tolsey.sandbox.payments.processor import SECRET_KEY, Processor
-from tolsey.sandbox.platform import Platform
-from tolsey.sandbox.shops import ALL_SCOPES, WRITE_SCOPES, ShopSpec
 
 SHOP = "demo.myshopify.com"
 PAYMENTS_PATH = "/api/webhooks/payments"

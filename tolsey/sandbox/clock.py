@@ -1,11 +1,11 @@
-"""The platform's time: it runs with the machine's clock and can be moved forward by hand."""
+"""A stand-in's time: it runs with the machine's clock and can be moved forward by hand."""
 
 import time
 from datetime import UTC, datetime, timedelta
 
 
 class Clock:
-    """Tells the platform what time it is.
+    """Tells a stand-in what time it is.
 
     A `frozen` clock stands still until it is advanced, which makes expiry and rate limits exact.
     """

@@ -15,9 +15,9 @@ from tests.http.clients.wire import Time
 from tolsey.actors.ports import GrantRefused, PlatformDenied, PlatformUnreachable, Shop
 from tolsey.http.clients.commerce import ShopifyAdmin
 from tolsey.http.clients.commerce_calls import Limits
-from tolsey.sandbox.orders import Customer, Line, Order, SellingPlan, Transaction
-from tolsey.sandbox.platform import Platform
-from tolsey.sandbox.shops import ALL_SCOPES, ShopSpec
+from tolsey.sandbox.commerce.platform import Platform
+from tolsey.sandbox.commerce.shop.orders import Customer, Line, Order, SellingPlan, Transaction
+from tolsey.sandbox.commerce.shop.state import ALL_SCOPES, ShopSpec
 from tolsey.storage.records.revenue import PulledLine, PulledTransaction
 
 DOMAIN = "demo.myshopify.com"

@@ -17,8 +17,8 @@ from tolsey.http.routes import auth, integrations, stores
 from tolsey.http.webhooks.directory import ShopDirectory
 from tolsey.runtime.messages import ActorId, Message
 from tolsey.runtime.registry import Runtime
-from tolsey.sandbox.platform import Platform
-from tolsey.sandbox.shops import ShopSpec
+from tolsey.sandbox.commerce.platform import Platform
+from tolsey.sandbox.commerce.shop.state import ShopSpec
 from tolsey.storage import slots
 from tolsey.storage.database import Database
 from tolsey.storage.journal import Journal

@@ -15,7 +15,7 @@ from tolsey.actors.refusals import Unavailable
 from tolsey.actors.store.messages import ReadConnection, Token, UseToken, store
 from tolsey.actors.store.topics import TOPICS
 from tolsey.runtime.registry import Runtime
-from tolsey.sandbox.platform import Platform
+from tolsey.sandbox.commerce.platform import Platform
 from tolsey.storage import connections
 from tolsey.storage.database import Database, Row
 from tolsey.storage.sealed import Vault

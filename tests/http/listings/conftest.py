@@ -21,9 +21,9 @@ from tolsey.http.context import Service
 from tolsey.http.edge import Edge
 from tolsey.http.routes import auth, listing_reviews, organizations, public, sell, stores
 from tolsey.runtime.registry import Runtime
+from tolsey.sandbox.commerce.platform import Platform
+from tolsey.sandbox.commerce.shop.state import ShopSpec
 from tolsey.sandbox.payments.processor import Processor
-from tolsey.sandbox.platform import Platform
-from tolsey.sandbox.shops import ShopSpec
 from tolsey.settings import Settings
 from tolsey.storage import slots
 from tolsey.storage.database import Database

@@ -12,8 +12,8 @@ import anyio.lowlevel
 import httpx
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from tolsey.sandbox.orders import Line, Order, Transaction
-from tolsey.sandbox.platform import Platform
+from tolsey.sandbox.commerce.platform import Platform
+from tolsey.sandbox.commerce.shop.orders import Line, Order, Transaction
 
 SELL = "/api/sell/listings"
 PUBLIC = "/api/public/listings"

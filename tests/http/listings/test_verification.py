@@ -13,7 +13,7 @@ from tests.http.listings.desk import CREDENTIALS, SECRET, SHOP, VERIFICATION, Se
 from tests.http.people import Clock, SignUp
 from tolsey.actors.listing.messages import SourceRevoked, SyncDue, listing
 from tolsey.runtime.registry import Runtime
-from tolsey.sandbox.platform import Platform
+from tolsey.sandbox.commerce.platform import Platform
 from tolsey.storage import listings
 from tolsey.storage.database import Database
 

@@ -5,8 +5,8 @@ import pytest
 
 from tests.http.people import Clock, settings_of
 from tests.mcp.tools.hall import SHOPS, Hall, settle
-from tolsey.sandbox.platform import Platform
-from tolsey.sandbox.shops import ShopSpec
+from tolsey.sandbox.commerce.platform import Platform
+from tolsey.sandbox.commerce.shop.state import ShopSpec
 from tolsey.service import running
 
 ANN, BOB = 1_000_000, 2_000_000

@@ -12,10 +12,10 @@ from tests.mcp.tools.hall import SHOPS, Hall, connect, result
 from tests.mcp.wire import Agent
 from tolsey.http.mcp.tools.changes import WriteResult
 from tolsey.http.mcp.tools.schemas import answer_schema_of
-from tolsey.sandbox.orders import Order
-from tolsey.sandbox.platform import Platform
-from tolsey.sandbox.products import LOCATION_ID, Product, Variant
-from tolsey.sandbox.shops import ALL_SCOPES, WRITE_SCOPES, Shop
+from tolsey.sandbox.commerce.platform import Platform
+from tolsey.sandbox.commerce.shop.orders import Order
+from tolsey.sandbox.commerce.shop.products import LOCATION_ID, Product, Variant
+from tolsey.sandbox.commerce.shop.state import ALL_SCOPES, WRITE_SCOPES, Shop
 
 ANNS, BOBS = SHOPS["ann"], SHOPS["bob"]
 SCHEMA = answer_schema_of(WriteResult)

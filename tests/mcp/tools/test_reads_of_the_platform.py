@@ -19,9 +19,9 @@ from tolsey.http.mcp.tools.platform_fields import (
     fields_of,
 )
 from tolsey.http.mcp.tools.registry import stores_registry
-from tolsey.sandbox.graphql import published_schema
-from tolsey.sandbox.platform import Platform
-from tolsey.sandbox.products import Product, Variant
+from tolsey.sandbox.commerce.platform import Platform
+from tolsey.sandbox.commerce.query.schema import published_schema
+from tolsey.sandbox.commerce.shop.products import Product, Variant
 
 pytestmark = pytest.mark.anyio
 

@@ -9,8 +9,8 @@ import pytest
 from tests.http.people import Clock
 from tests.mcp.tools.hall import Hall, refused
 from tests.mcp.tools.shop import BOBS, ITEM, NOTE, PRODUCT, Counter, answered, opened, stocked
-from tolsey.sandbox.platform import Platform
-from tolsey.sandbox.products import LOCATION_ID
+from tolsey.sandbox.commerce.platform import Platform
+from tolsey.sandbox.commerce.shop.products import LOCATION_ID
 
 pytestmark = pytest.mark.anyio
 

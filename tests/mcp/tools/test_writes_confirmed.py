@@ -12,7 +12,7 @@ from tests.mcp.tools.hall import Hall, refused
 from tests.mcp.tools.shop import PRODUCT, Counter, answered, opened
 from tests.mcp.wire import headers_of, message
 from tolsey.http.mcp import wire
-from tolsey.sandbox.platform import Platform
+from tolsey.sandbox.commerce.platform import Platform
 
 pytestmark = pytest.mark.anyio
 

@@ -17,8 +17,8 @@ from tests.mcp.tools.shop import (
 )
 from tolsey.actors.store.grants import RECONNECT
 from tolsey.http.mcp.tools import writes
-from tolsey.sandbox.platform import Platform
-from tolsey.sandbox.shops import ALL_SCOPES, WRITE_SCOPES
+from tolsey.sandbox.commerce.platform import Platform
+from tolsey.sandbox.commerce.shop.state import ALL_SCOPES, WRITE_SCOPES
 
 pytestmark = pytest.mark.anyio
 

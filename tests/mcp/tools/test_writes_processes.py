@@ -12,7 +12,7 @@ from tests.mcp.tools.conftest import ANN, BOB
 from tests.mcp.tools.hall import Hall, Owner, refused, settle
 from tests.mcp.tools.shop import Counter, looked_at_until_over, opened
 from tolsey.runtime.mailbox import slot_of
-from tolsey.sandbox.platform import Platform
+from tolsey.sandbox.commerce.platform import Platform
 from tolsey.service import Running, running
 from tolsey.settings import Settings
 from tolsey.storage.database import Database

@@ -10,7 +10,7 @@ from tests.mcp.tools.shop import answered
 from tests.mcp.wire import Agent
 from tolsey.actors.listing.messages import CreateListing, RevenueSourceAccepted, listing
 from tolsey.http import policies
-from tolsey.sandbox.platform import Platform
+from tolsey.sandbox.commerce.platform import Platform
 from tolsey.storage import listings
 from tolsey.storage.records.listing import COMMERCE, ListingFields
 

@@ -1,0 +1,1 @@
+"""A stand-in of the commerce platform over real HTTP, for the service's own client."""

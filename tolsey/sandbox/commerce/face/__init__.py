@@ -1,0 +1,1 @@
+"""The platform's HTTP face: the grant, the Admin API, downloads, and trouble on demand."""

@@ -1,0 +1,1 @@
+"""What the fields of the schema answer and change, type by type."""

@@ -1,0 +1,1 @@
+"""How a GraphQL document is read: checked, priced, searched, paged and projected."""

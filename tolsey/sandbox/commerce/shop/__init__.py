@@ -1,0 +1,1 @@
+"""One shop of the platform: what it holds, who may read it, and what the app keeps in it."""
