@@ -47,7 +47,10 @@ class Processor(Accounts):
         """Send any bytes, signed, to every endpoint: a recorded event, or one that is wrong."""
         for endpoint in self.platform.books.each("webhook_endpoint"):
             known = self.platform.endpoints[endpoint["id"]]
-            self.webhooks.send(Delivery(endpoint["url"], event_id, type_, body, known))
+            sent = Delivery(
+                url=endpoint["url"], body=body, event_id=event_id, type=type_, endpoint=known
+            )
+            self.webhooks.send(sent)
 
     @asynccontextmanager
     async def serve(self, port: int = 0) -> AsyncIterator[str]:

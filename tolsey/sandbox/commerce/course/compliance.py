@@ -44,7 +44,7 @@ def _customer(platform: Shops, domain: str, customer_id: int) -> dict[str, Any]:
 def _send(  # noqa: PLR0917 - a private step of the three above
     platform: Shops, domain: str, topic: str, body: dict[str, Any], uri: str, secret: str
 ) -> Delivery:
-    return platform.deliveries.send(
+    return platform.deliveries.tell(
         platform.shop(domain),
         topic,
         uri,

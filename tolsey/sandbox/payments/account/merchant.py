@@ -100,7 +100,10 @@ class Merchant:
             version = taker["api_version"] or API_VERSION
             body = orjson.dumps({**event, "api_version": version})
             endpoint = self.endpoints[taker["id"]]
-            self.webhooks.send(Delivery(taker["url"], event["id"], type_, body, endpoint))
+            sent = Delivery(
+                url=taker["url"], body=body, event_id=event["id"], type=type_, endpoint=endpoint
+            )
+            self.webhooks.send(sent)
         return event
 
     def change(self, type_: str, obj: Obj, **fields: Any) -> None:
