@@ -23,7 +23,7 @@ from bench.peers import paging
 from bench.peers.shop import CLIENT_ID, CLIENT_SECRET, DOMAIN
 from tolsey.actors.listing.revenue import Tally, window_of
 from tolsey.actors.ports import Shop
-from tolsey.http.clients.commerce import ShopifyAdmin
+from tolsey.http.clients.commerce.admin import ShopifyAdmin
 from tolsey.http.clients.guard import guarded_client
 
 RESTORED = 100

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import httpx
 
 from tolsey.actors.ports import UnsetVectors, Vectors
-from tolsey.http.clients.commerce import API_VERSION, ShopifyAdmin
+from tolsey.http.clients.commerce.admin import API_VERSION, ShopifyAdmin
 from tolsey.http.clients.model import ChatModel, StreamingModel, UnsetModel
-from tolsey.http.clients.payments import StripePayments
-from tolsey.http.clients.processor_revenue import RestrictedAccounts
+from tolsey.http.clients.payments.processor import StripePayments
+from tolsey.http.clients.payments.revenue import RestrictedAccounts
 from tolsey.http.clients.vectors import RestVectors
 from tolsey.settings import Settings
 from tolsey.storage.database import Database

@@ -16,8 +16,8 @@ from tolsey.http.app import create_app
 from tolsey.http.chat.desk import Desk
 from tolsey.http.chat.terms import Terms
 from tolsey.http.clients.model import UnsetModel
-from tolsey.http.clients.payments import StripePayments
-from tolsey.http.clients.processor_revenue import RestrictedAccounts
+from tolsey.http.clients.payments.processor import StripePayments
+from tolsey.http.clients.payments.revenue import RestrictedAccounts
 from tolsey.http.context import Service
 from tolsey.http.edge import Edge
 from tolsey.http.oauth.agents import Agents

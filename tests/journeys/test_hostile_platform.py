@@ -13,7 +13,7 @@ from tests.journeys.conftest import EVENTS, SECRET, SHOP, Seller, signed
 from tests.journeys.strangers import LISTINGS, listing_of, quiet
 from tolsey.actors.ports import PlatformUnreachable, Shop
 from tolsey.actors.store.messages import UseToken, store
-from tolsey.http.clients.commerce import ShopifyAdmin
+from tolsey.http.clients.commerce.admin import ShopifyAdmin
 from tolsey.runtime.supervision import Supervision
 from tolsey.sandbox.commerce.course.faults import Fault
 from tolsey.sandbox.commerce.platform import Platform

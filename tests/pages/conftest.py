@@ -17,7 +17,7 @@ from tests.http.payments.market import catalogue
 from tests.http.people import Clock, settings_of
 from tests.journeys.conftest import SECRET, SHOP, free_port, sign_up
 from tests.pages.chromium import NAMES, OTHER_SITE, Browser, Page, find_chromium, launched
-from tolsey.http.clients.payments_client import make_client
+from tolsey.http.clients.payments.client import make_client
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.history import make_history
 from tolsey.sandbox.commerce.shop.state import ShopSpec

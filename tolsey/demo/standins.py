@@ -8,7 +8,7 @@ from dataclasses import astuple, dataclass
 from typing import Any
 
 from tolsey.demo.catalogue import make_prices, open_endpoints
-from tolsey.http.clients.payments_client import make_client
+from tolsey.http.clients.payments.client import make_client
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.history import make_history
 from tolsey.sandbox.commerce.shop.state import ALL_SCOPES, WRITE_SCOPES, ShopSpec

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.actors.listing.payments import DAY, NOW, charge, item, subscription
 from tolsey.actors.listing import account, recurring
 from tolsey.actors.listing.account import Earlier
-from tolsey.http.clients import processor_revenue_shapes as shapes
+from tolsey.http.clients.payments import revenue_shapes as shapes
 from tolsey.storage.records.revenue import (
     CurrencyFigures,
     Measure,

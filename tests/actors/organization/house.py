@@ -13,7 +13,7 @@ from tolsey.actors.organization.billing_messages import ReadSubscription, Subscr
 from tolsey.actors.organization.effects import Applier
 from tolsey.actors.organization.messages import CreditsView, ReadCredits, organization
 from tolsey.actors.processor import Addresses, Buyer, Subscribed
-from tolsey.http.clients.payments import StripePayments
+from tolsey.http.clients.payments.processor import StripePayments
 from tolsey.http.webhooks.payments.receiver import PaymentEvents
 from tolsey.runtime.registry import Runtime
 from tolsey.sandbox.payments.processor import SECRET_KEY

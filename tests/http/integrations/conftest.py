@@ -10,7 +10,7 @@ from tolsey.actors.organization.actor import OrganizationActor
 from tolsey.actors.store.actor import StoreActor
 from tolsey.actors.store.effects import StoreEffects
 from tolsey.http.app import create_app
-from tolsey.http.clients.commerce import ShopifyAdmin
+from tolsey.http.clients.commerce.admin import ShopifyAdmin
 from tolsey.http.context import Service
 from tolsey.http.edge import Edge
 from tolsey.http.routes import auth, integrations, stores

@@ -15,8 +15,8 @@ from tolsey.actors.listing.actor import ListingActor
 from tolsey.actors.listing.effects import ListingEffects
 from tolsey.actors.organization.actor import OrganizationActor
 from tolsey.http.app import create_app
-from tolsey.http.clients.commerce import ShopifyAdmin
-from tolsey.http.clients.processor_revenue import RestrictedAccounts
+from tolsey.http.clients.commerce.admin import ShopifyAdmin
+from tolsey.http.clients.payments.revenue import RestrictedAccounts
 from tolsey.http.context import Service
 from tolsey.http.edge import Edge
 from tolsey.http.routes import auth, listing_reviews, organizations, public, sell, stores

@@ -10,8 +10,8 @@ import httpx
 
 from tolsey.actors.organization import plans
 from tolsey.actors.organization.plans import Cadence
-from tolsey.http.clients.payments import StripePayments
-from tolsey.http.clients.payments_client import ProcessorClient, make_client
+from tolsey.http.clients.payments.client import ProcessorClient, make_client
+from tolsey.http.clients.payments.processor import StripePayments
 from tolsey.sandbox.payments.processor import SECRET_KEY, Processor
 
 

@@ -11,7 +11,7 @@ from tolsey.actors.organization.billing_messages import SubscriptionView
 from tolsey.http import billing, plan_changes
 from tolsey.http.access import member_of, session
 from tolsey.http.api_model import ApiModel, Identifier
-from tolsey.http.clients.payments_requests import Feedback
+from tolsey.http.clients.payments.requests import Feedback
 from tolsey.http.idempotency import idempotent
 from tolsey.http.views import timestamp
 

@@ -10,7 +10,7 @@ from tolsey.actors.ports import PlatformDenied, PlatformUnreachable, Shop
 from tolsey.actors.refusals import Forbidden, Refusal, Unprocessable
 from tolsey.actors.store.grants import commerce_unreachable, token_unavailable
 from tolsey.actors.store.messages import Token, UseToken, store
-from tolsey.http.clients.commerce_answers import QueryTooCostly
+from tolsey.http.clients.commerce.answers import QueryTooCostly
 from tolsey.http.context import Service
 from tolsey.http.mcp.gate import Principal, require
 from tolsey.http.mcp.registry import Hints, Tool

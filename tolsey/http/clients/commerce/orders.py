@@ -6,11 +6,10 @@ from datetime import datetime
 from typing import Any
 
 from tolsey.actors.ports import PlatformUnreachable, Shop
-from tolsey.http.clients import commerce_queries as queries
-from tolsey.http.clients import commerce_shapes as shapes
-from tolsey.http.clients.commerce_answers import QueryTooCostly
-from tolsey.http.clients.commerce_calls import Calls
-from tolsey.http.clients.commerce_costs import largest_page
+from tolsey.http.clients.commerce import queries, shapes
+from tolsey.http.clients.commerce.answers import QueryTooCostly
+from tolsey.http.clients.commerce.calls import Calls
+from tolsey.http.clients.commerce.costs import largest_page
 from tolsey.storage.records.revenue import PulledLine, PulledOrder, PulledTransaction
 
 MOST_PER_PAGE = 250

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from graphql import NoDeprecatedCustomRule, parse, specified_rules, validate
 
-from tests.http.clients.test_commerce_documents import PUBLISHED, published
-from tests.http.clients.wire import SHOP, Says, data, wired
+from tests.http.clients.commerce.test_documents import PUBLISHED, published
+from tests.http.clients.commerce.wire import SHOP, Says, data, wired
 from tolsey.actors.ports import EditRefused, PlatformDenied, PlatformUnreachable
-from tolsey.http.clients import commerce_edits as edits
+from tolsey.http.clients.commerce import edits
 
 pytestmark = pytest.mark.anyio
 

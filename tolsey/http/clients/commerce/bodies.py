@@ -13,7 +13,7 @@ import httpx
 from pydantic_core import from_json
 
 from tolsey.actors.ports import PlatformUnreachable
-from tolsey.http.clients.commerce_costs import Cost
+from tolsey.http.clients.commerce.costs import Cost
 from tolsey.http.clients.guard import ForbiddenAddress
 
 PIECE = 256 * 1024

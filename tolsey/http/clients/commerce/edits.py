@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tolsey.actors.ports import EditRefused, PlatformDenied, PlatformUnreachable, Shop
-from tolsey.http.clients import commerce_shapes as shapes
-from tolsey.http.clients.commerce_answers import Answer, plain
-from tolsey.http.clients.commerce_calls import Calls
-from tolsey.http.clients.commerce_queries import gid
+from tolsey.http.clients.commerce import shapes
+from tolsey.http.clients.commerce.answers import Answer, plain
+from tolsey.http.clients.commerce.calls import Calls
+from tolsey.http.clients.commerce.queries import gid
 
 PRODUCT: Final = "id title descriptionHtml handle productType status tags vendor"
 LOOK_AT_PRODUCT: Final = f"""

@@ -16,8 +16,8 @@ from tolsey.actors.listing.accounts import (
     SellerAccount,
     TooMuch,
 )
-from tolsey.http.clients import processor_revenue_shapes as shapes
-from tolsey.http.clients.payments_client import make_client
+from tolsey.http.clients.payments import revenue_shapes as shapes
+from tolsey.http.clients.payments.client import make_client
 from tolsey.storage.records.revenue import PulledCharge, PulledSubscription
 
 PAGE: Final = 100

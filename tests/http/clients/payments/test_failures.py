@@ -11,8 +11,8 @@ import structlog
 from tests.http.payments.market import Market, opened
 from tolsey.actors.processor import Addresses, Buyer, ProcessorRefused, ProcessorUnreachable
 from tolsey.actors.refusals import MissingCredential
-from tolsey.http.clients.payments import StripePayments
-from tolsey.http.clients.payments_client import make_client
+from tolsey.http.clients.payments.client import make_client
+from tolsey.http.clients.payments.processor import StripePayments
 from tolsey.sandbox.payments.processor import SECRET_KEY
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)

@@ -14,7 +14,7 @@ from tolsey.actors.processor import (
     Subscribed,
 )
 from tolsey.actors.refusals import MissingCredential
-from tolsey.http.clients.payments import StripePayments
+from tolsey.http.clients.payments.processor import StripePayments
 from tolsey.sandbox.payments.processor import SECRET_KEY
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)

@@ -11,10 +11,10 @@ from typing import Any
 import anyio
 import pytest
 
-from tests.http.clients.wire import Time
+from tests.http.clients.commerce.wire import Time
 from tolsey.actors.ports import GrantRefused, PlatformDenied, PlatformUnreachable, Shop
-from tolsey.http.clients.commerce import ShopifyAdmin
-from tolsey.http.clients.commerce_calls import Limits
+from tolsey.http.clients.commerce.admin import ShopifyAdmin
+from tolsey.http.clients.commerce.calls import Limits
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.orders import Customer, Line, Order, SellingPlan, Transaction
 from tolsey.sandbox.commerce.shop.state import ALL_SCOPES, ShopSpec

@@ -11,14 +11,14 @@ import orjson
 
 from tolsey.actors.ports import Grant, GrantRefused, PlatformUnreachable, Shop
 from tolsey.actors.shops import is_shop_domain
-from tolsey.http.clients.commerce_answers import (
+from tolsey.http.clients.commerce.answers import (
     Answer,
     read_answer,
     read_grant,
     refusal,
 )
-from tolsey.http.clients.commerce_bodies import TransientFault, fetch
-from tolsey.http.clients.commerce_costs import Bucket, Buckets, is_mutation
+from tolsey.http.clients.commerce.bodies import TransientFault, fetch
+from tolsey.http.clients.commerce.costs import Bucket, Buckets, is_mutation
 from tolsey.http.clients.guard import loopback_origin
 
 API_VERSION = re.compile(r"\d{4}-(?:01|04|07|10)|unstable")

@@ -16,12 +16,11 @@ import anyio
 from pydantic_core import from_json
 
 from tolsey.actors.ports import PlatformDenied, PlatformUnreachable, Shop
-from tolsey.http.clients import commerce_queries as queries
-from tolsey.http.clients import commerce_shapes as shapes
-from tolsey.http.clients.commerce_answers import plain
-from tolsey.http.clients.commerce_bodies import PIECE, TransientFault, decoded, opened
-from tolsey.http.clients.commerce_calls import Calls, Patience
-from tolsey.http.clients.commerce_orders import belongs
+from tolsey.http.clients.commerce import queries, shapes
+from tolsey.http.clients.commerce.answers import plain
+from tolsey.http.clients.commerce.bodies import PIECE, TransientFault, decoded, opened
+from tolsey.http.clients.commerce.calls import Calls, Patience
+from tolsey.http.clients.commerce.orders import belongs
 from tolsey.storage.records.revenue import PulledOrder
 
 IN_MEMORY_BYTES = 4 * 1024 * 1024

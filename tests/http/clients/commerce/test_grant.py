@@ -5,12 +5,12 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from tests.http.clients.wire import Says, wired
+from tests.http.clients.commerce.wire import Says, wired
 from tolsey.actors.ports import Grant, GrantRefused, PlatformUnreachable
-from tolsey.http.clients.commerce_answers import plain, scopes_of
+from tolsey.http.clients.commerce.answers import plain, scopes_of
 
 CASES = (
-    Path(__file__).parents[3].parent
+    Path(__file__).parents[4].parent
     / "shared"
     / "data"
     / "commerce/oauth/client_credentials_cases.json"

@@ -16,8 +16,8 @@ from graphql import (
     validate,
 )
 
-from tolsey.http.clients import commerce_queries as queries
-from tolsey.http.clients.commerce_costs import (
+from tolsey.http.clients.commerce import queries
+from tolsey.http.clients.commerce.costs import (
     QUERY_LIMIT_POINTS,
     Bucket,
     Buckets,
@@ -29,7 +29,7 @@ from tolsey.http.clients.commerce_costs import (
 )
 
 PUBLISHED = (
-    Path(__file__).parents[3].parent
+    Path(__file__).parents[4].parent
     / "shared"
     / "data"
     / "commerce/graphql/admin_2026-07.introspection.json.gz"
@@ -175,7 +175,7 @@ def test_a_cost_that_makes_no_sense_is_not_believed(extensions: Any) -> None:
 
 
 def test_only_the_buckets_used_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tolsey.http.clients.commerce_costs.MOST_SHOPS", 2)
+    monkeypatch.setattr("tolsey.http.clients.commerce.costs.MOST_SHOPS", 2)
     buckets = Buckets()
     first = buckets.of("a.myshopify.com")
     buckets.of("b.myshopify.com")

@@ -18,13 +18,11 @@ from tolsey.actors.ports import (
     ShopFacts,
     SubscriptionReport,
 )
-from tolsey.http.clients import commerce_edits as edits
-from tolsey.http.clients import commerce_queries as queries
-from tolsey.http.clients import commerce_shapes as shapes
-from tolsey.http.clients.commerce_bulk import bulk_orders
-from tolsey.http.clients.commerce_calls import Address, Calls, Limits, Pace
-from tolsey.http.clients.commerce_orders import paged_orders
-from tolsey.http.clients.commerce_subscriptions import reconcile
+from tolsey.http.clients.commerce import edits, queries, shapes
+from tolsey.http.clients.commerce.bulk import bulk_orders
+from tolsey.http.clients.commerce.calls import Address, Calls, Limits, Pace
+from tolsey.http.clients.commerce.orders import paged_orders
+from tolsey.http.clients.commerce.subscriptions import reconcile
 from tolsey.http.clients.guard import guarded_client
 from tolsey.storage.records.revenue import PulledOrder
 

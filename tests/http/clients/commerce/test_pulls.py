@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.http.clients.wire import SHOP, Asked, Says, Wire, data, wired
+from tests.http.clients.commerce.wire import SHOP, Asked, Says, Wire, data, wired
 from tolsey.actors.ports import PlatformDenied, PlatformUnreachable
-from tolsey.http.clients import commerce_shapes as shapes
-from tolsey.http.clients.commerce_bulk import Lines
+from tolsey.http.clients.commerce import shapes
+from tolsey.http.clients.commerce.bulk import Lines
 
 START, END = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 31, tzinfo=UTC)
 MANY = data(ordersCount={"count": 501, "precision": "AT_LEAST"})

@@ -10,8 +10,8 @@ import anyio
 import anyio.abc
 
 from tolsey.actors.ports import Shop
-from tolsey.http.clients.commerce import ShopifyAdmin
-from tolsey.http.clients.commerce_calls import Limits
+from tolsey.http.clients.commerce.admin import ShopifyAdmin
+from tolsey.http.clients.commerce.calls import Limits
 
 SHOP = Shop("demo.myshopify.com", "shpat_canary")
 

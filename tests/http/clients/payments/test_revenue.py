@@ -17,7 +17,7 @@ from tolsey.actors.listing.accounts import (
     SellerAccount,
     TooMuch,
 )
-from tolsey.http.clients.processor_revenue import RestrictedAccounts
+from tolsey.http.clients.payments.revenue import RestrictedAccounts
 from tolsey.sandbox.payments.processor import Processor
 from tolsey.storage.records.revenue import PulledCharge
 

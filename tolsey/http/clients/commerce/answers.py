@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tolsey.actors.ports import Grant, GrantRefused, PlatformDenied, PlatformUnreachable
-from tolsey.http.clients.commerce_bodies import Reply, TransientFault, retry_after
-from tolsey.http.clients.commerce_costs import Cost, read_cost
+from tolsey.http.clients.commerce.bodies import Reply, TransientFault, retry_after
+from tolsey.http.clients.commerce.costs import Cost, read_cost
 
 LONGEST_MESSAGE = 300
 UNKNOWN_LIFE_SECONDS = 3600

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from tolsey.actors.ports import PlatformDenied, PlatformUnreachable, Shop, SubscriptionReport
-from tolsey.http.clients import commerce_queries as queries
-from tolsey.http.clients import commerce_shapes as shapes
-from tolsey.http.clients.commerce_answers import Answer, Fault, plain
-from tolsey.http.clients.commerce_calls import Calls
+from tolsey.http.clients.commerce import queries, shapes
+from tolsey.http.clients.commerce.answers import Answer, Fault, plain
+from tolsey.http.clients.commerce.calls import Calls
 
 Item = TypeVar("Item")
 

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.http.clients.wire import SHOP, Asked, Says, cost, data, throttled, wired
+from tests.http.clients.commerce.wire import SHOP, Asked, Says, cost, data, throttled, wired
 from tolsey.actors.ports import PlatformDenied, PlatformError, PlatformUnreachable
-from tolsey.http.clients.commerce import ShopifyAdmin
-from tolsey.http.clients.commerce_answers import read_answer, read_grant
-from tolsey.http.clients.commerce_bodies import Reply, TransientFault, retry_after
+from tolsey.http.clients.commerce.admin import ShopifyAdmin
+from tolsey.http.clients.commerce.answers import read_answer, read_grant
+from tolsey.http.clients.commerce.bodies import Reply, TransientFault, retry_after
 
-CASES = Path(__file__).parents[3].parent / "shared" / "data" / "commerce/graphql/error_cases.json"
+CASES = Path(__file__).parents[4].parent / "shared" / "data" / "commerce/graphql/error_cases.json"
 QUERY = "query Name { shop { name } }"
 MUTATION = 'mutation Go { bulkOperationRunQuery(query: "{}", groupObjects: false) { userErrors { message } } }'
 

@@ -24,9 +24,9 @@ from tolsey.actors.organization.payment_events.subscriptions import (
 )
 from tolsey.actors.processor import Addresses, Buyer, Hosted, Subscribed
 from tolsey.actors.refusals import MissingCredential
-from tolsey.http.clients import payments_requests as requests
-from tolsey.http.clients.payments_answers import answering, facts_of
-from tolsey.http.clients.payments_client import ProcessorClient, make_client
+from tolsey.http.clients.payments import requests
+from tolsey.http.clients.payments.answers import answering, facts_of
+from tolsey.http.clients.payments.client import ProcessorClient, make_client
 
 KEY_VARIABLE: Final = "PAYMENTS_SECRET_KEY"
 MISSING: Final = "resource_missing"
