@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tolsey.actors.organization.payment_events.payouts import AccountFacts
+from tolsey.actors.organization.billing.payment_events.payouts import AccountFacts
 
 DUE = ("external_account", "individual.id_number")
 

@@ -10,8 +10,8 @@ import pytest
 
 from tests.http.people import PASSWORD, Browser, Clock, Person, SignUp, settings_of
 from tests.payees import account, verified
-from tolsey.actors.organization.affiliate_messages import RedeemAffiliateCode, Redeemed
-from tolsey.actors.organization.affiliates import AFFILIATE_BONUS, AlreadyRedeemed
+from tolsey.actors.organization.agreements.affiliates import AFFILIATE_BONUS, AlreadyRedeemed
+from tolsey.actors.organization.agreements.messages import RedeemAffiliateCode, Redeemed
 from tolsey.actors.organization.messages import organization
 from tolsey.http.edge import Edge
 from tolsey.http.routes.affiliate import ALPHABET, CODE_CHARACTERS

@@ -14,7 +14,7 @@ from tests.http.people import PASSWORD
 from tests.pages.chromium import Page
 from tests.pages.conftest import Hall, Till
 from tests.pages.test_badge import READABLE, contrast
-from tolsey.actors.organization.billing_messages import SubscriptionView
+from tolsey.actors.organization.billing.messages import SubscriptionView
 from tolsey.actors.organization.messages import CreditsView, Grant, Standing
 from tolsey.http.pages import billing
 from tolsey.http.pages.forms import Filled

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.payees import account, verified
-from tolsey.actors.organization.payment_events.payouts import PayoutFacts
+from tolsey.actors.organization.billing.payment_events.payouts import PayoutFacts
 from tolsey.storage import payment_events, payouts
 from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageError

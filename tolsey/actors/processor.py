@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from tolsey.actors.organization.payment_events.invoices import InvoiceFacts
-from tolsey.actors.organization.payment_events.payouts import AccountFacts
-from tolsey.actors.organization.payment_events.reversals import DisputeFacts
-from tolsey.actors.organization.payment_events.subscriptions import SubscriptionFacts
+from tolsey.actors.organization.billing.payment_events.invoices import InvoiceFacts
+from tolsey.actors.organization.billing.payment_events.payouts import AccountFacts
+from tolsey.actors.organization.billing.payment_events.reversals import DisputeFacts
+from tolsey.actors.organization.billing.payment_events.subscriptions import SubscriptionFacts
 
 
 class ProcessorError(Exception):

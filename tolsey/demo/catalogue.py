@@ -5,7 +5,7 @@ Made through the processor's API with the platform's key, as it is done with a r
 
 import stripe
 
-from tolsey.actors.organization.payment_events.catalogue import TYPES
+from tolsey.actors.organization.billing.payment_events.catalogue import TYPES
 from tolsey.actors.organization.plans import CURRENCY, OFFERS, TAX_BEHAVIOUR, Cadence
 
 INTERVALS = {Cadence.MONTHLY: "month", Cadence.YEARLY: "year"}

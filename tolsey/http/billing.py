@@ -8,7 +8,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from tolsey.actors.organization import plans
-from tolsey.actors.organization.billing_messages import (
+from tolsey.actors.organization.billing.messages import (
     BillingAct,
     NextChange,
     ReadSubscription,

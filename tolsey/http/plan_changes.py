@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 import structlog
 
 from tolsey.actors.organization import plans
-from tolsey.actors.organization.billing_messages import NextChange, SubscriptionView
+from tolsey.actors.organization.billing.messages import NextChange, SubscriptionView
 from tolsey.actors.organization.plans import Change, Offer
 from tolsey.actors.processor import ProcessorError, ProcessorRefused, Subscribed
 from tolsey.actors.refusals import Conflict

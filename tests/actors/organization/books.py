@@ -5,8 +5,10 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from tolsey.actors import chain
-from tolsey.actors.organization import bonuses, contracts, credits, holds, lots, payments
+from tolsey.actors.organization import credits
 from tolsey.actors.organization.actor import opened
+from tolsey.actors.organization.agreements import contracts
+from tolsey.actors.organization.ledger import bonuses, holds, lots, payments
 from tolsey.actors.organization.messages import (
     AdjustCredits,
     Dispute,

@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.http.payments.market import Market
 from tolsey.actors.organization.actor import OrganizationActor
-from tolsey.actors.organization.billing_messages import ReadSubscription, SubscriptionView
+from tolsey.actors.organization.billing.messages import ReadSubscription, SubscriptionView
 from tolsey.actors.organization.effects import Applier
 from tolsey.actors.organization.messages import CreditsView, ReadCredits, organization
 from tolsey.actors.processor import Addresses, Buyer, Subscribed

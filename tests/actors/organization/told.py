@@ -6,10 +6,11 @@ from typing import Any
 
 from tests.actors.organization import processor
 from tests.actors.organization.processor import END, START, event
-from tolsey.actors.organization import applying, plans
-from tolsey.actors.organization.billing_messages import Applied, ApplyPaymentEvent, PricedOffer
-from tolsey.actors.organization.payment_events.catalogue import keep, read
-from tolsey.actors.organization.payment_events.envelopes import open_envelope
+from tolsey.actors.organization import plans
+from tolsey.actors.organization.billing import applying
+from tolsey.actors.organization.billing.messages import Applied, ApplyPaymentEvent, PricedOffer
+from tolsey.actors.organization.billing.payment_events.catalogue import keep, read
+from tolsey.actors.organization.billing.payment_events.envelopes import open_envelope
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.storage.records.journal import AuditRecord
 from tolsey.storage.records.payment_event import PaymentEventSettled

@@ -12,13 +12,9 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from tests.actors.organization import (
-    test_applying,
-    test_applying_payments,
-    test_bonuses,
-    test_ledger,
-)
+from tests.actors.organization.billing import test_applying, test_applying_payments
 from tests.actors.organization.books import Ledger
+from tests.actors.organization.ledger import test_bonuses, test_ledger
 from tests.actors.organization.told import Told
 from tests.campaigns.money.catching import (
     BUGS,
@@ -32,14 +28,16 @@ from tests.campaigns.money.catching import (
     swapped,
 )
 from tests.http.webhooks.payments import test_keeping, test_receiver
-from tolsey.actors.organization import applying, bonuses, ledger, lots, payments, plans
+from tolsey.actors.organization import plans
+from tolsey.actors.organization.billing import applying
+from tolsey.actors.organization.billing.payment_events import invoices
+from tolsey.actors.organization.billing.payment_events.fields import reference
+from tolsey.actors.organization.billing.payment_events.metadata import metadata
 from tolsey.actors.organization.credits import twelve_months_after
 from tolsey.actors.organization.effects import Applier
-from tolsey.actors.organization.ledger import Draft
+from tolsey.actors.organization.ledger import bonuses, entries, lots, payments
+from tolsey.actors.organization.ledger.entries import Draft
 from tolsey.actors.organization.messages import GrantCredits, ResetAllowance
-from tolsey.actors.organization.payment_events import invoices
-from tolsey.actors.organization.payment_events.fields import reference
-from tolsey.actors.organization.payment_events.metadata import metadata
 from tolsey.storage import journal, payment_events
 from tolsey.storage.database import Database
 from tolsey.storage.payment_events import Taken
@@ -145,7 +143,7 @@ def the_last_word_of_a_dispute_counts() -> Iterator[None]:
 @caught_by(test_ledger.test_a_hold_left_alone_ends_at_the_cost_it_last_reported, Ledger)
 def holds_leak() -> Iterator[None]:
     """A hold whose process died between its commit and its settlement pins its credits for ever."""
-    lapsed = ledger.lapsed
+    lapsed = entries.lapsed
 
     def forgetful(state: Any, at: Any, keep: str | None = None) -> Any:
         del keep
@@ -156,7 +154,7 @@ def holds_leak() -> Iterator[None]:
         credits = replace(state.credits, holds=holds)
         return lapsed(state.with_credits(credits), at)
 
-    with swapped(ledger, "lapsed", forgetful), swapped(lots, "lapsed", forgetful):
+    with swapped(entries, "lapsed", forgetful), swapped(lots, "lapsed", forgetful):
         yield
 
 
@@ -219,7 +217,7 @@ def the_newest_is_spent_first() -> Iterator[None]:
     def reverse(lot: Any) -> Any:
         return -lot.expires_at.timestamp(), -lot.granted_at.timestamp(), lot.id
 
-    with swapped(ledger, "spending_order", reverse):
+    with swapped(entries, "spending_order", reverse):
         yield
 
 

@@ -16,9 +16,9 @@ from tests.actors.organization.told import OFFERS
 from tests.campaigns.money.bank import Bank
 from tolsey.actors.organization import plans
 from tolsey.actors.organization.actor import OrganizationActor
+from tolsey.actors.organization.billing.payment_events.catalogue import read
+from tolsey.actors.organization.billing.payment_events.envelopes import open_envelope
 from tolsey.actors.organization.effects import Applier
-from tolsey.actors.organization.payment_events.catalogue import read
-from tolsey.actors.organization.payment_events.envelopes import open_envelope
 from tolsey.actors.processor import PaymentProcessor
 from tolsey.runtime.registry import Runtime
 from tolsey.storage import slots

@@ -3,7 +3,7 @@ from datetime import timedelta
 
 from tests.http.payments.shop import Shop
 from tests.http.people import PASSWORD, Person
-from tolsey.actors.organization.billing_messages import ReadSubscription
+from tolsey.actors.organization.billing.messages import ReadSubscription
 from tolsey.actors.organization.messages import organization
 
 

@@ -4,21 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
-from tolsey.actors.organization import (
-    affiliates,
-    applying,
-    bonuses,
-    contracts,
-    credits,
-    holds,
-    lots,
-    payments,
-    stores,
-    subscription_acts,
-    workflows,
-)
-from tolsey.actors.organization.affiliate_messages import RedeemAffiliateCode, Redeemed
-from tolsey.actors.organization.billing_messages import (
+from tolsey.actors.organization import credits, stores, workflows
+from tolsey.actors.organization.agreements import affiliates, contracts
+from tolsey.actors.organization.agreements.messages import RedeemAffiliateCode, Redeemed
+from tolsey.actors.organization.billing import acts, applying
+from tolsey.actors.organization.billing.messages import (
     Applied,
     ApplyPaymentEvent,
     ReadSubscription,
@@ -26,6 +16,7 @@ from tolsey.actors.organization.billing_messages import (
     SubscriptionView,
 )
 from tolsey.actors.organization.credits import Credits
+from tolsey.actors.organization.ledger import bonuses, holds, lots, payments
 from tolsey.actors.organization.messages import (
     KIND,
     AdjustCredits,
@@ -234,14 +225,14 @@ class OrganizationActor(Actor[OrganizationState]):
         self, state: OrganizationState, _: ReadSubscription
     ) -> Decision[OrganizationState, SubscriptionView]:
         """Show what is paid for."""
-        return subscription_acts.read(state)
+        return acts.read(state)
 
     @handles(RecordBillingAct)
     def record_billing_act(
         self, state: OrganizationState, message: RecordBillingAct
     ) -> Decision[OrganizationState, None]:
         """Write down what a person asked for."""
-        return subscription_acts.record(state, message)
+        return acts.record(state, message)
 
     async def _knowing(
         self, state: OrganizationState, payment_ref: str | None

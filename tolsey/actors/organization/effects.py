@@ -16,20 +16,20 @@ import anyio
 import structlog
 
 from tolsey.actors.organization import plans
-from tolsey.actors.organization.billing_messages import (
+from tolsey.actors.organization.billing.messages import (
     Applied,
     ApplyPaymentEvent,
     PricedOffer,
 )
+from tolsey.actors.organization.billing.payment_events.catalogue import TYPES, Facts, keep, restore
+from tolsey.actors.organization.billing.payment_events.invoices import InvoiceFacts
+from tolsey.actors.organization.billing.payment_events.metadata import CREDITS, SPONSOR
+from tolsey.actors.organization.billing.payment_events.payouts import AccountFacts, PayoutFacts
+from tolsey.actors.organization.billing.payment_events.purchases import CheckoutFacts, PaymentFacts
+from tolsey.actors.organization.billing.payment_events.reversals import DisputeFacts, RefundFacts
+from tolsey.actors.organization.billing.payment_events.subscriptions import SubscriptionFacts
+from tolsey.actors.organization.ledger.payments import disputes_of
 from tolsey.actors.organization.messages import organization
-from tolsey.actors.organization.payment_events.catalogue import TYPES, Facts, keep, restore
-from tolsey.actors.organization.payment_events.invoices import InvoiceFacts
-from tolsey.actors.organization.payment_events.metadata import CREDITS, SPONSOR
-from tolsey.actors.organization.payment_events.payouts import AccountFacts, PayoutFacts
-from tolsey.actors.organization.payment_events.purchases import CheckoutFacts, PaymentFacts
-from tolsey.actors.organization.payment_events.reversals import DisputeFacts, RefundFacts
-from tolsey.actors.organization.payment_events.subscriptions import SubscriptionFacts
-from tolsey.actors.organization.payments import disputes_of
 from tolsey.actors.processor import PaymentProcessor, ProcessorRefused, ProcessorUnreachable
 from tolsey.actors.refusals import MissingCredential
 from tolsey.runtime.ids import new_id

@@ -9,7 +9,7 @@ from urllib.parse import urlencode, urlsplit
 from markupsafe import Markup
 
 from tolsey.actors.organization import plans
-from tolsey.actors.organization.billing_messages import SubscriptionView
+from tolsey.actors.organization.billing.messages import SubscriptionView
 from tolsey.actors.organization.messages import CreditsView
 from tolsey.actors.organization.plans import Cadence, Plan
 from tolsey.http.pages import credits, forms, layout

@@ -7,8 +7,8 @@ from pydantic import Field
 from quart import Blueprint
 from quart_schema import tag_blueprint, validate_querystring, validate_request
 
-from tolsey.actors.organization.affiliate_messages import RedeemAffiliateCode
-from tolsey.actors.organization.affiliates import AlreadyRedeemed
+from tolsey.actors.organization.agreements.affiliates import AlreadyRedeemed
+from tolsey.actors.organization.agreements.messages import RedeemAffiliateCode
 from tolsey.actors.organization.messages import ReadCredits, organization
 from tolsey.actors.refusals import Conflict, Unprocessable
 from tolsey.http import limits, policies

@@ -10,7 +10,7 @@ from quart import Blueprint, Response, request
 from quart_schema import hide
 
 from tolsey.actors.organization import plans
-from tolsey.actors.organization.billing_messages import ReadSubscription, SubscriptionView
+from tolsey.actors.organization.billing.messages import ReadSubscription, SubscriptionView
 from tolsey.actors.organization.messages import ReadCredits, organization
 from tolsey.actors.organization.plans import Offer
 from tolsey.actors.processor import ProcessorError

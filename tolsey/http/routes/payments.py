@@ -7,7 +7,7 @@ from quart import Blueprint
 from quart_schema import tag_blueprint, validate_querystring, validate_request
 
 from tolsey.actors.organization import plans
-from tolsey.actors.organization.billing_messages import SubscriptionView
+from tolsey.actors.organization.billing.messages import SubscriptionView
 from tolsey.http import billing, plan_changes
 from tolsey.http.access import member_of, session
 from tolsey.http.api_model import ApiModel, Identifier

@@ -6,7 +6,7 @@ from pydantic import StringConstraints
 from quart import Blueprint
 from quart_schema import tag_blueprint, validate_request
 
-from tolsey.actors.organization import refunds
+from tolsey.actors.organization.billing import refunds
 from tolsey.actors.refusals import Conflict
 from tolsey.http.access import administrator
 from tolsey.http.api_model import ApiModel, Identifier

@@ -10,7 +10,7 @@ import pytest
 from tests.actors.organization import processor
 from tests.actors.organization.processor import CREDITS, OURS, event
 from tests.http.webhooks.payments.sender import ACCEPTED, DUPLICATE, IGNORED, Processor
-from tolsey.actors.organization.payment_events.catalogue import TYPES
+from tolsey.actors.organization.billing.payment_events.catalogue import TYPES
 from tolsey.storage import payment_events
 from tolsey.storage.database import Database
 from tolsey.storage.payment_events import Taken

@@ -19,7 +19,7 @@ from tests.http.webhooks.payments.sender import (
     Processor,
     receiver,
 )
-from tolsey.actors.organization.payment_events.catalogue import TYPES, restore
+from tolsey.actors.organization.billing.payment_events.catalogue import TYPES, restore
 from tolsey.http.webhooks.payments.signatures import sign
 from tolsey.http.webhooks.receiving import Bodies
 from tolsey.storage import payment_events

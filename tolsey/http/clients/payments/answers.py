@@ -9,7 +9,7 @@ import stripe
 import structlog
 
 from tolsey.actors.bodies import Unreadable
-from tolsey.actors.organization.payment_events.envelopes import Envelope
+from tolsey.actors.organization.billing.payment_events.envelopes import Envelope
 from tolsey.actors.processor import CardRefused, ProcessorRefused, ProcessorUnreachable
 
 Facts = TypeVar("Facts")

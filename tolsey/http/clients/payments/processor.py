@@ -15,10 +15,10 @@ from stripe import InvalidRequestError, StripeClient
 from stripe.params.billing_portal import SessionCreateParams
 
 from tolsey.actors.organization import plans
-from tolsey.actors.organization.payment_events.invoices import InvoiceFacts, read_invoice
-from tolsey.actors.organization.payment_events.payouts import AccountFacts, read_account
-from tolsey.actors.organization.payment_events.reversals import DisputeFacts, read_dispute
-from tolsey.actors.organization.payment_events.subscriptions import (
+from tolsey.actors.organization.billing.payment_events.invoices import InvoiceFacts, read_invoice
+from tolsey.actors.organization.billing.payment_events.payouts import AccountFacts, read_account
+from tolsey.actors.organization.billing.payment_events.reversals import DisputeFacts, read_dispute
+from tolsey.actors.organization.billing.payment_events.subscriptions import (
     SubscriptionFacts,
     read_subscription,
 )

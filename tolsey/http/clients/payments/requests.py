@@ -18,7 +18,7 @@ from stripe.params.billing_portal import (
 )
 from stripe.params.checkout import SessionCreateParams, SessionCreateParamsLineItem
 
-from tolsey.actors.organization.payment_events.metadata import CREDITS, SPONSOR
+from tolsey.actors.organization.billing.payment_events.metadata import CREDITS, SPONSOR
 from tolsey.actors.organization.plans import TAX_BEHAVIOUR, Cadence
 from tolsey.actors.processor import Addresses, Buyer, Subscribed
 

@@ -13,8 +13,8 @@ from typing import Any, Final
 import structlog
 
 from tolsey.actors.bodies import Unreadable
-from tolsey.actors.organization.payment_events.catalogue import TYPES, keep, read
-from tolsey.actors.organization.payment_events.envelopes import (
+from tolsey.actors.organization.billing.payment_events.catalogue import TYPES, keep, read
+from tolsey.actors.organization.billing.payment_events.envelopes import (
     Envelope,
     is_thin,
     open_envelope,

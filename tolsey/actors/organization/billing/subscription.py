@@ -10,13 +10,13 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from tolsey.actors.organization import plans
-from tolsey.actors.organization.billing_messages import ALIVE
-from tolsey.actors.organization.months import month_of
-from tolsey.actors.organization.payment_events.invoices import InvoiceFacts
-from tolsey.actors.organization.payment_events.subscriptions import (
+from tolsey.actors.organization.billing.messages import ALIVE
+from tolsey.actors.organization.billing.payment_events.invoices import InvoiceFacts
+from tolsey.actors.organization.billing.payment_events.subscriptions import (
     SubscribedItem,
     SubscriptionFacts,
 )
+from tolsey.actors.organization.months import month_of
 from tolsey.actors.organization.plans import Cadence, Offer
 from tolsey.storage.records.subscription import SubscriptionRecord
 

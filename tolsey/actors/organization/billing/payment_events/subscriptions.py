@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from tolsey.actors.bodies import Body, Unreadable, table
-from tolsey.actors.organization.payment_events.envelopes import Envelope
-from tolsey.actors.organization.payment_events.fields import (
+from tolsey.actors.organization.billing.payment_events.envelopes import Envelope
+from tolsey.actors.organization.billing.payment_events.fields import (
     flag,
     identifier,
     instant,
@@ -20,7 +20,7 @@ from tolsey.actors.organization.payment_events.fields import (
     within,
     word,
 )
-from tolsey.actors.organization.payment_events.metadata import Metadata, metadata
+from tolsey.actors.organization.billing.payment_events.metadata import Metadata, metadata
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,10 @@
 
 from datetime import UTC, date, datetime
 
-from tolsey.actors.organization import ledger, plans
+from tolsey.actors.organization import plans
 from tolsey.actors.organization.credits import twelve_months_after
-from tolsey.actors.organization.ledger import Draft, Written
+from tolsey.actors.organization.ledger import entries
+from tolsey.actors.organization.ledger.entries import Draft, Written
 from tolsey.actors.organization.messages import GrantDailyBonus
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.actors.refusals import NotFound
@@ -21,16 +22,16 @@ def grant(state: OrganizationState, message: GrantDailyBonus) -> Decision[Organi
     amount = _amount(state)
     if not amount or message.day <= state.credits.bonus_day:
         return Decision(state, reply=False)
-    after, records = _given(ledger.opened(state, message.at), message.day, amount)
+    after, records = _given(entries.opened(state, message.at), message.day, amount)
     return Decision(after, reply=True, records=records)
 
 
 def opened(state: OrganizationState, at: datetime, keep: str | None = None) -> Draft:
     """Start an entry that uses credits up, over those that the day's bonus is among.
 
-    `keep` as in `ledger.opened`.
+    `keep` as in `entries.opened`.
     """
-    draft = ledger.opened(state, at, keep)
+    draft = entries.opened(state, at, keep)
     amount = _amount(state)
     if not amount:
         return draft

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from tests.actors.organization.told import DOLLAR, Told
-from tolsey.actors.organization.billing_messages import ApplyPaymentEvent, PricedOffer
-from tolsey.actors.organization.payment_events.catalogue import keep, read
-from tolsey.actors.organization.payment_events.envelopes import open_envelope
-from tolsey.actors.organization.payment_events.payouts import OfAPerson
+from tolsey.actors.organization.billing.messages import ApplyPaymentEvent, PricedOffer
+from tolsey.actors.organization.billing.payment_events.catalogue import keep, read
+from tolsey.actors.organization.billing.payment_events.envelopes import open_envelope
+from tolsey.actors.organization.billing.payment_events.payouts import OfAPerson
 from tolsey.actors.organization.state import OrganizationState
 
-LIFE = Path(__file__).parents[3].parent / "shared" / "data" / "payments" / "synthetic-endive"
+LIFE = Path(__file__).parents[4].parent / "shared" / "data" / "payments" / "synthetic-endive"
 here = pytest.mark.skipif(not LIFE.is_dir(), reason="the shared data are not here")
 OFFERS = (
     PricedOffer("price_pro_month", "pro", "monthly"),

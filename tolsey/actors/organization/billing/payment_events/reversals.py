@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from tolsey.actors.bodies import Unreadable
-from tolsey.actors.organization.payment_events.envelopes import Envelope
-from tolsey.actors.organization.payment_events.fields import (
+from tolsey.actors.organization.billing.payment_events.envelopes import Envelope
+from tolsey.actors.organization.billing.payment_events.fields import (
     currency,
     flag,
     identifier,
@@ -15,7 +15,7 @@ from tolsey.actors.organization.payment_events.fields import (
     text,
     word,
 )
-from tolsey.actors.organization.payment_events.metadata import Metadata, metadata
+from tolsey.actors.organization.billing.payment_events.metadata import Metadata, metadata
 
 Standing: TypeAlias = Literal["open", "lost", "won"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tolsey.actors.bodies import Body, Unreadable, table
-from tolsey.actors.organization.payment_events.fields import cents, currency, text, within
+from tolsey.actors.organization.billing.payment_events.fields import cents, currency, text, within
 
 CREDITS: Final = "credits"
 SPONSOR: Final = "sponsor"

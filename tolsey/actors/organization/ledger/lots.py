@@ -3,9 +3,11 @@
 from datetime import datetime
 from typing import Any
 
-from tolsey.actors.organization import bonuses, plans
+from tolsey.actors.organization import plans
 from tolsey.actors.organization.credits import ALLOWANCE_GRACE, twelve_months_after
-from tolsey.actors.organization.ledger import Draft, lapsed, opened
+from tolsey.actors.organization.ledger import bonuses
+from tolsey.actors.organization.ledger.entries import Draft, lapsed, opened
+from tolsey.actors.organization.ledger.payments import granted
 from tolsey.actors.organization.messages import (
     AdjustCredits,
     CreditsView,
@@ -16,7 +18,6 @@ from tolsey.actors.organization.messages import (
     SpendCredits,
     Standing,
 )
-from tolsey.actors.organization.payments import granted
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.actors.refusals import NotFound, Unprocessable
 from tolsey.runtime.decision import Decision

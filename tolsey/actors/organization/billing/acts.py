@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tolsey.actors.organization.billing_messages import (
+from tolsey.actors.organization.billing.messages import (
     ALIVE,
     RecordBillingAct,
     SubscriptionView,

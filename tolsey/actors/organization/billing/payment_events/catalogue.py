@@ -7,28 +7,28 @@ from typing import Any, Final, TypeAlias
 from pydantic import TypeAdapter
 
 from tolsey.actors.bodies import Unreadable
-from tolsey.actors.organization.payment_events.envelopes import Envelope
-from tolsey.actors.organization.payment_events.fields import within
-from tolsey.actors.organization.payment_events.invoices import InvoiceFacts, read_invoice
-from tolsey.actors.organization.payment_events.payouts import (
+from tolsey.actors.organization.billing.payment_events.envelopes import Envelope
+from tolsey.actors.organization.billing.payment_events.fields import within
+from tolsey.actors.organization.billing.payment_events.invoices import InvoiceFacts, read_invoice
+from tolsey.actors.organization.billing.payment_events.payouts import (
     AccountFacts,
     PayoutFacts,
     read_account,
     read_payout,
 )
-from tolsey.actors.organization.payment_events.purchases import (
+from tolsey.actors.organization.billing.payment_events.purchases import (
     CheckoutFacts,
     PaymentFacts,
     read_checkout,
     read_payment,
 )
-from tolsey.actors.organization.payment_events.reversals import (
+from tolsey.actors.organization.billing.payment_events.reversals import (
     DisputeFacts,
     RefundFacts,
     read_dispute,
     read_refund,
 )
-from tolsey.actors.organization.payment_events.subscriptions import (
+from tolsey.actors.organization.billing.payment_events.subscriptions import (
     SubscriptionFacts,
     read_subscription,
 )

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Final
 
-from tolsey.actors.organization.billing_messages import SubscriptionView
+from tolsey.actors.organization.billing.messages import SubscriptionView
 from tolsey.actors.refusals import Conflict, NotFound
 from tolsey.storage.records.credits import PaymentFacts
 

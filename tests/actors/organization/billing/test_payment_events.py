@@ -20,19 +20,19 @@ from tests.actors.organization.processor import (
     old_line,
 )
 from tolsey.actors.bodies import Unreadable
-from tolsey.actors.organization.payment_events.catalogue import (
+from tolsey.actors.organization.billing.payment_events.catalogue import (
     TYPES,
     keep,
     read,
     restore,
 )
-from tolsey.actors.organization.payment_events.envelopes import is_thin, open_envelope
-from tolsey.actors.organization.payment_events.invoices import InvoiceFacts, InvoiceLine
-from tolsey.actors.organization.payment_events.metadata import Metadata
-from tolsey.actors.organization.payment_events.payouts import AccountFacts, PayoutFacts
-from tolsey.actors.organization.payment_events.purchases import CheckoutFacts, PaymentFacts
-from tolsey.actors.organization.payment_events.reversals import DisputeFacts, RefundFacts
-from tolsey.actors.organization.payment_events.subscriptions import (
+from tolsey.actors.organization.billing.payment_events.envelopes import is_thin, open_envelope
+from tolsey.actors.organization.billing.payment_events.invoices import InvoiceFacts, InvoiceLine
+from tolsey.actors.organization.billing.payment_events.metadata import Metadata
+from tolsey.actors.organization.billing.payment_events.payouts import AccountFacts, PayoutFacts
+from tolsey.actors.organization.billing.payment_events.purchases import CheckoutFacts, PaymentFacts
+from tolsey.actors.organization.billing.payment_events.reversals import DisputeFacts, RefundFacts
+from tolsey.actors.organization.billing.payment_events.subscriptions import (
     SubscribedItem,
     SubscriptionFacts,
 )

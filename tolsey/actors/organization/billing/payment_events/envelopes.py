@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from tolsey.actors.bodies import Body, Unreadable, table
-from tolsey.actors.organization.payment_events.fields import (
+from tolsey.actors.organization.billing.payment_events.fields import (
     flag,
     identifier,
     instant,

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from tolsey.actors.bodies import Body, Unreadable, table
-from tolsey.actors.organization.payment_events.envelopes import Envelope
-from tolsey.actors.organization.payment_events.fields import (
+from tolsey.actors.organization.billing.payment_events.envelopes import Envelope
+from tolsey.actors.organization.billing.payment_events.fields import (
     currency,
     flag,
     identifier,
@@ -14,7 +14,7 @@ from tolsey.actors.organization.payment_events.fields import (
     word,
     words,
 )
-from tolsey.actors.organization.payment_events.metadata import Metadata
+from tolsey.actors.organization.billing.payment_events.metadata import Metadata
 
 
 class OfAPerson:

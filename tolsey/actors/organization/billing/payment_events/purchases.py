@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from tolsey.actors.bodies import Body, table
-from tolsey.actors.organization.payment_events.envelopes import Envelope
-from tolsey.actors.organization.payment_events.fields import (
+from tolsey.actors.organization.billing.payment_events.envelopes import Envelope
+from tolsey.actors.organization.billing.payment_events.fields import (
     currency,
     identifier,
     number,
@@ -16,7 +16,7 @@ from tolsey.actors.organization.payment_events.fields import (
     text,
     word,
 )
-from tolsey.actors.organization.payment_events.metadata import Metadata, covered, metadata
+from tolsey.actors.organization.billing.payment_events.metadata import Metadata, covered, metadata
 
 PAID: Final = "paid"
 SUCCEEDED: Final = "succeeded"

@@ -22,7 +22,7 @@ from tests.actors.organization.told import (
     prorated,
     subscription,
 )
-from tolsey.actors.organization.billing_messages import Applied, ApplyPaymentEvent
+from tolsey.actors.organization.billing.messages import Applied, ApplyPaymentEvent
 
 CREATED, UPDATED, DELETED = (
     f"customer.subscription.{what}" for what in ("created", "updated", "deleted")

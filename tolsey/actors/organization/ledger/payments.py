@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from tolsey.actors.organization.credits import ALLOWANCE_GRACE, twelve_months_after
-from tolsey.actors.organization.ledger import Draft, opened
+from tolsey.actors.organization.ledger.entries import Draft, opened
 from tolsey.actors.organization.messages import Dispute, PaymentObserved, Standing
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.runtime.decision import Decision

@@ -8,9 +8,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from tolsey.actors.organization import lots, payments, plans, subscription
-from tolsey.actors.organization.billing_messages import Applied, ApplyPaymentEvent
+from tolsey.actors.organization import plans
+from tolsey.actors.organization.billing import subscription
+from tolsey.actors.organization.billing.messages import Applied, ApplyPaymentEvent
+from tolsey.actors.organization.billing.payment_events.catalogue import restore
+from tolsey.actors.organization.billing.payment_events.invoices import InvoiceFacts, InvoiceLine
+from tolsey.actors.organization.billing.payment_events.metadata import CREDITS
+from tolsey.actors.organization.billing.payment_events.purchases import CheckoutFacts, PaymentFacts
+from tolsey.actors.organization.billing.payment_events.reversals import DisputeFacts, RefundFacts
+from tolsey.actors.organization.billing.payment_events.subscriptions import SubscriptionFacts
+from tolsey.actors.organization.billing.subscription import Paid
 from tolsey.actors.organization.credits import twelve_months_after
+from tolsey.actors.organization.ledger import lots, payments
 from tolsey.actors.organization.messages import (
     Dispute,
     GrantCredits,
@@ -18,15 +27,8 @@ from tolsey.actors.organization.messages import (
     ResetAllowance,
     Standing,
 )
-from tolsey.actors.organization.payment_events.catalogue import restore
-from tolsey.actors.organization.payment_events.invoices import InvoiceFacts, InvoiceLine
-from tolsey.actors.organization.payment_events.metadata import CREDITS
-from tolsey.actors.organization.payment_events.purchases import CheckoutFacts, PaymentFacts
-from tolsey.actors.organization.payment_events.reversals import DisputeFacts, RefundFacts
-from tolsey.actors.organization.payment_events.subscriptions import SubscriptionFacts
 from tolsey.actors.organization.plans import Cadence, Offer
 from tolsey.actors.organization.state import OrganizationState
-from tolsey.actors.organization.subscription import Paid
 from tolsey.runtime.decision import Decision
 from tolsey.storage.records.journal import audit_record
 from tolsey.storage.records.payment_event import PaymentEventSettled

@@ -8,19 +8,19 @@ import pytest
 
 from tests.actors.organization.processor import NEW, OLD, event
 from tolsey.actors.bodies import Unreadable
-from tolsey.actors.organization.payment_events.catalogue import (
+from tolsey.actors.organization.billing.payment_events.catalogue import (
     TYPES,
     Facts,
     keep,
     read,
     restore,
 )
-from tolsey.actors.organization.payment_events.envelopes import open_envelope
-from tolsey.actors.organization.payment_events.invoices import InvoiceFacts
-from tolsey.actors.organization.payment_events.metadata import Metadata
-from tolsey.actors.organization.payment_events.reversals import RefundFacts
+from tolsey.actors.organization.billing.payment_events.envelopes import open_envelope
+from tolsey.actors.organization.billing.payment_events.invoices import InvoiceFacts
+from tolsey.actors.organization.billing.payment_events.metadata import Metadata
+from tolsey.actors.organization.billing.payment_events.reversals import RefundFacts
 
-GIVEN = Path(__file__).parents[3].parent / "shared" / "data" / "payments"
+GIVEN = Path(__file__).parents[4].parent / "shared" / "data" / "payments"
 here = pytest.mark.skipif(not GIVEN.is_dir(), reason="the shared data are not here")
 MOVED = {"parent", "pricing"}
 

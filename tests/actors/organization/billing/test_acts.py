@@ -7,8 +7,8 @@ import pytest
 
 from tests.actors.organization.processor import END, START
 from tests.actors.organization.told import AT, DAY, MAX_5X, PRO, Told, invoice, line, subscription
-from tolsey.actors.organization import subscription_acts
-from tolsey.actors.organization.billing_messages import (
+from tolsey.actors.organization.billing import acts
+from tolsey.actors.organization.billing.messages import (
     NextChange,
     RecordBillingAct,
     SubscriptionView,
@@ -22,13 +22,13 @@ def told() -> Told:
 
 
 def act(told: Told, name: Any, **more: Any) -> list[Any]:
-    decision = subscription_acts.record(told.state, RecordBillingAct(name, "usr_1", AT, **more))
+    decision = acts.record(told.state, RecordBillingAct(name, "usr_1", AT, **more))
     told.state = decision.state
     return list(decision.records)
 
 
 def view(told: Told) -> SubscriptionView:
-    seen = subscription_acts.read(told.state).reply
+    seen = acts.read(told.state).reply
     assert isinstance(seen, SubscriptionView)
     return seen
 

@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Final
 
 from tolsey.actors.bodies import Body, Unreadable, table
-from tolsey.actors.organization.payment_events.envelopes import Envelope
-from tolsey.actors.organization.payment_events.fields import (
+from tolsey.actors.organization.billing.payment_events.envelopes import Envelope
+from tolsey.actors.organization.billing.payment_events.fields import (
     cents,
     currency,
     flag,
@@ -26,7 +26,7 @@ from tolsey.actors.organization.payment_events.fields import (
     within,
     word,
 )
-from tolsey.actors.organization.payment_events.metadata import Metadata, metadata
+from tolsey.actors.organization.billing.payment_events.metadata import Metadata, metadata
 
 PAID: Final = "paid"
 URL_CHARACTERS: Final = 2_000

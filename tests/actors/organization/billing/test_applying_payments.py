@@ -14,8 +14,8 @@ from tests.actors.organization.told import (
     invoice,
     subscription,
 )
-from tolsey.actors.organization import lots
-from tolsey.actors.organization.billing_messages import Applied
+from tolsey.actors.organization.billing.messages import Applied
+from tolsey.actors.organization.ledger import lots
 from tolsey.actors.organization.messages import SpendCredits
 
 CREATED, UPDATED, DELETED = (

@@ -1,0 +1,1 @@
+"""The credits' ledger: how an entry is written, and every decision that writes one."""
