@@ -33,7 +33,7 @@ from tolsey.runtime.registry import Runtime
 from tolsey.storage.database import Database
 from tolsey.storage.journal import Journal
 from tolsey.storage.migrate import migrate
-from tolsey.storage.records.connection import Connection, ShopProfile
+from tolsey.storage.records.commerce.connection import Connection, ShopProfile
 
 ASKERS = 1_000
 POOL = 10

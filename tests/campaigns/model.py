@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import tolsey.storage.journal  # noqa: F401 - says where the outbox rows go
 from tests.campaigns.simloop import SimLoop, reply_of
 from tolsey.storage.errors import OutcomeUnknown, StorageError, StorageUnavailable
-from tolsey.storage.records.turns import Batch, OutboxRow, Outcome, TurnPart
+from tolsey.storage.records.runtime.turns import Batch, OutboxRow, Outcome, TurnPart
 from tolsey.storage.tables import TABLES
 
 Result = TypeVar("Result")

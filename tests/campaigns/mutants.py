@@ -20,7 +20,7 @@ from tolsey.runtime.outbox import Dispatcher
 from tolsey.runtime.registry import Runtime
 from tolsey.runtime.turns import Scheduler
 from tolsey.storage.errors import StorageError
-from tolsey.storage.records.turns import Batch, Outcome
+from tolsey.storage.records.runtime.turns import Batch, Outcome
 
 Planted = Callable[[], AbstractContextManager[Any]]
 

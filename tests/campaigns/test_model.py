@@ -12,7 +12,7 @@ from tolsey.runtime.mailbox import slot_of
 from tolsey.storage import slots
 from tolsey.storage.database import Database
 from tolsey.storage.journal import Journal
-from tolsey.storage.records.turns import ActorPart, Batch, OutboxRow, TurnPart
+from tolsey.storage.records.runtime.turns import ActorPart, Batch, OutboxRow, TurnPart
 
 KEYS = "abcd"
 BATCHES = 60

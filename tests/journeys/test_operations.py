@@ -17,7 +17,7 @@ from tolsey.runtime.messages import ActorId
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.service import Running, running
 from tolsey.settings import Settings
-from tolsey.storage.records.turns import OutboxRow
+from tolsey.storage.records.runtime.turns import OutboxRow
 
 CRON = {"Authorization": f"Bearer {CRON_SECRET}"}
 

@@ -14,7 +14,7 @@ from tolsey.storage.database import Database
 from tolsey.storage.errors import OutcomeUnknown
 from tolsey.storage.journal import Journal
 from tolsey.storage.outbox import Outbox
-from tolsey.storage.records.turns import Batch, Outcome
+from tolsey.storage.records.runtime.turns import Batch, Outcome
 
 
 class Turnstile:

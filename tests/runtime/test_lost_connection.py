@@ -11,7 +11,7 @@ from tolsey.runtime.errors import Duplicate, Unavailable
 from tolsey.storage import slots
 from tolsey.storage.database import Database
 from tolsey.storage.journal import Journal
-from tolsey.storage.records.turns import ActorPart, Batch, TurnPart
+from tolsey.storage.records.runtime.turns import ActorPart, Batch, TurnPart
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from tolsey.runtime.messages import Message
 from tolsey.storage import slots
 from tolsey.storage.database import Database
 from tolsey.storage.outbox import Outbox
-from tolsey.storage.records.turns import OutboxRow
+from tolsey.storage.records.runtime.turns import OutboxRow
 
 QUICK = (0.0, 0.0, 0.0, 0.0)
 

@@ -9,7 +9,7 @@ from tests.http.people import KEYRING
 from tolsey.storage import agent_operations, retention
 from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageError
-from tolsey.storage.records.agent_operation import AgentOperation
+from tolsey.storage.records.commerce.agent_operation import AgentOperation
 from tolsey.storage.sealed import SealBroken, Vault
 
 pytestmark = pytest.mark.anyio

@@ -10,7 +10,7 @@ import pytest
 from tolsey.storage import payment_events, retention
 from tolsey.storage.database import Database
 from tolsey.storage.payment_events import Taken
-from tolsey.storage.records.payment_event import EventState, PaymentEvent
+from tolsey.storage.records.money.payment_event import EventState, PaymentEvent
 
 AT = datetime(2026, 7, 1, tzinfo=UTC)
 

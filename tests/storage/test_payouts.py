@@ -12,8 +12,8 @@ from tolsey.actors.organization.billing.payment_events.payouts import PayoutFact
 from tolsey.storage import payment_events, payouts
 from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageError
-from tolsey.storage.records.payment_event import EventState, PaymentEvent
-from tolsey.storage.records.payouts import PayoutState
+from tolsey.storage.records.money.payment_event import EventState, PaymentEvent
+from tolsey.storage.records.money.payouts import PayoutState
 
 AT = datetime(2026, 7, 1, tzinfo=UTC)
 SECOND = timedelta(seconds=1)

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from tolsey.actors.refusals import MissingCredential
-from tolsey.storage.records.revenue import PulledOrder
+from tolsey.storage.records.selling.revenue import PulledOrder
 
 
 class PlatformError(Exception):

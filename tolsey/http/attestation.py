@@ -21,8 +21,8 @@ from tolsey.actors.listing.revenue import DEFINITION
 from tolsey.actors.listing.verification import Badge, badge_of, listing_badge, primary, settle
 from tolsey.http.views import timestamp
 from tolsey.storage.listings import ListingView, ProofView
-from tolsey.storage.records.listing import COMMERCE, VerificationState
-from tolsey.storage.records.revenue import RevenueSnapshot
+from tolsey.storage.records.selling.listing import COMMERCE, VerificationState
+from tolsey.storage.records.selling.revenue import RevenueSnapshot
 from tolsey.storage.sealed import Vault, base64url
 
 

@@ -12,7 +12,7 @@ from tolsey.http.context import now, service
 from tolsey.http.views import timestamp
 from tolsey.storage import listings
 from tolsey.storage.listings import ListingView
-from tolsey.storage.records.listing import ListingRecord, VerificationRecord
+from tolsey.storage.records.selling.listing import ListingRecord, VerificationRecord
 
 
 async def existing(listing_id: str) -> ListingView:

@@ -8,7 +8,7 @@ from tolsey.http import policies
 from tolsey.http.access import caller
 from tolsey.http.context import service
 from tolsey.storage import payouts
-from tolsey.storage.records.payouts import PayoutAccount
+from tolsey.storage.records.money.payouts import PayoutAccount
 
 ACCOUNT_PATH = "/api/payouts/account"
 

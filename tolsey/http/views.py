@@ -6,7 +6,7 @@ from typing import Any
 from tolsey.actors.store.messages import ConnectionView, TokenState
 from tolsey.storage.accounts import OrganizationRow, UserRow
 from tolsey.storage.members import MemberRow
-from tolsey.storage.records.connection import PROVIDER
+from tolsey.storage.records.commerce.connection import PROVIDER
 
 
 def timestamp(at: datetime | None) -> str | None:

@@ -20,7 +20,7 @@ from tolsey.runtime.errors import Duplicate, NotOwner, TurnFailed, Unavailable
 from tolsey.runtime.mailbox import Cell, Envelope
 from tolsey.runtime.telemetry import Telemetry
 from tolsey.storage.errors import OutcomeUnknown, StorageError, StorageUnavailable
-from tolsey.storage.records.turns import ActorPart, Batch, OutboxRow, Outcome, TurnPart
+from tolsey.storage.records.runtime.turns import ActorPart, Batch, OutboxRow, Outcome, TurnPart
 from tolsey.storage.tables import TABLES
 
 log = structlog.get_logger()

@@ -20,7 +20,7 @@ from tolsey.runtime.mailbox import Cell, Envelope, slot_of
 from tolsey.runtime.messages import ActorId, Call, Message
 from tolsey.runtime.telemetry import Telemetry
 from tolsey.storage.errors import StorageError
-from tolsey.storage.records.turns import OutboxRow
+from tolsey.storage.records.runtime.turns import OutboxRow
 
 log = structlog.get_logger()
 

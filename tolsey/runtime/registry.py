@@ -26,7 +26,7 @@ from tolsey.runtime.outbox import (
 from tolsey.runtime.parking import Parking
 from tolsey.runtime.telemetry import Telemetry
 from tolsey.runtime.turns import CHAIN, REQUEST_ID, Scheduler, Versions
-from tolsey.storage.records.turns import OutboxRow
+from tolsey.storage.records.runtime.turns import OutboxRow
 
 log = structlog.get_logger()
 

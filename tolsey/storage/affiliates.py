@@ -5,7 +5,7 @@ from typing import Final
 
 from tolsey.storage import audit
 from tolsey.storage.database import Database
-from tolsey.storage.records.affiliates import AffiliateCode, AffiliateRedemption, CodeUse
+from tolsey.storage.records.money.affiliates import AffiliateCode, AffiliateRedemption, CodeUse
 from tolsey.storage.tables import table
 
 CODES_PER_PERSON: Final = 20

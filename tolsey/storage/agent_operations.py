@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import Any, Final
 
 from tolsey.storage.database import Database, Row
-from tolsey.storage.records.agent_operation import AgentOperation
+from tolsey.storage.records.commerce.agent_operation import AgentOperation
 from tolsey.storage.records.journal import audit_record
 from tolsey.storage.sealed import Vault
 from tolsey.storage.tables import replaced_whole, table

@@ -3,7 +3,7 @@
 from dataclasses import fields
 from typing import Any
 
-from tolsey.storage.records.commerce import (
+from tolsey.storage.records.commerce.deliveries import (
     CommerceCustomer,
     CommerceFulfillment,
     CommerceInventoryLevel,

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from tolsey.storage.database import Database, Row
-from tolsey.storage.records.connection import (
+from tolsey.storage.records.commerce.connection import (
     PROVIDER,
     Connection,
     ConnectionRow,

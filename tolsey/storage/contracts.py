@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tolsey.storage.database import Database
-from tolsey.storage.records.contracts import Contract
+from tolsey.storage.records.money.contracts import Contract
 from tolsey.storage.tables import replaced_whole, table
 
 COLUMNS: Final = {

@@ -8,7 +8,7 @@ from datetime import date
 from typing import Any, Final
 
 from tolsey.storage.database import Database, Transaction
-from tolsey.storage.records.credits import (
+from tolsey.storage.records.money.credits import (
     CreditAccount,
     CreditEntry,
     CreditHold,

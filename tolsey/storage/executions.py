@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tolsey.storage.database import Database
-from tolsey.storage.records.executions import Execution, ExecutionStarted
+from tolsey.storage.records.runtime.executions import Execution, ExecutionStarted
 from tolsey.storage.tables import table
 
 _STARTED = {

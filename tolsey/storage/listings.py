@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final, TypeVar
 
 from tolsey.storage.database import Database, Row
-from tolsey.storage.records.listing import (
+from tolsey.storage.records.selling.listing import (
     COMMERCE,
     PROVIDERS,
     PUBLIC_STATUSES,
@@ -17,7 +17,7 @@ from tolsey.storage.records.listing import (
     VerificationRecord,
     VerificationState,
 )
-from tolsey.storage.records.revenue import RevenueSnapshot
+from tolsey.storage.records.selling.revenue import RevenueSnapshot
 from tolsey.storage.sealed import Vault
 from tolsey.storage.tables import replaced_whole, table
 

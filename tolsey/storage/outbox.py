@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
 from tolsey.storage.database import Database, Row
-from tolsey.storage.records.turns import OutboxRow
+from tolsey.storage.records.runtime.turns import OutboxRow
 
 COLUMNS = "key, slot, kind, actor_key, name, payload::text AS payload, due_at, attempts, request_id"
 

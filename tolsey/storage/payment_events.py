@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from tolsey.storage.database import Database, Row, Transaction
-from tolsey.storage.records.payment_event import (
+from tolsey.storage.records.money.payment_event import (
     EventState,
     PaymentEvent,
     PaymentEventSettled,

@@ -7,7 +7,7 @@ one gets it, and whoever held it before can no longer commit.
 from collections.abc import Mapping, Sequence
 
 from tolsey.storage.database import Database
-from tolsey.storage.records.slots import Holding
+from tolsey.storage.records.runtime.slots import Holding
 
 
 class Slots:

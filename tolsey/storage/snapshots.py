@@ -6,7 +6,7 @@ from typing import Final
 
 from tolsey.storage.database import Database
 from tolsey.storage.listings import kept
-from tolsey.storage.records.revenue import RevenueSnapshot
+from tolsey.storage.records.selling.revenue import RevenueSnapshot
 
 NEAR: Final = timedelta(days=2)
 """How far from the wanted day a snapshot may lie and still stand for its window."""

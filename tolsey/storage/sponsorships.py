@@ -5,7 +5,7 @@ from datetime import datetime
 
 from tolsey.storage import payment_events
 from tolsey.storage.database import Database
-from tolsey.storage.records.payment_event import EventState
+from tolsey.storage.records.money.payment_event import EventState
 
 
 @dataclass(frozen=True, slots=True)

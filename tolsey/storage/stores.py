@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from tolsey.storage.database import Database
-from tolsey.storage.records.accounts import StoreRecord
+from tolsey.storage.records.commerce.stores import StoreRecord
 from tolsey.storage.sealed import SealBroken, Vault
 from tolsey.storage.tables import table
 

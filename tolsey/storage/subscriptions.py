@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from tolsey.storage.database import Database
-from tolsey.storage.records.subscription import OrganizationTerms, SubscriptionRecord
+from tolsey.storage.records.money.subscription import OrganizationTerms, SubscriptionRecord
 from tolsey.storage.tables import replaced_whole, table
 
 TYPES: Final = {"cancel_at_period_end": "boolean", "refused_changes": "int"}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tolsey.storage.database import Database
-from tolsey.storage.records.workflows import WorkflowClaim
+from tolsey.storage.records.runtime.workflows import WorkflowClaim
 from tolsey.storage.tables import replaced_whole, table
 
 COLUMNS: Final = {

@@ -10,7 +10,7 @@ from tolsey.actors.job.messages import JobEnded, RunJob, RunNow, Tick
 from tolsey.actors.job.state import JobState
 from tolsey.actors.refusals import NotBuilt, NotFound
 from tolsey.runtime.decision import Parked, Perform
-from tolsey.storage.records.executions import Execution, ExecutionStarted
+from tolsey.storage.records.runtime.executions import Execution, ExecutionStarted
 
 TEN = datetime(2026, 7, 1, 10, tzinfo=UTC)
 JOB = "sync-verified-revenue"

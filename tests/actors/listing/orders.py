@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from tolsey.storage.records.revenue import PulledLine, PulledOrder, PulledTransaction
+from tolsey.storage.records.selling.revenue import PulledLine, PulledOrder, PulledTransaction
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 END = START + timedelta(days=30)

@@ -5,7 +5,7 @@ from decimal import Decimal
 from itertools import count
 from typing import Any
 
-from tolsey.storage.records.revenue import (
+from tolsey.storage.records.selling.revenue import (
     PulledCharge,
     PulledItem,
     PulledPrice,

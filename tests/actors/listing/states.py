@@ -6,7 +6,7 @@ from typing import Any
 
 from tolsey.actors.listing.messages import RevenueSourceAccepted, SyncReport, SyncSucceeded
 from tolsey.actors.listing.state import ListingState, Proof, blank
-from tolsey.storage.records.listing import (
+from tolsey.storage.records.selling.listing import (
     PAYMENTS,
     ListingFields,
     ListingRecord,
@@ -15,7 +15,7 @@ from tolsey.storage.records.listing import (
     VerificationRecord,
     VerificationState,
 )
-from tolsey.storage.records.revenue import CurrencyFigures, Measure
+from tolsey.storage.records.selling.revenue import CurrencyFigures, Measure
 
 NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)

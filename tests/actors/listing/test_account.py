@@ -15,7 +15,7 @@ from tests.actors.listing.payments import DAY, NOW, charge, item, subscription
 from tolsey.actors.listing import account, recurring
 from tolsey.actors.listing.account import Earlier
 from tolsey.http.clients.payments import revenue_shapes as shapes
-from tolsey.storage.records.revenue import (
+from tolsey.storage.records.selling.revenue import (
     CurrencyFigures,
     Measure,
     PulledCharge,

@@ -23,7 +23,7 @@ from tolsey.actors.listing.messages import (
 )
 from tolsey.actors.listing.state import ListingState
 from tolsey.actors.refusals import Forbidden, InvalidTransition, Unprocessable
-from tolsey.storage.records.listing import ListingFields, ListingRecord, VerificationState
+from tolsey.storage.records.selling.listing import ListingFields, ListingRecord, VerificationState
 
 SHARED = Path(__file__).parents[3].parent / "shared" / "data" / "state_machines.json"
 

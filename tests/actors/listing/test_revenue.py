@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.actors.listing.orders import END, MIDDLE, START, line, order, paid
 from tolsey.actors.listing import revenue
-from tolsey.storage.records.revenue import (
+from tolsey.storage.records.selling.revenue import (
     CurrencyFigures,
     Measure,
     PulledLine,

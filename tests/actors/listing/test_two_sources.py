@@ -34,13 +34,13 @@ from tolsey.actors.listing.state import ListingState
 from tolsey.actors.listing.verification import Badge, listing_badge, primary
 from tolsey.actors.refusals import InvalidTransition, NotFound
 from tolsey.runtime.decision import Perform
-from tolsey.storage.records.listing import (
+from tolsey.storage.records.selling.listing import (
     COMMERCE,
     PAYMENTS,
     VerificationRecord,
     VerificationState,
 )
-from tolsey.storage.records.revenue import RevenueSnapshot
+from tolsey.storage.records.selling.revenue import RevenueSnapshot
 
 State = VerificationState
 BOTH = also_paid(connected(State.VERIFIED), State.VERIFIED)

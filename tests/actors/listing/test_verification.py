@@ -38,8 +38,8 @@ from tolsey.actors.listing.messages import (
 from tolsey.actors.listing.verification import Badge, Event, State, badge_of, settle
 from tolsey.actors.refusals import InvalidTransition, NotFound
 from tolsey.runtime.decision import Perform
-from tolsey.storage.records.listing import ListingStatus, VerificationRecord
-from tolsey.storage.records.revenue import RevenueSnapshot
+from tolsey.storage.records.selling.listing import ListingStatus, VerificationRecord
+from tolsey.storage.records.selling.revenue import RevenueSnapshot
 
 SHARED = Path(__file__).parents[3].parent / "shared" / "data" / "state_machines.json"
 BADGES = {

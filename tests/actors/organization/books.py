@@ -29,8 +29,9 @@ from tolsey.actors.organization.messages import (
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.runtime.errors import Duplicate
 from tolsey.storage.credits import Books
-from tolsey.storage.records.contracts import Contract
-from tolsey.storage.records.credits import (
+from tolsey.storage.records.journal import AuditRecord
+from tolsey.storage.records.money.contracts import Contract
+from tolsey.storage.records.money.credits import (
     CreditAccount,
     CreditEntry,
     CreditHold,
@@ -40,7 +41,6 @@ from tolsey.storage.records.credits import (
     MonthlyReset,
     PaymentFacts,
 )
-from tolsey.storage.records.journal import AuditRecord
 
 AT = datetime(2026, 7, 1, 12, tzinfo=UTC)
 DOLLAR = 1_000_000

@@ -8,7 +8,7 @@ from tolsey.actors.organization.messages import CloseStore, OpenStore, StoreOpen
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.actors.refusals import Conflict, NotFound, PaymentRequired
 from tolsey.runtime.decision import Decision
-from tolsey.storage.records.accounts import StoreRecord
+from tolsey.storage.records.commerce.stores import StoreRecord
 from tolsey.storage.records.journal import AuditRecord
 
 AT = datetime(2026, 7, 1, tzinfo=UTC)

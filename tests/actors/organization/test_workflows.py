@@ -8,7 +8,7 @@ from tolsey.actors.organization import workflows
 from tolsey.actors.organization.messages import ClaimWorkflow, ReleaseWorkflow, WorkflowsRunning
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.actors.refusals import NotFound, PaymentRequired, Unprocessable
-from tolsey.storage.records.workflows import WorkflowClaim
+from tolsey.storage.records.runtime.workflows import WorkflowClaim
 
 LEASE = AT + days(0.01)
 

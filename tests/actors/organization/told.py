@@ -13,8 +13,8 @@ from tolsey.actors.organization.billing.payment_events.catalogue import keep, re
 from tolsey.actors.organization.billing.payment_events.envelopes import open_envelope
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.storage.records.journal import AuditRecord
-from tolsey.storage.records.payment_event import PaymentEventSettled
-from tolsey.storage.records.subscription import SubscriptionRecord
+from tolsey.storage.records.money.payment_event import PaymentEventSettled
+from tolsey.storage.records.money.subscription import SubscriptionRecord
 
 AT = datetime.fromtimestamp(START, UTC)
 DAY = 86_400

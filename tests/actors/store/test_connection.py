@@ -28,7 +28,7 @@ from tolsey.actors.store.messages import (
 from tolsey.actors.store.state import StoreState
 from tolsey.runtime.codec import decode, encode
 from tolsey.runtime.decision import Parked, Perform
-from tolsey.storage.records.connection import Connection, ShopProfile
+from tolsey.storage.records.commerce.connection import Connection, ShopProfile
 
 NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
 SHOP = "a.myshopify.com"

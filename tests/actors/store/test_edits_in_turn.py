@@ -22,7 +22,7 @@ from tolsey.actors.store.operation_messages import (
 from tolsey.actors.store.state import ENDED_KEPT, StoreState
 from tolsey.runtime.codec import decode, decode_reply, encode, encode_reply
 from tolsey.runtime.decision import Decision, Parked, Perform
-from tolsey.storage.records.agent_operation import AgentOperation, OperationState
+from tolsey.storage.records.commerce.agent_operation import AgentOperation, OperationState
 from tolsey.storage.records.journal import AuditRecord
 
 NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)

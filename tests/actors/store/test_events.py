@@ -25,8 +25,8 @@ from tolsey.actors.store.messages import (
 )
 from tolsey.actors.store.state import StoreState
 from tolsey.runtime.decision import Perform, Tell
-from tolsey.storage.records.commerce import CommerceOrder, WebhookEvent
-from tolsey.storage.records.connection import Connection, ShopProfile
+from tolsey.storage.records.commerce.connection import Connection, ShopProfile
+from tolsey.storage.records.commerce.deliveries import CommerceOrder, WebhookEvent
 from tolsey.storage.records.journal import AuditRecord
 
 NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)

@@ -21,8 +21,8 @@ from tolsey.actors.store.reading import Reading
 from tolsey.actors.store.state import StoreState
 from tolsey.actors.store.topics import REASONS, TOPICS
 from tolsey.runtime.codec import decode, encode
-from tolsey.storage.records.commerce import CommerceOrder
-from tolsey.storage.records.connection import Connection, ShopProfile
+from tolsey.storage.records.commerce.connection import Connection, ShopProfile
+from tolsey.storage.records.commerce.deliveries import CommerceOrder
 
 SAMPLES = Path(__file__).parents[3].parent / "shared" / "data" / "commerce" / "webhooks"
 CATALOGUE = SAMPLES.parent / "topic_catalogue.json"

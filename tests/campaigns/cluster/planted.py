@@ -16,7 +16,7 @@ from tolsey.runtime.shards.shard import Shard
 from tolsey.runtime.turns import Scheduler
 from tolsey.storage import journal, slots
 from tolsey.storage.database import Database
-from tolsey.storage.records.turns import Batch
+from tolsey.storage.records.runtime.turns import Batch
 
 PLANTED_SECONDS = 12.0
 

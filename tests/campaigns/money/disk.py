@@ -36,8 +36,8 @@ from tolsey.http.webhooks.payments.signatures import sign
 from tolsey.runtime.errors import Duplicate, RuntimeFault
 from tolsey.storage import subscriptions
 from tolsey.storage.database import Database
-from tolsey.storage.records import credits as records
-from tolsey.storage.records.subscription import SubscriptionRecord
+from tolsey.storage.records.money import credits as records
+from tolsey.storage.records.money.subscription import SubscriptionRecord
 
 SECRET = b"whsec_campaign"
 BETWEEN_EVENTS, SLOTS_TAKEN = "between two applied events", "with its slots taken"

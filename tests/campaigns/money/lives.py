@@ -27,7 +27,7 @@ from tolsey.actors.organization.messages import (
     SpendCredits,
     StartMonth,
 )
-from tolsey.storage.records.subscription import SubscriptionRecord
+from tolsey.storage.records.money.subscription import SubscriptionRecord
 
 Look = Callable[[], tuple[str, SubscriptionRecord | None]]
 """Reads the plan and the subscription as they are written."""

@@ -28,7 +28,7 @@ from tolsey.runtime.errors import Duplicate
 from tolsey.storage import journal, payment_events  # noqa: F401 - they say where records go
 from tolsey.storage.credits import Books
 from tolsey.storage.database import Database
-from tolsey.storage.records.credits import (
+from tolsey.storage.records.money.credits import (
     CreditAccount,
     CreditEntry,
     CreditHold,
@@ -38,8 +38,8 @@ from tolsey.storage.records.credits import (
     MonthlyReset,
     PaymentFacts,
 )
-from tolsey.storage.records.payment_event import PaymentEventSettled
-from tolsey.storage.records.subscription import OrganizationTerms, SubscriptionRecord
+from tolsey.storage.records.money.payment_event import PaymentEventSettled
+from tolsey.storage.records.money.subscription import OrganizationTerms, SubscriptionRecord
 from tolsey.storage.tables import TABLES
 
 

@@ -41,8 +41,8 @@ from tolsey.actors.organization.messages import GrantCredits, ResetAllowance
 from tolsey.storage import journal, payment_events
 from tolsey.storage.database import Database
 from tolsey.storage.payment_events import Taken
-from tolsey.storage.records.credits import CreditEntry, DailyBonus
-from tolsey.storage.records.payment_event import EventState, PaymentEvent, WaitingEvent
+from tolsey.storage.records.money.credits import CreditEntry, DailyBonus
+from tolsey.storage.records.money.payment_event import EventState, PaymentEvent, WaitingEvent
 from tolsey.storage.tables import TABLES
 
 __all__ = ["BUGS"]

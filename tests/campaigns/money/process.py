@@ -26,7 +26,7 @@ from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageUnavailable
 from tolsey.storage.journal import Journal
 from tolsey.storage.outbox import Outbox
-from tolsey.storage.records.turns import Batch, Outcome
+from tolsey.storage.records.runtime.turns import Batch, Outcome
 
 BEFORE_THE_COMMIT, AFTER_THE_COMMIT = "before the commit", "after the commit"
 

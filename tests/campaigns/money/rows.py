@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC
 
 from tests.campaigns.money.bank import Bank
-from tolsey.storage.records.credits import (
+from tolsey.storage.records.money.credits import (
     CreditAccount,
     CreditEntry,
     CreditHold,

@@ -16,7 +16,7 @@ from tolsey.http.webhooks.signatures import sign
 from tolsey.runtime.registry import Runtime
 from tolsey.storage import connections
 from tolsey.storage.database import Database
-from tolsey.storage.records.connection import ShopProfile
+from tolsey.storage.records.commerce.connection import ShopProfile
 from tolsey.storage.sealed import Vault
 from tolsey.storage.stores import seal_salt
 

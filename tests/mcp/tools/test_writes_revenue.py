@@ -12,7 +12,7 @@ from tolsey.actors.listing.messages import CreateListing, RevenueSourceAccepted,
 from tolsey.http import policies
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.storage import listings
-from tolsey.storage.records.listing import COMMERCE, ListingFields
+from tolsey.storage.records.selling.listing import COMMERCE, ListingFields
 
 pytestmark = pytest.mark.anyio
 

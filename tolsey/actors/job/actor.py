@@ -10,7 +10,7 @@ from tolsey.runtime.actor import Actor, handles
 from tolsey.runtime.decision import Decision
 from tolsey.storage import executions
 from tolsey.storage.database import Database
-from tolsey.storage.records.executions import Execution
+from tolsey.storage.records.runtime.executions import Execution
 
 
 class JobActor(Actor[JobState]):

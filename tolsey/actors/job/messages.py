@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from tolsey.runtime.messages import ActorId, Call, Message
-from tolsey.storage.records.executions import Execution
+from tolsey.storage.records.runtime.executions import Execution
 
 
 def job(name: str) -> ActorId:

@@ -8,7 +8,7 @@ from tolsey.actors.job.messages import JobEnded, RunJob, RunNow, Tick
 from tolsey.actors.job.state import JobState, Waiting
 from tolsey.actors.refusals import NotBuilt, NotFound
 from tolsey.runtime.decision import Decision, Parked, Perform
-from tolsey.storage.records.executions import Execution, ExecutionStarted
+from tolsey.storage.records.runtime.executions import Execution, ExecutionStarted
 
 
 def tick(state: JobState, message: Tick) -> Decision[JobState, Execution]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from tolsey.storage.records.executions import Execution
+from tolsey.storage.records.runtime.executions import Execution
 
 
 @dataclass(frozen=True, slots=True)

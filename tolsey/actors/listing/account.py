@@ -14,7 +14,7 @@ from typing import Final
 
 from tolsey.actors.listing import recurring
 from tolsey.actors.listing.revenue import REFUND_RATE, WINDOW, is_spike
-from tolsey.storage.records.revenue import (
+from tolsey.storage.records.selling.revenue import (
     CurrencyFigures,
     Measure,
     PulledCharge,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Protocol
 
-from tolsey.storage.records.revenue import PulledCharge, PulledSubscription
+from tolsey.storage.records.selling.revenue import PulledCharge, PulledSubscription
 
 READS: Final = ("account", "charges", "subscriptions")
 """What a restricted key must be allowed to read, by the names that sellers are told."""

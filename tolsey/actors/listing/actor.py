@@ -34,7 +34,7 @@ from tolsey.runtime.actor import Actor, handles
 from tolsey.runtime.decision import Decision
 from tolsey.storage import listings
 from tolsey.storage.database import Database
-from tolsey.storage.records.listing import VerificationState
+from tolsey.storage.records.selling.listing import VerificationState
 
 log = structlog.get_logger()
 

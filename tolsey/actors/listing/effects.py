@@ -36,8 +36,8 @@ from tolsey.actors.ports import (
 from tolsey.runtime.messages import Message
 from tolsey.storage import listings, snapshots
 from tolsey.storage.database import Database
-from tolsey.storage.records.listing import COMMERCE, PAYMENTS, RevenueSource
-from tolsey.storage.records.revenue import Measure
+from tolsey.storage.records.selling.listing import COMMERCE, PAYMENTS, RevenueSource
+from tolsey.storage.records.selling.revenue import Measure
 from tolsey.storage.sealed import SealBroken, Vault
 
 log = structlog.get_logger()

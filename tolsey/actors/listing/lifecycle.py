@@ -25,7 +25,7 @@ from tolsey.actors.listing.state import ListingState
 from tolsey.actors.refusals import Conflict, Forbidden, InvalidTransition, NotFound, Unprocessable
 from tolsey.runtime.decision import Decision
 from tolsey.storage.records.journal import AuditRecord, audit_record
-from tolsey.storage.records.listing import ListingFields, ListingRecord, ListingStatus
+from tolsey.storage.records.selling.listing import ListingFields, ListingRecord, ListingStatus
 
 Status = ListingStatus
 Answer = Decision[ListingState, str]

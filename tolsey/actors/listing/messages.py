@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from tolsey.runtime.messages import ActorId, Call, Message
-from tolsey.storage.records.listing import COMMERCE, ListingFields
-from tolsey.storage.records.revenue import Measure
+from tolsey.storage.records.selling.listing import COMMERCE, ListingFields
+from tolsey.storage.records.selling.revenue import Measure
 
 KIND = "listing"
 

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import Final
 
-from tolsey.storage.records.revenue import (
+from tolsey.storage.records.selling.revenue import (
     PulledDiscount,
     PulledItem,
     PulledPrice,

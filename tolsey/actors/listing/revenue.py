@@ -12,8 +12,8 @@ from statistics import median
 from typing import Final
 
 from tolsey.actors.ports import ShopFacts
-from tolsey.storage.records.money import EXPONENTS
-from tolsey.storage.records.revenue import (
+from tolsey.storage.records.money.currencies import EXPONENTS
+from tolsey.storage.records.selling.revenue import (
     CurrencyFigures,
     Measure,
     PulledLine,

@@ -31,14 +31,14 @@ from tolsey.actors.listing.state import ListingState, Proof
 from tolsey.actors.refusals import Conflict, InvalidTransition, NotFound
 from tolsey.runtime.decision import Decision, Perform
 from tolsey.storage.records.journal import AuditRecord, audit_record
-from tolsey.storage.records.listing import (
+from tolsey.storage.records.selling.listing import (
     COMMERCE,
     ListingStatus,
     RevenueSource,
     VerificationRecord,
     VerificationState,
 )
-from tolsey.storage.records.revenue import CurrencyFigures, RevenueSnapshot
+from tolsey.storage.records.selling.revenue import CurrencyFigures, RevenueSnapshot
 
 Event = machine.Event
 Answer = Decision[ListingState, str]

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from tolsey.storage.records.listing import (
+from tolsey.storage.records.selling.listing import (
     COMMERCE,
     PROVIDERS,
     ListingRecord,

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Final
 
 from tolsey.actors.refusals import InvalidTransition
-from tolsey.storage.records.listing import VerificationRecord, VerificationState
+from tolsey.storage.records.selling.listing import VerificationRecord, VerificationState
 
 State = VerificationState
 

@@ -55,7 +55,7 @@ from tolsey.storage import subscriptions as subscription_rows
 from tolsey.storage import workflows as workflow_rows
 from tolsey.storage.credits import Books
 from tolsey.storage.database import Database
-from tolsey.storage.records.subscription import OrganizationTerms
+from tolsey.storage.records.money.subscription import OrganizationTerms
 
 Reply = TypeVar("Reply")
 

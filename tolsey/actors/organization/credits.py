@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 from tolsey.actors.chain import GENESIS
 from tolsey.actors.organization.messages import CreditsView, Grant, GrantKind, Standing
 from tolsey.actors.organization.months import months_after
-from tolsey.storage.records.credits import CreditAccount, CreditHold, CreditLot, PaymentFacts
+from tolsey.storage.records.money.credits import CreditAccount, CreditHold, CreditLot, PaymentFacts
 
 NEVER: Final = datetime.max.replace(tzinfo=UTC)
 

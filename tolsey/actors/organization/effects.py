@@ -37,7 +37,7 @@ from tolsey.runtime.messages import ActorId, Message
 from tolsey.storage import credits, payment_events, payouts, sponsorships, subscriptions
 from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageError
-from tolsey.storage.records.payment_event import EventState, WaitingEvent
+from tolsey.storage.records.money.payment_event import EventState, WaitingEvent
 from tolsey.storage.sponsorships import SponsorPayment
 
 log = structlog.get_logger()

@@ -5,10 +5,10 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from tolsey.actors.organization.credits import NONE, Credits
-from tolsey.storage.records.accounts import StoreRecord
-from tolsey.storage.records.contracts import Contract
-from tolsey.storage.records.subscription import SubscriptionRecord
-from tolsey.storage.records.workflows import WorkflowClaim
+from tolsey.storage.records.commerce.stores import StoreRecord
+from tolsey.storage.records.money.contracts import Contract
+from tolsey.storage.records.money.subscription import SubscriptionRecord
+from tolsey.storage.records.runtime.workflows import WorkflowClaim
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,7 +7,7 @@ from tolsey.actors.organization.messages import ClaimWorkflow, ReleaseWorkflow, 
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.actors.refusals import NotFound, PaymentRequired, Unprocessable
 from tolsey.runtime.decision import Decision
-from tolsey.storage.records.workflows import WorkflowClaim
+from tolsey.storage.records.runtime.workflows import WorkflowClaim
 
 
 def claim(

@@ -27,7 +27,7 @@ from tolsey.actors.store.messages import (
 )
 from tolsey.actors.store.state import StoreState
 from tolsey.runtime.decision import Decision, Perform
-from tolsey.storage.records.connection import (
+from tolsey.storage.records.commerce.connection import (
     DISCONNECTED,
     Connection,
     ConnectionStatus,

@@ -54,7 +54,7 @@ from tolsey.runtime.decision import Tell
 from tolsey.runtime.messages import ActorId, Message
 from tolsey.storage import agent_operations, connections, listings, stores
 from tolsey.storage.database import Database
-from tolsey.storage.records.agent_operation import AgentOperation, OperationState
+from tolsey.storage.records.commerce.agent_operation import AgentOperation, OperationState
 from tolsey.storage.sealed import SealBroken, Vault
 
 log = structlog.get_logger()

@@ -35,8 +35,8 @@ from tolsey.actors.store.messages import (
 from tolsey.actors.store.reading import about
 from tolsey.actors.store.state import StoreState
 from tolsey.runtime.decision import Decision, Effect, Perform, Tell
-from tolsey.storage.records.commerce import WebhookEvent
-from tolsey.storage.records.connection import ConnectionStatus, ShopProfile
+from tolsey.storage.records.commerce.connection import ConnectionStatus, ShopProfile
+from tolsey.storage.records.commerce.deliveries import WebhookEvent
 from tolsey.storage.records.journal import AuditRecord, audit_record
 
 EVENT = "commerce.webhook."

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 
 from tolsey.actors.bodies import Body, Unreadable, short_texts
-from tolsey.storage.records.money import EXPONENTS
+from tolsey.storage.records.money.currencies import EXPONENTS
 
 BIGINT = 1 << 63
 TEXT_CHARACTERS = 1_000

@@ -6,7 +6,7 @@ from typing import Final
 from tolsey.actors.refusals import Unavailable
 from tolsey.actors.store.messages import Token
 from tolsey.actors.store.state import StoreState
-from tolsey.storage.records.connection import Connection, ConnectionStatus
+from tolsey.storage.records.commerce.connection import Connection, ConnectionStatus
 from tolsey.storage.records.journal import AuditRecord, audit_record
 
 WAITING: Final = "token"

@@ -5,7 +5,8 @@ from datetime import datetime
 from enum import StrEnum
 
 from tolsey.runtime.messages import ActorId, Call, Message
-from tolsey.storage.records.commerce import (
+from tolsey.storage.records.commerce.connection import ShopProfile
+from tolsey.storage.records.commerce.deliveries import (
     CommerceCustomer,
     CommerceFulfillment,
     CommerceInventoryLevel,
@@ -13,7 +14,6 @@ from tolsey.storage.records.commerce import (
     CommerceProduct,
     CommerceRefund,
 )
-from tolsey.storage.records.connection import ShopProfile
 
 KIND = "store"
 

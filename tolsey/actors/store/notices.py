@@ -16,7 +16,7 @@ from tolsey.actors.store.messages import (
     ThemePublished,
 )
 from tolsey.actors.store.reading import Reading, audit, changed_at, json_text
-from tolsey.storage.records.connection import ShopProfile
+from tolsey.storage.records.commerce.connection import ShopProfile
 
 SCOPES_KEPT = 500
 

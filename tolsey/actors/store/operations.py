@@ -22,7 +22,7 @@ from tolsey.actors.store.operation_messages import (
 )
 from tolsey.actors.store.state import StoreState
 from tolsey.runtime.decision import Decision, Parked, Perform
-from tolsey.storage.records.agent_operation import AgentOperation, OperationState
+from tolsey.storage.records.commerce.agent_operation import AgentOperation, OperationState
 from tolsey.storage.records.journal import AuditRecord, audit_record
 
 EVENT: Final = "agent.write"

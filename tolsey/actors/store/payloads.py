@@ -20,7 +20,7 @@ from tolsey.actors.store.messages import (
     RefundCreated,
 )
 from tolsey.actors.store.reading import Reading, audit, changed_at, json_text, known_as
-from tolsey.storage.records.commerce import (
+from tolsey.storage.records.commerce.deliveries import (
     CommerceCustomer,
     CommerceFulfillment,
     CommerceInventoryLevel,

@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from tolsey.storage.records.agent_operation import AgentOperation
-from tolsey.storage.records.connection import Connection, ShopProfile
+from tolsey.storage.records.commerce.agent_operation import AgentOperation
+from tolsey.storage.records.commerce.connection import Connection, ShopProfile
 
 ENDED_KEPT: Final = 64
 

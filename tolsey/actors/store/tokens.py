@@ -27,7 +27,7 @@ from tolsey.actors.store.messages import (
 )
 from tolsey.actors.store.state import StoreState
 from tolsey.runtime.decision import Decision, Parked, Perform
-from tolsey.storage.records.connection import ConnectionStatus
+from tolsey.storage.records.commerce.connection import ConnectionStatus
 
 MARGIN: Final = timedelta(minutes=10)
 RENEWAL_LIMIT: Final = timedelta(seconds=60)

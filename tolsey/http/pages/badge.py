@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 from tolsey.actors.listing.source import DOMAIN_MISMATCH
 from tolsey.actors.listing.verification import Badge
-from tolsey.storage.records.money import EXPONENTS
+from tolsey.storage.records.money.currencies import EXPONENTS
 
 Theme = Literal["light", "dark"]
 Size = Literal["s", "m", "l"]

@@ -16,7 +16,7 @@ from tolsey.http.pages import credits, forms, layout
 from tolsey.http.pages.forms import Filled
 from tolsey.http.pages.words import credit, day, dollars
 from tolsey.storage.accounts import OrganizationRow
-from tolsey.storage.records.credits import CreditEntry, CreditPosting
+from tolsey.storage.records.money.credits import CreditEntry, CreditPosting
 
 PATH: Final = "/billing"
 ACTING: Final = frozenset({"owner", "admin"})

@@ -10,7 +10,7 @@ from tolsey.actors.organization.messages import CreditsView
 from tolsey.http.pages import forms
 from tolsey.http.pages.forms import Field, Filled
 from tolsey.http.pages.words import credit, day, moved
-from tolsey.storage.records.credits import CreditEntry, CreditPosting
+from tolsey.storage.records.money.credits import CreditEntry, CreditPosting
 
 GRANTS: Final = {
     "purchase": "Bought",

@@ -28,7 +28,7 @@ from tolsey.runtime.shards.oversight import Oversight
 from tolsey.runtime.supervision import Busy, Rank, Sort
 from tolsey.storage import audit, executions, operations
 from tolsey.storage.outbox import Outbox
-from tolsey.storage.records.executions import Execution
+from tolsey.storage.records.runtime.executions import Execution
 
 HISTORY = 20
 

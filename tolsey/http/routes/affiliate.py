@@ -21,7 +21,7 @@ from tolsey.http.payout_accounts import require_verified_account
 from tolsey.http.views import timestamp
 from tolsey.runtime.errors import Duplicate, TurnFailed
 from tolsey.storage import affiliates
-from tolsey.storage.records.affiliates import AffiliateCode, AffiliateRedemption
+from tolsey.storage.records.money.affiliates import AffiliateCode, AffiliateRedemption
 
 ALPHABET: Final = "23456789BCDFGHJKLMNPQRSTVWXYZ"
 """No vowels, which would spell words, and no 0 or 1, which look like letters."""

@@ -23,7 +23,7 @@ from tolsey.http.paging import PageQuery, page
 from tolsey.http.views import timestamp
 from tolsey.runtime.errors import Duplicate
 from tolsey.storage import credits
-from tolsey.storage.records.credits import CreditEntry, CreditPosting
+from tolsey.storage.records.money.credits import CreditEntry, CreditPosting
 
 LARGEST_ADJUSTMENT: Final = 100_000 * 1_000_000
 """In micro-USD; more than that in one go is a slip of the hand."""

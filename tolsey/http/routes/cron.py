@@ -13,7 +13,7 @@ from tolsey.http.access import cron
 from tolsey.http.context import now, service
 from tolsey.runtime.errors import DeadlineExceeded
 from tolsey.runtime.ids import new_id
-from tolsey.storage.records.executions import Execution
+from tolsey.storage.records.runtime.executions import Execution
 
 WAIT_SECONDS = 110.0
 """A longer run goes on without its caller; the answer then says that it is running."""

@@ -8,7 +8,7 @@ import orjson
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
 
 from tolsey.http.api_model import ApiModel, Identifier
-from tolsey.storage.records.listing import ListingFields
+from tolsey.storage.records.selling.listing import ListingFields
 
 HOST = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{1,62}")
 LARGEST_AMOUNT = 10**15

@@ -13,7 +13,7 @@ from tolsey.http.context import service
 from tolsey.http.paging import OrganizationQuery, page
 from tolsey.http.views import timestamp
 from tolsey.storage import audit, payment_events
-from tolsey.storage.records.payment_event import EventState
+from tolsey.storage.records.money.payment_event import EventState
 
 routes = Blueprint("payment_events", __name__, url_prefix="/api/admin/payment-events")
 tag_blueprint(routes, ["Operators"])

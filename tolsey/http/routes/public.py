@@ -28,7 +28,7 @@ from tolsey.http.paging import PageQuery, page
 from tolsey.http.views import timestamp
 from tolsey.storage import listings, snapshots
 from tolsey.storage.listings import ListingView
-from tolsey.storage.records.revenue import RevenueSnapshot
+from tolsey.storage.records.selling.revenue import RevenueSnapshot
 
 LONGEST_HISTORY_DAYS = 365
 MAXIMUM_AGE = "public, max-age=300"

@@ -15,7 +15,7 @@ from tolsey.http.context import now, service
 from tolsey.http.idempotency import idempotent
 from tolsey.storage import credits
 from tolsey.storage import refunds as rows
-from tolsey.storage.records.credits import PaymentFacts
+from tolsey.storage.records.money.credits import PaymentFacts
 
 routes = Blueprint("refunds", __name__, url_prefix="/api/admin/refunds")
 tag_blueprint(routes, ["Administration"])

@@ -42,7 +42,7 @@ from tolsey.http.restricted_keys import PaymentsKey, ending, opened_account
 from tolsey.http.routes.listing_bodies import ListingChanges, NewListing
 from tolsey.runtime.errors import TurnFailed
 from tolsey.storage import listings
-from tolsey.storage.records.listing import COMMERCE, PAYMENTS
+from tolsey.storage.records.selling.listing import COMMERCE, PAYMENTS
 
 routes = Blueprint("sell", __name__, url_prefix="/api/sell/listings")
 tag_blueprint(routes, ["Selling"])

@@ -25,7 +25,7 @@ from tolsey.http.views import connection_view, store_view
 from tolsey.storage import exports, memory, stores
 from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageError
-from tolsey.storage.records.connection import PROVIDER
+from tolsey.storage.records.commerce.connection import PROVIDER
 from tolsey.storage.stores import StoreRow
 
 SALT_BYTES = 32

@@ -8,7 +8,7 @@ import orjson
 
 from tolsey.runtime.shards.bus import Wire
 from tolsey.storage.presence import Look
-from tolsey.storage.records.slots import Holding
+from tolsey.storage.records.runtime.slots import Holding
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from tolsey.runtime.shards.membership import Line, Mail, Member, Presences, Slot
 from tolsey.runtime.shards.placement import place
 from tolsey.storage.cache import CacheUnavailable
 from tolsey.storage.errors import StorageError, StorageUnavailable
-from tolsey.storage.records.slots import Holding
+from tolsey.storage.records.runtime.slots import Holding
 
 log = structlog.get_logger()
 

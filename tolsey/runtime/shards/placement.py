@@ -8,7 +8,7 @@ from functools import lru_cache
 from hashlib import blake2b
 
 from tolsey.runtime.mailbox import SLOTS
-from tolsey.storage.records.slots import Holding
+from tolsey.storage.records.runtime.slots import Holding
 
 
 @lru_cache(maxsize=512)

@@ -18,8 +18,8 @@ from tolsey.runtime.registry import Runtime
 from tolsey.runtime.shards.bus import MOVED, Bus, Entry, Flight, Tasks
 from tolsey.runtime.turns import CHAIN, LAPSED, REQUEST_ID
 from tolsey.storage.errors import StorageError
-from tolsey.storage.records.slots import Holding
-from tolsey.storage.records.turns import OutboxRow
+from tolsey.storage.records.runtime.slots import Holding
+from tolsey.storage.records.runtime.turns import OutboxRow
 
 HOLD_SECONDS = 2.0
 """How long an ask waits for a slot to get an owner before it is refused."""

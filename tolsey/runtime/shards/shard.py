@@ -17,7 +17,7 @@ from tolsey.runtime.shards.membership import Mail, Member, Presences, SlotMap
 from tolsey.runtime.shards.ownership import Ownership
 from tolsey.runtime.shards.routing import Journal, Routing
 from tolsey.storage.errors import StorageError
-from tolsey.storage.records.slots import Holding
+from tolsey.storage.records.runtime.slots import Holding
 
 LEASE_SECONDS = 5.0
 LEAVE_SECONDS = 10.0

@@ -13,8 +13,8 @@ from tolsey.actors.organization.ledger import lots
 from tolsey.actors.organization.messages import GrantCredits, Standing
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.actors.refusals import NotFound, Refusal
-from tolsey.storage.records.affiliates import AffiliateRedemption, CodeUse
 from tolsey.storage.records.journal import AuditRecord
+from tolsey.storage.records.money.affiliates import AffiliateRedemption, CodeUse
 
 STATE = OrganizationState("org_1")
 MESSAGE = RedeemAffiliateCode("redemption_1", "BCDFGHJKLM", "usr_bob", AT)

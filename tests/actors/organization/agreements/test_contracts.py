@@ -17,7 +17,7 @@ from tolsey.actors.organization.messages import (
 )
 from tolsey.actors.organization.months import Month, month_of, months_after
 from tolsey.actors.refusals import Conflict, NotFound
-from tolsey.storage.records.contracts import Contract
+from tolsey.storage.records.money.contracts import Contract
 
 TERMS = ContractTerms(120, 1_000 * DOLLAR, 10 * DOLLAR)
 AUGUST = datetime(2026, 8, 1, 12, tzinfo=UTC)

@@ -13,7 +13,7 @@ from tolsey.actors.organization.messages import (
     SpendCredits,
 )
 from tolsey.actors.refusals import NotFound, PaymentRequired
-from tolsey.storage.records.credits import DailyBonus
+from tolsey.storage.records.money.credits import DailyBonus
 
 TODAY = AT.date()
 TOMORROW = AT + days(1)

@@ -19,7 +19,7 @@ from tolsey.actors.listing.accounts import (
 )
 from tolsey.http.clients.payments.revenue import RestrictedAccounts
 from tolsey.sandbox.payments.processor import Processor
-from tolsey.storage.records.revenue import PulledCharge
+from tolsey.storage.records.selling.revenue import PulledCharge
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
 YEAR = timedelta(days=365)

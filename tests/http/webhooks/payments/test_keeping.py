@@ -14,7 +14,7 @@ from tolsey.actors.organization.billing.payment_events.catalogue import TYPES
 from tolsey.storage import payment_events
 from tolsey.storage.database import Database
 from tolsey.storage.payment_events import Taken
-from tolsey.storage.records.payment_event import PaymentEvent
+from tolsey.storage.records.money.payment_event import PaymentEvent
 
 GIVEN = Path(__file__).parents[4].parent / "shared" / "data" / "payments"
 PERSONAL = ("4242", "AOB934RVNwzk6xtn", "Jenny", "jenny@", "192.0.2.7", "_secret_")

@@ -9,8 +9,8 @@ from tolsey.actors.organization.messages import GrantCredits
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.actors.refusals import Conflict, Forbidden, NotFound
 from tolsey.runtime.decision import Decision
-from tolsey.storage.records.affiliates import AffiliateRedemption, CodeUse
 from tolsey.storage.records.journal import audit_record
+from tolsey.storage.records.money.affiliates import AffiliateRedemption, CodeUse
 
 AFFILIATE_BONUS: Final = 5_000_000
 """In micro-USD: what an organization is granted for an affiliate's code."""

@@ -23,8 +23,8 @@ from tolsey.actors.organization.months import month_of
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.actors.refusals import Conflict, NotFound
 from tolsey.runtime.decision import Decision
-from tolsey.storage.records.contracts import Contract
 from tolsey.storage.records.journal import AuditRecord, audit_record
+from tolsey.storage.records.money.contracts import Contract
 
 SOLD = {plan.code for plan in plans.CATALOGUE if plan.is_sold}
 

@@ -11,7 +11,7 @@ from tolsey.actors.organization.state import OrganizationState
 from tolsey.actors.refusals import NotFound
 from tolsey.runtime.decision import Decision
 from tolsey.storage.records.journal import audit_record
-from tolsey.storage.records.subscription import SubscriptionRecord
+from tolsey.storage.records.money.subscription import SubscriptionRecord
 
 
 def read(state: OrganizationState) -> Decision[OrganizationState, SubscriptionView]:

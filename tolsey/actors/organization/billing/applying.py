@@ -31,8 +31,8 @@ from tolsey.actors.organization.plans import Cadence, Offer
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.runtime.decision import Decision
 from tolsey.storage.records.journal import audit_record
-from tolsey.storage.records.payment_event import PaymentEventSettled
-from tolsey.storage.records.subscription import SubscriptionRecord
+from tolsey.storage.records.money.payment_event import PaymentEventSettled
+from tolsey.storage.records.money.subscription import SubscriptionRecord
 
 GRANTING: Final = frozenset(
     {"subscription", "subscription_create", "subscription_cycle", "subscription_update"}

@@ -5,7 +5,7 @@ from typing import Final
 
 from tolsey.actors.organization.billing.messages import SubscriptionView
 from tolsey.actors.refusals import Conflict, NotFound
-from tolsey.storage.records.credits import PaymentFacts
+from tolsey.storage.records.money.credits import PaymentFacts
 
 PURCHASE_WITHIN: Final = timedelta(hours=24)
 SUBSCRIPTION_WITHIN: Final = timedelta(days=7)

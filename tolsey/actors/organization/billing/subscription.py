@@ -18,7 +18,7 @@ from tolsey.actors.organization.billing.payment_events.subscriptions import (
 )
 from tolsey.actors.organization.months import month_of
 from tolsey.actors.organization.plans import Cadence, Offer
-from tolsey.storage.records.subscription import SubscriptionRecord
+from tolsey.storage.records.money.subscription import SubscriptionRecord
 
 NEVER: Final = datetime.min.replace(tzinfo=UTC)
 KEEPING: Final = frozenset({"incomplete", "trialing", "active", "past_due"})

@@ -10,7 +10,7 @@ from tolsey.actors.organization.messages import GrantDailyBonus
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.actors.refusals import NotFound
 from tolsey.runtime.decision import Decision
-from tolsey.storage.records.credits import CreditLot, DailyBonus
+from tolsey.storage.records.money.credits import CreditLot, DailyBonus
 
 BONUS = "bonus"
 

@@ -14,7 +14,7 @@ from tolsey.actors.chain import Move, sealed
 from tolsey.actors.organization.credits import Credits, Hold, due_at, spending_order
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.actors.refusals import NotFound, PaymentRequired
-from tolsey.storage.records.credits import (
+from tolsey.storage.records.money.credits import (
     CreditEntry,
     CreditLot,
     CreditPosting,

@@ -21,8 +21,8 @@ from tolsey.actors.organization.messages import (
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.actors.refusals import NotFound, Unprocessable
 from tolsey.runtime.decision import Decision
-from tolsey.storage.records.credits import CreditLot, MonthlyReset
 from tolsey.storage.records.journal import audit_record
+from tolsey.storage.records.money.credits import CreditLot, MonthlyReset
 
 ALLOWANCE = "allowance"
 SOURCES = {"purchase": "cash"}

@@ -15,8 +15,8 @@ from tolsey.actors.organization.ledger.entries import Draft, opened
 from tolsey.actors.organization.messages import Dispute, PaymentObserved, Standing
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.runtime.decision import Decision
-from tolsey.storage.records.credits import CreditLot, PaymentFacts
 from tolsey.storage.records.journal import audit_record
+from tolsey.storage.records.money.credits import CreditLot, PaymentFacts
 
 RANKS: Final = {"open": 0, "lost": 1, "won": 2}
 """A lost dispute may be reopened and won (product/billing.md, 1.4), never the other way."""

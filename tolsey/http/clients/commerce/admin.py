@@ -24,7 +24,7 @@ from tolsey.http.clients.commerce.calls import Address, Calls, Limits, Pace
 from tolsey.http.clients.commerce.orders import paged_orders
 from tolsey.http.clients.commerce.subscriptions import reconcile
 from tolsey.http.clients.guard import guarded_client
-from tolsey.storage.records.revenue import PulledOrder
+from tolsey.storage.records.selling.revenue import PulledOrder
 
 API_VERSION = "2026-07"
 OLDEST_LOOKED_AT = 10

@@ -21,7 +21,7 @@ from tolsey.http.clients.commerce.answers import plain
 from tolsey.http.clients.commerce.bodies import PIECE, TransientFault, decoded, opened
 from tolsey.http.clients.commerce.calls import Calls, Patience
 from tolsey.http.clients.commerce.orders import belongs
-from tolsey.storage.records.revenue import PulledOrder
+from tolsey.storage.records.selling.revenue import PulledOrder
 
 IN_MEMORY_BYTES = 4 * 1024 * 1024
 RUNNING = frozenset({"CREATED", "RUNNING", "CANCELING"})

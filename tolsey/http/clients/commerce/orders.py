@@ -10,7 +10,7 @@ from tolsey.http.clients.commerce import queries, shapes
 from tolsey.http.clients.commerce.answers import QueryTooCostly
 from tolsey.http.clients.commerce.calls import Calls
 from tolsey.http.clients.commerce.costs import largest_page
-from tolsey.storage.records.revenue import PulledLine, PulledOrder, PulledTransaction
+from tolsey.storage.records.selling.revenue import PulledLine, PulledOrder, PulledTransaction
 
 MOST_PER_PAGE = 250
 LINES_PER_PAGE = 100

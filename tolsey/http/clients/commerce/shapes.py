@@ -9,7 +9,7 @@ from typing import Any
 
 from tolsey.actors.ports import PlatformUnreachable, ShopFacts
 from tolsey.actors.shops import is_shop_domain
-from tolsey.storage.records.revenue import PulledLine, PulledOrder, PulledTransaction
+from tolsey.storage.records.selling.revenue import PulledLine, PulledOrder, PulledTransaction
 
 GID = re.compile(r"gid://shopify/([A-Za-z]{1,60})/(\d{1,20})(?:\?.{0,200})?")
 AMOUNT = re.compile(r"-?\d{1,15}(?:\.\d{1,6})?")

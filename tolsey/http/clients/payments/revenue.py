@@ -18,7 +18,7 @@ from tolsey.actors.listing.accounts import (
 )
 from tolsey.http.clients.payments import revenue_shapes as shapes
 from tolsey.http.clients.payments.client import make_client
-from tolsey.storage.records.revenue import PulledCharge, PulledSubscription
+from tolsey.storage.records.selling.revenue import PulledCharge, PulledSubscription
 
 PAGE: Final = 100
 MOST_PAGES: Final = 3_000

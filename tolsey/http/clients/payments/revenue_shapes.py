@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tolsey.actors.listing.accounts import SellerAccount
-from tolsey.storage.records.revenue import (
+from tolsey.storage.records.selling.revenue import (
     PulledCharge,
     PulledDiscount,
     PulledItem,

@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Field
 
 from tolsey.actors.refusals import NotFound
 from tolsey.http.mcp.tools.building import Answer
-from tolsey.storage.records.money import EXPONENTS
+from tolsey.storage.records.money.currencies import EXPONENTS
 
 LARGEST: Final = 2**63 - 1
 LONGEST: Final = 19

@@ -17,7 +17,7 @@ from tolsey.http.mcp.tools.answers import Money, dollars
 from tolsey.http.mcp.tools.building import Answer, Nothing, tool
 from tolsey.http.mcp.tools.pages import PageArguments, Pages
 from tolsey.storage import credits, stores
-from tolsey.storage.records.credits import CreditEntry, CreditPosting
+from tolsey.storage.records.money.credits import CreditEntry, CreditPosting
 
 SCOPES: Final = frozenset({"billing:read"})
 

@@ -13,7 +13,7 @@ from tolsey.http.mcp.registry import READS, Tool
 from tolsey.http.mcp.tools.answers import Id
 from tolsey.http.mcp.tools.building import Answer, Arguments, tool
 from tolsey.storage import agent_operations
-from tolsey.storage.records.agent_operation import AgentOperation
+from tolsey.storage.records.commerce.agent_operation import AgentOperation
 
 SCOPES: Final = frozenset({"store:read"})
 

@@ -36,7 +36,7 @@ from tolsey.http.webhooks.receiving import (
 from tolsey.storage import payment_events
 from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageError
-from tolsey.storage.records.payment_event import EventState, PaymentEvent
+from tolsey.storage.records.money.payment_event import EventState, PaymentEvent
 
 log = structlog.get_logger()
 

@@ -1,0 +1,1 @@
+"""Stores and their shops, as their turns write them down."""
