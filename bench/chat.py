@@ -21,8 +21,8 @@ import httpx
 
 from bench import measure
 from tolsey.sandbox.model import KEY, NAME, Model, Script
-from tolsey.storage import administrators
 from tolsey.storage.database import Database
+from tolsey.storage.people import administrators
 
 WORDS = tuple(f"word{n} " for n in range(32))
 USERS = 64

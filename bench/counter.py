@@ -9,10 +9,10 @@ from tolsey.runtime.actor import Actor, handles
 from tolsey.runtime.decision import Decision
 from tolsey.runtime.messages import ActorId, Message
 from tolsey.runtime.registry import Runtime
-from tolsey.storage import slots
 from tolsey.storage.database import Database
-from tolsey.storage.journal import Journal
-from tolsey.storage.outbox import Outbox
+from tolsey.storage.runtime import slots
+from tolsey.storage.runtime.journal import Journal
+from tolsey.storage.runtime.outbox import Outbox
 from tolsey.storage.tables import table
 
 TABLE = "CREATE TABLE bench_counters (key text PRIMARY KEY, total bigint NOT NULL)"

@@ -15,7 +15,7 @@ from bench import measure, orders
 from bench.shops_load import shop
 from tolsey.runtime.ids import new_id
 from tolsey.runtime.mailbox import slot_of
-from tolsey.storage import connections, stores
+from tolsey.storage.commerce import connections, stores
 from tolsey.storage.sealed import Vault
 
 OF_A_DELIVERY = ("audit_log", "commerce_orders", "commerce_webhook_events", "actor_journal")

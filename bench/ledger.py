@@ -31,11 +31,12 @@ from tolsey.actors.organization.messages import (
     organization,
 )
 from tolsey.runtime.registry import Runtime
-from tolsey.storage import credits, slots
 from tolsey.storage.database import Database
-from tolsey.storage.journal import Journal
 from tolsey.storage.migrate import migrate
-from tolsey.storage.outbox import Outbox
+from tolsey.storage.money import credits
+from tolsey.storage.runtime import slots
+from tolsey.storage.runtime.journal import Journal
+from tolsey.storage.runtime.outbox import Outbox
 
 CALLERS = (1, 32, 256)
 ORGANIZATIONS = (1, 200)

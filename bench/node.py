@@ -27,14 +27,14 @@ from tolsey.runtime.messages import Message
 from tolsey.runtime.registry import Runtime
 from tolsey.runtime.shards.leases import process_id
 from tolsey.runtime.shards.shard import Shard
-from tolsey.storage import slots
 from tolsey.storage.database import Database
-from tolsey.storage.journal import Journal
-from tolsey.storage.outbox import Outbox
-from tolsey.storage.presence import Presence
+from tolsey.storage.runtime import slots
+from tolsey.storage.runtime.journal import Journal
+from tolsey.storage.runtime.outbox import Outbox
+from tolsey.storage.runtime.presence import Presence
+from tolsey.storage.runtime.slots import Slots
+from tolsey.storage.runtime.streams import Streams
 from tolsey.storage.sealed import Vault
-from tolsey.storage.slots import Slots
-from tolsey.storage.streams import Streams
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,9 +31,9 @@ from tolsey.runtime.mailbox import Cell
 from tolsey.runtime.messages import ActorId
 from tolsey.runtime.registry import Runtime
 from tolsey.storage.database import Database
-from tolsey.storage.journal import Journal
 from tolsey.storage.migrate import migrate
 from tolsey.storage.records.commerce.connection import Connection, ShopProfile
+from tolsey.storage.runtime.journal import Journal
 
 ASKERS = 1_000
 POOL = 10

@@ -22,8 +22,8 @@ from bench import measure
 from bench.counter import TABLE, Raise, Read, counter, hall
 from tolsey.runtime.registry import Runtime
 from tolsey.storage.database import Database
-from tolsey.storage.journal import Journal
 from tolsey.storage.migrate import migrate
+from tolsey.storage.runtime.journal import Journal
 
 ASKERS = (1, 64, 1_000)
 POOL = 10

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Servers
-from tolsey.storage import accounts, passwords
 from tolsey.storage.database import Database
 from tolsey.storage.migrate import migrations
+from tolsey.storage.people import accounts, passwords
 
 PASSWORD = "correct horse battery"
 KEPT = ("PATH", "HOME", "LD_LIBRARY_PATH", "PYTHONPATH")

@@ -223,10 +223,10 @@ def create_administrator(email: str, password_stdin: bool) -> None:
     For an account that is there already it sets the password, and ends every session and agent.
     """
     from tolsey.http.api_model import read_account  # noqa: PLC0415 - only this command needs it
-    from tolsey.storage import administrators  # noqa: PLC0415 - as above
     from tolsey.storage.backing import addresses  # noqa: PLC0415 - as above
     from tolsey.storage.database import Database  # noqa: PLC0415 - as above
     from tolsey.storage.migrate import migrate as apply  # noqa: PLC0415 - as above
+    from tolsey.storage.people import administrators  # noqa: PLC0415 - as above
 
     password = sys.stdin.readline().rstrip("\n") if password_stdin else secrets.token_urlsafe(15)
     try:

@@ -12,8 +12,8 @@ from tolsey.http.clients.payments.processor import StripePayments
 from tolsey.http.clients.payments.revenue import RestrictedAccounts
 from tolsey.http.clients.vectors import RestVectors
 from tolsey.settings import Settings
+from tolsey.storage.chat.vectors import DatabaseVectors
 from tolsey.storage.database import Database
-from tolsey.storage.vectors import DatabaseVectors
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,18 +71,18 @@ from tolsey.runtime.shards.oversight import Oversight
 from tolsey.runtime.shards.shard import Shard
 from tolsey.runtime.timers import Timers
 from tolsey.settings import Settings
-from tolsey.storage import executions, slots
 from tolsey.storage.backing import addresses
 from tolsey.storage.cache import Cache
 from tolsey.storage.database import Database
-from tolsey.storage.journal import Journal
 from tolsey.storage.limits import Limits
 from tolsey.storage.migrate import migrate
-from tolsey.storage.outbox import Outbox
-from tolsey.storage.presence import Presence
+from tolsey.storage.runtime import executions, slots
+from tolsey.storage.runtime.journal import Journal
+from tolsey.storage.runtime.outbox import Outbox
+from tolsey.storage.runtime.presence import Presence
+from tolsey.storage.runtime.slots import Slots
+from tolsey.storage.runtime.streams import Streams
 from tolsey.storage.sealed import Vault
-from tolsey.storage.slots import Slots
-from tolsey.storage.streams import Streams
 
 log = structlog.get_logger()
 

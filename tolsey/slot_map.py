@@ -16,8 +16,8 @@ from tolsey.storage import operations
 from tolsey.storage.cache import CacheUnavailable
 from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageError
-from tolsey.storage.presence import Presence
-from tolsey.storage.slots import Slots
+from tolsey.storage.runtime.presence import Presence
+from tolsey.storage.runtime.slots import Slots
 
 COLUMNS = ("process", "host", "pid", "since", "state", "beat seen", "slots")
 NOBODY = "nobody"

@@ -1,7 +1,7 @@
 """The database as the runtime sees it, in memory: journal, versions, epochs, outbox, tables.
 
-The rules are those of the commit statement of `tolsey.storage.journal`; a test holds the two
-against each other. Every access can fail the way a database does, by the luck of a seed.
+The rules are those of the commit statement of `tolsey.storage.runtime.journal`; a test holds the
+two against each other. Every access can fail the way a database does, by the luck of a seed.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
-import tolsey.storage.journal  # noqa: F401 - says where the outbox rows go
+import tolsey.storage.runtime.journal  # noqa: F401 - says where the outbox rows go
 from tests.campaigns.simloop import SimLoop, reply_of
 from tolsey.storage.errors import OutcomeUnknown, StorageError, StorageUnavailable
 from tolsey.storage.records.runtime.turns import Batch, OutboxRow, Outcome, TurnPart

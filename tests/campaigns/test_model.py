@@ -9,10 +9,10 @@ import pytest
 from tests.campaigns.model import Disk
 from tests.runtime.counter import SCHEMA, Claim, CounterRow, Entry
 from tolsey.runtime.mailbox import slot_of
-from tolsey.storage import slots
 from tolsey.storage.database import Database
-from tolsey.storage.journal import Journal
 from tolsey.storage.records.runtime.turns import ActorPart, Batch, OutboxRow, TurnPart
+from tolsey.storage.runtime import slots
+from tolsey.storage.runtime.journal import Journal
 
 KEYS = "abcd"
 BATCHES = 60

@@ -25,14 +25,14 @@ from tolsey.http.routes import auth, organizations, stores
 from tolsey.runtime.registry import Runtime
 from tolsey.runtime.shards.shard import Shard
 from tolsey.settings import Settings
-from tolsey.storage import slots
 from tolsey.storage.cache import Cache
+from tolsey.storage.chat.vectors import DatabaseVectors
 from tolsey.storage.database import Database
-from tolsey.storage.journal import Journal
 from tolsey.storage.limits import Limits
-from tolsey.storage.outbox import Outbox
+from tolsey.storage.runtime import slots
+from tolsey.storage.runtime.journal import Journal
+from tolsey.storage.runtime.outbox import Outbox
 from tolsey.storage.sealed import Vault
-from tolsey.storage.vectors import DatabaseVectors
 
 
 class UnusedPlatform:

@@ -7,8 +7,8 @@ import pytest
 from tests.http.people import Browser, Clock, SignUp, settings_of
 from tolsey.http.context import Service
 from tolsey.settings import Settings
-from tolsey.storage import administrators, tokens
 from tolsey.storage.database import Database
+from tolsey.storage.people import administrators, tokens
 
 PASSWORD = "correct horse battery"
 SIGNUP = "/api/auth/signup"

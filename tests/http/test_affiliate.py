@@ -17,8 +17,8 @@ from tolsey.http.edge import Edge
 from tolsey.http.routes.affiliate import ALPHABET, CODE_CHARACTERS
 from tolsey.runtime.errors import Duplicate
 from tolsey.service import Running, running
-from tolsey.storage import affiliates, payouts
 from tolsey.storage.database import Database
+from tolsey.storage.money import affiliates, payouts
 
 CODES, REDEEM = "/api/affiliate/codes", "/api/affiliate/redeem"
 

@@ -13,7 +13,7 @@ from tolsey.http.edge import Edge
 from tolsey.runtime.ids import new_id
 from tolsey.runtime.shards.oversight import Oversight
 from tolsey.service import Running, running
-from tolsey.storage import administrators
+from tolsey.storage.people import administrators
 
 DOLLAR = 1_000_000
 TERMS = {

@@ -13,7 +13,7 @@ from tolsey.actors.organization.messages import (
 )
 from tolsey.http.edge import Edge
 from tolsey.service import Running, running
-from tolsey.storage import administrators
+from tolsey.storage.people import administrators
 
 ADJUST = "/api/admin/credits/adjust"
 DOLLAR = 1_000_000

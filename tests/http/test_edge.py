@@ -18,8 +18,8 @@ from tolsey.http.edge import Edge
 from tolsey.http.routes import auth, organizations, stores
 from tolsey.runtime.errors import DeadlineExceeded, Overloaded, TurnFailed, Unavailable
 from tolsey.settings import Settings
-from tolsey.storage import administrators
 from tolsey.storage.errors import StorageError, StorageUnavailable
+from tolsey.storage.people import administrators
 
 FAULTS: dict[str, tuple[Exception, int, str]] = {
     "overloaded": (Overloaded("mailbox", 2.5), 503, "overloaded"),

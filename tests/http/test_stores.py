@@ -10,8 +10,8 @@ from tolsey.http.clients.vectors import VectorStoreFailed
 from tolsey.http.context import Service
 from tolsey.http.edge import Edge
 from tolsey.http.routes import auth, organizations, stores
+from tolsey.storage.commerce.stores import salt_of
 from tolsey.storage.database import Database
-from tolsey.storage.stores import salt_of
 
 
 async def test_a_store_is_opened_read_and_listed(

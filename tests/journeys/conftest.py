@@ -28,7 +28,7 @@ from tolsey.sandbox.commerce.shop.history import make_history
 from tolsey.sandbox.commerce.shop.state import ShopSpec
 from tolsey.service import Running, running
 from tolsey.settings import Settings
-from tolsey.storage import administrators
+from tolsey.storage.people import administrators
 
 CRON_SECRET = "c" * 40
 SHOP = "demo.myshopify.com"

@@ -12,7 +12,7 @@ from tests.http.test_tenants import address_of, body_of
 from tests.journeys.conftest import EVENTS, SHOP, Seller
 from tolsey.http.edge import Edge
 from tolsey.service import Running
-from tolsey.storage.outbox import Outbox
+from tolsey.storage.runtime.outbox import Outbox
 
 LISTINGS = "/api/sell/listings"
 PUBLIC = "/api/public/listings"

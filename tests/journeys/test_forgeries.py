@@ -33,7 +33,7 @@ from tolsey.actors.store.messages import UseToken, store
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.state import ShopSpec
 from tolsey.service import Running
-from tolsey.storage import listings
+from tolsey.storage.selling import listings
 
 OTHER = "other.myshopify.com"
 OTHER_SECRET = "shpss_ffffffffffffffffffffffffffffffff"

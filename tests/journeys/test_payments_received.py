@@ -21,8 +21,8 @@ from tests.journeys.conftest import ServiceProcess, sign_up
 from tolsey.http.webhooks.payments.signatures import sign
 from tolsey.service import Running, running
 from tolsey.settings import Settings
-from tolsey.storage import administrators
 from tolsey.storage.database import Database, Row
+from tolsey.storage.people import administrators
 
 PAYMENTS = "/api/webhooks/payments"
 OPERATED = "/api/admin/payment-events"

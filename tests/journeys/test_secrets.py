@@ -24,7 +24,7 @@ from tolsey.sandbox.commerce.course.faults import Fault
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.service import Running, running
 from tolsey.settings import Settings
-from tolsey.storage import administrators
+from tolsey.storage.people import administrators
 
 METRICS_TOKEN = "cnrymetrics0123456789abcdef"
 STORE_SECRET = "cnrystoresecret5f3a9b71c2d4e6f8"

@@ -17,8 +17,8 @@ from tolsey.runtime.mailbox import slot_of
 from tolsey.service import Running
 from tolsey.settings import Settings
 from tolsey.slot_map import read_map
-from tolsey.storage import administrators
 from tolsey.storage.database import Database
+from tolsey.storage.people import administrators
 
 
 @pytest.fixture

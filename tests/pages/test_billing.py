@@ -20,7 +20,7 @@ from tolsey.http.pages import billing
 from tolsey.http.pages.forms import Filled
 from tolsey.http.pages.words import credit, dollars, moved
 from tolsey.http.routes.billing_pages import MOST_LOOKS
-from tolsey.storage.accounts import OrganizationRow
+from tolsey.storage.people.accounts import OrganizationRow
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ANN = OrganizationRow("org_1", "Ann's <Ceramics>", "pro", {}, AT - timedelta(days=3), "owner")

@@ -11,7 +11,7 @@ import pytest
 from tests.http.people import PASSWORD
 from tests.pages.chromium import Page
 from tests.pages.conftest import Till
-from tolsey.storage import administrators
+from tolsey.storage.people import administrators
 
 PAY = "button[value=pay]"
 PICTURES = os.environ.get("PAGES_PICTURES")

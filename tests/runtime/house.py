@@ -9,12 +9,12 @@ from typing import Any
 
 from tests.runtime.counter import Counter
 from tolsey.runtime.registry import Runtime
-from tolsey.storage import slots
 from tolsey.storage.database import Database
 from tolsey.storage.errors import OutcomeUnknown
-from tolsey.storage.journal import Journal
-from tolsey.storage.outbox import Outbox
 from tolsey.storage.records.runtime.turns import Batch, Outcome
+from tolsey.storage.runtime import slots
+from tolsey.storage.runtime.journal import Journal
+from tolsey.storage.runtime.outbox import Outbox
 
 
 class Turnstile:

@@ -6,8 +6,8 @@ from tests.runtime.counter import Add, Held, Note, Read, Refuse, counter
 from tests.runtime.house import running, until
 from tolsey.runtime.decision import Refused
 from tolsey.runtime.errors import Duplicate, TurnFailed, Unavailable
-from tolsey.storage import slots
 from tolsey.storage.database import Database
+from tolsey.storage.runtime import slots
 
 TOO_MUCH = 10**6
 """An amount that the table refuses."""

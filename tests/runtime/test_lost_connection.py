@@ -8,10 +8,10 @@ from tests.runtime.counter import Add, Claim, Entry, Note, Read, counter
 from tests.runtime.house import running, until
 from tests.runtime.proxy import Proxy
 from tolsey.runtime.errors import Duplicate, Unavailable
-from tolsey.storage import slots
 from tolsey.storage.database import Database
-from tolsey.storage.journal import Journal
 from tolsey.storage.records.runtime.turns import ActorPart, Batch, TurnPart
+from tolsey.storage.runtime import slots
+from tolsey.storage.runtime.journal import Journal
 
 
 @pytest.fixture

@@ -20,10 +20,10 @@ from tests.runtime.counter import (
 from tests.runtime.house import House, running, until
 from tolsey.runtime.decision import Tell
 from tolsey.runtime.messages import Message
-from tolsey.storage import slots
 from tolsey.storage.database import Database
-from tolsey.storage.outbox import Outbox
 from tolsey.storage.records.runtime.turns import OutboxRow
+from tolsey.storage.runtime import slots
+from tolsey.storage.runtime.outbox import Outbox
 
 QUICK = (0.0, 0.0, 0.0, 0.0)
 

@@ -17,7 +17,7 @@ from tolsey.runtime.shards.leases import Observer
 from tolsey.runtime.shards.placement import place
 from tolsey.runtime.turns import REQUEST_ID
 from tolsey.storage.database import Database
-from tolsey.storage.slots import Slots
+from tolsey.storage.runtime.slots import Slots
 
 
 @pytest.fixture

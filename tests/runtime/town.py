@@ -13,14 +13,14 @@ from tolsey.runtime.mailbox import slot_of
 from tolsey.runtime.registry import Runtime
 from tolsey.runtime.shards.placement import place
 from tolsey.runtime.shards.shard import Shard
-from tolsey.storage import slots
 from tolsey.storage.cache import CacheUnavailable
 from tolsey.storage.database import Database
-from tolsey.storage.journal import Journal
-from tolsey.storage.outbox import Outbox
-from tolsey.storage.presence import Look, Presence
+from tolsey.storage.runtime import slots
+from tolsey.storage.runtime.journal import Journal
+from tolsey.storage.runtime.outbox import Outbox
+from tolsey.storage.runtime.presence import Look, Presence
+from tolsey.storage.runtime.streams import Address, Channel, Streams
 from tolsey.storage.sealed import Vault
-from tolsey.storage.streams import Address, Channel, Streams
 
 VAULT = Vault({"k1": secrets.token_bytes(32)})
 

@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.http.people import KEYRING
-from tolsey.storage import agent_operations, retention
+from tolsey.storage import retention
+from tolsey.storage.commerce import agent_operations
 from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageError
 from tolsey.storage.records.commerce.agent_operation import AgentOperation

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tolsey.storage.arrays import argument, parameter
 from tolsey.storage.database import Database
+from tolsey.storage.runtime.arrays import argument, parameter
 
 texts = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=9)
 hostile = st.sampled_from(["", " ", "NULL", "null", '"', "\\", '","', "{}", "a,b", "\\\\x41", "\n"])

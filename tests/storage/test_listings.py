@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
-from tolsey.storage import listings, snapshots
 from tolsey.storage.database import Database
+from tolsey.storage.selling import listings, snapshots
 
 NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)

@@ -1,6 +1,6 @@
 import pytest
 
-from tolsey.storage import passwords
+from tolsey.storage.people import passwords
 
 
 async def test_a_password_matches_its_own_hash_only() -> None:

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from tolsey.storage import payment_events, retention
+from tolsey.storage import retention
 from tolsey.storage.database import Database
-from tolsey.storage.payment_events import Taken
+from tolsey.storage.money import payment_events
+from tolsey.storage.money.payment_events import Taken
 from tolsey.storage.records.money.payment_event import EventState, PaymentEvent
 
 AT = datetime(2026, 7, 1, tzinfo=UTC)

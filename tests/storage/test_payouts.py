@@ -9,9 +9,9 @@ import pytest
 
 from tests.payees import account, verified
 from tolsey.actors.organization.billing.payment_events.payouts import PayoutFacts
-from tolsey.storage import payment_events, payouts
 from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageError
+from tolsey.storage.money import payment_events, payouts
 from tolsey.storage.records.money.payment_event import EventState, PaymentEvent
 from tolsey.storage.records.money.payouts import PayoutState
 

@@ -20,7 +20,7 @@ from tolsey.demo.telling import Teller, Unexpected
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.server import serve_app
 from tolsey.service import Running, running
-from tolsey.storage import administrators
+from tolsey.storage.people import administrators
 
 ORDER_SECONDS = 3.0
 

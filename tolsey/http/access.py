@@ -14,9 +14,11 @@ from tolsey.actors.job.catalogue import JOBS
 from tolsey.actors.refusals import Forbidden, MissingCredential, NotFound, Unauthorized
 from tolsey.http import addresses, cookies
 from tolsey.http.context import now, service
-from tolsey.storage import accounts, administrators, listings, stores, tokens
-from tolsey.storage.listings import ListingView
-from tolsey.storage.stores import StoreRow
+from tolsey.storage.commerce import stores
+from tolsey.storage.commerce.stores import StoreRow
+from tolsey.storage.people import accounts, administrators, tokens
+from tolsey.storage.selling import listings
+from tolsey.storage.selling.listings import ListingView
 
 View = TypeVar("View", bound=Callable[..., Awaitable[Any]])
 Role = Literal["member", "admin", "owner"]

@@ -20,10 +20,10 @@ from tolsey.actors.listing import source
 from tolsey.actors.listing.revenue import DEFINITION
 from tolsey.actors.listing.verification import Badge, badge_of, listing_badge, primary, settle
 from tolsey.http.views import timestamp
-from tolsey.storage.listings import ListingView, ProofView
 from tolsey.storage.records.selling.listing import COMMERCE, VerificationState
 from tolsey.storage.records.selling.revenue import RevenueSnapshot
 from tolsey.storage.sealed import Vault, base64url
+from tolsey.storage.selling.listings import ListingView, ProofView
 
 
 def primary_proof(view: ListingView, now: datetime) -> ProofView:

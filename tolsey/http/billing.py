@@ -22,7 +22,8 @@ from tolsey.actors.refusals import Conflict, MissingCredential, Unavailable, Unp
 from tolsey.http import limits, policies
 from tolsey.http.access import caller, member_of
 from tolsey.http.context import ask, new_id, now, service
-from tolsey.storage import audit, checkouts
+from tolsey.storage import audit
+from tolsey.storage.money import checkouts
 
 SMALLEST_PURCHASE_CENTS: Final = 500
 LARGEST_PURCHASE_CENTS: Final = 500_000

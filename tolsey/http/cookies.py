@@ -7,7 +7,7 @@ from quart import Quart, Response, request
 from tolsey.actors.refusals import Forbidden
 from tolsey.http.context import service
 from tolsey.settings import is_loopback
-from tolsey.storage.tokens import SESSION_LIFETIME
+from tolsey.storage.people.tokens import SESSION_LIFETIME
 
 SIGNING_IN = ("/api/auth/", "/signup", "/login")
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})

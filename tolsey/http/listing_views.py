@@ -10,9 +10,9 @@ from tolsey.actors.refusals import NotFound
 from tolsey.http.attestation import verification_view
 from tolsey.http.context import now, service
 from tolsey.http.views import timestamp
-from tolsey.storage import listings
-from tolsey.storage.listings import ListingView
 from tolsey.storage.records.selling.listing import ListingRecord, VerificationRecord
+from tolsey.storage.selling import listings
+from tolsey.storage.selling.listings import ListingView
 
 
 async def existing(listing_id: str) -> ListingView:

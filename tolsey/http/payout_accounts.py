@@ -7,7 +7,7 @@ from tolsey.actors.refusals import Forbidden, MissingCredential
 from tolsey.http import policies
 from tolsey.http.access import caller
 from tolsey.http.context import service
-from tolsey.storage import payouts
+from tolsey.storage.money import payouts
 from tolsey.storage.records.money.payouts import PayoutAccount
 
 ACCOUNT_PATH = "/api/payouts/account"

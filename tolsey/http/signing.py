@@ -8,9 +8,10 @@ from tolsey.actors.refusals import Conflict, Forbidden, Unauthorized
 from tolsey.http import addresses, cookies, limits, policies
 from tolsey.http.api_model import Account, ApiModel, Email, Name, Password
 from tolsey.http.context import new_id, now, service
-from tolsey.storage import accounts, audit, passwords, tokens
-from tolsey.storage.accounts import OrganizationRow, UserRow
+from tolsey.storage import audit
 from tolsey.storage.database import Transaction
+from tolsey.storage.people import accounts, passwords, tokens
+from tolsey.storage.people.accounts import OrganizationRow, UserRow
 from tolsey.storage.sealed import fingerprint
 
 

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tolsey.actors.store.messages import ConnectionView, TokenState
-from tolsey.storage.accounts import OrganizationRow, UserRow
-from tolsey.storage.members import MemberRow
+from tolsey.storage.people.accounts import OrganizationRow, UserRow
+from tolsey.storage.people.members import MemberRow
 from tolsey.storage.records.commerce.connection import PROVIDER
 
 

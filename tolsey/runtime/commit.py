@@ -31,7 +31,7 @@ MAX_ATTEMPTS = 4
 
 
 class CommitLog(Protocol):
-    """Where batches are written; `storage.journal.Journal` is the real one."""
+    """Where batches are written; `storage.runtime.journal.Journal` is the real one."""
 
     async def write(self, batch: Batch) -> Outcome:
         """Write a batch, or raise a StorageError that says what is known of its fate."""

@@ -33,7 +33,7 @@ PAGE = 500
 
 
 class OutboxStore(Protocol):
-    """Where rows wait; `storage.outbox.Outbox` is the real one."""
+    """Where rows wait; `storage.runtime.outbox.Outbox` is the real one."""
 
     async def due(
         self, limit: int, but: Any, slots: Sequence[int] | None = None

@@ -1,7 +1,7 @@
 """How a record reaches its table: one type of record, one table, one INSERT.
 
-A commit of many turns is one statement made of these parts (`storage.journal`), so each table is
-touched by one part only. The rows of all turns of a batch travel as parallel arrays.
+A commit of many turns is one statement made of these parts (`storage.runtime.journal`), so each
+table is touched by one part only. The rows of all turns of a batch travel as parallel arrays.
 """
 
 from collections.abc import Callable, Iterable, Mapping

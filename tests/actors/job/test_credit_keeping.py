@@ -24,10 +24,10 @@ from tolsey.actors.organization.messages import (
 from tolsey.runtime.errors import Unavailable
 from tolsey.runtime.messages import ActorId, Message
 from tolsey.runtime.registry import Runtime
-from tolsey.storage import slots
 from tolsey.storage.database import Database
-from tolsey.storage.journal import Journal
-from tolsey.storage.outbox import Outbox
+from tolsey.storage.runtime import slots
+from tolsey.storage.runtime.journal import Journal
+from tolsey.storage.runtime.outbox import Outbox
 
 AT = datetime(2026, 7, 1, 0, 5, tzinfo=UTC)
 DAY = timedelta(days=1)

@@ -28,7 +28,7 @@ from tolsey.actors.organization.messages import (
 )
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.runtime.errors import Duplicate
-from tolsey.storage.credits import Books
+from tolsey.storage.money.credits import Books
 from tolsey.storage.records.journal import AuditRecord
 from tolsey.storage.records.money.contracts import Contract
 from tolsey.storage.records.money.credits import (

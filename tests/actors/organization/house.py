@@ -18,10 +18,10 @@ from tolsey.http.webhooks.payments.receiver import PaymentEvents
 from tolsey.runtime.registry import Runtime
 from tolsey.sandbox.payments.processor import SECRET_KEY
 from tolsey.sandbox.server import listening
-from tolsey.storage import slots
 from tolsey.storage.database import Database
-from tolsey.storage.journal import Journal
-from tolsey.storage.outbox import Outbox
+from tolsey.storage.runtime import slots
+from tolsey.storage.runtime.journal import Journal
+from tolsey.storage.runtime.outbox import Outbox
 
 __all__ = ["Buyer", "Subscribed"]
 

@@ -14,8 +14,8 @@ from tests.sandbox.payments.stage import STRIPE
 from tolsey.actors import chain
 from tolsey.actors.organization.messages import SpendCredits, organization
 from tolsey.actors.processor import CardRefused
-from tolsey.storage import credits
 from tolsey.storage.database import Database
+from tolsey.storage.money import credits
 
 pytestmark = STRIPE
 MICRO = houses.MICRO

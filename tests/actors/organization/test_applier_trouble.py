@@ -12,8 +12,8 @@ from tests.actors.organization import house as houses
 from tests.actors.organization.house import NOW, House
 from tests.http.payments import market as markets
 from tests.sandbox.payments.stage import STRIPE
-from tolsey.storage import payment_events, payouts
 from tolsey.storage.database import Database
+from tolsey.storage.money import payment_events, payouts
 
 pytestmark = STRIPE
 MICRO = houses.MICRO

@@ -23,10 +23,11 @@ from tolsey.actors.organization.messages import (
 )
 from tolsey.actors.refusals import PaymentRequired
 from tolsey.runtime.registry import Runtime
-from tolsey.storage import retention, slots
+from tolsey.storage import retention
 from tolsey.storage.database import Database
-from tolsey.storage.journal import Journal
-from tolsey.storage.outbox import Outbox
+from tolsey.storage.runtime import slots
+from tolsey.storage.runtime.journal import Journal
+from tolsey.storage.runtime.outbox import Outbox
 
 ORG = organization("org_1")
 LEASE = AT + timedelta(minutes=15)

@@ -14,9 +14,9 @@ from tolsey.runtime.registry import Runtime
 from tolsey.runtime.shards.routing import Routing
 from tolsey.runtime.shards.shard import Shard
 from tolsey.runtime.turns import Scheduler
-from tolsey.storage import journal, slots
 from tolsey.storage.database import Database
 from tolsey.storage.records.runtime.turns import Batch
+from tolsey.storage.runtime import journal, slots
 
 PLANTED_SECONDS = 12.0
 

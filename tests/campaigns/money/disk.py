@@ -34,8 +34,8 @@ from tolsey.actors.refusals import Refusal
 from tolsey.http.webhooks.payments.receiver import PaymentEvents
 from tolsey.http.webhooks.payments.signatures import sign
 from tolsey.runtime.errors import Duplicate, RuntimeFault
-from tolsey.storage import subscriptions
 from tolsey.storage.database import Database
+from tolsey.storage.money import subscriptions
 from tolsey.storage.records.money import credits as records
 from tolsey.storage.records.money.subscription import SubscriptionRecord
 

@@ -25,9 +25,9 @@ from tolsey.actors.organization.billing.payment_events.subscriptions import Subs
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.actors.refusals import Refusal
 from tolsey.runtime.errors import Duplicate
-from tolsey.storage import journal, payment_events  # noqa: F401 - they say where records go
-from tolsey.storage.credits import Books
 from tolsey.storage.database import Database
+from tolsey.storage.money import payment_events  # noqa: F401 - they say where records go
+from tolsey.storage.money.credits import Books
 from tolsey.storage.records.money.credits import (
     CreditAccount,
     CreditEntry,
@@ -40,6 +40,7 @@ from tolsey.storage.records.money.credits import (
 )
 from tolsey.storage.records.money.payment_event import PaymentEventSettled
 from tolsey.storage.records.money.subscription import OrganizationTerms, SubscriptionRecord
+from tolsey.storage.runtime import journal  # noqa: F401 - they say where records go
 from tolsey.storage.tables import TABLES
 
 

@@ -38,11 +38,12 @@ from tolsey.actors.organization.effects import Applier
 from tolsey.actors.organization.ledger import bonuses, entries, lots, payments
 from tolsey.actors.organization.ledger.entries import Draft
 from tolsey.actors.organization.messages import GrantCredits, ResetAllowance
-from tolsey.storage import journal, payment_events
 from tolsey.storage.database import Database
-from tolsey.storage.payment_events import Taken
+from tolsey.storage.money import payment_events
+from tolsey.storage.money.payment_events import Taken
 from tolsey.storage.records.money.credits import CreditEntry, DailyBonus
 from tolsey.storage.records.money.payment_event import EventState, PaymentEvent, WaitingEvent
+from tolsey.storage.runtime import journal
 from tolsey.storage.tables import TABLES
 
 __all__ = ["BUGS"]

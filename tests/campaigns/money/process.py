@@ -21,12 +21,12 @@ from tolsey.actors.organization.billing.payment_events.envelopes import open_env
 from tolsey.actors.organization.effects import Applier
 from tolsey.actors.processor import PaymentProcessor
 from tolsey.runtime.registry import Runtime
-from tolsey.storage import slots
 from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageUnavailable
-from tolsey.storage.journal import Journal
-from tolsey.storage.outbox import Outbox
 from tolsey.storage.records.runtime.turns import Batch, Outcome
+from tolsey.storage.runtime import slots
+from tolsey.storage.runtime.journal import Journal
+from tolsey.storage.runtime.outbox import Outbox
 
 BEFORE_THE_COMMIT, AFTER_THE_COMMIT = "before the commit", "after the commit"
 

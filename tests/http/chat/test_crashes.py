@@ -13,8 +13,8 @@ from tests.http.chat.visitor import DOLLAR, Told, Visitor, arrive, ended, events
 from tests.http.people import KEYRING, PASSWORD
 from tests.journeys.conftest import ServiceProcess
 from tolsey.sandbox.model import KEY, NAME, Model, Script
-from tolsey.storage import administrators
 from tolsey.storage.database import Database
+from tolsey.storage.people import administrators
 
 INPUT, OUTPUT = 3, 15
 ADMINISTRATOR = "operator@example.com"

@@ -19,10 +19,10 @@ from tolsey.runtime.messages import ActorId, Message
 from tolsey.runtime.registry import Runtime
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.state import ShopSpec
-from tolsey.storage import slots
 from tolsey.storage.database import Database
-from tolsey.storage.journal import Journal
-from tolsey.storage.outbox import Outbox
+from tolsey.storage.runtime import slots
+from tolsey.storage.runtime.journal import Journal
+from tolsey.storage.runtime.outbox import Outbox
 from tolsey.storage.sealed import Vault
 
 SHOP = "demo.myshopify.com"

@@ -12,8 +12,8 @@ from tests.http.listings.desk import CREDENTIALS, DAY, VERIFICATION, Seller, che
 from tests.http.people import Browser, Clock, SignUp
 from tolsey.actors.listing.messages import SyncDue, listing
 from tolsey.runtime.registry import Runtime
-from tolsey.storage import administrators
 from tolsey.storage.database import Database
+from tolsey.storage.people import administrators
 
 KEY = {"restrictedKey": RESTRICTED_KEY}
 

@@ -7,8 +7,8 @@ import pytest
 from tests.http.listings.desk import CREDENTIALS, PUBLIC, SELL, VERIFICATION, Seller, listed
 from tests.http.people import Browser, SignUp
 from tolsey.settings import Settings
-from tolsey.storage import administrators
 from tolsey.storage.database import Database
+from tolsey.storage.people import administrators
 
 
 async def test_a_listing_is_made_edited_and_published(seller: Seller) -> None:

@@ -14,8 +14,8 @@ from tests.http.people import Clock, SignUp
 from tolsey.actors.listing.messages import SourceRevoked, SyncDue, listing
 from tolsey.runtime.registry import Runtime
 from tolsey.sandbox.commerce.platform import Platform
-from tolsey.storage import listings
 from tolsey.storage.database import Database
+from tolsey.storage.selling import listings
 
 
 async def test_a_connected_shop_turns_the_badge_green(verified: Seller, database: Database) -> None:

@@ -6,8 +6,8 @@ from tests.http.oauth.client import Client
 from tests.http.oauth.conftest import Connect
 from tests.http.people import PASSWORD, Person, SignUp
 from tolsey.http.context import Service
-from tolsey.storage import administrators
 from tolsey.storage.database import Database
+from tolsey.storage.people import administrators
 
 pytestmark = pytest.mark.anyio
 

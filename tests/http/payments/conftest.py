@@ -7,7 +7,7 @@ from tests.http.payments.market import Market, opened
 from tests.http.payments.shop import Shop, served
 from tests.http.people import PASSWORD, Clock, Person, SignUp
 from tolsey.http.edge import Edge
-from tolsey.storage import administrators
+from tolsey.storage.people import administrators
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from tests.http.payments.shop import Shop
 from tests.http.payments.test_changes import sign_in
 from tests.http.people import Person
 from tolsey.actors.organization.messages import HoldCredits, SpendCredits, organization
-from tolsey.storage import chat
+from tolsey.storage.chat import generations
 from tolsey.storage.records.chat import Generation
 
 PATH = "/api/admin/refunds"
@@ -141,7 +141,7 @@ async def test_a_subscription_with_a_message_sent_does_not_go_back(
         model="m",
         created_at=shop.clock() + timedelta(seconds=1),
     )
-    assert await chat.begin(shop.service.database, sent)
+    assert await generations.begin(shop.service.database, sent)
     answer = await refund(operator, ann, await reference(shop, ann))
     assert (answer.status_code, answer.json()["code"]) == (409, "refund_messages_sent")
     assert shop.market.made("refund") == []

@@ -13,7 +13,7 @@ from tolsey.http.edge import Edge
 from tolsey.sandbox.payments.processor import SECRET_KEY, Processor
 from tolsey.sandbox.server import listening
 from tolsey.service import PAYMENTS_PATH, Running, running
-from tolsey.storage import payment_events
+from tolsey.storage.money import payment_events
 
 ACCOUNT = "/api/payouts/account"
 CONNECT_SECRET = "whsec_connect"

@@ -10,7 +10,8 @@ from tests.http.payouts.conftest import ACCOUNT, Bank, begun
 from tests.http.people import PASSWORD, Clock, Person, SignUp
 from tests.payees import verified
 from tests.sandbox.payments.stage import STRIPE
-from tolsey.storage import administrators, payouts
+from tolsey.storage.money import payouts
+from tolsey.storage.people import administrators
 
 pytestmark = STRIPE
 REQUIRED = (403, "payout_account_required")

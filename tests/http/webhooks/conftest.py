@@ -13,10 +13,10 @@ from tolsey.http.webhooks.commerce import CommerceEvents
 from tolsey.http.webhooks.directory import ShopDirectory
 from tolsey.runtime.messages import ActorId, Message
 from tolsey.runtime.registry import Runtime
-from tolsey.storage import slots
 from tolsey.storage.database import Database
-from tolsey.storage.journal import Journal
-from tolsey.storage.outbox import Outbox
+from tolsey.storage.runtime import slots
+from tolsey.storage.runtime.journal import Journal
+from tolsey.storage.runtime.outbox import Outbox
 from tolsey.storage.sealed import Vault
 
 

@@ -14,11 +14,11 @@ from tolsey.http.webhooks.commerce import CommerceEvents
 from tolsey.http.webhooks.directory import ShopDirectory
 from tolsey.http.webhooks.signatures import sign
 from tolsey.runtime.registry import Runtime
-from tolsey.storage import connections
+from tolsey.storage.commerce import connections
+from tolsey.storage.commerce.stores import seal_salt
 from tolsey.storage.database import Database
 from tolsey.storage.records.commerce.connection import ShopProfile
 from tolsey.storage.sealed import Vault
-from tolsey.storage.stores import seal_salt
 
 SHOP = "snowdevil.myshopify.com"
 SECRET = "shpss_test"

@@ -15,7 +15,7 @@ from tolsey.http.mcp.doors import PREFIX
 from tolsey.http.mcp.opening import opened
 from tolsey.http.oauth.scopes import SCOPES
 from tolsey.runtime.ids import new_id
-from tolsey.storage import connections
+from tolsey.storage.commerce import connections
 from tolsey.storage.database import Database
 from tolsey.storage.oauth import grants
 from tolsey.storage.oauth.requests import RequestRow

@@ -11,8 +11,8 @@ from tests.mcp.wire import Agent
 from tolsey.actors.listing.messages import CreateListing, RevenueSourceAccepted, listing
 from tolsey.http import policies
 from tolsey.sandbox.commerce.platform import Platform
-from tolsey.storage import listings
 from tolsey.storage.records.selling.listing import COMMERCE, ListingFields
+from tolsey.storage.selling import listings
 
 pytestmark = pytest.mark.anyio
 

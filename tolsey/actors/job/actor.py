@@ -8,9 +8,9 @@ from tolsey.actors.job.messages import JobEnded, RunNow, Tick
 from tolsey.actors.job.state import JobState
 from tolsey.runtime.actor import Actor, handles
 from tolsey.runtime.decision import Decision
-from tolsey.storage import executions
 from tolsey.storage.database import Database
 from tolsey.storage.records.runtime.executions import Execution
+from tolsey.storage.runtime import executions
 
 
 class JobActor(Actor[JobState]):

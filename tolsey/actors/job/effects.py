@@ -22,10 +22,12 @@ from tolsey.actors.organization.messages import (
 from tolsey.runtime.decision import Refused, Tell
 from tolsey.runtime.errors import RuntimeFault
 from tolsey.runtime.messages import ActorId, Call, Message
-from tolsey.storage import credit_jobs, credits, listings, retention
-from tolsey.storage.credit_jobs import LedgerCheck
-from tolsey.storage.credits import Books
+from tolsey.storage import retention
 from tolsey.storage.database import Database, Row
+from tolsey.storage.money import credit_jobs, credits
+from tolsey.storage.money.credit_jobs import LedgerCheck
+from tolsey.storage.money.credits import Books
+from tolsey.storage.selling import listings
 
 log = structlog.get_logger()
 

@@ -32,9 +32,9 @@ from tolsey.actors.listing.messages import (
 from tolsey.actors.listing.state import ListingState, Proof, blank
 from tolsey.runtime.actor import Actor, handles
 from tolsey.runtime.decision import Decision
-from tolsey.storage import listings
 from tolsey.storage.database import Database
 from tolsey.storage.records.selling.listing import VerificationState
+from tolsey.storage.selling import listings
 
 log = structlog.get_logger()
 

@@ -34,11 +34,11 @@ from tolsey.actors.ports import (
     ShopFacts,
 )
 from tolsey.runtime.messages import Message
-from tolsey.storage import listings, snapshots
 from tolsey.storage.database import Database
 from tolsey.storage.records.selling.listing import COMMERCE, PAYMENTS, RevenueSource
 from tolsey.storage.records.selling.revenue import Measure
 from tolsey.storage.sealed import SealBroken, Vault
+from tolsey.storage.selling import listings, snapshots
 
 log = structlog.get_logger()
 

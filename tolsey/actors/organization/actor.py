@@ -47,15 +47,15 @@ from tolsey.actors.organization.messages import (
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.runtime.actor import Actor, handles
 from tolsey.runtime.decision import Decision
-from tolsey.storage import affiliates as affiliate_rows
-from tolsey.storage import contracts as contract_rows
-from tolsey.storage import credits as credit_rows
-from tolsey.storage import stores as store_rows
-from tolsey.storage import subscriptions as subscription_rows
-from tolsey.storage import workflows as workflow_rows
-from tolsey.storage.credits import Books
+from tolsey.storage.commerce import stores as store_rows
 from tolsey.storage.database import Database
+from tolsey.storage.money import affiliates as affiliate_rows
+from tolsey.storage.money import contracts as contract_rows
+from tolsey.storage.money import credits as credit_rows
+from tolsey.storage.money import subscriptions as subscription_rows
+from tolsey.storage.money.credits import Books
 from tolsey.storage.records.money.subscription import OrganizationTerms
+from tolsey.storage.runtime import workflows as workflow_rows
 
 Reply = TypeVar("Reply")
 

@@ -34,11 +34,11 @@ from tolsey.actors.processor import PaymentProcessor, ProcessorRefused, Processo
 from tolsey.actors.refusals import MissingCredential
 from tolsey.runtime.ids import new_id
 from tolsey.runtime.messages import ActorId, Message
-from tolsey.storage import credits, payment_events, payouts, sponsorships, subscriptions
 from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageError
+from tolsey.storage.money import credits, payment_events, payouts, sponsorships, subscriptions
+from tolsey.storage.money.sponsorships import SponsorPayment
 from tolsey.storage.records.money.payment_event import EventState, WaitingEvent
-from tolsey.storage.sponsorships import SponsorPayment
 
 log = structlog.get_logger()
 

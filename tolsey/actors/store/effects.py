@@ -52,10 +52,11 @@ from tolsey.actors.store.reading import Reading
 from tolsey.actors.store.topics import REASONS, TOPICS
 from tolsey.runtime.decision import Tell
 from tolsey.runtime.messages import ActorId, Message
-from tolsey.storage import agent_operations, connections, listings, stores
+from tolsey.storage.commerce import agent_operations, connections, stores
 from tolsey.storage.database import Database
 from tolsey.storage.records.commerce.agent_operation import AgentOperation, OperationState
 from tolsey.storage.sealed import SealBroken, Vault
+from tolsey.storage.selling import listings
 
 log = structlog.get_logger()
 

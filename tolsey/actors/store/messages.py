@@ -88,7 +88,7 @@ class ReadConnection(Message[ConnectionView | None]):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """The right to call a shop. `access_token` is sealed: `storage.connections` opens it."""
+    """The right to call a shop. `storage.commerce.connections` opens the sealed `access_token`."""
 
     store_id: str
     shop_domain: str

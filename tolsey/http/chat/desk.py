@@ -15,7 +15,7 @@ from tolsey.http.chat.terms import Terms
 from tolsey.http.clients.model import ChatModel
 from tolsey.runtime.errors import Overloaded, RuntimeFault, Stopping
 from tolsey.runtime.messages import ActorId, Message
-from tolsey.storage import chat
+from tolsey.storage.chat import generations
 from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageError
 from tolsey.storage.records.chat import Ending
@@ -110,12 +110,12 @@ class Desk:
     async def sweep(self) -> int:
         """End answers that were left alone at the cost they last reported; tell how many."""
         at, swept = self.clock(), 0
-        left = await chat.abandoned(self.database, at)
+        left = await generations.abandoned(self.database, at)
         for organization_id in {one.organization_id for one in left if not one.closed}:
             # The organization ends a hold whose lease is over, and no other.
             await self.ask(organization(organization_id), ExpireCredits(at))
         for one in left:
-            hold = await chat.hold_of(self.database, one)
+            hold = await generations.hold_of(self.database, one)
             if hold.closed:
                 charged = min(hold.used, hold.covered)
                 ending = Ending(
@@ -124,5 +124,5 @@ class Desk:
                     cost=hold.used,
                     charged=charged,
                 )
-                swept += await chat.end(self.database, one.id, ending, at)
+                swept += await generations.end(self.database, one.id, ending, at)
         return swept

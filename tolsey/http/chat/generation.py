@@ -20,7 +20,8 @@ from tolsey.http.chat.purse import AWAY, Purse, available
 from tolsey.http.chat.telling import CONTENT_TYPE, Telling
 from tolsey.http.chat.terms import Means
 from tolsey.http.clients.model import ModelFailed, Part
-from tolsey.storage import chat, idempotency
+from tolsey.storage import idempotency
+from tolsey.storage.chat import generations
 from tolsey.storage.errors import StorageError
 from tolsey.storage.records.chat import Ending
 from tolsey.storage.records.chat import Generation as Row
@@ -73,7 +74,7 @@ class Generation:
         self._messages = messages
         self._prices = means.terms.prices
         self._purse = Purse(
-            chat.hold_id(order.id),
+            generations.hold_id(order.id),
             order.organization_id,
             amount=self._prices.most(order.input_tokens, order.output_tokens),
             lease=means.terms.lease,
@@ -131,7 +132,7 @@ class Generation:
         order = self.order
         whose = (order.organization_id, order.store_id, order.user_id)
         row = Row(order.id, *whose, order.claim, self._means.model.name, self._means.clock())
-        if not await chat.begin(self._means.database, row):
+        if not await generations.begin(self._means.database, row):
             raise Conflict(
                 "This answer is being made, or was: ask again with another key.", code="duplicate"
             )
@@ -147,7 +148,7 @@ class Generation:
     async def _forget(self) -> None:
         """Leave no trace of what was refused: it can be asked again, and counts as never sent."""
         try:
-            await chat.forget(self._means.database, self.order.id)
+            await generations.forget(self._means.database, self.order.id)
         except StorageError as error:
             log.warning("chat.not_forgotten", fault=type(error).__name__)
 
@@ -257,7 +258,7 @@ class Generation:
         tokens = (used.input_tokens, used.output_tokens)
         ending = Ending(outcome, *tokens, self._meter.estimated, cost, spent)
         try:
-            await chat.end(self._means.database, self.order.id, ending, at)
+            await generations.end(self._means.database, self.order.id, ending, at)
         except StorageError as error:
             log.warning("chat.end_unwritten", fault=type(error).__name__)
 

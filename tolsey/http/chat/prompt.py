@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
-from tolsey.storage import chat
-from tolsey.storage.chat import StoreKnowledge
+from tolsey.storage.chat.knowledge import StoreKnowledge, knowledge
+from tolsey.storage.commerce.stores import StoreRow
 from tolsey.storage.database import Database
-from tolsey.storage.stores import StoreRow
 
 WORDS: Final = re.compile(r"\w{3,40}")
 MOST_WORDS: Final = 24
@@ -22,7 +21,7 @@ INTRODUCTION: Final = (
 
 async def written(database: Database, store: StoreRow, question: str, at: datetime) -> str:
     """Write the system message of a conversation over a store."""
-    known = await chat.knowledge(database, store.organization_id, store.id, _words(question), at)
+    known = await knowledge(database, store.organization_id, store.id, _words(question), at)
     lines = [INTRODUCTION, "", f"Store: {store.name}", *_lines(known)]
     return "\n".join(lines)[:PROMPT_CHARACTERS]
 

@@ -15,7 +15,7 @@ from tolsey.actors.organization.plans import Cadence, Plan
 from tolsey.http.pages import credits, forms, layout
 from tolsey.http.pages.forms import Filled
 from tolsey.http.pages.words import credit, day, dollars
-from tolsey.storage.accounts import OrganizationRow
+from tolsey.storage.people.accounts import OrganizationRow
 from tolsey.storage.records.money.credits import CreditEntry, CreditPosting
 
 PATH: Final = "/billing"

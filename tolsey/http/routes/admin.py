@@ -26,9 +26,10 @@ from tolsey.runtime.mailbox import SLOTS
 from tolsey.runtime.messages import ActorId
 from tolsey.runtime.shards.oversight import Oversight
 from tolsey.runtime.supervision import Busy, Rank, Sort
-from tolsey.storage import audit, executions, operations
-from tolsey.storage.outbox import Outbox
+from tolsey.storage import audit, operations
 from tolsey.storage.records.runtime.executions import Execution
+from tolsey.storage.runtime import executions
+from tolsey.storage.runtime.outbox import Outbox
 
 HISTORY = 20
 

@@ -20,7 +20,7 @@ from tolsey.http.paging import PageQuery, page
 from tolsey.http.payout_accounts import require_verified_account
 from tolsey.http.views import timestamp
 from tolsey.runtime.errors import Duplicate, TurnFailed
-from tolsey.storage import affiliates
+from tolsey.storage.money import affiliates
 from tolsey.storage.records.money.affiliates import AffiliateCode, AffiliateRedemption
 
 ALPHABET: Final = "23456789BCDFGHJKLMNPQRSTVWXYZ"

@@ -11,7 +11,7 @@ from tolsey.http.access import caller, public, session
 from tolsey.http.context import service
 from tolsey.http.signing import Login, Signup
 from tolsey.http.views import organization_view, user_view
-from tolsey.storage import accounts
+from tolsey.storage.people import accounts
 
 routes = Blueprint("auth", __name__, url_prefix="/api/auth")
 tag_blueprint(routes, ["Accounts"])

@@ -23,7 +23,8 @@ from tolsey.http.pages import billing_changes, layout
 from tolsey.http.pages.billing import PATH, Account, address
 from tolsey.http.pages.forms import Filled
 from tolsey.http.routes.page_answers import answer_with_pages, sent_on, sentence, shown
-from tolsey.storage import accounts, credits
+from tolsey.storage.money import credits
+from tolsey.storage.people import accounts
 
 SHOWN_ENTRIES: Final = 30
 MOST_ORGANIZATIONS: Final = 200

@@ -20,10 +20,10 @@ from tolsey.http.oauth.server import Misdirected, SentBack
 from tolsey.http.pages import consent
 from tolsey.http.pages.consent import CSRF, PATH, Question
 from tolsey.http.routes.page_answers import answer_with_pages, sent_on, shown
-from tolsey.storage import stores
+from tolsey.storage.commerce import stores
+from tolsey.storage.commerce.stores import StoreRow
 from tolsey.storage.oauth import grants, requests
 from tolsey.storage.oauth.requests import RequestRow
-from tolsey.storage.stores import StoreRow
 
 SHOWN_GRANTS: Final = 200
 CONSENT: Final = "/oauth/consent"

@@ -22,7 +22,7 @@ from tolsey.http.idempotency import idempotent
 from tolsey.http.paging import PageQuery, page
 from tolsey.http.views import timestamp
 from tolsey.runtime.errors import Duplicate
-from tolsey.storage import credits
+from tolsey.storage.money import credits
 from tolsey.storage.records.money.credits import CreditEntry, CreditPosting
 
 LARGEST_ADJUSTMENT: Final = 100_000 * 1_000_000

@@ -15,7 +15,7 @@ from tolsey.http.context import ask, now, service
 from tolsey.http.limits import limited
 from tolsey.http.merchant_apps import MerchantApp, tried
 from tolsey.http.views import connection_view
-from tolsey.storage import connections
+from tolsey.storage.commerce import connections
 from tolsey.storage.records.commerce.connection import ShopProfile
 
 routes = Blueprint("integrations", __name__, url_prefix="/api/integrations/commerce")

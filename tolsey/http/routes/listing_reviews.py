@@ -12,7 +12,7 @@ from tolsey.http.context import ask, now, service
 from tolsey.http.listing_views import existing, owner_view, shown
 from tolsey.http.pages.badge import RED_FLAGS
 from tolsey.http.paging import PageQuery, page
-from tolsey.storage import listings
+from tolsey.storage.selling import listings
 
 VERDICTS = {"flag": "fraud.flag", "clear": "admin.clear", "reject": "admin.reject"}
 

@@ -7,7 +7,7 @@ from tolsey.http.access import operator_metrics
 from tolsey.http.context import service
 from tolsey.http.exposition import DeploymentCollector
 from tolsey.storage.errors import StorageError
-from tolsey.storage.outbox import Outbox
+from tolsey.storage.runtime.outbox import Outbox
 
 GATHER_SECONDS = 2.0
 

@@ -14,9 +14,10 @@ from tolsey.http.context import new_id, now, service
 from tolsey.http.idempotency import idempotent
 from tolsey.http.paging import PageQuery, page
 from tolsey.http.views import member_view, organization_view
-from tolsey.storage import accounts, members, memory
-from tolsey.storage.accounts import OrganizationRow
-from tolsey.storage.members import Removal
+from tolsey.storage.chat import memory
+from tolsey.storage.people import accounts, members
+from tolsey.storage.people.accounts import OrganizationRow
+from tolsey.storage.people.members import Removal
 
 routes = Blueprint("organizations", __name__, url_prefix="/api/organizations")
 tag_blueprint(routes, ["Organizations"])

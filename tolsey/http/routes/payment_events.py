@@ -12,7 +12,8 @@ from tolsey.http.api_model import Reason
 from tolsey.http.context import service
 from tolsey.http.paging import OrganizationQuery, page
 from tolsey.http.views import timestamp
-from tolsey.storage import audit, payment_events
+from tolsey.storage import audit
+from tolsey.storage.money import payment_events
 from tolsey.storage.records.money.payment_event import EventState
 
 routes = Blueprint("payment_events", __name__, url_prefix="/api/admin/payment-events")

@@ -11,7 +11,7 @@ from tolsey.http.access import caller, session
 from tolsey.http.context import now, service
 from tolsey.http.payout_accounts import ACCOUNT_PATH, own_account
 from tolsey.http.views import timestamp
-from tolsey.storage import payouts
+from tolsey.storage.money import payouts
 from tolsey.storage.records.money.payouts import PayoutAccount, PayoutFailure, PayoutState
 
 RETURN_PATH = "/billing?from=payouts"

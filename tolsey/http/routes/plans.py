@@ -12,7 +12,7 @@ from tolsey.http.access import identify, public
 from tolsey.http.api_model import ApiModel, Identifier
 from tolsey.http.context import now, service
 from tolsey.http.views import timestamp
-from tolsey.storage import accounts
+from tolsey.storage.people import accounts
 
 routes = Blueprint("plans", __name__, url_prefix="/api/plans")
 tag_blueprint(routes, ["Billing"])

@@ -26,9 +26,9 @@ from tolsey.http.listing_views import public_view
 from tolsey.http.pages import badge as badges
 from tolsey.http.paging import PageQuery, page
 from tolsey.http.views import timestamp
-from tolsey.storage import listings, snapshots
-from tolsey.storage.listings import ListingView
 from tolsey.storage.records.selling.revenue import RevenueSnapshot
+from tolsey.storage.selling import listings, snapshots
+from tolsey.storage.selling.listings import ListingView
 
 LONGEST_HISTORY_DAYS = 365
 MAXIMUM_AGE = "public, max-age=300"

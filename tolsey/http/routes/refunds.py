@@ -13,8 +13,8 @@ from tolsey.http.api_model import ApiModel, Identifier
 from tolsey.http.billing import record, require_key, standing
 from tolsey.http.context import now, service
 from tolsey.http.idempotency import idempotent
-from tolsey.storage import credits
-from tolsey.storage import refunds as rows
+from tolsey.storage.money import credits
+from tolsey.storage.money import refunds as rows
 from tolsey.storage.records.money.credits import PaymentFacts
 
 routes = Blueprint("refunds", __name__, url_prefix="/api/admin/refunds")

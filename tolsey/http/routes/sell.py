@@ -41,8 +41,8 @@ from tolsey.http.payout_accounts import require_seller_account
 from tolsey.http.restricted_keys import PaymentsKey, ending, opened_account
 from tolsey.http.routes.listing_bodies import ListingChanges, NewListing
 from tolsey.runtime.errors import TurnFailed
-from tolsey.storage import listings
 from tolsey.storage.records.selling.listing import COMMERCE, PAYMENTS
+from tolsey.storage.selling import listings
 
 routes = Blueprint("sell", __name__, url_prefix="/api/sell/listings")
 tag_blueprint(routes, ["Selling"])

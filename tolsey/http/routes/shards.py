@@ -21,7 +21,7 @@ from tolsey.runtime.shards.membership import Member
 from tolsey.runtime.shards.oversight import Oversight, ranges
 from tolsey.storage import operations
 from tolsey.storage.database import Row
-from tolsey.storage.slots import Slots
+from tolsey.storage.runtime.slots import Slots
 
 MOVE_SECONDS = 10.0
 """How long a move is waited for; a slot whose turns do not end is moved a little later."""

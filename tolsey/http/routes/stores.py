@@ -22,11 +22,12 @@ from tolsey.http.context import ask, new_id, now, service
 from tolsey.http.idempotency import idempotent
 from tolsey.http.paging import OrganizationQuery, page
 from tolsey.http.views import connection_view, store_view
-from tolsey.storage import exports, memory, stores
+from tolsey.storage.chat import memory
+from tolsey.storage.commerce import exports, stores
+from tolsey.storage.commerce.stores import StoreRow
 from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageError
 from tolsey.storage.records.commerce.connection import PROVIDER
-from tolsey.storage.stores import StoreRow
 
 SALT_BYTES = 32
 

@@ -16,11 +16,11 @@ from typing import Final
 import structlog
 
 from tolsey.actors.store.identity import PURPOSE
-from tolsey.storage import connections
-from tolsey.storage.connections import FORMER_SECRET_LIFE, Listener
+from tolsey.storage.commerce import connections
+from tolsey.storage.commerce.connections import FORMER_SECRET_LIFE, Listener
+from tolsey.storage.commerce.stores import open_salt
 from tolsey.storage.database import Database
 from tolsey.storage.sealed import SealBroken, Vault
-from tolsey.storage.stores import open_salt
 
 log = structlog.get_logger()
 

@@ -21,7 +21,7 @@ from tolsey.runtime.errors import Overloaded, Unavailable
 from tolsey.runtime.telemetry import Telemetry
 from tolsey.runtime.wheel import Wheel
 from tolsey.storage.cache import CacheUnavailable
-from tolsey.storage.streams import Address, Frame
+from tolsey.storage.runtime.streams import Address, Frame
 
 log = structlog.get_logger()
 
@@ -50,7 +50,7 @@ that of the slot, as who asks knows it.
 
 
 class Wire(Protocol):
-    """What carries frames; `storage.streams.Streams` is the real one."""
+    """What carries frames; `storage.runtime.streams.Streams` is the real one."""
 
     async def send(self, frames: dict[Address, bytes]) -> list[Address]:
         """Send frames; answer which found nobody."""

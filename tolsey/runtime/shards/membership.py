@@ -7,8 +7,8 @@ from typing import Any, Protocol
 import orjson
 
 from tolsey.runtime.shards.bus import Wire
-from tolsey.storage.presence import Look
 from tolsey.storage.records.runtime.slots import Holding
+from tolsey.storage.runtime.presence import Look
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Member:
 
 
 class Presences(Protocol):
-    """Where processes write that they are there; `storage.presence.Presence` is the real one."""
+    """Where processes say they are there; `storage.runtime.presence.Presence` is the real one."""
 
     async def beat(self, process: str, line: str) -> Look:
         """Write one's own line and read all."""
@@ -71,7 +71,7 @@ class Presences(Protocol):
 
 
 class SlotMap(Protocol):
-    """Who holds which slot, on disk; `storage.slots.Slots` is the real one."""
+    """Who holds which slot, on disk; `storage.runtime.slots.Slots` is the real one."""
 
     async def read(self) -> dict[int, Holding]:
         """Read the map."""
@@ -86,7 +86,7 @@ class SlotMap(Protocol):
 
 
 class Mail(Wire, Protocol):
-    """What carries frames, and has to be opened and kept; `storage.streams.Streams` is the real one."""
+    """What carries frames, opened and kept; `storage.runtime.streams.Streams` is the real one."""
 
     async def open(self, process: str) -> None:
         """Make this process's streams."""

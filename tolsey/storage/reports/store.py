@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Final
 
 from tolsey.storage.database import Database, Row
-from tolsey.storage.listings import VIEW, ListingView, read_view
+from tolsey.storage.selling.listings import VIEW, ListingView, read_view
 
 SUMMARY: Final = """
 SELECT s.id, s.name, s.created_at, p.shop_domain, p.name AS shop_name, p.currency, p.timezone,

@@ -26,10 +26,11 @@ from tolsey.actors.organization.messages import (
 from tolsey.actors.refusals import PaymentRequired
 from tolsey.runtime.errors import Duplicate, NotOwner
 from tolsey.runtime.registry import Runtime
-from tolsey.storage import credits, slots
 from tolsey.storage.database import Database
-from tolsey.storage.journal import Journal
-from tolsey.storage.outbox import Outbox
+from tolsey.storage.money import credits
+from tolsey.storage.runtime import slots
+from tolsey.storage.runtime.journal import Journal
+from tolsey.storage.runtime.outbox import Outbox
 
 ORG = organization("org_1")
 

@@ -11,9 +11,9 @@ from tests.actors.organization import processor
 from tests.actors.organization.processor import CREDITS, OURS, event
 from tests.http.webhooks.payments.sender import ACCEPTED, DUPLICATE, IGNORED, Processor
 from tolsey.actors.organization.billing.payment_events.catalogue import TYPES
-from tolsey.storage import payment_events
 from tolsey.storage.database import Database
-from tolsey.storage.payment_events import Taken
+from tolsey.storage.money import payment_events
+from tolsey.storage.money.payment_events import Taken
 from tolsey.storage.records.money.payment_event import PaymentEvent
 
 GIVEN = Path(__file__).parents[4].parent / "shared" / "data" / "payments"

@@ -22,9 +22,9 @@ from tests.http.webhooks.payments.sender import (
 from tolsey.actors.organization.billing.payment_events.catalogue import TYPES, restore
 from tolsey.http.webhooks.payments.signatures import sign
 from tolsey.http.webhooks.receiving import Bodies
-from tolsey.storage import payment_events
 from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageUnavailable
+from tolsey.storage.money import payment_events
 
 
 async def test_a_paid_purchase_is_kept_as_new_before_the_answer(sender: Processor) -> None:

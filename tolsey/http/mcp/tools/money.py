@@ -16,7 +16,8 @@ from tolsey.http.mcp.registry import READS, Tool
 from tolsey.http.mcp.tools.answers import Money, dollars
 from tolsey.http.mcp.tools.building import Answer, Nothing, tool
 from tolsey.http.mcp.tools.pages import PageArguments, Pages
-from tolsey.storage import credits, stores
+from tolsey.storage.commerce import stores
+from tolsey.storage.money import credits
 from tolsey.storage.records.money.credits import CreditEntry, CreditPosting
 
 SCOPES: Final = frozenset({"billing:read"})

@@ -15,7 +15,7 @@ from tolsey.http.mcp.registry import ToolFailed, ToolResult
 from tolsey.http.mcp.tools.building import told
 from tolsey.http.mcp.tools.changes import Status, WriteArguments, WriteResult
 from tolsey.runtime import errors
-from tolsey.storage import agent_operations
+from tolsey.storage.commerce import agent_operations
 from tolsey.storage.records.commerce.agent_operation import AgentOperation, OperationState
 
 Found = TypeVar("Found")

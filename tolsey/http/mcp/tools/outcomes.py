@@ -12,7 +12,7 @@ from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import READS, Tool
 from tolsey.http.mcp.tools.answers import Id
 from tolsey.http.mcp.tools.building import Answer, Arguments, tool
-from tolsey.storage import agent_operations
+from tolsey.storage.commerce import agent_operations
 from tolsey.storage.records.commerce.agent_operation import AgentOperation
 
 SCOPES: Final = frozenset({"store:read"})

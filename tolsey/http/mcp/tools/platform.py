@@ -17,7 +17,7 @@ from tolsey.http.mcp.registry import Hints, Tool
 from tolsey.http.mcp.tools.building import Answer, Arguments, tool
 from tolsey.http.mcp.tools.platform_documents import CHARACTERS, read
 from tolsey.http.mcp.tools.platform_fields import Need
-from tolsey.storage import connections
+from tolsey.storage.commerce import connections
 from tolsey.storage.sealed import SealBroken
 
 LOOKS_OUTSIDE: Final = Hints(read_only=True, destructive=False, idempotent=True, open_world=True)

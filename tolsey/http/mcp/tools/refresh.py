@@ -26,7 +26,7 @@ from tolsey.http.mcp.tools.operations import (
 )
 from tolsey.http.mcp.tools.plans import digest_of
 from tolsey.http.mcp.tools.schemas import answer_schema_of, schema_of
-from tolsey.storage import agent_operations
+from tolsey.storage.commerce import agent_operations
 from tolsey.storage.reports import store as reports
 
 NAME: Final = "refresh_revenue"

@@ -13,8 +13,8 @@ from tolsey.http.mcp.registry import READS, Tool
 from tolsey.http.mcp.tools.answers import Money, money
 from tolsey.http.mcp.tools.building import Answer, Nothing, tool
 from tolsey.storage.database import Row
-from tolsey.storage.listings import ListingView
 from tolsey.storage.reports import store as reports
+from tolsey.storage.selling.listings import ListingView
 
 SCOPES: Final = frozenset({"store:read"})
 RECENT: Final = timedelta(days=30)

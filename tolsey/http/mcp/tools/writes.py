@@ -37,7 +37,7 @@ from tolsey.http.mcp.tools.plans import Plans, digest_of
 from tolsey.http.mcp.tools.platform import refusal_of
 from tolsey.http.mcp.tools.refresh import Refresh
 from tolsey.http.mcp.tools.schemas import answer_schema_of, schema_of
-from tolsey.storage import agent_operations, connections
+from tolsey.storage.commerce import agent_operations, connections
 from tolsey.storage.sealed import SealBroken
 
 ELICIT: Final = "elicitation/create"

@@ -2,7 +2,7 @@
 
 A raw ASGI application. It applies nothing: an event whose organization is known stands `new` in
 `payment_events` before the answer leaves, and whoever applies events takes it from there
-(`storage.payment_events.waiting`), so that a crash after the answer loses nothing.
+(`storage.money.payment_events.waiting`), so that a crash after the answer loses nothing.
 """
 
 import asyncio
@@ -33,9 +33,9 @@ from tolsey.http.webhooks.receiving import (
     respond,
     storage_unavailable,
 )
-from tolsey.storage import payment_events
 from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageError
+from tolsey.storage.money import payment_events
 from tolsey.storage.records.money.payment_event import EventState, PaymentEvent
 
 log = structlog.get_logger()

@@ -5,9 +5,10 @@ from datetime import UTC, datetime
 
 import uuid_utils
 
-from tolsey.storage import accounts, audit, passwords, tokens
+from tolsey.storage import audit
 from tolsey.storage.database import Database, Transaction
 from tolsey.storage.oauth import grants
+from tolsey.storage.people import accounts, passwords, tokens
 
 NAME = "Administrators"
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from tolsey.storage import payment_events
 from tolsey.storage.database import Database
+from tolsey.storage.money import payment_events
 from tolsey.storage.records.money.payment_event import EventState
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Final
 
-from tolsey.storage.credits import Books, load
 from tolsey.storage.database import Database, Row
+from tolsey.storage.money.credits import Books, load
 
 PAGE: Final = 500
 

@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from tolsey.storage.database import Database
-from tolsey.storage.listings import kept
 from tolsey.storage.records.selling.revenue import RevenueSnapshot
+from tolsey.storage.selling.listings import kept
 
 NEAR: Final = timedelta(days=2)
 """How far from the wanted day a snapshot may lie and still stand for its window."""

@@ -16,11 +16,11 @@ from typing import Any
 
 import asyncpg
 
-from tolsey.storage.arrays import argument, parameter
 from tolsey.storage.database import UNREACHABLE, Connection, Database, translated
 from tolsey.storage.errors import OutcomeUnknown, StorageUnavailable
 from tolsey.storage.records.journal import AuditRecord
 from tolsey.storage.records.runtime.turns import ActorPart, Batch, OutboxRow, Outcome
+from tolsey.storage.runtime.arrays import argument, parameter
 from tolsey.storage.tables import TABLES, Table, table
 
 table(

@@ -11,7 +11,7 @@ import structlog
 
 from tolsey.storage import audit
 from tolsey.storage.database import Database, Row, Transaction
-from tolsey.storage.payment_events import SETTLE
+from tolsey.storage.money.payment_events import SETTLE
 from tolsey.storage.records.money.payment_event import EventState
 from tolsey.storage.records.money.payouts import (
     FailedPayout,

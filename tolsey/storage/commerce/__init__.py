@@ -1,0 +1,1 @@
+"""SQL for stores: their connections, what their shops and agents leave behind, their exports."""
