@@ -32,34 +32,22 @@ from tolsey.http.edge import ASGIApp
 from tolsey.http.exposition import ProcessCollector
 from tolsey.http.mcp.opening import opened
 from tolsey.http.oauth.agents import Agents
-from tolsey.http.routes import (
-    account_pages,
-    admin,
+from tolsey.http.routes.commerce import chat, integrations, stores
+from tolsey.http.routes.money import (
     affiliate,
-    auth,
-    billing_pages,
-    chat,
-    consent,
     contracts,
     credits,
-    cron,
-    integrations,
-    listing_reviews,
-    metrics,
-    oauth,
-    organizations,
     payment_events,
     payments,
     payouts,
     plans,
-    public,
     refunds,
-    security,
-    sell,
-    shards,
     sponsor,
-    stores,
 )
+from tolsey.http.routes.operations import admin, cron, metrics, security, shards
+from tolsey.http.routes.pages import accounts, billing, consent
+from tolsey.http.routes.people import auth, oauth, organizations
+from tolsey.http.routes.selling import public, reviews, sell
 from tolsey.http.webhooks.commerce import CommerceEvents
 from tolsey.http.webhooks.directory import TELL_SECONDS, ShopDirectory
 from tolsey.http.webhooks.payments.receiver import PaymentEvents
@@ -89,14 +77,14 @@ log = structlog.get_logger()
 BLUEPRINTS: Sequence[Blueprint] = (
     health.routes,
     auth.routes,
-    account_pages.routes,
-    billing_pages.routes,
+    accounts.routes,
+    billing.routes,
     organizations.routes,
     plans.routes,
     stores.routes,
     integrations.routes,
     sell.routes,
-    listing_reviews.routes,
+    reviews.routes,
     public.routes,
     credits.routes,
     payments.routes,

@@ -21,7 +21,8 @@ from tolsey.http.clients.payments.revenue import RestrictedAccounts
 from tolsey.http.context import Service
 from tolsey.http.edge import Edge
 from tolsey.http.oauth.agents import Agents
-from tolsey.http.routes import auth, organizations, stores
+from tolsey.http.routes.commerce import stores
+from tolsey.http.routes.people import auth, organizations
 from tolsey.runtime.registry import Runtime
 from tolsey.runtime.shards.shard import Shard
 from tolsey.settings import Settings

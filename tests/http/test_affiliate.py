@@ -14,7 +14,7 @@ from tolsey.actors.organization.agreements.affiliates import AFFILIATE_BONUS, Al
 from tolsey.actors.organization.agreements.messages import RedeemAffiliateCode, Redeemed
 from tolsey.actors.organization.messages import organization
 from tolsey.http.edge import Edge
-from tolsey.http.routes.affiliate import ALPHABET, CODE_CHARACTERS
+from tolsey.http.routes.money.affiliate import ALPHABET, CODE_CHARACTERS
 from tolsey.runtime.errors import Duplicate
 from tolsey.service import Running, running
 from tolsey.storage.database import Database

@@ -15,7 +15,8 @@ from tolsey.http.access import (
 from tolsey.http.app import create_app
 from tolsey.http.context import Service
 from tolsey.http.edge import Edge
-from tolsey.http.routes import auth, organizations, stores
+from tolsey.http.routes.commerce import stores
+from tolsey.http.routes.people import auth, organizations
 from tolsey.runtime.errors import DeadlineExceeded, Overloaded, TurnFailed, Unavailable
 from tolsey.settings import Settings
 from tolsey.storage.errors import StorageError, StorageUnavailable

@@ -6,7 +6,8 @@ from tests.http.people import Browser, SignUp
 from tolsey.http.app import create_app
 from tolsey.http.context import Service
 from tolsey.http.edge import Edge
-from tolsey.http.routes import auth, organizations, plans
+from tolsey.http.routes.money import plans
+from tolsey.http.routes.people import auth, organizations
 from tolsey.storage.database import Database
 
 PLANS = "/api/plans"

@@ -9,7 +9,8 @@ from tolsey.http.app import create_app
 from tolsey.http.clients.vectors import VectorStoreFailed
 from tolsey.http.context import Service
 from tolsey.http.edge import Edge
-from tolsey.http.routes import auth, organizations, stores
+from tolsey.http.routes.commerce import stores
+from tolsey.http.routes.people import auth, organizations
 from tolsey.storage.commerce.stores import salt_of
 from tolsey.storage.database import Database
 

@@ -19,7 +19,7 @@ from tolsey.actors.organization.messages import CreditsView, Grant, Standing
 from tolsey.http.pages import billing
 from tolsey.http.pages.forms import Filled
 from tolsey.http.pages.words import credit, dollars, moved
-from tolsey.http.routes.billing_pages import MOST_LOOKS
+from tolsey.http.routes.pages.billing import MOST_LOOKS
 from tolsey.storage.people.accounts import OrganizationRow
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -13,7 +13,8 @@ from tolsey.http.app import create_app
 from tolsey.http.clients.commerce.admin import ShopifyAdmin
 from tolsey.http.context import Service
 from tolsey.http.edge import Edge
-from tolsey.http.routes import auth, integrations, stores
+from tolsey.http.routes.commerce import integrations, stores
+from tolsey.http.routes.people import auth
 from tolsey.http.webhooks.directory import ShopDirectory
 from tolsey.runtime.messages import ActorId, Message
 from tolsey.runtime.registry import Runtime

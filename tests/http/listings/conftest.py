@@ -19,7 +19,9 @@ from tolsey.http.clients.commerce.admin import ShopifyAdmin
 from tolsey.http.clients.payments.revenue import RestrictedAccounts
 from tolsey.http.context import Service
 from tolsey.http.edge import Edge
-from tolsey.http.routes import auth, listing_reviews, organizations, public, sell, stores
+from tolsey.http.routes.commerce import stores
+from tolsey.http.routes.people import auth, organizations
+from tolsey.http.routes.selling import public, reviews, sell
 from tolsey.runtime.registry import Runtime
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.state import ShopSpec
@@ -102,7 +104,7 @@ def service(
 
 @pytest.fixture
 def edge(service: Service) -> Edge:
-    parts = (auth, organizations, stores, sell, public, listing_reviews)
+    parts = (auth, organizations, stores, sell, public, reviews)
     return create_app(service, [part.routes for part in parts], {})
 
 

@@ -14,7 +14,9 @@ from tolsey.http.mcp.gate import StoreGate, name_of, require
 from tolsey.http.mcp.opening import VaultSealer
 from tolsey.http.mcp.server import Server
 from tolsey.http.mcp.state import RequestStates
-from tolsey.http.routes import account_pages, auth, consent, oauth, organizations, stores
+from tolsey.http.routes.commerce import stores
+from tolsey.http.routes.pages import accounts, consent
+from tolsey.http.routes.people import auth, oauth, organizations
 from tolsey.settings import Settings
 
 Connect = Callable[..., Awaitable[tuple[Client, Person]]]
@@ -41,7 +43,7 @@ def edge(service: Service, settings: Settings, clock: Clock) -> Edge:
     return create_app(
         service,
         [
-            *(auth.routes, account_pages.routes, organizations.routes, stores.routes),
+            *(auth.routes, accounts.routes, organizations.routes, stores.routes),
             *(oauth.routes, consent.routes),
         ],
         {},

@@ -1,1 +1,1 @@
-"""Routes of the application, a module per subject; each proves who calls, parses, asks, answers."""
+"""Routes of the application, a room per subject; each proves who calls, parses, asks, answers."""

@@ -19,7 +19,7 @@ from tolsey.http.access import administrator, caller
 from tolsey.http.api_model import Reason
 from tolsey.http.context import new_id, now, service
 from tolsey.http.paging import InvalidCursor, PageQuery, page
-from tolsey.http.routes.cron import WAIT_SECONDS, outcome
+from tolsey.http.routes.operations.cron import WAIT_SECONDS, outcome
 from tolsey.http.views import timestamp
 from tolsey.runtime.errors import DeadlineExceeded
 from tolsey.runtime.mailbox import SLOTS

@@ -14,7 +14,7 @@ from tolsey.http import cookies, signing
 from tolsey.http.access import identify, public
 from tolsey.http.pages import accounts, forms
 from tolsey.http.pages.forms import Filled, Misfilled
-from tolsey.http.routes.page_answers import (
+from tolsey.http.routes.pages.answers import (
     HOME,
     answer_with_pages,
     login_address,

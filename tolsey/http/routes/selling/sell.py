@@ -39,7 +39,7 @@ from tolsey.http.merchant_apps import MerchantApp, tried
 from tolsey.http.paging import OrganizationQuery, page
 from tolsey.http.payout_accounts import require_seller_account
 from tolsey.http.restricted_keys import PaymentsKey, ending, opened_account
-from tolsey.http.routes.listing_bodies import ListingChanges, NewListing
+from tolsey.http.routes.selling.bodies import ListingChanges, NewListing
 from tolsey.runtime.errors import TurnFailed
 from tolsey.storage.records.selling.listing import COMMERCE, PAYMENTS
 from tolsey.storage.selling import listings

@@ -19,7 +19,7 @@ from tolsey.http.oauth.scopes import allowed
 from tolsey.http.oauth.server import Misdirected, SentBack
 from tolsey.http.pages import consent
 from tolsey.http.pages.consent import CSRF, PATH, Question
-from tolsey.http.routes.page_answers import answer_with_pages, sent_on, shown
+from tolsey.http.routes.pages.answers import answer_with_pages, sent_on, shown
 from tolsey.storage.commerce import stores
 from tolsey.storage.commerce.stores import StoreRow
 from tolsey.storage.oauth import grants, requests

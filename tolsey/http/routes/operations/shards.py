@@ -14,7 +14,7 @@ from tolsey.http.access import administrator
 from tolsey.http.api_model import Reason
 from tolsey.http.context import service
 from tolsey.http.paging import PageQuery, page
-from tolsey.http.routes.admin import note
+from tolsey.http.routes.operations.admin import note
 from tolsey.http.views import timestamp
 from tolsey.runtime.mailbox import SLOTS
 from tolsey.runtime.shards.membership import Member

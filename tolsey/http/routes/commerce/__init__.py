@@ -1,0 +1,1 @@
+"""Routes of stores: the stores themselves, their connections to shops, their chat."""

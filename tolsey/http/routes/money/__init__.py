@@ -1,0 +1,1 @@
+"""Routes of money: plans, credits, payments and their way back, and who is paid out."""

@@ -1,0 +1,1 @@
+"""Routes of operators, of schedules and of machines that watch the service."""

@@ -1,0 +1,1 @@
+"""Routes that answer people in a browser with pages, without a script."""

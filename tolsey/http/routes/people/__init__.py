@@ -1,0 +1,1 @@
+"""Routes of people and their agents: signing up and in, organizations, tokens."""
