@@ -6,12 +6,12 @@ from typing import Any, Final, Literal
 
 from tolsey.actors.refusals import NotFound
 from tolsey.actors.store.messages import ConnectionView, ReadConnection, TokenState, store
-from tolsey.http.attestation import badge, verification_view
 from tolsey.http.context import Service
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import READS, Tool
 from tolsey.http.mcp.tools.answers import Money, money
 from tolsey.http.mcp.tools.building import Answer, Nothing, tool
+from tolsey.http.selling.attestation import badge, verification_view
 from tolsey.storage.database import Row
 from tolsey.storage.reports import store as reports
 from tolsey.storage.selling.listings import ListingView

@@ -13,7 +13,7 @@ from tolsey.http.access import caller, session, store_of
 from tolsey.http.api_model import ApiModel, Identifier
 from tolsey.http.context import ask, now, service
 from tolsey.http.limits import limited
-from tolsey.http.merchant_apps import MerchantApp, tried
+from tolsey.http.selling.merchant_apps import MerchantApp, tried
 from tolsey.http.views import connection_view
 from tolsey.storage.commerce import connections
 from tolsey.storage.records.commerce.connection import ShopProfile

@@ -16,8 +16,8 @@ from tolsey.http.access import caller, member_of, session
 from tolsey.http.api_model import ApiModel
 from tolsey.http.context import ask, new_id, now, service
 from tolsey.http.idempotency import idempotent
+from tolsey.http.money.payout_accounts import require_verified_account
 from tolsey.http.paging import PageQuery, page
-from tolsey.http.payout_accounts import require_verified_account
 from tolsey.http.views import timestamp
 from tolsey.runtime.errors import Duplicate, TurnFailed
 from tolsey.storage.money import affiliates

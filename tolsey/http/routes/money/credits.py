@@ -14,11 +14,11 @@ from tolsey.actors.organization.messages import (
     Standing,
     organization,
 )
-from tolsey.http import billing
 from tolsey.http.access import administrator, caller, member_of, session
 from tolsey.http.api_model import ApiModel
 from tolsey.http.context import ask, new_id, now, service
 from tolsey.http.idempotency import idempotent
+from tolsey.http.money import billing
 from tolsey.http.paging import PageQuery, page
 from tolsey.http.views import timestamp
 from tolsey.runtime.errors import Duplicate

@@ -8,11 +8,11 @@ from quart_schema import tag_blueprint, validate_querystring, validate_request
 
 from tolsey.actors.organization import plans
 from tolsey.actors.organization.billing.messages import SubscriptionView
-from tolsey.http import billing, plan_changes
 from tolsey.http.access import member_of, session
 from tolsey.http.api_model import ApiModel, Identifier
 from tolsey.http.clients.payments.requests import Feedback
 from tolsey.http.idempotency import idempotent
+from tolsey.http.money import billing, plan_changes
 from tolsey.http.views import timestamp
 
 Word = Annotated[str, Field(max_length=40)]

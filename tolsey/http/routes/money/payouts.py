@@ -9,7 +9,7 @@ from tolsey.actors.refusals import Conflict, NotFound
 from tolsey.http import limits, policies
 from tolsey.http.access import caller, session
 from tolsey.http.context import now, service
-from tolsey.http.payout_accounts import ACCOUNT_PATH, own_account
+from tolsey.http.money.payout_accounts import ACCOUNT_PATH, own_account
 from tolsey.http.views import timestamp
 from tolsey.storage.money import payouts
 from tolsey.storage.records.money.payouts import PayoutAccount, PayoutFailure, PayoutState

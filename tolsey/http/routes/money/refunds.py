@@ -10,9 +10,9 @@ from tolsey.actors.organization.billing import refunds
 from tolsey.actors.refusals import Conflict
 from tolsey.http.access import administrator
 from tolsey.http.api_model import ApiModel, Identifier
-from tolsey.http.billing import record, require_key, standing
 from tolsey.http.context import now, service
 from tolsey.http.idempotency import idempotent
+from tolsey.http.money.billing import record, require_key, standing
 from tolsey.storage.money import credits
 from tolsey.storage.money import refunds as rows
 from tolsey.storage.records.money.credits import PaymentFacts

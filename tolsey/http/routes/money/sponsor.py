@@ -5,10 +5,10 @@ from typing import Any
 from quart import Blueprint
 from quart_schema import tag_blueprint, validate_request
 
-from tolsey.http import billing
 from tolsey.http.access import session
 from tolsey.http.api_model import ApiModel, Identifier
 from tolsey.http.idempotency import idempotent
+from tolsey.http.money import billing
 
 routes = Blueprint("sponsor", __name__, url_prefix="/api/sponsor")
 tag_blueprint(routes, ["Billing"])

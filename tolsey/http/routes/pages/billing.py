@@ -15,9 +15,10 @@ from tolsey.actors.organization.messages import ReadCredits, organization
 from tolsey.actors.organization.plans import Offer
 from tolsey.actors.processor import ProcessorError
 from tolsey.actors.refusals import NotFound, Refusal
-from tolsey.http import billing, errors, plan_changes
+from tolsey.http import errors
 from tolsey.http.access import Role, caller, member_of, page
 from tolsey.http.context import ask, now, service
+from tolsey.http.money import billing, plan_changes
 from tolsey.http.pages import billing as billing_page
 from tolsey.http.pages import billing_changes, layout
 from tolsey.http.pages.billing import PATH, Account, address

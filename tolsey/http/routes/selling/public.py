@@ -13,7 +13,10 @@ from tolsey.actors.listing.verification import Badge, State
 from tolsey.actors.refusals import NotFound
 from tolsey.http.access import public
 from tolsey.http.api_model import ApiModel
-from tolsey.http.attestation import (
+from tolsey.http.context import now, service
+from tolsey.http.pages import badge as badges
+from tolsey.http.paging import PageQuery, page
+from tolsey.http.selling.attestation import (
     badge,
     main_figures,
     primary_proof,
@@ -21,10 +24,7 @@ from tolsey.http.attestation import (
     signed,
     verification_view,
 )
-from tolsey.http.context import now, service
-from tolsey.http.listing_views import public_view
-from tolsey.http.pages import badge as badges
-from tolsey.http.paging import PageQuery, page
+from tolsey.http.selling.listing_views import public_view
 from tolsey.http.views import timestamp
 from tolsey.storage.records.selling.revenue import RevenueSnapshot
 from tolsey.storage.selling import listings, snapshots

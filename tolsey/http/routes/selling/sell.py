@@ -31,15 +31,15 @@ from tolsey.http.access import (
     store_of,
 )
 from tolsey.http.api_model import ApiModel
-from tolsey.http.attestation import verification_view
 from tolsey.http.context import ask, new_id, now, service
 from tolsey.http.idempotency import idempotent
-from tolsey.http.listing_views import existing, owner_view, shown
-from tolsey.http.merchant_apps import MerchantApp, tried
+from tolsey.http.money.payout_accounts import require_seller_account
 from tolsey.http.paging import OrganizationQuery, page
-from tolsey.http.payout_accounts import require_seller_account
-from tolsey.http.restricted_keys import PaymentsKey, ending, opened_account
 from tolsey.http.routes.selling.bodies import ListingChanges, NewListing
+from tolsey.http.selling.attestation import verification_view
+from tolsey.http.selling.listing_views import existing, owner_view, shown
+from tolsey.http.selling.merchant_apps import MerchantApp, tried
+from tolsey.http.selling.restricted_keys import PaymentsKey, ending, opened_account
 from tolsey.runtime.errors import TurnFailed
 from tolsey.storage.records.selling.listing import COMMERCE, PAYMENTS
 from tolsey.storage.selling import listings

@@ -12,8 +12,8 @@ from tolsey.actors.organization.plans import Change, Offer
 from tolsey.actors.processor import ProcessorError, ProcessorRefused, Subscribed
 from tolsey.actors.refusals import Conflict
 from tolsey.http.access import member_of
-from tolsey.http.billing import next_plan, record, subscription
 from tolsey.http.context import new_id, now, service
+from tolsey.http.money.billing import next_plan, record, subscription
 
 log = structlog.get_logger()
 

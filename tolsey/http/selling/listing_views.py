@@ -7,8 +7,8 @@ import orjson
 
 from tolsey.actors.listing import lifecycle, verification
 from tolsey.actors.refusals import NotFound
-from tolsey.http.attestation import verification_view
 from tolsey.http.context import now, service
+from tolsey.http.selling.attestation import verification_view
 from tolsey.http.views import timestamp
 from tolsey.storage.records.selling.listing import ListingRecord, VerificationRecord
 from tolsey.storage.selling import listings
