@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
-from tolsey.storage.records.money.credits import CreditEntry, CreditPosting
 import orjson
+
+from tolsey.storage.records.money.credits import CreditEntry, CreditPosting
 
 GENESIS: Final = "0" * 64
 """What the first entry of a ledger follows."""

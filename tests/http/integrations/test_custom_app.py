@@ -15,8 +15,8 @@ from tolsey.actors.refusals import Unavailable
 from tolsey.actors.store.messages import ReadConnection, Token, UseToken, store
 from tolsey.actors.store.topics import TOPICS
 from tolsey.runtime.registry import Runtime
-from tolsey.storage.commerce import connections
 from tolsey.sandbox.commerce.platform import Platform
+from tolsey.storage.commerce import connections
 from tolsey.storage.database import Database, Row
 from tolsey.storage.sealed import Vault
 

@@ -15,10 +15,10 @@ from tests.http.clients.commerce.wire import Time
 from tolsey.actors.ports import GrantRefused, PlatformDenied, PlatformUnreachable, Shop
 from tolsey.http.clients.commerce.admin import ShopifyAdmin
 from tolsey.http.clients.commerce.calls import Limits
-from tolsey.storage.records.selling.revenue import PulledLine, PulledTransaction
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.orders import Customer, Line, Order, SellingPlan, Transaction
 from tolsey.sandbox.commerce.shop.state import ALL_SCOPES, ShopSpec
+from tolsey.storage.records.selling.revenue import PulledLine, PulledTransaction
 
 DOMAIN = "demo.myshopify.com"
 NOW = datetime(2026, 7, 1, tzinfo=UTC)
