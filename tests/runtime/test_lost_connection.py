@@ -2,13 +2,15 @@ import asyncio
 import random
 from collections.abc import AsyncIterator
 
+import asyncpg
 import pytest
 
 from tests.runtime.counter import Add, Claim, Entry, Note, Read, counter
 from tests.runtime.house import running, until
 from tests.runtime.proxy import Proxy
 from tolsey.runtime.errors import Duplicate, Unavailable
-from tolsey.storage.database import Database
+from tolsey.storage.database import Database, translated
+from tolsey.storage.errors import StorageUnavailable
 from tolsey.storage.records.runtime.turns import ActorPart, Batch, TurnPart
 from tolsey.storage.runtime import slots
 from tolsey.storage.runtime.journal import Journal
@@ -88,6 +90,13 @@ async def test_a_database_out_of_reach_refuses_and_serves_again_when_it_is_back(
             await house.ask(counter("a"), Add(1))
         assert refused.value.outcome == "none"
         assert await house.ask(counter("a"), Add(1)) == 1
+
+
+async def test_a_driver_that_lost_its_place_has_lost_its_connection() -> None:
+    confused = asyncpg.InternalClientError(
+        "cannot switch to state 12; another operation is pending"
+    )
+    assert isinstance(translated(confused), StorageUnavailable)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

@@ -18,13 +18,14 @@ UNREACHABLE = (
     OSError,
     TimeoutError,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
     asyncpg.PostgresConnectionError,
     asyncpg.CannotConnectNowError,
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
     asyncpg.TooManyConnectionsError,
 )
-"""What a lost or refused connection looks like."""
+"""What a lost or refused connection looks like; one that is cut in mid-answer may confuse the driver."""
 
 
 def translated(error: BaseException) -> StorageError:
