@@ -240,8 +240,8 @@ class StoreActor(Actor[StoreState]):
 
     @handles(OrderChanged)
     def order_changed(self, state: StoreState, message: OrderChanged) -> events.Applied:
-        """Keep an order."""
-        return events.keep(state, message, message.order)
+        """Keep an order and its refunds."""
+        return events.keep(state, message, message.order, *message.refunds)
 
     @handles(OrderEdited)
     def order_edited(self, state: StoreState, message: OrderEdited) -> events.Applied:

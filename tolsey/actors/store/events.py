@@ -122,13 +122,13 @@ def keep(
     | ProductChanged
     | CustomerChanged
     | InventoryChanged,
-    row: Any,
+    *rows: Any,
 ) -> Applied:
-    """Keep one row of what the shop has, unless what is kept is newer (its table sees to that)."""
+    """Keep rows of what the shop has, unless what is kept is newer (their tables see to that)."""
     delivery = message.delivery
     if not is_listening(state, delivery.shop_domain):
         return set_aside(state, delivery, "not_connected")
-    return applied(state, delivery, message.audit, row)
+    return applied(state, delivery, message.audit, *rows)
 
 
 def order_edited(state: StoreState, message: OrderEdited) -> Applied:

@@ -252,6 +252,7 @@ class OrderChanged(Message[Outcome]):
     delivery: Delivery
     order: CommerceOrder
     audit: str
+    refunds: tuple[CommerceRefund, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

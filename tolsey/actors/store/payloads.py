@@ -32,6 +32,7 @@ from tolsey.storage.records.commerce.deliveries import (
 NOTE_ATTRIBUTES_KEPT = 100
 VARIANTS_KEPT = 250
 TAG_CHARACTERS = 5_000
+REFUNDS_KEPT = 250
 
 
 def buyer(reading: Reading, customer: Body, order: Body) -> str | None:
@@ -90,8 +91,9 @@ def attribute_value(row: Body) -> str | None:
 
 
 def order_changed(body: Body, reading: Reading) -> OrderChanged:
-    """Read any topic that carries a whole order."""
+    """Read any topic that carries a whole order, with what was given back on it before."""
     order = order_row(reading, body)
+    refunds = tuple(refund_row(reading, one) for one in bodies.rows(body, "refunds")[:REFUNDS_KEPT])
     payload = {
         "id": order.order_id,
         "name": order.name,
@@ -105,7 +107,7 @@ def order_changed(body: Body, reading: Reading) -> OrderChanged:
         "cancelledAt": order.cancelled_at,
         "customerHash": order.customer_hash,
     }
-    return OrderChanged(reading.delivery, order, audit(reading, payload))
+    return OrderChanged(reading.delivery, order, audit(reading, payload), refunds)
 
 
 def order_deleted(body: Body, reading: Reading) -> OrderChanged:
@@ -123,7 +125,7 @@ def order_edited(body: Body, reading: Reading) -> OrderEdited:
     return OrderEdited(reading.delivery, order_id, audit(reading, payload))
 
 
-def refund_created(body: Body, reading: Reading) -> RefundCreated:
+def refund_row(reading: Reading, body: Body) -> CommerceRefund:
     """Read a refund: what its successful refund transactions gave back."""
     code = refund_currency(body)
     given = [
@@ -134,7 +136,7 @@ def refund_created(body: Body, reading: Reading) -> RefundCreated:
         and row.get("status") == "success"
         and row.get("currency") in (None, code)
     ]
-    refund = CommerceRefund(
+    return CommerceRefund(
         store_id=reading.store_id,
         refund_id=fields.identifier(body, "id"),
         order_id=fields.identifier(body, "order_id"),
@@ -143,6 +145,11 @@ def refund_created(body: Body, reading: Reading) -> RefundCreated:
         processed_at=fields.moment(body, "processed_at"),
         created_at_platform=fields.moment(body, "created_at"),
     )
+
+
+def refund_created(body: Body, reading: Reading) -> RefundCreated:
+    """Read a refund that was just made."""
+    refund = refund_row(reading, body)
     payload = {
         "id": refund.refund_id,
         "orderId": refund.order_id,

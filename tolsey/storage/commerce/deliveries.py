@@ -83,8 +83,14 @@ table(
         "processed_at": "timestamptz",
         "created_at_platform": "timestamptz",
     },
-    # A refund never changes once it is made.
-    conflict="ON CONFLICT (store_id, refund_id) DO NOTHING",
+    # What a refund gave back only grows: its transactions are pending before they succeed.
+    conflict="""ON CONFLICT (store_id, refund_id) DO UPDATE
+    SET currency = excluded.currency, amount_minor = excluded.amount_minor,
+        processed_at = excluded.processed_at
+    WHERE commerce_refunds.amount_minor IS NULL
+       OR excluded.amount_minor > commerce_refunds.amount_minor""",
+    key=("store_id", "refund_id"),
+    newest=("amount_minor",),
 )
 
 table(
