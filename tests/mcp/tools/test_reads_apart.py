@@ -138,7 +138,7 @@ async def test_an_id_that_we_never_gave_is_the_id_of_nothing(hall: Hall) -> None
     for id in ("", "0x1", "-1", "1 OR 1=1", "9" * 19, "9" * 64, "\uff11", "1.0", "a" * 65):
         for name, argument in (("get_order", "order_id"), ("get_product", "product_id")):
             text = refused(await agent.call(name, **{argument: id}))
-            assert "not_found" in text or "no id" in text, id
+            assert "not_found" in text, id
 
 
 async def test_a_cursor_that_this_list_never_gave_is_refused(hall: Hall) -> None:

@@ -1,9 +1,11 @@
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it has no types
+from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]  # it has no types
 
 from tests.mcp.tools.hall import EVERYTHING, Hall, connect, result
 from tests.mcp.tools.test_reads_apart import everything
@@ -13,7 +15,12 @@ from tolsey.http.oauth.scopes import SCOPES
 
 pytestmark = pytest.mark.anyio
 
-MOST_BYTES = 24_000
+MOST_BYTES = 25_500
+VOCABULARY = frozenset(
+    keyword
+    for part in Draft202012Validator.META_SCHEMA["$vocabulary"]
+    for keyword in REGISTRY.contents(part.replace("/vocab/", "/meta/"))["properties"]
+)
 NOT_BUILT = ("launch", "competitor", "compliance", "milestone")
 
 
@@ -44,6 +51,34 @@ async def test_every_tool_says_what_it_is_does_takes_and_answers(hall: Hall) -> 
             assert schema["type"] == "object"
             Draft202012Validator.check_schema(schema)
         assert one["inputSchema"]["additionalProperties"] is False, one["name"]
+
+
+def keywords(schema: Any) -> Iterator[str]:
+    """Name each keyword of a schema; fields have names of their own."""
+    if not isinstance(schema, dict):
+        return
+    yield from schema
+    for key, value in schema.items():
+        within = value.values() if key in {"properties", "$defs"} else value
+        for one in within if key in {"properties", "$defs", "anyOf"} else [within]:
+            yield from keywords(one)
+
+
+async def test_schemas_say_bounds_in_words_that_every_client_knows(hall: Hall) -> None:
+    tools = {one["name"]: one["inputSchema"]["properties"] for one in await listed(hall)}
+    for one in await listed(hall):
+        for schema in (one["inputSchema"], one["outputSchema"]):
+            assert set(keywords(schema)) <= VOCABULARY, one["name"]
+    for name, taken in tools.items():
+        for argument, schema in taken.items():
+            if "integer" in schema["type"]:
+                assert {"minimum", "maximum"} <= schema.keys(), (name, argument)
+        if "limit" in taken:
+            assert (taken["limit"]["minimum"], taken["limit"]["maximum"]) == (1, 100)
+        if "idempotency_key" in taken:
+            key = taken["idempotency_key"]
+            assert (key["minLength"], key["maxLength"]) == (8, 64)
+            assert key["description"]
 
 
 async def test_every_scope_that_a_tool_needs_can_be_asked_for(hall: Hall) -> None:

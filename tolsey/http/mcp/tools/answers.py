@@ -1,9 +1,11 @@
-"""Shapes that answers share: money, ids and times as agents get them (product/mcp.md, 5.3)."""
+"""Shapes that tools share: money, ids and times as agents get and give them (product/mcp.md, 5.3)."""
 
+import re
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from tolsey.actors.refusals import NotFound
 from tolsey.http.mcp.tools.building import Answer
@@ -11,20 +13,44 @@ from tolsey.storage.records.money.currencies import EXPONENTS
 
 LARGEST: Final = 2**63 - 1
 LONGEST: Final = 19
-LONGEST_ID: Final = 64
 MICRO_DIGITS: Final = 6
 CENT: Final = Decimal("0.01")
+GID: Final = re.compile(r"gid://shopify/(\w+)/([0-9]+)", re.ASCII)
+"""How the platform itself writes the id of a thing: with what it is."""
+RFC_3339: Final = re.compile(
+    r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII
+)
 
 
-def _short(id: str) -> str:
-    """Refuse what is longer than any id; said here, since no agent makes ids up."""
-    if len(id) > LONGEST_ID:
-        raise ValueError("This is no id.")
-    return id
+def _of(kind: str) -> AfterValidator:
+    """Take the platform's own id of such a thing as ours; of anything else it is no id."""
+
+    def read(id: str) -> str:
+        found = GID.fullmatch(id)
+        if found is None:
+            return id
+        if found[1] != kind:
+            raise ValueError(f"this is the id of a {found[1]}, and one of a {kind} is wanted")
+        return found[2]
+
+    return AfterValidator(read)
 
 
-Id = Annotated[str, AfterValidator(_short)]
-"""An id as we gave it out; nothing is to be read from it."""
+def _instant(given: object) -> datetime:
+    """Read a time of RFC 3339; one without a zone names no instant."""
+    try:
+        if isinstance(given, str) and RFC_3339.fullmatch(given):
+            return datetime.fromisoformat(given.upper()).astimezone(UTC)
+    except (ValueError, OverflowError):
+        pass  # a date that is in no calendar
+    raise ValueError("a time with its zone is wanted, such as 2026-11-01T00:00:00Z")
+
+
+OrderId = Annotated[str, _of("Order")]
+ProductId = Annotated[str, _of("Product")]
+ItemId = Annotated[str, _of("InventoryItem")]
+LocationId = Annotated[str, _of("Location")]
+Instant = Annotated[datetime, BeforeValidator(_instant)]
 Pseudonym = Annotated[str, Field(pattern=r"^s1:[0-9a-f]{64}$")]
 """A buyer as this store knows them, and no other does."""
 

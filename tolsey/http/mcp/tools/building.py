@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeVar
 
 import orjson
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from tolsey.actors.refusals import Refusal
 from tolsey.http.mcp.call import Call
@@ -23,9 +23,18 @@ AT_HTTP_LEVEL: Final = frozenset({429, 503})
 
 
 class Arguments(BaseModel):
-    """What a tool takes; unknown names are refused."""
+    """What a tool takes: what its schema refuses is refused, and nothing is read as something else."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _whole(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Take 1.0 as 1: to a schema they are the same number."""
+        return {
+            name: int(value) if isinstance(value, float) and value.is_integer() else value
+            for name, value in given.items()
+        }
 
 
 class Nothing(Arguments):

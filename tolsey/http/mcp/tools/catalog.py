@@ -11,7 +11,8 @@ from tolsey.actors.refusals import NotFound
 from tolsey.http.context import Service
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import READS, Tool
-from tolsey.http.mcp.tools.answers import Id, Money, number_of
+from tolsey.http.mcp.tools import answers
+from tolsey.http.mcp.tools.answers import Money, number_of
 from tolsey.http.mcp.tools.building import Answer, Arguments, tool
 from tolsey.http.mcp.tools.pages import PageArguments, Pages
 from tolsey.storage.database import Row
@@ -40,7 +41,7 @@ class ProductSearch(PageArguments):
 class ProductId(Arguments):
     """Which product."""
 
-    product_id: Id
+    product_id: answers.ProductId
 
 
 class ProductHit(Answer):

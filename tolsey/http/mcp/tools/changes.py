@@ -5,32 +5,47 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from tolsey.actors.store import edits
 from tolsey.actors.store.edits import Edit
 from tolsey.http.mcp.registry import Hints
-from tolsey.http.mcp.tools.answers import Id, number_of
+from tolsey.http.mcp.tools.answers import ItemId, LocationId, OrderId, ProductId, number_of
 from tolsey.http.mcp.tools.building import Answer, Arguments
-from tolsey.http.mcp.tools.plans import LONGEST
 
 MOST_MOVED: Final = 1_000_000
+MOST_STOCKED: Final = 1_000_000_000
 MOST_TAGS: Final = 20
 LONGEST_TAG: Final = 40
 """Of the platform's order tags."""
 LONGEST_TITLE: Final = 255
 LONGEST_DESCRIPTION: Final = 60_000
+LONGEST_NOTE: Final = 2_000
+LONGEST_VERSION: Final = 64
 
-Key = Annotated[str, Field(min_length=8, max_length=64, pattern=r"^[\x21-\x7e]+$")]
-Line = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_TITLE)
-]
-Tag = Annotated[
+
+def _worded(text: str) -> str:
+    """Strip a text, which must say something."""
+    stripped = text.strip()
+    if not stripped:
+        raise ValueError("it says nothing")
+    return stripped
+
+
+WORDED: Final = AfterValidator(_worded)
+
+Key = Annotated[
     str,
-    StringConstraints(
-        strip_whitespace=True, min_length=1, max_length=LONGEST_TAG, pattern=r"^[^,\x00-\x1f]+$"
+    Field(
+        min_length=8,
+        max_length=64,
+        pattern=r"^[!-~]+$",
+        description="One for each change.",
     ),
 ]
+Line = Annotated[str, Field(min_length=1, max_length=LONGEST_TITLE), WORDED]
+Note = Annotated[str, Field(min_length=1, max_length=LONGEST_NOTE), WORDED]
+Tag = Annotated[str, Field(max_length=LONGEST_TAG, pattern=r"^[^,\x00-\x1f]+$"), WORDED]
 Status: TypeAlias = Literal["applied", "planned", "replayed", "rejected", "unknown"]
 
 
@@ -44,14 +59,14 @@ class WriteArguments(Arguments):
 class EditArguments(WriteArguments):
     """What every change of the shop takes."""
 
-    plan_token: Annotated[str, Field(max_length=LONGEST)] | None = None
-    expected_version: Annotated[str, Field(max_length=64)] | None = None
+    plan_token: str | None = None
+    expected_version: Annotated[str, Field(min_length=1, max_length=LONGEST_VERSION)] | None = None
 
 
 class ProductChange(EditArguments):
     """What a product is to be; what is not given stays."""
 
-    product_id: Id
+    product_id: ProductId
     title: Line | None = None
     description_html: Annotated[str, Field(max_length=LONGEST_DESCRIPTION)] | None = None
     vendor: Line | None = None
@@ -68,30 +83,30 @@ class ProductChange(EditArguments):
 class ProductStatus(EditArguments):
     """Whether a product is sold."""
 
-    product_id: Id
+    product_id: ProductId
     status: Literal["ACTIVE", "DRAFT", "ARCHIVED"]
 
 
 class StockChange(EditArguments):
     """By how much the available quantity changes, and what it must be before, if that matters."""
 
-    inventory_item_id: Id
-    location_id: Id
+    inventory_item_id: ItemId
+    location_id: LocationId
     delta: Annotated[int, Field(ge=-MOST_MOVED, le=MOST_MOVED)]
-    compare_quantity: int | None = None
+    compare_quantity: Annotated[int, Field(ge=-MOST_STOCKED, le=MOST_STOCKED)] | None = None
 
 
 class OrderNote(EditArguments):
     """What is added to an order's note."""
 
-    order_id: Id
-    note: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000)]
+    order_id: OrderId
+    note: Note
 
 
 class OrderTags(EditArguments):
     """What an order is tagged with."""
 
-    order_id: Id
+    order_id: OrderId
     tags: Annotated[list[Tag], Field(min_length=1, max_length=MOST_TAGS)]
 
 

@@ -9,7 +9,7 @@ from pydantic import Field
 from tolsey.http.context import Service
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import READS, Tool
-from tolsey.http.mcp.tools.answers import Id, number_of
+from tolsey.http.mcp.tools.answers import ItemId, LocationId, ProductId, number_of
 from tolsey.http.mcp.tools.building import Answer, tool
 from tolsey.http.mcp.tools.pages import PageArguments, Pages
 from tolsey.storage.reports import catalog
@@ -22,9 +22,9 @@ FEW: Final = 5
 class LevelQuery(PageArguments):
     """Whose stock."""
 
-    product_id: Id | None = None
-    inventory_item_id: Id | None = None
-    location_id: Id | None = None
+    product_id: ProductId | None = None
+    inventory_item_id: ItemId | None = None
+    location_id: LocationId | None = None
 
 
 class Level(Answer):

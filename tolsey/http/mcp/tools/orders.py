@@ -4,13 +4,21 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Annotated, Final, Literal
 
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
 from tolsey.actors.refusals import NotFound
 from tolsey.http.context import Service
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import READS, Tool
-from tolsey.http.mcp.tools.answers import Id, Money, Pseudonym, known_money, money, number_of
+from tolsey.http.mcp.tools import answers
+from tolsey.http.mcp.tools.answers import (
+    Instant,
+    Money,
+    Pseudonym,
+    known_money,
+    money,
+    number_of,
+)
 from tolsey.http.mcp.tools.building import Answer, Arguments, tool
 from tolsey.http.mcp.tools.pages import PageArguments, Pages
 from tolsey.storage.database import Row
@@ -33,8 +41,8 @@ class OrderQuery(PageArguments):
     fulfillment_status: Annotated[
         Status | None, Field(description="unfulfilled, partial, fulfilled, …")
     ] = None
-    since: AwareDatetime | None = None
-    until: AwareDatetime | None = None
+    since: Instant | None = None
+    until: Instant | None = None
     customer: Pseudonym | None = None
     include_tests: bool = False
 
@@ -42,7 +50,7 @@ class OrderQuery(PageArguments):
 class OrderId(Arguments):
     """Which order."""
 
-    order_id: Id
+    order_id: answers.OrderId
 
 
 class OrderSummary(Answer):

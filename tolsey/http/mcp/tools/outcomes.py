@@ -10,7 +10,6 @@ from tolsey.actors.refusals import NotFound
 from tolsey.http.context import Service
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import READS, Tool
-from tolsey.http.mcp.tools.answers import Id
 from tolsey.http.mcp.tools.building import Answer, Arguments, tool
 from tolsey.storage.commerce import agent_operations
 from tolsey.storage.records.commerce.agent_operation import AgentOperation
@@ -21,7 +20,7 @@ SCOPES: Final = frozenset({"store:read"})
 class OperationId(Arguments):
     """Which change."""
 
-    operation_id: Id
+    operation_id: str
 
 
 class Outcome(Answer):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Final, TypeVar
 
 import orjson
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from tolsey.actors.refusals import Refusal
 from tolsey.http.api_model import NUL
@@ -22,12 +22,6 @@ LONGEST_KEY: Final = 128
 LONGEST_CURSOR: Final = 512
 
 
-def _at_least_one(limit: int) -> int:
-    if limit < 1:
-        raise ValueError("A page has one item at least.")
-    return limit
-
-
 def _unsaid(schema: dict[str, Any]) -> None:
     """Leave the usual limit to the instructions, which say it once for all lists."""
     schema.pop("default", None)
@@ -36,9 +30,7 @@ def _unsaid(schema: dict[str, Any]) -> None:
 class PageArguments(Arguments):
     """Which part of a list is wanted."""
 
-    limit: Annotated[
-        int, AfterValidator(_at_least_one), Field(le=MOST, json_schema_extra=_unsaid)
-    ] = USUAL
+    limit: Annotated[int, Field(ge=1, le=MOST, json_schema_extra=_unsaid)] = USUAL
     cursor: str | None = None
 
 

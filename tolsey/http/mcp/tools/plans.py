@@ -17,7 +17,6 @@ from tolsey.storage.sealed import SealBroken, Vault
 
 LIFE: Final = timedelta(minutes=5)
 PLACE: Final = "mcp_plans"
-LONGEST: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)

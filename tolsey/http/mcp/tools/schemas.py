@@ -11,9 +11,9 @@ from pydantic import BaseModel
 
 DEFINED: Final = "#/$defs/"
 OF_NAMES: Final = frozenset({"properties", "$defs"})
-UNSAID: Final = frozenset({"title", "pattern", "minLength", "maxLength", "maxItems"})
-"""Names repeat titles; a text past a bound is refused by name, which no model counts for itself."""
-UNSAID_OF_ANSWERS: Final = UNSAID | {"additionalProperties", "format", "required"}
+UNSAID: Final = frozenset({"title"})
+"""Names repeat titles."""
+UNSAID_OF_ANSWERS: Final = UNSAID | {"additionalProperties", "format", "pattern", "required"}
 """An answer is made by us: it holds nothing beside, and each time is RFC 3339."""
 SAYING_TYPE: Final = frozenset({"properties", "items", "enum"})
 NULL: Final = {"type": "null"}
@@ -42,7 +42,7 @@ def _written(model: type[BaseModel], unsaid: frozenset[str]) -> dict[str, Any]:
 
 
 def _shortened(schema: Any, unsaid: frozenset[str], *, names: bool = False) -> Any:
-    """Leave out titles, words about models, and that what is absent may be null.
+    """Leave out titles, words about models, and of answers that what is absent may be null.
 
     `names` says that keys are names of fields.
     """
@@ -52,7 +52,7 @@ def _shortened(schema: Any, unsaid: frozenset[str], *, names: bool = False) -> A
         return schema
     if names:
         return {key: _shortened(value, unsaid) for key, value in schema.items()}
-    schema = _without_null(_needed(schema))
+    schema = _told_of_null(_needed(schema), said=unsaid is UNSAID)
     left_out = unsaid | ({"description"} if "properties" in schema else set())
     if unsaid is UNSAID_OF_ANSWERS and not SAYING_TYPE.isdisjoint(schema):
         left_out |= {"type"}
@@ -74,8 +74,8 @@ def _needed(schema: dict[str, Any]) -> dict[str, Any]:
     return {**kept, "required": needed} if needed else kept
 
 
-def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """Say of what may be left out only what it is when it is there."""
+def _told_of_null(schema: dict[str, Any], *, said: bool) -> dict[str, Any]:
+    """Say of what may be left out what it is when it is there, and if `said`, that null is the same."""
     options = [one for one in schema.get("anyOf", ()) if one != NULL]
     kept = {
         key: value
@@ -83,7 +83,12 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
         if key != "anyOf" and not (key == "default" and value is None)
     }
     if len(options) == 1:
-        return {**options[0], **kept}
+        (only,) = options
+        if said:
+            only = {**only, "type": [only["type"], "null"]}
+            if "enum" in only:
+                only["enum"] = [*only["enum"], None]
+        return {**only, **kept}
     return {"anyOf": options, **kept} if options else kept
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final
 from urllib.parse import quote
 
 import orjson
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from tolsey.actors.refusals import NotFound
 from tolsey.http.context import Service
@@ -13,7 +13,7 @@ from tolsey.http.mcp.gate import Principal, require
 from tolsey.http.mcp.registry import READS, Tool
 from tolsey.http.mcp.tools import catalog as products
 from tolsey.http.mcp.tools import orders as sold
-from tolsey.http.mcp.tools.answers import Id, number_of
+from tolsey.http.mcp.tools.answers import GID, number_of
 from tolsey.http.mcp.tools.building import Answer, Arguments, tool
 from tolsey.storage.database import Row
 from tolsey.storage.reports import catalog, orders
@@ -45,10 +45,20 @@ class SearchResults(Answer):
     results: list[SearchResult]
 
 
+def _named(id: str) -> str:
+    """Take the platform's own id of a product or an order as a result's."""
+    found = GID.fullmatch(id)
+    if found is None:
+        return id
+    if found[1].lower() not in NEEDED:
+        raise ValueError(f"this is the id of a {found[1]}; products and orders can be fetched")
+    return f"{found[1].lower()}-{found[2]}"
+
+
 class DocumentId(Arguments):
     """A result's id."""
 
-    id: Id
+    id: Annotated[str, AfterValidator(_named)]
 
 
 class Document(Answer):

@@ -1,0 +1,143 @@
+"""What a tool's published schema refuses is refused, and nothing is read as something else."""
+
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it has no types
+
+from tests.mcp.tools.hall import Hall, refused, result
+from tests.mcp.tools.shop import ITEM, PRODUCT, Counter, opened
+from tests.mcp.tools.test_reads_apart import everything
+from tolsey.http.mcp.registry import InvalidArguments, Tool
+from tolsey.http.mcp.tools.registry import stores_registry
+from tolsey.sandbox.commerce.platform import Platform
+from tolsey.sandbox.commerce.shop.products import LOCATION_ID
+
+pytestmark = pytest.mark.anyio
+
+KEY = {"idempotency_key": "key-00001"}
+WRITES: dict[str, dict[str, Any]] = {
+    "update_product": {**KEY, "product_id": "77", "title": "Shirt"},
+    "set_product_status": {**KEY, "product_id": "77", "status": "DRAFT"},
+    "adjust_inventory": {**KEY, "inventory_item_id": "1", "location_id": "1", "delta": 1},
+    "add_order_note": {**KEY, "order_id": "1", "note": "Wrap it"},
+    "tag_order": {**KEY, "order_id": "1", "tags": ["gift"]},
+    "refresh_revenue": KEY,
+}
+LONG = "x" * 70_000
+HOSTILE: tuple[Any, ...] = (
+    None, True, False, 0, 1, -1, 1.0, 1.5, 101, 10**6 + 1, -(10**9) - 1, 10**30, 1e300, "", " ",
+    "1", "-1", "1.0", "true", "no", "null", "short", "two words", "a,b", "ACTIVE", "active", "9d",
+    "2026-11-01", "2026-11-01T00:00:00Z", "s1:0", f"s1:{'0' * 64}", f"s1:{'0' * 64}\n", "x" * 41,
+    f" {'x' * 255}", LONG, "gid://shopify/Order/1", [], [None], [1], [" "], ["a"] * 21, ["a"] * 251,
+    ["x" * 41], {}, {"a": 1},
+)  # fmt: skip
+"""Of every kind that JSON has, on both sides of each bound."""
+
+
+def is_taken(tool: Tool, given: dict[str, Any]) -> bool:
+    try:
+        tool.read(given)
+    except InvalidArguments:
+        return False
+    return True
+
+
+async def test_what_a_schema_refuses_is_refused_by_its_tool(hall: Hall) -> None:
+    tools = stores_registry(hall.service).tools
+    usual = {**everything(hall.ann), **WRITES, "platform_query": {"query": "{ shop { name } }"}}
+    assert usual.keys() == tools.keys()
+    checked = 0
+    for name, tool in tools.items():
+        schema = Draft202012Validator(tool.input_schema)
+        assert is_taken(tool, usual[name]), name
+        for argument in (*tool.input_schema["properties"], "store_id"):
+            for value in HOSTILE:
+                given = {**usual[name], argument: value}
+                if not schema.is_valid(given):
+                    assert not is_taken(tool, given), (name, argument, value)
+                    checked += 1
+        for argument in tool.input_schema.get("required", ()):
+            left = {key: value for key, value in usual[name].items() if key != argument}
+            assert not is_taken(tool, left), (name, argument)
+    assert checked > 1_000
+
+
+async def test_what_may_be_left_out_may_be_null(hall: Hall) -> None:
+    agent = await hall.agent(hall.ann)
+    whole = result(await agent.call("list_orders"))
+    assert result(await agent.call("list_orders", cursor=None, since=None, customer=None)) == whole
+    assert result(await agent.call("list_orders", limit=25.0)) == whole
+
+
+@pytest.fixture
+async def counter(hall: Hall, platform: Platform) -> Counter:
+    return await opened(hall, platform)
+
+
+@pytest.mark.parametrize(
+    "odd", [{"delta": True}, {"delta": "-1"}, {"dry_run": "no"}, {"expected_version": ""}]
+)
+async def test_an_argument_that_is_not_right_changes_no_stock(
+    counter: Counter, odd: dict[str, Any]
+) -> None:
+    told = refused(await counter.adjusting("key-00001", **{"delta": 1, **odd}))
+    assert f"not valid.\nproblems: ['{next(iter(odd))}:" in told
+    assert (counter.variant.available, counter.platform.admin.mutations) == (10, 0)
+
+
+@pytest.mark.parametrize(
+    "when",
+    [
+        "2026-11-01",
+        "2026-11-01T00:00:00",
+        "1793491200",
+        "2026-13-01T00:00:00Z",
+        "0001-01-01T00:00:00+14:00",
+        "20261101T000000Z",
+    ],
+)
+async def test_a_time_that_names_no_instant_is_answered_with_an_example(
+    hall: Hall, when: str
+) -> None:
+    agent = await hall.agent(hall.ann)
+    told = refused(await agent.call("list_orders", since=when))
+    assert "such as 2026-11-01T00:00:00Z" in told
+    assert result(await agent.call("list_orders", until="2020-11-01t00:00:00z"))["items"] == []
+
+
+async def test_ids_of_the_platform_are_ids(counter: Counter) -> None:
+    base = counter.hall.ann.base
+    product, order = f"gid://shopify/Product/{base + 1}", f"gid://shopify/Order/{base + 2}"
+    for name, ours, theirs in (
+        ("get_product", {"product_id": str(base + 1)}, {"product_id": product}),
+        ("get_order", {"order_id": str(base + 2)}, {"order_id": order}),
+        ("fetch", {"id": f"order-{base + 2}"}, {"id": order}),
+        (
+            "list_inventory_levels",
+            {"location_id": "2"},
+            {"location_id": "gid://shopify/Location/2"},
+        ),
+    ):
+        whole = result(await counter.agent.call(name, **ours))
+        assert result(await counter.agent.call(name, **theirs)) == whole, name
+    first = await counter.adjust("key-00001", -3)
+    again = await counter.agent.call(
+        "adjust_inventory",
+        idempotency_key="key-00001",
+        inventory_item_id=f"gid://shopify/InventoryItem/{ITEM}",
+        location_id=f"gid://shopify/Location/{LOCATION_ID}",
+        delta=-3,
+    )
+    assert result(again) == {**first, "status": "replayed"}
+
+
+async def test_an_id_of_something_else_is_told_from_one_of_nothing(counter: Counter) -> None:
+    for name, argument, id, said in (
+        ("get_product", "product_id", f"gid://shopify/ProductVariant/{PRODUCT}", "ProductVariant"),
+        ("get_order", "order_id", f"gid://shopify/Product/{PRODUCT}", "Order is wanted"),
+        ("fetch", "id", "gid://shopify/Customer/1", "products and orders"),
+    ):
+        assert said in refused(await counter.agent.call(name, **{argument: id}))
+    for id in ("gid://shopify/Product/x", "gid://shopify/Product/9", "gid://other/Product/77", "9"):
+        assert "not_found" in refused(await counter.agent.call("get_product", product_id=id)), id
