@@ -1,3 +1,4 @@
+import json
 from datetime import timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -5,6 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from tests.mcp.tools.hall import Hall, connect, refused, result
+from tolsey.actors.store.payloads import variant
 
 pytestmark = pytest.mark.anyio
 
@@ -188,6 +190,60 @@ async def test_stock_is_listed_by_place_and_what_runs_out_comes_first(hall: Hall
     everything: dict[str, Any] = {"threshold": 0, "include_unlisted": True}
     items = result(await agent.call("get_low_stock_report", **everything))["items"]
     assert [one["product_title"] for one in items] == ["Red 100% shirt", "Old hat"]
+
+
+async def test_a_product_has_the_stock_that_the_report_tells(hall: Hall) -> None:
+    agent, base = await hall.agent(hall.ann), hall.ann.base
+    (red,) = result(await agent.call("get_product", product_id=str(base + 2)))["variants"]
+    assert (red["inventory_quantity"], red["tracked"]) == (-1, True)
+    whole = json.loads(result(await agent.call("fetch", id=f"product-{base + 2}"))["text"])
+    read = await agent.ask("resources/read", {"uri": f"store://product/{base + 2}"})
+    held = json.loads(read.json()["result"]["contents"][0]["text"])
+    assert whole["variants"] == held["variants"] == [red]
+    # Of the blue shirt nothing but its own delivery told.
+    blue = result(await agent.call("get_product", product_id=str(base + 1)))["variants"]
+    assert [one["inventory_quantity"] for one in blue] == [3, 40]
+
+
+@pytest.mark.parametrize(
+    ("management", "level", "tracked", "left"),
+    [
+        ({"inventory_management": "shopify"}, None, True, 0),
+        ({"inventory_management": "shopify"}, "null", True, 0),
+        ({"inventory_management": None}, None, False, None),
+        ({"inventory_management": None}, 3, False, None),
+        ({}, None, None, 0),
+        ({}, "null", False, None),
+        ({}, 3, True, 3),
+    ],
+)
+async def test_nothing_that_nobody_counts_runs_out(
+    hall: Hall,
+    management: dict[str, Any],
+    level: int | str | None,
+    tracked: bool | None,
+    left: int | None,
+) -> None:
+    """The platform tells that an item is not tracked in its product, or in its levels."""
+    agent, ann = await hall.agent(hall.ann), hall.ann
+    said = variant({"id": 9, "inventory_item_id": 90, "inventory_quantity": 0, **management})
+    await hall.database.execute(
+        "UPDATE commerce_products SET variants = $2::jsonb WHERE store_id = $1 AND product_id = $3",
+        ann.store_id,
+        json.dumps([said]),
+        ann.base + 2,
+    )
+    if level is not None:
+        await hall.database.execute(
+            "INSERT INTO commerce_inventory_levels VALUES ($1, 90, 1, $2, $3)",
+            ann.store_id,
+            ann.at,
+            None if level == "null" else level,
+        )
+    (told,) = result(await agent.call("get_product", product_id=str(ann.base + 2)))["variants"]
+    assert (told.get("inventory_quantity"), told.get("tracked")) == (left, tracked)
+    low = result(await agent.call("get_low_stock_report"))["items"]
+    assert ("9" in [one["variant_id"] for one in low]) == (left is not None)
 
 
 async def test_buyers_are_counted_as_pseudonyms(hall: Hall) -> None:

@@ -223,8 +223,12 @@ def product_changed(body: Body, reading: Reading) -> ProductChanged:
 
 
 def variant(row: Body) -> dict[str, Any]:
-    """Read what can be bought of a product."""
+    """Read what can be bought of a product; `tracked` is there where the platform tells it."""
     price = row.get("price")
+    tracked = {}
+    if "inventory_management" in row:
+        # null is a word of its own here: nobody manages the stock
+        tracked = {"tracked": fields.text(row, "inventory_management") is not None}
     return {
         "id": fields.identifier(row, "id"),
         "title": fields.text(row, "title"),
@@ -232,6 +236,7 @@ def variant(row: Body) -> dict[str, Any]:
         "price": None if price is None else str(fields.amount(price, "variants.price")),
         "inventoryItemId": fields.number(row, "inventory_item_id"),
         "inventoryQuantity": fields.number(row, "inventory_quantity"),
+        **tracked,
     }
 
 

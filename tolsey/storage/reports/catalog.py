@@ -29,8 +29,32 @@ WHERE p.store_id = $1 AND p.deleted_at IS NULL AND ($2::bigint IS NULL OR p.prod
   AND NOT EXISTS (SELECT 1 FROM unnest($4::text[]) AS word WHERE strpos(said.words, word) = 0)
 ORDER BY p.product_id DESC LIMIT $3
 """  # noqa: S608 - a constant list of columns
+STOCK: Final = """
+jsonb_array_elements(p.variants) WITH ORDINALITY AS said(v, place)
+CROSS JOIN LATERAL (
+    SELECT sum(l.available)::bigint AS available, bool_or(l.available IS NOT NULL) AS counted
+    FROM commerce_inventory_levels l
+    WHERE l.store_id = p.store_id AND l.inventory_item_id = (v->>'inventoryItemId')::bigint
+) levels
+CROSS JOIN LATERAL (
+    SELECT coalesce((v->>'tracked')::boolean, levels.counted) AS tracked
+) known
+CROSS JOIN LATERAL (
+    SELECT CASE WHEN known.tracked IS NOT FALSE
+        THEN coalesce(levels.available, (v->>'inventoryQuantity')::bigint) END AS available
+) stock
+"""
+"""The variants of a product `p`, and how many of each are left: NULL where nobody counts them.
+
+Levels tell more than the product's own quantity: they came later, and from every location. One
+without a quantity is of an item that is not tracked, unless the product says that it is; where
+neither says so, as in products of revision 2026-07 whose stock never moved, nobody knows.
+"""
 ONE: Final = f"""
-SELECT {COLUMNS}, p.variants::text AS variants, s.currency
+SELECT {COLUMNS}, s.currency, (
+    SELECT coalesce(jsonb_agg(v || jsonb_build_object('tracked', known.tracked,
+        'inventoryQuantity', stock.available) ORDER BY place), '[]')::text FROM {STOCK}
+) AS variants
 FROM commerce_products p LEFT JOIN store_shops s ON s.store_id = p.store_id
 WHERE p.store_id = $1 AND p.product_id = $2 AND p.deleted_at IS NULL
 """  # noqa: S608 - a constant list of columns
@@ -48,29 +72,18 @@ CROSS JOIN LATERAL jsonb_array_elements(p.variants) AS v
 WHERE p.store_id = $1 AND p.product_id = $2 AND p.deleted_at IS NULL
   AND v->>'inventoryItemId' IS NOT NULL
 """
-LOW: Final = """
-WITH stock AS (
-    SELECT inventory_item_id, sum(available)::bigint AS available
-    FROM commerce_inventory_levels WHERE store_id = $1 AND available IS NOT NULL
-    GROUP BY inventory_item_id
-),
-variants AS (
+LOW: Final = f"""
+SELECT * FROM (
     SELECT p.product_id, p.title AS product, (v->>'id')::bigint AS variant_id,
         v->>'title' AS variant, v->>'sku' AS sku, (v->>'inventoryItemId')::bigint AS item,
-        (v->>'inventoryQuantity')::bigint AS told
-    FROM commerce_products p CROSS JOIN LATERAL jsonb_array_elements(p.variants) AS v
+        stock.available
+    FROM commerce_products p CROSS JOIN LATERAL {STOCK}
     WHERE p.store_id = $1 AND p.deleted_at IS NULL AND ($6 OR p.status = 'active')
-)
-SELECT * FROM (
-    SELECT v.product_id, v.product, v.variant_id, v.variant, v.sku, v.item,
-        coalesce(s.available, v.told) AS available
-    FROM variants v LEFT JOIN stock s ON s.inventory_item_id = v.item
 ) AS counted
 WHERE available <= $2
   AND ($4::bigint IS NULL OR (available, variant_id) > ($4, $5::bigint))
 ORDER BY available, variant_id LIMIT $3
-"""
-"""A level tells more than the product's own quantity: it came later, and from every location."""
+"""  # noqa: S608 - put together from constants
 LIKE_IDS: Final = """
 SELECT product_id::text AS id FROM commerce_products
 WHERE store_id = $1 AND deleted_at IS NULL
@@ -111,7 +124,7 @@ async def search(
 
 
 async def find(database: Database, store_id: str, product_id: int) -> Row | None:
-    """Read one product with its variants (JSON text) and the shop's currency."""
+    """Read one product with its variants and their stock (JSON text), and the shop's currency."""
     return await database.fetchrow(ONE, store_id, product_id)
 
 
@@ -145,7 +158,10 @@ async def low(
     *,
     drafts: bool = False,
 ) -> list[Row]:
-    """List the variants of which no more than a threshold are left, the fewest first."""
+    """List the variants of which no more than a threshold are left, the fewest first.
+
+    What is known not to be tracked never runs out.
+    """
     available, variant = after or (None, None)
     return await database.fetch(LOW, store_id, threshold, limit, available, variant, drafts)
 

@@ -84,6 +84,7 @@ class VariantDetail(Answer):
     price: Money | None
     inventory_item_id: str | None
     inventory_quantity: int | None
+    tracked: bool | None
 
 
 class ProductDetail(ProductSummary):
@@ -221,4 +222,5 @@ def _variant(one: dict[str, Any], currency: str | None) -> VariantDetail:
         price=priced,
         inventory_item_id=None if item is None else str(item),
         inventory_quantity=one.get("inventoryQuantity"),
+        tracked=one["tracked"],
     )

@@ -28,7 +28,7 @@ class LevelQuery(PageArguments):
 
 
 class Level(Answer):
-    """How many of an item a location has; it does not stock the item when `available` is absent."""
+    """How many of an item a location has; the item is not tracked when `available` is absent."""
 
     inventory_item_id: str
     location_id: str
@@ -98,7 +98,7 @@ class InventoryTools:
                 "get_low_stock_report",
                 "Report low stock",
                 "Lists variants with no more than `threshold` left over all locations, fewest"
-                " first.",
+                " first, but none that is known not to be tracked.",
                 arguments=LowStockQuery,
                 answer=LowStockPage,
                 run=self.report,

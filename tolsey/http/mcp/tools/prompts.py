@@ -38,8 +38,9 @@ Find what this store will soon be unable to sell.
 
 Read every page of get_low_stock_report with threshold {threshold}. Group by product, and tell apart
 what is sold out, what is nearly so, and what is oversold (below zero). For the gravest ten read
-get_product. The service does not know how fast each variant sells: do not invent a date on which
-stock ends. Answer with a table, then with what to order again first and why.
+get_product; where it does not say whether a variant is tracked, ask platform_query for tracked of its
+inventoryItem, and leave out what is not. The service does not know how fast each variant sells: do not
+invent a date on which stock ends. Answer with a table, then with what to order again first and why.
 """
 
 

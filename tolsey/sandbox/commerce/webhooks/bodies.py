@@ -236,7 +236,7 @@ def stock_body(shop: Shop, variant: Variant, now: datetime) -> dict[str, Any]:
     return {
         "inventory_item_id": item,
         "location_id": LOCATION_ID,
-        "available": variant.available,
+        "available": variant.available if variant.tracked else None,
         "updated_at": local(now, shop),
         "admin_graphql_api_id": (
             f"gid://shopify/InventoryLevel/{LOCATION_ID}?inventory_item_id={item}"

@@ -74,7 +74,7 @@ class CommerceFulfillment:
 
 @dataclass(frozen=True, slots=True)
 class CommerceProduct:
-    """A product; `variants` is JSON text: id, title, sku, price, inventory item and quantity.
+    """A product; `variants` is JSON text: id, title, sku, price, item, quantity, if it is tracked.
 
     Prices stay decimal text there: a product's delivery does not name their currency.
     """
@@ -112,7 +112,7 @@ class CommerceCustomer:
 
 @dataclass(frozen=True, slots=True)
 class CommerceInventoryLevel:
-    """How many of an item a location has; None when the location does not stock it."""
+    """How many of an item a location has; None when the item is not tracked."""
 
     store_id: str
     inventory_item_id: int
