@@ -42,6 +42,16 @@ async def summary(
     return await database.fetchrow(SUMMARY, store_id, products, orders, since)
 
 
+async def connected_at(database: Database, store_id: str) -> datetime | None:
+    """Say when a store was last connected to its shop; None when it never was."""
+    row = await database.fetchrow(
+        "SELECT connected_at FROM integration_connections"
+        " WHERE store_id = $1 AND provider = 'commerce'",
+        store_id,
+    )
+    return row["connected_at"] if row else None
+
+
 async def listings(database: Database, store_id: str, organization_id: str) -> list[ListingView]:
     """Read the listings of a store, newest first."""
     rows = await database.fetch(LISTINGS, store_id, organization_id)

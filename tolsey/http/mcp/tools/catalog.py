@@ -7,13 +7,13 @@ from typing import Annotated, Any, Final, Literal
 import orjson
 from pydantic import Field
 
-from tolsey.actors.refusals import NotFound
 from tolsey.http.context import Service
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import READS, Tool
-from tolsey.http.mcp.tools import answers
+from tolsey.http.mcp.tools import answers, facts
 from tolsey.http.mcp.tools.answers import Money, number_of
 from tolsey.http.mcp.tools.building import Answer, Arguments, tool
+from tolsey.http.mcp.tools.facts import Told
 from tolsey.http.mcp.tools.pages import PageArguments, Pages
 from tolsey.storage.database import Row
 from tolsey.storage.reports import catalog
@@ -52,7 +52,7 @@ class ProductHit(Answer):
     status: str | None
 
 
-class ProductHits(Answer):
+class ProductHits(Told):
     """A part of what was found."""
 
     items: list[ProductHit]
@@ -68,7 +68,7 @@ class ProductSummary(ProductHit):
     updated_at: datetime
 
 
-class ProductPage(Answer):
+class ProductPage(Told):
     """A part of the products."""
 
     items: list[ProductSummary]
@@ -149,7 +149,11 @@ class CatalogTools:
             self._service.database, principal.store_id, wanted, before, asked.limit + 1
         )
         part, following = self.listed.cut(found, asked, _key)
-        return ProductPage(items=[summary_of(row) for row in part], next_cursor=following)
+        return ProductPage(
+            facts_since=await facts.since(self._service, principal),
+            items=[summary_of(row) for row in part],
+            next_cursor=following,
+        )
 
     async def search(self, principal: Principal, asked: ProductSearch) -> ProductHits:
         """Find products."""
@@ -162,14 +166,18 @@ class CatalogTools:
             asked.limit + 1,
         )
         part, following = self.searched.cut(found, asked, _key)
-        return ProductHits(items=[_hit(row) for row in part], next_cursor=following)
+        return ProductHits(
+            facts_since=await facts.since(self._service, principal),
+            items=[_hit(row) for row in part],
+            next_cursor=following,
+        )
 
     async def get(self, principal: Principal, asked: ProductId) -> ProductDetail:
         """Read one product."""
         product_id = number_of(asked.product_id, WHAT)
         found = await catalog.find(self._service.database, principal.store_id, product_id)
         if found is None:
-            raise NotFound("There is no such product.")
+            raise await facts.unknown(self._service, principal, WHAT)
         return detail_of(found)
 
 

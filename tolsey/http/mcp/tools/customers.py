@@ -11,8 +11,10 @@ from tolsey.actors.refusals import NotFound
 from tolsey.http.context import Service
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import READS, Tool
+from tolsey.http.mcp.tools import facts
 from tolsey.http.mcp.tools.answers import Money, Pseudonym, known_money
 from tolsey.http.mcp.tools.building import Answer, Arguments, tool
+from tolsey.http.mcp.tools.facts import Told
 from tolsey.http.mcp.tools.pages import PageArguments, Pages
 from tolsey.storage.database import Row
 from tolsey.storage.reports import customers
@@ -46,7 +48,7 @@ class Customer(Answer):
     cohort: str | None
 
 
-class CustomerPage(Answer):
+class CustomerPage(Told):
     """A part of the buyers."""
 
     items: list[Customer]
@@ -104,7 +106,11 @@ class CustomerTools:
             return (*number, row["pseudonym"])
 
         part, following = pages.cut(counted, asked, key_of)
-        return CustomerPage(items=[_customer(row) for row in part], next_cursor=following)
+        return CustomerPage(
+            facts_since=await facts.since(self._service, principal),
+            items=[_customer(row) for row in part],
+            next_cursor=following,
+        )
 
     async def get(self, principal: Principal, asked: CustomerId) -> Customer:
         """Read one buyer."""

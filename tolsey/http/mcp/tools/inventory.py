@@ -9,8 +9,10 @@ from pydantic import Field
 from tolsey.http.context import Service
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import READS, Tool
+from tolsey.http.mcp.tools import facts
 from tolsey.http.mcp.tools.answers import ItemId, LocationId, ProductId, number_of
 from tolsey.http.mcp.tools.building import Answer, tool
+from tolsey.http.mcp.tools.facts import Told
 from tolsey.http.mcp.tools.pages import PageArguments, Pages
 from tolsey.storage.reports import catalog
 
@@ -36,7 +38,7 @@ class Level(Answer):
     updated_at: datetime
 
 
-class LevelPage(Answer):
+class LevelPage(Told):
     """A part of the stock."""
 
     items: list[Level]
@@ -64,7 +66,7 @@ class LowStock(Answer):
     available: int
 
 
-class LowStockPage(Answer):
+class LowStockPage(Told):
     """A part of what runs out."""
 
     items: list[LowStock]
@@ -98,7 +100,7 @@ class InventoryTools:
                 "get_low_stock_report",
                 "Report low stock",
                 "Lists variants with no more than `threshold` left over all locations, fewest"
-                " first, but none that is known not to be tracked.",
+                " first; none known to be untracked.",
                 arguments=LowStockQuery,
                 answer=LowStockPage,
                 run=self.report,
@@ -131,6 +133,7 @@ class InventoryTools:
             found, asked, lambda row: (row["inventory_item_id"], row["location_id"])
         )
         return LevelPage(
+            facts_since=await facts.since(self._service, principal),
             items=[
                 Level(
                     inventory_item_id=str(row["inventory_item_id"]),
@@ -157,6 +160,7 @@ class InventoryTools:
             found, asked, lambda row: (row["available"], row["variant_id"])
         )
         return LowStockPage(
+            facts_since=await facts.since(self._service, principal),
             items=[
                 LowStock(
                     product_id=str(row["product_id"]),

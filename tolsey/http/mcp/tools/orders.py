@@ -6,11 +6,10 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from tolsey.actors.refusals import NotFound
 from tolsey.http.context import Service
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import READS, Tool
-from tolsey.http.mcp.tools import answers
+from tolsey.http.mcp.tools import answers, facts
 from tolsey.http.mcp.tools.answers import (
     Instant,
     Money,
@@ -20,6 +19,7 @@ from tolsey.http.mcp.tools.answers import (
     number_of,
 )
 from tolsey.http.mcp.tools.building import Answer, Arguments, tool
+from tolsey.http.mcp.tools.facts import Told
 from tolsey.http.mcp.tools.pages import PageArguments, Pages
 from tolsey.storage.database import Row
 from tolsey.storage.reports import orders, sales
@@ -70,7 +70,7 @@ class OrderSummary(Answer):
     updated_at: datetime
 
 
-class OrderPage(Answer):
+class OrderPage(Told):
     """A part of the orders."""
 
     items: list[OrderSummary]
@@ -119,7 +119,7 @@ class SalesRow(Answer):
     refunded: Annotated[Money, Field(description="Given back within the group.")]
 
 
-class SalesReport(Answer):
+class SalesReport(Told):
     """What a store sold in a period; days begin in the shop's time zone."""
 
     start: datetime
@@ -186,14 +186,18 @@ class OrderTools:
         database = self._service.database
         found = await orders.page(database, principal.store_id, wanted, before, asked.limit + 1)
         part, following = self.pages.cut(found, asked, lambda row: (row["order_id"],))
-        return OrderPage(items=[summary_of(row) for row in part], next_cursor=following)
+        return OrderPage(
+            facts_since=await facts.since(self._service, principal),
+            items=[summary_of(row) for row in part],
+            next_cursor=following,
+        )
 
     async def get(self, principal: Principal, asked: OrderId) -> OrderDetail:
         """Read one order."""
         order_id = number_of(asked.order_id, WHAT)
         found = await orders.find(self._service.database, principal.store_id, order_id)
         if found is None:
-            raise NotFound("There is no such order.")
+            raise await facts.unknown(self._service, principal, WHAT)
         return detail_of(found)
 
     async def report(self, principal: Principal, asked: SalesQuery) -> SalesReport:
@@ -205,7 +209,11 @@ class OrderTools:
             database, principal.store_id, start, end, group_by=asked.group_by, zone=zone
         )
         return SalesReport(
-            start=start, end=end, time_zone=zone, rows=[_sales_row(row) for row in rows]
+            facts_since=await facts.since(self._service, principal),
+            start=start,
+            end=end,
+            time_zone=zone,
+            rows=[_sales_row(row) for row in rows],
         )
 
 

@@ -28,17 +28,18 @@ gravest first, each with the figure it rests on. Never add amounts of different 
 REVIEW: Final = """
 Review this store's sales of the last {period}.
 
-Read get_sales_report for {period} by day and again by source. Compare the newer half of the period
-with the older one, by currency. Name the best and the worst day, what share was refunded, and the
-sources that grew or shrank most. Look into list_orders where a figure surprises. Say plainly when a
-difference is too small to mean anything. End with three things to do next.
+Read get_sales_report for {period} by day and again by source. If facts_since lies within the period,
+say so first: what was sold before it is missing. Compare the newer half of the period with the older
+one, by currency. Name the best and the worst day, what share was refunded, and the sources that grew or
+shrank most. Look into list_orders where a figure surprises. Say plainly when a difference is too small
+to mean anything. End with three things to do next.
 """
 RISK: Final = """
 Find what this store will soon be unable to sell.
 
 Read every page of get_low_stock_report with threshold {threshold}. Group by product, and tell apart
 what is sold out, what is nearly so, and what is oversold (below zero). For the gravest ten read
-get_product; where it does not say whether a variant is tracked, ask platform_query for tracked of its
+get_product. Where it does not say whether a variant is tracked, ask platform_query for tracked of its
 inventoryItem, and leave out what is not. The service does not know how fast each variant sells: do not
 invent a date on which stock ends. Answer with a table, then with what to order again first and why.
 """

@@ -17,6 +17,8 @@ UNSAID_OF_ANSWERS: Final = UNSAID | {"additionalProperties", "format", "pattern"
 """An answer is made by us: it holds nothing beside, and each time is RFC 3339."""
 SAYING_TYPE: Final = frozenset({"properties", "items", "enum"})
 NULL: Final = {"type": "null"}
+ANYTHING: Final = ("additionalProperties", True)
+"""What a schema allows that says nothing of it."""
 
 
 def schema_of(model: type[BaseModel]) -> dict[str, Any]:
@@ -59,7 +61,7 @@ def _shortened(schema: Any, unsaid: frozenset[str], *, names: bool = False) -> A
     return {
         key: _shortened(value, unsaid, names=key in OF_NAMES)
         for key, value in schema.items()
-        if key not in left_out or isinstance(value, dict)
+        if (key not in left_out or isinstance(value, dict)) and (key, value) != ANYTHING
     }
 
 

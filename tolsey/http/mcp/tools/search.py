@@ -12,9 +12,11 @@ from tolsey.http.context import Service
 from tolsey.http.mcp.gate import Principal, require
 from tolsey.http.mcp.registry import READS, Tool
 from tolsey.http.mcp.tools import catalog as products
+from tolsey.http.mcp.tools import facts
 from tolsey.http.mcp.tools import orders as sold
 from tolsey.http.mcp.tools.answers import GID, number_of
 from tolsey.http.mcp.tools.building import Answer, Arguments, tool
+from tolsey.http.mcp.tools.facts import Told
 from tolsey.storage.database import Row
 from tolsey.storage.reports import catalog, orders
 from tolsey.storage.reports import store as reports
@@ -39,7 +41,7 @@ class SearchResult(Answer):
     url: str
 
 
-class SearchResults(Answer):
+class SearchResults(Told):
     """What was found."""
 
     results: list[SearchResult]
@@ -119,7 +121,8 @@ class SearchTools:
         if principal.scopes >= products.SCOPES and words:
             rows = await catalog.search(database, store_id, words, None, MOST_PRODUCTS)
             found += [_product_result(row, shop) for row in rows]
-        return SearchResults(results=found)
+        since = await facts.since(self._service, principal)
+        return SearchResults(facts_since=since, results=found)
 
     async def fetch(self, principal: Principal, asked: DocumentId) -> Document:
         """Read what was found."""
@@ -131,11 +134,11 @@ class SearchTools:
         if kind == "order":
             parts = await orders.find(self._service.database, principal.store_id, number)
             if parts is None:
-                raise NotFound("There is no such document.")
+                raise await facts.unknown(self._service, principal, kind)
             return _document(_order_result(parts.order, shop), kind, sold.detail_of(parts))
         row = await catalog.find(self._service.database, principal.store_id, number)
         if row is None:
-            raise NotFound("There is no such document.")
+            raise await facts.unknown(self._service, principal, kind)
         return _document(_product_result(row, shop), kind, products.detail_of(row))
 
     async def _shop(self, principal: Principal) -> str:

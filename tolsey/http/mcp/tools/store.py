@@ -9,8 +9,10 @@ from tolsey.actors.store.messages import ConnectionView, ReadConnection, TokenSt
 from tolsey.http.context import Service
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import READS, Tool
+from tolsey.http.mcp.tools import facts
 from tolsey.http.mcp.tools.answers import Money, money
 from tolsey.http.mcp.tools.building import Answer, Nothing, tool
+from tolsey.http.mcp.tools.facts import Told
 from tolsey.http.selling.attestation import badge, verification_view
 from tolsey.storage.database import Row
 from tolsey.storage.reports import store as reports
@@ -35,7 +37,7 @@ class ShopSummary(Answer):
     plan: str | None
 
 
-class StoreSummary(Answer):
+class StoreSummary(Told):
     """A store; counts are there where the scope for them is."""
 
     id: str
@@ -138,6 +140,7 @@ class StoreTools:
             raise NotFound("There is no such store.")
         view = await self._connection(principal)
         return StoreSummary(
+            facts_since=await facts.since(self._service, principal),
             id=row["id"],
             name=row["name"],
             created_at=row["created_at"],

@@ -1,0 +1,31 @@
+"""What is known of a shop: what it told since it was connected, and nothing of what lay still."""
+
+from datetime import datetime
+
+from tolsey.actors.refusals import NotFound
+from tolsey.http.context import Service
+from tolsey.http.mcp.gate import Principal
+from tolsey.http.mcp.tools.building import Answer
+from tolsey.storage.reports import store as reports
+
+
+class Told(Answer):
+    """An answer made of what the shop told: whole for what changed since `facts_since`."""
+
+    facts_since: datetime | None
+
+
+async def since(service: Service, principal: Principal) -> datetime | None:
+    """Say since when the shop tells what changes; None for a store that was never connected."""
+    return await reports.connected_at(service.database, principal.store_id)
+
+
+async def unknown(service: Service, principal: Principal, what: str) -> NotFound:
+    """Say that nothing is known of a thing, and how it can be there all the same."""
+    at = await since(service, principal)
+    if at is None:
+        return NotFound(f"There is no such {what}.")
+    return NotFound(
+        f"There is no such {what} among what changed since the store was connected"
+        f" ({at.isoformat(timespec='seconds')}); platform_query reads older ones."
+    )
