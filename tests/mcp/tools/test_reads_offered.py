@@ -168,23 +168,49 @@ async def completed(hall: Hall, ref: dict[str, str], name: str, value: str, *sco
     agent = await hall.agent(hall.ann, scopes or EVERYTHING)
     argument = {"name": name, "value": value}
     answer = await agent.ask("completion/complete", {"ref": ref, "argument": argument})
-    return answer.json()["result"]["completion"]["values"]
+    return answer.json()["result"]["completion"]
+
+
+async def proposed(hall: Hall, ref: dict[str, str], name: str, value: str, *scopes: str) -> Any:
+    return (await completed(hall, ref, name, value, *scopes))["values"]
+
+
+@pytest.mark.parametrize("count", [99, 100, 101, 150])
+async def test_a_completion_says_when_there_is_more_than_it_shows(hall: Hall, count: int) -> None:
+    for insert in (
+        (
+            "INSERT INTO commerce_products (store_id, product_id, updated_at, title, variants,"
+            " variant_count) SELECT $1, 7000000 + n, now(), 'Sock', '[]', 0"
+        ),
+        (
+            "INSERT INTO commerce_orders (store_id, order_id, updated_at, name, test, metadata)"
+            " SELECT $1, 7000000 + n, now(), 'Sock', false, '{}'"
+        ),
+    ):
+        await hall.database.execute(
+            f"{insert} FROM generate_series(1, $2::int) AS n", hall.ann.store_id, count
+        )
+    for kind in ("product", "order"):
+        ref = {"type": "ref/resource", "uri": f"store://{kind}/{{id}}"}
+        found = await completed(hall, ref, "id", "Sock")
+        assert len(found.pop("values")) == min(count, 100)
+        assert found == ({"hasMore": False, "total": count} if count <= 100 else {"hasMore": True})
 
 
 async def test_ids_and_arguments_are_proposed(hall: Hall) -> None:
     base = hall.ann.base
     product = {"type": "ref/resource", "uri": "store://product/{id}"}
     order = {"type": "ref/resource", "uri": "store://order/{id}"}
-    assert await completed(hall, product, "id", "shirt") == [str(base + 2), str(base + 1)]
-    assert await completed(hall, product, "id", str(base + 1)) == [str(base + 1)]
-    assert await completed(hall, order, "id", f"#{base + 3}") == [str(base + 3)]
-    assert len(await completed(hall, order, "id", "")) == 5
+    assert await proposed(hall, product, "id", "shirt") == [str(base + 2), str(base + 1)]
+    assert await proposed(hall, product, "id", str(base + 1)) == [str(base + 1)]
+    assert await proposed(hall, order, "id", f"#{base + 3}") == [str(base + 3)]
+    assert len(await proposed(hall, order, "id", "")) == 5
     for ref in (product, order):
-        assert await completed(hall, ref, "id", "", "store:read") == []
-        assert await completed(hall, ref, "id", str(hall.bob.base)) == []
-        assert await completed(hall, ref, "id", "x" * 5_000) == []
+        assert await proposed(hall, ref, "id", "", "store:read") == []
+        assert await proposed(hall, ref, "id", str(hall.bob.base)) == []
+        assert await proposed(hall, ref, "id", "x" * 5_000) == []
     review = {"type": "ref/prompt", "name": "weekly_sales_review"}
-    assert await completed(hall, review, "period", "3") == ["30d", "365d"]
+    assert await proposed(hall, review, "period", "3") == ["30d", "365d"]
 
 
 async def test_prompts_name_tools_that_are_there(hall: Hall) -> None:

@@ -155,7 +155,7 @@ class Resource:
 
 
 Complete = Callable[[Call, str], Awaitable[Sequence[str]]]
-"""Proposes values that begin like what was typed."""
+"""Proposes values that begin like what was typed: all, or more than are shown at once."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -244,8 +244,10 @@ class Server:
         known = self._referred(ref).completions.get(_text(argument, "name"))
         found = await known(call, _text(argument, "value")) if known is not None else ()
         values = list(found[:MOST_COMPLETIONS])
-        completion = {"values": values, "total": len(found), "hasMore": len(found) > len(values)}
-        return {"completion": completion}
+        if len(found) > len(values):
+            # How many more there are would take to count them all.
+            return {"completion": {"values": values, "hasMore": True}}
+        return {"completion": {"values": values, "total": len(values), "hasMore": False}}
 
     def _referred(self, ref: Mapping[str, Any]) -> Prompt | Template:
         found: Prompt | Template | None = None

@@ -10,6 +10,7 @@ from tolsey.http.context import Service
 from tolsey.http.mcp.call import Call
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import Contents, Resource, Template
+from tolsey.http.mcp.server import MOST_COMPLETIONS
 from tolsey.http.mcp.tools import catalog as products
 from tolsey.http.mcp.tools import money
 from tolsey.http.mcp.tools import orders as sold
@@ -18,7 +19,7 @@ from tolsey.http.mcp.tools.building import Answer, Nothing
 from tolsey.storage.reports import catalog, orders
 
 JSON: Final = "application/json"
-PROPOSED: Final = 100
+PROPOSED: Final = MOST_COMPLETIONS + 1
 LONGEST_TYPED: Final = 100
 
 Asked = TypeVar("Asked")
