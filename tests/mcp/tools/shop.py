@@ -72,6 +72,14 @@ class Counter:
         )
         return [(row["event"], row["status"]) for row in rows]
 
+    async def refusals(self) -> list[tuple[str, str]]:
+        """List which tools refused a call, oldest first, and why."""
+        rows = await self.hall.database.fetch(
+            "SELECT metadata->>'tool' AS tool, metadata->>'code' AS code FROM audit_log"
+            " WHERE event = 'agent.write.refused' ORDER BY id"
+        )
+        return [(row["tool"], row["code"]) for row in rows]
+
 
 def stocked(platform: Platform, domain: str = ANNS) -> None:
     """Put the product on a shop's shelf."""

@@ -7,8 +7,18 @@ from typing import Any
 import pytest
 
 from tests.http.people import Clock
-from tests.mcp.tools.hall import Hall, refused
-from tests.mcp.tools.shop import BOBS, ITEM, NOTE, PRODUCT, Counter, answered, opened, stocked
+from tests.mcp.tools.hall import Hall, refused, result
+from tests.mcp.tools.shop import (
+    BOBS,
+    ITEM,
+    NOTE,
+    PRODUCT,
+    Counter,
+    answered,
+    opened,
+    state_of,
+    stocked,
+)
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.products import LOCATION_ID
 
@@ -266,6 +276,38 @@ async def test_every_call_leaves_an_audit_row(counter: Counter) -> None:
         ("agent.write.replayed", "applied"),
         ("agent.write", "rejected"),
     ]
+
+
+async def test_a_call_that_never_reached_its_tool_leaves_an_audit_row(counter: Counter) -> None:
+    await counter.adjusting("short", -1)
+    narrow = await counter.hall.agent(counter.hall.ann, ["store:read"])
+    answer = await narrow.call("tag_order", order_id="1", tags=["q"], idempotency_key="key-00001")
+    assert answer.status_code == 403
+    await counter.agent.ask("tools/call", {"name": "update_product", "arguments": []})
+    left = [
+        ("adjust_inventory", "invalid_arguments"),
+        ("tag_order", "insufficient_scope"),
+        ("update_product", "invalid_arguments"),
+    ]
+    assert await counter.refusals() == left
+    events = result(await counter.agent.call("list_audit_events", event="agent."))["items"]
+    told = [(one["detail"]["tool"], one["detail"]["code"]) for one in reversed(events)]
+    assert told == left
+    # Reads are not changes.
+    await narrow.call("list_orders")
+    assert await counter.refusals() == left
+
+
+async def test_a_dry_run_is_found_by_the_operation_that_it_names(counter: Counter) -> None:
+    plan = await counter.adjust("key-00001", -3, dry_run=True)
+    found = await state_of(counter, plan["operation_id"])
+    assert (found["state"], found["tool"]) == ("planned", "adjust_inventory")
+    assert found["audit_id"] == plan["audit_id"]
+    bobs = await counter.hall.agent(counter.hall.bob)
+    other = await bobs.call("get_operation", operation_id=plan["operation_id"])
+    assert "not_found" in refused(other)
+    await counter.adjust("key-00001", -3, plan_token=plan["plan_token"])
+    assert (await state_of(counter, plan["operation_id"]))["state"] == "applied"
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from tests.mcp.tools.shop import (
 )
 from tolsey.actors.store.grants import RECONNECT
 from tolsey.http.mcp.tools import writes
+from tolsey.runtime.errors import Overloaded
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.state import ALL_SCOPES, WRITE_SCOPES
 
@@ -126,6 +127,7 @@ async def test_a_change_that_takes_long_is_pending_and_found_later(
         patched.setattr(writes, "ANSWER_SECONDS", 0.1)
         told = refused(await counter.adjusting("key-00001", -3))
     assert "operation_pending" in told
+    assert await counter.audited() == [("agent.write.pending", None)]
     operation_id = told.split("operation_id: ")[1]
     release.set()
     over = await looked_at_until_over(counter, operation_id)
@@ -143,6 +145,17 @@ async def test_a_platform_that_turns_a_change_away_may_be_asked_with_the_same_ke
     counter.platform.faults.clear()
     assert (await counter.adjust("key-00001", -3))["status"] == "applied"
     assert counter.variant.available == 7
+
+
+async def test_a_store_that_is_too_busy_to_be_changed_says_so_on_record(
+    counter: Counter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def ask(*_: object, **__: object) -> None:
+        raise Overloaded("the mailbox")
+
+    monkeypatch.setattr(counter.hall.service.runtime, "ask", ask)
+    assert (await counter.adjusting("key-00001", -3)).status_code == 503
+    assert await counter.refusals() == [("adjust_inventory", "unavailable")]
 
 
 async def test_a_change_that_was_overtaken_and_then_cut_off_may_be_tried_again(

@@ -101,5 +101,10 @@ async def test_a_user_refreshes_so_often_in_an_hour_and_no_more(hall: Hall) -> N
     assert answer.status_code == 429
     assert answer.json()["error"]["data"]["violated-policies"] == ["revenue-refresh"]
     assert int(answer.headers["retry-after"]) > 0
+    row = await hall.database.fetchrow(
+        "SELECT event, metadata->>'code' AS code FROM audit_log ORDER BY id DESC LIMIT 1"
+    )
+    assert row is not None
+    assert tuple(row) == ("agent.write.refused", "too_many_requests")
     bobs = await hall.agent(hall.bob)
     assert "no_listing" in refused(await bobs.call("refresh_revenue", idempotency_key="key-00001"))

@@ -84,9 +84,18 @@ class Arguments(Protocol):
         ...
 
 
+async def _unnoted(call: Call, code: str) -> None:
+    """Take no note of a call that was turned away."""
+    del call, code
+
+
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """Something an agent can do. `scopes` are all that a call needs."""
+    """Something an agent can do.
+
+    `scopes` are all that a call needs; `turned_away` hears of one that lacked them, or whose arguments
+    could not be read, with the code of why.
+    """
 
     name: str
     title: str
@@ -97,6 +106,7 @@ class Tool:
     run: Callable[[Call, Any], Awaitable[ToolResult | InputRequired]]
     output_schema: Mapping[str, Any] | None = None
     scopes: frozenset[str] = frozenset()
+    turned_away: Callable[[Call, str], Awaitable[None]] = _unnoted
 
     def __post_init__(self) -> None:
         if not TOOL_NAME.fullmatch(self.name):

@@ -29,6 +29,7 @@ from tolsey.http.mcp.wire import RpcError
 log = structlog.get_logger()
 
 MOST_COMPLETIONS: Final = 100
+INVALID_ARGUMENTS: Final = "invalid_arguments"
 KINDS: Final = {
     "elicitation/create": "elicitation",
     "sampling/createMessage": "sampling",
@@ -182,8 +183,13 @@ class Server:
             raise RpcError(wire.INVALID_PARAMS, "There is no such tool.")
         given = params.get("arguments", {})
         if not isinstance(given, dict):
+            await tool.turned_away(call, INVALID_ARGUMENTS)
             raise RpcError(wire.INVALID_PARAMS, "arguments must be an object.")
-        self._require(call.principal, tool.scopes)
+        try:
+            self._require(call.principal, tool.scopes)
+        except RpcError:
+            await tool.turned_away(call, "insufficient_scope")
+            raise
         outcome = await _run(tool, call, given)
         if isinstance(outcome, InputRequired):
             return self._ask(call, outcome)
@@ -313,6 +319,7 @@ async def _run(tool: Tool, call: Call, given: Mapping[str, Any]) -> ToolResult |
     try:
         return await tool.run(call, tool.read(given))
     except InvalidArguments as error:
+        await tool.turned_away(call, INVALID_ARGUMENTS)
         return failure("The arguments are not valid.", problems=list(error.problems))
     except ToolFailed as error:
         return failure(error.message, **error.fields)

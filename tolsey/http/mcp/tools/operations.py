@@ -1,7 +1,8 @@
 """What all write tools share: the operation of a key, its answer, and a row in the audit log per call."""
 
 import hashlib
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 import orjson
@@ -14,12 +15,15 @@ from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import ToolFailed, ToolResult
 from tolsey.http.mcp.tools.building import told
 from tolsey.http.mcp.tools.changes import Status, WriteArguments, WriteResult
+from tolsey.http.mcp.wire import RpcError
 from tolsey.runtime import errors
+from tolsey.storage.errors import StorageError
 from tolsey.storage.commerce import agent_operations
 from tolsey.storage.records.commerce.agent_operation import AgentOperation, OperationState
 
 Found = TypeVar("Found")
 
+REFUSED: Final = "refused"
 UNSAID: Final = frozenset({"idempotency_key", "dry_run", "plan_token"})
 """Arguments that do not say what is wanted."""
 
@@ -27,12 +31,13 @@ UNSAID: Final = frozenset({"idempotency_key", "dry_run", "plan_token"})
 async def on_record(
     service: Service, call: Call, tool: str, given: WriteArguments, answer: Awaitable[Found]
 ) -> Found:
-    """Wait for a tool's answer; a refusal is put on record too, and told where it belongs."""
+    """Wait for a tool's answer; what is none is put on record too, and told where it belongs."""
     principal: Principal = call.principal
     operation_id = id_of(principal, given.idempotency_key)
     try:
         return await answer
     except errors.DeadlineExceeded as error:
+        await put_on_record(service, principal, "pending", tool, operation_id)
         raise ToolFailed(
             "This takes longer; ask get_operation, or call again with the same idempotency_key.",
             code="operation_pending",
@@ -44,10 +49,25 @@ async def on_record(
             "The store cannot be changed for now. Try again with the same idempotency_key.",
             retryAfter=wait,
         )
+        with suppress(StorageError):  # what is away may be the disk that the row belongs on
+            await put_on_record(service, principal, REFUSED, tool, operation_id, code=refusal.code)
         raise told(refusal) from fault
     except Refusal as refused:
-        await put_on_record(service, principal, "refused", tool, operation_id, code=refused.code)
+        await put_on_record(service, principal, REFUSED, tool, operation_id, code=refused.code)
         raise told(refused) from refused
+    except RpcError as error:
+        code = error.data["code"] if isinstance(error.data, dict) else "invalid_request"
+        await put_on_record(service, principal, REFUSED, tool, operation_id, code=code)
+        raise
+
+
+def turned_away(service: Service, tool: str) -> Callable[[Call, str], Awaitable[None]]:
+    """Put calls of a tool on record that never came as far as to name an operation."""
+
+    async def note(call: Call, code: str) -> None:
+        await put_on_record(service, call.principal, REFUSED, tool, None, code=code)
+
+    return note
 
 
 async def put_on_record(
@@ -55,17 +75,18 @@ async def put_on_record(
     principal: Principal,
     what: str,
     tool: str,
-    operation_id: str,
+    operation_id: str | None,
     **more: Any,
 ) -> str:
     """Put a call that changed nothing on record; answers the audit row's id."""
+    if operation_id is not None:
+        more = {"operationId": operation_id, **more}
     return await agent_operations.put_on_record(
         service.database,
         f"{agent_operations.EVENT}.{what}",
         principal.store_id,
         principal.organization_id,
         principal.user_id,
-        operationId=operation_id,
         clientId=principal.client_id,
         tool=tool,
         **more,

@@ -22,6 +22,7 @@ from tolsey.http.mcp.tools.operations import (
     put_on_record,
     result_of,
     shown,
+    turned_away,
     wanted,
 )
 from tolsey.http.mcp.tools.plans import digest_of
@@ -56,6 +57,7 @@ class Refresh:
             called,
             answer_schema_of(WriteResult),
             frozenset({"store:read"}),
+            turned_away(self._service, NAME),
         )
 
     async def _answer(self, call: Call, given: WriteArguments) -> ToolResult:

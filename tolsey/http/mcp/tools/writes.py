@@ -31,6 +31,7 @@ from tolsey.http.mcp.tools.operations import (
     put_on_record,
     result_of,
     shown,
+    turned_away,
     wanted,
 )
 from tolsey.http.mcp.tools.plans import Plans, digest_of
@@ -80,6 +81,7 @@ class Writer:
             called,
             answer_schema_of(WriteResult),
             frozenset({change.scope}),
+            turned_away(self._service, change.name),
         )
 
     async def _answer(
