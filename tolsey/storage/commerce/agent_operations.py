@@ -89,6 +89,19 @@ async def audit_id(database: Database, store_id: str, operation_id: str) -> str 
     return None if row is None else str(row["id"])
 
 
+async def planned(database: Database, store_id: str, operation_id: str) -> Row | None:
+    """Find the newest dry run of an operation: its audit row's id, user, tool and time."""
+    return await database.fetchrow(
+        """
+        SELECT id, actor, metadata->>'tool' AS tool, created_at FROM audit_log
+        WHERE event = 'agent.write.planned' AND metadata->>'operationId' = $2 AND subject = $1
+        ORDER BY id DESC LIMIT 1
+        """,
+        store_id,
+        operation_id,
+    )
+
+
 async def put_on_record(
     database: Database,
     event: str,

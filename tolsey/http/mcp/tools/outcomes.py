@@ -15,6 +15,7 @@ from tolsey.storage.commerce import agent_operations
 from tolsey.storage.records.commerce.agent_operation import AgentOperation
 
 SCOPES: Final = frozenset({"store:read"})
+NONE: Final = "There is no such operation."
 
 
 class OperationId(Arguments):
@@ -24,19 +25,22 @@ class OperationId(Arguments):
 
 
 class Outcome(Answer):
-    """A change: `state` says how far it is, and `finished_at` that nothing more will become of it."""
+    """A change: `state` says how far it is, and `finished_at` that nothing more will become of it.
+
+    One that was only planned has been shown by a dry run, and nothing was changed under its id.
+    """
 
     operation_id: str
     tool: str
     state: str
     created_at: datetime
-    finished_at: datetime | None
-    before: dict[str, Any] | None
-    after: dict[str, Any] | None
-    version: str | None
-    code: str | None
-    detail: str | None
-    audit_id: str | None
+    finished_at: datetime | None = None
+    before: dict[str, Any] | None = None
+    after: dict[str, Any] | None = None
+    version: str | None = None
+    code: str | None = None
+    detail: str | None = None
+    audit_id: str | None = None
 
 
 class OutcomeTools:
@@ -65,10 +69,27 @@ class OutcomeTools:
         """Read one change of the user's own."""
         database, store_id = self._service.database, principal.store_id
         found = await agent_operations.find(database, store_id, asked.operation_id)
-        if found is None or found.user_id != principal.user_id:
-            raise NotFound("There is no such operation.")
+        if found is None:
+            return await self._planned(principal, asked.operation_id)
+        if found.user_id != principal.user_id:
+            raise NotFound(NONE)
         audit_id = await agent_operations.audit_id(database, store_id, asked.operation_id)
         return _outcome(found, audit_id)
+
+    async def _planned(self, principal: Principal, operation_id: str) -> Outcome:
+        """Read a change that was only ever planned."""
+        row = await agent_operations.planned(
+            self._service.database, principal.store_id, operation_id
+        )
+        if row is None or row["actor"] != principal.user_id:
+            raise NotFound(NONE)
+        return Outcome(
+            operation_id=operation_id,
+            tool=row["tool"],
+            state="planned",
+            created_at=row["created_at"],
+            audit_id=str(row["id"]),
+        )
 
 
 def _outcome(found: AgentOperation, audit_id: str | None) -> Outcome:
