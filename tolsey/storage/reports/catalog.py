@@ -76,7 +76,7 @@ LOW: Final = f"""
 SELECT * FROM (
     SELECT p.product_id, p.title AS product, (v->>'id')::bigint AS variant_id,
         v->>'title' AS variant, v->>'sku' AS sku, (v->>'inventoryItemId')::bigint AS item,
-        stock.available
+        known.tracked, stock.available
     FROM commerce_products p CROSS JOIN LATERAL {STOCK}
     WHERE p.store_id = $1 AND p.deleted_at IS NULL AND ($6 OR p.status = 'active')
 ) AS counted

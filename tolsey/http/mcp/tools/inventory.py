@@ -55,7 +55,7 @@ class LowStockQuery(PageArguments):
 
 
 class LowStock(Answer):
-    """A variant that runs out."""
+    """A variant that runs out; `tracked` is absent until the shop told whether anybody counts it."""
 
     product_id: str
     product_title: str | None
@@ -63,6 +63,7 @@ class LowStock(Answer):
     variant_title: str | None
     sku: str | None
     inventory_item_id: str | None
+    tracked: bool | None
     available: int
 
 
@@ -169,6 +170,7 @@ class InventoryTools:
                     variant_title=row["variant"],
                     sku=row["sku"],
                     inventory_item_id=None if row["item"] is None else str(row["item"]),
+                    tracked=row["tracked"],
                     available=row["available"],
                 )
                 for row in part

@@ -17,8 +17,8 @@ from tolsey.http.mcp.tools.building import told
 from tolsey.http.mcp.tools.changes import Status, WriteArguments, WriteResult
 from tolsey.http.mcp.wire import RpcError
 from tolsey.runtime import errors
-from tolsey.storage.errors import StorageError
 from tolsey.storage.commerce import agent_operations
+from tolsey.storage.errors import StorageError
 from tolsey.storage.records.commerce.agent_operation import AgentOperation, OperationState
 
 Found = TypeVar("Found")

@@ -37,11 +37,11 @@ to mean anything. End with three things to do next.
 RISK: Final = """
 Find what this store will soon be unable to sell.
 
-Read every page of get_low_stock_report with threshold {threshold}. Group by product, and tell apart
-what is sold out, what is nearly so, and what is oversold (below zero). For the gravest ten read
-get_product. Where it does not say whether a variant is tracked, ask platform_query for tracked of its
-inventoryItem, and leave out what is not. The service does not know how fast each variant sells: do not
-invent a date on which stock ends. Answer with a table, then with what to order again first and why.
+Read every page of get_low_stock_report with threshold {threshold}. Where a row does not say that it is
+tracked, ask platform_query for tracked of its inventoryItem, and leave out what is not. Group by product,
+and tell apart what is sold out, what is nearly so, and what is oversold (below zero). For the gravest ten
+read get_product. The service does not know how fast each variant sells: do not invent a date on which
+stock ends. Answer with a table, then with what to order again first and why.
 """
 
 
