@@ -40,6 +40,37 @@ async def test_a_call_that_one_policy_refuses_counts_for_none(limits: Limits) ->
     assert verdict.remaining == 0
 
 
+@pytest.fixture(params=["redis", "process"])
+async def either(request: pytest.FixtureRequest, redis_url: str) -> AsyncIterator[Limits]:
+    """Count in Redis, or in the process while it is away."""
+    cache = Cache(redis_url if request.param == "redis" else "redis://127.0.0.1:1/0")
+    yield Limits(cache)
+    await cache.close()
+
+
+async def test_calls_that_come_together_count_all_or_none(either: Limits) -> None:
+    minute, day = Policy("minute", 5, 60), Policy("day", 8, 86_400)
+    first = await either.admit([minute, day], "ann", 3)
+    assert (first.allowed, [one.remaining for one in first.standings]) == (True, [2, 5])
+    for _ in range(3):
+        refused = await either.admit([minute, day], "ann", 3)
+        assert (refused.allowed, refused.violated, refused.policy) == (False, (minute,), minute)
+        assert [one.remaining for one in refused.standings] == [2, 5]
+        assert 55 < refused.retry_after <= 60
+    assert (await either.admit([minute, day], "ann", 2)).allowed
+    both = await either.admit([day, minute], "ann", 4)
+    assert (both.violated, both.policy) == ((day, minute), day)
+    assert 86_395 < both.retry_after <= 86_400
+    assert await either.used([minute, day], "ann") == (5, 5)
+
+
+async def test_more_calls_than_a_limit_has_are_never_admitted(either: Limits) -> None:
+    refused = await either.admit([SMALL, LARGE], "ann", 3)
+    assert (refused.allowed, refused.violated) == (False, (SMALL,))
+    assert refused.retry_after == 60
+    assert await either.used([SMALL, LARGE], "ann") == (0, 0)
+
+
 async def test_without_redis_the_process_keeps_its_own_window() -> None:
     now = [0.0]
     cache = Cache("redis://127.0.0.1:1/0")
@@ -142,6 +173,7 @@ WIDTH = SMALL.bucket_microseconds
 GAPS = st.sampled_from(
     [0, 1, WIDTH - 1, WIDTH, WIDTH + 1, 59 * SECOND, 60 * SECOND - 1, 60 * SECOND]
 ) | st.integers(0, 90 * SECOND)
+COSTS = st.sampled_from([1, 1, 1, 2, 3])
 ASKED = st.sampled_from([(SMALL,), (LARGE,), (SMALL, LARGE), (LARGE, SMALL)])
 
 
@@ -159,19 +191,20 @@ STEERED = Script(ADMIT.source.replace("redis.call('TIME')", "{0, ARGV[#ARGV]}"))
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.tuples(GAPS, ASKED), max_size=40))
+@given(st.lists(st.tuples(GAPS, ASKED, COSTS), max_size=40))
 async def test_redis_and_the_process_give_the_same_verdicts(
-    redis_url: str, asked: list[tuple[int, tuple[Policy, ...]]]
+    redis_url: str, asked: list[tuple[int, tuple[Policy, ...], int]]
 ) -> None:
     # The fixture empties Redis once for all examples, so each has an identity of its own.
     identity = f"caller-{next(NUMBERS)}"
     near, away = Steered(redis_url), Cache("redis://127.0.0.1:1/0")
     now = 1_000_000 * SECOND
     shared, alone = Limits(near), Limits(away, lambda: now / SECOND)
-    for gap, policies in asked:
+    for gap, policies, cost in asked:
         now += gap
         near.now = now
-        assert await shared.admit(policies, identity) == await alone.admit(policies, identity)
+        verdict = await shared.admit(policies, identity, cost)
+        assert verdict == await alone.admit(policies, identity, cost)
     await near.close()
     await away.close()
 
@@ -187,18 +220,18 @@ async def test_a_server_whose_clock_goes_back_frees_nothing(redis_url: str) -> N
     await cache.close()
 
 
-@given(st.lists(st.tuples(GAPS, ASKED), max_size=80))
+@given(st.lists(st.tuples(GAPS, ASKED, COSTS), max_size=80))
 async def test_a_refused_call_counts_for_no_policy_and_is_refused_for_a_reason(
-    asked: list[tuple[int, tuple[Policy, ...]]],
+    asked: list[tuple[int, tuple[Policy, ...], int]],
 ) -> None:
     now, cache = 1_000_000 * SECOND, Cache("redis://127.0.0.1:1/0")
     limits = Limits(cache, lambda: now / SECOND)
     admitted: dict[Policy, list[int]] = {SMALL: [], LARGE: []}
-    for gap, policies in asked:
+    for gap, policies, cost in asked:
         now += gap
-        verdict = await limits.admit(policies, "ann")
+        verdict = await limits.admit(policies, "ann", cost)
         for policy in policies if verdict.allowed else ():
-            admitted[policy].append(now)
+            admitted[policy] += [now] * cost
             within = [at for at in admitted[policy] if at > now - policy.window_microseconds]
             assert len(within) <= policy.limit
         # What refuses is full, or was until less than a sub-bucket ago.
@@ -208,7 +241,7 @@ async def test_a_refused_call_counts_for_no_policy_and_is_refused_for_a_reason(
         full = [
             policy
             for policy in policies
-            if sum(at > now - late[policy] for at in admitted[policy]) >= policy.limit
+            if sum(at > now - late[policy] for at in admitted[policy]) + cost > policy.limit
         ]
         assert verdict.allowed or set(verdict.violated) <= set(full)
         assert verdict.allowed or verdict.violated

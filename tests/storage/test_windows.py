@@ -21,16 +21,16 @@ class Caller:
         self.window = Window()
         self.admitted: list[int] = []
 
-    def calls(self, now: int) -> bool:
+    def calls(self, now: int, cost: int = 1) -> bool:
         self.window.forget(now, self.length)
-        if self.window.count >= self.policy.limit:
+        if self.window.count + cost > self.policy.limit:
             return False
-        self.window.add(now, self.policy.bucket_microseconds)
-        self.admitted.append(now)
+        self.window.add(now, self.policy.bucket_microseconds, cost)
+        self.admitted += [now] * cost
         return True
 
-    def wait(self, now: int) -> int:
-        return self.window.wait(now, self.length, self.policy.limit)
+    def wait(self, now: int, cost: int = 1) -> int:
+        return self.window.wait(now, self.length, self.policy.limit, cost)
 
     def worst_burst(self) -> int:
         """Count the calls of the fullest window, wherever it begins."""
@@ -60,19 +60,19 @@ def test_no_window_ever_holds_more_calls_than_its_limit(
     assert caller.worst_burst() <= policy.limit
 
 
-@given(st.data(), st.sampled_from(POLICIES), st.integers(0, 100_000 * SECOND))
+@given(st.data(), st.sampled_from(POLICIES), st.integers(0, 100_000 * SECOND), st.integers(1, 3))
 def test_who_waits_as_long_as_told_is_admitted_and_no_one_is_sooner(
-    data: st.DataObject, policy: Policy, now: int
+    data: st.DataObject, policy: Policy, now: int, cost: int
 ) -> None:
     caller = Caller(policy)
     for step in data.draw(steps(policy)):
         now += step
-        if not caller.calls(now):
-            wait = caller.wait(now)
+        if not caller.calls(now, cost):
+            wait = caller.wait(now, cost)
             assert 0 < wait <= caller.length
-            assert not caller.calls(now + wait - 1)
+            assert not caller.calls(now + wait - 1, cost)
             now += wait
-            assert caller.calls(now)
+            assert caller.calls(now, cost)
     assert caller.worst_burst() <= policy.limit
 
 

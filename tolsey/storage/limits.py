@@ -27,6 +27,7 @@ log = structlog.get_logger()
 ADMIT = Script("""
 local clock = redis.call('TIME')
 local time = clock[1] * 1000000 + clock[2]
+local cost = tonumber(ARGV[3 * #KEYS + 1])
 local lines, counts, admitted = {}, {}, 1
 for i, key in ipairs(KEYS) do
   local limit, window = tonumber(ARGV[3 * i - 2]), tonumber(ARGV[3 * i - 1])
@@ -43,26 +44,27 @@ for i, key in ipairs(KEYS) do
     text = string.sub(text, from)
   end
   lines[i], counts[i] = text, count
-  if count >= limit then admitted = 0 end
+  if count + cost > limit then admitted = 0 end
 end
 local answer = {admitted}
 for i, key in ipairs(KEYS) do
   local limit, window, width = tonumber(ARGV[3 * i - 2]), tonumber(ARGV[3 * i - 1]), tonumber(ARGV[3 * i])
   local text, count = lines[i], counts[i]
   if admitted == 1 then
-    local now, calls = time, 1
+    local now, calls = time, cost
     if text ~= '' then
       local last, before = struct.unpack('>I8I4', text, #text - 11)
       now = math.max(time, last)
       if math.floor(last / width) == math.floor(now / width) then
-        text, calls = string.sub(text, 1, -13), before + 1
+        text, calls = string.sub(text, 1, -13), before + cost
       end
     end
-    text, count = text .. struct.pack('>I8I4', now, calls), count + 1
+    text, count = text .. struct.pack('>I8I4', now, calls), count + cost
     redis.call('SET', key, struct.pack('>I4', count) .. text, 'PX', math.ceil(window / 1000) + 1)
   end
   local wait, freed, from = window, 0, 1
-  while from < #text and freed < math.max(count - limit + 1, 1) do
+  local wanted = admitted == 1 and 1 or math.max(count + cost - limit, 1)
+  while from < #text and freed < wanted do
     local at, calls = struct.unpack('>I8I4', text, from)
     wait, freed, from = at + window - time, freed + calls, from + 12
   end
@@ -72,6 +74,8 @@ end
 return answer
 """)
 """All policies are checked before any counts, at one time of one clock: that of the server.
+
+What is asked for costs as many calls as it has: all of them count, or none does.
 
 A window is a text: the number of its calls, then for each sub-bucket, oldest first, the time of its
 last call in microseconds and how many it had. A clock that goes back stands still until it is past.
@@ -107,15 +111,18 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a call is admitted, and where its caller stands with every policy."""
+    """Whether so many calls are admitted, and where their caller stands with every policy."""
 
     allowed: bool
     standings: tuple[Standing, ...]
+    cost: int = 1
 
     @property
     def violated(self) -> tuple[Policy, ...]:
-        """The policies that refuse the call; none when it is admitted."""
-        return tuple(one.policy for one in self.standings if not self.allowed and not one.remaining)
+        """The policies that refuse the calls; none when they are admitted."""
+        if self.allowed:
+            return ()
+        return tuple(one.policy for one in self.standings if one.remaining < self.cost)
 
     @property
     def policy(self) -> Policy:
@@ -129,12 +136,14 @@ class Verdict:
 
     @property
     def retry_after(self) -> float:
-        """Seconds until a call is admitted when this one is not, else until one more is free."""
+        """Seconds until the calls are admitted when they are not, else until one more is free."""
         return self._tightest.wait_seconds
 
     @property
     def _tightest(self) -> Standing:
-        return min(self.standings, key=lambda one: (one.remaining, -one.wait_seconds))
+        # Of those that refuse, the one that does so longest, whatever each has left.
+        enough = 0 if self.allowed else self.cost - 1
+        return min(self.standings, key=lambda one: (max(one.remaining, enough), -one.wait_seconds))
 
 
 class Window:
@@ -155,9 +164,9 @@ class Window:
         while buckets and buckets[0][0] + length <= now:
             self.count -= buckets.popleft()[1]
 
-    def add(self, now: int, width: int) -> None:
-        """Count a call; a clock that goes back stands still until it is past."""
-        buckets, calls = self._buckets, 1
+    def add(self, now: int, width: int, cost: int = 1) -> None:
+        """Count calls; a clock that goes back stands still until it is past."""
+        buckets, calls = self._buckets, cost
         if buckets:
             last, before = buckets[-1]
             now = max(now, last)
@@ -165,12 +174,12 @@ class Window:
                 calls += before
                 buckets.pop()
         buckets.append((now, calls))
-        self.count += 1
+        self.count += cost
 
-    def wait(self, now: int, length: int, limit: int) -> int:
-        """Tell in how long a call fits under the limit, or when one does, until one more is free."""
+    def wait(self, now: int, length: int, limit: int, cost: int = 1) -> int:
+        """Tell in how long calls fit under the limit, or when they do, until one more is free."""
         wait, freed = length, 0
-        wanted = max(self.count - limit + 1, 1)
+        wanted = max(self.count + cost - limit, 1)
         for last, calls in self._buckets:
             if freed >= wanted:
                 break
@@ -201,12 +210,12 @@ class Limits:
         self._local: OrderedDict[tuple[str, str], Window] = OrderedDict()
         self._is_away = False
 
-    async def admit(self, policies: Sequence[Policy], identity: str) -> Verdict:
-        """Count a call of someone against policies, if all of them admit it."""
+    async def admit(self, policies: Sequence[Policy], identity: str, cost: int = 1) -> Verdict:
+        """Count calls of someone against policies, if all of them admit them all."""
         if not policies:
-            return Verdict(allowed=True, standings=())
+            return Verdict(allowed=True, standings=(), cost=cost)
         if self._cache.is_resting:
-            return self._admit_locally(policies, identity)
+            return self._admit_locally(policies, identity, cost)
         keys = _keys(policies, identity)
         bounds = [
             bound
@@ -214,18 +223,18 @@ class Limits:
             for bound in (policy.limit, policy.window_microseconds, policy.bucket_microseconds)
         ]
         try:
-            answer = await self._cache.run(ADMIT, keys, bounds)
+            answer = await self._cache.run(ADMIT, keys, [*bounds, cost])
         except CacheUnavailable as error:
             if not self._is_away:
                 log.warning("limits.cache_away", reason=str(error))
             self._is_away = True
-            return self._admit_locally(policies, identity)
+            return self._admit_locally(policies, identity, cost)
         self._is_away = False
         standings = tuple(
             Standing(policy, max(policy.limit - int(count), 0), max(int(wait), 0) / SECOND)
             for policy, count, wait in zip(policies, answer[1::2], answer[2::2], strict=True)
         )
-        return Verdict(bool(answer[0]), standings)
+        return Verdict(bool(answer[0]), standings, cost)
 
     async def used(self, policies: Sequence[Policy], identity: str) -> tuple[int, ...]:
         """Tell how many calls of someone are in each window, without counting one."""
@@ -238,31 +247,32 @@ class Limits:
                 for bound in (0, policy.window_microseconds, policy.bucket_microseconds)
             ]
             with suppress(CacheUnavailable):
-                answer = await self._cache.run(ADMIT, keys, bounds)
+                answer = await self._cache.run(ADMIT, keys, [*bounds, 1])
                 return tuple(int(count) for count in answer[1::2])
         now = round(self._clock() * SECOND)
         return tuple(self._window(policy, identity, now).count for policy in policies)
 
-    def _admit_locally(self, policies: Sequence[Policy], identity: str) -> Verdict:
+    def _admit_locally(self, policies: Sequence[Policy], identity: str, cost: int) -> Verdict:
         now = round(self._clock() * SECOND)
         sharers = max(1, self._sharers())
         held = [
             (policy, max(1, policy.limit // sharers), self._window(policy, identity, now))
             for policy in policies
         ]
-        allowed = all(window.count < share for _, share, window in held)
+        allowed = all(window.count + cost <= share for _, share, window in held)
         if allowed:
             for policy, _, window in held:
-                window.add(now, policy.bucket_microseconds)
+                window.add(now, policy.bucket_microseconds, cost)
+        wanted = 1 if allowed else cost
         standings = tuple(
             Standing(
                 policy,
                 max(share - window.count, 0),
-                max(window.wait(now, policy.window_microseconds, share), 0) / SECOND,
+                max(window.wait(now, policy.window_microseconds, share, wanted), 0) / SECOND,
             )
             for policy, share, window in held
         )
-        return Verdict(allowed, standings)
+        return Verdict(allowed, standings, cost)
 
     def _window(self, policy: Policy, identity: str, now: int) -> Window:
         key, local = (policy.name, identity), self._local

@@ -1,10 +1,12 @@
 import json
 
+import httpx
 import pytest
 
 from tests.mcp.tools.hall import Hall, Owner, result
 from tolsey.actors.organization.messages import AdjustCredits, organization
 from tolsey.http import policies
+from tolsey.http.mcp import wire
 from tolsey.storage.cache import Cache
 from tolsey.storage.limits import Limits, Policy
 
@@ -110,3 +112,27 @@ async def test_while_redis_is_away_this_process_knows_its_own_calls() -> None:
     assert await limits.used([policy], "someone") == (1,)
     assert await limits.used([], "someone") == ()
     await cache.close()
+
+
+async def test_a_batch_that_is_too_large_for_what_is_left_uses_up_nothing(hall: Hall) -> None:
+    await hall.database.execute("UPDATE organizations SET plan = 'free'")
+    agent = await hall.agent(hall.ann)
+
+    async def batch(size: int) -> httpx.Response:
+        ping = {"jsonrpc": "2.0", "method": "ping"}
+        sent = [{**ping, "id": number} for number in range(size)]
+        return await agent.post(sent, **{"MCP-Protocol-Version": wire.BATCHING})
+
+    assert left(await batch(30)) == {"mcp-min": 20, "mcp-day": 1_970}
+    for _ in range(3):
+        refused = await batch(21)
+        assert refused.status_code == 429
+        assert refused.json()["error"]["data"]["violated-policies"] == ["mcp-min"]
+        assert left(refused) == {"mcp-min": 20, "mcp-day": 1_970}
+    assert left(await batch(20)) == {"mcp-min": 0, "mcp-day": 1_950}
+
+
+def left(answer: httpx.Response) -> dict[str, int]:
+    """Read what is left of each limit."""
+    items = [item.split(";") for item in answer.headers["ratelimit"].split(", ")]
+    return {name.strip('"'): int(rest.removeprefix("r=")) for name, rest, _ in items}

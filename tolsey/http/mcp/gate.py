@@ -65,16 +65,13 @@ class StoreGate:
         return _principal(found, resource)
 
     async def count(self, principal: Principal, requests: int) -> Headers:
-        """Count requests against the organization's plan; all of them or none of the rest."""
+        """Count requests against the organization's plan: all of them, or none when one is too many."""
         wanted = policies.mcp(plans.BY_CODE[principal.plan])
-        if not wanted:
-            return ()
-        whose, last = f"organization:{principal.organization_id}", []
-        for _ in range(requests):
-            last = [await self._limits.admit(wanted, whose)]
-            if not last[0].allowed:
-                raise too_many(last[0])
-        return _encoded(standing_headers(last))
+        whose = f"organization:{principal.organization_id}"
+        verdict = await self._limits.admit(wanted, whose, requests)
+        if not verdict.allowed:
+            raise too_many(verdict)
+        return _encoded(standing_headers([verdict]))
 
     async def _count_stranger(self, scope: Scope) -> None:
         """Count who comes without a token that opens, so that none is found by trying."""
