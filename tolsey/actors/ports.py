@@ -7,10 +7,12 @@ filled by an `Unset…` class here that refuses every use and names the variable
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from tolsey.actors.refusals import MissingCredential
 from tolsey.storage.records.selling.revenue import PulledOrder
+
+UNAUTHORIZED: Final = 401
 
 
 class PlatformError(Exception):
@@ -61,6 +63,11 @@ class PlatformDenied(PlatformError):  # noqa: N818 - the platform's answer
         self.status = status
         self.missing_scope = missing_scope
 
+    @property
+    def is_dead_token(self) -> bool:
+        """Whether the platform does not know the token any more, and so did nothing."""
+        return self.status == UNAUTHORIZED
+
 
 class EditRefused(PlatformError):  # noqa: N818 - the platform's answer
     """The platform did not make a change, for a reason in what was asked.
@@ -75,10 +82,11 @@ class EditRefused(PlatformError):  # noqa: N818 - the platform's answer
 
 @dataclass(frozen=True, slots=True)
 class Shop:
-    """A shop and the token that opens its Admin API."""
+    """A shop and the token that opens its Admin API, with what it allows (none named = unknown)."""
 
     shop_domain: str
     access_token: str = field(repr=False, metadata={"secret": True})
+    scopes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

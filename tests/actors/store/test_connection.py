@@ -166,6 +166,27 @@ def test_one_renewal_serves_everyone_who_asks() -> None:
     assert calls(much_later) == [RenewToken("store_1", NOON)]
 
 
+def test_a_token_that_was_found_dead_is_handed_to_nobody_until_it_is_renewed() -> None:
+    found = tokens.use(CONNECTED, UseToken(NOON, "sealed token"))
+    again = tokens.use(found.state, UseToken(NOON, "sealed token"))
+    other = tokens.use(found.state, UseToken(NOON + MINUTE / 2))
+
+    assert calls(found) == [RenewToken("store_1", NOON)]
+    assert isinstance(found.reply, Parked)
+    assert again.reply == other.reply == found.reply
+    assert again.effects == other.effects == ()
+    assert found.state.connection == replace(
+        CONNECTED.connection or pytest.fail("connected"), token_expires_at=NOON
+    )
+
+
+def test_a_token_found_dead_too_late_leaves_the_one_that_took_its_place() -> None:
+    decision = tokens.use(CONNECTED, UseToken(NOON, "former token"))
+
+    assert decision.state is CONNECTED
+    assert isinstance(decision.reply, Token)
+
+
 def test_a_renewal_rewrites_token_and_scopes_and_answers_who_waits() -> None:
     at = NOON + DAY
     waiting = tokens.use(CONNECTED, UseToken(at)).state

@@ -12,10 +12,19 @@ import structlog
 
 from tests.http.people import KEYRING, Clock, Person, SignUp
 from tolsey.actors.refusals import Unavailable
-from tolsey.actors.store.messages import ReadConnection, Token, UseToken, store
+from tolsey.actors.store.messages import (
+    Delivery,
+    OrderEdited,
+    ReadConnection,
+    ScopesChanged,
+    Token,
+    UseToken,
+    store,
+)
 from tolsey.actors.store.topics import TOPICS
 from tolsey.runtime.registry import Runtime
 from tolsey.sandbox.commerce.platform import Platform
+from tolsey.sandbox.commerce.shop.state import ALL_SCOPES
 from tolsey.storage.commerce import connections
 from tolsey.storage.database import Database, Row
 from tolsey.storage.sealed import Vault
@@ -181,6 +190,40 @@ async def test_a_changed_secret_is_logged_once_and_said_until_the_merchant_recon
     _, again = await connect(ann, storeId=store_id, clientSecret="rotated")
     assert again.json()["connection"]["tokenState"] == "ok"
     assert (await runtime.ask(store(store_id), UseToken(clock()))).shop_domain == SHOP
+
+
+async def test_orders_and_subscriptions_are_reached_with_a_new_token_where_the_old_one_died(
+    sign_up: SignUp, platform: Platform, runtime: Runtime, clock: Clock, database: Database
+) -> None:
+    platform.shop(SHOP).scopes = tuple(one for one in ALL_SCOPES if one != "read_inventory")
+    store_id, _ = await connect(await sign_up())
+    topics = await subscribed(runtime, store_id, "products/create")
+    assert topics["inventory_levels/update"].startswith("missing_scope")
+    order = platform.place_order(SHOP, email="jane@doe.example")
+    platform.revoke_tokens(SHOP)
+    edited = Delivery("d-1", "orders/edited", SHOP, clock())
+    await runtime.ask(store(store_id), OrderEdited(edited, order.id, "{}"))
+    with anyio.fail_after(5):
+        while not await database.fetch("SELECT 1 FROM commerce_orders"):
+            await anyio.sleep(0.01)
+
+    platform.revoke_tokens(SHOP)
+    platform.shop(SHOP).scopes = ALL_SCOPES
+    grown = Delivery("d-2", "app/scopes_update", SHOP, clock())
+    await runtime.ask(store(store_id), ScopesChanged(grown, ALL_SCOPES, clock(), "{}"))
+    topics = await subscribed(runtime, store_id, "inventory_levels/update")
+    assert "token_unavailable" not in topics.values()
+
+
+async def subscribed(runtime: Runtime, store_id: str, topic: str) -> dict[str, str]:
+    """Wait until a topic is subscribed to, and read what became of them all."""
+    with anyio.fail_after(5):
+        while True:
+            view = await runtime.ask(store(store_id), ReadConnection())
+            topics = dict(view.subscriptions if view else ())
+            if topics.get(topic) in {"ok", "created"}:
+                return topics
+            await anyio.sleep(0.01)
 
 
 async def test_an_outage_is_not_a_refusal(

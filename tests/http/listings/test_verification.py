@@ -138,6 +138,18 @@ async def test_a_rotated_secret_is_told_once_and_credentials_given_anew_mend_it(
     assert (await verified.synced())["verification"]["state"] == "verified"
 
 
+async def test_a_token_that_dies_under_a_sync_is_minted_anew_once(
+    verified: Seller, platform: Platform
+) -> None:
+    for dead, state in ((1, "verified"), (9, "token_unavailable")):
+        granted = platform.grants
+        platform.faults.status(401, times=dead)
+        await verified.post("verify/refresh")
+        assert (await verified.synced())["verification"]["state"] == state
+        assert platform.grants == granted + 2
+    platform.faults.clear()
+
+
 async def test_a_platform_that_is_away_costs_no_numbers(
     verified: Seller, platform: Platform, clock: Clock, runtime: Runtime
 ) -> None:

@@ -22,6 +22,7 @@ from tolsey.storage.oauth.requests import RequestRow
 
 BASE = "http://127.0.0.1:8000"
 EVERYTHING = tuple(SCOPES)
+SECRET = "sandbox-secret"  # what the sandbox gives every app
 SHOPS = {"ann": "ann.myshopify.com", "bob": "bob.myshopify.com"}
 
 
@@ -149,14 +150,21 @@ async def connect(
         """
         INSERT INTO integration_connections (store_id, provider, shop_domain, status, client_id,
             access_token, token_expires_at, metadata, connected_at)
-        VALUES ($1, 'commerce', $2, $3, 'app', $4, $5, $6::jsonb, $7)
+        VALUES ($1, 'commerce', $2, $3, 'app-' || $2, $4, $5, $6::jsonb, $7)
         """,
         owner.store_id,
         SHOPS[owner.name],
         status,
         connections.seal_token(service.vault, owner.store_id, access_token),
         at + timedelta(hours=20),
-        json.dumps({"scopes": list(scopes)}),
+        json.dumps(
+            {
+                "scopes": list(scopes),
+                "clientSecretEncrypted": connections.seal_secret(
+                    service.vault, owner.store_id, SECRET
+                ),
+            }
+        ),
         at,
     )
 

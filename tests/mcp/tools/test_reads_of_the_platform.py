@@ -1,3 +1,4 @@
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -216,12 +217,57 @@ async def test_a_store_without_a_token_is_to_be_connected_again(
     assert (error["message"], error["data"]["code"]) == (RECONNECT, "token_unavailable")
 
 
-async def test_a_token_that_the_platform_forgot_is_to_be_made_anew(
+async def token_state(agent: Agent) -> str:
+    """Read whether the store says that it can be called."""
+    return str(result(await agent.call("get_connection_status"))["token_state"])
+
+
+async def test_a_token_that_the_platform_forgot_is_renewed_once_for_all_who_ask(
     hall: Hall, platform: Platform
 ) -> None:
     agent = await connected(hall, platform)
     platform.revoke_tokens(SHOP)
+    granted = platform.grants
+    answers = await asyncio.gather(*(agent.call("platform_query", query=NAMES) for _ in range(10)))
+    assert all(result(answer)["data"]["products"]["nodes"] for answer in answers)
+    assert platform.grants == granted + 1
+    assert await token_state(agent) == "ok"
+
+
+async def test_a_token_that_cannot_be_opened_is_renewed_as_well(
+    hall: Hall, platform: Platform
+) -> None:
+    agent = await connected(hall, platform)
+    await hall.database.execute("UPDATE integration_connections SET access_token = 'v1.lost'")
+    result(await agent.call("platform_query", query=NAMES))
+
+
+async def test_only_a_renewal_that_is_refused_sends_the_merchant_to_reconnect(
+    hall: Hall, platform: Platform
+) -> None:
+    agent = await connected(hall, platform)
+    platform.revoke_tokens(SHOP)
+    platform.faults.status(503, times=50, on="token")
+    error = (await relayed_503(agent)).json()["error"]
+    assert (error["data"]["code"], await token_state(agent)) == ("commerce_unreachable", "ok")
+    platform.faults.clear()
+    platform.shop(SHOP).permitted = False
+    for _ in range(2):
+        error = (await relayed_503(agent)).json()["error"]
+        assert (error["message"], error["data"]["code"]) == (RECONNECT, "token_unavailable")
+    assert await token_state(agent) == "token_unavailable"
+
+
+async def test_a_fresh_token_that_is_refused_too_is_told_and_not_asked_for_in_a_loop(
+    hall: Hall, platform: Platform
+) -> None:
+    agent = await connected(hall, platform)
+    platform.faults.status(401, times=9)
+    granted = platform.grants
     assert (await relayed_503(agent)).json()["error"]["message"] == RECONNECT
+    assert (platform.grants, len(platform.faults.waiting["graphql"])) == (granted + 1, 7)
+    platform.faults.clear()
+    result(await agent.call("platform_query", query=NAMES))
 
 
 async def test_a_platform_out_of_reach_is_asked_again_later(hall: Hall, platform: Platform) -> None:

@@ -215,6 +215,41 @@ async def test_scopes_that_are_not_known_refuse_nothing_and_the_platforms_words_
     assert counter.platform.admin.mutations == 1
 
 
+@pytest.mark.parametrize("when", ["graphql", "mutation"])
+async def test_a_token_that_dies_under_a_change_is_renewed_and_the_change_made_once(
+    counter: Counter, when: str
+) -> None:
+    granted = counter.platform.grants
+    counter.platform.faults.status(401, on=when)
+    told = await counter.adjust("key-00001", -3)
+    assert (told["status"], told["after"]) == ("applied", {"available": 7})
+    assert (counter.platform.admin.mutations, counter.platform.grants) == (1, granted + 1)
+
+
+async def test_a_token_that_died_before_a_dry_run_is_renewed(counter: Counter) -> None:
+    counter.platform.revoke_tokens(ANNS)
+    told = answered(await counter.update("key-00001", title="Green shirt", dry_run=True))
+    assert told["status"] == "planned"
+
+
+async def test_a_change_without_a_token_is_made_with_the_same_key_once_there_is_one(
+    counter: Counter,
+) -> None:
+    counter.platform.revoke_tokens(ANNS)
+    counter.platform.faults.status(503, times=50, on="token")
+    error = (await counter.adjusting("key-00001", -3)).json()["error"]
+    assert error["data"]["code"] == "commerce_unreachable"
+    counter.platform.faults.clear()
+    assert (await counter.adjust("key-00001", -3))["status"] == "applied"
+    counter.platform.revoke_tokens(ANNS)
+    counter.shop.permitted = False
+    answer = await counter.adjusting("key-00002", -3)
+    error = answer.json()["error"]
+    assert answer.status_code == 503
+    assert (error["message"], error["data"]["code"]) == (RECONNECT, "token_unavailable")
+    assert counter.platform.admin.mutations == 1
+
+
 async def test_a_store_without_a_token_is_told_to_be_connected_again(hall: Hall) -> None:
     agent = await hall.agent(hall.bob)
     answer = await agent.call(

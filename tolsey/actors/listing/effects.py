@@ -33,6 +33,7 @@ from tolsey.actors.ports import (
     Shop,
     ShopFacts,
 )
+from tolsey.actors.reach import with_token
 from tolsey.runtime.messages import Message
 from tolsey.storage.database import Database
 from tolsey.storage.records.selling.listing import COMMERCE, PAYMENTS, RevenueSource
@@ -46,7 +47,7 @@ PATIENCE: Final = timedelta(minutes=2)
 """After this a sync that cannot be made is over: earlier than the runtime gives it up, so that the
 listing hears of it and is free for the next one."""
 NEEDED_SCOPE: Final = "read_orders"
-UNAUTHORIZED, FORBIDDEN = 401, 403
+FORBIDDEN: Final = 403
 UNREACHABLE: Final = {COMMERCE: "commerce_unreachable", PAYMENTS: "processor_unreachable"}
 DEVELOPMENT: Final = "development_store"
 SPIKE: Final = "revenue_spike"
@@ -93,8 +94,14 @@ class ListingEffects:
             return SyncFailed(call.generation, UNREACHABLE[call.provider], now, call.provider)
 
     async def _of_shop(self, call: PullRevenue, source: RevenueSource) -> Message[Any]:
+        async def mint(_: Shop | None) -> Shop:
+            return await self._open(source)
+
+        async def measure(shop: Shop) -> Message[Any]:
+            return await self._measure_shop(call, shop)
+
         try:
-            return await self._measure_shop(call, source)
+            return await with_token(mint, measure)
         except GrantRefused as error:
             return SyncGrantRefused(call.generation, error.code, self._clock())
         except PlatformDenied as error:
@@ -159,8 +166,7 @@ class ListingEffects:
         grant = await self._platform.exchange(source.shop_domain, source.client_id, secret)
         return Shop(source.shop_domain, grant.access_token)
 
-    async def _measure_shop(self, call: PullRevenue, source: RevenueSource) -> Message[Any]:
-        shop = await self._open(source)
+    async def _measure_shop(self, call: PullRevenue, shop: Shop) -> Message[Any]:
         facts = await self._platform.connect_probe(shop)
         start, end = revenue.window_of(self._clock())
         tally = revenue.Tally(start, end)
@@ -200,7 +206,7 @@ class ListingEffects:
 
     def _denied(self, call: PullRevenue, error: PlatformDenied) -> Message[Any]:
         now = self._clock()
-        if error.status == UNAUTHORIZED:
+        if error.is_dead_token:
             return SyncGrantRefused(call.generation, "unauthorized", now)
         if error.status == FORBIDDEN:
             permission = error.missing_scope or NEEDED_SCOPE

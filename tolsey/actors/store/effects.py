@@ -2,7 +2,8 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final, Protocol, TypeVar
+from functools import partial
+from typing import Any, Final
 
 import orjson
 import structlog
@@ -10,6 +11,7 @@ import structlog
 from tolsey.actors.bodies import Unreadable
 from tolsey.actors.listing.messages import SourceRevoked, listing
 from tolsey.actors.ports import (
+    UNAUTHORIZED,
     CommerceEditor,
     CommercePlatform,
     EditRefused,
@@ -22,6 +24,7 @@ from tolsey.actors.ports import (
 from tolsey.actors.refusals import Refusal
 from tolsey.actors.store import edits
 from tolsey.actors.store.edits import Edit, Planned, Rejected, Verdict
+from tolsey.actors.store.grants import is_lasting
 from tolsey.actors.store.identity import PURPOSE
 from tolsey.actors.store.messages import (
     Delivery,
@@ -36,7 +39,6 @@ from tolsey.actors.store.messages import (
     RevokeListingSources,
     SubscriptionsReconciled,
     Token,
-    UseToken,
     store,
 )
 from tolsey.actors.store.operation_messages import (
@@ -48,10 +50,11 @@ from tolsey.actors.store.operation_messages import (
     OperationUnanswered,
 )
 from tolsey.actors.store.payloads import order_row
+from tolsey.actors.store.reach import Ask, Shops
 from tolsey.actors.store.reading import Reading
 from tolsey.actors.store.topics import REASONS, TOPICS
 from tolsey.runtime.decision import Tell
-from tolsey.runtime.messages import ActorId, Message
+from tolsey.runtime.messages import Message
 from tolsey.storage.commerce import agent_operations, connections, stores
 from tolsey.storage.database import Database
 from tolsey.storage.records.commerce.agent_operation import AgentOperation, OperationState
@@ -60,20 +63,23 @@ from tolsey.storage.selling import listings
 
 log = structlog.get_logger()
 
-Reply = TypeVar("Reply")
-
-UNAUTHORIZED: Final = 401
 MISSING_SCOPE: Final = "missing_scope"
 TRIES: Final = 5
 """How often a change is planned anew because the shop moved on meanwhile."""
 
 
-class Ask(Protocol):
-    """How an effect asks an actor; `Runtime.ask` is the real one."""
+def shops(ask: Ask, vault: Vault, clock: Callable[[], datetime]) -> Shops:
+    """Find the way to stores' shops with tokens that this vault opens."""
+    return Shops(ask, partial(_opened, vault), clock)
 
-    def __call__(self, to: ActorId, message: Message[Reply]) -> Awaitable[Reply]:
-        """Post a message and wait for its reply."""
-        ...
+
+def _opened(vault: Vault, token: Token) -> Shop:
+    """Open a token; one that cannot be opened is as dead as one that nobody knows."""
+    try:
+        plain = connections.open_token(vault, token.store_id, token.access_token)
+    except SealBroken as error:
+        raise PlatformDenied(UNAUTHORIZED, "The stored token cannot be opened.") from error
+    return Shop(token.shop_domain, plain, token.scopes)
 
 
 class StoreEffects:
@@ -94,7 +100,7 @@ class StoreEffects:
         events_url: str,
         invalidate: Callable[[str], Awaitable[None]],
     ) -> None:
-        self._ask = ask
+        self._shops = shops(ask, vault, clock)
         self._platform = platform
         self._database = database
         self._vault = vault
@@ -118,7 +124,7 @@ class StoreEffects:
         """Mint a token with the stored credentials."""
         kept = await connections.credentials_of(self._database, call.store_id, call.connected_at)
         if kept is None:
-            return RenewalUnreachable(call.connected_at, self._clock())
+            return RenewalRefused(call.connected_at, "no_credentials", self._clock())
         try:
             secret = connections.open_secret(self._vault, call.store_id, kept.client_secret)
             grant = await self._platform.exchange(kept.shop_domain, kept.client_id, secret)
@@ -147,57 +153,57 @@ class StoreEffects:
         kept = await connections.credentials_of(self._database, call.store_id, call.connected_at)
         if kept is None:
             return None
-        try:
-            shop, token = await self._shop(call.store_id)
+
+        async def reconciled(shop: Shop) -> dict[str, str]:
             report = await self._platform.reconcile_subscriptions(shop, self._events_url, REASONS)
-            results = {
-                topic: self._said(topic, text, token) for topic, text in report.topics.items()
-            }
+            return {topic: self._said(topic, text, shop) for topic, text in report.topics.items()}
+
+        try:
+            results = await self._shops.call(call.store_id, reconciled)
         except Refusal as refusal:
-            if refusal.code != "token_unavailable":
+            if not is_lasting(refusal):
                 raise
             results = dict.fromkeys(TOPICS, refusal.code)
-        except PlatformDenied as denied:
-            results = dict.fromkeys(TOPICS, f"refused: {denied.message}")
+        except PlatformDenied as error:
+            results = dict.fromkeys(TOPICS, f"refused: {error.message}")
         return SubscriptionsReconciled(
             call.connected_at, tuple(sorted(results.items())), self._clock()
         )
 
     @staticmethod
-    def _said(topic: str, text: str, token: Token) -> str:
+    def _said(topic: str, text: str, shop: Shop) -> str:
         """Name the scope a topic needs where the platform only says that one is missing."""
         known = TOPICS.get(topic)
         if text != MISSING_SCOPE or known is None or known.scope is None:
             return text
-        return text if known.scope in token.scopes else f"{text}: {known.scope}"
+        return text if known.scope in shop.scopes else f"{text}: {known.scope}"
 
     async def read_order(self, call: ReadOrder) -> Message[None] | None:
         """Ask the platform what an order is now; a shop that does not let us read it is left be."""
+
+        async def looked(shop: Shop) -> tuple[str, dict[str, Any] | None]:
+            return shop.shop_domain, await self._platform.order(shop, call.order_id)
+
         try:
-            shop, _ = await self._shop(call.store_id)
-            body = await self._platform.order(shop, call.order_id)
+            shop_domain, body = await self._shops.call(call.store_id, looked)
         except Refusal as refusal:
-            if refusal.code != "token_unavailable":
+            if not is_lasting(refusal):
                 raise
             return None
-        except PlatformDenied as denied:
-            if denied.status == UNAUTHORIZED:
-                raise  # the token may have died a moment ago
-            log.warning("commerce.order_denied", store_id=call.store_id, status=denied.status)
+        except PlatformDenied as error:
+            log.warning("commerce.order_denied", store_id=call.store_id, status=error.status)
             return None
         if body is None:
             return None
         salt = await stores.salt_of(self._database, self._vault, call.store_id)
         identity = None if salt is None else self._vault.subkey(salt, PURPOSE)
-        delivery = Delivery(
-            f"read:{call.order_id}", "orders/edited", shop.shop_domain, self._clock()
-        )
+        delivery = Delivery(f"read:{call.order_id}", "orders/edited", shop_domain, self._clock())
         try:
             order = order_row(Reading(call.store_id, identity, delivery), body)
         except Unreadable as error:
             log.warning("commerce.order_unreadable", store_id=call.store_id, field=error.field)
             return None
-        return OrderRead(shop.shop_domain, order)
+        return OrderRead(shop_domain, order)
 
     async def revoke_listing_sources(self, call: RevokeListingSources) -> Sequence[Tell]:
         """Tell every listing of the organization whose revenue is read from the shop."""
@@ -218,16 +224,6 @@ class StoreEffects:
         for shop_domain in call.shop_domains:
             await self._invalidate(shop_domain)
 
-    async def _shop(self, store_id: str) -> tuple[Shop, Token]:
-        return await shop_of(self._ask, self._vault, store_id, self._clock())
-
-
-async def shop_of(ask: Ask, vault: Vault, store_id: str, at: datetime) -> tuple[Shop, Token]:
-    """Get the right to call a store's shop, renewed where needed."""
-    token = await ask(store(store_id), UseToken(at))
-    plain = connections.open_token(vault, store_id, token.access_token)
-    return Shop(token.shop_domain, plain), token
-
 
 class StillSending(Exception):  # noqa: N818 - what the other one does
     """Another process is sending this operation; look at it again later."""
@@ -246,6 +242,7 @@ class OperationEffects:
         clock: Callable[[], datetime],
     ) -> None:
         self._ask = ask
+        self._shops = shops(ask, vault, clock)
         self._editor = editor
         self._database = database
         self._vault = vault
@@ -278,22 +275,18 @@ class OperationEffects:
     async def _make(self, kept: AgentOperation, edit: Edit) -> Message[Any]:
         """Make the change, or say why it is surely not made."""
         try:
-            shop, _ = await shop_of(self._ask, self._vault, kept.store_id, self._clock())
-            return await self._send(shop, kept, edit)
+            return await self._send(kept, edit)
         except Refusal as refusal:
             return self._not_sent(kept, refusal)
         except PlatformUnreachable as error:
             return self._not_sent(kept, unreachable(error))
-        except PlatformDenied as denied:
-            if denied.status == UNAUTHORIZED:  # the token died a moment ago
-                dead = Refusal(denied.message, status=502, code="platform_denied")
-                return self._not_sent(kept, dead)
-            return self._rejected(kept, "platform_denied", denied.message)
+        except PlatformDenied as error:
+            return self._rejected(kept, "platform_denied", error.message)
 
-    async def _send(self, shop: Shop, kept: AgentOperation, edit: Edit) -> Message[Any]:
+    async def _send(self, kept: AgentOperation, edit: Edit) -> Message[Any]:
         """Look, plan and send; do so again where the platform says that the shop moved on."""
         for sends in range(kept.sends, kept.sends + TRIES):
-            facts = await self._editor.look(shop, edit.kind, edit.ids)
+            facts = await self._look(kept, edit)
             planned = edits.plan(edit, facts)
             if facts is None or isinstance(planned, Rejected):
                 return self._unfit(kept, edit, facts, planned)
@@ -304,9 +297,8 @@ class OperationEffects:
             asked = OperationSending(kept.operation_id, sends, told, self._clock())
             if not await self._ask(store(kept.store_id), asked):
                 raise StillSending
-            key = f"{kept.operation_id}:{sends}"
             try:
-                after = await self._editor.change(shop, edit.kind, edit.ids, planned.change, key)
+                after = await self._change(kept, edit, planned.change, sends)
             except EditRefused as refused:
                 if refused.stale:
                     continue
@@ -324,8 +316,7 @@ class OperationEffects:
         """Read from the shop what became of a change whose answer was lost."""
         found, verdict = None, Verdict.UNCLEAR
         try:
-            shop, _ = await shop_of(self._ask, self._vault, kept.store_id, self._clock())
-            found = await self._editor.look(shop, edit.kind, edit.ids)
+            found = await self._look(kept, edit)
             verdict = edits.verdict(edit, before, found)
         except (Refusal, PlatformError) as error:
             log.warning("agent.operation_unseen", store_id=kept.store_id, why=str(error))
@@ -333,6 +324,21 @@ class OperationEffects:
             return self._applied(kept, edit, before, found)
         return OperationUnanswered(
             kept.operation_id, is_unchanged=verdict is Verdict.UNCHANGED, at=self._clock()
+        )
+
+    async def _look(self, kept: AgentOperation, edit: Edit) -> Mapping[str, Any] | None:
+        """Read the thing as it is now."""
+        return await self._shops.call(
+            kept.store_id, lambda shop: self._editor.look(shop, edit.kind, edit.ids)
+        )
+
+    async def _change(
+        self, kept: AgentOperation, edit: Edit, change: Mapping[str, Any], sends: int
+    ) -> Mapping[str, Any]:
+        """Make one change, under the same key whichever token it is sent with."""
+        key = f"{kept.operation_id}:{sends}"
+        return await self._shops.call(
+            kept.store_id, lambda shop: self._editor.change(shop, edit.kind, edit.ids, change, key)
         )
 
     def _applied(

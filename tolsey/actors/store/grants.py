@@ -3,7 +3,8 @@
 from datetime import datetime
 from typing import Final
 
-from tolsey.actors.refusals import Unavailable
+from tolsey.actors.ports import PlatformDenied
+from tolsey.actors.refusals import Forbidden, Refusal, Unavailable
 from tolsey.actors.store.messages import Token
 from tolsey.actors.store.state import StoreState
 from tolsey.storage.records.commerce.connection import Connection, ConnectionStatus
@@ -12,12 +13,17 @@ from tolsey.storage.records.journal import AuditRecord, audit_record
 WAITING: Final = "token"
 """What those are parked under who wait for a renewal."""
 
-RECONNECT = "The commerce platform refuses this store's app. Connect the store again."
+RECONNECT: Final = "The commerce platform refuses this store's app. Connect the store again."
 
 
 def token_unavailable() -> Unavailable:
     """Say that only the merchant can help."""
     return Unavailable(RECONNECT, code="token_unavailable")
+
+
+def is_lasting(refusal: Refusal) -> bool:
+    """Whether there is no token until the merchant does something, so that waiting is of no use."""
+    return refusal.code == "token_unavailable"
 
 
 def commerce_unreachable() -> Unavailable:
@@ -26,6 +32,26 @@ def commerce_unreachable() -> Unavailable:
         "The commerce platform is out of reach. Try again.",
         code="commerce_unreachable",
         retryAfter=5,
+    )
+
+
+def denied(error: PlatformDenied) -> Refusal:
+    """Pass on what the platform refuses: its status and what it says."""
+    return Refusal(
+        error.message,
+        status=error.status,
+        code="platform_denied",
+        platformStatus=error.status,
+        scope=error.missing_scope,
+    )
+
+
+def lacking(scope: str) -> Forbidden:
+    """Say which permission the merchant's app is known not to have."""
+    return Forbidden(
+        f"The merchant's app does not have the scope {scope}.",
+        code="missing_scope",
+        scope=scope,
     )
 
 

@@ -99,9 +99,13 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class UseToken(Message[Token]):
-    """A call to the shop is to be made now; waits for one renewal however many ask."""
+    """A call to the shop is to be made now; waits for one renewal however many ask.
+
+    `dead` is the sealed text of a token that the platform no longer knows, if that was found out.
+    """
 
     at: datetime
+    dead: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,8 @@ def use(state: StoreState, message: UseToken) -> Decision[StoreState, Token]:
     """Hand out the token while it is fresh, else wait for a new one.
 
     A store whose renewal was refused stays unavailable until its merchant reconnects
-    (specification, "Connection status"), even while the old token might still be taken.
+    (specification, "Connection status"), even while the old token might still be taken. A token
+    that was found dead has ended, unless a newer one took its place meanwhile.
     """
     connection = state.connection
     if connection is None or connection.status != ConnectionStatus.ACTIVE:
@@ -46,6 +47,10 @@ def use(state: StoreState, message: UseToken) -> Decision[StoreState, Token]:
     if connection.refused_at is not None:
         raise token_unavailable()
     expires_at = connection.token_expires_at
+    if message.dead is not None and message.dead == connection.access_token:
+        expires_at = min(expires_at or message.at, message.at)
+        connection = replace(connection, token_expires_at=expires_at)
+        state = replace(state, connection=connection)
     if (
         connection.access_token is not None
         and expires_at is not None

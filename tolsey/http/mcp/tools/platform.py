@@ -7,9 +7,9 @@ import orjson
 from pydantic import Field
 
 from tolsey.actors.ports import PlatformDenied, PlatformUnreachable, Shop
-from tolsey.actors.refusals import Forbidden, Refusal, Unprocessable
-from tolsey.actors.store.grants import commerce_unreachable, token_unavailable
-from tolsey.actors.store.messages import Token, UseToken, store
+from tolsey.actors.refusals import Refusal, Unprocessable
+from tolsey.actors.store.effects import shops
+from tolsey.actors.store.grants import commerce_unreachable, denied, lacking
 from tolsey.http.clients.commerce.answers import QueryTooCostly
 from tolsey.http.context import Service
 from tolsey.http.mcp.gate import Principal, require
@@ -18,11 +18,9 @@ from tolsey.http.mcp.tools.building import Answer, Arguments, tool
 from tolsey.http.mcp.tools.platform_documents import CHARACTERS, read
 from tolsey.http.mcp.tools.platform_fields import Need
 from tolsey.storage.commerce import connections
-from tolsey.storage.sealed import SealBroken
 
 LOOKS_OUTSIDE: Final = Hints(read_only=True, destructive=False, idempotent=True, open_world=True)
 ANSWER_BYTES: Final = 256 * 1024
-UNAUTHORIZED: Final = 401
 READING: Final = "read_"
 WRITING: Final = "write_"
 
@@ -44,7 +42,8 @@ class PlatformTools:
     """Asks the platform for whoever the gate admitted."""
 
     def __init__(self, service: Service) -> None:
-        self._service = service
+        self._commerce = service.commerce
+        self._shops = shops(service.runtime.ask, service.vault, service.clock)
 
     def tools(self) -> Sequence[Tool]:
         """List the tools."""
@@ -68,14 +67,14 @@ class PlatformTools:
         """Ask the platform."""
         reading = read(asked.query)
         require(principal, frozenset(need.ours for need in reading.needs))
-        token = await self._service.runtime.ask(
-            store(principal.store_id), UseToken(self._service.clock())
-        )
-        check_grant(token.scopes, reading.needs)
+
+        async def answered(shop: Shop) -> dict[str, Any]:
+            check_grant(shop.scopes, reading.needs)
+            return await self._commerce.graphql(shop, reading.text, asked.variables)
+
         try:
-            shop = self._shop(token)
-            data = await self._service.commerce.graphql(shop, reading.text, asked.variables)
-        except (PlatformDenied, PlatformUnreachable, SealBroken) as error:
+            data = await self._shops.call(principal.store_id, answered)
+        except (PlatformDenied, PlatformUnreachable) as error:
             raise refusal_of(error) from error
         if len(orjson.dumps(data)) > ANSWER_BYTES:
             raise Unprocessable(
@@ -83,10 +82,6 @@ class PlatformTools:
                 code="answer_too_large",
             )
         return PlatformAnswer(data=data)
-
-    def _shop(self, token: Token) -> Shop:
-        opened = connections.open_token(self._service.vault, token.store_id, token.access_token)
-        return Shop(token.shop_domain, opened)
 
 
 def check_grant(scopes: Sequence[str], needs: Iterable[Need]) -> None:
@@ -99,31 +94,15 @@ def check_grant(scopes: Sequence[str], needs: Iterable[Need]) -> None:
     held = {name.replace(WRITING, READING, 1) for name in scopes} | set(scopes)
     for need in needs:
         if need.theirs and not need.theirs & held:
-            missing = min(need.theirs)
-            raise Forbidden(
-                f"The merchant's app does not have the scope {missing}.",
-                code="missing_scope",
-                scope=missing,
-            )
+            raise lacking(min(need.theirs))
 
 
-def refusal_of(error: PlatformDenied | PlatformUnreachable | SealBroken) -> Refusal:
-    """Say why the platform gave no answer: what it refuses in its own words.
-
-    A token it no longer knows is one that only the merchant can help with.
-    """
+def refusal_of(error: PlatformDenied | PlatformUnreachable) -> Refusal:
+    """Say why the platform gave no answer: what it refuses in its own words."""
     match error:
         case QueryTooCostly():
             return Unprocessable(error.message, code="query_too_costly")
         case PlatformUnreachable():
             return commerce_unreachable()
-        case PlatformDenied() if error.status != UNAUTHORIZED:
-            return Refusal(
-                error.message,
-                status=error.status,
-                code="platform_denied",
-                platformStatus=error.status,
-                scope=error.missing_scope,
-            )
-        case _:
-            return token_unavailable()
+        case PlatformDenied():
+            return denied(error)

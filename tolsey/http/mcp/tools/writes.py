@@ -6,10 +6,12 @@ from typing import Any, Final, cast
 
 import orjson
 
-from tolsey.actors.ports import CommerceEditor, PlatformDenied, PlatformUnreachable, Shop
-from tolsey.actors.refusals import Conflict, Forbidden, Refusal, Unprocessable
+from tolsey.actors.ports import CommerceEditor, PlatformDenied, PlatformUnreachable
+from tolsey.actors.refusals import Conflict, Refusal, Unprocessable
 from tolsey.actors.store import edits
 from tolsey.actors.store.edits import Edit, Planned, Rejected
+from tolsey.actors.store.effects import shops
+from tolsey.actors.store.grants import lacking
 from tolsey.actors.store.messages import UseToken, store
 from tolsey.actors.store.operation_messages import BeginOperation
 from tolsey.http.context import Service
@@ -38,8 +40,8 @@ from tolsey.http.mcp.tools.plans import Plans, digest_of
 from tolsey.http.mcp.tools.platform import refusal_of
 from tolsey.http.mcp.tools.refresh import Refresh
 from tolsey.http.mcp.tools.schemas import answer_schema_of, schema_of
+from tolsey.storage import agent_operations
 from tolsey.storage.commerce import agent_operations, connections
-from tolsey.storage.sealed import SealBroken
 
 ELICIT: Final = "elicitation/create"
 CONFIRM: Final = "confirm"
@@ -61,6 +63,7 @@ class Writer:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._editor = cast("CommerceEditor", service.commerce)
+        self._shops = shops(service.runtime.ask, service.vault, service.clock)
         self._plans = Plans(service.vault, service.clock)
 
     def tool(self, change: Change) -> Tool:
@@ -95,11 +98,11 @@ class Writer:
         if is_known(kept):
             # What was asked before is answered as it was, however it is asked now.
             return await self._begin(change, principal, given, edit, digest, is_repeat=True)
-        shop = await self._shop(principal, change.platform_scope)
+        await self._check_grant(principal, change.platform_scope)
         if given.dry_run:
-            return await self._planned(change, principal, given, edit, shop)
+            return await self._planned(change, principal, given, edit)
         if change.is_destructive and given.plan_token is None:
-            reviewed = await self._reviewed(change, call, edit, shop, key=given.idempotency_key)
+            reviewed = await self._reviewed(change, call, edit, key=given.idempotency_key)
             if not isinstance(reviewed, str):
                 return reviewed
         elif given.plan_token is not None:
@@ -120,11 +123,10 @@ class Writer:
         principal: Principal,
         given: EditArguments,
         edit: Edit,
-        shop: Shop,
     ) -> ToolResult:
         """Show what a change would do, and change nothing."""
         edit = replace(edit, version=given.expected_version)
-        facts, planned = await self._look(edit, shop)
+        facts, planned = await self._look(principal, edit)
         version = None if facts is None else edits.version_of(edit, facts)
         operation_id = id_of(principal, given.idempotency_key)
         is_fit = facts is not None and isinstance(planned, Planned)
@@ -156,7 +158,7 @@ class Writer:
         )
 
     async def _reviewed(
-        self, change: Change, call: Call, edit: Edit, shop: Shop, *, key: str
+        self, change: Change, call: Call, edit: Edit, *, key: str
     ) -> str | InputRequired:
         """Answer the version that a person confirmed, or ask them where their client can."""
         if not can_ask(call):
@@ -173,7 +175,7 @@ class Writer:
             if answer["action"] == "accept" and said_yes:
                 return call.state
             raise Refusal("The user did not confirm this change.", status=409, code="declined")
-        facts, planned = await self._look(edit, shop)
+        facts, planned = await self._look(call.principal, edit)
         if facts is None or isinstance(planned, Rejected):
             why = planned if isinstance(planned, Rejected) else edits.MISSING
             raise Conflict(why.detail, code=why.code)
@@ -214,30 +216,20 @@ class Writer:
         audit_id = await agent_operations.audit_id(service.database, store_id, operation_id)
         return shown(result_of(view, audit_id))
 
-    async def _shop(self, principal: Principal, platform_scope: str) -> Shop:
-        """Get the right to call the shop; a scope that is known to be missing is refused by name."""
+    async def _check_grant(self, principal: Principal, platform_scope: str) -> None:
+        """Refuse by its name a scope that is known to be missing."""
         service = self._service
         token = await service.runtime.ask(store(principal.store_id), UseToken(service.clock()))
         if token.scopes and platform_scope not in token.scopes:
-            raise Forbidden(
-                f"The merchant's app does not have the scope {platform_scope}.",
-                code="missing_scope",
-                scope=platform_scope,
-            )
-        plain = self._opened(token.store_id, token.access_token)
-        return Shop(token.shop_domain, plain)
-
-    def _opened(self, store_id: str, sealed: str) -> str:
-        try:
-            return connections.open_token(self._service.vault, store_id, sealed)
-        except SealBroken as error:
-            raise refusal_of(error) from error
+            raise lacking(platform_scope)
 
     async def _look(
-        self, edit: Edit, shop: Shop
+        self, principal: Principal, edit: Edit
     ) -> tuple[Mapping[str, Any] | None, Planned | Rejected]:
         try:
-            facts = await self._editor.look(shop, edit.kind, edit.ids)
+            facts = await self._shops.call(
+                principal.store_id, lambda shop: self._editor.look(shop, edit.kind, edit.ids)
+            )
         except (PlatformDenied, PlatformUnreachable) as error:
             raise refusal_of(error) from error
         return facts, edits.plan(edit, facts)
