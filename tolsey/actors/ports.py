@@ -55,13 +55,21 @@ class PlatformDenied(PlatformError):  # noqa: N818 - the platform's answer
 
     401 is a dead token, 402 an unpaid shop, 403 a missing permission (also when the platform says
     so inside a 200), 404 no such shop, 423 a locked shop, 400 a request it does not accept.
-    `missing_scope` is the permission it named, if it named one.
+    `missing_scope` is the permission it named, if it named one. `message` is a plain line for
+    people's pages, `words` what the platform said, as it said it, for programs.
     """
 
-    def __init__(self, status: int, message: str, missing_scope: str | None = None) -> None:
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        missing_scope: str | None = None,
+        words: str | None = None,
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.missing_scope = missing_scope
+        self.words = words or message
 
     @property
     def is_dead_token(self) -> bool:

@@ -3,6 +3,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import httpx
+import orjson
 import pytest
 from graphql import GraphQLObjectType, get_named_type, is_object_type, parse, validate
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it has no types
@@ -268,6 +269,32 @@ async def test_a_fresh_token_that_is_refused_too_is_told_and_not_asked_for_in_a_
     assert (platform.grants, len(platform.faults.waiting["graphql"])) == (granted + 1, 7)
     platform.faults.clear()
     result(await agent.call("platform_query", query=NAMES))
+
+
+LONG = "[API] This action needs merchant approval for <read_orders>.\n" + "See &amp; read. " * 60
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "words"),
+    [
+        (403, orjson.dumps({"errors": LONG}), LONG),
+        (403, b'{"errors": {"scope": "no read_orders"}}', '{"scope":"no read_orders"}'),
+        (404, b'{"errors": ["gone", "\\u0007"]}', '["gone","\\u0007"]'),
+        (403, b"<html>Forbidden by\x00 shop</html>", "<html>Forbidden by\ufffd shop</html>"),
+        (423, b"", "The platform answered 423."),
+        (403, b"x" * 9_000, "x" * 3_999 + "\u2026"),
+        (200, orjson.dumps({"errors": [{"message": LONG}]}), LONG),
+    ],
+)
+async def test_what_the_platform_refuses_arrives_as_it_said_it(
+    hall: Hall, platform: Platform, status: int, body: bytes, words: str
+) -> None:
+    agent = await connected(hall, platform)
+    platform.faults.status(status, body=body)
+    told = refused(await agent.call("platform_query", query=NAMES))
+    status = 400 if status == 200 else status
+    assert told.startswith(f"{words}\ncode: platform_denied\nplatformStatus: {status}")
+    assert ("scope: read_orders" in told) == ("read_orders" in words)
 
 
 async def test_a_platform_out_of_reach_is_asked_again_later(hall: Hall, platform: Platform) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+import orjson
 import pytest
 
 from tests.mcp.tools.hall import Hall, refused
@@ -182,11 +183,12 @@ async def test_what_the_platform_refuses_is_told_in_its_words(counter: Counter) 
     )
     assert (told["status"], told["code"]) == ("rejected", "not_found")
     counter.platform.freeze(ANNS)
-    answer = await counter.agent.call(
-        "set_product_status", idempotency_key="key-00002", product_id="1", status="DRAFT"
-    )
-    told = answered(answer)
-    assert (told["code"], told["detail"]) == ("platform_denied", "Unavailable Shop")
+    drafting = {"idempotency_key": "key-00002", "product_id": "1", "status": "DRAFT"}
+    refusal = refused(await counter.agent.call("set_product_status", **drafting))
+    assert refusal == "Unavailable Shop\ncode: platform_denied\nplatformStatus: 402"
+    counter.platform.freeze(ANNS, frozen=False)
+    told = answered(await counter.agent.call("set_product_status", **drafting))
+    assert told["code"] == "not_found"  # asked again, with the same key
 
 
 async def test_a_scope_known_to_be_missing_is_refused_before_the_call_by_its_name(
@@ -206,13 +208,26 @@ async def test_scopes_that_are_not_known_refuse_nothing_and_the_platforms_words_
     counter = await opened(hall, platform, (*ALL_SCOPES, *WRITE_SCOPES))
     await hall.database.execute("UPDATE integration_connections SET metadata = '{\"scopes\": []}'")
     counter.shop.scopes = ALL_SCOPES
-    told = await counter.adjust("key-00001", -3)
-    assert (told["status"], told["code"]) == ("rejected", "platform_denied")
-    assert told["detail"] == (
+    told = refused(await counter.adjusting("key-00001", -3))
+    assert told == (
         "Access denied for inventoryAdjustQuantities field."
         " Required access: `write_inventory` access scope."
+        "\ncode: platform_denied\nplatformStatus: 403\nscope: write_inventory"
     )
     assert counter.platform.admin.mutations == 1
+    counter.shop.scopes = (*ALL_SCOPES, *WRITE_SCOPES)
+    assert (await counter.adjust("key-00001", -3))["status"] == "applied"
+
+
+async def test_a_change_that_the_platform_refuses_by_its_status_says_so_in_its_words(
+    counter: Counter,
+) -> None:
+    words = "This needs <b>merchant approval</b> for write_inventory.\n" + "Read on. " * 99
+    counter.platform.faults.status(403, on="mutation", body=orjson.dumps({"errors": words}))
+    told = refused(await counter.adjusting("key-00001", -3))
+    assert told == f"{words}\ncode: platform_denied\nplatformStatus: 403\nscope: write_inventory"
+    kept = await state_of(counter, (await counter.adjust("key-00001", -3))["operation_id"])
+    assert (kept["state"], counter.variant.available) == ("applied", 7)
 
 
 @pytest.mark.parametrize("when", ["graphql", "mutation"])

@@ -24,7 +24,7 @@ from tolsey.actors.ports import (
 from tolsey.actors.refusals import Refusal
 from tolsey.actors.store import edits
 from tolsey.actors.store.edits import Edit, Planned, Rejected, Verdict
-from tolsey.actors.store.grants import is_lasting
+from tolsey.actors.store.grants import denied, is_lasting
 from tolsey.actors.store.identity import PURPOSE
 from tolsey.actors.store.messages import (
     Delivery,
@@ -281,7 +281,7 @@ class OperationEffects:
         except PlatformUnreachable as error:
             return self._not_sent(kept, unreachable(error))
         except PlatformDenied as error:
-            return self._rejected(kept, "platform_denied", error.message)
+            return self._not_sent(kept, denied(error))
 
     async def _send(self, kept: AgentOperation, edit: Edit) -> Message[Any]:
         """Look, plan and send; do so again where the platform says that the shop moved on."""
@@ -388,6 +388,8 @@ class OperationEffects:
             refusal.detail,
             refusal.fields.get("retryAfter"),
             self._clock(),
+            refusal.fields.get("platformStatus"),
+            refusal.fields.get("scope"),
         )
 
 

@@ -36,9 +36,9 @@ def commerce_unreachable() -> Unavailable:
 
 
 def denied(error: PlatformDenied) -> Refusal:
-    """Pass on what the platform refuses: its status and what it says."""
+    """Pass on what the platform refuses: its status and its own words."""
     return Refusal(
-        error.message,
+        error.words,
         status=error.status,
         code="platform_denied",
         platformStatus=error.status,

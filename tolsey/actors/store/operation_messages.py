@@ -96,7 +96,10 @@ class OperationRejected(Message[None]):
 
 @dataclass(frozen=True, slots=True)
 class OperationNotSent(Message[None]):
-    """It was not done for now; the same key may ask again."""
+    """It was not done for now; the same key may ask again.
+
+    Where the platform refused it, `platform_status` and `scope` are what it said of why.
+    """
 
     operation_id: str
     status: int
@@ -104,6 +107,8 @@ class OperationNotSent(Message[None]):
     detail: str
     retry_after: float | None
     at: datetime
+    platform_status: int | None = None
+    scope: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

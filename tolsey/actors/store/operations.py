@@ -161,7 +161,12 @@ def not_sent(state: StoreState, message: OperationNotSent) -> Silence:
         operation, state=OperationState.NOT_SENT, code=message.code, detail=message.detail
     )
     refusal = Refusal(
-        message.detail, status=message.status, code=message.code, retryAfter=message.retry_after
+        message.detail,
+        status=message.status,
+        code=message.code,
+        retryAfter=message.retry_after,
+        platformStatus=message.platform_status,
+        scope=message.scope,
     )
     return _end(state, ended, message.at, refusal)
 

@@ -7,11 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic_core import to_json
+
 from tolsey.actors.ports import Grant, GrantRefused, PlatformDenied, PlatformUnreachable
 from tolsey.http.clients.commerce.bodies import Reply, TransientFault, retry_after
 from tolsey.http.clients.commerce.costs import Cost, read_cost
 
 LONGEST_MESSAGE = 300
+LONGEST_WORDS = 4000
 UNKNOWN_LIFE_SECONDS = 3600
 SHORTEST_THROTTLE_SECONDS = 0.1
 LONGEST_LIFE_SECONDS = 366 * 86_400
@@ -47,12 +50,20 @@ SCOPE = re.compile(r"(?:unauthenticated_)?(?:read|write)_[a-z0-9_]{1,60}")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One entry of a GraphQL answer's `errors`; `path` names the field it belongs to."""
+    """One entry of a GraphQL answer's `errors`; `path` names the field it belongs to.
+
+    `message` is a plain line, `words` the message as the platform wrote it.
+    """
 
     code: str
     message: str
     path: tuple[str, ...] = ()
     missing_scope: str | None = None
+    words: str | None = None
+
+    def denied(self, status: int) -> PlatformDenied:
+        """Put it as a refusal."""
+        return PlatformDenied(status, self.message, self.missing_scope, self.words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +88,16 @@ def plain(text: str) -> str:
     )
     line = " ".join(shown.split())
     return line if len(line) <= LONGEST_MESSAGE else line[: LONGEST_MESSAGE - 1] + "…"
+
+
+def verbatim(said: object) -> str:
+    """Keep the platform's words as they are, however it puts them; JSON for what is no text.
+
+    Only NUL is replaced, which PostgreSQL keeps nowhere, and what is endless is cut.
+    """
+    text = said if isinstance(said, str) else to_json(said).decode()
+    whole = text.replace("\0", "\ufffd")
+    return whole if len(whole) <= LONGEST_WORDS else whole[: LONGEST_WORDS - 1] + "…"
 
 
 def scopes_of(text: str) -> tuple[str, ...]:
@@ -167,8 +188,8 @@ def refusal(faults: tuple[Fault, ...]) -> PlatformDenied:
     """Put a GraphQL answer's faults as one refusal, the missing permission first."""
     for fault in faults:
         if fault.code == "ACCESS_DENIED":
-            return PlatformDenied(403, fault.message, fault.missing_scope)
-    return PlatformDenied(400, faults[0].message)
+            return fault.denied(403)
+    return faults[0].denied(400)
 
 
 def _throttled(cost: Cost | None, *, done: bool) -> Exception:
@@ -195,12 +216,15 @@ def _status_fault(reply: Reply) -> Exception:
         return TransientFault(message, wait_seconds=retry_after(reply.headers))
     if reply.status < CLIENT_ERROR:
         return PlatformUnreachable(f"The platform answered {reply.status}, which is not followed.")
-    return PlatformDenied(reply.status, message, missing_scope(said))
+    words = verbatim(said or reply.body.decode("utf-8", "replace")) or message
+    return PlatformDenied(reply.status, message, missing_scope(words), words)
 
 
 def _faults(errors: object) -> list[Fault]:
     if isinstance(errors, str):
-        return [Fault("", plain(errors), missing_scope=missing_scope(errors))]
+        return [
+            Fault("", plain(errors), missing_scope=missing_scope(errors), words=verbatim(errors))
+        ]
     return [_fault(each) for each in errors[:100]] if isinstance(errors, list) else []
 
 
@@ -209,7 +233,8 @@ def _fault(error: object) -> Fault:
         return Fault("", "The platform reports an error.")
     extensions = error.get("extensions")
     extensions = extensions if isinstance(extensions, dict) else {}
-    message = plain(str(error.get("message") or "The platform reports an error."))
+    words = str(error.get("message") or "The platform reports an error.")
+    message = plain(words)
     code = str(extensions.get("code") or ("THROTTLED" if message == "Throttled" else ""))
     path = error.get("path")
     return Fault(
@@ -217,6 +242,7 @@ def _fault(error: object) -> Fault:
         message,
         tuple(str(step) for step in path) if isinstance(path, list) else (),
         missing_scope(extensions.get("requiredAccess"), error.get("message")),
+        verbatim(words),
     )
 
 

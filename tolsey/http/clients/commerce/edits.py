@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tolsey.actors.ports import EditRefused, PlatformDenied, PlatformUnreachable, Shop
+from tolsey.actors.ports import EditRefused, PlatformUnreachable, Shop
 from tolsey.http.clients.commerce import shapes
 from tolsey.http.clients.commerce.answers import Answer, plain
 from tolsey.http.clients.commerce.calls import Calls
@@ -152,9 +152,9 @@ def _payload(answer: Answer, field: str) -> Mapping[str, Any]:
     if not isinstance(payload, dict):
         for fault in answer.faults:
             if fault.code == DENIED:
-                raise PlatformDenied(403, fault.message, fault.missing_scope)
+                raise fault.denied(403)
             if not fault.path:
-                raise PlatformDenied(400, fault.message)
+                raise fault.denied(400)
         raise PlatformUnreachable("The platform did not say what became of this.")
     errors = payload.get("userErrors")
     for error in errors if isinstance(errors, list) else ():

@@ -37,9 +37,15 @@ class Faults:
             _answer(429, b'{"errors":"Exceeded 2 calls per second for api client."}', retry_after),
         )
 
-    def status(self, status: int, times: int = 1, on: str = "graphql") -> None:
-        """Answer with a bare error status such as 500 or 503."""
-        self._add(on, times, _answer(status, b'{"errors":"Internal Server Error"}'))
+    def status(
+        self,
+        status: int,
+        times: int = 1,
+        on: str = "graphql",
+        body: bytes = b'{"errors":"Internal Server Error"}',
+    ) -> None:
+        """Answer with an error status such as 500 or 503."""
+        self._add(on, times, _answer(status, body))
 
     def reset(self, times: int = 1, on: str = "graphql") -> None:
         """Cut the connection in the middle of an answer."""
