@@ -187,6 +187,12 @@ def test_a_token_found_dead_too_late_leaves_the_one_that_took_its_place() -> Non
     assert isinstance(decision.reply, Token)
 
 
+def test_a_store_that_was_never_connected_says_so() -> None:
+    with pytest.raises(Unavailable) as caught:
+        tokens.use(StoreState("store_1"), UseToken(NOON))
+    assert (caught.value.status, caught.value.code) == (503, "never_connected")
+
+
 def test_a_renewal_rewrites_token_and_scopes_and_answers_who_waits() -> None:
     at = NOON + DAY
     waiting = tokens.use(CONNECTED, UseToken(at)).state

@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # i
 
 from tests.mcp.tools.hall import SHOPS, Hall, connect, refused, result
 from tests.mcp.wire import Agent
-from tolsey.actors.store.grants import RECONNECT
+from tolsey.actors.store.grants import CONNECT, RECONNECT
 from tolsey.http.mcp.tools.platform_documents import MOST_FIELDS, Unreadable, read
 from tolsey.http.mcp.tools.platform_fields import (
     ARGUMENTS,
@@ -185,6 +185,7 @@ async def test_a_scope_that_is_known_to_be_missing_is_named_before_the_call(
     told = refused(await agent.call("platform_query", query=ORDERS))
     assert "missing_scope" in told
     assert "scope: read_orders" in told
+    assert "Whoever owns the shop can add it" in told
     assert platform.requests == before
     result(await agent.call("platform_query", query=NAMES))  # who writes reads
 
@@ -208,14 +209,16 @@ async def relayed_503(agent: Agent) -> httpx.Response:
     return answer
 
 
-@pytest.mark.parametrize("status", ["revoked", "disconnected", None])
-async def test_a_store_without_a_token_is_to_be_connected_again(
-    hall: Hall, status: str | None
-) -> None:
-    if status is not None:
-        await connect(hall.service, hall.ann, "shpat_x", SCOPES, status)
+@pytest.mark.parametrize("status", ["revoked", "disconnected"])
+async def test_a_store_without_a_token_is_to_be_connected_again(hall: Hall, status: str) -> None:
+    await connect(hall.service, hall.ann, "shpat_x", SCOPES, status)
     error = (await relayed_503(await hall.agent(hall.ann))).json()["error"]
     assert (error["message"], error["data"]["code"]) == (RECONNECT, "token_unavailable")
+
+
+async def test_a_store_that_was_never_connected_is_to_be_connected_first(hall: Hall) -> None:
+    error = (await relayed_503(await hall.agent(hall.ann))).json()["error"]
+    assert (error["message"], error["data"]["code"]) == (CONNECT, "never_connected")
 
 
 async def token_state(agent: Agent) -> str:

@@ -16,7 +16,7 @@ from tests.mcp.tools.shop import (
     opened,
     state_of,
 )
-from tolsey.actors.store.grants import RECONNECT
+from tolsey.actors.store.grants import CONNECT, RECONNECT
 from tolsey.http.mcp.tools import writes
 from tolsey.runtime.errors import Overloaded
 from tolsey.sandbox.commerce.platform import Platform
@@ -265,14 +265,14 @@ async def test_a_change_without_a_token_is_made_with_the_same_key_once_there_is_
     assert counter.platform.admin.mutations == 1
 
 
-async def test_a_store_without_a_token_is_told_to_be_connected_again(hall: Hall) -> None:
+async def test_a_store_that_was_never_connected_is_told_to_be_connected_first(hall: Hall) -> None:
     agent = await hall.agent(hall.bob)
     answer = await agent.call(
         "set_product_status", idempotency_key="key-00001", product_id="1", status="DRAFT"
     )
     assert answer.status_code == 503
     error = answer.json()["error"]
-    assert (error["message"], error["data"]["code"]) == (RECONNECT, "token_unavailable")
+    assert (error["message"], error["data"]["code"]) == (CONNECT, "never_connected")
 
 
 async def test_a_token_without_the_scope_is_asked_to_step_up(hall: Hall) -> None:

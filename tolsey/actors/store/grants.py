@@ -14,6 +14,9 @@ WAITING: Final = "token"
 """What those are parked under who wait for a renewal."""
 
 RECONNECT: Final = "The commerce platform refuses this store's app. Connect the store again."
+CONNECT: Final = (
+    "This store was never connected to a shop. Its owner or an admin has to connect it first."
+)
 
 
 def token_unavailable() -> Unavailable:
@@ -21,9 +24,14 @@ def token_unavailable() -> Unavailable:
     return Unavailable(RECONNECT, code="token_unavailable")
 
 
+def never_connected() -> Unavailable:
+    """Say that there is no shop yet that could be called."""
+    return Unavailable(CONNECT, code="never_connected")
+
+
 def is_lasting(refusal: Refusal) -> bool:
     """Whether there is no token until the merchant does something, so that waiting is of no use."""
-    return refusal.code == "token_unavailable"
+    return refusal.code in {"token_unavailable", "never_connected"}
 
 
 def commerce_unreachable() -> Unavailable:
@@ -47,9 +55,10 @@ def denied(error: PlatformDenied) -> Refusal:
 
 
 def lacking(scope: str) -> Forbidden:
-    """Say which permission the merchant's app is known not to have."""
+    """Say which permission the merchant's app is known not to have, and who can mend it."""
     return Forbidden(
-        f"The merchant's app does not have the scope {scope}.",
+        f"The merchant's app does not have the scope {scope}. Whoever owns the shop can add it to"
+        " the app and approve it there.",
         code="missing_scope",
         scope=scope,
     )

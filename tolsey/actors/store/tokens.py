@@ -14,6 +14,7 @@ from tolsey.actors.store.grants import (
     commerce_unreachable,
     handed,
     is_same_grant,
+    never_connected,
     token_unavailable,
     told,
 )
@@ -42,9 +43,9 @@ def use(state: StoreState, message: UseToken) -> Decision[StoreState, Token]:
     that was found dead has ended, unless a newer one took its place meanwhile.
     """
     connection = state.connection
-    if connection is None or connection.status != ConnectionStatus.ACTIVE:
-        raise token_unavailable()
-    if connection.refused_at is not None:
+    if connection is None:
+        raise never_connected()
+    if connection.status != ConnectionStatus.ACTIVE or connection.refused_at is not None:
         raise token_unavailable()
     expires_at = connection.token_expires_at
     if message.dead is not None and message.dead == connection.access_token:

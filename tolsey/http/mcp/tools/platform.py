@@ -17,7 +17,6 @@ from tolsey.http.mcp.registry import Hints, Tool
 from tolsey.http.mcp.tools.building import Answer, Arguments, tool
 from tolsey.http.mcp.tools.platform_documents import CHARACTERS, read
 from tolsey.http.mcp.tools.platform_fields import Need
-from tolsey.storage.commerce import connections
 
 LOOKS_OUTSIDE: Final = Hints(read_only=True, destructive=False, idempotent=True, open_world=True)
 ANSWER_BYTES: Final = 256 * 1024

@@ -40,8 +40,7 @@ from tolsey.http.mcp.tools.plans import Plans, digest_of
 from tolsey.http.mcp.tools.platform import refusal_of
 from tolsey.http.mcp.tools.refresh import Refresh
 from tolsey.http.mcp.tools.schemas import answer_schema_of, schema_of
-from tolsey.storage import agent_operations
-from tolsey.storage.commerce import agent_operations, connections
+from tolsey.storage.commerce import agent_operations
 
 ELICIT: Final = "elicitation/create"
 CONFIRM: Final = "confirm"
