@@ -2,7 +2,7 @@
 
 import sys
 import time
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import anyio
 from hypercorn.asyncio import serve
@@ -10,8 +10,9 @@ from hypercorn.config import Config
 
 from tests.mcp.fixtures import fixtures
 from tolsey.http.edge import Edge, Scope
-from tolsey.http.mcp.endpoint import Endpoint, Places
+from tolsey.http.mcp.endpoint import Endpoint, Gate, Places
 from tolsey.http.mcp.opening import VaultSealer
+from tolsey.http.mcp.registry import Registry
 from tolsey.http.mcp.replies import Headers
 from tolsey.http.mcp.server import Server
 from tolsey.http.mcp.state import RequestStates
@@ -37,18 +38,30 @@ def _allow(principal: Any, scopes: frozenset[str]) -> None:
     del principal, scopes
 
 
-def application() -> Edge:
-    """Make the fixture server."""
-    vault = Vault({"k1": bytes(range(32))})
+EVERYONE: Final = Everyone()
+
+
+def serving(
+    registry: Registry,
+    *,
+    local: bool = True,
+    origins: tuple[str, ...] = (),
+    gate: Gate = EVERYONE,
+) -> Endpoint:
+    """Serve a registry."""
     server = Server(
-        fixtures(),
+        registry,
         {"name": "tolsey-fixtures", "version": "1"},
         "Fixtures of the conformance suite.",
         require=_allow,
-        states=RequestStates(VaultSealer(vault), time.time),
+        states=RequestStates(VaultSealer(Vault({"k1": bytes(range(32))})), time.time),
         name_of=str,
     )
-    endpoint = Endpoint(server, Everyone(), Places((), local=True))
+    return Endpoint(server, gate, Places(origins, local=local))
+
+
+def application() -> Edge:
+    """Make the fixture server."""
 
     async def nothing(scope: Any, receive: Any, send: Any) -> None:
         del receive
@@ -56,7 +69,7 @@ def application() -> Edge:
             await send({"type": "http.response.start", "status": 404, "headers": []})
             await send({"type": "http.response.body", "body": b""})
 
-    return Edge(nothing, {"/mcp": endpoint}, is_https=False)
+    return Edge(nothing, {"/mcp": serving(fixtures())}, is_https=False)
 
 
 if __name__ == "__main__":

@@ -5,15 +5,14 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.mcp.fixture_server import Everyone, application
+from tests.mcp.fixture_server import Everyone, application, serving
 from tests.mcp.fixtures import fixtures, tool
-from tests.mcp.wire import Agent, envelope, headers_of, message
+from tests.mcp.wire import Agent, envelope, headers_of, message, speaking_to
 from tolsey.http.mcp import wire
 from tolsey.http.mcp.call import Call
-from tolsey.http.mcp.endpoint import Endpoint, Places
 from tolsey.http.mcp.opening import VaultSealer
 from tolsey.http.mcp.registry import Registry, ToolResult
-from tolsey.http.mcp.server import Server
+from tolsey.http.mcp.replies import Headers
 from tolsey.http.mcp.state import LIFE_SECONDS, RequestStates
 from tolsey.http.mcp.wire import RpcError
 from tolsey.storage.sealed import Vault
@@ -22,23 +21,6 @@ pytestmark = pytest.mark.anyio
 
 LISTED = message("tools/list")
 STATEFUL = {"name": "test_input_required_result_request_state", "arguments": {}}
-
-
-def speaking_to(edge: Any) -> Agent:
-    transport = httpx.ASGITransport(edge, raise_app_exceptions=False)
-    return Agent(httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000"))
-
-
-def serving(registry: Registry, *, local: bool = True, origins: tuple[str, ...] = ()) -> Endpoint:
-    server = Server(
-        registry,
-        {"name": "t", "version": "1"},
-        "",
-        require=lambda *_: None,
-        states=RequestStates(VaultSealer(Vault({"k1": bytes(32)})), lambda: 0.0),
-        name_of=str,
-    )
-    return Endpoint(server, Everyone(), Places(origins, local=local))
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "HEAD", "OPTIONS"])
@@ -72,6 +54,31 @@ async def test_a_public_service_takes_pages_of_its_own_origin_only() -> None:
     for foreign in ("http://tolsey.example", "http://localhost", "https://tolsey.example.evil"):
         answer = await agent.post(LISTED, **headers_of(LISTED), Origin=foreign)
         assert answer.json()["code"] == "foreign_origin"
+
+
+class Full(Everyone):
+    """Has no call left for anyone."""
+
+    async def count(self, principal: Any, requests: int) -> Headers:
+        """Refuse."""
+        del principal, requests
+        raise RpcError(429, "No call is left.", status=429, headers=((b"retry-after", b"7"),))
+
+
+@pytest.mark.parametrize("revision", wire.SUPPORTED)
+async def test_who_called_too_often_is_told_so_under_the_requests_id(revision: str) -> None:
+    agent = speaking_to(serving(fixtures(), gate=Full()))
+    sent = message("tools/list") | {"id": "mine"}
+    answer = await agent.post(sent, **headers_of(sent) | {"MCP-Protocol-Version": revision})
+    assert (answer.status_code, answer.headers["retry-after"]) == (429, "7")
+    assert answer.json()["id"] == "mine"
+
+
+async def test_a_batch_of_who_called_too_often_is_refused_as_a_whole() -> None:
+    agent = speaking_to(serving(fixtures(), gate=Full()))
+    answer = await agent.post([{"jsonrpc": "2.0", "id": 1, "method": "ping"}])
+    assert answer.status_code == 429
+    assert set(answer.json()) == {"jsonrpc", "error"}
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", ""])

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.mcp.errors import require_valid
 from tests.mcp.wire import Agent, envelope, events, headers_of, message
 from tolsey.http.mcp import wire
 
@@ -91,6 +92,46 @@ async def test_what_is_no_message_is_refused_in_every_revision(
     for revision in (wire.MODERN, "2025-11-25"):
         answer = await agent.post(body, **{"MCP-Protocol-Version": revision})
         assert (answer.status_code, answer.json()["error"]["code"]) == (400, code)
+
+
+@pytest.mark.parametrize("revision", wire.SUPPORTED)
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (b"{", {}),
+        (b"[]", {}),
+        (b'[{"jsonrpc": "2.0", "id": 1, "method": "initialize"}]', {}),
+        (b'"text"', {}),
+        (b'{"jsonrpc": "2.0", "id": null, "method": "ping"}', {}),
+        (b'{"jsonrpc": "2.0", "id": true, "method": "ping"}', {}),
+        (b'{"jsonrpc": "2.0", "method": "ping", "params": []}', {}),
+        (b'{"id": 0, "method": "ping"}', {"id": 0}),
+        (b'{"jsonrpc": "2.0", "id": "", "params": {}}', {"id": ""}),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": []}', {"id": 1}),
+    ],
+)
+async def test_an_error_names_the_request_or_nothing(
+    agent: Agent, revision: str, body: bytes, told: dict[str, Any]
+) -> None:
+    answer = await agent.post(body, **{"MCP-Protocol-Version": revision})
+    assert answer.status_code == 400
+    assert {name: one for name, one in answer.json().items() if name == "id"} == told
+
+
+async def test_a_version_that_is_sent_twice_is_refused_under_the_requests_id(agent: Agent) -> None:
+    sent = message("tools/list") | {"id": "mine"}
+    twice = [*headers_of(sent).items(), ("MCP-Protocol-Version", wire.MODERN)]
+    answer = await agent.client.post(agent.url, json=sent, headers=twice)
+    require_valid(answer.json(), wire.MODERN)
+    assert (answer.status_code, answer.json()["id"]) == (400, "mine")
+    assert answer.json()["error"]["code"] == wire.HEADER_MISMATCH
+
+
+async def test_a_refused_notification_is_answered_without_an_id(agent: Agent) -> None:
+    sent = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+    answer = await agent.post(sent, **{"MCP-Protocol-Version": "2031-01-01"})
+    assert answer.status_code == 400
+    assert "id" not in answer.json()
 
 
 async def test_a_notification_is_taken_and_owed_nothing(agent: Agent) -> None:

@@ -4,10 +4,12 @@ import itertools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import httpx
 
+from tests.mcp.errors import require_valid, revision_of
+from tolsey.http.edge import ASGIApp
 from tolsey.http.mcp import wire
 
 IDS = itertools.count(1)
@@ -40,6 +42,24 @@ def events(answer: httpx.Response) -> list[dict[str, Any]]:
     return [json.loads(line.removeprefix("data: ")) for line in lines]
 
 
+def errors_of(answer: httpx.Response) -> list[dict[str, Any]]:
+    """Read the errors of an answer; what is no message of the protocol has none."""
+    match answer.headers.get("content-type"):
+        case "application/json":
+            said = answer.json()
+        case "text/event-stream":
+            said = events(answer)
+        case _:
+            return []
+    told = [one for each in listed(said) for one in listed(each)]
+    return [one for one in told if "error" in one]
+
+
+def listed(said: Any) -> list[Any]:
+    """See one message or several as several."""
+    return said if isinstance(said, list) else [said]
+
+
 @dataclass
 class Agent:
     """One client of one address."""
@@ -49,11 +69,14 @@ class Agent:
     headers: dict[str, str] = field(default_factory=dict)
 
     async def post(self, body: Any, **headers: str) -> httpx.Response:
-        """Post anything."""
+        """Post anything; an error that comes of it must be one that its revision knows."""
         sent = {"Accept": "application/json, text/event-stream", **self.headers, **headers}
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
         sent.setdefault("Content-Type", "application/json")
-        return await self.client.post(self.url, content=content, headers=sent)
+        answer = await self.client.post(self.url, content=content, headers=sent)
+        for error in errors_of(answer):
+            require_valid(error, revision_of(sent.get("MCP-Protocol-Version")))
+        return answer
 
     async def ask(
         self, method: str, params: Mapping[str, Any] | None = None, **meta: Any
@@ -72,3 +95,9 @@ class Agent:
         """Ask as a client of a handshake revision does."""
         sent = {"jsonrpc": "2.0", "id": next(IDS), "method": method, "params": dict(params or {})}
         return await self.post(sent, **({"MCP-Protocol-Version": revision} if revision else {}))
+
+
+def speaking_to(application: ASGIApp) -> Agent:
+    """Speak to an application in this process."""
+    transport = httpx.ASGITransport(cast("Any", application), raise_app_exceptions=False)
+    return Agent(httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000"))

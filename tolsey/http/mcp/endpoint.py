@@ -125,8 +125,8 @@ class Endpoint:
         reply = Reply(send, streams=_takes_streams(headers))
         message: Any = None
         try:
-            revision = envelope.revision_of(headers)
             message = _parsed(body)
+            revision = envelope.revision_of(headers)
             if isinstance(message, list) and revision == wire.BATCHING:
                 requests = [envelope.read(one, headers, revision) for one in _batch(message)]
             else:

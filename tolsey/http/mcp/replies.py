@@ -59,7 +59,7 @@ class Reply:
             await self._start(status, (*kind, length, *self.headers, *headers))
             await self._part(body, more=False)
 
-    async def refuse(self, error: RpcError, request_id: Any, status: int) -> None:
+    async def refuse(self, error: RpcError, request_id: str | int | None, status: int) -> None:
         """Send an error as the answer to a request."""
         await self.answer(error.body(request_id), status, error.headers)
 

@@ -96,9 +96,13 @@ class RpcError(Exception):
             return self.status
         return STATUSES.get(self.code, 200) if revision == MODERN else 200
 
-    def body(self, request_id: Any) -> dict[str, Any]:
-        """Write the error down as the answer to a request."""
+    def body(self, request_id: str | int | None) -> dict[str, Any]:
+        """Write the error down as the answer to a request; None when it cannot be told to which.
+
+        Such an answer has no `id`, as every revision's transport page says: none knows a null.
+        """
         error: dict[str, Any] = {"code": self.code, "message": self.message}
         if self.data is not None:
             error["data"] = self.data
-        return {"jsonrpc": "2.0", "id": request_id, "error": error}
+        whose = {} if request_id is None else {"id": request_id}
+        return {"jsonrpc": "2.0", **whose, "error": error}
