@@ -30,6 +30,9 @@ MOST_IN_A_BATCH: Final = 50
 QUIET_SECONDS: Final = 0.05
 """Most calls are done by then; only for longer ones it is worth listening whether the client left."""
 KEEP_ALIVE_SECONDS: Final = 15.0
+MOST_SILENCES: Final = 3
+"""So many of them without a word end a call: clients and what is between give up after 50 or 60 seconds."""
+TOO_SLOW: Final = 504
 
 HERE: Final = re.compile(rb"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?")
 
@@ -109,7 +112,8 @@ class Endpoint:
             principal = await self._gate.admit(scope)
             _require_json(scope["headers"])
             body = await self._bodies.take(scope, receive)
-            await self._exchange(scope, receive, send, principal, body)
+            reply = Reply(send, streams=_takes_streams(scope["headers"]))
+            await self._exchange(scope["headers"], receive, reply, principal, body)
         except Denied as denied:
             await answer_denied(scope, send, denied)
         except Refused as refused:
@@ -119,10 +123,8 @@ class Endpoint:
             return
 
     async def _exchange(
-        self, scope: Scope, receive: Receive, send: Send, principal: Any, body: bytes
+        self, headers: Headers, receive: Receive, reply: Reply, principal: Any, body: bytes
     ) -> None:
-        headers = scope["headers"]
-        reply = Reply(send, streams=_takes_streams(headers))
         message: Any = None
         try:
             message = _parsed(body)
@@ -131,28 +133,31 @@ class Endpoint:
                 requests = [envelope.read(one, headers, revision) for one in _batch(message)]
             else:
                 requests = [envelope.read(message, headers, revision)]
-            counted = sum(one.id is not None for one in requests)
-            if not counted:
+            asked = [one for one in requests if one.id is not None]
+            if not asked:
                 await reply.answer(None, HTTPStatus.ACCEPTED)
                 return
-            reply.headers = await self._gate.count(principal, counted)
+            reply.headers = await self._gate.count(principal, len(asked))
         except RpcError as error:
             status = error.status or wire.STATUSES.get(error.code, 400)
             await reply.refuse(error, envelope.id_of(message), status)
             return
+        done: list[tuple[dict[str, Any], RpcError | None]] = []
+
+        async def run() -> None:
+            for one in asked:
+                done.append(await self._answered(one, principal, reply))
+
+        await _watched(run, reply, receive)
+        if reply.is_left:
+            return
+        done += [_too_slow(one) for one in asked[len(done) :]]
         if isinstance(message, list):
-            await _watched(lambda: self._several(requests, principal, reply), reply, receive)
-        else:
-            await _watched(lambda: self._one(requests[0], principal, reply), reply, receive)
-
-    async def _one(self, request: Request, principal: Any, reply: Reply) -> None:
-        answer, error = await self._answered(request, principal, reply)
-        status = error.status_for(request.revision) if error else 200
-        await reply.answer(answer, status, error.headers if error else ())
-
-    async def _several(self, requests: list[Request], principal: Any, reply: Reply) -> None:
-        asked = [one for one in requests if one.id is not None]
-        await reply.answer([(await self._answered(one, principal, reply))[0] for one in asked])
+            await reply.answer([answer for answer, _ in done])
+            return
+        answer, failed = done[0]
+        status = failed.status_for(asked[0].revision) if failed else 200
+        await reply.answer(answer, status, failed.headers if failed else ())
 
     async def _answered(
         self, request: Request, principal: Any, reply: Reply
@@ -170,7 +175,7 @@ class Endpoint:
 
 
 async def _watched(run: Run, reply: Reply, receive: Receive) -> None:
-    """Run an exchange; a client that goes away cancels it (2026-07-28, "Cancellation")."""
+    """Run an exchange, unless the client goes away (2026-07-28, "Cancellation") or hears nothing of it."""
     loop = asyncio.get_running_loop()
     watching: list[asyncio.Task[None]] = []
     try:
@@ -192,11 +197,15 @@ async def _watched(run: Run, reply: Reply, receive: Receive) -> None:
 
 
 async def _watch(bound: asyncio.Timeout, reply: Reply, receive: Receive) -> None:
-    """Keep an exchange's connection alive, and end its time when the client goes away."""
+    """Keep a stream alive, and end an exchange's time when the client goes away or hears nothing."""
     gone = asyncio.ensure_future(_gone(receive))
+    silences = 0
     try:
-        while not (await asyncio.wait({gone}, timeout=KEEP_ALIVE_SECONDS))[0]:
-            await reply.keep_alive()
+        while silences < MOST_SILENCES:
+            if (await asyncio.wait({gone}, timeout=KEEP_ALIVE_SECONDS))[0]:
+                break
+            silences += not await reply.keep_alive()
+        reply.is_left = gone.done()
         bound.reschedule(0.0)
     finally:
         gone.cancel()
@@ -221,6 +230,14 @@ def _batch(messages: list[Any]) -> list[Any]:
     if any(isinstance(one, dict) and one.get("method") == "initialize" for one in messages):
         raise RpcError(wire.INVALID_REQUEST, "initialize is never part of a batch.")
     return messages
+
+
+def _too_slow(request: Request) -> tuple[dict[str, Any], RpcError]:
+    log.warning("mcp.too_slow", method=request.method)
+    seconds = KEEP_ALIVE_SECONDS * MOST_SILENCES
+    message = f"The call took longer than {seconds:.0f} seconds and was ended."
+    error = RpcError(TOO_SLOW, message, {"code": "too_slow"}, status=TOO_SLOW)
+    return error.body(request.id), error
 
 
 def _require_post(scope: Scope) -> None:

@@ -22,7 +22,8 @@ Headers = Sequence[tuple[bytes, bytes]]
 class Reply:
     """Sends what belongs to one POST; `headers` go with whichever form it takes.
 
-    Where the client takes no event stream, what is said before the answer is left out.
+    Where the client takes no event stream, what is said before the answer is left out. `is_left`
+    says that the client went away, and is owed nothing more.
     """
 
     def __init__(self, send: Send, headers: Headers = (), *, streams: bool = True) -> None:
@@ -31,6 +32,7 @@ class Reply:
         self._streams = streams
         self._sending = asyncio.Lock()
         self.is_stream = False
+        self.is_left = False
 
     async def emit(self, notification: Mapping[str, Any]) -> None:
         """Send a notification ahead of the answer."""
@@ -39,12 +41,15 @@ class Reply:
                 await self._open()
                 await self._event({"jsonrpc": "2.0", **notification})
 
-    async def keep_alive(self) -> None:
-        """Send a comment, so that nobody between takes the silence for the end."""
-        if self._streams:
-            async with self._sending:
-                await self._open()
+    async def keep_alive(self) -> bool:
+        """Send a comment into an open stream, so that nobody between takes the silence for the end.
+
+        Answers whether one is open. It opens none itself: that would tell a status before it is known.
+        """
+        async with self._sending:
+            if self.is_stream:
                 await self._part(b":\n\n")
+            return self.is_stream
 
     async def answer(self, message: Any, status: int = 200, headers: Headers = ()) -> None:
         """Send the answer, and end; None is an answer without a body."""
