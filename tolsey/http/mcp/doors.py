@@ -46,7 +46,7 @@ class Door:
         )
         if described is None or scope["method"] not in {"GET", "HEAD"}:
             denied = Denied(404, "not_found", "There is nothing at this address.")
-            await answer_denied(scope, send, denied)
+            await answer_denied(scope, receive, send, denied)
             return
         await _answer(send, metadata.of_resource(described, self._issuer))
 
