@@ -56,6 +56,29 @@ async def test_a_public_service_takes_pages_of_its_own_origin_only() -> None:
         assert answer.json()["code"] == "foreign_origin"
 
 
+async def test_a_page_of_ours_can_call_and_read_why_it_was_refused() -> None:
+    agent = speaking_to(serving(fixtures(), local=False, origins=("https://tolsey.example",)))
+    page = {"Origin": "https://tolsey.example"}
+    asked = {"Access-Control-Request-Method": "POST", **page}
+    asking = await agent.client.options("/mcp", headers=asked)
+    assert (asking.status_code, asking.content) == (204, b"")
+    assert asking.headers["access-control-allow-methods"] == "POST"
+    wanted = {"authorization", "content-type", "mcp-protocol-version", "mcp-method", "mcp-name"}
+    assert wanted <= set(asking.headers["access-control-allow-headers"].split(", "))
+    taken = await agent.post(LISTED, **headers_of(LISTED), **page)
+    refused = await agent.post(LISTED, **{"Content-Type": "text/plain"}, **page)
+    assert (taken.status_code, refused.status_code) == (200, 415)
+    for answer in (asking, taken, refused):
+        assert answer.headers["access-control-allow-origin"] == page["Origin"]
+        assert "www-authenticate" in answer.headers["access-control-expose-headers"]
+        assert "access-control-allow-credentials" not in answer.headers
+    foreign = await agent.client.options(
+        "/mcp", headers={**asked, "Origin": "https://evil.example"}
+    )
+    assert foreign.status_code == 403
+    assert "access-control-allow-origin" not in foreign.headers
+
+
 class Full(Everyone):
     """Has no call left for anyone."""
 

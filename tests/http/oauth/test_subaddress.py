@@ -15,6 +15,7 @@ pytestmark = pytest.mark.anyio
 
 BASE = "http://localhost:8000"
 MCP = "http://mcp.localhost:8000"
+CROSS_ORIGIN = ("access-control-", "cross-origin-")
 
 
 @pytest.fixture
@@ -39,6 +40,32 @@ async def test_a_refused_call_leads_from_the_sub_address_to_the_base_address(
     assert resource.json()["resource"] == here(client)
     assert resource.json()["authorization_servers"] == [BASE]
     assert resource.headers["access-control-allow-origin"] == "*"
+
+
+async def test_pages_of_anywhere_read_what_an_address_is_on_both_forms(
+    connect: Connect, browser: Browser
+) -> None:
+    client, _ = await connect()
+    page = browser(Origin="https://inspector.example")
+    described = "/.well-known/oauth-protected-resource"
+    asked = {"Access-Control-Request-Headers": "mcp-protocol-version"}
+    told = []
+    for address in (
+        f"{BASE}{described}/api/mcp/v1/{client.store_id}",
+        f"{MCP}{described}/{client.store_id}",
+    ):
+        asking = await page.options(address, headers=asked)
+        read = await page.get(address)
+        assert (asking.status_code, read.status_code) == (204, 200)
+        shares = [
+            {name: one for name, one in answer.headers.items() if name.startswith(CROSS_ORIGIN)}
+            for answer in (asking, read)
+        ]
+        assert shares[0] == shares[1]
+        assert shares[0]["access-control-allow-origin"] == "*"
+        assert "MCP-Protocol-Version" in shares[0]["access-control-allow-headers"]
+        told.append((shares, read.headers["cache-control"]))
+    assert told[0] == told[1]
 
 
 async def test_a_token_for_the_sub_address_opens_it_and_no_other_form(connect: Connect) -> None:

@@ -3,23 +3,23 @@
 A sub-address answers for its own surface only (specification, "Public sub-addresses").
 """
 
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from tolsey.http.edge import Receive, Scope, Send
-from tolsey.http.mcp.endpoint import Denied, Endpoint, answer_denied
+from tolsey.http.mcp.endpoint import Denied, Endpoint, answer_denied, answer_whole
 from tolsey.http.mcp.gate import CALLED
 from tolsey.http.oauth import metadata
 from tolsey.http.oauth.resources import Resources
+from tolsey.http.routes.people.oauth import CORS, HOLDS
 
 PREFIX: Final = "/api/mcp/"
 """Where both forms of the base address begin."""
-METADATA_HEADERS: Final = (
-    (b"content-type", b"application/json"),
-    (b"access-control-allow-origin", b"*"),
-    (b"cache-control", b"public, max-age=3600"),
+METADATA_HEADERS: Final = tuple(
+    (name.lower().encode(), value.encode()) for name, value in CORS.items()
 )
+"""As on the base address: pages of anywhere may read what a store's address is."""
 
 
 class Door:
@@ -44,15 +44,16 @@ class Door:
         described = (
             self._resources.described(path, on_subaddress=True) if self._on_subaddress else None
         )
-        if described is None or scope["method"] not in {"GET", "HEAD"}:
+        if described is None or scope["method"] not in {"GET", "HEAD", "OPTIONS"}:
             denied = Denied(404, "not_found", "There is nothing at this address.")
             await answer_denied(scope, receive, send, denied)
-            return
-        await _answer(send, metadata.of_resource(described, self._issuer))
-
-
-async def _answer(send: Send, said: Any) -> None:
-    body = orjson.dumps(said)
-    headers = [*METADATA_HEADERS, (b"content-length", b"%d" % len(body))]
-    await send({"type": "http.response.start", "status": 200, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+        elif scope["method"] == "OPTIONS":
+            await answer_whole(send, 204, METADATA_HEADERS)
+        else:
+            said = orjson.dumps(metadata.of_resource(described, self._issuer))
+            headers = (
+                (b"content-type", b"application/json"),
+                (b"content-length", b"%d" % len(said)),
+                (b"cache-control", HOLDS.encode()),
+            )
+            await answer_whole(send, 200, (*METADATA_HEADERS, *headers), said)

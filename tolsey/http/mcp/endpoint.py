@@ -38,6 +38,15 @@ DROP_SECONDS: Final = 2.0
 """How long a refusal waits for the body that it does not want."""
 TOO_SLOW: Final = 504
 
+PREFLIGHT: Final = (
+    (b"access-control-allow-methods", b"POST"),
+    (
+        b"access-control-allow-headers",
+        b"authorization, content-type, mcp-protocol-version, mcp-method, mcp-name",
+    ),
+    (b"access-control-max-age", b"86400"),
+)
+
 HERE: Final = re.compile(rb"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?")
 
 Run = Callable[[], Awaitable[Any]]
@@ -80,13 +89,24 @@ class Places:
         self._hosts = frozenset(origin.partition(b"://")[2] for origin in self._origins)
         self._local = local
 
-    def check(self, headers: Headers) -> None:
-        """Refuse a foreign `Origin`, and on this machine a `Host` that is not this machine."""
+    def check(self, headers: Headers) -> Headers:
+        """Refuse a foreign `Origin`, and on this machine a `Host` that is not this machine.
+
+        Answers what lets a page of ours read the answer: nothing where no page asks.
+        """
+        told: Headers = ()
         for name, value in headers:
-            if name == b"origin" and not self._is_ours(value.lower()):
-                raise Denied(403, "foreign_origin", "The Origin is not one of this service.")
+            if name == b"origin":
+                if not self._is_ours(value.lower()):
+                    raise Denied(403, "foreign_origin", "The Origin is not one of this service.")
+                told = (
+                    (b"access-control-allow-origin", value),
+                    (b"access-control-expose-headers", b"www-authenticate, retry-after"),
+                    (b"vary", b"origin"),
+                )
             if name == b"host" and self._local and not self._is_here(value.lower()):
                 raise Denied(403, "foreign_host", "The Host is not this machine.")
+        return told
 
     def _is_here(self, host: bytes) -> bool:
         return host in self._hosts or HERE.fullmatch(host) is not None
@@ -110,19 +130,23 @@ class Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request."""
+        told: Headers = ()
         try:
-            self._places.check(scope["headers"])
+            told = self._places.check(scope["headers"])
+            if told and scope["method"] == "OPTIONS":
+                await answer_whole(send, 204, (*told, *PREFLIGHT))
+                return
             _require_post(scope)
             principal = await self._gate.admit(scope)
             _require_json(scope["headers"])
             body = await self._bodies.take(scope, receive)
-            reply = Reply(send, streams=_takes_streams(scope["headers"]))
+            reply = Reply(send, told, streams=_takes_streams(scope["headers"]))
             await self._exchange(scope["headers"], receive, reply, principal, body)
         except Denied as denied:
-            await answer_denied(scope, receive, send, denied)
+            await answer_denied(scope, receive, send, denied, told)
         except Refused as refused:
             answer = Denied(refused.status, refused.code, refused.detail, (), **refused.fields)
-            await answer_denied(scope, receive, send, answer)
+            await answer_denied(scope, receive, send, answer, told)
         except Gone:
             return
 
@@ -141,7 +165,7 @@ class Endpoint:
             if not asked:
                 await reply.answer(None, HTTPStatus.ACCEPTED)
                 return
-            reply.headers = await self._gate.count(principal, len(asked))
+            reply.headers = (*reply.headers, *await self._gate.count(principal, len(asked)))
         except RpcError as error:
             status = error.status or wire.STATUSES.get(error.code, 400)
             await reply.refuse(error, envelope.id_of(message), status)
@@ -263,7 +287,9 @@ def _takes_streams(headers: Headers) -> bool:
     return not accepted or any(one in value for value in accepted for one in wanted)
 
 
-async def answer_denied(scope: Scope, receive: Receive, send: Send, denied: Denied) -> None:
+async def answer_denied(
+    scope: Scope, receive: Receive, send: Send, denied: Denied, told: Headers = ()
+) -> None:
     """Send a refusal as a problem (RFC 9457).
 
     First the body is read and dropped, for a connection in which it is still on its way takes no
@@ -276,6 +302,7 @@ async def answer_denied(scope: Scope, receive: Receive, send: Send, denied: Deni
         (b"content-type", PROBLEM.encode()),
         (b"content-length", b"%d" % len(body)),
         *denied.headers,
+        *told,
         *(((b"connection", b"close"),) if ends else ()),
     ]
     await send({"type": "http.response.start", "status": denied.status, "headers": headers})
@@ -295,3 +322,9 @@ async def _drop(receive: Receive, most_bytes: float = math.inf) -> bool:
                     return True
                 most_bytes -= len(event.get("body", b""))
     return False
+
+
+async def answer_whole(send: Send, status: int, headers: Headers, body: bytes = b"") -> None:
+    """Send an answer in one piece."""
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
