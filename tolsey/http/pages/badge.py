@@ -2,7 +2,7 @@
 
 import base64
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from html import escape
@@ -112,14 +112,17 @@ def words(shown: Shown) -> Words:
         return Words("Not verified")
     if shown.badge is Badge.GREY:
         return Words("Verified revenue", freshness=f"last verified {day(synced)}")
-    flags = shown.verification["flags"]
-    claim = "Verified revenue"
-    if RED_FLAGS.keys() & flags:
-        claim = "Verified revenue, in review"
-    if DOMAIN_MISMATCH in flags:
-        claim = "Revenue verified, domain not verified"
     amount = money(shown.verification["revenue30d"], shown.verification["currency"])
+    claim = _claim(shown.verification["flags"])
     return Words(claim, f"{amount} in 30 days", f"synced {age(shown.at - synced)}")
+
+
+def _claim(flags: Collection[str]) -> str:
+    """Say what is proven, with everything that is not; no reservation takes another's place."""
+    review = ", in review" if RED_FLAGS.keys() & flags else ""
+    if DOMAIN_MISMATCH in flags:
+        return f"Revenue verified{review}, domain not verified"
+    return f"Verified revenue{review}"
 
 
 def age(since: timedelta) -> str:
