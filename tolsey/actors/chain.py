@@ -1,6 +1,7 @@
 """The chain of a ledger's entries: how each is hashed, and how a changed row is found."""
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -8,10 +9,12 @@ from typing import Final
 
 import orjson
 
+from tolsey.storage.records.credits import OWN_ACCOUNTS, CreditEntry, CreditPosting
 from tolsey.storage.records.money.credits import CreditEntry, CreditPosting
 
 GENESIS: Final = "0" * 64
 """What the first entry of a ledger follows."""
+OWN: Final = re.compile(OWN_ACCOUNTS)
 
 Move = tuple[str, str, int]
 """A debit account, a credit account, and the amount that goes from the latter to the former."""
@@ -94,4 +97,4 @@ def balance_moved(moves: Iterable[Move]) -> int:
 
 
 def _is_own(account: str) -> bool:
-    return account == "debt" or account.startswith(("lot:", "held:"))
+    return OWN.match(account) is not None

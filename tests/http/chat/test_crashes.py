@@ -12,6 +12,7 @@ import pytest
 from tests.http.chat.visitor import DOLLAR, Told, Visitor, arrive, ended, events_of
 from tests.http.people import KEYRING, PASSWORD
 from tests.journeys.conftest import ServiceProcess
+from tolsey.http.pages.words import moved
 from tolsey.sandbox.model import KEY, NAME, Model, Script
 from tolsey.storage.database import Database
 from tolsey.storage.people import administrators
@@ -108,7 +109,14 @@ async def test_a_killed_process_settles_at_the_cost_it_last_wrote_down(
         seen = await Visitor(
             browser, visitor.user_id, visitor.organization_id, visitor.store_id
         ).credits()
+        query = {"organizationId": visitor.organization_id}
+        ledger = await browser.get("/api/credits/ledger", params=query)
+        billing = await browser.get("/billing", params=query)
     assert (seen["balance"], seen["held"]) == (10 * DOLLAR - cost, 0)
+    last = ledger.json()["items"][0]
+    assert (last["kind"], last["reference"]) == ("settle", f"chat:{row['id']}")
+    assert last["amount"] == -cost
+    assert f"<td>Used</td><td>{moved(-cost)}</td>" in billing.text
     assert await asyncio.to_thread(process.terminate) == 0
 
 

@@ -136,6 +136,11 @@ class Draft:
 
     def close(self, key: str, kind: str, reference: str | None = None) -> Written:
         """Seal the entry. What became free has paid debts first, then expired if it was due."""
+        self.let_go()
+        return self.seal(key, kind, reference)
+
+    def let_go(self) -> None:
+        """Pay debts of what is free, then let expire what is due."""
         if self.debt and self.free:
             repaid = min(self.debt, self.free)
             self.burn(repaid, "debt")
@@ -145,6 +150,9 @@ class Draft:
                 if lot.free and lot.expires_at <= self.at:
                     self.expire_lot(lot)
             self.due_at = due_at(self.lots, self.holds)
+
+    def seal(self, key: str, kind: str, reference: str | None = None) -> Written:
+        """Write the entry as it is, onto the chain."""
         organization_id = self.state.organization_id
         row = (organization_id, self.seq, key, kind, reference, self.at)
         chained = sealed(self.before.hash, row, self.moves)
@@ -228,13 +236,21 @@ def opened(state: OrganizationState, at: datetime, keep: str | None = None) -> D
 
 
 def lapsed(state: OrganizationState, at: datetime, keep: str | None = None) -> Written:
-    """Expire what is due, and end holds that were left alone at the cost they last reported."""
-    draft = Draft(state, at, [])
-    for hold in draft.before.holds.values():
+    """End holds that were left alone at the cost they last reported, then expire what is due.
+
+    Each is an entry of its own, so that what was used is never told as expired.
+    """
+    records: list[Any] = []
+    for hold in state.credits.holds.values():
         if hold.lease_until <= at and hold.id != keep:
+            draft = Draft(state, at, records)
             draft.end(hold, hold.used)
-    expires = any(lot.expires_at <= at and lot.free for lot in draft.lots.values())
-    if draft.moves or expires:
-        return draft.close(f"lapse:{draft.seq}", "lapse")
-    draft.due_at = due_at(draft.lots, draft.holds)
-    return draft.unsealed()
+            state, records = draft.seal(*ending(hold.id, hold.used))
+    draft = Draft(state, at, records)
+    draft.let_go()
+    return draft.seal(f"lapse:{draft.seq}", "lapse") if draft.moves else draft.unsealed()
+
+
+def ending(hold_id: str, cost: int) -> tuple[str, str, str]:
+    """Name the one entry that ends a hold: its key, kind and reference."""
+    return f"settle:{hold_id}", "settle" if cost else "release", hold_id

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from tolsey.actors.organization.credits import Hold
+from tolsey.actors.organization.ledger import Draft, ending, opened
 from tolsey.actors.organization.ledger import bonuses
 from tolsey.actors.organization.ledger.entries import Draft, opened
 from tolsey.actors.organization.messages import (
@@ -57,8 +58,7 @@ def settle(state: OrganizationState, message: SettleHold) -> Decision[Organizati
         raise Unprocessable("A cost is not below zero.", code="invalid_amount")
     draft = opened(state, message.at, keep=message.hold_id)
     charged, written_off = draft.end(_live(draft, message.hold_id), message.cost)
-    kind = "settle" if message.cost else "release"
-    after, records = draft.close(f"settle:{message.hold_id}", kind, message.hold_id)
+    after, records = draft.close(*ending(message.hold_id, message.cost))
     reply = Settled(charged, written_off, after.credits.standing)
     return Decision(after, reply=reply, records=records)
 

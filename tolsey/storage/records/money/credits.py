@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass
 from datetime import date, datetime
+from typing import Final
+
+OWN_ACCOUNTS: Final = "^(debt$|lot:|held:)"
+"""The accounts of what an organization has and owes, as Python and PostgreSQL both read it."""
 
 
 @dataclass(frozen=True, slots=True)
