@@ -26,6 +26,7 @@ ENTRIES: Final = {
     "adjustment": "Adjustment",
     "spend": "Used",
     "settle": "Used",
+    "release": "Expired",
     "lapse": "Expired",
 }
 """Kinds of ledger entries; payments are told by the accounts they move."""
@@ -71,23 +72,22 @@ def grants(found: CreditsView) -> Markup:
     rows = [
         (
             GRANTS.get(one.kind, one.kind),
-            credit(one.remaining),
-            credit(one.amount),
+            f"{credit(one.remaining)} of {credit(one.amount)}",
             day(one.expires_at),
         )
         for one in found.grants
     ]
-    return _table("Grants", ("Credits", "Left", "Granted", "Expires"), rows, "No credits yet.")
+    return _table("Grants", ("Credits", "Left", "Expires"), rows, "No credits yet.")
 
 
 def ledger(entries: Sequence[tuple[CreditEntry, Sequence[CreditPosting]]]) -> Markup:
     """Write what last moved the balance, newest first."""
     rows = [
-        (day(entry.at), _said(entry, postings), moved(amount))
+        (day(entry.at), _said(entry, postings), moved(_amount(postings)))
         for entry, postings in entries
-        if (amount := _amount(postings))
     ]
-    return _table("Activity", ("Day", "What", "Amount"), rows, "Nothing has happened yet.")
+    empty = "Nothing has changed your balance yet."
+    return _table("Activity", ("Day", "What", "Amount"), rows, empty)
 
 
 def _amount(postings: Iterable[CreditPosting]) -> int:

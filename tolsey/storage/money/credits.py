@@ -8,7 +8,11 @@ from datetime import date
 from typing import Any, Final
 
 from tolsey.storage.database import Database, Transaction
+from tolsey.storage.records.credits import (
+    OWN_ACCOUNTS,
+
 from tolsey.storage.records.money.credits import (
+
     CreditAccount,
     CreditEntry,
     CreditHold,
@@ -169,6 +173,21 @@ READ_BONUS_DAYS: Final = """
 """
 READ_PAYMENT: Final = _reading(PAYMENT, "payment_facts") + " AND payment_ref = $2"
 
+READ_ENTRIES: Final = """
+    SELECT organization_id, seq, key, kind, reference, at, hash, (
+        SELECT json_agg(json_build_array(p.debit, p.credit, p.amount) ORDER BY p.n)
+        FROM credit_postings p
+        WHERE p.organization_id = e.organization_id AND p.seq = e.seq) AS postings
+    FROM credit_entries e
+    WHERE organization_id = $1 AND ($2::bigint IS NULL OR seq < $2) {}
+    ORDER BY seq DESC LIMIT $3
+"""
+MOVED: Final = """AND 0 <> (
+    SELECT coalesce(sum(p.amount * ((p.debit ~ $4)::int - (p.credit ~ $4)::int)), 0)
+    FROM credit_postings p
+    WHERE p.organization_id = e.organization_id AND p.seq = e.seq)
+"""
+
 
 async def load(
     database: "Database | Transaction", organization_ids: Sequence[str]
@@ -201,21 +220,17 @@ async def entries(
     database: Database, organization_id: str, limit: int, before: int | None = None
 ) -> list[tuple[CreditEntry, list[CreditPosting]]]:
     """Read a part of a ledger, newest first."""
-    rows = await database.fetch(
-        """
-        SELECT organization_id, seq, key, kind, reference, at, hash, (
-            SELECT json_agg(json_build_array(p.debit, p.credit, p.amount) ORDER BY p.n)
-            FROM credit_postings p
-            WHERE p.organization_id = e.organization_id AND p.seq = e.seq) AS postings
-        FROM credit_entries e
-        WHERE organization_id = $1 AND ($2::bigint IS NULL OR seq < $2)
-        ORDER BY seq DESC LIMIT $3
-        """,
-        organization_id,
-        before,
-        limit,
-    )
-    return [_entry(row) for row in rows]
+    found = await database.fetch(READ_ENTRIES.format(""), organization_id, before, limit)
+    return [_entry(row) for row in found]
+
+
+async def movements(
+    database: Database, organization_id: str, limit: int
+) -> list[tuple[CreditEntry, list[CreditPosting]]]:
+    """Read the entries that last changed a balance, newest first."""
+    sql = READ_ENTRIES.format(MOVED)
+    found = await database.fetch(sql, organization_id, None, limit, OWN_ACCOUNTS)
+    return [_entry(row) for row in found]
 
 
 async def history(

@@ -208,7 +208,7 @@ async def _account(organization_id: str, at_least: Role = "member") -> Account:
         organizations=own,
         held=await ask(to, ReadSubscription(at)),
         credits=await ask(to, ReadCredits(at)),
-        entries=await credits.entries(database, organization_id, SHOWN_ENTRIES),
+        entries=await credits.movements(database, organization_id, SHOWN_ENTRIES),
         at=at,
     )
 

@@ -1,0 +1,78 @@
+"""What the billing page says of credits: what was granted, and what moved the balance."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.http.people import PASSWORD
+from tests.pages.chromium import Page
+from tests.pages.conftest import Hall
+from tests.pages.test_billing import signed_up
+from tolsey.actors.organization.messages import (
+    AdjustCredits,
+    GrantCredits,
+    HoldCredits,
+    ReleaseHold,
+    SpendCredits,
+    organization,
+)
+from tolsey.http.routes.billing_pages import SHOWN_ENTRIES
+from tolsey.runtime.messages import Message
+
+DOLLAR = 1_000_000
+YEAR = timedelta(days=365)
+# Whatever is wider than the box it stands in: it would be cut off, or be scrolled to.
+CUT = """[...document.querySelectorAll('main .table, main .table *')]
+  .filter(one => one.scrollWidth > one.clientWidth && getComputedStyle(one).display !== 'inline')
+  .map(one => one.outerHTML)"""
+
+
+async def told(hall: Hall, id: str, *messages: Message[Any]) -> None:
+    for message in messages:
+        await hall.running.service.runtime.ask(organization(id), message)
+
+
+def gift(dollars: int, at: datetime) -> AdjustCredits:
+    return AdjustCredits(f"adjustment_{dollars}", dollars * DOLLAR, "a gift", "usr_1", at)
+
+
+async def test_what_moved_the_balance_is_found_behind_what_did_not(
+    hall: Hall, visitor: httpx.AsyncClient
+) -> None:
+    id, at = await signed_up(visitor), hall.clock()
+    shown = await visitor.get(f"/billing?organizationId={id}")
+    assert "Nothing has changed your balance yet." in shown.text
+    await told(hall, id, gift(50, at), gift(70, at))
+    for n in range(SHOWN_ENTRIES):
+        hold = f"chat:gen_{n}"
+        await told(hall, id, HoldCredits(hold, 1, at, at + YEAR), ReleaseHold(hold, at))
+
+    shown = await visitor.get(f"/billing?organizationId={id}")
+    rows = shown.text.split("<h2>Activity</h2>")[1].split("<tbody>")[1]
+    assert rows.count("<tr>") == 2
+    assert rows.index("+$70.00") < rows.index("+$50.00")
+
+
+@pytest.mark.parametrize("width", [320, 390, 1280])
+async def test_nothing_of_the_tables_is_cut_off(hall: Hall, page: Page, width: int) -> None:
+    await page.open(f"{hall.url}/signup")
+    for name, value in (("email", "ann@example.com"), ("password", PASSWORD)):
+        await page.write(f"#{name}", value)
+    await page.write("#organizationName", "Ann's")
+    await page.click("main button")
+    address = await page.address()
+    id, at = address.split("=")[1], hall.clock()
+    grants = [
+        GrantCredits(kind, kind, 5_000 * DOLLAR, at, at + 2 * YEAR)
+        for kind in ("allowance", "purchase", "bonus")
+    ]
+    await told(hall, id, gift(4_000, at), *grants, SpendCredits("s", 1_234_567_891, "chat", at))
+    await page.open(hall.url + address, width=width)
+
+    text = await page.text("main")
+    for said in ("$2,765.432109", "of $5,000.00", "-$1,234.567891", "Adjustment"):
+        assert said in text
+    assert await page.read(CUT) == []
+    assert await page.read("document.documentElement.scrollWidth") == width
