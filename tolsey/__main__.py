@@ -130,8 +130,10 @@ async def _serve(read: Settings, host: str, port: int, parent: Parent | None = N
 async def _leave(service: "Running", parent: Parent | None) -> None:
     """Give the actors to the other processes while this one still passes on what it is asked.
 
+    Answers of the chat are given a while to end, and then end while they can still be told.
     Readiness turns red, but not behind a common port, where a probe would meet us by chance.
     """
+    service.service.chat.retire()
     if parent is None:
         service.service.runtime.retire()
     with contextlib.suppress(StorageError), anyio.move_on_after(LEAVE_SECONDS):

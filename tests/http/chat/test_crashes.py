@@ -1,8 +1,10 @@
 """The process dies, or is told to stop, in the middle of an answer."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+import signal
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -11,7 +13,8 @@ import pytest
 
 from tests.http.chat.visitor import DOLLAR, Told, Visitor, arrive, ended, events_of
 from tests.http.people import KEYRING, PASSWORD
-from tests.journeys.conftest import ServiceProcess
+from tests.journeys.conftest import ServiceProcess, free_port
+from tests.journeys.test_processes import Fleet
 from tolsey.http.pages.words import moved
 from tolsey.sandbox.model import KEY, NAME, Model, Script
 from tolsey.storage.database import Database
@@ -23,34 +26,34 @@ TWELVE = "twelve bytes"
 
 
 @pytest.fixture
-def process(
-    database_url: str, redis_url: str, model: Model, tmp_path: Path
-) -> Iterator[ServiceProcess]:
-    made = ServiceProcess(
-        {
-            "DATABASE_URL": database_url,
-            "REDIS_URL": redis_url,
-            "ENCRYPTION_KEYS": KEYRING,
-            "LEASE_SECONDS": "1",
-            "LLM_BASE_URL": model.url,
-            "LLM_API_KEY": KEY,
-            "LLM_MODEL": NAME,
-            "CHAT_LEASE_SECONDS": "2",
-            "CHAT_CHECKPOINT_SECONDS": "0.1",
-        },
-        tmp_path / "service.log",
-    )
+def settings(database_url: str, redis_url: str, model: Model) -> dict[str, str]:
+    return {
+        "DATABASE_URL": database_url,
+        "REDIS_URL": redis_url,
+        "ENCRYPTION_KEYS": KEYRING,
+        "LEASE_SECONDS": "1",
+        "LLM_BASE_URL": model.url,
+        "LLM_API_KEY": KEY,
+        "LLM_MODEL": NAME,
+        "CHAT_LEASE_SECONDS": "2",
+        "CHAT_CHECKPOINT_SECONDS": "0.1",
+    }
+
+
+@pytest.fixture
+def process(settings: dict[str, str], tmp_path: Path) -> Iterator[ServiceProcess]:
+    made = ServiceProcess(settings, tmp_path / "service.log")
     yield made
     if made.process is not None and made.process.poll() is None:
         made.kill()
 
 
 @asynccontextmanager
-async def visiting(process: ServiceProcess, database: Database) -> AsyncIterator[Visitor]:
+async def visiting(url: str, database: Database) -> AsyncIterator[Visitor]:
     """Come with ten dollars that an operator gave."""
     async with (
-        httpx.AsyncClient(base_url=process.url, headers={"Origin": process.url}) as browser,
-        httpx.AsyncClient(base_url=process.url, headers={"Origin": process.url}) as operator,
+        httpx.AsyncClient(base_url=url, headers={"Origin": url}, timeout=30) as browser,
+        httpx.AsyncClient(base_url=url, headers={"Origin": url}) as operator,
     ):
         visitor = await arrive(browser)
         await administrators.create_administrator(database, ADMINISTRATOR, PASSWORD)
@@ -88,7 +91,7 @@ async def test_a_killed_process_settles_at_the_cost_it_last_wrote_down(
     told: list[Told] = []
     enough = anyio.Event()
     async with (
-        visiting(process, database) as visitor,
+        visiting(process.url, database) as visitor,
         visitor.asking() as response,
         anyio.create_task_group() as tasks,
     ):
@@ -120,24 +123,75 @@ async def test_a_killed_process_settles_at_the_cost_it_last_wrote_down(
     assert await asyncio.to_thread(process.terminate) == 0
 
 
-async def test_a_process_that_is_told_to_stop_settles_before_it_goes(
+async def test_a_process_that_is_told_to_stop_tells_how_its_answers_end(
     process: ServiceProcess, database: Database, model: Model
 ) -> None:
-    model.usual = Script(said=(TWELVE,) * 50, gates={5: anyio.Event()})
+    soon = two_answers(model)
     await asyncio.to_thread(process.start)
-    told: list[Told] = []
-    enough = anyio.Event()
+    running = process.process
+    assert running is not None
+    stop = partial(running.send_signal, signal.SIGTERM)
+    async with visiting(process.url, database) as visitor:
+        long, short = await answered_while(visitor, stop, soon)
+    assert await asyncio.to_thread(running.wait, 40) == 0
+    cost = long[0].data["inputTokens"] * INPUT + 5 * 4 * OUTPUT
+    said = long[-1].data
+    assert (long[-1].name, said["reason"], said["spent"]) == ("aborted", "stopping", cost)
+    assert short[-1].name == "done"
+    rows = {row["id"]: row for row in await ended(database, 2)}
+    row = rows[said["generationId"]]
+    assert (row["outcome"], row["charged"], row["cost"]) == ("stopping", cost, cost)
+    holds = await database.fetch("SELECT id, used, closed_at FROM credit_holds")
+    assert {hold["id"]: hold["used"] for hold in holds}[f"chat:{row['id']}"] == cost
+    assert all(hold["closed_at"] is not None for hold in holds)
+
+
+async def test_processes_that_are_replaced_tell_how_their_answers_end(
+    settings: dict[str, str], database: Database, model: Model, tmp_path: Path
+) -> None:
+    soon = two_answers(model)
+    fleet = Fleet(tmp_path, free_port(), settings)
+    fleet.start()
+    try:
+        async with visiting(await fleet.ready(), database) as visitor:
+            replace = partial(fleet.process.send_signal, signal.SIGHUP)
+            long, short = await answered_while(visitor, replace, soon)
+            await fleet.until_said("process.stopped", 2)
+            again = await visitor.ask()
+        fleet.process.send_signal(signal.SIGTERM)
+        assert await fleet.wait() == 0
+    finally:
+        fleet.end()
+    cost = long[0].data["inputTokens"] * INPUT + 5 * 4 * OUTPUT
+    said = long[-1].data
+    assert (long[-1].name, said["reason"], said["spent"]) == ("aborted", "stopping", cost)
+    assert short[-1].name == again.last.name == "done"
+
+
+def two_answers(model: Model) -> anyio.Event:
+    """Have one answer go on for ever, and one wait for a word; both say five deltas first."""
+    soon = anyio.Event()
+    model.scripts.append(Script(said=(TWELVE,) * 50, usage="never", gates={5: anyio.Event()}))
+    model.scripts.append(Script(said=(TWELVE,) * 9, gates={5: soon}))
+    return soon
+
+
+async def answered_while(
+    visitor: Visitor, act: Callable[[], None], soon: anyio.Event
+) -> tuple[list[Told], list[Told]]:
+    """Do something amid the two answers, and give the second its word; tell what was read."""
+    long: list[Told] = []
+    short: list[Told] = []
+    begun = [anyio.Event(), anyio.Event()]
     async with (
-        visiting(process, database) as visitor,
-        visitor.asking() as response,
+        visitor.asking() as first,
+        visitor.asking() as second,
         anyio.create_task_group() as tasks,
     ):
-        tasks.start_soon(read_until_cut, response, told, enough, 5)
-        await enough.wait()
-        assert await asyncio.to_thread(process.terminate) == 0
-    (row,) = await ended(database)
-    assert row["outcome"] in {"stopping", "left"}
-    assert row["charged"] == row["cost"] == told[0].data["inputTokens"] * INPUT + 20 * OUTPUT
-    (hold,) = await database.fetch("SELECT used, closed_at FROM credit_holds")
-    assert hold["used"] == row["cost"]
-    assert hold["closed_at"] is not None
+        tasks.start_soon(read_until_cut, first, long, begun[0], 5)
+        tasks.start_soon(read_until_cut, second, short, begun[1], 5)
+        for each in begun:
+            await each.wait()
+        act()
+        soon.set()
+    return long, short

@@ -5,7 +5,9 @@ import anyio
 from tests.http.chat.visitor import DOLLAR, Told, Visitor, ended, events_of, grant
 from tests.http.people import Clock
 from tolsey.actors.organization.messages import ReleaseHold, organization
+from tolsey.http.chat.desk import LAST_SECONDS
 from tolsey.sandbox.model import Model, Script
+from tolsey.server import GRACE_SECONDS
 from tolsey.service import Running
 
 INPUT, OUTPUT = 3, 15
@@ -140,6 +142,22 @@ async def test_a_service_that_stops_settles_what_it_breaks_off(
     assert told[-1].data["spent"] == row["charged"] == row["cost"]
     late = await rich.ask()
     assert (late.status, late.problem["code"]) == (503, "shard_unavailable")
+
+
+async def test_a_service_that_is_about_to_stop_begins_no_answer_and_ends_those_it_makes(
+    house: Running, rich: Visitor, model: Model
+) -> None:
+    gate = anyio.Event()
+    model.usual = Script(said=("Fine. ", "Thanks."), gates={1: gate})
+    async with rich.asking() as response:
+        house.service.chat.retire()
+        late = await rich.ask()
+        gate.set()
+        told = [one async for one in events_of(response)]
+    assert (late.status, late.problem["code"]) == (503, "shard_unavailable")
+    assert int(late.headers["retry-after"]) > 0
+    assert told[-1].name == "done"
+    assert LAST_SECONDS < GRACE_SECONDS, "the server must still send what they end with"
 
 
 async def test_an_answer_whose_hold_is_gone_goes_no_further(

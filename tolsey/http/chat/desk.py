@@ -22,6 +22,12 @@ from tolsey.storage.records.chat import Ending
 
 MOST_AT_ONCE: Final = 1_000
 """So many answers are made in one process at a time."""
+LAST_SECONDS: Final = 7.0
+"""What answers have to come to their end in a process that is told to stop.
+
+Those that are not there yet are broken off, settled and told while the server still sends: it cuts
+what is open after its own grace (`tolsey.server`), which is longer.
+"""
 STOPPING_SECONDS: Final = 20.0
 SWEEP_SECONDS: Final = 30.0
 
@@ -64,11 +70,23 @@ class Desk:
         self._tasks.cancel_scope.cancel()
         await self._stack.aclose()
 
+    def retire(self) -> None:
+        """Begin no answer any more, and break off those that do not end soon."""
+        self._stopping = True
+        self._tasks.start_soon(self._break_off_soon)
+
+    async def _break_off_soon(self) -> None:
+        await anyio.sleep(LAST_SECONDS)
+        self._break_off()
+
+    def _break_off(self) -> None:
+        for one in list(self._live):
+            one.break_off(Outcome.STOPPING)
+
     async def stop(self) -> None:
         """Break off every answer, begin none, and wait until all are settled, for a while."""
         self._stopping = True
-        for one in list(self._live):
-            one.break_off(Outcome.STOPPING)
+        self._break_off()
         with anyio.move_on_after(STOPPING_SECONDS, shield=True):
             while self._live:
                 await next(iter(self._live)).ended.wait()
