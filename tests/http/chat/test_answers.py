@@ -135,6 +135,9 @@ async def test_nobody_talks_over_a_store_that_is_not_theirs(
         {"messages": [{"role": "user", "content": ""}]},
         {"messages": [{"role": "user", "content": "x" * 100_001}]},
         {"maxOutputTokens": 0},
+        {"maxOutputTokens": True},
+        {"maxOutputTokens": "100"},
+        {"maxOutputTokens": 1.0},
         {"temperature": 2},
     ],
 )

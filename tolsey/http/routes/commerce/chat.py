@@ -40,7 +40,7 @@ class Conversation(ApiModel):
 
     store_id: Identifier
     messages: Annotated[list[Turn], Field(min_length=1, max_length=MOST_MESSAGES)]
-    max_output_tokens: Annotated[int | None, Field(ge=1, le=1_000_000)] = None
+    max_output_tokens: Annotated[int | None, Field(ge=1, le=1_000_000, strict=True)] = None
 
     @field_validator("messages")
     @classmethod
