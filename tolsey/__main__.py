@@ -207,7 +207,7 @@ MISSING = {
     },
     "LLM_BASE_URL": "/api/chat answers 503 without it",
     "LLM_MODEL": "/api/chat answers 503 without it",
-    "VECTOR_URL": "unset: pgvector in the service's own database",
+    "VECTOR_URL": "unset: pgvector in our own database, the only one that the chat reads",
 }
 
 
