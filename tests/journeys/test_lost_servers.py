@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -17,6 +18,8 @@ from tolsey.service import Running, running
 from tolsey.settings import Settings
 
 LEASE_SECONDS = 1.5
+PATIENCE_SECONDS = 20.0
+"""Programs wait for an answer longer than this, browsers much longer."""
 
 
 @pytest.fixture
@@ -140,6 +143,32 @@ async def test_what_was_answered_while_postgresql_went_away_is_there_when_it_is_
 
     await within(15, taken)
     await within(10, lambda: _is(orders(house), 60))
+
+
+async def test_a_postgresql_that_hangs_is_said_to_be_away_while_people_still_wait(
+    house: Running, shop: Seller, links: tuple[Link, Link]
+) -> None:
+    _, postgres = links
+    whose = {"organizationId": shop.organization_id}
+    asks = {
+        "/api/credits": partial(shop.browser.get, "/api/credits", params=whose),
+        "/api/chat": partial(shop.browser.post, "/api/chat", json={"storeId": shop.store_id}),
+        "/billing": partial(shop.browser.get, "/billing", params=whose),
+        "/api/stores": partial(shop.browser.get, "/api/stores"),
+    }
+    postgres.hold("up", "down")
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        answers = await asyncio.gather(*(ask() for ask in asks.values()))
+    for path, answer in zip(asks, answers, strict=True):
+        assert answer.status_code == 503, path
+        if path.startswith("/api"):
+            assert answer.json()["code"] == "storage_unavailable"
+    await postgres.heal(loses=True)
+
+    async def serves() -> bool:
+        return (await asks["/api/credits"]()).status_code == 200
+
+    await within(30, serves)
 
 
 async def _is(found: Awaitable[int], expected: int) -> bool:

@@ -1,10 +1,13 @@
 import asyncio
 from collections.abc import AsyncIterator
+from functools import partial
 
 import asyncpg
 import pytest
 
-from tolsey.storage.database import Database
+from tests.runtime.proxy import Proxy
+from tolsey.storage.database import Database, patience
+from tolsey.storage.errors import StorageUnavailable
 
 LAST = "SELECT state, query FROM pg_stat_activity WHERE pid = $1"
 WHO = "SELECT pg_backend_pid() AS pid"
@@ -51,3 +54,46 @@ async def test_a_transaction_that_is_broken_off_leaves_nothing_to_who_comes_next
     )
     assert row
     assert dict(row) == {"made": None, "timeout": "0", "open": None}
+
+
+@pytest.fixture
+async def cable(database_url: str) -> AsyncIterator[Proxy]:
+    async with Proxy(database_url).standing() as proxy:
+        yield proxy
+
+
+async def test_who_is_not_answered_is_told_so_and_the_next_is_served(cable: Proxy) -> None:
+    database = Database(cable.url, max_size=2)
+    await database.open()
+
+    async def write() -> None:
+        async with database.transaction() as tx:
+            await tx.execute("SELECT 1")
+
+    calls = (partial(database.fetch, "SELECT 1"), partial(database.execute, "SELECT 1"), write)
+    try:
+        cable.silent = True
+        with patience(0.1):
+            for call in calls * 2:  # over connections that stand, then over none
+                with pytest.raises(StorageUnavailable):
+                    await asyncio.wait_for(call(), 20)
+        cable.silent = False
+        await cable.cut()
+        assert await database.fetchrow("SELECT 1 AS one")
+    finally:
+        await database.close()
+
+
+async def test_who_goes_away_does_not_wait_for_a_database_that_hangs(cable: Proxy) -> None:
+    database = Database(cable.url, max_size=1)
+    await database.open()
+    try:
+        cable.silent = True
+        with patience(60):
+            asking = asyncio.ensure_future(database.fetch("SELECT 1"))
+            await asyncio.wait_for(cable.swallowed.wait(), 10)
+            asking.cancel()
+            await asyncio.wait_for(asyncio.wait({asking}), 10)
+        assert asking.cancelled()
+    finally:
+        await database.close()

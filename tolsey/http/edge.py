@@ -14,6 +14,7 @@ from tolsey.http.context import REQUEST_ID
 from tolsey.http.errors import PROBLEM, problem_body
 from tolsey.runtime.ids import new_id
 from tolsey.runtime.turns import REQUEST_ID as CURRENT_REQUEST
+from tolsey.storage.database import REQUEST_SECONDS, patience
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Event: TypeAlias = MutableMapping[str, Any]
@@ -90,7 +91,10 @@ class Edge:
                 event = {**event, "headers": self._dress(event.get("headers", ()), request_id)}
             await send(event)
 
-        with structlog.contextvars.bound_contextvars(request_id=request_id):
+        with (
+            structlog.contextvars.bound_contextvars(request_id=request_id),
+            patience(REQUEST_SECONDS),
+        ):
             refusal = _refusal(scope)
             if refusal is not None:
                 await _answer(dressed, request_id, *refusal)

@@ -1,9 +1,10 @@
 """The pool, and transactions on it."""
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
-from typing import Any, TypeAlias
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
+from typing import Any, Final, TypeAlias
 
 import asyncpg
 
@@ -13,6 +14,13 @@ Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
 Transaction: TypeAlias = "asyncpg.pool.PoolConnectionProxy[asyncpg.Record]"
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 Row: TypeAlias = asyncpg.Record
+
+LONGEST_SECONDS: Final = 60.0
+"""So long may a statement take that nobody waits for."""
+REQUEST_SECONDS: Final = 5.0
+"""So long a request waits for PostgreSQL: it may do so twice, and its sender waits longer."""
+
+_PATIENCE: ContextVar[float | None] = ContextVar("patience", default=None)
 
 UNREACHABLE = (
     OSError,
@@ -35,6 +43,16 @@ def translated(error: BaseException) -> StorageError:
     if isinstance(error, UNREACHABLE):
         return StorageUnavailable(type(error).__name__)
     return StorageError(f"{type(error).__name__}: {error}")
+
+
+@contextmanager
+def patience(seconds: float | None) -> Iterator[None]:
+    """Give each use of a connection so long while the block runs; with None, each statement longest."""
+    token = _PATIENCE.set(seconds)
+    try:
+        yield
+    finally:
+        _PATIENCE.reset(token)
 
 
 async def _as_it_is(connection: Connection) -> None:
@@ -61,7 +79,7 @@ class Database:
                 self.dsn,
                 min_size=self._sizes[0],
                 max_size=self._sizes[1],
-                command_timeout=60,
+                command_timeout=LONGEST_SECONDS,
                 reset=_as_it_is,
                 server_settings={"application_name": "tolsey", "timezone": "UTC"},
             )
@@ -96,39 +114,56 @@ class Database:
             raise StorageUnavailable(type(error).__name__) from error
 
     @asynccontextmanager
+    async def _lent(self) -> AsyncGenerator[Transaction]:
+        """Lend a connection; one that a caller waited on for too long is given up.
+
+        It is closed on our side alone: to ask a server that hangs to cancel is to wait for it again.
+        """
+        seconds = _PATIENCE.get()
+        loop = asyncio.get_running_loop()
+        longest = LONGEST_SECONDS if seconds is None else seconds
+        until = loop.time() + longest
+        try:
+            async with self.pool.acquire(timeout=longest) as connection:
+                if seconds is None:
+                    yield connection
+                    return
+                end = loop.call_at(until, connection.terminate)
+                try:
+                    yield connection
+                except asyncio.CancelledError:
+                    connection.terminate()
+                    raise
+                finally:
+                    end.cancel()
+        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError) as error:
+            raise translated(error) from error
+
+    @asynccontextmanager
     async def transaction(
         self, *, isolation: str = "read_committed", readonly: bool = False
     ) -> AsyncGenerator[Transaction]:
         """Everything in the block is written, or none of it."""
-        try:
-            async with (
-                self.pool.acquire(timeout=10) as connection,
-                connection.transaction(isolation=isolation, readonly=readonly),  # type: ignore[arg-type]  # the stubs want a Literal
-            ):
-                yield connection
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError) as error:
-            raise translated(error) from error
+        async with (
+            self._lent() as connection,
+            connection.transaction(isolation=isolation, readonly=readonly),  # type: ignore[arg-type]  # the stubs want a Literal
+        ):
+            yield connection
 
     async def fetch(self, sql: str, *args: Any) -> list[Row]:
         """Read rows."""
-        try:
-            return await self.pool.fetch(sql, *args)
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError) as error:
-            raise translated(error) from error
+        async with self._lent() as connection:
+            return await connection.fetch(sql, *args)
 
     async def fetchrow(self, sql: str, *args: Any) -> Row | None:
         """Read one row, or none."""
-        try:
-            return await self.pool.fetchrow(sql, *args)
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError) as error:
-            raise translated(error) from error
+        async with self._lent() as connection:
+            return await connection.fetchrow(sql, *args)
 
     async def execute(self, sql: str, *args: Any) -> int:
         """Run one statement; answer how many rows it touched."""
-        try:
-            status = await self.pool.execute(sql, *args)
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError) as error:
-            raise translated(error) from error
+        async with self._lent() as connection:
+            status = await connection.execute(sql, *args)
         last = status.rsplit(" ", 1)[-1]
         return int(last) if last.isdigit() else 0
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tolsey.storage.database import Database
+from tolsey.storage.database import Database, patience
 
 
 class DatabaseVectors:
@@ -13,9 +13,10 @@ class DatabaseVectors:
 
     async def purge(self, namespaces: Sequence[str]) -> None:
         """Delete everything of these namespaces."""
-        await self._database.execute(
-            "DELETE FROM vectors WHERE namespace = ANY($1::text[])", list(namespaces)
-        )
+        with patience(None):  # there may be many
+            await self._database.execute(
+                "DELETE FROM vectors WHERE namespace = ANY($1::text[])", list(namespaces)
+            )
 
     async def count(self, namespaces: Sequence[str]) -> int:
         """Count the vectors of these namespaces."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from tolsey.storage.database import Database
+from tolsey.storage.database import Database, patience
 
 PAGE = 500
 
@@ -43,17 +43,18 @@ async def rows(database: Database, section: Section, store_id: str) -> AsyncIter
     after: list[Any] = [SMALLEST if section.number else ""] * len(section.key)
     bounds = ", ".join(f"${place}::{cast}" for place in range(3, 3 + len(after)))
     while True:
-        page = await database.fetch(
-            f"""
-            SELECT to_jsonb(kept) - 'store_id' AS item, {columns}
-            FROM {section.table} AS kept
-            WHERE store_id = $1 AND ({columns}) > ({bounds})
-            ORDER BY {columns} LIMIT $2
-            """,  # noqa: S608 - constants of this module
-            store_id,
-            PAGE,
-            *after,
-        )
+        with patience(None):  # what is exported may be much
+            page = await database.fetch(
+                f"""
+                SELECT to_jsonb(kept) - 'store_id' AS item, {columns}
+                FROM {section.table} AS kept
+                WHERE store_id = $1 AND ({columns}) > ({bounds})
+                ORDER BY {columns} LIMIT $2
+                """,  # noqa: S608 - constants of this module
+                store_id,
+                PAGE,
+                *after,
+            )
         for row in page:
             yield orjson.loads(row["item"])
         if len(page) < PAGE:
