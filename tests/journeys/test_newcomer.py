@@ -13,7 +13,7 @@ import httpx
 from tests.journeys.conftest import free_port
 
 STEPS = (
-    "demo.myshopify.com is active",
+    ".myshopify.com is active",
     "A payout account is opened",
     "Its revenue is verified: verified",
     "were applied once each",
@@ -52,6 +52,18 @@ def test_the_sandbox_shows_the_main_job_on_its_own(tmp_path: Path) -> None:
     for said in STEPS:
         assert said in told
     assert complained == ""
+
+
+def test_the_sandbox_shows_it_a_second_time_in_the_same_folder(tmp_path: Path) -> None:
+    shops = set()
+    for _ in range(2):
+        with sandbox(tmp_path, "--once") as process:
+            told, complained = process.communicate(timeout=110)
+        assert process.returncode == 0, told + complained
+        assert all(said in told for said in STEPS)
+        assert complained == ""
+        shops |= set(re.findall(r"demo-\w+\.myshopify\.com", told))
+    assert len(shops) == 2, "each run has a shop of its own"
 
 
 def test_the_sandbox_stays_with_its_pages_until_it_is_interrupted(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from tolsey.actors.organization.messages import (
     SpendCredits,
     organization,
 )
-from tolsey.http.routes.billing_pages import SHOWN_ENTRIES
+from tolsey.http.routes.pages.billing import SHOWN_ENTRIES
 from tolsey.runtime.messages import Message
 
 DOLLAR = 1_000_000

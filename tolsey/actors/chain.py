@@ -9,8 +9,7 @@ from typing import Final
 
 import orjson
 
-from tolsey.storage.records.credits import OWN_ACCOUNTS, CreditEntry, CreditPosting
-from tolsey.storage.records.money.credits import CreditEntry, CreditPosting
+from tolsey.storage.records.money.credits import OWN_ACCOUNTS, CreditEntry, CreditPosting
 
 GENESIS: Final = "0" * 64
 """What the first entry of a ledger follows."""

@@ -1,13 +1,18 @@
 """The browser of somebody who uses the service: requests with a session, and plain words on failure."""
 
+import ipaddress
+import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import httpx
 
 from tolsey.demo.telling import Unexpected
+
+NOWHERE: Final = ipaddress.ip_network("198.18.0.0/15")
+"""Addresses that nobody has (RFC 2544)."""
 
 
 @dataclass
@@ -27,9 +32,15 @@ class Browser:
 
 @asynccontextmanager
 async def browsing(base: str) -> AsyncIterator[Browser]:
-    """Open a browser on the service."""
+    """Open a browser on the service, somewhere in the world: each has an address of its own.
+
+    The service hears of it as from a proxy in front. So its limits, which are kept from run to run,
+    hold for everybody in the sandbox as they do outside, and not for all of them together.
+    """
+    somewhere = NOWHERE[secrets.randbelow(NOWHERE.num_addresses)]
+    headers = {"Origin": base, "X-Forwarded-For": str(somewhere)}
     async with httpx.AsyncClient(
-        base_url=base, headers={"Origin": base}, timeout=60, trust_env=False
+        base_url=base, headers=headers, timeout=60, trust_env=False
     ) as client:
         yield Browser(client)
 

@@ -1,9 +1,9 @@
 """Orders in the demo shop, each a few signed webhooks, some sent twice and out of order."""
 
 import asyncio
+from collections.abc import Callable
 
 from tolsey.demo.telling import Teller
-from tolsey.sandbox.commerce.platform import Platform
 from tolsey.storage.database import Database
 
 BURST = 30
@@ -11,13 +11,13 @@ QUIET_LOOKS = 10
 """A second without a delivery is the end of the burst."""
 
 
-async def deliver(teller: Teller, database: Database, platform: Platform, shop: str) -> None:
+async def deliver(teller: Teller, database: Database, place_order: Callable[[], object]) -> None:
     """Place orders and watch their webhooks being applied."""
     before = await _applied(database)
     with teller.counting() as progress:
         placed = progress.add_task("orders placed", total=BURST)
         for _ in range(BURST):
-            platform.place_order(shop)
+            place_order()
             progress.advance(placed)
             await asyncio.sleep(0.05)
         arrived = progress.add_task("webhooks applied", total=None)

@@ -5,6 +5,7 @@ import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -15,9 +16,8 @@ from tolsey.demo.buyer import Buyer
 from tolsey.demo.orders import deliver
 from tolsey.demo.question import ask
 from tolsey.demo.seller import Seller
-from tolsey.demo.standins import SHOP, Ports, StandIns, standing_in
+from tolsey.demo.standins import Ports, StandIns, standing_in
 from tolsey.demo.telling import Teller, Unexpected
-from tolsey.sandbox.commerce.platform import Platform
 from tolsey.server import serve_app
 from tolsey.service import Running, running
 from tolsey.storage.people import administrators
@@ -70,7 +70,7 @@ class Demo:
                 self.teller.failed(str(ended))
                 return 1
             if not self.once:
-                await self._serve_on(others.platform)
+                await self._serve_on(others)
         return 0
 
     def _settings(self, others: StandIns) -> settings.Settings:
@@ -101,21 +101,22 @@ class Demo:
         self.teller.chapter("tolsey sandbox")
         async with browsing(self.ports.base) as mine, browsing(self.ports.base) as theirs:
             seller, operator = Seller(mine), Operator(theirs)
-            await self._sell(service, others.platform, seller)
+            await self._sell(service, others, seller)
             await operator.sign_in(service)
             self.teller.chapter("money")
             await self._pay(others, seller, operator)
             self._actors(service)
             self._addresses(seller, operator, others)
 
-    async def _sell(self, service: Running, platform: Platform, seller: Seller) -> None:
-        shop, step = platform.shop(SHOP), self.teller.step
+    async def _sell(self, service: Running, others: StandIns, seller: Seller) -> None:
+        shop, step = others.shop, self.teller.step
         await step("An account signs up", seller.sign_up)
         await step("The store connects to its shop", lambda: seller.connect(shop))
         await step("A payout account is opened", seller.open_payouts)
         await step("A listing is published", seller.publish)
         await step("Its revenue is verified", lambda: seller.verify(shop))
-        await deliver(self.teller, service.service.database, platform, SHOP)
+        place_order = partial(others.platform.place_order, shop.spec.domain)
+        await deliver(self.teller, service.service.database, place_order)
         await step("The badge", seller.badge)
 
     async def _pay(self, others: StandIns, seller: Seller, operator: Operator) -> None:
@@ -155,7 +156,7 @@ class Demo:
         ):
             self.teller.named(name, value)
 
-    async def _serve_on(self, platform: Platform) -> None:
+    async def _serve_on(self, others: StandIns) -> None:
         self.teller.say("An order arrives every few seconds. Ctrl+C ends the sandbox.")
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
             async with anyio.create_task_group() as tasks:
@@ -163,7 +164,7 @@ class Demo:
                 async def live() -> None:
                     while True:
                         await anyio.sleep(ORDER_SECONDS)
-                        platform.place_order(SHOP)
+                        others.platform.place_order(others.shop.spec.domain)
 
                 tasks.start_soon(live)
                 async for _ in signals:

@@ -11,12 +11,11 @@ from tolsey.demo.catalogue import make_prices, open_endpoints
 from tolsey.http.clients.payments.client import make_client
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.history import make_history
-from tolsey.sandbox.commerce.shop.state import ALL_SCOPES, WRITE_SCOPES, ShopSpec
+from tolsey.sandbox.commerce.shop.state import ALL_SCOPES, WRITE_SCOPES, Shop, ShopSpec
 from tolsey.sandbox.model import KEY, NAME, Model
 from tolsey.sandbox.payments.account.webhooks import Webhooks
 from tolsey.sandbox.payments.processor import SECRET_KEY, Processor
 
-SHOP = "demo.myshopify.com"
 PAYMENTS_PATH = "/api/webhooks/payments"
 REPEATS, REORDERS, RETRY_SECONDS = 0.2, 0.2, 0.5
 """How unruly the processor is: some events come twice or after later ones, as real ones do."""
@@ -54,6 +53,7 @@ class StandIns:
     """The services that stand in for others, running; `settings` are for `settings.read`."""
 
     platform: Platform
+    shop: Shop
     processor: Processor
     model: Model
     settings: dict[str, Any]
@@ -61,17 +61,22 @@ class StandIns:
 
 @asynccontextmanager
 async def standing_in(ports: Ports, orders: int) -> AsyncIterator[StandIns]:
-    """Run a shop with its history, a payment processor with its prices, and a model."""
-    platform, model = _platform(orders), Model()
+    """Run a shop with its history, a payment processor with its prices, and a model.
+
+    A data folder outlives a run: each has a shop of its own, and other ids at the processor.
+    """
+    run = secrets.token_hex(8)
+    platform, model = Platform(), Model()
+    shop = platform.add_shop(_shop(f"demo-{run[:6]}.myshopify.com", orders))
     webhooks = Webhooks(retry_seconds=RETRY_SECONDS, repeats=REPEATS, reorders=REORDERS)
-    # A data folder outlives a run: what happened at the processor in the last one had other ids.
-    processor = Processor(webhooks=webhooks, seed=secrets.token_hex(8))
+    processor = Processor(webhooks=webhooks, seed=run)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(platform.serve(port=ports.platform))
         model_url = await stack.enter_async_context(model.serve(ports.model))
         payments_url = await stack.enter_async_context(processor.serve(ports.payments))
         yield StandIns(
             platform,
+            shop,
             processor,
             model,
             {
@@ -100,16 +105,12 @@ async def _payments(url: str, told: str) -> dict[str, str]:
     }
 
 
-def _platform(orders: int) -> Platform:
-    platform = Platform()
-    platform.add_shop(
-        ShopSpec(
-            domain=SHOP,
-            client_id="demo-client-id",
-            client_secret=f"shpss_{secrets.token_hex(16)}",
-            name="The Demo Shop",
-            scopes=(*ALL_SCOPES, *WRITE_SCOPES),
-            orders=make_history(seed=7, days=60, orders=orders),
-        )
+def _shop(domain: str, orders: int) -> ShopSpec:
+    return ShopSpec(
+        domain=domain,
+        client_id="demo-client-id",
+        client_secret=f"shpss_{secrets.token_hex(16)}",
+        name="The Demo Shop",
+        scopes=(*ALL_SCOPES, *WRITE_SCOPES),
+        orders=make_history(seed=7, days=60, orders=orders),
     )
-    return platform

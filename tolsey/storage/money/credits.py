@@ -8,11 +8,8 @@ from datetime import date
 from typing import Any, Final
 
 from tolsey.storage.database import Database, Transaction
-from tolsey.storage.records.credits import (
-    OWN_ACCOUNTS,
-
 from tolsey.storage.records.money.credits import (
-
+    OWN_ACCOUNTS,
     CreditAccount,
     CreditEntry,
     CreditHold,

@@ -24,7 +24,7 @@ from tolsey.actors.organization.messages import (
 )
 from tolsey.actors.refusals import Conflict, PaymentRequired, Unprocessable
 from tolsey.runtime.errors import Duplicate
-from tolsey.storage.records.credits import CreditPosting
+from tolsey.storage.records.money.credits import CreditPosting
 
 LATER = AT + days(0.01)
 END = AT + days(31)

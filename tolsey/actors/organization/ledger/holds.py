@@ -3,9 +3,8 @@
 from dataclasses import replace
 
 from tolsey.actors.organization.credits import Hold
-from tolsey.actors.organization.ledger import Draft, ending, opened
 from tolsey.actors.organization.ledger import bonuses
-from tolsey.actors.organization.ledger.entries import Draft, opened
+from tolsey.actors.organization.ledger.entries import Draft, ending, opened
 from tolsey.actors.organization.messages import (
     ExtendHold,
     HoldCredits,
