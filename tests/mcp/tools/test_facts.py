@@ -1,0 +1,52 @@
+"""Since when answers that are made of what the shop delivered are whole."""
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from tests.mcp.tools.hall import Hall, connect, refused, result
+
+pytestmark = pytest.mark.anyio
+
+MADE_OF_FACTS: dict[str, dict[str, Any]] = {
+    "get_store_summary": {},
+    "get_sales_report": {},
+    "list_orders": {},
+    "list_products": {},
+    "search_products": {"query": "shirt"},
+    "list_inventory_levels": {},
+    "get_low_stock_report": {},
+    "list_customers": {},
+    "search": {"query": "shirt"},
+}
+"""How the answers are asked for that are made of what the shop told."""
+
+
+async def test_answers_say_since_when_the_shop_told_what_changed(hall: Hall) -> None:
+    agent = await hall.agent(hall.ann)
+    for name, wanted in MADE_OF_FACTS.items():
+        assert "facts_since" not in result(await agent.call(name, **wanted)), name
+    await connect(hall.service, hall.ann, "shpat_a", ["read_orders"])
+    when = hall.service.clock()
+    for name, wanted in MADE_OF_FACTS.items():
+        told = result(await agent.call(name, **wanted))["facts_since"]
+        assert datetime.fromisoformat(told) == when, name
+
+
+async def test_what_is_not_known_may_be_older_than_the_connection(hall: Hall) -> None:
+    agent = await hall.agent(hall.ann)
+    asked: dict[str, dict[str, Any]] = {
+        "get_order": {"order_id": "9"},
+        "get_product": {"product_id": "9"},
+        "fetch": {"id": "order-9"},
+    }
+    for name, wanted in asked.items():
+        assert "platform_query" not in refused(await agent.call(name, **wanted))
+    await connect(hall.service, hall.ann, "shpat_a", ["read_orders"])
+    since = hall.service.clock().isoformat(timespec="seconds")
+    for name, wanted in asked.items():
+        told = refused(await agent.call(name, **wanted))
+        assert since in told, name
+        assert "platform_query reads older ones" in told
+        assert "not_found" in told
