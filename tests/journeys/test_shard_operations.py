@@ -216,13 +216,13 @@ async def test_an_actor_that_is_busy_elsewhere_is_a_409_here_too(
         owner = one if slot_of(seller.store_id) in one.service.runtime.epochs else other
         elsewhere = operators[1] if owner is one else operators[0]
         path = f"/api/admin/actors/store/{seller.store_id}"
-        await elsewhere.post(f"{path}/pause", json={"reason": ""})
+        await elsewhere.post(f"{path}/pause", json={"reason": "trying"})
         async with anyio.create_task_group() as tasks:
             asking = seller.connect
             tasks.start_soon(asking)
             await until(lambda: owner.service.runtime.waiting)
-            busy = await elsewhere.post(f"{path}/passivate", json={"reason": ""})
-            await elsewhere.post(f"{path}/resume", json={"reason": ""})
+            busy = await elsewhere.post(f"{path}/passivate", json={"reason": "trying"})
+            await elsewhere.post(f"{path}/resume", json={"reason": "trying"})
 
     assert (busy.status_code, busy.json()["code"]) == (409, "actor_busy")
 

@@ -66,12 +66,16 @@ Email = Annotated[
 ]
 Password = Annotated[str, Field(max_length=LONGEST_PASSWORD, repr=False)]
 Identifier = Annotated[str, StringConstraints(pattern=IDENTIFIER)]
+Why = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
+"""What an operator says about what they do; it is never left out (contract section 11)."""
+Whole = Annotated[int, Field(strict=True)]
+"""An integer of a body: JSON has a type for it, and neither a text nor `true` is one."""
 
 
 class Reason(ApiModel):
     """Why an operator acts; kept in the audit log."""
 
-    reason: Annotated[str, Field(max_length=500)] = ""
+    reason: Why
 
 
 class Account(ApiModel):

@@ -12,7 +12,7 @@ from tolsey.actors.chat import input_tokens
 from tolsey.actors.refusals import Unprocessable
 from tolsey.http import policies
 from tolsey.http.access import caller, session, store_of
-from tolsey.http.api_model import ApiModel, Identifier
+from tolsey.http.api_model import ApiModel, Identifier, Whole
 from tolsey.http.chat import prompt
 from tolsey.http.chat.generation import Order
 from tolsey.http.chat.telling import CONTENT_TYPE
@@ -40,7 +40,7 @@ class Conversation(ApiModel):
 
     store_id: Identifier
     messages: Annotated[list[Turn], Field(min_length=1, max_length=MOST_MESSAGES)]
-    max_output_tokens: Annotated[int | None, Field(ge=1, le=1_000_000, strict=True)] = None
+    max_output_tokens: Annotated[Whole | None, Field(ge=1, le=1_000_000)] = None
 
     @field_validator("messages")
     @classmethod

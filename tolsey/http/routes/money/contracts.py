@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, model_validator
 from quart import Blueprint
 from quart_schema import tag_blueprint, validate_request
 
@@ -13,7 +13,7 @@ from tolsey.actors.organization.messages import (
     organization,
 )
 from tolsey.http.access import administrator, caller
-from tolsey.http.api_model import ApiModel
+from tolsey.http.api_model import ApiModel, Whole, Why
 from tolsey.http.context import ask, now
 from tolsey.http.views import timestamp
 
@@ -21,7 +21,7 @@ MOST_STORES: Final = 100_000
 LARGEST_ALLOWANCE: Final = 100_000 * 1_000_000
 """In micro-USD; more than that a month, or a day, is a slip of the hand."""
 
-Credits = Annotated[int, Field(ge=0, le=LARGEST_ALLOWANCE)]
+Credits = Annotated[Whole, Field(ge=0, le=LARGEST_ALLOWANCE)]
 
 routes = Blueprint("contracts", __name__, url_prefix="/api/admin/organizations")
 tag_blueprint(routes, ["Credits"])
@@ -31,10 +31,10 @@ class ContractBody(ApiModel):
     """What was agreed, in micro-USD; the plan `free` ends it. No bound of stores: null."""
 
     plan: Literal["custom", "free"]
-    stores_included: Annotated[int, Field(ge=0, le=MOST_STORES)] | None = None
+    stores_included: Annotated[Whole, Field(ge=0, le=MOST_STORES)] | None = None
     monthly_allowance: Credits | None = None
     daily_bonus: Credits | None = None
-    reason: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
+    reason: Why
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 from quart import Blueprint
 from quart_schema import tag_blueprint, validate_querystring, validate_request
 
@@ -15,7 +15,7 @@ from tolsey.actors.organization.messages import (
     organization,
 )
 from tolsey.http.access import administrator, caller, member_of, session
-from tolsey.http.api_model import ApiModel
+from tolsey.http.api_model import ApiModel, Whole, Why
 from tolsey.http.context import ask, new_id, now, service
 from tolsey.http.idempotency import idempotent
 from tolsey.http.money import billing
@@ -50,14 +50,14 @@ class Adjustment(ApiModel):
     """Credits that an operator gives (above zero) or takes (below), in micro-USD, and why."""
 
     organization_id: OrganizationId
-    amount: Annotated[int, Field(ge=-LARGEST_ADJUSTMENT, le=LARGEST_ADJUSTMENT)]
-    reason: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
+    amount: Annotated[Whole, Field(ge=-LARGEST_ADJUSTMENT, le=LARGEST_ADJUSTMENT)]
+    reason: Why
 
 
 class Dollars(ApiModel):
     """An amount before tax, in cents: credits are sold in USD alone."""
 
-    amount: Annotated[int, Field(strict=True)]
+    amount: Whole
     currency: Literal["USD"]
 
 

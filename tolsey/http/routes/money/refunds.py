@@ -9,7 +9,7 @@ from quart_schema import tag_blueprint, validate_request
 from tolsey.actors.organization.billing import refunds
 from tolsey.actors.refusals import Conflict
 from tolsey.http.access import administrator
-from tolsey.http.api_model import ApiModel, Identifier
+from tolsey.http.api_model import ApiModel, Identifier, Why
 from tolsey.http.context import now, service
 from tolsey.http.idempotency import idempotent
 from tolsey.http.money.billing import record, require_key, standing
@@ -26,7 +26,7 @@ class Refund(ApiModel):
 
     organization_id: Identifier
     payment_ref: Annotated[str, StringConstraints(pattern=r"^(pi|ch|in)_[A-Za-z0-9_]{1,200}$")]
-    reason: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
+    reason: Why
 
 
 @routes.post("")

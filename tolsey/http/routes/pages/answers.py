@@ -12,12 +12,14 @@ from quart import Blueprint, Response, g, redirect, request
 from werkzeug.exceptions import HTTPException
 
 from tolsey.actors.processor import ProcessorError
-from tolsey.actors.refusals import Refusal, Unauthorized
+from tolsey.actors.refusals import Refusal, Unauthorized, Unprocessable
 from tolsey.http import errors
 from tolsey.http.access import Caller
+from tolsey.http.api_model import NUL
 from tolsey.http.cookies import SAFE_METHODS
 from tolsey.http.limits import TooManyRequests
 from tolsey.http.pages import layout
+from tolsey.http.pages.forms import UNREADABLE
 from tolsey.runtime.errors import RuntimeFault
 from tolsey.storage.errors import StorageError
 
@@ -75,7 +77,15 @@ def _span(seconds: int) -> str:
 
 
 def answer_with_pages(routes: Blueprint) -> None:
-    """Let the errors of these routes be pages; who must sign in first is led there and back."""
+    """Let the errors of these routes be pages; who must sign in first is led there and back.
+
+    A form that holds a NUL is refused here, as a JSON body is where it is read: nothing keeps one.
+    """
+
+    async def require_text() -> None:
+        sent = (await request.form).items(multi=True)
+        if any(NUL in one for pair in sent for one in pair):
+            raise Unprocessable(UNREADABLE, code="nul_in_form")
 
     async def on_refusal(error: Refusal) -> Response:
         if isinstance(error, Unauthorized):
@@ -99,6 +109,7 @@ def answer_with_pages(routes: Blueprint) -> None:
         log.error("request.failed", path=request.path, method=request.method, exc_info=error)
         return await _translated(errors.internal())
 
+    routes.before_request(require_text)
     routes.register_error_handler(Refusal, on_refusal)
     routes.register_error_handler(ProcessorError, on_processor)
     routes.register_error_handler(RuntimeFault, on_fault)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 import orjson
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
 
-from tolsey.http.api_model import ApiModel, Identifier
+from tolsey.http.api_model import ApiModel, Identifier, Whole
 from tolsey.storage.records.selling.listing import ListingFields
 
 HOST = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{1,62}")
@@ -48,14 +48,14 @@ Domain = Annotated[str, StringConstraints(max_length=260), AfterValidator(_host)
 class Money(ApiModel):
     """An amount in minor units of its currency."""
 
-    amount: Annotated[int, Field(gt=0, le=LARGEST_AMOUNT)]
+    amount: Annotated[Whole, Field(gt=0, le=LARGEST_AMOUNT)]
     currency: Currency
 
 
 class Reported(ApiModel):
     """An amount that a seller reports; a profit may be a loss."""
 
-    amount: Annotated[int, Field(ge=-LARGEST_AMOUNT, le=LARGEST_AMOUNT)]
+    amount: Annotated[Whole, Field(ge=-LARGEST_AMOUNT, le=LARGEST_AMOUNT)]
     currency: Currency
 
 
@@ -65,7 +65,7 @@ class SelfReported(ApiModel):
     ttm_revenue: Reported | None = None
     ttm_profit: Reported | None = None
     hours_per_week: Annotated[float, Field(ge=0, le=HOURS_OF_A_WEEK)] | None = None
-    headcount: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
+    headcount: Annotated[Whole, Field(ge=0, le=1_000_000)] | None = None
 
 
 class ListingChanges(ApiModel):

@@ -1,0 +1,101 @@
+"""Rules that hold for the bodies and forms of all routes."""
+
+import importlib
+import pkgutil
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, get_args
+
+import pytest
+
+from tests.http.people import PASSWORD, Person, SignUp, settings_of
+from tests.http.test_tenants import address_of, body_of, routes_of, things_of
+from tolsey.http import routes as folder
+from tolsey.http.access import Access
+from tolsey.http.api_model import ApiModel
+from tolsey.http.edge import Edge
+from tolsey.service import Running, running
+from tolsey.storage import administrators
+
+READ = {"GET", "DELETE"}
+
+
+@pytest.fixture
+async def house(database_url: str, redis_url: str) -> AsyncIterator[Running]:
+    settings = settings_of(database_url=database_url, redis_url=redis_url)
+    async with running(settings, timers=False) as started:
+        yield started
+
+
+@pytest.fixture
+def edge(house: Running) -> Edge:
+    assert isinstance(house.app, Edge)
+    return house.app
+
+
+@pytest.fixture
+async def operator(house: Running, sign_up: SignUp) -> Person:
+    person = await sign_up("operator@example.com")
+    await administrators.create_administrator(house.service.database, person.email, PASSWORD)
+    login = {"email": person.email, "password": PASSWORD}  # becoming one ends every session
+    assert (await person.browser.post("/api/auth/login", json=login)).status_code == 200
+    return person
+
+
+async def test_no_operator_acts_without_saying_why(
+    house: Running, edge: Edge, operator: Person
+) -> None:
+    things, acts = await things_of(operator), 0
+    for method, rule, access in routes_of(edge):
+        if access is not Access.ADMINISTRATOR or method in READ:
+            continue
+        path = address_of(rule, things)
+        for wrong in ({}, {"reason": ""}, {"reason": " "}):
+            body = {key: value for key, value in body_of(rule, things).items() if key != "reason"}
+            answer = await operator.browser.request(method, path, json={**body, **wrong})
+            assert answer.status_code == 422, f"{method} {rule} with {wrong}: {answer.text}"
+            assert "reason" in {one["field"] for one in answer.json()["errors"]}, rule
+        acts += 1
+    assert acts >= 9
+    rows = await house.service.database.fetch("SELECT FROM audit_log WHERE event LIKE 'admin.%'")
+    assert rows == []
+
+
+async def test_no_page_fails_on_a_form_that_holds_a_nul(edge: Edge, operator: Person) -> None:
+    things, forms = await things_of(operator), 0
+    for method, rule, access in routes_of(edge):
+        if method != "POST" or rule.startswith(("/api/", "/oauth/")):
+            continue
+        assert access in {Access.PAGE, Access.PUBLIC}, rule
+        for form in ({"organizationId": "\0"}, {"email": "\0", "next": "\0"}, {"a\0": "b"}):
+            answer = await operator.browser.post(address_of(rule, things), data=form)
+            assert answer.status_code == 422, f"{rule}: {answer.status_code}"
+            assert "could not be read" in answer.text
+        forms += 1
+    assert forms >= 9
+
+
+def test_an_integer_of_a_body_is_one_in_json_too() -> None:
+    for module in pkgutil.iter_modules(folder.__path__, f"{folder.__name__}."):
+        importlib.import_module(module.name)
+    loose = [
+        f"{model.__name__}.{name}"
+        for model in models(ApiModel)
+        if not model.__name__.endswith("Query")  # an address has only texts
+        for name, field in model.model_fields.items()
+        if int in (field.annotation, *get_args(field.annotation))
+        and not any(getattr(one, "strict", False) for one in said(field))
+    ]
+    assert loose == []
+
+
+def models(base: type[ApiModel]) -> Iterator[type[ApiModel]]:
+    for model in base.__subclasses__():
+        yield model
+        yield from models(model)
+
+
+def said(field: Any) -> Iterator[Any]:
+    """List what is said of a field, within an optional one too."""
+    yield from field.metadata
+    for one in get_args(field.annotation):
+        yield from getattr(one, "__metadata__", ())
