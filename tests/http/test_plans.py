@@ -54,7 +54,8 @@ async def test_anyone_reads_the_plans(browser: Browser) -> None:
         None,
         None,
     )
-    assert custom["storesIncluded"] is None
+    assert (custom["storesIncluded"], custom["dailyBonus"]) == (None, None)
+    assert free["dailyBonus"] == usd(0)
 
 
 async def test_a_member_is_told_from_when_a_year_can_be_paid(

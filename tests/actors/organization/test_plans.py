@@ -34,7 +34,7 @@ def test_the_catalogue_is_that_of_the_specification() -> None:
         plan.code: (
             plan.prices[MONTHLY].cents,
             plan.prices[YEARLY].cents,
-            plan.daily_bonus_micro // USD,
+            (plan.daily_bonus_micro or 0) // USD,
             (plan.monthly_allowance_micro or 0) // USD,
             plan.stores_included,
             plan.concurrent_workflows,

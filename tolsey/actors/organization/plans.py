@@ -49,7 +49,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A plan. Where a contract says it, `stores_included` and `monthly_allowance_micro` are None.
+    """A plan. What a contract says is None: stores included, monthly allowance, daily bonus.
 
     `concurrent_workflows` and the calls an organization's MCP endpoints take are None when unbounded.
     """
@@ -59,7 +59,7 @@ class Plan:
     rank: int
     stores_included: int | None
     monthly_allowance_micro: int | None
-    daily_bonus_micro: int
+    daily_bonus_micro: int | None
     concurrent_workflows: int | None
     mcp_per_minute: int | None
     mcp_per_day: int | None
@@ -132,7 +132,7 @@ CUSTOM = Plan(
     rank=4,
     stores_included=None,
     monthly_allowance_micro=None,
-    daily_bonus_micro=0,
+    daily_bonus_micro=None,
     concurrent_workflows=None,
     mcp_per_minute=None,
     mcp_per_day=None,
@@ -181,8 +181,8 @@ def proposed_for_workflows(workflows: int) -> str:
 
 def daily_bonus(code: str, contracted_micro: int | None) -> int:
     """Tell the micro-USD a plan grants each day; under a contract, what it says."""
-    plan = BY_CODE[code]
-    return (contracted_micro or 0) if plan is CUSTOM else plan.daily_bonus_micro
+    bonus = BY_CODE[code].daily_bonus_micro
+    return (contracted_micro or 0) if bonus is None else bonus
 
 
 def monthly_allowance(code: str, contracted_micro: int | None) -> int:

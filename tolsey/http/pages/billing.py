@@ -234,7 +234,7 @@ def _choice(plan: Plan, account: Account) -> Markup:
     workflows = plan.concurrent_workflows
     offers = [
         f"{credit(plan.monthly_allowance_micro or 0).removesuffix('.00')} of credits each month",
-        f"{credit(plan.daily_bonus_micro).removesuffix('.00')} bonus each day",
+        f"{credit(plan.daily_bonus_micro or 0).removesuffix('.00')} bonus each day",
         f"{plan.stores_included} stores",
         f"{workflows} workflows at once" if workflows else "Unlimited workflows at once",
     ]

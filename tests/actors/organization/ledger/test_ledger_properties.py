@@ -151,7 +151,7 @@ class Life(RuleBasedStateMachine):
         self.ledger.check()
         settled = sum(one.used for one in self.ledger.holds.values() if one.closed_at)
         assert self.ledger.accounts.get("usage", 0) == self.used + settled
-        daily = plans.BY_CODE[self.ledger.state.plan].daily_bonus_micro
+        daily = plans.daily_bonus(self.ledger.state.plan, None)
         assert sum(one.amount for one in self.ledger.bonuses) == daily * len(self.ledger.bonuses)
 
 

@@ -67,7 +67,7 @@ class Quota(Answer):
 
 
 class PlanLimits(Answer):
-    """What the plan allows; what is absent has no bound."""
+    """What the plan allows; what is absent has no bound, or a contract says it."""
 
     plan: str
     name: str
@@ -75,7 +75,7 @@ class PlanLimits(Answer):
     stores_included: int | None
     concurrent_workflows: int | None
     monthly_credits: Money | None
-    daily_bonus: Money
+    daily_bonus: Money | None
     mcp_quotas: list[Quota]
 
 
@@ -161,7 +161,7 @@ class MoneyTools:
         if found is None:
             raise NotFound("There is no such organization.")
         plan = plans.BY_CODE[found.plan]
-        monthly = plan.monthly_allowance_micro
+        monthly, daily = plan.monthly_allowance_micro, plan.daily_bonus_micro
         return PlanLimits(
             plan=plan.code,
             name=plan.name,
@@ -169,7 +169,7 @@ class MoneyTools:
             stores_included=plans.stores_included(plan.code, found.stores_contracted),
             concurrent_workflows=plan.concurrent_workflows,
             monthly_credits=None if monthly is None else dollars(monthly),
-            daily_bonus=dollars(plan.daily_bonus_micro),
+            daily_bonus=None if daily is None else dollars(daily),
             mcp_quotas=await self.quotas(id, plan),
         )
 
