@@ -24,7 +24,8 @@ async def test_a_plan_is_bought_on_the_processors_page(shop: Shop, ann: Person) 
     page = await shop.post(ann, "/payments/checkout", **CHOICE)
     assert list(page.json()) == ["url"]
     paid = await shop.market.pay(page.json()["url"])
-    back = f"/billing?organizationId={ann.organization_id}&from=checkout"
+    (session,) = shop.market.made("checkout.session")
+    back = f"/billing?organizationId={ann.organization_id}&from=checkout&session={session['id']}"
     assert paid.headers["location"] == f"http://127.0.0.1:8000{back}"
     await shop.settled()
     after = await shop.plan(ann)
@@ -226,9 +227,15 @@ async def test_a_missing_key_or_price_is_named(
         assert await shop.audited("checkout.started") == []
 
 
-async def test_the_portal_is_for_who_has_bought_something(shop: Shop, ann: Person) -> None:
+async def test_the_portal_is_for_who_has_bought_a_plan(shop: Shop, ann: Person) -> None:
     early = await shop.post(ann, "/payments/portal")
-    assert (early.status_code, early.json()["code"]) == (409, "no_customer")
+    bought = await shop.post(ann, "/credits/purchase", amount={"amount": 500, "currency": "USD"})
+    await shop.market.pay(bought.json()["url"])
+    await shop.settled()
+    credited = await shop.post(ann, "/payments/portal")
+    for answer in (early, credited):
+        assert (answer.status_code, answer.json()["code"]) == (409, "no_customer")
+        assert answer.json()["detail"] == "The portal opens with your first plan."
     await shop.buy(ann)
     posted = await shop.post(ann, "/payments/portal")
     query = {"organizationId": ann.organization_id}

@@ -4,6 +4,7 @@ Who may is asked here, whatever the door. Every act is written down before the p
 money, and whatever is paid comes back as an event: nothing is granted here.
 """
 
+from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -28,6 +29,8 @@ from tolsey.storage.money import checkouts
 SMALLEST_PURCHASE_CENTS: Final = 500
 LARGEST_PURCHASE_CENTS: Final = 500_000
 ATTEMPTS: Final = 5
+SESSION: Final = "&session={CHECKOUT_SESSION_ID}"
+"""What the processor replaces by the page's own id when it sends the buyer back."""
 
 
 def addresses(organization_id: str | None, source: str) -> Addresses:
@@ -83,6 +86,7 @@ async def check_out(organization_id: str, plan: str, cadence: str) -> str:
     await record(organization_id, "checkout.started", plan=plan, cadence=cadence)
     buyer = Buyer(organization_id, view.customer_id)
     to = addresses(organization_id, "checkout")
+    to = replace(to, success_url=to.success_url + SESSION)
     page = await service().payments.subscription_checkout(
         buyer, price_id, plan, cadence, to, key=f"checkout:{organization_id}:{nonce}"
     )
@@ -112,12 +116,12 @@ async def _is_alive(subscription_id: str) -> bool:
 
 
 async def visit_portal(organization_id: str) -> str:
-    """Open the processor's billing portal; 409 before anything was bought."""
+    """Open the processor's billing portal; 409 before a plan was bought."""
     await member_of(organization_id, at_least="admin")
     require_key()
     view = await standing(organization_id)
     if view.customer_id is None:
-        raise Conflict("Nothing has been bought yet.", code="no_customer")
+        raise Conflict("The portal opens with your first plan.", code="no_customer")
     await limits.admit(policies.BILLING)
     await record(organization_id, "portal.opened")
     page = await service().payments.portal(
