@@ -64,6 +64,15 @@ class Hosted:
 
 
 @dataclass(frozen=True, slots=True)
+class Refunded:
+    """A refund, and what its payment came to with it: paid with tax, given back in all."""
+
+    id: str
+    total_cents: int
+    refunded_cents: int
+
+
+@dataclass(frozen=True, slots=True)
 class Subscribed:
     """What a change of a subscription starts from: its one item, price and period."""
 
@@ -138,8 +147,8 @@ class PaymentProcessor(Protocol):
 
     async def refund(
         self, payment_ref: str, cents: int | None, *, organization_id: str | None, key: str
-    ) -> str:
-        """Give a payment back, whole or in part; answers the refund's id."""
+    ) -> Refunded:
+        """Give a payment back, whole or in part."""
         ...
 
     async def subscription(self, subscription_id: str) -> SubscriptionFacts:

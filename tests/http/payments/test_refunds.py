@@ -1,12 +1,16 @@
+import asyncio
+import json
 from datetime import timedelta
 from typing import Any
 
 import httpx
+import pytest
 
 from tests.http.payments.shop import Shop
 from tests.http.payments.test_changes import sign_in
 from tests.http.people import Person
 from tolsey.actors.organization.messages import HoldCredits, SpendCredits, organization
+from tolsey.actors.refusals import PaymentRequired
 from tolsey.storage.chat import generations
 from tolsey.storage.records.chat import Generation
 
@@ -63,9 +67,13 @@ async def test_a_refund_that_was_not_told_yet_is_not_made_again(
 ) -> None:
     payment = await purchase(shop, ann)
     shop.market.processor.webhooks.pause()
-    first, again = [await refund(operator, ann, payment) for _ in range(2)]
-    assert first.json() == again.json()
+    answers = await asyncio.gather(*(refund(operator, ann, payment) for _ in range(3)))
+    assert {one.status_code for one in answers} <= {201, 409}
+    assert len({one.text for one in answers if one.status_code == 201}) == 1
+    again = await refund(operator, ann, payment)
+    assert (again.status_code, again.json()["code"]) == (409, "already_refunded")
     assert len(shop.market.made("refund")) == 1
+    assert (await shop.credits(ann))["balance"] == 0
 
 
 async def test_a_purchase_is_too_old_after_a_day(shop: Shop, ann: Person, operator: Person) -> None:
@@ -192,3 +200,119 @@ async def test_only_operators_refund_and_only_what_the_organization_paid(
     assert shop.market.made("refund") == []
     ann.browser.cookies.clear()
     assert (await refund(ann, ann, payment)).status_code == 401
+
+
+async def test_refunded_credits_are_gone_before_any_event_tells_of_it(
+    shop: Shop, ann: Person, operator: Person
+) -> None:
+    payment = await purchase(shop, ann)
+    shop.market.processor.webhooks.pause()
+    assert (await refund(operator, ann, payment)).status_code == 201
+    assert (await shop.credits(ann))["available"] == 0
+    with pytest.raises(PaymentRequired):
+        await spend(shop, ann, 50)
+    books = await ledger(shop, ann)
+    shop.market.processor.webhooks.resume()
+    await shop.settled()
+    assert (await shop.credits(ann))["balance"] == 0
+    assert await ledger(shop, ann) == books
+    assert len(await shop.audited("clawback.applied")) == 1
+
+
+async def test_credits_cannot_be_spent_while_their_refund_is_on_its_way(
+    shop: Shop, ann: Person, operator: Person
+) -> None:
+    other, payment = await purchase(shop, ann, 1_000), await purchase(shop, ann)
+    shop.market.processor.webhooks.pause()
+    shop.market.processor.faults.lose_answer(times=3, path="/v1/refunds")
+    away = await refund(operator, ann, payment)
+    assert (away.status_code, away.json()["code"]) == (502, "processor_unreachable")
+    with pytest.raises(PaymentRequired):
+        await spend(shop, ann, 11)
+    await spend(shop, ann, 10)  # what another payment bought
+    assert (await refund(operator, ann, other)).json()["code"] == "refund_credits_used"
+    shop.market.processor.webhooks.resume()  # the event comes before any answer
+    await shop.settled()
+    after = await shop.credits(ann)
+    assert (after["balance"], after["held"]) == (0, 0)
+    (taken,) = await shop.audited("clawback.applied")
+    assert json.loads(taken["metadata"])["debt"] == 0
+    again = await refund(operator, ann, payment)
+    assert (again.status_code, again.json()["code"]) == (409, "already_refunded")
+
+
+async def test_a_refund_that_the_processor_refuses_leaves_the_credits(
+    shop: Shop, ann: Person, operator: Person
+) -> None:
+    payment = await purchase(shop, ann)
+    shop.market.processor.faults.status(400, path="/v1/refunds")
+    refused = await refund(operator, ann, payment)
+    assert (refused.status_code, refused.json()["code"]) == (422, "processor_rejected")
+    after = await shop.credits(ann)
+    assert (after["available"], after["held"]) == (50_000_000, 0)
+    await shop.advance(hours=24)
+    late = await refund(operator, ann, payment)
+    assert (late.status_code, late.json()["code"]) == (409, "refund_too_late")
+
+
+async def test_credits_are_free_again_when_a_refund_was_never_answered(
+    shop: Shop, ann: Person, operator: Person
+) -> None:
+    payment = await purchase(shop, ann)
+    shop.market.processor.faults.status(500, times=3, path="/v1/refunds")
+    assert (await refund(operator, ann, payment)).status_code == 502
+    assert (await shop.credits(ann))["available"] == 0
+    await shop.advance(minutes=10)
+    assert (await shop.credits(ann))["available"] == 50_000_000
+    await shop.advance(days=1)  # it was decided in time, and nothing of it is used
+    assert (await refund(operator, ann, payment)).status_code == 201
+    assert (await shop.credits(ann))["balance"] == 0
+
+
+async def test_a_subscription_returned_elsewhere_ends_with_the_operators_reason(
+    shop: Shop, ann: Person, operator: Person
+) -> None:
+    await shop.buy(ann)
+    payment = await reference(shop, ann)
+    (charge,) = shop.market.made("charge")
+    await shop.market.client.v1.refunds.create_async({"payment_intent": charge["payment_intent"]})
+    await shop.settled()
+    await shop.advance(days=20)
+    answer = await refund(operator, ann, payment)
+    assert answer.status_code == 201, answer.text
+    await shop.settled()
+    assert (await shop.plan(ann))["plan"] == "free"
+    (act,) = await shop.audited("refund.requested")
+    said = json.loads(act["metadata"])
+    assert act["actor"] == operator.user_id
+    assert (said["reason"], said["elsewhere"]) == ("a mistake", True)
+    assert said["subscription"] == answer.json()["subscriptionEnded"]
+    assert len(shop.market.made("refund")) == 1
+
+
+async def test_a_refund_begun_within_a_week_is_finished_after_it(
+    shop: Shop, ann: Person, operator: Person
+) -> None:
+    await shop.buy(ann)
+    payment = await reference(shop, ann)
+    shop.market.processor.faults.rate_limit(path="/v1/subscriptions/")
+    assert (await refund(operator, ann, payment)).status_code == 502
+    await shop.settled()
+    assert (await shop.credits(ann))["balance"] == 0
+    await shop.advance(days=8)
+    again = await refund(operator, ann, payment)
+    assert again.status_code == 201, again.text
+    await shop.settled()
+    assert (await shop.plan(ann))["plan"] == "free"
+    acts = [json.loads(one["metadata"]) for one in await shop.audited("refund.requested")]
+    assert [one["elsewhere"] for one in acts] == [False, False]
+
+
+async def spend(shop: Shop, who: Person, dollars: int) -> None:
+    message = SpendCredits(f"spend:{dollars}", dollars * 1_000_000, "chat", shop.clock())
+    await shop.service.runtime.ask(organization(who.organization_id), message)
+
+
+async def ledger(shop: Shop, who: Person) -> Any:
+    query = {"organizationId": who.organization_id}
+    return (await who.browser.get("/api/credits/ledger", params=query)).json()["items"]

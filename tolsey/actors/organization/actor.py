@@ -4,15 +4,33 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
+from tolsey.actors.organization import (
+    affiliates,
+    applying,
+    bonuses,
+    contracts,
+    credits,
+    holds,
+    lots,
+    payments,
+    refunds,
+    stores,
+    subscription_acts,
+    workflows,
+)
 from tolsey.actors.organization import credits, stores, workflows
 from tolsey.actors.organization.agreements import affiliates, contracts
 from tolsey.actors.organization.agreements.messages import RedeemAffiliateCode, Redeemed
 from tolsey.actors.organization.billing import acts, applying
 from tolsey.actors.organization.billing.messages import (
+
     Applied,
     ApplyPaymentEvent,
+    BeginRefund,
+    DropRefund,
     ReadSubscription,
     RecordBillingAct,
+    RefundBegun,
     SubscriptionView,
 )
 from tolsey.actors.organization.credits import Credits
@@ -47,6 +65,7 @@ from tolsey.actors.organization.messages import (
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.runtime.actor import Actor, handles
 from tolsey.runtime.decision import Decision
+from tolsey.storage import chat as chat_rows
 from tolsey.storage.commerce import stores as store_rows
 from tolsey.storage.database import Database
 from tolsey.storage.money import affiliates as affiliate_rows
@@ -209,6 +228,24 @@ class OrganizationActor(Actor[OrganizationState]):
         """Follow a payment's refunds and disputes."""
         known = await self._knowing(state, message.payment_ref)
         return _kept(state, known, payments.observe(known, message))
+
+    @handles(BeginRefund)
+    async def begin_refund(
+        self, state: OrganizationState, message: BeginRefund
+    ) -> Decision[OrganizationState, RefundBegun]:
+        """Decide whether a payment goes back."""
+        known = await self._knowing(state, message.payment_ref)
+        paid_at = (known.subscription and known.subscription.paid_at) or message.at
+        chatted = await chat_rows.has_chatted(self._database, state.organization_id, paid_at)
+        return _kept(state, known, refunds.begin(known, message, has_chatted=chatted))
+
+    @handles(DropRefund)
+    async def drop_refund(
+        self, state: OrganizationState, message: DropRefund
+    ) -> Decision[OrganizationState, None]:
+        """Free what was kept for a refund that will not be."""
+        known = await self._knowing(state, message.payment_ref)
+        return _kept(state, known, refunds.drop(known, message))
 
     @handles(ApplyPaymentEvent)
     async def apply_payment_event(

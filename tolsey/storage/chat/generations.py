@@ -36,6 +36,16 @@ async def begin(database: Database, generation: Generation) -> bool:
     )
 
 
+async def has_chatted(database: Database, organization_id: str, since: datetime) -> bool:
+    """Tell whether any message was sent to the chat since then."""
+    row = await database.fetchrow(
+        "SELECT FROM chat_generations WHERE organization_id = $1 AND created_at >= $2 LIMIT 1",
+        organization_id,
+        since,
+    )
+    return row is not None
+
+
 async def forget(database: Database, generation_id: str) -> None:
     """Take back that an answer is made: it was refused, and cost nothing."""
     await database.execute(

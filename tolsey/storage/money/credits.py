@@ -63,6 +63,7 @@ PAYMENT: Final = {
     "disputes": "jsonb",
     "refund_removed": "bigint",
     "dispute_removed": "bigint",
+    "refund_asked_at": "timestamptz",
 }
 
 table(

@@ -11,6 +11,7 @@ from tolsey.actors.processor import (
     Buyer,
     CardRefused,
     ProcessorRefused,
+    Refunded,
     Subscribed,
 )
 from tolsey.actors.refusals import MissingCredential
@@ -216,7 +217,7 @@ async def test_a_subscription_that_is_refunded_ends_at_once_and_its_payment_goes
     ]
     await market.payments.end_now(before.subscription_id, key="end")
     (refund,) = market.made("refund")
-    assert refunds == [refund["id"]] * 2
+    assert refunds == [Refunded(refund["id"], 7_900, 7_900)] * 2
     assert (refund["amount"], refund["metadata"]) == (7_900, {"org_id": "org_1"})
     assert (await market.payments.subscription(before.subscription_id)).status == "canceled"
     (charge,) = market.made("charge")

@@ -16,15 +16,20 @@ from tolsey.storage.records.money.subscription import SubscriptionRecord
 
 def read(state: OrganizationState) -> Decision[OrganizationState, SubscriptionView]:
     """Show what the organization pays for, and what of it changes next."""
+    return Decision(state, view_of(state))
+
+
+def view_of(state: OrganizationState) -> SubscriptionView:
+    """Say what the organization pays for, and what of it changes next."""
     created_at = state.created_at
     if not state.exists or created_at is None:
         raise NotFound("There is no such organization.")
     known = state.subscription
     if known is None:
-        return Decision(state, SubscriptionView(state.organization_id, created_at, state.plan))
+        return SubscriptionView(state.organization_id, created_at, state.plan)
     owes = known.status in ALIVE
     waits = known.schedule_id is not None and known.schedule_id == known.next_schedule_id
-    view = SubscriptionView(
+    return SubscriptionView(
         state.organization_id,
         created_at,
         state.plan,
@@ -47,7 +52,6 @@ def read(state: OrganizationState) -> Decision[OrganizationState, SubscriptionVi
         dunning_url=known.dunning_url if owes else None,
         refused_changes=known.refused_changes,
     )
-    return Decision(state, view)
 
 
 def record(

@@ -106,7 +106,6 @@ BillingAct = Literal[
     "portal.opened",
     "credits.purchase_started",
     "sponsor.started",
-    "refund.requested",
 ]
 
 
@@ -132,3 +131,34 @@ class RecordBillingAct(Message[None]):
     at: datetime
     detail: dict[str, Any] = field(default_factory=dict)
     next: NextChange | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RefundBegun:
+    """What is to be done at the processor: refund (unless `is_returned`), and end a subscription."""
+
+    is_returned: bool
+    subscription_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class BeginRefund(Message[RefundBegun]):
+    """An operator gives a payment back whole, or ends the subscription of one that went back.
+
+    Refused with the reason by the rules of product/billing.md. What is left of the payment's credits
+    is pinned until its refund is observed, refused, or `lease_until` has come.
+    """
+
+    payment_ref: str
+    reason: str
+    user_id: str
+    at: datetime
+    lease_until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class DropRefund(Message[None]):
+    """The processor refused the refund: the credits are free again, and nothing was decided."""
+
+    payment_ref: str
+    at: datetime

@@ -1,24 +1,123 @@
 """Which payments are given back (product/billing.md, "Decided"; specification, Limits)."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
+from tolsey.actors.organization import subscription_acts
+from tolsey.actors.organization.billing_messages import (
+    BeginRefund,
+    DropRefund,
+    RefundBegun,
+    SubscriptionView,
+)
+from tolsey.actors.organization.credits import Hold
+from tolsey.actors.organization.ledger import Draft, opened
+from tolsey.actors.organization.payments import REFUND_HOLD
+from tolsey.actors.organization.state import OrganizationState
 from tolsey.actors.organization.billing.messages import SubscriptionView
 from tolsey.actors.refusals import Conflict, NotFound
+from tolsey.runtime.decision import Decision
+from tolsey.storage.records.credits import CreditLot, PaymentFacts
+from tolsey.storage.records.journal import audit_record
 from tolsey.storage.records.money.credits import PaymentFacts
 
 PURCHASE_WITHIN: Final = timedelta(hours=24)
 SUBSCRIPTION_WITHIN: Final = timedelta(days=7)
 
 
-def require_known(payment: PaymentFacts | None) -> PaymentFacts:
+def begin(
+    state: OrganizationState, message: BeginRefund, *, has_chatted: bool
+) -> Decision[OrganizationState, RefundBegun]:
+    """Decide whether a payment goes back; what is left of its credits is kept for the refund.
+
+    A repeat is judged by when we decided. What was returned elsewhere was not ours to decide: its
+    subscription ends with it.
+    """
+    draft = opened(state, message.at)
+    payment = _require_known(draft.payments.get(message.payment_ref))
+    at, ends = payment.refund_asked_at or message.at, None
+    is_ours = payment.refund_asked_at is not None
+    is_returned = False
+    if payment.kind == "purchase":
+        _require_purchase(payment, is_unused=_is_unused(draft, payment), at=at)
+    else:
+        view = subscription_acts.view_of(state)
+        ends = view.subscription_id if view.is_subscribed else None
+        is_newest = view.paid_invoice_id == payment.payment_ref
+        is_returned = 0 < payment.total <= payment.refunded and ends is not None and is_newest
+        if not is_returned:
+            _require_subscription(payment, view, has_chatted=has_chatted, at=at)
+    draft.records.append(
+        audit_record(
+            *("refund.requested", message.payment_ref, state.organization_id, message.user_id),
+            payment=message.payment_ref,
+            reason=message.reason,
+            subscription=ends,
+            elsewhere=is_returned and not is_ours,
+        )
+    )
+    reply = RefundBegun(is_returned, ends)
+    if is_returned:
+        after, records = draft.unsealed()
+        return Decision(after, reply, records=records)
+    draft.keep_payment(replace(payment, refund_asked_at=at))
+    return _pinned(draft, message, reply)
+
+
+def drop(state: OrganizationState, message: DropRefund) -> Decision[OrganizationState, None]:
+    """Free what was kept for a refund that will not be."""
+    draft = opened(state, message.at)
+    payment = draft.payments.get(message.payment_ref)
+    if payment is not None:
+        draft.keep_payment(replace(payment, refund_asked_at=None))
+    hold = draft.holds.get(REFUND_HOLD + message.payment_ref)
+    if hold is not None:
+        draft.end(hold, 0)
+    key = f"refund.dropped:{message.payment_ref}:{draft.seq}"
+    after, records = (
+        draft.close(key, "release", message.payment_ref) if draft.moves else draft.unsealed()
+    )
+    return Decision(after, None, records=records)
+
+
+def _pinned(
+    draft: Draft, message: BeginRefund, reply: RefundBegun
+) -> Decision[OrganizationState, RefundBegun]:
+    """Keep what is left of the payment's own credits, or keep it for longer."""
+
+    def is_own(lot: CreditLot) -> bool:
+        return lot.reference == message.payment_ref
+
+    id = REFUND_HOLD + message.payment_ref
+    known = draft.holds.get(id) or Hold(id, (), 0, 0, message.lease_until)
+    amount = sum(lot.free for lot in draft.lots.values() if is_own(lot))
+    lines = (*known.lines, *draft.pin(id, amount, is_own))
+    if lines:
+        draft.keep_hold(Hold(id, lines, known.amount + amount, 0, message.lease_until))
+    key = f"{id}:{draft.seq}"
+    after, records = (
+        draft.close(key, "hold", message.payment_ref) if draft.moves else draft.unsealed()
+    )
+    return Decision(after, reply, records=records)
+
+
+def _is_unused(draft: Draft, payment: PaymentFacts) -> bool:
+    """Tell whether all that a payment granted is there, pinned by nothing but its own refund."""
+    own = [lot for lot in draft.lots.values() if lot.reference == payment.payment_ref]
+    kept = draft.holds.get(REFUND_HOLD + payment.payment_ref)
+    free = sum(lot.free for lot in own) + (kept.amount if kept else 0)
+    return free == payment.granted
+
+
+def _require_known(payment: PaymentFacts | None) -> PaymentFacts:
     """Return a payment that granted something; 404 for any other."""
     if payment is None or payment.kind not in {"purchase", "allowance"}:
         raise NotFound("The organization has no such payment.")
     return payment
 
 
-def require_purchase(payment: PaymentFacts, *, is_unused: bool, at: datetime) -> None:
+def _require_purchase(payment: PaymentFacts, *, is_unused: bool, at: datetime) -> None:
     """Refuse a purchase of credits that is not given back any more, and say why."""
     _require_whole(payment)
     if payment.granted_at is None or at - payment.granted_at >= PURCHASE_WITHIN:
@@ -27,7 +126,7 @@ def require_purchase(payment: PaymentFacts, *, is_unused: bool, at: datetime) ->
         raise Conflict("Some of these credits have been used.", code="refund_credits_used")
 
 
-def require_subscription(
+def _require_subscription(
     payment: PaymentFacts, view: SubscriptionView, *, has_chatted: bool, at: datetime
 ) -> None:
     """Refuse a payment of a subscription that is not given back any more, and say why.
@@ -41,11 +140,6 @@ def require_subscription(
         raise Conflict("A subscription is refunded within 7 days.", code="refund_too_late")
     if has_chatted:
         raise Conflict("Messages have been sent since.", code="refund_messages_sent")
-
-
-def is_returned(payment: PaymentFacts) -> bool:
-    """Tell whether all of a payment has been given back."""
-    return 0 < payment.total <= payment.refunded
 
 
 def _require_whole(payment: PaymentFacts) -> None:

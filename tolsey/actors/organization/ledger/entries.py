@@ -81,9 +81,11 @@ class Draft:
         self._move(to, "debt", amount)
         self.debt += amount
 
-    def pin(self, hold_id: str, amount: int) -> tuple[tuple[str, int], ...]:
+    def pin(
+        self, hold_id: str, amount: int, only: Callable[[CreditLot], bool] | None = None
+    ) -> tuple[tuple[str, int], ...]:
         """Pin free value for a hold, in spending order; answer how much of which lot."""
-        portions = self._portions(amount)
+        portions = self._portions(amount, only)
         for lot, taken in portions:
             self._move(f"held:{hold_id}", f"lot:{lot.id}", taken)
             self._put(lot, lot.remaining, lot.pinned + taken)

@@ -21,6 +21,9 @@ from tolsey.storage.records.money.credits import CreditLot, PaymentFacts
 RANKS: Final = {"open": 0, "lost": 1, "won": 2}
 """A lost dispute may be reopened and won (product/billing.md, 1.4), never the other way."""
 
+REFUND_HOLD: Final = "refund:"
+"""Begins the id of the hold that pins a payment's own credits while its refund is on its way."""
+
 REFUNDED: Final = "refunded"
 CLAWBACK: Final = "clawback"
 
@@ -96,6 +99,8 @@ def _reconciled(draft: Draft, payment: PaymentFacts) -> PaymentFacts:
             owed[of] += shared
     for account, amount in owed.items():
         if amount > 0:
+            if pinned := draft.holds.get(REFUND_HOLD + payment.payment_ref):
+                draft.end(pinned, 0)  # what they were kept for has come
             rest = draft.burn(amount, account, lambda lot: lot.reference == payment.payment_ref)
             draft.owe(rest, account)
             _audit(draft, "clawback.applied", payment, amount=amount, cause=account, debt=rest)

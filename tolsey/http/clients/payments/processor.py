@@ -22,7 +22,7 @@ from tolsey.actors.organization.billing.payment_events.subscriptions import (
     SubscriptionFacts,
     read_subscription,
 )
-from tolsey.actors.processor import Addresses, Buyer, Hosted, Subscribed
+from tolsey.actors.processor import Addresses, Buyer, Hosted, Refunded, Subscribed
 from tolsey.actors.refusals import MissingCredential
 from tolsey.http.clients.payments import requests
 from tolsey.http.clients.payments.answers import answering, facts_of
@@ -204,11 +204,13 @@ class StripePayments:
 
     async def refund(
         self, payment_ref: str, cents: int | None, *, organization_id: str | None, key: str
-    ) -> str:
-        """Give a payment back, whole or in part; answers the refund's id."""
+    ) -> Refunded:
+        """Give a payment back, whole or in part."""
         with self._asking() as client:
             asked = requests.refund(payment_ref, cents, organization_id)
-            return (await client.v1.refunds.create_async(asked, _under(key))).id
+            body = (await client.v1.refunds.create_async(asked, _under(key))).to_dict()
+        charge = body["charge"]
+        return Refunded(body["id"], charge["amount"], charge["amount_refunded"])
 
     async def subscription(self, subscription_id: str) -> SubscriptionFacts:
         """Read a subscription as it is now, with all its items."""

@@ -166,7 +166,7 @@ def cancel(feedback: str | None, comment: str | None) -> SubscriptionUpdateParam
 
 def refund(payment_ref: str, cents: int | None, organization_id: str | None) -> RefundCreateParams:
     """Ask for a payment back; one that has only a charge is named by it."""
-    asked: RefundCreateParams = {"reason": "requested_by_customer"}
+    asked: RefundCreateParams = {"reason": "requested_by_customer", "expand": ["charge"]}
     if payment_ref.startswith("ch_"):
         asked["charge"] = payment_ref
     else:

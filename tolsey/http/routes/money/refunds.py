@@ -1,21 +1,24 @@
 """Refunds by an operator, within the rules of product/billing.md ("Decided")."""
 
-from typing import Annotated, Any
+from datetime import timedelta
+from typing import Annotated, Any, Final
 
 from pydantic import StringConstraints
 from quart import Blueprint
 from quart_schema import tag_blueprint, validate_request
 
-from tolsey.actors.organization.billing import refunds
+from tolsey.actors.organization.billing_messages import BeginRefund, DropRefund
+from tolsey.actors.organization.messages import PaymentObserved, organization
+from tolsey.actors.processor import ProcessorRefused, Refunded
 from tolsey.actors.refusals import Conflict
-from tolsey.http.access import administrator
+from tolsey.http.access import administrator, caller
 from tolsey.http.api_model import ApiModel, Identifier, Why
-from tolsey.http.context import now, service
+from tolsey.http.billing import require_key
+from tolsey.http.context import ask, now, service
 from tolsey.http.idempotency import idempotent
-from tolsey.http.money.billing import record, require_key, standing
-from tolsey.storage.money import credits
-from tolsey.storage.money import refunds as rows
-from tolsey.storage.records.money.credits import PaymentFacts
+
+LEASE: Final = timedelta(minutes=10)
+"""How long the credits of a refund are kept whose answer never came; its event mostly has."""
 
 routes = Blueprint("refunds", __name__, url_prefix="/api/admin/refunds")
 tag_blueprint(routes, ["Administration"])
@@ -34,59 +37,47 @@ class Refund(ApiModel):
 @validate_request(Refund)
 @idempotent
 async def give_back(data: Refund) -> tuple[dict[str, Any], int]:
-    """Give a payment back; a subscription's ends with it. Refused with the reason otherwise."""
+    """Give a payment back; a subscription's ends with it. Refused with the reason otherwise.
+
+    The refund comes first: whoever is left with neither would have paid for nothing.
+    """
     require_key()
-    payment = refunds.require_known(
-        await credits.payment(service().database, data.organization_id, data.payment_ref)
-    )
-    ended: str | None = None
-    refund_id: str | None
-    if payment.kind == "purchase":
-        refund_id = await _purchase(data, payment)
-    else:
-        refund_id, ended = await _subscription(data, payment)
+    to, at = organization(data.organization_id), now()
+    begin = BeginRefund(data.payment_ref, data.reason, caller().user_id, at, at + LEASE)
+    begun = await ask(to, begin)
+    made = None if begun.is_returned else await _refunded(data)
+    if made is not None:
+        refunded = made.total_cents, made.refunded_cents
+        await ask(to, PaymentObserved(data.payment_ref, 0, *refunded, (), now()))
+    id = begun.subscription_id
+    if id is not None:
+        await service().payments.end_now(id, key=f"end:{id}")
     return {
-        "id": refund_id,
+        "id": made.id if made else None,
         "organizationId": data.organization_id,
         "paymentRef": data.payment_ref,
-        "subscriptionEnded": ended,
+        "subscriptionEnded": id,
     }, 201
 
 
-async def _purchase(data: Refund, payment: PaymentFacts) -> str:
-    is_unused = await rows.is_unused(service().database, data.organization_id, payment.payment_ref)
-    refunds.require_purchase(payment, is_unused=is_unused, at=now())
-    return await _refunded(data, payment.payment_ref)
-
-
-async def _subscription(data: Refund, payment: PaymentFacts) -> tuple[str | None, str | None]:
-    """Give the payment back first: whoever is left with neither would have paid for nothing."""
-    running, view = service(), await standing(data.organization_id)
-    id = view.subscription_id if view.is_subscribed else None
-    is_newest = view.paid_invoice_id == payment.payment_ref
-    refund_id = None
-    if not (refunds.is_returned(payment) and id is not None and is_newest):
-        since = view.paid_at or now()
-        chatted = await rows.has_chatted(running.database, data.organization_id, since)
-        refunds.require_subscription(payment, view, has_chatted=chatted, at=now())
-        invoice = await running.payments.invoice(payment.payment_ref)
-        paid_with = invoice.payment_intent_id or invoice.charge_id
-        if paid_with is None:
-            raise Conflict("Nothing was collected for this invoice.", code="nothing_to_refund")
-        refund_id = await _refunded(data, paid_with)
-    if id is not None:
-        await running.payments.end_now(id, key=f"end:{id}")
-    return refund_id, id
-
-
-async def _refunded(data: Refund, paid_with: str) -> str:
+async def _refunded(data: Refund) -> Refunded:
     """Ask for the refund once for the payment, whoever asks and however often."""
-    await record(
-        data.organization_id,
-        "refund.requested",
-        payment=data.payment_ref,
-        reason=data.reason,
-    )
-    return await service().payments.refund(
-        paid_with, None, organization_id=data.organization_id, key=f"refund:{paid_with}"
-    )
+    try:
+        paid_with = await _paid_with(data.payment_ref)
+        return await service().payments.refund(
+            paid_with, None, organization_id=data.organization_id, key=f"refund:{paid_with}"
+        )
+    except (ProcessorRefused, Conflict):
+        await ask(organization(data.organization_id), DropRefund(data.payment_ref, now()))
+        raise
+
+
+async def _paid_with(payment_ref: str) -> str:
+    """Name the payment itself: the ledger names a subscription's by its invoice."""
+    if not payment_ref.startswith("in_"):
+        return payment_ref
+    invoice = await service().payments.invoice(payment_ref)
+    paid_with = invoice.payment_intent_id or invoice.charge_id
+    if paid_with is None:
+        raise Conflict("Nothing was collected for this invoice.", code="nothing_to_refund")
+    return paid_with

@@ -94,7 +94,8 @@ class PaymentFacts:
     """What is known of a payment, and what it did to the credits.
 
     `total`, `refunded` and `disputes` (JSON of [id, amount, status] triples) are the processor's
-    cents; `granted`, `refund_removed` and `dispute_removed` are micro-USD of credits.
+    cents; `granted`, `refund_removed` and `dispute_removed` are micro-USD of credits. `refund_asked_at`
+    is when an operator of ours decided to give it back, unless the processor refused.
     """
 
     organization_id: str
@@ -109,6 +110,7 @@ class PaymentFacts:
     disputes: str
     refund_removed: int
     dispute_removed: int
+    refund_asked_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
