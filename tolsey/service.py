@@ -22,7 +22,7 @@ from tolsey.actors.organization.effects import Applier
 from tolsey.actors.store.actor import StoreActor
 from tolsey.actors.store.effects import OperationEffects, StoreEffects
 from tolsey.adapters import Adapters, adapters
-from tolsey.http import health
+from tolsey.http import health, waiting_changes
 from tolsey.http.app import create_app
 from tolsey.http.chat.desk import Desk
 from tolsey.http.chat.terms import Terms
@@ -178,6 +178,7 @@ async def running(
         stack.callback(tasks.cancel_scope.cancel)
         tasks.start_soon(applier.run)
         if timers:
+            tasks.start_soon(waiting_changes.run, service)
             await _start_timers(stack, runtime, database, clock)
         yield Running(service, app)
 

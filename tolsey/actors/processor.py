@@ -118,13 +118,20 @@ class PaymentProcessor(Protocol):
         ...
 
     async def upgrade(self, held: Subscribed, price_id: str, *, key: str) -> None:
-        """Change the price at once: a new cycle and its invoice, paid or nothing (CardRefused)."""
+        """Change the price at once: a new cycle and its invoice, paid or nothing (CardRefused).
+
+        What was to end goes on.
+        """
         ...
 
     async def downgrade(
         self, held: Subscribed, price_id: str, plan: str, cadence: str, *, key: str
     ) -> str:
         """Change the price at the end of the period, without proration; answers the schedule's id."""
+        ...
+
+    async def next_price_id(self, schedule_id: str) -> str | None:
+        """Name the price that a schedule goes over to when the period ends, or None."""
         ...
 
     async def release(self, schedule_id: str, *, key: str) -> None:

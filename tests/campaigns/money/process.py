@@ -78,6 +78,9 @@ class Banks:
     async def invoice_of_payment(self, payment_intent_id: str) -> str | None:
         return self._of(payment_intent_id).invoice_of(payment_intent_id)
 
+    async def next_price_id(self, _: str) -> str | None:
+        return None
+
     async def undelivered_events(self, *_: object) -> Sequence[str]:
         return ()
 

@@ -31,6 +31,7 @@ from tolsey.actors.organization.billing.messages import (
     ReadSubscription,
     RecordBillingAct,
     RefundBegun,
+    SettleChange,
     SubscriptionView,
 )
 from tolsey.actors.organization.credits import Credits
@@ -270,6 +271,13 @@ class OrganizationActor(Actor[OrganizationState]):
     ) -> Decision[OrganizationState, None]:
         """Write down what a person asked for."""
         return acts.record(state, message)
+
+    @handles(SettleChange)
+    def settle_change(
+        self, state: OrganizationState, message: SettleChange
+    ) -> Decision[OrganizationState, None]:
+        """Remember what became of a change."""
+        return subscription_acts.settle(state, message)
 
     async def _knowing(
         self, state: OrganizationState, payment_ref: str | None

@@ -82,6 +82,7 @@ class Told:
     is_asked: bool = False
     asked_after: datetime | None = None
     is_over: bool = False
+    next_price_id: str | None = None
 
 
 class Applier:
@@ -254,9 +255,8 @@ class Applier:
         )
 
     def _message(self, event: WaitingEvent, told: Told) -> ApplyPaymentEvent:
-        offers = (
-            (id, plans.offer_of(self._price_ids, id)) for id in sorted(_price_ids(told.facts))
-        )
+        ids = _price_ids(told.facts) | ({told.next_price_id} if told.next_price_id else set())
+        offers = ((id, plans.offer_of(self._price_ids, id)) for id in sorted(ids))
         return ApplyPaymentEvent(
             event.event_id,
             event.type,
@@ -273,6 +273,7 @@ class Applier:
             told.is_asked,
             told.asked_after,
             told.is_over,
+            told.next_price_id,
         )
 
     async def _sponsor(self, event: WaitingEvent, facts: Facts) -> Applied:
@@ -301,7 +302,8 @@ class Enquiry:
         if isinstance(facts, InvoiceFacts) and facts.is_paid and not facts.has_all_lines:
             return Told(await self._processor.invoice(facts.invoice_id))
         if isinstance(facts, SubscriptionFacts):
-            return await self._subscription(event, organization_id, facts)
+            told = await self._subscription(event, organization_id, facts)
+            return replace(told, next_price_id=await self._next_price_id(told.facts))
         if isinstance(facts, RefundFacts | DisputeFacts):
             payment_ref = await self._payment_ref(organization_id, facts)
             if isinstance(facts, DisputeFacts):
@@ -328,6 +330,15 @@ class Enquiry:
                 raise
             return Told(facts)
         return Told(now, is_asked=True, asked_after=seen_at)
+
+    async def _next_price_id(self, facts: Facts) -> str | None:
+        """Read what waits for the end of the period, whoever put it there."""
+        if not isinstance(facts, SubscriptionFacts) or facts.schedule_id is None:
+            return None
+        try:
+            return await self._processor.next_price_id(facts.schedule_id)
+        except (MissingCredential, ProcessorRefused):
+            return None
 
     async def _payment_ref(
         self, organization_id: str, facts: RefundFacts | DisputeFacts

@@ -11,9 +11,9 @@ from urllib.parse import urlencode
 from tolsey.actors.organization import plans
 from tolsey.actors.organization.billing.messages import (
     BillingAct,
-    NextChange,
     ReadSubscription,
     RecordBillingAct,
+    SetAside,
     SubscriptionView,
 )
 from tolsey.actors.organization.messages import organization
@@ -176,14 +176,10 @@ async def sponsor(organization_id: str | None) -> str:
 
 
 async def record(
-    organization_id: str,
-    act: BillingAct,
-    *,
-    next: NextChange | None = None,  # noqa: A002 - the message's word
-    **detail: Any,
+    organization_id: str, act: BillingAct, *, aside: SetAside | None = None, **detail: Any
 ) -> None:
     """Write down what the caller asks for, each time they do."""
-    message = RecordBillingAct(act, caller().user_id, now(), detail, next)
+    message = RecordBillingAct(act, caller().user_id, now(), detail, aside)
     await ask(organization(organization_id), message)
 
 

@@ -1,5 +1,7 @@
 """How a subscription changes (specification, Subscriptions): up at once, down when its period ends."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, Literal
@@ -7,18 +9,31 @@ from typing import Any, Final, Literal
 import structlog
 
 from tolsey.actors.organization import plans
+from tolsey.actors.organization.billing_messages import (
+    BillingAct,
+    NextChange,
+    SetAside,
+    SettleChange,
+    SubscriptionView,
+)
+from tolsey.actors.organization.messages import organization
+from tolsey.actors.organization.plans import Cadence, Change, Offer
 from tolsey.actors.organization.billing.messages import NextChange, SubscriptionView
-from tolsey.actors.organization.plans import Change, Offer
 from tolsey.actors.processor import ProcessorError, ProcessorRefused, Subscribed
-from tolsey.actors.refusals import Conflict
+from tolsey.actors.refusals import Conflict, MissingCredential
+from tolsey.http import waiting_changes
 from tolsey.http.access import member_of
-from tolsey.http.context import new_id, now, service
+from tolsey.http.context import ask, new_id, now, service
+from tolsey.http.waiting_changes import LEASE
+from tolsey.runtime import ids
 from tolsey.http.money.billing import next_plan, record, subscription
 
 log = structlog.get_logger()
 
 CHANGEABLE: Final = frozenset({"trialing", "active", "past_due"})
 """The states in which the processor changes what is subscribed to."""
+ENDING: Final = Offer(plans.FREE, Cadence.MONTHLY)
+"""What waits when the subscription ends with its period."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +55,7 @@ async def change(organization_id: str, plan: str, cadence: str) -> Changed:
     if view.plan == plans.CUSTOM.code:
         current = plans.held(view.plan, None)
     wanted = (plan, cadence)
-    waits = view.schedule_id is not None or view.cancel_at_period_end
+    waits = view.schedule_id is not None or view.cancel_at_period_end or view.aside is not None
     if waits and current and wanted == (current.plan.code, current.cadence):
         return await _keep(view, current)
     offer, kind = plans.choose(plan, cadence, current=current, created_at=view.created_at, at=now())
@@ -74,12 +89,11 @@ async def _held(organization_id: str) -> tuple[SubscriptionView, Subscribed]:
 
 async def _keep(view: SubscriptionView, current: Offer) -> Changed:
     """Take back the change or the end that waits for the end of the period."""
-    nonce = new_id("change")
-    await record(view.organization_id, "plan.change_requested", change="kept")
-    if view.schedule_id is not None:
-        await _release(view.schedule_id)
-    if view.cancel_at_period_end:
-        await _resume(view, nonce)
+    async with _instead(view, None, "plan.change_requested", change="kept"):
+        if view.schedule_id is not None:
+            await _release(view.schedule_id)
+        if view.cancel_at_period_end:
+            await _resume(view)
     return Changed("kept", current.plan.code, current.cadence, now())
 
 
@@ -90,7 +104,6 @@ async def _upgrade(
 
     The processor repeats its answer to a key, so after a refusal the next attempt has another.
     """
-    nonce = new_id("change")
     key = (
         f"upgrade:{held.subscription_id}:{held.price_id}:{price_id}"
         f":{int(held.period_end.timestamp())}:{view.refused_changes}"
@@ -100,67 +113,34 @@ async def _upgrade(
         "plan": offer.plan.code,
         "cadence": offer.cadence.value,
     }
-    await record(view.organization_id, "plan.change_requested", **asked)
-    if held.schedule_id is not None:
-        await _release(held.schedule_id)
-    try:
-        await service().payments.upgrade(held, price_id, key=key)
-    except ProcessorRefused as refused:
-        await record(view.organization_id, "plan.change_refused", **asked, reason=refused.code)
-        await _put_back(view, held, nonce)
-        raise
-    if view.cancel_at_period_end:
-        await _resume(view, nonce)
+    async with _instead(view, _scheduled(view), "plan.change_requested", **asked):
+        if held.schedule_id is not None:
+            await _release(held.schedule_id)
+        try:
+            await service().payments.upgrade(held, price_id, key=key)
+        except ProcessorRefused as refused:
+            await record(view.organization_id, "plan.change_refused", **asked, reason=refused.code)
+            raise
     return Changed("upgrade", offer.plan.code, offer.cadence, now())
-
-
-async def _put_back(view: SubscriptionView, held: Subscribed, nonce: str) -> None:
-    """Let the change wait again that made way for an upgrade which was not paid."""
-    offer = next_plan(view)
-    if held.schedule_id is None or offer is None:
-        return
-    free = replace(held, schedule_id=None)
-    price_id = plans.price_id(offer, service().settings.payment_prices)
-    try:
-        await _schedule(view, free, offer, price_id, f"again:{nonce}")
-    except ProcessorError:
-        log.exception("billing.change_lost", organization_id=view.organization_id)
 
 
 async def _downgrade(
     view: SubscriptionView, held: Subscribed, offer: Offer, price_id: str
 ) -> Changed:
-    nonce = new_id("change")
-    if view.cancel_at_period_end:
-        await _resume(view, nonce)
-    await _schedule(view, held, offer, price_id, nonce)
-    return Changed("downgrade", offer.plan.code, offer.cadence, held.period_end)
-
-
-async def _schedule(
-    view: SubscriptionView, held: Subscribed, offer: Offer, price_id: str, nonce: str
-) -> None:
-    """Let a change wait for the end of the period, and write down what it brings."""
+    """Let a change wait for the end of the period; one that waits already is another from now on."""
     plan, cadence = offer.plan.code, offer.cadence.value
+    # What ends goes on first. A repeat may find that it ends again, and must not be answered before.
+    nonce = ids.new_id("change") if view.cancel_at_period_end else new_id("change")
     key = f"downgrade:{held.subscription_id}:{held.price_id}:{price_id}:{nonce}"
-    schedule_id = await service().payments.downgrade(held, price_id, plan, cadence, key=key)
-    await record(
-        view.organization_id,
-        "plan.change_requested",
-        next=NextChange(schedule_id, plan, cadence),
-        change="downgrade",
-        plan=plan,
-        cadence=cadence,
-    )
-
-
-async def _release(schedule_id: str) -> None:
-    await service().payments.release(schedule_id, key=f"release:{schedule_id}")
-
-
-async def _resume(view: SubscriptionView, nonce: str) -> None:
-    id = str(view.subscription_id)
-    await service().payments.resume(id, key=f"resume:{id}:{nonce}")
+    asked = {"change": "downgrade", "plan": plan, "cadence": cadence}
+    ends = ENDING if view.cancel_at_period_end else None
+    async with _instead(view, ends, "plan.change_requested", **asked):
+        if view.cancel_at_period_end:
+            await _resume(view)
+        schedule_id = await service().payments.downgrade(held, price_id, plan, cadence, key=key)
+        coming = SettleChange(NextChange(schedule_id, plan, cadence))
+        await ask(organization(view.organization_id), coming)
+    return Changed("downgrade", offer.plan.code, offer.cadence, held.period_end)
 
 
 async def cancel(
@@ -171,11 +151,62 @@ async def cancel(
     view = await subscription(organization_id)
     if view.cancel_at_period_end:
         return view.period_end
-    nonce, id = new_id("cancel"), str(view.subscription_id)
-    await record(organization_id, "plan.cancel_requested", feedback=feedback)
-    if view.schedule_id is not None:
-        await _release(view.schedule_id)
-    await service().payments.cancel(
-        id, feedback=feedback, comment=comment, key=f"cancel:{id}:{nonce}"
-    )
+    id = str(view.subscription_id)
+    async with _instead(view, _scheduled(view), "plan.cancel_requested", feedback=feedback):
+        if view.schedule_id is not None:
+            await _release(view.schedule_id)
+        key = f"cancel:{id}:{ids.new_id('cancel')}"
+        await service().payments.cancel(id, feedback=feedback, comment=comment, key=key)
     return view.period_end
+
+
+def _scheduled(view: SubscriptionView) -> Offer | None:
+    """Tell what a schedule brings, which must go before the subscription itself can change."""
+    return None if view.schedule_id is None else next_plan(view)
+
+
+@asynccontextmanager
+async def _instead(
+    view: SubscriptionView, offer: Offer | None, act: BillingAct, **asked: Any
+) -> AsyncIterator[None]:
+    """Do in the block what is asked for, instead of an offer that waits and is taken off in it.
+
+    When the processor does not do it, what waited is put back; `waiting_changes` does so later when
+    even that fails, or when this process dies.
+    """
+    aside, until = view.aside and replace(view.aside, until=now() + LEASE), now() + LEASE
+    if offer is not None:
+        aside = SetAside(offer.plan.code, offer.cadence.value, str(view.price_id), until)
+    await record(view.organization_id, act, aside=aside, **asked)
+    try:
+        yield
+    except ProcessorError as error:
+        if aside is not None:
+            await _put_back(view.organization_id, aside, error)
+        raise
+    if aside is not None:
+        await ask(organization(view.organization_id), SettleChange())
+
+
+async def _put_back(organization_id: str, aside: SetAside, error: ProcessorError) -> None:
+    """Put back what made way, or write down that it is not yet and let the error say so too."""
+    try:
+        await waiting_changes.put_back(service(), organization_id)
+    except (ProcessorError, MissingCredential) as another:
+        log.warning("billing.change_suspended", organization_id=organization_id)
+        await record(
+            *(organization_id, "plan.change_suspended"),
+            plan=aside.plan,
+            cadence=aside.cadence,
+            reason=type(another).__name__,
+        )
+        error.message = f"{error.message} {waiting_changes.said(aside)}"
+
+
+async def _release(schedule_id: str) -> None:
+    await service().payments.release(schedule_id, key=f"release:{schedule_id}")
+
+
+async def _resume(view: SubscriptionView) -> None:
+    id = str(view.subscription_id)
+    await service().payments.resume(id, key=f"resume:{id}:{ids.new_id('change')}")

@@ -11,6 +11,7 @@ from tolsey.actors.organization.billing import acts
 from tolsey.actors.organization.billing.messages import (
     NextChange,
     RecordBillingAct,
+    SettleChange,
     SubscriptionView,
 )
 from tolsey.actors.refusals import NotFound
@@ -23,6 +24,12 @@ def told() -> Told:
 
 def act(told: Told, name: Any, **more: Any) -> list[Any]:
     decision = acts.record(told.state, RecordBillingAct(name, "usr_1", AT, **more))
+    told.state = decision.state
+    return list(decision.records)
+
+
+def settle(told: Told, *given: Any, **more: Any) -> list[Any]:
+    decision = subscription_acts.settle(told.state, SettleChange(*given, **more))
     told.state = decision.state
     return list(decision.records)
 
@@ -74,7 +81,7 @@ def test_a_refused_change_is_counted_so_that_the_next_is_another(told: Told) -> 
 
 def test_a_downgrade_is_seen_until_its_schedule_is_gone(told: Told) -> None:
     told.tell("invoice.paid", invoice("in_1", line(MAX_5X, 19_900)))
-    act(told, "plan.change_requested", next=NextChange("sub_sched_1", "pro", "monthly"))
+    settle(told, NextChange("sub_sched_1", "pro", "monthly"))
     assert (view(told).next_plan, view(told).next_cadence) == ("pro", "monthly")
     late = subscription(MAX_5X)
     told.tell("customer.subscription.updated", late, created=START + 1)

@@ -159,9 +159,11 @@ async def test_a_downgrade_waits_for_the_end_of_the_period(market: Market) -> No
     schedule = await market.payments.downgrade(before, price, "pro", "monthly", key="down")
     waiting = await held(market)
     assert waiting == replace(before, schedule_id=schedule)
+    assert await market.payments.next_price_id(schedule) == price
     market.processor.advance(days=31)
     after = await held(market)
     assert after.price_id == price
+    assert await market.payments.next_price_id(schedule) is None
     assert market.made("invoice")[-1]["total"] == 7_900
     (subscription,) = market.made("subscription")
     assert subscription["metadata"] == {"org_id": "org_1", "plan": "pro", "cadence": "monthly"}

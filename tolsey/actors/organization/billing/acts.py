@@ -1,12 +1,17 @@
 """What people ask about their subscription, and what they see of it."""
 
 from dataclasses import replace
+from datetime import datetime
 
 from tolsey.actors.organization.billing.messages import (
     ALIVE,
+    NextChange,
     RecordBillingAct,
+    SetAside,
+    SettleChange,
     SubscriptionView,
 )
+from tolsey.actors.organization.plans import Offer
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.actors.refusals import NotFound
 from tolsey.runtime.decision import Decision
@@ -51,6 +56,7 @@ def view_of(state: OrganizationState) -> SubscriptionView:
         dunning_since=known.dunning_since if owes else None,
         dunning_url=known.dunning_url if owes else None,
         refused_changes=known.refused_changes,
+        aside=_aside(known),
     )
 
 
@@ -69,15 +75,70 @@ def record(
     return Decision(after, None, records=(row,))
 
 
+def settle(state: OrganizationState, message: SettleChange) -> Decision[OrganizationState, None]:
+    """Remember what waits after a change, and that nothing is to be put back."""
+    known = state.subscription
+    if known is None:
+        return Decision(state, None)
+    after = replace(
+        known, aside_plan=None, aside_cadence=None, aside_price_id=None, aside_until=None
+    )
+    if message.next is not None:
+        after = _coming(replace(after, schedule_id=message.next.schedule_id), message.next)
+    if after == known:
+        return Decision(state, None)
+    records = []
+    if message.put_back is not None and known.aside_until is not None:
+        records.append(
+            audit_record(
+                "plan.change_restored" if message.put_back else "plan.change_lost",
+                *(known.subscription_id or "", known.organization_id, "platform"),
+                plan=known.aside_plan,
+                cadence=known.aside_cadence,
+            )
+        )
+    return Decision(replace(state, subscription=after), None, records=tuple(records))
+
+
+def foretold(known: SubscriptionRecord, offer: Offer | None) -> SubscriptionRecord:
+    """Remember what a schedule brings that was made elsewhere; ours say it themselves."""
+    id = known.schedule_id
+    if offer is None or id is None or id == known.next_schedule_id:
+        return known
+    return _coming(known, NextChange(id, offer.plan.code, offer.cadence.value))
+
+
+def _coming(known: SubscriptionRecord, next: NextChange) -> SubscriptionRecord:  # noqa: A002 - the message's word
+    return replace(
+        known,
+        next_schedule_id=next.schedule_id,
+        next_plan=next.plan,
+        next_cadence=next.cadence,
+    )
+
+
 def _acted(known: SubscriptionRecord, message: RecordBillingAct) -> SubscriptionRecord:
     if message.act == "plan.change_refused":
         return replace(known, refused_changes=known.refused_changes + 1)
-    if message.next is None:
+    aside = message.aside
+    if aside is None:
         return known
     return replace(
         known,
-        schedule_id=message.next.schedule_id,
-        next_schedule_id=message.next.schedule_id,
-        next_plan=message.next.plan,
-        next_cadence=message.next.cadence,
+        aside_plan=aside.plan,
+        aside_cadence=aside.cadence,
+        aside_price_id=aside.price_id,
+        aside_until=aside.until,
     )
+
+
+def _aside(known: SubscriptionRecord) -> SetAside | None:
+    match known:
+        case SubscriptionRecord(
+            aside_plan=str(plan),
+            aside_cadence=str(cadence),
+            aside_price_id=str(price_id),
+            aside_until=datetime() as until,
+        ):
+            return SetAside(plan, cadence, price_id, until)
+    return None

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from tolsey.actors.organization import lots, payments, plans, subscription, subscription_acts
 from tolsey.actors.organization import plans
 from tolsey.actors.organization.billing import subscription
 from tolsey.actors.organization.billing.messages import Applied, ApplyPaymentEvent
@@ -275,16 +276,17 @@ def _subscription(turn: Turn, facts: SubscriptionFacts) -> Applied:
     is_over = facts.ended_at is not None or facts.status in {"canceled", "incomplete_expired"}
     if item is None and not is_over:
         return UNKNOWN_PRICE
-    turn.keep(
-        subscription.observed(
-            known,
-            facts,
-            item,
-            turn.offers[item.price_id] if item else None,
-            message.created_at,
-            is_asked=message.is_asked,
-        )
+    after = subscription.observed(
+        known,
+        facts,
+        item,
+        turn.offers[item.price_id] if item else None,
+        message.created_at,
+        is_asked=message.is_asked,
     )
+    if after.schedule_id == facts.schedule_id:
+        after = subscription_acts.foretold(after, turn.offers.get(message.next_price_id or ""))
+    turn.keep(after)
     return APPLIED
 
 

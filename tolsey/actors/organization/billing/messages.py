@@ -38,7 +38,8 @@ class ApplyPaymentEvent(Message[Applied]):
     the ledger, where the facts alone cannot: the invoice that a refunded or disputed payment paid.
     `asked_after` is set when the facts are not the event's but the processor's answer of just now:
     it is the subscription's `seen_at` before it was asked. `is_over` says that the end of the event's
-    subscription was told before: what is told of it since brings no plan back.
+    subscription was told before: what is told of it since brings no plan back. `next_price_id` is what
+    the subscription's schedule goes over to when the period ends.
     """
 
     event_id: str
@@ -52,6 +53,21 @@ class ApplyPaymentEvent(Message[Applied]):
     is_asked: bool = False
     asked_after: datetime | None = None
     is_over: bool = False
+    next_price_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """What waited for the end of the period and made way: a plan, or `free` for an end.
+
+    It is put back when the subscription is still to `price_id` and nothing else waits; others leave
+    it to whoever asked until `until`.
+    """
+
+    plan: str
+    cadence: str
+    price_id: str
+    until: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +100,7 @@ class SubscriptionView:
     dunning_since: datetime | None = None
     dunning_url: str | None = None
     refused_changes: int = 0
+    aside: SetAside | None = None
 
     @property
     def is_subscribed(self) -> bool:
@@ -102,6 +119,7 @@ BillingAct = Literal[
     "checkout.started",
     "plan.change_requested",
     "plan.change_refused",
+    "plan.change_suspended",
     "plan.cancel_requested",
     "portal.opened",
     "credits.purchase_started",
@@ -122,15 +140,27 @@ class NextChange:
 class RecordBillingAct(Message[None]):
     """A person asked for something that is paid: it is written down, with plain values as `detail`.
 
-    A refused change counts, so that the next attempt has a business key of its own. `next` is what
-    a downgrade brings at the end of the period.
+    A refused change counts, so that the next attempt has a business key of its own. `aside` is what
+    makes way for the change that is asked for.
     """
 
     act: BillingAct
     user_id: str
     at: datetime
     detail: dict[str, Any] = field(default_factory=dict)
+    aside: SetAside | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SettleChange(Message[None]):
+    """It is known what became of a change: nothing is to be put back any more.
+
+    `next` is what the schedule brings at the end of the period. What was `put_back`, or could not
+    be, is written down.
+    """
+
     next: NextChange | None = None
+    put_back: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -176,6 +176,12 @@ class StripePayments:
             await schedules.update_async(schedule.id, asked, _under(f"{key}:phases"))
             return schedule.id
 
+    async def next_price_id(self, schedule_id: str) -> str | None:
+        """Name the price that a schedule goes over to when the period ends, or None."""
+        with self._asking() as client:
+            found = await client.v1.subscription_schedules.retrieve_async(schedule_id)
+        return requests.next_price_id(found.to_dict())
+
     async def release(self, schedule_id: str, *, key: str) -> None:
         """Take a change back that waits for the end of the period; the subscription goes on."""
         with self._asking() as client:

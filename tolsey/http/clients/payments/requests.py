@@ -113,12 +113,16 @@ def _line(cents: int, name: str) -> Any:
 
 
 def upgrade(held: Subscribed, price_id: str) -> SubscriptionUpdateParams:
-    """Ask for another price now: a new cycle whose invoice is paid, or nothing changes."""
+    """Ask for another price now: a new cycle whose invoice is paid, or nothing changes.
+
+    One that was to end goes on: all in one request, of which nothing is done or everything.
+    """
     return {
         "items": [{"id": held.item_id, "price": price_id}],
         "proration_behavior": "always_invoice",
         "payment_behavior": "error_if_incomplete",
         "billing_cycle_anchor": {"type": "now"},
+        "cancel_at_period_end": False,
     }
 
 
@@ -152,6 +156,16 @@ def downgrade(
             },
         ],
     }
+
+
+def next_price_id(schedule: Any) -> str | None:
+    """Read which price a schedule goes over to when its current phase ends."""
+    current = schedule.get("current_phase") or {}
+    for phase in schedule["phases"]:
+        if phase["start_date"] == current.get("end_date"):
+            price = phase["items"][0]["price"]
+            return str(price if isinstance(price, str) else price["id"])
+    return None
 
 
 def cancel(feedback: str | None, comment: str | None) -> SubscriptionUpdateParams:

@@ -11,7 +11,8 @@ class SubscriptionRecord:
     `plan` and `cadence` are what is in effect; `subscribed_*` is what the subscription is to, as of
     `seen_at`; `paid_*` is the newest period that an invoice proves paid, by `paid_invoice_id`.
     A yearly allowance is granted month by month from `paid_from` until `paid_until`. `next_*` says
-    what the schedule `next_schedule_id` brings, while `schedule_id` still names it.
+    what the schedule `next_schedule_id` brings, while `schedule_id` still names it. `aside_*` is what
+    waited and made way for a change: whoever made it says by `aside_until` what became of it.
     """
 
     organization_id: str
@@ -43,6 +44,10 @@ class SubscriptionRecord:
     dunning_invoice_id: str | None = None
     dunning_url: str | None = None
     refused_changes: int = 0
+    aside_plan: str | None = None
+    aside_cadence: str | None = None
+    aside_price_id: str | None = None
+    aside_until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
