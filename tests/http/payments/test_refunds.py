@@ -264,6 +264,13 @@ async def test_credits_are_free_again_when_a_refund_was_never_answered(
     assert (await shop.credits(ann))["available"] == 0
     await shop.advance(minutes=10)
     assert (await shop.credits(ann))["available"] == 50_000_000
+    shop.market.processor.webhooks.pause()
+    shop.market.processor.faults.status(500, times=3, path="/v1/refunds")
+    assert (await refund(operator, ann, payment)).status_code == 502
+    assert (await shop.credits(ann))["held"] == 50_000_000
+    holds = "SELECT count(*) FILTER (WHERE closed_at IS NULL), count(*) FROM credit_holds"
+    (row,) = await shop.service.database.fetch(holds)
+    assert tuple(row) == (1, 2)
     await shop.advance(days=1)  # it was decided in time, and nothing of it is used
     assert (await refund(operator, ann, payment)).status_code == 201
     assert (await shop.credits(ann))["balance"] == 0

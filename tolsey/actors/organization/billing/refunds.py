@@ -13,7 +13,7 @@ from tolsey.actors.organization.billing_messages import (
 )
 from tolsey.actors.organization.credits import Hold
 from tolsey.actors.organization.ledger import Draft, opened
-from tolsey.actors.organization.payments import REFUND_HOLD
+from tolsey.actors.organization.payments import refund_hold, refund_hold_id
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.actors.organization.billing.messages import SubscriptionView
 from tolsey.actors.refusals import Conflict, NotFound
@@ -71,8 +71,7 @@ def drop(state: OrganizationState, message: DropRefund) -> Decision[Organization
     payment = draft.payments.get(message.payment_ref)
     if payment is not None:
         draft.keep_payment(replace(payment, refund_asked_at=None))
-    hold = draft.holds.get(REFUND_HOLD + message.payment_ref)
-    if hold is not None:
+    if hold := refund_hold(draft, message.payment_ref):
         draft.end(hold, 0)
     key = f"refund.dropped:{message.payment_ref}:{draft.seq}"
     after, records = (
@@ -89,15 +88,14 @@ def _pinned(
     def is_own(lot: CreditLot) -> bool:
         return lot.reference == message.payment_ref
 
-    id = REFUND_HOLD + message.payment_ref
-    known = draft.holds.get(id) or Hold(id, (), 0, 0, message.lease_until)
+    id = refund_hold_id(message.payment_ref, draft.seq)
+    known = refund_hold(draft, message.payment_ref) or Hold(id, (), 0, 0, message.lease_until)
     amount = sum(lot.free for lot in draft.lots.values() if is_own(lot))
-    lines = (*known.lines, *draft.pin(id, amount, is_own))
+    lines = (*known.lines, *draft.pin(known.id, amount, is_own))
     if lines:
-        draft.keep_hold(Hold(id, lines, known.amount + amount, 0, message.lease_until))
-    key = f"{id}:{draft.seq}"
+        draft.keep_hold(Hold(known.id, lines, known.amount + amount, 0, message.lease_until))
     after, records = (
-        draft.close(key, "hold", message.payment_ref) if draft.moves else draft.unsealed()
+        draft.close(id, "hold", message.payment_ref) if draft.moves else draft.unsealed()
     )
     return Decision(after, reply, records=records)
 
@@ -105,7 +103,7 @@ def _pinned(
 def _is_unused(draft: Draft, payment: PaymentFacts) -> bool:
     """Tell whether all that a payment granted is there, pinned by nothing but its own refund."""
     own = [lot for lot in draft.lots.values() if lot.reference == payment.payment_ref]
-    kept = draft.holds.get(REFUND_HOLD + payment.payment_ref)
+    kept = refund_hold(draft, payment.payment_ref)
     free = sum(lot.free for lot in own) + (kept.amount if kept else 0)
     return free == payment.granted
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from tolsey.actors.organization.credits import ALLOWANCE_GRACE, twelve_months_after
+from tolsey.actors.organization.credits import ALLOWANCE_GRACE, Hold, twelve_months_after
 from tolsey.actors.organization.ledger.entries import Draft, opened
 from tolsey.actors.organization.messages import Dispute, PaymentObserved, Standing
 from tolsey.actors.organization.state import OrganizationState
@@ -20,9 +20,6 @@ from tolsey.storage.records.money.credits import CreditLot, PaymentFacts
 
 RANKS: Final = {"open": 0, "lost": 1, "won": 2}
 """A lost dispute may be reopened and won (product/billing.md, 1.4), never the other way."""
-
-REFUND_HOLD: Final = "refund:"
-"""Begins the id of the hold that pins a payment's own credits while its refund is on its way."""
 
 REFUNDED: Final = "refunded"
 CLAWBACK: Final = "clawback"
@@ -65,6 +62,17 @@ def granted(draft: Draft, lot: CreditLot, payment_ref: str) -> None:
     draft.keep_payment(_reconciled(draft, bought))
 
 
+def refund_hold(draft: Draft, payment_ref: str) -> Hold | None:
+    """Find what pins a payment's own credits while its refund is on its way."""
+    begins = refund_hold_id(payment_ref, "")
+    return next((hold for id, hold in draft.holds.items() if id.startswith(begins)), None)
+
+
+def refund_hold_id(payment_ref: str, attempt: object) -> str:
+    """Name such a hold: each attempt has its own, since one that has ended stays written down."""
+    return f"refund:{payment_ref}:{attempt}"
+
+
 def removals(payment: PaymentFacts) -> tuple[int, int]:
     """Tell what is to be taken back for refunds, and what for disputes: rounded up, once.
 
@@ -99,8 +107,8 @@ def _reconciled(draft: Draft, payment: PaymentFacts) -> PaymentFacts:
             owed[of] += shared
     for account, amount in owed.items():
         if amount > 0:
-            if pinned := draft.holds.get(REFUND_HOLD + payment.payment_ref):
-                draft.end(pinned, 0)  # what they were kept for has come
+            if kept := refund_hold(draft, payment.payment_ref):
+                draft.end(kept, 0)  # what it was kept for has come
             rest = draft.burn(amount, account, lambda lot: lot.reference == payment.payment_ref)
             draft.owe(rest, account)
             _audit(draft, "clawback.applied", payment, amount=amount, cause=account, debt=rest)
