@@ -22,7 +22,7 @@ from tolsey.actors.organization.effects import Applier
 from tolsey.actors.store.actor import StoreActor
 from tolsey.actors.store.effects import OperationEffects, StoreEffects
 from tolsey.adapters import Adapters, adapters
-from tolsey.http import health, waiting_changes
+from tolsey.http import health
 from tolsey.http.app import create_app
 from tolsey.http.chat.desk import Desk
 from tolsey.http.chat.terms import Terms
@@ -31,6 +31,7 @@ from tolsey.http.context import Service
 from tolsey.http.edge import ASGIApp
 from tolsey.http.exposition import ProcessCollector
 from tolsey.http.mcp.opening import opened
+from tolsey.http.money import waiting_changes
 from tolsey.http.oauth.agents import Agents
 from tolsey.http.routes.commerce import chat, integrations, stores
 from tolsey.http.routes.money import (

@@ -14,7 +14,7 @@ from tolsey.http.access import Access
 from tolsey.http.api_model import ApiModel
 from tolsey.http.edge import Edge
 from tolsey.service import Running, running
-from tolsey.storage import administrators
+from tolsey.storage.people import administrators
 
 READ = {"GET", "DELETE"}
 

@@ -4,26 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
-from tolsey.actors.organization import (
-    affiliates,
-    applying,
-    bonuses,
-    contracts,
-    credits,
-    holds,
-    lots,
-    payments,
-    refunds,
-    stores,
-    subscription_acts,
-    workflows,
-)
 from tolsey.actors.organization import credits, stores, workflows
 from tolsey.actors.organization.agreements import affiliates, contracts
 from tolsey.actors.organization.agreements.messages import RedeemAffiliateCode, Redeemed
-from tolsey.actors.organization.billing import acts, applying
+from tolsey.actors.organization.billing import acts, applying, refunds
 from tolsey.actors.organization.billing.messages import (
-
     Applied,
     ApplyPaymentEvent,
     BeginRefund,
@@ -66,7 +51,7 @@ from tolsey.actors.organization.messages import (
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.runtime.actor import Actor, handles
 from tolsey.runtime.decision import Decision
-from tolsey.storage import chat as chat_rows
+from tolsey.storage.chat import generations
 from tolsey.storage.commerce import stores as store_rows
 from tolsey.storage.database import Database
 from tolsey.storage.money import affiliates as affiliate_rows
@@ -237,7 +222,7 @@ class OrganizationActor(Actor[OrganizationState]):
         """Decide whether a payment goes back."""
         known = await self._knowing(state, message.payment_ref)
         paid_at = (known.subscription and known.subscription.paid_at) or message.at
-        chatted = await chat_rows.has_chatted(self._database, state.organization_id, paid_at)
+        chatted = await generations.has_chatted(self._database, state.organization_id, paid_at)
         return _kept(state, known, refunds.begin(known, message, has_chatted=chatted))
 
     @handles(DropRefund)
@@ -277,7 +262,7 @@ class OrganizationActor(Actor[OrganizationState]):
         self, state: OrganizationState, message: SettleChange
     ) -> Decision[OrganizationState, None]:
         """Remember what became of a change."""
-        return subscription_acts.settle(state, message)
+        return acts.settle(state, message)
 
     async def _knowing(
         self, state: OrganizationState, payment_ref: str | None

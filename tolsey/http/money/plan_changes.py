@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 import structlog
 
 from tolsey.actors.organization import plans
-from tolsey.actors.organization.billing_messages import (
+from tolsey.actors.organization.billing.messages import (
     BillingAct,
     NextChange,
     SetAside,
@@ -18,15 +18,14 @@ from tolsey.actors.organization.billing_messages import (
 )
 from tolsey.actors.organization.messages import organization
 from tolsey.actors.organization.plans import Cadence, Change, Offer
-from tolsey.actors.organization.billing.messages import NextChange, SubscriptionView
 from tolsey.actors.processor import ProcessorError, ProcessorRefused, Subscribed
 from tolsey.actors.refusals import Conflict, MissingCredential
-from tolsey.http import waiting_changes
 from tolsey.http.access import member_of
 from tolsey.http.context import ask, new_id, now, service
-from tolsey.http.waiting_changes import LEASE
-from tolsey.runtime import ids
+from tolsey.http.money import waiting_changes
 from tolsey.http.money.billing import next_plan, record, subscription
+from tolsey.http.money.waiting_changes import LEASE
+from tolsey.runtime import ids
 
 log = structlog.get_logger()
 

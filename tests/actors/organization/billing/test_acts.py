@@ -29,7 +29,7 @@ def act(told: Told, name: Any, **more: Any) -> list[Any]:
 
 
 def settle(told: Told, *given: Any, **more: Any) -> list[Any]:
-    decision = subscription_acts.settle(told.state, SettleChange(*given, **more))
+    decision = acts.settle(told.state, SettleChange(*given, **more))
     told.state = decision.state
     return list(decision.records)
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from tolsey.actors.organization import lots, payments, plans, subscription, subscription_acts
 from tolsey.actors.organization import plans
+from tolsey.actors.organization.billing import acts as subscription_acts
 from tolsey.actors.organization.billing import subscription
 from tolsey.actors.organization.billing.messages import Applied, ApplyPaymentEvent
 from tolsey.actors.organization.billing.payment_events.catalogue import restore

@@ -4,23 +4,21 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from tolsey.actors.organization import subscription_acts
-from tolsey.actors.organization.billing_messages import (
+from tolsey.actors.organization.billing import acts as subscription_acts
+from tolsey.actors.organization.billing.messages import (
     BeginRefund,
     DropRefund,
     RefundBegun,
     SubscriptionView,
 )
 from tolsey.actors.organization.credits import Hold
-from tolsey.actors.organization.ledger import Draft, opened
-from tolsey.actors.organization.payments import refund_hold, refund_hold_id
+from tolsey.actors.organization.ledger.entries import Draft, opened
+from tolsey.actors.organization.ledger.payments import refund_hold, refund_hold_id
 from tolsey.actors.organization.state import OrganizationState
-from tolsey.actors.organization.billing.messages import SubscriptionView
 from tolsey.actors.refusals import Conflict, NotFound
 from tolsey.runtime.decision import Decision
-from tolsey.storage.records.credits import CreditLot, PaymentFacts
 from tolsey.storage.records.journal import audit_record
-from tolsey.storage.records.money.credits import PaymentFacts
+from tolsey.storage.records.money.credits import CreditLot, PaymentFacts
 
 PURCHASE_WITHIN: Final = timedelta(hours=24)
 SUBSCRIPTION_WITHIN: Final = timedelta(days=7)

@@ -7,15 +7,15 @@ from pydantic import StringConstraints
 from quart import Blueprint
 from quart_schema import tag_blueprint, validate_request
 
-from tolsey.actors.organization.billing_messages import BeginRefund, DropRefund
+from tolsey.actors.organization.billing.messages import BeginRefund, DropRefund
 from tolsey.actors.organization.messages import PaymentObserved, organization
 from tolsey.actors.processor import ProcessorRefused, Refunded
 from tolsey.actors.refusals import Conflict
 from tolsey.http.access import administrator, caller
 from tolsey.http.api_model import ApiModel, Identifier, Why
-from tolsey.http.billing import require_key
 from tolsey.http.context import ask, now, service
 from tolsey.http.idempotency import idempotent
+from tolsey.http.money.billing import require_key
 
 LEASE: Final = timedelta(minutes=10)
 """How long the credits of a refund are kept whose answer never came; its event mostly has."""

@@ -12,21 +12,21 @@ import anyio
 import structlog
 
 from tolsey.actors.organization import plans
-from tolsey.actors.organization.billing_messages import (
+from tolsey.actors.organization.billing.messages import (
     NextChange,
     ReadSubscription,
     SetAside,
     SettleChange,
 )
+from tolsey.actors.organization.billing.payment_events.subscriptions import SubscriptionFacts
 from tolsey.actors.organization.messages import organization
-from tolsey.actors.organization.payment_events.subscriptions import SubscriptionFacts
 from tolsey.actors.organization.plans import Cadence, Offer
 from tolsey.actors.processor import ProcessorRefused, ProcessorUnreachable, Subscribed
 from tolsey.actors.refusals import MissingCredential
 from tolsey.http.context import Service
 from tolsey.runtime import ids
-from tolsey.storage import subscriptions
 from tolsey.storage.errors import StorageError
+from tolsey.storage.money import subscriptions
 
 log = structlog.get_logger()
 
