@@ -1,8 +1,13 @@
 """Whoever may no longer work with a store finds its door closed at the next call, not a moment later."""
 
+import asyncio
+import json
+from typing import Any
+
+import anyio
 import pytest
 
-from tests.http.oauth.client import Client
+from tests.http.oauth.client import CSRF, Client
 from tests.http.oauth.conftest import Connect
 from tests.http.people import PASSWORD, Person, SignUp
 from tolsey.http.context import Service
@@ -31,6 +36,23 @@ async def working(client: Client, person: Person, **asked: str) -> str:
     token: str = (await client.tokens(person, **asked))["access_token"]
     assert (await client.call(token)).status_code == 200
     return token
+
+
+async def ends(database: Database) -> list[tuple[Any, ...]]:
+    """List how grants ended: who ended them, in which organization, of which client and store, why."""
+    rows = await database.fetch(
+        "SELECT actor, organization_id, metadata FROM audit_log WHERE event = 'agent.ended' ORDER BY id"
+    )
+    told = [(row["actor"], row["organization_id"], json.loads(row["metadata"])) for row in rows]
+    return [(*head, said["client"], said["store"], said["why"]) for *head, said in told]
+
+
+async def is_over(client: Client, given: dict[str, Any]) -> bool:
+    """Tell whether nothing that a client was given is worth anything."""
+    called = await client.call(given["access_token"])
+    refreshed = await client.refresh(given["refresh_token"], client_secret=client.secret)
+    assert called.status_code in {200, 401}
+    return (called.status_code, refreshed.json().get("error")) == (401, "invalid_grant")
 
 
 @pytest.mark.parametrize("by", ["ann", "bob"])
@@ -86,3 +108,115 @@ async def test_a_new_password_set_by_the_operator_ends_every_agent(
     told = await client.refresh(hers["refresh_token"])
     assert told.json()["error"] == "invalid_grant"
     assert (await other.call(theirs["access_token"])).status_code == 200
+
+
+async def test_a_member_who_comes_back_consents_again(
+    connect: Connect, sign_up: SignUp, database: Database
+) -> None:
+    client, ann = await connect()
+    bob = await joined(ann, sign_up, "admin")
+    his, hers = await client.tokens(bob), await client.tokens(ann)
+    waiting = (await client.decided(bob))["code"]
+
+    path = f"/api/organizations/{ann.organization_id}/members/{bob.user_id}"
+    assert (await ann.browser.delete(path)).status_code == 204
+    assert "Robo" not in (await bob.browser.get("/account/agents")).text
+    await given(ann, "admin")
+
+    assert await is_over(client, his)
+    assert (await client.redeem(waiting)).json()["error"] == "invalid_grant"
+    assert not await is_over(client, hers)
+    end = ("system", ann.organization_id, client.client_id, client.store_id, "member")
+    assert await ends(database) == [end, end]
+    assert (await client.call((await client.tokens(bob))["access_token"])).status_code == 200
+
+
+async def test_grants_end_with_their_store(connect: Connect, database: Database) -> None:
+    client, ann = await connect()
+    tokens, waiting = await client.tokens(ann), (await client.decided(ann))["code"]
+
+    deleted = await ann.browser.delete(f"/api/stores/{client.store_id}")
+
+    assert deleted.status_code == 204, deleted.text
+    assert await is_over(client, tokens)
+    assert (await client.redeem(waiting)).json()["error"] == "invalid_grant"
+    assert "Robo" not in (await ann.browser.get("/account/agents")).text
+    end = ("system", ann.organization_id, client.client_id, client.store_id, "store")
+    assert await ends(database) == [end, end]
+
+
+@pytest.mark.parametrize(
+    ("gone", "back", "why"),
+    [
+        ("banned = true", "banned = false", "ban"),
+        ("deletion_requested_at = now()", "deletion_requested_at = NULL", "deletion"),
+    ],
+)
+async def test_nothing_wakes_when_a_user_is_welcome_again(
+    connect: Connect, database: Database, gone: str, back: str, why: str
+) -> None:
+    client, ann = await connect(token_endpoint_auth_method="client_secret_post")
+    code, waiting = [(await client.decided(ann))["code"] for _ in range(2)]
+    tokens = (await client.redeem(code, client_secret=client.secret)).json()
+
+    await database.execute(f"UPDATE users SET {gone}")  # noqa: S608 - of this file
+    refused = await client.redeem(waiting, client_secret=client.secret)
+    proof = {"client_id": client.client_id, "client_secret": client.secret}
+    asked = {**proof, "token": tokens["access_token"]}
+    told = await client.web.post("/oauth/introspect", data=asked)
+    await database.execute(f"UPDATE users SET {back}")  # noqa: S608 - of this file
+
+    assert refused.json()["error"] == "invalid_grant"
+    assert told.json() == {"active": False}
+    assert await is_over(client, tokens)
+    end = ("system", ann.organization_id, client.client_id, client.store_id, why)
+    assert await ends(database) == [end, end]
+
+
+async def test_nobody_lets_an_agent_in_while_they_are_removed(
+    connect: Connect, sign_up: SignUp, database: Database
+) -> None:
+    client, ann = await connect()
+    bob = await joined(ann, sign_up, "admin")
+    page = await client.consent_page(bob)
+    csrf = CSRF.search(page.text)
+    assert csrf
+    form = {"csrf": csrf[1], "decision": "allow"}
+
+    async with database.transaction() as tx:
+        await tx.execute("DELETE FROM members WHERE user_id = $1", bob.user_id)
+        allowing = asyncio.create_task(bob.browser.post(page.request.url.path, data=form))
+        with anyio.fail_after(5):
+            while not await database.fetch("SELECT FROM pg_locks WHERE NOT granted"):
+                assert not allowing.done()
+
+    answer = await allowing
+    assert "error=invalid_target" in answer.headers["location"]
+    assert await database.fetch("SELECT id FROM oauth_grants") == []
+
+
+async def test_every_end_is_told_to_the_organization(connect: Connect, database: Database) -> None:
+    client, ann = await connect()
+    causes = {"client": client.client_id, "reuse": "platform", "user": ann.user_id}
+
+    revoked = await client.tokens(ann)
+    form = {"client_id": client.client_id, "token": revoked["access_token"]}
+    await client.web.post("/oauth/revoke", data=form)
+    reused = await client.tokens(ann)
+    for _ in range(2):
+        await client.refresh(reused["refresh_token"])
+    await client.tokens(ann)
+    page = (await ann.browser.get("/account/agents")).text
+    action, csrf = (
+        page.partition('action="/account/agents/')[2].partition('"')[0],
+        CSRF.search(page),
+    )
+    assert csrf
+    await ann.browser.post(f"/account/agents/{action}", data={"csrf": csrf[1]})
+    await client.tokens(ann)
+    await administrators.create_administrator(database, ann.email, PASSWORD)
+
+    assert await ends(database) == [
+        (actor, ann.organization_id, client.client_id, client.store_id, why)
+        for why, actor in [*causes.items(), ("password", "operator")]
+    ]

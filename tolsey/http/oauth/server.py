@@ -22,7 +22,7 @@ from tolsey.http.oauth.parameters import S256, VERIFIER, OAuthError, needed
 from tolsey.http.oauth.redirects import matches
 from tolsey.http.oauth.resources import Resources
 from tolsey.runtime.ids import new_id
-from tolsey.storage import audit
+from tolsey.storage import audit, stores
 from tolsey.storage.database import Database, Transaction
 from tolsey.storage.oauth import clients as client_rows
 from tolsey.storage.oauth import grants, requests
@@ -35,6 +35,8 @@ log = structlog.get_logger()
 REQUEST_LIFE: Final = timedelta(minutes=10)
 REQUEST_BYTES: Final = 32
 STATE_CHARACTERS: Final = 2_000
+NO_STORE: Final = OAuthError("invalid_target", "There is no such store among the user's.")
+DENIED: Final = OAuthError("access_denied", "The user did not allow it.")
 
 
 class Misdirected(Exception):  # noqa: N818 - what the request is
@@ -100,27 +102,31 @@ class AuthorizationServer:
         await requests.keep(self._database, request_id, wanted, at + REQUEST_LIFE)
         return request_id
 
-    async def allow(
-        self,
-        request_id: str,
-        *,
-        user_id: str,
-        organization_id: str,
-        scopes: Sequence[str],
-        at: datetime,
+    async def decide(
+        self, request_id: str, user_id: str, *, allows: bool, at: datetime
     ) -> str | None:
-        """Give a client a code; answers the address to go to, None when the request is used up."""
+        """Give a client a code if its user allows it and may; answers the address to go to.
+
+        None when the request is used up. Nobody loses the store or their role in it meanwhile.
+        """
         async with self._database.transaction() as tx:
             wanted = await requests.use(tx, request_id, at)
             if wanted is None:
                 return None
+            found = await stores.hold_for(tx, wanted.store_id, user_id)
+            if found is None:
+                return self._refusal(wanted.redirect_uri, wanted.state, NO_STORE)
+            store, role = found
+            scopes = scopes_catalogue.allowed(wanted.scopes, role)
+            if not allows or not scopes:
+                return self._refusal(wanted.redirect_uri, wanted.state, DENIED)
             grant_id = new_id("grant")
             code = await grants.begin(
                 tx,
                 grant_id,
                 wanted,
                 user_id=user_id,
-                organization_id=organization_id,
+                organization_id=store.organization_id,
                 scopes=scopes,
                 at=at,
             )
@@ -128,19 +134,13 @@ class AuthorizationServer:
                 tx,
                 "agent.allowed",
                 grant_id,
-                organization_id=organization_id,
+                organization_id=store.organization_id,
                 actor=user_id,
                 client=wanted.client_id,
                 store=wanted.store_id,
                 scopes=list(scopes),
             )
         return self._answer(wanted.redirect_uri, wanted.state, code=code)
-
-    async def refuse(self, request_id: str, error: OAuthError, at: datetime) -> str | None:
-        """Tell a client that it may not; answers the address to go to."""
-        async with self._database.transaction() as tx:
-            wanted = await requests.use(tx, request_id, at)
-        return self._refusal(wanted.redirect_uri, wanted.state, error) if wanted else None
 
     async def redeem(self, client: ClientRow, sent: Mapping[str, str], at: datetime) -> Tokens:
         """Give the first tokens for a code, once; a second time ends what the first one got."""
@@ -210,9 +210,7 @@ class AuthorizationServer:
     async def end(self, grant_id: str, why: grants.Ended, *, actor: str, at: datetime) -> bool:
         """End a grant, here and in whatever remembers it; False when it had ended."""
         async with self._database.transaction() as tx:
-            ended = await grants.end(tx, grant_id, why, at)
-            if ended:
-                await audit.write(tx, "agent.ended", grant_id, actor=actor, why=why)
+            ended = await grants.end(tx, grant_id, why, actor=actor, at=at)
         if ended:
             await self._forget()
         return ended

@@ -5,8 +5,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
-from tolsey.storage.database import Database
+from tolsey.storage.database import Database, Row, Transaction
 from tolsey.storage.records.commerce.stores import StoreRecord
 from tolsey.storage.sealed import SealBroken, Vault
 from tolsey.storage.tables import table
@@ -25,6 +26,16 @@ table(
     conflict="ON CONFLICT (id) DO UPDATE SET name = excluded.name, deleted_at = excluded.deleted_at",
     key=("id",),
 )
+
+FIND_FOR: Final = """
+SELECT stores.id, stores.organization_id, stores.name, stores.created_at, members.role
+FROM stores
+JOIN members ON members.organization_id = stores.organization_id
+JOIN users ON users.id = members.user_id
+WHERE stores.id = $1 AND stores.deleted_at IS NULL AND members.user_id = $2
+  AND NOT users.banned AND users.deletion_requested_at IS NULL
+"""
+HOLD_FOR: Final = f"{FIND_FOR}FOR SHARE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,16 +108,15 @@ async def load(
 
 async def find_for(database: Database, store_id: str, user_id: str) -> tuple[StoreRow, str] | None:
     """Find a store and a user's role over it; None when they have none, or it is not there."""
-    row = await database.fetchrow(
-        """
-        SELECT stores.id, stores.organization_id, stores.name, stores.created_at, members.role
-        FROM stores
-        JOIN members ON members.organization_id = stores.organization_id
-        WHERE stores.id = $1 AND stores.deleted_at IS NULL AND members.user_id = $2
-        """,
-        store_id,
-        user_id,
-    )
+    return _with_role(await database.fetchrow(FIND_FOR, store_id, user_id))
+
+
+async def hold_for(tx: Transaction, store_id: str, user_id: str) -> tuple[StoreRow, str] | None:
+    """Find as `find_for` does; until the transaction ends the store, the role and the user stay."""
+    return _with_role(await tx.fetchrow(HOLD_FOR, store_id, user_id))
+
+
+def _with_role(row: Row | None) -> tuple[StoreRow, str] | None:
     if row is None:
         return None
     store = StoreRow(row["id"], row["organization_id"], row["name"], row["created_at"])

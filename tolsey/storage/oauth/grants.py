@@ -22,7 +22,9 @@ TOKEN_BYTES: Final = 32
 TOKEN_CHARACTERS: Final = 128
 
 Kind = Literal["access", "refresh"]
-Ended = Literal["user", "client", "reuse", "password"]
+Ended = Literal["user", "client", "reuse", "password", "logout"]
+"""Why a grant is ended. With a membership, a store or a user's good standing the tables end it themselves,
+and it is they that write every end's audit row (migration 0020)."""
 
 GRANT: Final = """
 INSERT INTO oauth_grants (
@@ -56,11 +58,12 @@ WHERE token_hash = $1 AND kind = 'refresh' AND used_at IS NULL AND expires_at > 
 """
 LAST_USED: Final = "UPDATE oauth_grants SET used_at = $2 WHERE id = $1"
 END: Final = """
-UPDATE oauth_grants SET ended_at = $2, why = $3 WHERE id = $1 AND ended_at IS NULL
-RETURNING user_id, organization_id, client_id
+UPDATE oauth_grants SET ended_at = $2, why = $3, ended_by = $4
+WHERE id = $1 AND ended_at IS NULL
 """
 END_ALL: Final = """
-UPDATE oauth_grants SET ended_at = $2, why = $3 WHERE user_id = $1 AND ended_at IS NULL
+UPDATE oauth_grants SET ended_at = $2, why = $3, ended_by = $4
+WHERE user_id = $1 AND ended_at IS NULL
 """
 ADMITTED: Final = """
 SELECT g.id AS grant_id, g.user_id, g.client_id, g.store_id, g.resource, t.scopes, t.expires_at,
@@ -208,15 +211,14 @@ async def issue(
     return token
 
 
-async def end(tx: Transaction, grant_id: str, why: Ended, at: datetime) -> bool:
+async def end(tx: Transaction, grant_id: str, why: Ended, *, actor: str, at: datetime) -> bool:
     """End a grant with all its tokens; False when it had ended."""
-    row = await tx.fetchrow(END, grant_id, at, why)
-    return row is not None
+    return bool(await tx.execute(END, grant_id, at, why, actor) == "UPDATE 1")
 
 
-async def end_all(tx: Transaction, user_id: str, why: Ended, at: datetime) -> None:
-    """End every grant of a user."""
-    await tx.execute(END_ALL, user_id, at, why)
+async def end_all(tx: Transaction, user_id: str, why: Ended, *, actor: str, at: datetime) -> bool:
+    """End every grant of a user; False when there was none to end."""
+    return bool(await tx.execute(END_ALL, user_id, at, why, actor) != "UPDATE 0")
 
 
 async def admitted(database: Database, token: str, at: datetime) -> Admitted | None:

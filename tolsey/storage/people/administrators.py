@@ -67,7 +67,7 @@ async def _user(tx: Transaction, email: str, password_hash: str, at: datetime) -
     known: str = await tx.fetchval("SELECT id FROM users WHERE email = $1", email)
     await accounts.set_password_hash(tx, known, password_hash)
     await tokens.end_all(tx, known)
-    await grants.end_all(tx, known, "password", at)
+    await grants.end_all(tx, known, "password", actor="operator", at=at)
     return known, False
 
 

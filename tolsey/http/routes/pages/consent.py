@@ -29,8 +29,6 @@ SHOWN_GRANTS: Final = 200
 CONSENT: Final = "/oauth/consent"
 ONWARD: Final = "https:"
 """A client may send its visitor on from its callback, and browsers hold that against the form too."""
-NO_STORE: Final = OAuthError("invalid_target", "There is no such store among the user's.")
-DENIED: Final = OAuthError("access_denied", "The user did not allow it.")
 
 routes = Blueprint("consent", __name__)
 answer_with_pages(routes)
@@ -94,25 +92,18 @@ async def ask_consent(request_id: str) -> Response:
 @page
 @hide
 async def decide(request_id: str) -> Response:
-    """Send the client what the user decided; what was asked is read from where it was kept."""
+    """Send the client what the user decided; what was asked is read from where it was kept.
+
+    The browser goes there with a GET, never with what was posted (RFC 9700, 4.12).
+    """
     form = await request.form
     _require_csrf(form.get(CSRF, ""), request_id)
-    wanted = await _open(request_id)
-    found = await _store(wanted)
-    if found is None:
-        return await _refuse(request_id, NO_STORE)
-    store, role = found
-    scopes = allowed(wanted.scopes, role)
-    if form.get("decision") != "allow" or not scopes:
-        return await _refuse(request_id, DENIED)
-    address = await service().agents.server.allow(
-        request_id,
-        user_id=caller().user_id,
-        organization_id=store.organization_id,
-        scopes=scopes,
-        at=now(),
+    address = await service().agents.server.decide(
+        request_id, caller().user_id, allows=form.get("decision") == "allow", at=now()
     )
-    return _away(address)
+    if address is None:
+        raise Closed
+    return sent_on(address)
 
 
 @routes.get(PATH)
@@ -148,17 +139,6 @@ async def _open(request_id: str) -> RequestRow:
 
 async def _store(wanted: RequestRow) -> tuple[StoreRow, str] | None:
     return await stores.find_for(service().database, wanted.store_id, caller().user_id)
-
-
-async def _refuse(request_id: str, error: OAuthError) -> Response:
-    return _away(await service().agents.server.refuse(request_id, error, now()))
-
-
-def _away(address: str | None) -> Response:
-    """Send the browser to the client with a GET, never with what was posted (RFC 9700, 4.12)."""
-    if address is None:
-        raise Closed
-    return sent_on(address)
 
 
 def _csrf(what: str) -> str:
