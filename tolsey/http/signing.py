@@ -10,6 +10,7 @@ from tolsey.http.api_model import Account, ApiModel, Email, Name, Password
 from tolsey.http.context import new_id, now, service
 from tolsey.storage import audit
 from tolsey.storage.database import Transaction
+from tolsey.storage.oauth import grants
 from tolsey.storage.people import accounts, passwords, tokens
 from tolsey.storage.people.accounts import OrganizationRow, UserRow
 from tolsey.storage.sealed import fingerprint
@@ -102,14 +103,21 @@ async def sign_in(wanted: Login) -> SignedIn:
 
 
 async def sign_out() -> None:
-    """End the session of the request, if it has one."""
+    """End the session of the request, if it has one, and what its user lets agents do.
+
+    RFC 9700, 4.14: who signs out leaves nothing open behind them.
+    """
     token = cookies.session_token()
     if token is None:
         return
     async with service().database.transaction() as tx:
         user_id = await tokens.end(tx, token)
-        if user_id is not None:
-            await audit.write(tx, "user.signed_out", user_id, actor=user_id)
+        if user_id is None:
+            return
+        await audit.write(tx, "user.signed_out", user_id, actor=user_id)
+        ended = await grants.end_all(tx, user_id, "logout", actor=user_id, at=now())
+    if ended:
+        await service().agents.guests.forget()
 
 
 async def _rotate(tx: Transaction, user_id: str) -> str:

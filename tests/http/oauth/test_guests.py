@@ -220,3 +220,32 @@ async def test_every_end_is_told_to_the_organization(connect: Connect, database:
         (actor, ann.organization_id, client.client_id, client.store_id, why)
         for why, actor in [*causes.items(), ("password", "operator")]
     ]
+
+
+@pytest.mark.parametrize("path", ["/logout", "/api/auth/logout"])
+async def test_agents_end_when_their_person_signs_out(
+    connect: Connect, database: Database, path: str
+) -> None:
+    client, ann = await connect()
+    other, eve = await connect("eve@example.com")
+    hers, theirs = await client.tokens(ann), await other.tokens(eve)
+    assert "Signing out ends them all" in (await ann.browser.get("/account/agents")).text
+    assert "when you sign out" in (await client.consent_page(ann)).text
+
+    assert (await ann.browser.post(path)).status_code in {204, 303}
+
+    assert await is_over(client, hers)
+    assert not await is_over(other, theirs)
+    assert await ends(database) == [
+        (ann.user_id, ann.organization_id, client.client_id, client.store_id, "logout")
+    ]
+
+
+async def test_agents_outlive_a_session_that_another_follows(connect: Connect) -> None:
+    client, ann = await connect()
+    tokens = await client.tokens(ann)
+
+    body = {"email": ann.email, "password": PASSWORD}
+    assert (await ann.browser.post("/api/auth/login", json=body)).status_code == 200
+
+    assert not await is_over(client, tokens)

@@ -22,8 +22,8 @@ QUESTION: Final = Markup(
     "<div><dt>Store</dt><dd>{store}</dd></div>"
     "<div><dt>Answers go to</dt><dd>{place}</dd></div></dl>{warning}"
     "{scopes}{withheld}"
-    '<p class="quiet">It can never see passwords, keys or payouts. You can end this at any time under '
-    '<a href="{path}">Agents</a>.</p>'
+    '<p class="quiet">It can never see passwords, keys or payouts. It ends when you sign out, or at any '
+    'time under <a href="{path}">Agents</a>.</p>'
     '<form method="post">{csrf}<div class="actions">'
     '<button name="decision" value="allow">Allow</button>'
     '<button class="second" name="decision" value="deny">Do not allow</button></div></form></section>'
@@ -53,7 +53,8 @@ NO_STORE: Final = "The store that it asks for is not one of yours."
 TOO_MUCH: Final = "Your role in the store does not allow any of what it asks for."
 
 LIST: Final = Markup(
-    '<div><h1>Agents</h1><p class="quiet">Apps that you let work with your stores.</p></div>{rows}'
+    '<div><h1>Agents</h1><p class="quiet">Apps that you let work with your stores. Signing out ends them '
+    "all.</p></div>{rows}"
 )
 NONE: Final = Markup(
     '<section class="card"><p>You have let no app in.</p><p class="quiet">An app asks for it itself: '
