@@ -86,6 +86,12 @@ class Client:
         page = await self.consent_page(person, **changed)
         if page.status_code == 303:
             return said(page.headers["location"])
+        return await self.answered(person, page, decision)
+
+    async def answered(
+        self, person: Person, page: httpx.Response, decision: str | None = "deny"
+    ) -> dict[str, str]:
+        """Let a user answer the question of a page; answers what the client is told."""
         assert page.status_code in {200, 403}, page.text
         found = CSRF.search(page.text)
         assert found, page.text

@@ -1,13 +1,14 @@
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 
-from tests.http.oauth.client import BASE, CALLBACK, CSRF, Client, challenge_of
+from tests.http.oauth.client import BASE, CALLBACK, CSRF, Client, challenge_of, said
 from tests.http.oauth.conftest import Connect
-from tests.http.people import Browser, Clock, SignUp
+from tests.http.people import PASSWORD, Browser, Clock, SignUp
 from tolsey.storage.database import Database
 from tolsey.storage.oauth import grants
 
@@ -126,6 +127,41 @@ async def test_a_request_without_a_proof_key_is_sent_back(
     client, ann = await connect()
     told = await client.decided(ann, **changed)
     assert (told["error"], told["state"], told["iss"]) == ("invalid_request", "s1", BASE)
+
+
+@pytest.mark.parametrize(
+    ("changed", "error"),
+    [
+        ({"response_type": "token"}, "unsupported_response_type"),
+        ({"scope": "everything"}, "invalid_scope"),
+        ({"code_challenge": None}, "invalid_request"),
+        ({"resource": None}, "invalid_target"),
+    ],
+)
+async def test_a_stranger_is_sent_nowhere_before_they_sign_in(
+    connect: Connect, browser: Browser, changed: dict[str, str | None], error: str
+) -> None:
+    client, ann = await connect()
+    asked = client.asked(**changed)
+    assert said((await ann.browser.get(asked)).headers["location"])["error"] == error
+
+    stranger = browser()
+    met = await stranger.get(asked, follow_redirects=True)
+    assert [step.headers["location"].partition("/c")[0] for step in met.history] == [
+        "/oauth",
+        "/login?next=/oauth",
+    ]
+    assert "agent.example" not in met.text
+    form = {"email": ann.email, "password": PASSWORD, "next": met.request.url.params["next"]}
+    page = await stranger.post("/login", data=form, follow_redirects=True)
+    assert page.request.url.path.startswith("/oauth/consent/")
+    assert "did not ask for it in a way that can be answered" in page.text
+    assert "sign out" not in page.text.partition("<main")[2]
+
+    person = replace(ann, browser=stranger)
+    told = await client.answered(person, page, decision="allow")
+    assert (told["error"], told["state"], told["iss"]) == (error, "s1", BASE)
+    assert (await stranger.get(page.request.url)).status_code == 404
 
 
 @pytest.mark.parametrize(

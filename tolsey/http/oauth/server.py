@@ -43,12 +43,12 @@ class Misdirected(Exception):  # noqa: N818 - what the request is
     """The client or its address is not known, so the browser is sent nowhere: a person is told."""
 
 
-class SentBack(Exception):  # noqa: N818 - an answer
-    """A request is refused in a way that its client is told, at the address it registered."""
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request that is kept; `refusal` is where its client hears that it cannot be allowed."""
 
-    def __init__(self, address: str) -> None:
-        super().__init__("sent back to the client")
-        self.address = address
+    id: str
+    refusal: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,19 +88,24 @@ class AuthorizationServer:
         self._issuer = issuer
         self._forget = forget
 
-    async def ask(self, sent: Mapping[str, str], at: datetime) -> str:
-        """Check an authorization request and keep it; answers its id, under which its user decides.
+    async def ask(self, sent: Mapping[str, str], at: datetime) -> Asked:
+        """Check an authorization request and keep it under an id, by which its user decides.
 
-        Raises Misdirected while it is not proved where answers go, and SentBack after that.
+        Raises Misdirected when it is not proved where answers go. What is wrong after that is for the
+        client to hear, but of a user who is known: nobody else is sent there (RFC 9700, 4.11.2).
         """
         client, redirect_uri = await self._directed(sent)
         try:
             wanted = self._checked(sent, client, redirect_uri)
         except OAuthError as error:
-            raise SentBack(self._refusal(redirect_uri, sent.get("state"), error)) from error
+            state = sent.get("state")
+            refusal = self._refusal(redirect_uri, state, error)
+            wanted = RequestRow(
+                client.id, client.name, redirect_uri, state, "", "", "", (), refusal
+            )
         request_id = secrets.token_urlsafe(REQUEST_BYTES)
         await requests.keep(self._database, request_id, wanted, at + REQUEST_LIFE)
-        return request_id
+        return Asked(request_id, wanted.refusal)
 
     async def decide(
         self, request_id: str, user_id: str, *, allows: bool, at: datetime
@@ -111,8 +116,8 @@ class AuthorizationServer:
         """
         async with self._database.transaction() as tx:
             wanted = await requests.use(tx, request_id, at)
-            if wanted is None:
-                return None
+            if wanted is None or wanted.refusal is not None:
+                return wanted.refusal if wanted else None
             found = await stores.hold_for(tx, wanted.store_id, user_id)
             if found is None:
                 return self._refusal(wanted.redirect_uri, wanted.state, NO_STORE)

@@ -43,11 +43,16 @@ WITHHELD: Final = Markup(
 )
 
 NOT_THEIRS: Final = Markup(
-    '<section class="card"><h1>You cannot let <bdi>{client}</bdi> in</h1><p>{why}</p>'
-    '<p class="quiet">You are signed in as {email}. If the store belongs to another account of yours, '
-    "go back, sign out here, and begin again in the app.</p>"
+    '<section class="card"><h1>You cannot let <bdi>{client}</bdi> in</h1><p>{why}</p>{hint}'
     '<form method="post">{csrf}<div class="actions">'
     '<button name="decision" value="deny">Go back to <bdi>{client}</bdi></button></div></form></section>'
+)
+ANOTHER_ACCOUNT: Final = Markup(
+    '<p class="quiet">You are signed in as {}. If the store belongs to another account of yours, '
+    "go back, sign out here, and begin again in the app.</p>"
+)
+NO_ANSWER: Final = (
+    "It did not ask for it in a way that can be answered. Only its makers can mend that."
 )
 NO_STORE: Final = "The store that it asks for is not one of yours."
 TOO_MUCH: Final = "Your role in the store does not allow any of what it asks for."
@@ -104,12 +109,12 @@ def ask(question: Question) -> Markup:
 
 
 def _not_theirs(question: Question) -> Markup:
-    client = question.wanted.client_name
+    client, hint = question.wanted.client_name, ANOTHER_ACCOUNT.format(question.email)
+    why = NO_STORE if question.store_name is None else TOO_MUCH
+    if question.wanted.refusal is not None:
+        why, hint = NO_ANSWER, Markup()
     body = NOT_THEIRS.format(
-        why=NO_STORE if question.store_name is None else TOO_MUCH,
-        client=client,
-        email=question.email,
-        csrf=forms.hidden(CSRF, question.csrf),
+        why=why, hint=hint, client=client, csrf=forms.hidden(CSRF, question.csrf)
     )
     return layout.document(f"{client} cannot be let in", body, email=question.email, narrow=True)
 

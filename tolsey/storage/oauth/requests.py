@@ -11,17 +11,18 @@ from tolsey.storage.sealed import fingerprint
 INSERT: Final = """
 INSERT INTO oauth_requests (
     id_hash, client_id, client_name, redirect_uri, state, code_challenge, resource, store_id,
-    scopes, expires_at
-) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+    scopes, refusal, expires_at
+) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 """
 FIND: Final = """
-SELECT client_id, client_name, redirect_uri, state, code_challenge, resource, store_id, scopes
+SELECT client_id, client_name, redirect_uri, state, code_challenge, resource, store_id, scopes, refusal
 FROM oauth_requests WHERE id_hash = $1 AND used_at IS NULL AND expires_at > $2
 """
 USE: Final = """
 UPDATE oauth_requests SET used_at = $2
 WHERE id_hash = $1 AND used_at IS NULL AND expires_at > $2
-RETURNING client_id, client_name, redirect_uri, state, code_challenge, resource, store_id, scopes
+RETURNING client_id, client_name, redirect_uri, state, code_challenge, resource, store_id, scopes,
+    refusal
 """
 
 
@@ -37,6 +38,8 @@ class RequestRow:
     resource: str
     store_id: str
     scopes: Sequence[str]
+    refusal: str | None = None
+    """The address at which the client hears that this cannot be allowed, and why."""
 
 
 async def keep(
@@ -54,6 +57,7 @@ async def keep(
         wanted.resource,
         wanted.store_id,
         list(wanted.scopes),
+        wanted.refusal,
         expires_at,
     )
 

@@ -10,13 +10,13 @@ from quart_schema import hide
 
 from tolsey.actors.refusals import Forbidden, NotFound, Refusal
 from tolsey.http import cookies, limits, policies
-from tolsey.http.access import caller, page, public
+from tolsey.http.access import caller, identify, page, public
 from tolsey.http.context import now, service
 from tolsey.http.oauth import parameters
 from tolsey.http.oauth.parameters import OAuthError
 from tolsey.http.oauth.redirects import origin_of
 from tolsey.http.oauth.scopes import allowed
-from tolsey.http.oauth.server import Misdirected, SentBack
+from tolsey.http.oauth.server import Misdirected
 from tolsey.http.pages import consent
 from tolsey.http.pages.consent import CSRF, PATH, Question
 from tolsey.http.routes.pages.answers import answer_with_pages, sent_on, shown
@@ -55,18 +55,18 @@ class BadRequest(Refusal):
 @public
 @hide
 async def authorize() -> Response:
-    """Keep what a client asks for, and let its user decide (RFC 6749, 4.1.1)."""
+    """Keep what a client asks for, and let its user decide, who signs in first (RFC 6749, 4.1.1)."""
     await limits.admit(policies.AGENT_REQUESTS)
     try:
         sent = parameters.parse(request.query_string)
-        request_id = await service().agents.server.ask(sent, now())
-    except SentBack as back:
-        return sent_on(back.address)
+        asked = await service().agents.server.ask(sent, now())
     except Misdirected as error:
         raise BadRequest(str(error)) from error
     except OAuthError as error:
         raise BadRequest(error.description) from error
-    return sent_on(f"{CONSENT}/{request_id}")
+    if asked.refusal is not None and await identify() is not None:
+        return sent_on(asked.refusal)
+    return sent_on(f"{CONSENT}/{asked.id}")
 
 
 @routes.get(f"{CONSENT}/<request_id>")
