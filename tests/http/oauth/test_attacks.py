@@ -59,6 +59,17 @@ async def test_a_browser_is_sent_nowhere_that_was_not_registered(
         ("http://localhost:1/cb", "https://localhost:9/cb", 400),
         ("https://agent.example:1/cb", "https://agent.example:9/cb", 400),
         ("http://127.0.0.1:1/cb", "http://user@127.0.0.1:9/cb", 400),
+        ("http://localhost:3000/cb", "http://LOCALHOST:3000/cb", 400),
+        ("http://localhost:3000/cb", "http://localhost:/cb", 400),
+        ("http://localhost:3000/cb", "http://localhost:0/cb", 400),
+        ("http://localhost:3000/cb", "http://localhost:03000/cb", 400),
+        ("http://localhost:3000/cb", "http://localhost:65536/cb", 400),
+        ("http://localhost:3000/cb", "http://localhost:65535/cb", 303),
+        ("http://localhost:3000/cb", "http://localhost:3001/cb?", 400),
+        ("http://localhost:3000/cb?a=1", "http://localhost:3001/cb?a=1", 303),
+        ("http://localhost:3000/cb?a=1", "http://localhost:3001/cb?a=2", 400),
+        ("http://localhost:3000", "http://localhost:3001", 303),
+        ("http://localhost:3000", "http://localhost:3001/", 400),
     ],
 )
 async def test_only_the_port_of_a_loopback_address_is_free(

@@ -11,6 +11,10 @@ from urllib.parse import SplitResult, urlsplit
 LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 """Where a client listens at the port that is free (RFC 8252, 7.3). The RFC means addresses only, but
 clients that many people use publish `http://localhost/callback` and come with a port."""
+LOOPBACK_URI: Final = re.compile(
+    r"(?P<host>http://(?:127\.0\.0\.1|\[::1\]|localhost))(?::(?P<port>[0-9]{1,5}))?(?P<rest>[/?].*)?"
+)
+MOST_PORT: Final = 65_535
 PRIVATE: Final = re.compile(r"[a-z][a-z0-9+.-]*")
 FORBIDDEN: Final = frozenset(
     {
@@ -94,13 +98,8 @@ def _split(uri: str) -> SplitResult | None:
 
 
 def _differ_in_port_only(uri: str, registered: str) -> bool:
-    mine, theirs = _split(uri), _split(registered)
-    if mine is None or theirs is None:
+    mine, theirs = LOOPBACK_URI.fullmatch(uri), LOOPBACK_URI.fullmatch(registered)
+    if mine is None or theirs is None or mine.group("host", "rest") != theirs.group("host", "rest"):
         return False
-    if mine.scheme != "http" or mine.hostname not in LOOPBACK or "@" in mine.netloc:
-        return False
-    return (mine.hostname, mine.path, mine.query) == (
-        theirs.hostname,
-        theirs.path,
-        theirs.query,
-    ) and theirs.scheme == "http"
+    port = mine["port"]
+    return port is None or (port[0] != "0" and int(port) <= MOST_PORT)
