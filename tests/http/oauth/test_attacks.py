@@ -1,4 +1,5 @@
 import asyncio
+import base64
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -435,6 +436,15 @@ async def test_a_client_proves_itself_as_it_registered(connect: Connect) -> None
         assert "www-authenticate" in answer.headers
     known = await client.web.post("/oauth/token", data=form, auth=right)
     assert known.json()["error"] == "invalid_grant"
+
+
+@pytest.mark.parametrize("path", ["/oauth/token", "/oauth/revoke", "/oauth/introspect"])
+@pytest.mark.parametrize("sent", ["a\x00b:x", "a%00b:x", "a:x%00", "a:\x00"])
+async def test_credentials_with_a_nul_prove_nobody(connect: Connect, path: str, sent: str) -> None:
+    client, _ = await connect()
+    headers = {"Authorization": f"Basic {base64.b64encode(sent.encode()).decode()}"}
+    answer = await client.web.post(path, data={"token": "x"}, headers=headers)
+    assert (answer.status_code, answer.json()["error"]) == (401, "invalid_client")
 
 
 async def test_a_client_that_was_let_go_of_is_told_to_register_again(

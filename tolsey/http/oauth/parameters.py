@@ -74,7 +74,7 @@ def credentials(authorization: str | None) -> tuple[str, str] | None:
         text = base64.b64decode(encoded.strip(), validate=True).decode("ascii")
     except (binascii.Error, UnicodeDecodeError) as error:
         raise InvalidClient("The credentials cannot be read.") from error
-    client_id, found, secret = text.partition(":")
-    if not found:
+    client_id, found, secret = map(unquote_plus, text.partition(":"))
+    if not found or "\x00" in client_id + secret:
         raise InvalidClient("The credentials cannot be read.")
-    return unquote_plus(client_id), unquote_plus(secret)
+    return client_id, secret
