@@ -396,6 +396,20 @@ async def test_the_consent_page_cannot_be_framed_cached_or_leaked(connect: Conne
     assert page.headers["referrer-policy"] in {"no-referrer", "same-origin"}
 
 
+async def test_no_page_for_people_can_be_framed(connect: Connect, browser: Browser) -> None:
+    client, ann = await connect()
+    stranger = browser()
+    pages = [
+        await client.consent_page(ann),
+        await ann.browser.get("/account/agents"),
+        await ann.browser.get("/oauth/consent/closed"),
+        await ann.browser.get(client.asked(client_id="nobody")),
+        *[await stranger.get(path) for path in ("/login", "/signup")],
+    ]
+    assert [page.headers["x-frame-options"] for page in pages] == ["DENY"] * len(pages)
+    assert all("frame-ancestors 'none'" in one.headers["content-security-policy"] for one in pages)
+
+
 async def test_what_a_client_calls_itself_is_only_text(connect: Connect) -> None:
     client, ann = await connect()
     await client.register(client_name="<img src=x onerror=alert(1)>")

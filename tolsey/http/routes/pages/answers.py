@@ -40,6 +40,7 @@ def shown(
     status = refusal.status if refusal else status
     response = Response(page, status=status, content_type="text/html; charset=utf-8")
     response.headers["Content-Security-Policy"] = layout.policy(form_targets)
+    response.headers["X-Frame-Options"] = "DENY"  # for browsers that do not read the policy
     # Without a referrer browsers say that a form comes from nowhere (Fetch, "Origin" header).
     response.headers["Referrer-Policy"] = "same-origin"
     if refusal and "retryAfter" in refusal.fields:
