@@ -3,11 +3,20 @@
 import hmac
 import secrets
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, StrictStr, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictStr,
+    StringConstraints,
+    ValidationError,
+)
 
 from tolsey.http.oauth.documents import Documents, is_document
+from tolsey.http.oauth.names import is_shown
 from tolsey.http.oauth.parameters import InvalidClient, OAuthError, credentials
 from tolsey.http.oauth.redirects import is_registrable
 from tolsey.http.oauth.scopes import IGNORED, SCOPES
@@ -21,13 +30,24 @@ MOST_URIS: Final = 20
 GRANTS: Final = frozenset({"authorization_code", "refresh_token"})
 
 
+def _shown(name: str) -> str:
+    if not is_shown(name):
+        raise ValueError("a name shows something and hides nothing")
+    return name
+
+
+ClientName: TypeAlias = Annotated[
+    StrictStr, StringConstraints(strip_whitespace=True, max_length=100), AfterValidator(_shown)
+]
+
+
 class Registration(BaseModel):
     """What a client says of itself (RFC 7591, 2); other fields are ignored, as the RFC wants."""
 
     model_config = ConfigDict(extra="ignore")
 
     redirect_uris: list[StrictStr] = Field(min_length=1, max_length=MOST_URIS)
-    client_name: StrictStr = Field(default="An agent", min_length=1, max_length=100)
+    client_name: ClientName = "An agent"
     token_endpoint_auth_method: Literal["none", "client_secret_basic", "client_secret_post"] = (
         Field(default="client_secret_basic")
     )

@@ -16,6 +16,7 @@ import httpx
 import structlog
 
 from tolsey.http.json import MalformedJson, parse
+from tolsey.http.oauth.names import is_shown
 from tolsey.http.oauth.parameters import InvalidClient
 from tolsey.http.oauth.redirects import is_registrable
 from tolsey.storage.oauth.clients import ClientRow
@@ -116,8 +117,8 @@ def _read(client_id: str, body: bytes) -> ClientRow:
 
 def _name(said: dict[str, Any]) -> str:
     name = said.get("client_name")
-    if not isinstance(name, str) or not name.strip():
-        raise InvalidClient("The client's document has no client_name.")
+    if not isinstance(name, str) or not is_shown(name.strip()):
+        raise InvalidClient("The client's document has no client_name that can be shown.")
     return name.strip()[:NAME_CHARACTERS]
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from markupsafe import Markup
 
-from tolsey.http.oauth import redirects
+from tolsey.http.oauth import names, redirects
 from tolsey.http.oauth.scopes import SCOPES, WRITE
 from tolsey.http.pages import forms, layout
 from tolsey.storage.oauth.grants import GrantRow
@@ -89,12 +89,12 @@ class Question:
 
 def ask(question: Question) -> Markup:
     """Write the page on which a user decides, or hears that it is not theirs to decide."""
-    wanted = question.wanted
+    wanted, client = question.wanted, _client(question.wanted)
     if question.store_name is None or not question.scopes:
         return _not_theirs(question)
     withheld = [SCOPES[name] for name in wanted.scopes if name not in question.scopes]
     body = QUESTION.format(
-        client=wanted.client_name,
+        client=client,
         identity=IDENTITY.format(wanted.client_id) if "://" in wanted.client_id else "",
         store=question.store_name,
         email=question.email,
@@ -105,11 +105,11 @@ def ask(question: Question) -> Markup:
         path=PATH,
         csrf=forms.hidden(CSRF, question.csrf),
     )
-    return layout.document(f"Let {wanted.client_name} in", body, email=question.email, narrow=True)
+    return layout.document(f"Let {client} in", body, email=question.email, narrow=True)
 
 
 def _not_theirs(question: Question) -> Markup:
-    client, hint = question.wanted.client_name, ANOTHER_ACCOUNT.format(question.email)
+    client, hint = _client(question.wanted), ANOTHER_ACCOUNT.format(question.email)
     why = NO_STORE if question.store_name is None else TOO_MUCH
     if question.wanted.refusal is not None:
         why, hint = NO_ANSWER, Markup()
@@ -123,7 +123,7 @@ def listed(grants: Sequence[GrantRow], email: str, csrf: Mapping[str, str]) -> M
     """Write the page on which a user sees and ends what they allowed."""
     rows = [
         ROW.format(
-            client=one.client_name,
+            client=_client(one),
             store=one.store_name,
             path=PATH,
             id=one.id,
@@ -139,9 +139,13 @@ def listed(grants: Sequence[GrantRow], email: str, csrf: Mapping[str, str]) -> M
     return layout.document("Agents", body, email=email)
 
 
+def _client(one: RequestRow | GrantRow) -> str:
+    return names.called(one.client_name, one.redirect_uri)
+
+
 def _warning(wanted: RequestRow) -> Markup:
     if redirects.is_local(wanted.redirect_uri):
-        return layout.notice("warn", ON_THIS_MACHINE.format(client=wanted.client_name))
+        return layout.notice("warn", ON_THIS_MACHINE.format(client=_client(wanted)))
     return Markup() if "://" in wanted.client_id else layout.notice("warn", UNKNOWN_NAME)
 
 
