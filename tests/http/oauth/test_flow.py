@@ -79,6 +79,18 @@ async def test_a_client_of_a_document_needs_no_scope_and_gets_the_least(connect:
     assert tokens["scope"] == "store:read"
 
 
+async def test_a_page_tells_all_that_a_token_opens(connect: Connect) -> None:
+    client, ann = await connect()
+    page = await client.consent_page(ann, scope="orders:write")
+    tokens = await client.tokens(ann, scope="orders:write")
+    assert tokens["scope"] == "orders:write"
+    for shown in (page, await ann.browser.get("/account/agents")):
+        assert shown.text.index("Add notes and tags to orders") < shown.text.index(
+            "See orders and sales"
+        )
+        assert "See products" not in shown.text
+
+
 async def test_a_refresh_gives_new_tokens_and_may_narrow_them(connect: Connect) -> None:
     client, ann = await connect()
     first = await client.tokens(ann)

@@ -43,6 +43,12 @@ def implied(scopes: Iterable[str]) -> frozenset[str]:
     return held | {f"{name.removesuffix(WRITE)}{READ}" for name in held if name.endswith(WRITE)}
 
 
+def opened(scopes: Iterable[str]) -> tuple[str, ...]:
+    """List all that a token of these scopes opens, in the catalogue's order."""
+    held = implied(scopes)
+    return tuple(name for name in SCOPES if name in held)
+
+
 def allowed(scopes: Iterable[str], role: str) -> tuple[str, ...]:
     """Keep what a role can allow: a member looks, an admin or owner changes."""
     return tuple(name for name in scopes if role != "member" or not name.endswith(WRITE))

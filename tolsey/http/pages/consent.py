@@ -7,7 +7,7 @@ from typing import Final
 from markupsafe import Markup
 
 from tolsey.http.oauth import names, redirects
-from tolsey.http.oauth.scopes import SCOPES, WRITE
+from tolsey.http.oauth.scopes import SCOPES, WRITE, opened
 from tolsey.http.pages import forms, layout
 from tolsey.storage.oauth.grants import GrantRow
 from tolsey.storage.oauth.requests import RequestRow
@@ -100,7 +100,7 @@ def ask(question: Question) -> Markup:
         email=question.email,
         place=redirects.place_of(wanted.redirect_uri),
         warning=_warning(wanted),
-        scopes=_groups(question.scopes),
+        scopes=_groups(opened(question.scopes)),
         withheld=WITHHELD.format("; ".join(withheld)) if withheld else "",
         path=PATH,
         csrf=forms.hidden(CSRF, question.csrf),
@@ -128,7 +128,7 @@ def listed(grants: Sequence[GrantRow], email: str, csrf: Mapping[str, str]) -> M
             path=PATH,
             id=one.id,
             csrf=forms.hidden(CSRF, csrf[one.id]),
-            scopes=_items(sorted(one.scopes, key=_only_looks)),
+            scopes=_items(sorted(opened(one.scopes), key=_only_looks)),
             place=redirects.place_of(one.redirect_uri),
             created=f"{one.created_at:%d %B %Y}",
             used=f", last used {one.used_at:%d %B %Y}" if one.used_at else "",
