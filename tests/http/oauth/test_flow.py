@@ -91,6 +91,18 @@ async def test_a_page_tells_all_that_a_token_opens(connect: Connect) -> None:
         assert "See products" not in shown.text
 
 
+async def test_a_client_may_ask_for_whatever_there_is_however_it_registered(
+    connect: Connect,
+) -> None:
+    client, ann = await connect()
+    answers = [await client.register(), await client.register(scope="store:read offline_access")]
+    server = (await client.web.get("/.well-known/oauth-authorization-server")).json()
+    for answer in answers:
+        assert answer.json()["scope"].split() == server["scopes_supported"]
+    tokens = await client.tokens(ann, scope="catalog:write")
+    assert tokens["scope"] == "catalog:write"
+
+
 async def test_a_refresh_gives_new_tokens_and_may_narrow_them(connect: Connect) -> None:
     client, ann = await connect()
     first = await client.tokens(ann)

@@ -19,7 +19,7 @@ from tolsey.http.oauth.documents import Documents, is_document
 from tolsey.http.oauth.names import is_shown
 from tolsey.http.oauth.parameters import InvalidClient, OAuthError, credentials
 from tolsey.http.oauth.redirects import is_registrable
-from tolsey.http.oauth.scopes import IGNORED, SCOPES
+from tolsey.http.oauth.scopes import SCOPES, written
 from tolsey.storage.database import Database
 from tolsey.storage.oauth import clients
 from tolsey.storage.oauth.clients import ClientRow
@@ -54,13 +54,14 @@ class Registration(BaseModel):
     """The RFC's own default."""
     grant_types: list[StrictStr] = Field(default=["authorization_code"])
     response_types: list[StrictStr] = Field(default=["code"])
-    scope: StrictStr | None = Field(default=None, max_length=1000)
 
 
 async def register(database: Database, said: Any, at: datetime) -> dict[str, Any]:
     """Register a client; answers its metadata, with the secret that is shown this once.
 
-    Raises OAuthError with the codes of RFC 7591 section 3.2.2.
+    A `scope` that it names binds it to nothing, for clients register with what they need first and ask
+    for more when a tool wants more: it may ask for all, and each time its user decides. Raises OAuthError
+    with the codes of RFC 7591 section 3.2.2.
     """
     wanted = _readable(said)
     if not all(is_registrable(uri) for uri in wanted.redirect_uris):
@@ -88,7 +89,7 @@ async def register(database: Database, said: Any, at: datetime) -> dict[str, Any
         "token_endpoint_auth_method": client.auth_method,
         "grant_types": sorted(GRANTS),
         "response_types": ["code"],
-        "scope": _scope(wanted.scope),
+        "scope": written(tuple(SCOPES)),
     }
     if secret:
         answered |= {"client_secret": secret, "client_secret_expires_at": 0}
@@ -145,11 +146,3 @@ def _readable(said: Any) -> Registration:
         field = str(wrong["loc"][0]) if wrong["loc"] else "body"
         code = "invalid_redirect_uri" if field == "redirect_uris" else "invalid_client_metadata"
         raise OAuthError(code, f"{field} is not as it should be.") from error
-
-
-def _scope(asked: str | None) -> str:
-    """Say which scopes a client may ask for: those it named and we have, or all."""
-    if asked is None:
-        return " ".join(SCOPES)
-    wanted = set(asked.split()) - IGNORED
-    return " ".join(name for name in SCOPES if name in wanted)
