@@ -115,6 +115,22 @@ async def test_a_person_says_no_and_the_agent_hears_it(keeper: Shopkeeper) -> No
     assert keeper.page.problems == []
 
 
+async def test_an_app_that_asks_wrongly_hears_it_after_its_person_signed_in(
+    keeper: Shopkeeper,
+) -> None:
+    page = keeper.page
+    await keeper.asked(scope="everything")
+    assert (await page.address()).startswith("/login?next=/oauth/consent/")
+    await signed_in(page)
+    assert "did not ask for it in a way that can be answered" in await page.text("main")
+    await page.click("main button")
+    assert (await keeper.came_back())["error"] == "invalid_scope"
+
+    await keeper.asked(scope="everything")
+    assert (await keeper.came_back())["error"] == "invalid_scope"
+    assert [one for one in page.problems if "status of 403" not in one] == []
+
+
 async def test_a_person_without_an_account_makes_one_and_hears_that_the_store_is_not_theirs(
     keeper: Shopkeeper,
 ) -> None:
