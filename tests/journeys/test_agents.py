@@ -61,3 +61,8 @@ async def test_the_agents_of_a_deleted_store_are_out_everywhere(hosts: Hosts) ->
     deleted = await hosts.person.browser.delete(f"/api/stores/{hosts.person.store_id}")
     assert deleted.status_code == 204, deleted.text
     assert await hosts.status() == 401
+
+
+async def test_the_agents_of_who_signs_out_are_out_everywhere(hosts: Hosts) -> None:
+    assert (await hosts.person.browser.post("/logout")).status_code == 303
+    assert await hosts.status() == 401

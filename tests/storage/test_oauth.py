@@ -1,11 +1,14 @@
 """What agents leave behind is let go of when it has served its time."""
 
+import shutil
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from tolsey.storage import retention
 from tolsey.storage.database import Database
+from tolsey.storage.migrate import MIGRATIONS, migrate
 from tolsey.storage.oauth import clients
 from tolsey.storage.oauth.clients import ClientRow
 
@@ -68,6 +71,44 @@ async def user(database: Database) -> None:
     await database.execute(
         "INSERT INTO users (id, email, password_hash) VALUES ('usr_1', 'ann@example.com', 'x')"
     )
+
+
+SLEEPING = """
+INSERT INTO organizations (id, name) VALUES ('org_1', 'Ours'), ('org_2', 'Theirs');
+INSERT INTO stores (id, organization_id, name, sealed_salt, created_at, deleted_at) VALUES
+    ('open', 'org_1', 'S', '', now(), NULL), ('gone', 'org_1', 'S', '', now(), now()),
+    ('left', 'org_2', 'S', '', now(), NULL);
+INSERT INTO users (id, email, password_hash, banned) VALUES
+    ('ann', 'ann@example.com', 'x', false), ('eve', 'eve@example.com', 'x', true);
+INSERT INTO members (organization_id, user_id, role) VALUES
+    ('org_1', 'ann', 'owner'), ('org_1', 'eve', 'admin');
+INSERT INTO oauth_grants (id, user_id, client_id, client_name, redirect_uri, organization_id,
+    store_id, resource, scopes, created_at)
+SELECT concat_ws('-', u.id, s.id), u.id, 'c', 'Robo', 'r', s.organization_id, s.id, 'r', '{}', now()
+FROM users u, stores s WHERE u.id = 'ann' OR s.id = 'open'
+"""
+
+
+async def test_grants_that_slept_before_end_with_the_migration(
+    empty_database_url: str, tmp_path: Path
+) -> None:
+    for file in MIGRATIONS.glob("*.sql"):
+        if file.name < "0020":
+            shutil.copy(file, tmp_path)
+    await migrate(empty_database_url, tmp_path)
+    opened = Database(empty_database_url)
+    await opened.open()
+    try:
+        await opened.execute(SLEEPING)
+        await migrate(empty_database_url)
+        grants = await opened.fetch("SELECT id, why FROM oauth_grants")
+        told = await opened.fetch("SELECT subject FROM audit_log WHERE event = 'agent.ended'")
+    finally:
+        await opened.close()
+
+    ended = {"ann-gone": "store", "ann-left": "member", "eve-open": "ban"}
+    assert {row["id"]: row["why"] for row in grants} == {"ann-open": None, **ended}
+    assert {row["subject"] for row in told} == ended.keys()
 
 
 async def test_clients_go_that_nobody_uses(database: Database) -> None:

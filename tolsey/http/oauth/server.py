@@ -22,7 +22,8 @@ from tolsey.http.oauth.parameters import S256, VERIFIER, OAuthError, needed
 from tolsey.http.oauth.redirects import matches
 from tolsey.http.oauth.resources import Resources
 from tolsey.runtime.ids import new_id
-from tolsey.storage import audit, stores
+from tolsey.storage import audit
+from tolsey.storage.commerce import stores
 from tolsey.storage.database import Database, Transaction
 from tolsey.storage.oauth import clients as client_rows
 from tolsey.storage.oauth import grants, requests
