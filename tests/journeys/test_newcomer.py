@@ -6,7 +6,9 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import httpx
 
@@ -74,18 +76,51 @@ def test_the_sandbox_stays_with_its_pages_until_it_is_interrupted(tmp_path: Path
             told += line
             if "Ctrl+C" in line:
                 break
-        addresses = dict(re.findall(r"^ +(sign in|billing|processor)  (\S+)", told, re.MULTILINE))
-        shown = httpx.get(addresses["processor"], trust_env=False)
-        signing_in = httpx.get(addresses["sign in"], trust_env=False)
-        billing = httpx.get(addresses["billing"], trust_env=False)
-        process.send_signal(signal.SIGINT)
-        _, complained = process.communicate(timeout=60)
+        try:
+            found = re.findall(r"^ +(sign in|billing|processor)  (\S+)", told, re.MULTILINE)
+            addresses = dict(found)
+            shown = httpx.get(addresses["processor"], trust_env=False)
+            signing_in = httpx.get(addresses["sign in"], trust_env=False)
+            billing = httpx.get(addresses["billing"], trust_env=False)
+            refused, proof = verified_by_key(told, addresses["processor"])
+        finally:
+            process.send_signal(signal.SIGINT)
+            _, complained = process.communicate(timeout=60)
 
     assert shown.status_code == 200
     assert "50.00 USD, disputed" in shown.text
     assert signing_in.status_code == 200
     assert billing.status_code == 303, "a stranger is sent to sign in"
     assert process.returncode == 0, complained
+    assert refused["code"] == "missing_permission:charges"
+    assert proof["corroboration"]["source"] == "payments"
+    assert proof["corroboration"]["revenue30d"] > 0
+
+
+def verified_by_key(told: str, processor: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Prove a listing's revenue with a key that may too little, then with the printed one."""
+    said = dict(re.findall(r"^ +(listing|payments key|sign in)  (\S+)", told, re.MULTILINE))
+    key, listing, base = said["payments key"], said["listing"], said["sign in"][: -len("/login")]
+    ((email, password),) = re.findall(r"^ +seller  (\S+)  password (\S+)", told, re.MULTILINE)
+    page = httpx.get(processor, trust_env=False).text
+    assert key in page
+    (account,) = re.findall(r'/sandbox/make_key"><input [^>]*value="(acct_\w+)"', page)
+    form = {"account": account, "accounts_kyc_basic_read": "yes"}
+    poor = httpx.post(f"{processor}/make_key", data=form, trust_env=False).json()["secret"]
+    with httpx.Client(base_url=base, headers={"Origin": base}, trust_env=False) as browser:
+        login = {"email": email, "password": password}
+        assert browser.post("/api/auth/login", json=login).status_code == 200
+        path = f"/api/sell/listings/{listing}"
+        refused = browser.post(f"{path}/verify/payments", json={"restrictedKey": poor})
+        taken = browser.post(f"{path}/verify/payments", json={"restrictedKey": key}, timeout=30)
+        assert taken.status_code == 200, taken.text
+        until = time.monotonic() + 60
+        while True:
+            proof: dict[str, Any] = browser.get(path).json()["verification"]
+            if (proof["corroboration"] or {}).get("revenue30d") is not None:
+                return refused.json(), proof
+            assert time.monotonic() < until, proof
+            time.sleep(0.1)
 
 
 def test_a_port_that_is_taken_ends_the_sandbox_in_plain_words(tmp_path: Path) -> None:

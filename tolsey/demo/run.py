@@ -145,6 +145,8 @@ class Demo:
         for name, value in (
             ("seller", f"{seller.email}  password {seller.password}"),
             ("operator", f"{operator.email}  password {operator.password}"),
+            ("listing", seller.listing_id),
+            ("payments key", f"{others.restricted_key} (proves the listing's revenue, too)"),
             ("sign in", f"{base}/login"),
             ("billing", f"{base}/billing?organizationId={seller.organization_id}"),
             ("processor", f"{others.processor.url}/sandbox (time, banks and cards)"),

@@ -14,6 +14,7 @@ from tolsey.sandbox.commerce.shop.history import make_history
 from tolsey.sandbox.commerce.shop.state import ALL_SCOPES, WRITE_SCOPES, Shop, ShopSpec
 from tolsey.sandbox.model import KEY, NAME, Model
 from tolsey.sandbox.payments.account.webhooks import Webhooks
+from tolsey.sandbox.payments.course.business import READS, open_business
 from tolsey.sandbox.payments.processor import SECRET_KEY, Processor
 
 PAYMENTS_PATH = "/api/webhooks/payments"
@@ -56,6 +57,8 @@ class StandIns:
     shop: Shop
     processor: Processor
     model: Model
+    restricted_key: str
+    """Reads the account of a seller with customers of their own."""
     settings: dict[str, Any]
 
 
@@ -79,6 +82,7 @@ async def standing_in(ports: Ports, orders: int) -> AsyncIterator[StandIns]:
             shop,
             processor,
             model,
+            processor.make_key(open_business(processor).id, *READS).secret,
             {
                 "commerce_url_template": platform.url_template,
                 "llm_base_url": model_url,

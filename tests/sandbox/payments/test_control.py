@@ -1,4 +1,5 @@
 from tests.sandbox.payments.stage import STRIPE, Shop
+from tolsey.sandbox.payments.course.business import open_business
 
 pytestmark = STRIPE
 HTML = {"Accept": "text/html,application/xhtml+xml"}
@@ -31,6 +32,23 @@ async def test_a_program_reads_what_it_made(shop: Shop) -> None:
     ended = {"dispute": made.json()["id"], "status": "warning_closed"}
     closed = await shop.browser.post(f"{shop.processor.url}/sandbox/close_dispute", data=ended)
     assert closed.json()["status"] == "warning_closed"
+
+
+async def test_a_restricted_key_is_made_that_may_what_was_ticked_and_no_more(shop: Shop) -> None:
+    control = f"{shop.processor.url}/sandbox"
+    business = open_business(shop.processor)
+    form = {"account": business.id, "charge_read": "yes"}
+    made = (await shop.browser.post(f"{control}/make_key", data=form)).json()["secret"]
+
+    shown = await shop.browser.get(control, headers=HTML)
+    assert f"<code>{made}</code> may charge_read<" in shown.text
+    bearer = {"Authorization": f"Bearer {made}"}
+    for path, status in (("charges", 200), ("subscriptions", 403), ("account", 403)):
+        answer = await shop.browser.get(f"{shop.processor.url}/v1/{path}", headers=bearer)
+        assert answer.status_code == status, path
+    for account in (shop.processor.platform.id, "acct_none"):
+        refused = await shop.browser.post(f"{control}/make_key", data={"account": account})
+        assert "No such account" in refused.text
 
 
 async def test_what_a_customer_is_called_cannot_write_the_control_page(shop: Shop) -> None:

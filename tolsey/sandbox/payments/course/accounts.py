@@ -1,11 +1,13 @@
 """The processor's accounts on one clock, and what happens to them that nobody asks the API for."""
 
+import secrets
 from datetime import datetime
 
 from tolsey.sandbox.clock import Clock
 from tolsey.sandbox.payments.account.books import Obj
 from tolsey.sandbox.payments.account.keys import Key
 from tolsey.sandbox.payments.account.merchant import Merchant
+from tolsey.sandbox.payments.account.refused import missing_object
 from tolsey.sandbox.payments.account.webhooks import Webhooks
 from tolsey.sandbox.payments.course import settlement
 from tolsey.sandbox.payments.course.cycle import next_work
@@ -49,6 +51,13 @@ class Accounts:
         """Give an account a key; a restricted one (`rk_`) may do what is named here."""
         key = merchant.keys[secret] = Key(secret, frozenset(permissions))
         return key
+
+    def make_key(self, account: str, *permissions: str) -> Key:
+        """Make a restricted key of a seller's own account, as its holder does at the processor."""
+        merchant = self.merchants.get(account)
+        if merchant is None or merchant.platform:
+            raise missing_object("account", account)
+        return self.add_key(merchant, f"rk_live_{secrets.token_hex(24)}", *permissions)
 
     def merchant_of(self, secret: str) -> Merchant | None:
         """Find the account a key belongs to."""

@@ -8,6 +8,7 @@ from quart import Quart, Response, redirect, request
 from tolsey.sandbox.payments.account.books import Obj
 from tolsey.sandbox.payments.account.refused import Refused, missing_object
 from tolsey.sandbox.payments.course.accounts import Accounts
+from tolsey.sandbox.payments.course.business import READS
 from tolsey.sandbox.payments.face.control_page import control_page
 from tolsey.sandbox.payments.face.pages import SEE_OTHER
 
@@ -65,5 +66,9 @@ def _acts(accounts: Accounts) -> dict[str, Callable[[Form], Obj | None]]:
     def fail_payout(form: Form) -> Obj:
         return accounts.fail_payout(form["account"], int(form["amount"]))
 
-    acts = (advance, set_card, settle, open_dispute, close_dispute, onboard, fail_payout)
+    def make_key(form: Form) -> Obj:
+        allowed = [name for name in READS if form.get(name) == "yes"]
+        return {"secret": accounts.make_key(form["account"], *allowed).secret}
+
+    acts = (advance, set_card, settle, open_dispute, close_dispute, onboard, fail_payout, make_key)
     return {act.__name__: act for act in acts}

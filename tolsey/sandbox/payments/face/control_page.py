@@ -6,7 +6,8 @@ from tolsey.sandbox.clock import instant
 from tolsey.sandbox.payments.account.books import Obj
 from tolsey.sandbox.payments.account.webhooks import Delivery
 from tolsey.sandbox.payments.course.accounts import Accounts
-from tolsey.sandbox.payments.face.html import button, money, page
+from tolsey.sandbox.payments.course.business import READS
+from tolsey.sandbox.payments.face.html import button, checkbox, money, page
 
 _JUMPS = {"1": "One day on", "31": "A month on", "366": "A year on"}
 _CARDS = ("ok", "decline", "insufficient", "authenticate")
@@ -22,6 +23,7 @@ def control_page(accounts: Accounts) -> str:
         _section("Payments", _charges(accounts)),
         _section("Disputes", _disputes(accounts)),
         _section("Payout accounts", _connected(accounts)),
+        _section("Sellers' own accounts", _businesses(accounts)),
         _section("Last events", _events(accounts)),
     )
     return page("Payment processor (sandbox)", "".join(parts))
@@ -96,6 +98,21 @@ def _connected(accounts: Accounts) -> list[str]:
         + _form("fail_payout", back, account=account["id"])
         for account in _newest(accounts, "account")
         if account["id"] != accounts.platform.id
+    ]
+
+
+def _businesses(accounts: Accounts) -> list[str]:
+    boxes = "".join(checkbox(name, name) for name in READS)
+    return [
+        f"{merchant.id}, {sum(1 for _ in merchant.books.each('charge'))} payments"
+        + "".join(
+            f"<br><code>{escape(key.secret)}</code> may {', '.join(sorted(key.permissions))}"
+            for key in merchant.keys.values()
+            if key.restricted
+        )
+        + _form("make_key", boxes + button("make", "Make a restricted key"), account=merchant.id)
+        for merchant in accounts.merchants.values()
+        if not merchant.platform
     ]
 
 

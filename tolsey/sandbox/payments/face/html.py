@@ -13,6 +13,7 @@ _STYLE = """
 main { max-width: 40rem; margin: 2rem auto; padding: 0 1rem }
 input, select { font: inherit; padding: .25rem }
 label input:not([type=checkbox]), label select { display: block }
+code { overflow-wrap: anywhere }
 button { font: inherit; padding: .25rem .75rem; margin: .125rem 0 }
 [role=alert] { border-left: .25rem solid #c00; padding-left: .75rem }
 """
@@ -28,6 +29,12 @@ def field(name: str, label: str, value: str = "") -> str:
     """Make a labelled text field."""
     given = escape(value, quote=True)
     return f'<p><label>{escape(label)} <input name="{name}" value="{given}"></label></p>'
+
+
+def checkbox(name: str, label: str) -> str:
+    """Make a box that is ticked."""
+    box = f'<input type="checkbox" name="{name}" value="yes" checked>'
+    return f"<p><label>{box} {escape(label)}</label></p>"
 
 
 def button(value: str, label: str, name: str = "action") -> str:
