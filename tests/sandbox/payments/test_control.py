@@ -42,6 +42,8 @@ async def test_a_restricted_key_is_made_that_may_what_was_ticked_and_no_more(sho
 
     shown = await shop.browser.get(control, headers=HTML)
     assert f"<code>{made}</code> may charge_read<" in shown.text
+    await shop.browser.post(f"{control}/make_key", data={"account": business.id})
+    assert "may nothing<" in (await shop.browser.get(control, headers=HTML)).text
     bearer = {"Authorization": f"Bearer {made}"}
     for path, status in (("charges", 200), ("subscriptions", 403), ("account", 403)):
         answer = await shop.browser.get(f"{shop.processor.url}/v1/{path}", headers=bearer)

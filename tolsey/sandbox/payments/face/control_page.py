@@ -106,7 +106,8 @@ def _businesses(accounts: Accounts) -> list[str]:
     return [
         f"{merchant.id}, {sum(1 for _ in merchant.books.each('charge'))} payments"
         + "".join(
-            f"<br><code>{escape(key.secret)}</code> may {', '.join(sorted(key.permissions))}"
+            f"<br><code>{escape(key.secret)}</code> may"
+            f" {', '.join(sorted(key.permissions)) or 'nothing'}"
             for key in merchant.keys.values()
             if key.restricted
         )
