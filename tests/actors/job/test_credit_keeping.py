@@ -132,9 +132,8 @@ async def test_a_year_that_is_paid_is_granted_month_by_month(night: Night) -> No
             AT,
             AT + (31 * DAY if name == "org_late" else 365 * DAY),
         )
-        first = ResetAllowance(
-            "first", "pro", datetime(2026, 8, 1, 0, 5, tzinfo=UTC), 49 * DOLLAR, AT, f"in_{name}"
-        )
+        month = AT, datetime(2026, 8, 1, 0, 5, tzinfo=UTC)
+        first = ResetAllowance("first", "pro", *month, 49 * DOLLAR, AT, f"in_{name}")
         await night.ask(name, first)
     assert (await night.run("monthly-credits-reset"))["organizations"] == 0
     await night.ask("org_year", SpendCredits("s", 30 * DOLLAR, "chat", AT))

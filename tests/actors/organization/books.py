@@ -164,7 +164,8 @@ class Ledger:
         )
         assert chain.broken_at(self.pairs, now.hash) is None
         assert self.account == CreditAccount(
-            *("org_1", now.seq, now.hash, now.debt, now.period_end, now.allowance)
+            *("org_1", now.seq, now.hash, now.debt),
+            *(now.period_start, now.period_end, now.allowance),
         ) or (self.account is None and now == credits.NONE)
 
     def _knowing(self, ref: str | None) -> OrganizationState:

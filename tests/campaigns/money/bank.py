@@ -12,9 +12,14 @@ from tests.campaigns.money.proofs import (
     Payment,
     Plan,
     Refunded,
+    moment,
     month_later,
 )
 from tests.campaigns.money.teller import Teller, cents_of, price_of
+
+HOUR = 3_600
+LAST_DAYS = 28
+"""From this day on a month that is bought may end before one that was bought the day before."""
 
 
 class Bank(Teller):
@@ -72,6 +77,8 @@ class Bank(Teller):
             payment_intent=None,
             metadata=self._ours(plan=plan),
         )
+        if moment(self.at).day >= LAST_DAYS:
+            self.plan.second_thoughts = self.at + self.chance.randrange(6, 24) * HOUR
         self._tell("customer.subscription.created", self._subscription(status="incomplete"))
         self._tell("customer.subscription.updated", self._subscription())
         self._tell("checkout.session.completed", session)
@@ -174,6 +181,10 @@ class Bank(Teller):
     def advance(self, at: datetime) -> None:
         """Let time pass: periods end and are renewed, or not."""
         now = int(at.timestamp())
+        if self.plan is not None and (self.plan.second_thoughts or now) < now:
+            self.at = max(self.at, self.plan.second_thoughts or 0)
+            self.plan.second_thoughts = None
+            self.upgrade()
         while (plan := self.plan) is not None and plan.ends <= now:
             self.at = max(self.at, plan.ends)
             if plan.ending or plan.owed is not None:
@@ -216,12 +227,12 @@ class Bank(Teller):
         """Tell the micro-USD of credits that were paid for before tax."""
         return sum(one.cents * CENT for one in self.payments if one.paid and one.cents)
 
-    def month_end(self, starts: datetime, ends: datetime, at: datetime) -> datetime:
-        """Tell until when the month of a paid year stands that a moment is in."""
+    def month(self, starts: datetime, ends: datetime, at: datetime) -> tuple[datetime, datetime]:
+        """Tell from when until when the month of a paid year stands that a moment is in."""
         months = 1
         while month_later(starts, months) <= at:
             months += 1
-        return min(ends, month_later(starts, months))
+        return month_later(starts, months - 1), min(ends, month_later(starts, months))
 
     def allowance(self, plan: str) -> int:
         """Tell what a month of a plan brings."""

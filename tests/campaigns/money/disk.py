@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from tests.campaigns.money.bank import Bank
-from tests.campaigns.money.histories import BEGAN, jump
+from tests.campaigns.money.histories import began, jump
 from tests.campaigns.money.lives import Person
 from tests.campaigns.money.process import (
     AFTER_THE_COMMIT,
@@ -69,11 +69,11 @@ class Disk:
         self._fates = fates
         self._luck = random.Random(f"disk {seed}")  # noqa: S311 - a campaign of its seed
         self._database = database
-        self._now = BEGAN
+        self._now = began(seed)
         self._crashes = crashes
         self._names = [f"org_{seed * 1_000 + n}" for n in range(lives)]
         self._banks = {
-            name: Bank(name, random.Random(f"bank {seed} {name}"), BEGAN)  # noqa: S311 - as above
+            name: Bank(name, random.Random(f"bank {seed} {name}"), self._now)  # noqa: S311 - as above
             for name in self._names
         }
         self._written: dict[str, tuple[str, SubscriptionRecord | None]] = dict.fromkeys(
@@ -108,7 +108,7 @@ class Disk:
             "INSERT INTO organizations (id, name, created_at)"
             " SELECT id, 'Corner', $2 FROM unnest($1::text[]) id",
             self._names,
-            BEGAN - timedelta(days=90),
+            self._now - timedelta(days=90),
         )
         self._process = await self._started()
         try:

@@ -13,13 +13,18 @@ from tests.campaigns.money.rows import broken, unproven
 from tests.campaigns.money.steps import Answer, Ask, Send, Wait, Wrong
 from tolsey.actors.organization.messages import ExpireCredits
 
-BEGAN = datetime(2026, 7, 1, 12, tzinfo=UTC)
+BEGAN = (
+    datetime(2026, 7, 1, 12, tzinfo=UTC),
+    datetime(2027, 1, 28, 12, tzinfo=UTC),
+)
+"""When histories begin: from the end of January, a month that is bought later may end earlier."""
 STEPS = 40
 JUMPS = (
     (0.0, 30),
     (0.002, 30),
     (0.2, 20),
     (5.0, 12),
+    (14.0, 12),
     (26.0, 8),
     (24 * 9, 6),
     (24 * 31, 4),
@@ -42,12 +47,17 @@ def jump(luck: random.Random) -> timedelta:
     return timedelta(hours=luck.choices([n for n, _ in JUMPS], [n for _, n in JUMPS])[0])
 
 
+def began(seed: int) -> datetime:
+    """Tell when the history of a seed begins."""
+    return BEGAN[seed % len(BEGAN)]
+
+
 def live(seed: int, steps: int = STEPS, crashes: float = 0.06) -> Lived:
     """Live the history of a seed."""
     luck = random.Random(f"paper {seed}")  # noqa: S311 - as below
-    now = BEGAN
+    now = began(seed)
     bank = Bank("org_1", random.Random(f"bank {seed}"), now)  # noqa: S311 - a history of its seed
-    paper = Paper(bank, BEGAN - timedelta(days=90), luck, crashes)
+    paper = Paper(bank, now - timedelta(days=90), luck, crashes)
     person = Person(seed, bank, lambda: now, lambda: (paper.plan, paper.subscription))
     lived = Lived(seed, seen=person.seen)
     life = person.live(steps)
@@ -82,17 +92,18 @@ def told_otherwise(seed: int) -> list[str]:
     or after the next period began decides what there is to take, so its order is not free.
     """
     chance = random.Random(f"order {seed}")  # noqa: S311 - as above
-    bank = Bank("org_1", chance, BEGAN)
-    bank.reverses_plans, now = False, BEGAN
+    first = now = began(seed)
+    bank = Bank("org_1", chance, first)
+    bank.reverses_plans = False
     for _ in range(chance.randint(4, 25)):
         now += jump(chance)
         bank.advance(now)
         getattr(bank, chance.choice(AT_BANK))()
     events = bank.outbox
     ends = []
-    at = chance.choice((BEGAN, now))
+    at = chance.choice((first, now))
     for shuffles in (False, True):
-        paper = Paper(bank, BEGAN - timedelta(days=90), chance, 0.05 * shuffles)
+        paper = Paper(bank, first - timedelta(days=90), chance, 0.05 * shuffles)
         waiting, done = list(events), set[str]()
         while waiting:
             told = chance.sample(waiting, min(len(waiting), 3)) if shuffles else waiting[:1]

@@ -277,9 +277,9 @@ class Person:
         assert ends is not None
         if self._plan != known.paid_plan or not starts <= at < ends:
             return False
-        ends_at = self.bank.month_end(starts, ends, at)
+        month = self.bank.month(starts, ends, at)
         allowance = self.bank.allowance(self._plan)
-        return self.purse.period(known.paid_invoice_id or "", ends_at, allowance, at)
+        return self.purse.period(known.paid_invoice_id or "", month, allowance, at)
 
     def _sweep(self, _: str) -> Life:
         at = self._clock()

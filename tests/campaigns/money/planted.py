@@ -28,6 +28,15 @@ from tests.campaigns.money.catching import (
     swapped,
 )
 from tests.http.webhooks.payments import test_keeping, test_receiver
+from tolsey.actors.organization import (
+    applying,
+    bonuses,
+    ledger,
+    lots,
+    payments,
+    plans,
+    subscription,
+)
 from tolsey.actors.organization import plans
 from tolsey.actors.organization.billing import applying
 from tolsey.actors.organization.billing.payment_events import invoices
@@ -111,7 +120,7 @@ def credits_before_the_payment() -> Iterator[None]:
         if offer is not None:
             allowance = plans.monthly_allowance(offer.plan.code, None)
             key = f"allowance:{turn.message.event_id}"
-            period = (item.period_end, allowance, turn.message.at)
+            period = (item.period_start, item.period_end, allowance, turn.message.at)
             message = ResetAllowance(key, offer.plan.code, *period)
             turn.take(lots.reset_allowance(turn.state, message))
         return applied
@@ -195,7 +204,7 @@ def answered_before_it_is_kept() -> Iterator[None]:
         yield
 
 
-# Ten of our own.
+# Eleven of our own.
 
 
 @caught_by(
@@ -325,6 +334,22 @@ def settled_before_it_is_applied() -> Iterator[None]:
         return await organization(self, event, organization_id, facts)
 
     with swapped(Applier, "_organization", hasty):
+        yield
+
+
+@caught_by(test_applying.test_an_upgrade_at_a_months_end_brings_its_plan_and_its_credits)
+def the_period_that_ends_last_is_the_newest() -> Iterator[None]:
+    """Of two paid periods the one that ends later counts, though it began before the other."""
+    period = subscription._period
+
+    def ends_earlier(draft: Draft, message: ResetAllowance) -> bool:
+        return draft.period_end is not None and message.period_end < draft.period_end
+
+    def by_end(one: Any) -> Any:
+        began, rank, until, *rest = period(one)
+        return until, rank, began, *rest
+
+    with swapped(lots, "_is_older", ends_earlier), swapped(subscription, "_period", by_end):
         yield
 
 

@@ -33,9 +33,10 @@ class Bought:
 
 @dataclass(frozen=True, slots=True)
 class PeriodPaid:
-    """A plan's period is paid for: its credits stand until `ends_at`."""
+    """A plan's period is paid for, or the rest of one: its credits stand until `ends_at`."""
 
     invoice: str
+    begins_at: datetime
     ends_at: datetime
     allowance: int
     total: int
@@ -115,6 +116,8 @@ class Plan:
     ending: bool = False
     next_plan: str | None = None
     owed: tuple[str, int] | None = None
+    second_thoughts: int | None = None
+    """When its owner finds, the morning after a month's last days, that a dearer plan were better."""
 
 
 def moment(at: int) -> datetime:

@@ -81,6 +81,7 @@ class Purse:
         self.holds: dict[str, Pinned] = {}
         self.payments: dict[str, Payment] = {}
         self.debt = 0
+        self.period_start: datetime | None = None
         self.period_end: datetime | None = None
         self.allowance = 0
         self.bonus_day = date.min
@@ -202,20 +203,28 @@ class Purse:
                     ends = month_later(at, 12)
                     self._grant(Lot("purchase", name, cents * 10_000, ends, at, f"purchase:{name}"))
                     self._tidy(at)
-            case PeriodPaid(name, ends_at, allowance, total):
-                self.period(name, ends_at, allowance, at, total)
+            case PeriodPaid(name, begins_at, ends_at, allowance, total):
+                self.period(name, (begins_at, ends_at), allowance, at, total)
             case Refunded(name, total, refunded):
                 self._fact(name, at, total=total, refunded=refunded)
             case Disputed(name, dispute, amount, standing):
                 self._fact(name, at, dispute=(dispute, amount, STANDINGS[standing]))
 
     def period(
-        self, name: str, ends_at: datetime, allowance: int, at: datetime, total: int = 0
+        self,
+        name: str,
+        period: tuple[datetime, datetime],
+        allowance: int,
+        at: datetime,
+        total: int = 0,
     ) -> bool:
-        """Start a period, or top it up: once, and never an older one."""
-        is_new = self.period_end is None or ends_at > self.period_end
+        """Start a period, or top it up: once, and never one that began before."""
+        begins_at, ends_at = period
+        known = self.period_start or begins_at
+        is_same = ends_at == self.period_end
+        is_new = self.period_end is None or (not is_same and begins_at > known)
         more = allowance - (0 if is_new else self.allowance)
-        if not is_new and (ends_at != self.period_end or more <= 0):
+        if not is_new and (not is_same or more <= 0):
             return False
         self._fact(name, at, total=total)
         self.tick(at)
@@ -224,6 +233,7 @@ class Purse:
                 if lot.kind == "allowance":
                     self.went["expired"] += lot.free
                     lot.free, lot.expires_at = 0, min(lot.expires_at, at)
+        self.period_start = begins_at if is_new else max(begins_at, known)
         self.period_end, self.allowance = ends_at, allowance
         expires_at = min(ends_at + LATE, month_later(at, 12))
         self._grant(Lot("allowance", name, more, expires_at, at, f"allowance:{name}"))
@@ -264,7 +274,7 @@ class Purse:
         elif more < 0:
             kind, ends = known.kind, known.expires_at
             assert ends is not None
-            over = known.period is not None and (known.period < (self.period_end or known.period))
+            over = known.period is not None and known.period != self.period_end
             if ends <= at or over:
                 kind, ends = "adjustment", month_later(at, 12)
             self.went["taken back"] += more

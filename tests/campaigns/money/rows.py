@@ -154,7 +154,7 @@ TAKEN = frozenset({"refunded", "clawback"})
 def _once(rows: Rows) -> Iterator[str]:
     for what, keys in (
         ("entry", [one.key for one in rows.entries]),
-        ("reset", [one.period_end.isoformat() for one in rows.resets]),
+        ("reset", [f"{one.period_start} to {one.period_end}" for one in rows.resets]),
         ("bonus", [one.day.isoformat() for one in rows.bonuses]),
         ("hold", [one.id for one in rows.holds]),
     ):

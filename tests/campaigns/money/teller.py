@@ -9,7 +9,6 @@ from tests.actors.organization import processor
 from tests.actors.organization.told import line
 from tests.campaigns.money.proofs import (
     ALLOWANCES,
-    DAY,
     PRICES,
     Bought,
     Disputed,
@@ -91,7 +90,8 @@ class Teller:
         return self.chance.random() < odds
 
     def _after(self, yearly: bool, at: int | None = None) -> int:
-        return (self.at if at is None else at) + (365 if yearly else 30) * DAY
+        begins = moment(self.at if at is None else at)
+        return int(month_later(begins, 12 if yearly else 1).timestamp())
 
     def _bought(self, payment: Payment) -> Bought:
         return Bought(payment.name, payment.cents, payment.total)
@@ -162,9 +162,9 @@ class Teller:
         ends = moment(plan.ends)
         if plan.yearly:
             ends = min(ends, month_later(moment(plan.starts), 1))
-        proof = PeriodPaid(
-            invoice, ends, ALLOWANCES[plan.plan] if allowance is None else allowance, total
-        )
+        begins = moment(lines[-1]["period"]["start"])
+        granted = ALLOWANCES[plan.plan] if allowance is None else allowance
+        proof = PeriodPaid(invoice, begins, ends, granted, total)
         body, old_body = self._invoice_bodies(invoice, lines, billing_reason=reason)
         self._tell("invoice.paid", body, proof, old_body)
         self._tell("invoice.payment_succeeded", body, proof, old_body)

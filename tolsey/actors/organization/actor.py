@@ -326,6 +326,7 @@ def opened(books: Books) -> Credits:
         held=sum(lot.pinned for lot in lots.values()),
         debt=account.debt,
         due_at=credits.due_at(lots, live),
+        period_start=account.period_start,
         period_end=account.period_end,
         allowance=account.allowance,
         bonus_day=books.bonus_day,

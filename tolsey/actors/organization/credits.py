@@ -51,9 +51,11 @@ class Credits:
     debt: int = 0
     due_at: datetime = NEVER
     """Nothing expires and no hold is left alone before this moment."""
+    period_start: datetime | None = None
     period_end: datetime | None = None
     allowance: int = 0
-    """What the plan's period that ends at `period_end` was granted."""
+    """What the plan's period was granted that ends at `period_end`; a part of it that was paid
+    later began at `period_start`."""
     bonus_day: date = date.min
     """The last day that was granted its bonus."""
     lots: Mapping[str, CreditLot] = field(default_factory=dict)
@@ -119,7 +121,10 @@ def changes(organization_id: str, old: Credits, new: Credits) -> Iterator[Any]:
     """List the rows that say what changed; a lot or hold that ended was written by its turn."""
     if old is new:
         return
-    yield CreditAccount(organization_id, new.seq, new.hash, new.debt, new.period_end, new.allowance)
+    yield CreditAccount(
+        *(organization_id, new.seq, new.hash, new.debt),
+        *(new.period_start, new.period_end, new.allowance),
+    )
     if new.lots is not old.lots:
         yield from (lot for id, lot in new.lots.items() if old.lots.get(id) is not lot)
     if new.holds is not old.holds:

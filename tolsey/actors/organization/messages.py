@@ -125,12 +125,15 @@ class GrantCredits(Message[Standing]):
 class ResetAllowance(Message[Standing]):
     """A period of a plan is paid: its allowance stands until the next one's.
 
-    What is left of the last period's expires. A higher allowance in the same period grants the
-    difference; a lower one, or an older period, changes nothing. `reference` names the payment.
+    What is left of the last period's expires. The newest period is the one that began last; two
+    with one end are the same, for the rest of a period is paid from the middle of it. A higher
+    allowance in the same period grants the difference; a lower one, or an older period, changes
+    nothing. `reference` names the payment.
     """
 
     key: str
     plan: str
+    period_start: datetime
     period_end: datetime
     allowance: int
     at: datetime

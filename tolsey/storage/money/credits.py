@@ -26,6 +26,7 @@ ACCOUNT: Final = {
     "seq": "bigint",
     "hash": "text",
     "debt": "bigint",
+    "period_start": "timestamptz",
     "period_end": "timestamptz",
     "allowance": "bigint",
 }
@@ -126,8 +127,14 @@ table(
 table(
     MonthlyReset,
     "monthly_resets",
-    {"organization_id": "text", "period_end": "timestamptz", "plan": "text", "at": "timestamptz"},
-    key=("organization_id", "period_end"),
+    {
+        "organization_id": "text",
+        "period_start": "timestamptz",
+        "period_end": "timestamptz",
+        "plan": "text",
+        "at": "timestamptz",
+    },
+    key=("organization_id", "period_end", "period_start"),
     claim=True,
 )
 table(

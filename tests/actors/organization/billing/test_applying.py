@@ -2,6 +2,8 @@
 
 import random
 from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -101,6 +103,47 @@ def test_an_upgrade_within_its_period_tops_up_to_the_higher_allowance(told: Told
     lines = (prorated(PRO, -5_267, at), prorated(MAX_5X, 13_267, at))
     told.tell(PAID, invoice("in_2", *lines, billing_reason="subscription_update"), created=at)
     assert (told.plan, told.dollars) == ("max_5x", 149)
+
+
+def at_a_months_end() -> list[ApplyPaymentEvent]:
+    """Tell of Pro from 30 March, noon, and of its upgrade on the 31st: it ends before Pro would."""
+    bought, upgraded, ends = (
+        int(datetime(2027, month, day, hour, tzinfo=UTC).timestamp())
+        for month, day, hour in ((3, 30, 12), (3, 31, 9), (4, 30, 9))
+    )
+    rest = (PRO, -7_000, upgraded), (MAX_5X, 19_900, upgraded, ends)
+    dearer = (prorated(*rest[0], bought + 31 * DAY), line(*rest[1]))
+    return [
+        apply_message(
+            PAID, invoice("in_1", line(PRO, 7_900, bought, bought + 31 * DAY)), created=bought
+        ),
+        apply_message(UPDATED, subscription(MAX_5X, upgraded, ends), created=upgraded),
+        apply_message(
+            PAID,
+            invoice("in_2", *dearer, billing_reason="subscription_update"),
+            created=upgraded,
+        ),
+    ]
+
+
+def test_an_upgrade_at_a_months_end_brings_its_plan_and_its_credits() -> None:
+    for order in permutations(at_a_months_end()):
+        told = Told()
+        for message in (*order, *order):
+            assert told.apply(message) == APPLIED
+        assert (told.plan, told.dollars) == ("max_5x", 149)
+        assert told.subscription.paid_invoice_id == "in_2"
+
+
+def test_an_invoice_that_is_paid_late_brings_nothing_back(told: Told) -> None:
+    told.tell(PAID, invoice("in_1", line(MAX_5X, 19_900)))
+    later = END + 31 * DAY
+    renewal = invoice("in_3", line(PRO, 7_900, END, later), billing_reason="subscription_cycle")
+    told.tell(PAID, renewal, created=END)
+    at = END - DAY
+    owed = (prorated(MAX_5X, -600, at), prorated("price_max_20x_monthly", 1_300, at))
+    told.tell(PAID, invoice("in_2", *owed, billing_reason="subscription_update"), created=END + DAY)
+    assert (told.plan, told.dollars) == ("pro", 49)
 
 
 def test_an_upgrade_for_the_last_day_buys_no_whole_month(told: Told) -> None:

@@ -44,7 +44,7 @@ def moves_of(postings: Sequence[CreditPosting]) -> list[chain.Move]:
 
 
 def allowance(key: str, dollars: int, end: datetime = END, at: datetime = AT) -> ResetAllowance:
-    return ResetAllowance(key, "pro", end, dollars * DOLLAR, at)
+    return ResetAllowance(key, "pro", end - days(31), end, dollars * DOLLAR, at)
 
 
 def test_a_purchase_is_granted_for_twelve_months_and_told_to_auditors(ledger: Ledger) -> None:
@@ -373,6 +373,44 @@ def test_a_dispute_won_just_after_its_month_outlives_the_reset(ledger: Ledger) -
     won = seen("pi_sub", 7_900, 0, Dispute("dp_1", 7_900, "won"), at=END + days(1))
     ledger.take(won)
     assert ledger.take(ReadCredits(END + days(30))).standing.available == 49 * DOLLAR
+
+
+def test_the_period_that_began_last_stands_though_it_ends_first(ledger: Ledger) -> None:
+    """Bought on the 30th at noon, and again on the morning of the 31st: April has no 31st."""
+    first = ResetAllowance("a", "pro", AT, END, 49 * DOLLAR, AT, "pi_sub")
+    second = ResetAllowance(
+        "b", "max_5x", AT + days(0.9), END - days(0.1), 149 * DOLLAR, AT + days(0.9), "pi_new"
+    )
+    ledger.take(first)
+    assert ledger.take(second).available == 149 * DOLLAR
+    assert ledger.take(replace(first, key="again")).available == 149 * DOLLAR
+    ledger.crash()
+    third = replace(second, key="c", period_start=AT + days(1), period_end=END)
+    assert ledger.take(third).available == 149 * DOLLAR
+    assert [one.period_end for one in ledger.resets] == [END, END - days(0.1), END]
+    ledger.take(seen("pi_sub", 7_900, 0, Dispute("dp_1", 7_900, "open")))
+    ledger.check()
+
+
+def test_a_disputed_month_that_ended_early_is_given_back_for_longer(ledger: Ledger) -> None:
+    ledger.take(replace(allowance("a", 49), reference="pi_sub"))
+    ledger.take(seen("pi_sub", 7_900, 0, Dispute("dp_1", 7_900, "open")))
+    begun = ResetAllowance("b", "pro", AT + days(1), END - days(1), 0, AT + days(1))
+    ledger.take(begun)
+    won = seen("pi_sub", 7_900, 0, Dispute("dp_1", 7_900, "won"), at=AT + days(2))
+    ledger.take(won)
+    assert ledger.take(ReadCredits(END + days(30))).standing.available == 49 * DOLLAR
+
+
+def test_a_period_whose_beginning_is_not_written_gives_way_to_one_that_ends_later(
+    ledger: Ledger,
+) -> None:
+    ledger.take(allowance("a", 49))
+    written = replace(ledger.state.credits, period_start=None)
+    ledger.state = ledger.state.with_credits(written)
+    older = ResetAllowance("b", "pro", AT + days(1), END - days(1), 149 * DOLLAR, AT)
+    assert ledger.take(older).available == 49 * DOLLAR
+    assert ledger.take(allowance("c", 99, END + days(31), END)).available == 99 * DOLLAR
 
 
 def test_a_lost_dispute_may_be_reopened_and_won(ledger: Ledger) -> None:

@@ -78,7 +78,7 @@ async def test_replaying_the_ledger_comes_to_what_is_stored(books: Database) -> 
     async with process(books) as running:
         ask = partial(running.ask, ORG)
         await ask(purchase("pi_1", 50))
-        await ask(ResetAllowance("a", "pro", AT + days(31), 49 * DOLLAR, AT, "pi_sub"))
+        await ask(ResetAllowance("a", "pro", AT, AT + days(31), 49 * DOLLAR, AT, "pi_sub"))
         await ask(HoldCredits("h1", 5 * DOLLAR, AT, AT + days(1)))
         await ask(ExtendHold("h1", 50 * DOLLAR, AT, AT + days(2), 3))
         await ask(HoldCredits("h2", 5 * DOLLAR, AT, AT + days(1)))

@@ -76,7 +76,8 @@ class Life(RuleBasedStateMachine):
         self.month = max(self.month, self.month + later)
         end = AT + days(30 * (self.month + min(later, 0) + 1))
         key = f"allowance:{end.isoformat()}:{dollars}"
-        self.take(ResetAllowance(key, "pro", end, dollars * DOLLAR, self.now, f"sub_{ref}"))
+        paid = (end - days(30), end, dollars * DOLLAR, self.now, f"sub_{ref}")
+        self.take(ResetAllowance(key, "pro", *paid))
 
     @rule(amount=amounts, number=st.integers(0, 9))
     def something_is_used(self, amount: int, number: int) -> None:

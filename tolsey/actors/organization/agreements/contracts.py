@@ -19,7 +19,7 @@ from tolsey.actors.organization.messages import (
     Standing,
     StartMonth,
 )
-from tolsey.actors.organization.months import month_of
+from tolsey.actors.organization.months import month_of, months_after
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.actors.refusals import Conflict, NotFound
 from tolsey.runtime.decision import Decision
@@ -77,7 +77,8 @@ def _of_contract(contract: Contract | None, at: datetime) -> ResetAllowance | No
         return None
     month, allowance = month_of(contract.since, at), contract.monthly_allowance
     key = f"allowance:contract:{contract.since.isoformat()}:{month.number}:{allowance}"
-    return ResetAllowance(key, plans.CUSTOM.code, month.ends_at, allowance, at)
+    starts_at = months_after(contract.since, month.number)
+    return ResetAllowance(key, plans.CUSTOM.code, starts_at, month.ends_at, allowance, at)
 
 
 def _of_year(state: OrganizationState, message: StartMonth) -> ResetAllowance | None:
@@ -89,9 +90,9 @@ def _of_year(state: OrganizationState, message: StartMonth) -> ResetAllowance | 
     key = (
         f"allowance:{paid.subscription_id}:{paid.starts_at.isoformat()}:{month.number}:{paid.plan}"
     )
-    ends_at = min(month.ends_at, paid.ends_at)
+    period = months_after(paid.starts_at, month.number), min(month.ends_at, paid.ends_at)
     allowance = plans.monthly_allowance(paid.plan, None)
-    return ResetAllowance(key, paid.plan, ends_at, allowance, message.at, paid.payment_ref)
+    return ResetAllowance(key, paid.plan, *period, allowance, message.at, paid.payment_ref)
 
 
 def _covers(paid: PaidPeriod, at: datetime) -> bool:

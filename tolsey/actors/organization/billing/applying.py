@@ -222,13 +222,13 @@ def _invoice(turn: Turn, facts: InvoiceFacts) -> Applied:
 
 
 def _bought(turn: Turn, lines: list[InvoiceLine]) -> Paid | None:
-    """Find what was paid: of the prices of the catalogue the highest plan, and its latest period."""
+    """Find what was paid: of the prices of the catalogue the highest plan, and its newest period."""
     found = [
         Paid(offer, line.period_start, line.period_end)
         for line in lines
         if (offer := turn.offers.get(line.price_id or "")) is not None
     ]
-    return max(found, key=lambda one: (one.offer.plan.rank, one.ends_at), default=None)
+    return max(found, key=lambda one: (one.offer.plan.rank, one.begins_at), default=None)
 
 
 def _allow(turn: Turn, facts: InvoiceFacts, bought: Paid, lines: list[InvoiceLine]) -> None:
@@ -237,6 +237,7 @@ def _allow(turn: Turn, facts: InvoiceFacts, bought: Paid, lines: list[InvoiceLin
     reset = ResetAllowance(
         f"allowance:{facts.subscription_id}:{ends_at.isoformat()}:{facts.invoice_id}",
         plan.code,
+        bought.begins_at,
         ends_at,
         _allowance(turn, facts, bought, lines),
         turn.message.at,

@@ -103,7 +103,7 @@ def observed(
 def paid(
     known: SubscriptionRecord, facts: InvoiceFacts, bought: Paid, created_at: datetime
 ) -> SubscriptionRecord:
-    """Join a payment: the latest period counts, and in one period the highest plan."""
+    """Join a payment: the period that began last counts, and of one moment the highest plan."""
     before = _whose(known, facts.subscription_id or "", created_at)
     if before is None:
         return known
@@ -246,11 +246,12 @@ def _order(one: SubscriptionRecord) -> tuple[Any, ...]:
 
 
 def _period(one: SubscriptionRecord) -> tuple[Any, ...]:
+    """Order paid periods by when they began: one that began later may end earlier, as months do."""
     rank = plans.BY_CODE[one.paid_plan].rank if one.paid_plan else -1
     return (
-        one.paid_until or NEVER,
-        rank,
         one.paid_from or NEVER,
+        rank,
+        one.paid_until or NEVER,
         one.paid_cadence or "",
         one.paid_invoice_id or "",
     )

@@ -30,7 +30,8 @@ class Draft:
 
     __slots__ = (
         *("state", "before", "at", "records", "moves", "seq", "free", "held", "debt"),
-        *("due_at", "lots", "holds", "payments", "period_end", "allowance", "bonus_day"),
+        *("due_at", "lots", "holds", "payments", "bonus_day"),
+        *("period_start", "period_end", "allowance"),
     )
 
     def __init__(self, state: OrganizationState, at: datetime, records: list[Any]) -> None:
@@ -45,7 +46,8 @@ class Draft:
         self.due_at = before.due_at
         self.lots: dict[str, CreditLot] = dict(before.lots)
         self.holds, self.payments = before.holds, before.payments
-        self.period_end, self.allowance = before.period_end, before.allowance
+        self.period_start, self.period_end = before.period_start, before.period_end
+        self.allowance = before.allowance
         self.bonus_day = before.bonus_day
 
     def require(self, amount: int) -> None:
@@ -176,6 +178,7 @@ class Draft:
             self.held,
             self.debt,
             self.due_at,
+            self.period_start,
             self.period_end,
             self.allowance,
             self.bonus_day,

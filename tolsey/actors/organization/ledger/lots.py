@@ -51,7 +51,7 @@ def reset_allowance(
     """Start a period's allowance, or top it up within the period; see `ResetAllowance`."""
     draft = opened(state, message.at)
     same = message.period_end == draft.period_end
-    older = draft.period_end is not None and message.period_end < draft.period_end
+    older = not same and _is_older(draft, message)
     amount = plans.top_up(draft.allowance if same else 0, message.allowance)
     if older or (same and not amount):
         return Decision(state, reply=state.credits.standing)
@@ -59,7 +59,10 @@ def reset_allowance(
         for lot in [one for one in draft.lots.values() if one.kind == ALLOWANCE]:
             draft.expire_lot(lot)
         draft.records.append(
-            MonthlyReset(state.organization_id, message.period_end, message.plan, message.at)
+            MonthlyReset(
+                *(state.organization_id, message.period_start, message.period_end),
+                *(message.plan, message.at),
+            )
         )
         _audit(
             *(draft, "monthly.reset", message.plan),
@@ -74,8 +77,24 @@ def reset_allowance(
             expires_at=ends,
             reference=message.reference,
         )
+    began_at = draft.period_start if same else None
+    draft.period_start = max(began_at or message.period_start, message.period_start)
     draft.period_end, draft.allowance = message.period_end, message.allowance
     return _decided(draft, message.key, ALLOWANCE if same else "reset", message.reference)
+
+
+def _is_older(draft: Draft, message: ResetAllowance) -> bool:
+    """Tell whether a period began before the one that stands.
+
+    It may end later all the same: months differ in length. Between two payments of one period no
+    other begins, so that it does not matter which of them is heard of first.
+    """
+    if draft.period_end is None:
+        return False
+    if draft.period_start is None:  # it was written before beginnings were
+        return message.period_end < draft.period_end
+    known = draft.period_start, draft.period_end
+    return (message.period_start, message.period_end) < known
 
 
 def adjust(

@@ -126,7 +126,7 @@ def _restore(draft: Draft, payment: PaymentFacts, account: str, amount: int) -> 
     if payment.granted_at is None or payment.expires_at is None or payment.kind is None:
         raise AssertionError("nothing is taken back of what was never granted")
     kind, expires_at = payment.kind, payment.expires_at
-    reset = draft.period_end is not None and expires_at < draft.period_end + ALLOWANCE_GRACE
+    reset = draft.period_end is not None and expires_at != draft.period_end + ALLOWANCE_GRACE
     if expires_at <= draft.at or (kind == "allowance" and reset):
         kind, expires_at = "adjustment", twelve_months_after(draft.at)
     lot = CreditLot(

@@ -16,6 +16,7 @@ class CreditAccount:
     seq: int
     hash: str
     debt: int
+    period_start: datetime | None
     period_end: datetime | None
     allowance: int
 
@@ -118,6 +119,7 @@ class MonthlyReset:
     """A period of a plan has been granted its allowance: a claim."""
 
     organization_id: str
+    period_start: datetime
     period_end: datetime
     plan: str
     at: datetime

@@ -1,0 +1,10 @@
+-- The newest period of a plan is the one that began last: one that begins on the 31st may end before
+-- one that began on the 30th. An account written before this has no beginning; its period is compared
+-- by its end until the next one begins.
+ALTER TABLE credit_accounts ADD COLUMN period_start timestamptz;
+
+-- So two periods may end at one moment, and each of them is granted once.
+ALTER TABLE monthly_resets ADD COLUMN period_start timestamptz NOT NULL DEFAULT '-infinity';
+ALTER TABLE monthly_resets ALTER COLUMN period_start DROP DEFAULT,
+    DROP CONSTRAINT monthly_resets_pkey,
+    ADD PRIMARY KEY (organization_id, period_end, period_start);
