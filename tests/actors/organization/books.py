@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from tolsey.actors import chain
 from tolsey.actors.organization import credits
@@ -44,6 +44,15 @@ from tolsey.storage.records.money.credits import (
 
 AT = datetime(2026, 7, 1, 12, tzinfo=UTC)
 DOLLAR = 1_000_000
+
+
+class Unrenewed(NamedTuple):
+    """Whoever was to renew the allowance has ended."""
+
+    renewed_by: str
+    at: datetime
+
+
 TURNS: dict[type[Any], Any] = {
     GrantCredits: lots.grant,
     ResetAllowance: lots.reset_allowance,
@@ -59,6 +68,7 @@ TURNS: dict[type[Any], Any] = {
     GrantDailyBonus: bonuses.grant,
     StartMonth: contracts.start_month,
     SetContract: contracts.agree,
+    Unrenewed: lambda state, told: lots.unrenewed(state, *told),
 }
 
 
@@ -165,7 +175,7 @@ class Ledger:
         assert chain.broken_at(self.pairs, now.hash) is None
         assert self.account == CreditAccount(
             *("org_1", now.seq, now.hash, now.debt),
-            *(now.period_start, now.period_end, now.allowance),
+            *(now.period_start, now.period_end, now.allowance, now.renewed_by),
         ) or (self.account is None and now == credits.NONE)
 
     def _knowing(self, ref: str | None) -> OrganizationState:

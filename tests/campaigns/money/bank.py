@@ -9,6 +9,7 @@ from tests.campaigns.money.proofs import (
     CENT,
     ENDED,
     PLANS,
+    Ended,
     Payment,
     Plan,
     Refunded,
@@ -241,7 +242,7 @@ class Bank(Teller):
     def _end(self, plan: Plan) -> None:
         plan.status, plan.paid_plan = "canceled", None
         over = self._subscription(ended_at=self.at)
-        self._tell(ENDED, over)
+        self._tell(ENDED, over, Ended(plan.id))
         self.plan = None
 
 

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from tests.campaigns.money.bank import Bank
-from tests.campaigns.money.proofs import Happened, hours
+from tests.campaigns.money.proofs import Ended, Happened, PeriodPaid, hours
 from tests.campaigns.money.purse import Purse, Refused
 from tests.campaigns.money.steps import Answer, Applied, Ask, Life, Send, Wait, Wrong
 from tolsey.actors.organization.messages import (
@@ -132,6 +132,11 @@ class Person:
             self._told.add(one.event_id)
             self.seen[f"event {event.type}"] += 1
             self.purse.hear(event.proof, one.at)
+
+        _, known = self._look()
+        if applied and known and known.status == "canceled":
+            # The bank says so too when it is asked about an older event, which the model never is.
+            self.purse.hear(Ended(known.subscription_id or ""), applied[-1].at)
 
     def _act(self, act: str) -> Life:
         self._number += 1
@@ -279,7 +284,8 @@ class Person:
             return False
         month = self.bank.month(starts, ends, at)
         allowance = self.bank.allowance(self._plan)
-        return self.purse.period(known.paid_invoice_id or "", month, allowance, at)
+        invoice, subscription = known.paid_invoice_id or "", known.subscription_id or ""
+        return self.purse.period(PeriodPaid(invoice, *month, allowance, 0, subscription), at)
 
     def _sweep(self, _: str) -> Life:
         at = self._clock()

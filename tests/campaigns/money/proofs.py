@@ -40,6 +40,14 @@ class PeriodPaid:
     ends_at: datetime
     allowance: int
     total: int
+    subscription: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A subscription has ended: nothing renews its credits any more."""
+
+    subscription: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +70,7 @@ class Disputed:
 
 
 ENDED = "customer.subscription.deleted"
-Proof = Bought | PeriodPaid | Refunded | Disputed
+Proof = Bought | PeriodPaid | Ended | Refunded | Disputed
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from datetime import UTC, date, datetime, timedelta
 from tests.campaigns.money.proofs import (
     Bought,
     Disputed,
+    Ended,
     PeriodPaid,
     Proof,
     Refunded,
@@ -20,7 +21,8 @@ from tests.campaigns.money.proofs import (
 )
 
 LATE = timedelta(days=3)
-"""An allowance outlives its period so long, for a renewal whose event is late."""
+"""An allowance outlives its period so long, for a renewal whose event is late; as long as there is
+a subscription to renew it."""
 BONUSES = {"free": 0, "pro": 1_000_000, "max_5x": 3_000_000, "max_20x": 5_000_000}
 
 
@@ -84,6 +86,8 @@ class Purse:
         self.period_start: datetime | None = None
         self.period_end: datetime | None = None
         self.allowance = 0
+        self.subscription = ""
+        self.over: frozenset[str] = frozenset()
         self.bonus_day = date.min
         self.went: Counter[str] = Counter()
         """What went where, in micro-USD: used, written off, expired, taken back, granted."""
@@ -203,30 +207,28 @@ class Purse:
                     ends = month_later(at, 12)
                     self._grant(Lot("purchase", name, cents * 10_000, ends, at, f"purchase:{name}"))
                     self._tidy(at)
-            case PeriodPaid(name, begins_at, ends_at, allowance, total):
-                self.period(name, (begins_at, ends_at), allowance, at, total)
+            case PeriodPaid():
+                self.period(proof, at)
+            case Ended(subscription) if subscription not in self.over:
+                self.over |= {subscription}
+                if self.subscription == subscription:
+                    self.tick(at)
             case Refunded(name, total, refunded):
                 self._fact(name, at, total=total, refunded=refunded)
             case Disputed(name, dispute, amount, standing):
                 self._fact(name, at, dispute=(dispute, amount, STANDINGS[standing]))
 
-    def period(
-        self,
-        name: str,
-        period: tuple[datetime, datetime],
-        allowance: int,
-        at: datetime,
-        total: int = 0,
-    ) -> bool:
+    def period(self, paid: PeriodPaid, at: datetime) -> bool:
         """Start a period, or top it up: once, and never one that began before."""
-        begins_at, ends_at = period
+        name, begins_at = paid.invoice, paid.begins_at
+        ends_at, allowance = paid.ends_at, paid.allowance
         known = self.period_start or begins_at
         is_same = ends_at == self.period_end
         is_new = self.period_end is None or (not is_same and begins_at > known)
         more = allowance - (0 if is_new else self.allowance)
         if not is_new and (not is_same or more <= 0):
             return False
-        self._fact(name, at, total=total)
+        self._fact(name, at, total=paid.total)
         self.tick(at)
         if is_new:
             for lot in self._all():
@@ -234,8 +236,8 @@ class Purse:
                     self.went["expired"] += lot.free
                     lot.free, lot.expires_at = 0, min(lot.expires_at, at)
         self.period_start = begins_at if is_new else max(begins_at, known)
-        self.period_end, self.allowance = ends_at, allowance
-        expires_at = min(ends_at + LATE, month_later(at, 12))
+        self.period_end, self.allowance, self.subscription = ends_at, allowance, paid.subscription
+        expires_at = min(ends_at, month_later(at, 12))
         self._grant(Lot("allowance", name, more, expires_at, at, f"allowance:{name}"))
         self._tidy(at)
         return True
@@ -275,10 +277,11 @@ class Purse:
             kind, ends = known.kind, known.expires_at
             assert ends is not None
             over = known.period is not None and known.period != self.period_end
-            if ends <= at or over:
-                kind, ends = "adjustment", month_later(at, 12)
+            lot = Lot(kind, name, -more, ends, known.granted_at or at, "restored")
+            if self._lapses(lot) <= at or over:
+                lot.kind, lot.expires_at = "adjustment", month_later(at, 12)
             self.went["taken back"] += more
-            self._add(Lot(kind, name, -more, ends, known.granted_at or at, "restored"))
+            self._add(lot)
 
     def _grant(self, lot: Lot) -> None:
         self._add(lot)
@@ -337,11 +340,17 @@ class Purse:
         if self.debt:
             self.debt = self._burn(self.debt, "repaid")
         for lot in self.lots:
-            if lot.expires_at <= at and lot.free:
+            if self._lapses(lot) <= at and lot.free:
                 self.went["expired"] += lot.free
                 lot.free = 0
         pinned = {id(lot) for one in self.holds.values() for lot, _ in one.lines}
         self.lots = [lot for lot in self.lots if lot.free or id(lot) in pinned]
+
+    def _lapses(self, lot: Lot) -> datetime:
+        """Tell when a lot is gone."""
+        is_renewed = lot.kind == "allowance" and self.subscription not in self.over
+        late = is_renewed and lot.expires_at == self.period_end
+        return lot.expires_at + LATE if late else lot.expires_at
 
     def _all(self) -> Iterable[Lot]:
         """List the lots, those too of which all is pinned."""

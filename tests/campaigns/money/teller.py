@@ -164,7 +164,7 @@ class Teller:
             ends = min(ends, month_later(moment(plan.starts), 1))
         begins = moment(lines[-1]["period"]["start"])
         granted = ALLOWANCES[plan.plan] if allowance is None else allowance
-        proof = PeriodPaid(invoice, begins, ends, granted, total)
+        proof = PeriodPaid(invoice, begins, ends, granted, total, plan.id)
         body, old_body = self._invoice_bodies(invoice, lines, billing_reason=reason)
         self._tell("invoice.paid", body, proof, old_body)
         self._tell("invoice.payment_succeeded", body, proof, old_body)

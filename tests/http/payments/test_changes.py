@@ -308,3 +308,17 @@ async def sign_in(person: Person) -> None:
     """Sign in again: a session lives 30 days."""
     login = {"email": person.email, "password": PASSWORD}
     assert (await person.browser.post("/api/auth/login", json=login)).status_code == 200
+
+
+async def test_a_month_s_credits_are_said_to_end_with_it_and_do_so_after_a_cancellation(
+    shop: Shop, ann: Person
+) -> None:
+    await shop.buy(ann)
+    assert (await shop.post(ann, "/payments/cancel")).status_code == 200
+    await shop.settled()
+    held, credits = await shop.plan(ann), await shop.credits(ann)
+    assert credits["nextExpiry"] == credits["grants"][0]["expiresAt"] == held["periodEnd"]
+    assert credits["available"] == 49_000_000
+    await shop.advance(days=31)
+    await sign_in(ann)
+    assert ((await shop.plan(ann))["plan"], (await shop.credits(ann))["available"]) == ("free", 0)

@@ -13,8 +13,10 @@ from tolsey.storage.records.money.credits import CreditAccount, CreditHold, Cred
 
 NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
+ALLOWANCE: Final = "allowance"
 ALLOWANCE_GRACE: Final = timedelta(days=3)
-"""A renewal's event may come this late (product/billing.md, 1.2): until then the allowance stands."""
+"""A renewal's event may come this late (product/billing.md, 1.2): until then the allowance stands,
+as long as there is somebody to renew it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,8 @@ class Credits:
     allowance: int = 0
     """What the plan's period was granted that ends at `period_end`; a part of it that was paid
     later began at `period_start`."""
+    renewed_by: str | None = None
+    """Who is to renew the allowance (a subscription's id, or `contract`); nobody once that ended."""
     bonus_day: date = date.min
     """The last day that was granted its bonus."""
     lots: Mapping[str, CreditLot] = field(default_factory=dict)
@@ -73,8 +77,16 @@ class Credits:
         return Standing(self.seq, self.available + self.held, self.available, self.held)
 
     @property
-    def view(self) -> CreditsView:
-        """Show the credits to a member."""
+    def awaited(self) -> datetime | None:
+        """Tell when the period ends whose renewal may be told late."""
+        return self.period_end if self.renewed_by is not None else None
+
+    def view(self, at: datetime) -> CreditsView:
+        """Show the credits to a member: an allowance ends with its period, if its renewal is told."""
+
+        def ends_at(lot: CreditLot) -> datetime:
+            return lot.expires_at if at < lot.expires_at else lapses_at(lot, self.awaited)
+
         grants = tuple(
             Grant(
                 lot.id,
@@ -82,12 +94,12 @@ class Credits:
                 lot.amount,
                 lot.remaining,
                 lot.granted_at,
-                lot.expires_at,
+                ends_at(lot),
                 lot.reference,
             )
             for lot in self.lots.values()
         )
-        first = min((lot.expires_at for lot in self.lots.values() if lot.free), default=None)
+        first = min((ends_at(lot) for lot in self.lots.values() if lot.free), default=None)
         return CreditsView(self.standing, grants, first)
 
 
@@ -99,9 +111,17 @@ def spending_order(lot: CreditLot) -> tuple[datetime, datetime, str]:
     return lot.expires_at, lot.granted_at, lot.id
 
 
-def due_at(lots: Mapping[str, CreditLot], holds: Mapping[str, Hold]) -> datetime:
-    """Tell when the next lot expires or the next hold is left alone."""
-    moments = [lot.expires_at for lot in lots.values() if lot.free]
+def lapses_at(lot: CreditLot, awaited: datetime | None) -> datetime:
+    """Tell when a lot is let go of: the allowance of an `awaited` renewal waits for its event."""
+    waits = lot.kind == ALLOWANCE and lot.expires_at == awaited
+    return lot.expires_at + ALLOWANCE_GRACE if waits else lot.expires_at
+
+
+def due_at(
+    lots: Mapping[str, CreditLot], holds: Mapping[str, Hold], awaited: datetime | None
+) -> datetime:
+    """Tell when the next lot lapses or the next hold is left alone."""
+    moments = [lapses_at(lot, awaited) for lot in lots.values() if lot.free]
     moments += [hold.lease_until for hold in holds.values()]
     return min(moments, default=NEVER)
 
@@ -123,7 +143,7 @@ def changes(organization_id: str, old: Credits, new: Credits) -> Iterator[Any]:
         return
     yield CreditAccount(
         *(organization_id, new.seq, new.hash, new.debt),
-        *(new.period_start, new.period_end, new.allowance),
+        *(new.period_start, new.period_end, new.allowance, new.renewed_by),
     )
     if new.lots is not old.lots:
         yield from (lot for id, lot in new.lots.items() if old.lots.get(id) is not lot)

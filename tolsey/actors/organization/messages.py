@@ -128,7 +128,8 @@ class ResetAllowance(Message[Standing]):
     What is left of the last period's expires. The newest period is the one that began last; two
     with one end are the same, for the rest of a period is paid from the middle of it. A higher
     allowance in the same period grants the difference; a lower one, or an older period, changes
-    nothing. `reference` names the payment.
+    nothing. `reference` names the payment. While `renewed_by` names who is to renew the allowance, it
+    outlives its period by some days, for a renewal that is told late.
     """
 
     key: str
@@ -138,6 +139,7 @@ class ResetAllowance(Message[Standing]):
     allowance: int
     at: datetime
     reference: str | None = None
+    renewed_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

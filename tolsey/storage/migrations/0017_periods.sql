@@ -8,3 +8,7 @@ ALTER TABLE monthly_resets ADD COLUMN period_start timestamptz NOT NULL DEFAULT 
 ALTER TABLE monthly_resets ALTER COLUMN period_start DROP DEFAULT,
     DROP CONSTRAINT monthly_resets_pkey,
     ADD PRIMARY KEY (organization_id, period_end, period_start);
+
+-- An allowance ends with its period; while somebody is to renew it, it waits some days for the renewal
+-- to be told. What was granted before this carries those days in its end, and nobody here.
+ALTER TABLE credit_accounts ADD COLUMN renewed_by text;

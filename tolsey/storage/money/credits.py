@@ -29,6 +29,7 @@ ACCOUNT: Final = {
     "period_start": "timestamptz",
     "period_end": "timestamptz",
     "allowance": "bigint",
+    "renewed_by": "text",
 }
 LOT: Final = {
     "organization_id": "text",

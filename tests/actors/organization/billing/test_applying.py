@@ -46,6 +46,10 @@ def subscription_checkout() -> dict[str, Any]:
     )
 
 
+def moment(at: int) -> datetime:
+    return datetime.fromtimestamp(at, UTC)
+
+
 def upgrade(at: int, *, paid_cents: int = 19_900) -> dict[str, Any]:
     """Make an upgrade's invoice as we ask for it: the cycle starts anew."""
     lines = (prorated(PRO, -5_000, at), line(MAX_5X, paid_cents, at, at + 30 * DAY))
@@ -202,8 +206,34 @@ def test_a_cancellation_keeps_the_plan_until_its_period_ends(told: Told) -> None
     assert told.plan == "pro"
     assert told.subscription.cancel_at_period_end
     told.tell(DELETED, subscription(status="canceled", ended_at=END), created=END)
-    assert told.plan == "free"
+    assert (told.plan, told.dollars) == ("free", 0)
     assert told.audit[-1] == "subscription.cancelled"
+
+
+@pytest.mark.parametrize("ended_at", [START + DAY, END])
+def test_an_end_and_its_payment_come_to_the_same_in_any_order(ended_at: int) -> None:
+    """Free has no allowance once the paid period is over, and keeps it until then."""
+    over = subscription(status="canceled", ended_at=ended_at)
+    tellings = [
+        (PAID, invoice("in_1"), {"created": START}),
+        (UPDATED, subscription(cancel_at_period_end=True), {"created": START + DAY // 2}),
+        (DELETED, over, {"created": ended_at}),
+    ]
+    for at, dollars in ((END - 1, 49), (END, 0), (END + DAY, 0)):
+        for order in permutations(tellings):
+            told = Told()
+            for type_, about, more in order:
+                told.tell(type_, about, at=moment(at), **more)
+            assert (told.plan, told.dollars) == ("free", dollars)
+
+
+def test_an_older_plan_whose_end_is_told_takes_nothing_of_the_new_one(told: Told) -> None:
+    told.tell(PAID, invoice("in_1"))
+    second = line(MAX_5X, 19_900, END - DAY, END + 30 * DAY)
+    told.tell(PAID, invoice("in_9", second, subscription="sub_2"), created=END - DAY)
+    over = subscription(status="canceled", ended_at=END - DAY)
+    told.tell(DELETED, over, created=END - DAY, at=moment(END + 31 * DAY))
+    assert (told.plan, told.dollars) == ("max_5x", 149)
 
 
 @pytest.mark.parametrize(("status", "plan"), [("past_due", "pro"), ("unpaid", "free")])

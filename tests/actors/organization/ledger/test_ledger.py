@@ -4,7 +4,15 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from tests.actors.organization.books import AT, DOLLAR, Ledger, days, purchase, seen
+from tests.actors.organization.books import (
+    AT,
+    DOLLAR,
+    Ledger,
+    Unrenewed,
+    days,
+    purchase,
+    seen,
+)
 from tolsey.actors import chain
 from tolsey.actors.organization.credits import twelve_months_after
 from tolsey.actors.organization.messages import (
@@ -255,6 +263,67 @@ def test_a_new_month_expires_the_old_allowance_and_keeps_what_was_bought(ledger:
     assert late.available == 54 * DOLLAR
     assert ledger.events().count("monthly.reset") == 2
     ledger.check()
+
+
+RENEWED = replace(allowance("a", 49), reference="pi_sub", renewed_by="sub_1")
+
+
+def test_an_allowance_is_said_to_end_with_its_period_and_waits_for_a_late_renewal(
+    ledger: Ledger,
+) -> None:
+    ledger.take(RENEWED)
+    view = ledger.take(ReadCredits(AT))
+    assert (view.next_expiry, view.grants[0].expires_at) == (END, END)
+    ledger.take(ExpireCredits(END + days(1)))
+    ledger.crash()
+    view = ledger.take(ReadCredits(END + days(1)))
+    assert (view.standing.available, view.next_expiry) == (49 * DOLLAR, END + days(3))
+    late = replace(RENEWED, key="b", period_start=END, period_end=END + days(31), at=END + days(2))
+    assert ledger.take(late).available == 49 * DOLLAR
+    assert ledger.accounts["expired"] == 49 * DOLLAR
+    assert ledger.take(ExpireCredits(END + days(34))).available == 0
+    ledger.check()
+
+
+def test_an_allowance_is_spent_before_what_expires_after_its_period(ledger: Ledger) -> None:
+    ledger.take(GrantCredits("bonus", "bonus", DOLLAR, AT, END + days(1)))
+    ledger.take(RENEWED)
+    ledger.take(SpendCredits("s", 49 * DOLLAR, "chat", AT))
+    assert remaining(ledger) == {"bonus": 1}
+
+
+def test_an_allowance_that_nobody_renews_ends_with_its_period(ledger: Ledger) -> None:
+    ledger.take(RENEWED)
+    ledger.take(Unrenewed("sub_2", END + days(1)))
+    assert ledger.state.credits.available == 49 * DOLLAR
+    ledger.take(HoldCredits("h", 9 * DOLLAR, END + days(1), END + days(20)))
+    assert ledger.take(Unrenewed("sub_1", END + days(1))).balance == 9 * DOLLAR
+    assert ledger.take(SettleHold("h", 2 * DOLLAR, END + days(2))).standing.balance == 0
+    assert ledger.accounts["expired"] == 47 * DOLLAR
+    ledger.check()
+
+
+def test_an_end_that_is_told_within_the_period_takes_nothing_of_it(ledger: Ledger) -> None:
+    ledger.take(RENEWED)
+    assert ledger.take(Unrenewed("sub_1", AT + days(1))).available == 49 * DOLLAR
+    ledger.crash()
+    assert ledger.take(ExpireCredits(END)).available == 0
+    ledger.check()
+
+
+def test_what_was_granted_before_ends_when_it_was_to(ledger: Ledger) -> None:
+    ledger.take(replace(RENEWED, renewed_by=None))
+    (lot,) = ledger.lots.values()
+    ledger.lots = {lot.id: replace(lot, expires_at=END + days(3))}
+    ledger.payments = {
+        "pi_sub": replace(ledger.payments["pi_sub"], expires_at=END + days(3)),
+    }
+    ledger.crash()
+    ledger.take(seen("pi_sub", 7_900, 0, Dispute("dp_1", 7_900, "open")))
+    ledger.take(seen("pi_sub", 7_900, 0, Dispute("dp_1", 7_900, "won")))
+    assert [one.kind for one in ledger.state.credits.lots.values()] == ["allowance"]
+    assert ledger.take(ExpireCredits(END + days(2))).available == 49 * DOLLAR
+    assert ledger.take(ExpireCredits(END + days(3))).available == 0
 
 
 def test_a_reset_lets_a_running_hold_finish(ledger: Ledger) -> None:

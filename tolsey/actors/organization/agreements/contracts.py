@@ -26,6 +26,8 @@ from tolsey.runtime.decision import Decision
 from tolsey.storage.records.journal import AuditRecord, audit_record
 from tolsey.storage.records.money.contracts import Contract
 
+CONTRACT = "contract"
+"""Who renews an allowance that is by contract."""
 SOLD = {plan.code for plan in plans.CATALOGUE if plan.is_sold}
 
 
@@ -78,7 +80,9 @@ def _of_contract(contract: Contract | None, at: datetime) -> ResetAllowance | No
     month, allowance = month_of(contract.since, at), contract.monthly_allowance
     key = f"allowance:contract:{contract.since.isoformat()}:{month.number}:{allowance}"
     starts_at = months_after(contract.since, month.number)
-    return ResetAllowance(key, plans.CUSTOM.code, starts_at, month.ends_at, allowance, at)
+    return ResetAllowance(
+        *(key, plans.CUSTOM.code, starts_at, month.ends_at, allowance, at), renewed_by=CONTRACT
+    )
 
 
 def _of_year(state: OrganizationState, message: StartMonth) -> ResetAllowance | None:
@@ -92,7 +96,9 @@ def _of_year(state: OrganizationState, message: StartMonth) -> ResetAllowance | 
     )
     period = months_after(paid.starts_at, month.number), min(month.ends_at, paid.ends_at)
     allowance = plans.monthly_allowance(paid.plan, None)
-    return ResetAllowance(key, paid.plan, *period, allowance, message.at, paid.payment_ref)
+    return ResetAllowance(
+        *(key, paid.plan, *period, allowance, message.at, paid.payment_ref, paid.subscription_id)
+    )
 
 
 def _covers(paid: PaidPeriod, at: datetime) -> bool:

@@ -8,6 +8,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from tolsey.actors.organization.billing_messages import (
+    ALIVE,
+    Applied,
+    ApplyPaymentEvent,
+)
 from tolsey.actors.organization import plans
 from tolsey.actors.organization.billing import acts as subscription_acts
 from tolsey.actors.organization.billing import subscription
@@ -242,12 +247,20 @@ def _allow(turn: Turn, facts: InvoiceFacts, bought: Paid, lines: list[InvoiceLin
         _allowance(turn, facts, bought, lines),
         turn.message.at,
         facts.invoice_id,
+        renewed_by=None if _is_over(turn, facts) else facts.subscription_id,
     )
     if lots.reset_allowance(turn.state, reset).state is turn.state:
         return  # an older period, or one that has been granted as much
     total = PaymentObserved(facts.invoice_id, 0, facts.total_cents, 0, (), turn.message.at)
     turn.take(payments.observe(turn.state, total))
     turn.take(lots.reset_allowance(turn.state, reset))
+
+
+def _is_over(turn: Turn, facts: InvoiceFacts) -> bool:
+    """Tell whether the end of an invoice's subscription is known."""
+    known = turn.subscription
+    is_known = known.subscription_id == facts.subscription_id
+    return turn.message.is_over or (is_known and known.status not in ALIVE)
 
 
 def _allowance(turn: Turn, facts: InvoiceFacts, bought: Paid, lines: list[InvoiceLine]) -> int:
@@ -274,7 +287,7 @@ def _subscription(turn: Turn, facts: SubscriptionFacts) -> Applied:
         return STALE
     sold = [one for one in facts.items if one.price_id in turn.offers]
     item = max(sold, key=lambda one: turn.offers[one.price_id].plan.rank, default=None)
-    is_over = facts.ended_at is not None or facts.status in {"canceled", "incomplete_expired"}
+    is_over = facts.ended_at is not None or facts.status not in ALIVE
     if item is None and not is_over:
         return UNKNOWN_PRICE
     after = subscription.observed(
@@ -286,8 +299,10 @@ def _subscription(turn: Turn, facts: SubscriptionFacts) -> Applied:
         is_asked=message.is_asked,
     )
     if after.schedule_id == facts.schedule_id:
-        after = subscription_acts.foretold(after, turn.offers.get(message.next_price_id or ""))
+        after = acts.foretold(after, turn.offers.get(message.next_price_id or ""))
     turn.keep(after)
+    if is_over:
+        turn.take(lots.unrenewed(turn.state, facts.subscription_id, message.at))
     return APPLIED
 
 

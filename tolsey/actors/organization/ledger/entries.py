@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from tolsey.actors.chain import Move, sealed
-from tolsey.actors.organization.credits import Credits, Hold, due_at, spending_order
+from tolsey.actors.organization.credits import Credits, Hold, due_at, lapses_at, spending_order
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.actors.refusals import NotFound, PaymentRequired
 from tolsey.storage.records.money.credits import (
@@ -31,7 +31,7 @@ class Draft:
     __slots__ = (
         *("state", "before", "at", "records", "moves", "seq", "free", "held", "debt"),
         *("due_at", "lots", "holds", "payments", "bonus_day"),
-        *("period_start", "period_end", "allowance"),
+        *("period_start", "period_end", "allowance", "renewed_by"),
     )
 
     def __init__(self, state: OrganizationState, at: datetime, records: list[Any]) -> None:
@@ -47,8 +47,12 @@ class Draft:
         self.lots: dict[str, CreditLot] = dict(before.lots)
         self.holds, self.payments = before.holds, before.payments
         self.period_start, self.period_end = before.period_start, before.period_end
-        self.allowance = before.allowance
+        self.allowance, self.renewed_by = before.allowance, before.renewed_by
         self.bonus_day = before.bonus_day
+
+    def lapses_at(self, lot: CreditLot) -> datetime:
+        """Tell when a lot is let go of."""
+        return lapses_at(lot, self._awaited)
 
     def require(self, amount: int) -> None:
         """Refuse what is not available."""
@@ -67,7 +71,7 @@ class Draft:
         self.lots[lot.id] = lot
         self.lots = {one.id: one for one in sorted(self.lots.values(), key=spending_order)}
         self.free += lot.amount
-        self.due_at = min(self.due_at, lot.expires_at)
+        self.due_at = min(self.due_at, self.lapses_at(lot))
 
     def burn(self, amount: int, into: str, only: Callable[[CreditLot], bool] | None = None) -> int:
         """Move free value into an account, in spending order; answer what was not there to move."""
@@ -110,7 +114,7 @@ class Draft:
             self._move(f"lot:{lot_id}", account, pinned - paid)
             self._put(lot, lot.remaining - paid, lot.pinned - pinned)
             if pinned > paid:
-                self.due_at = min(self.due_at, lot.expires_at)
+                self.due_at = min(self.due_at, self.lapses_at(lot))
         self.held -= hold.amount
         self.free += hold.amount - charged
         self.holds = {id: one for id, one in self.holds.items() if id != hold.id}
@@ -151,9 +155,9 @@ class Draft:
             self.debt -= repaid
         if self.at >= self.due_at:
             for lot in list(self.lots.values()):
-                if lot.free and lot.expires_at <= self.at:
+                if lot.free and self.lapses_at(lot) <= self.at:
                     self.expire_lot(lot)
-            self.due_at = due_at(self.lots, self.holds)
+            self.due_at = self.next_due
 
     def seal(self, key: str, kind: str, reference: str | None = None) -> Written:
         """Write the entry as it is, onto the chain."""
@@ -165,6 +169,15 @@ class Draft:
             CreditPosting(organization_id, self.seq, n, *move) for n, move in enumerate(self.moves)
         ]
         return self._state(self.seq, chained), self.records
+
+    @property
+    def next_due(self) -> datetime:
+        """Tell when the next lot lapses or the next hold is left alone."""
+        return due_at(self.lots, self.holds, self._awaited)
+
+    @property
+    def _awaited(self) -> datetime | None:
+        return self.period_end if self.renewed_by is not None else None
 
     def unsealed(self) -> Written:
         """Keep what moved no value, without an entry."""
@@ -181,6 +194,7 @@ class Draft:
             self.period_start,
             self.period_end,
             self.allowance,
+            self.renewed_by,
             self.bonus_day,
             self.lots,
             self.holds,

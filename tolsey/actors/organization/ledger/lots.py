@@ -1,10 +1,11 @@
 """Decisions that grant, use up and end credits (product/billing.md, 4.1)."""
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from tolsey.actors.organization.credits import ALLOWANCE, twelve_months_after
 from tolsey.actors.organization import plans
-from tolsey.actors.organization.credits import ALLOWANCE_GRACE, twelve_months_after
 from tolsey.actors.organization.ledger import bonuses
 from tolsey.actors.organization.ledger.entries import Draft, lapsed, opened
 from tolsey.actors.organization.ledger.payments import granted
@@ -24,7 +25,6 @@ from tolsey.runtime.decision import Decision
 from tolsey.storage.records.journal import audit_record
 from tolsey.storage.records.money.credits import CreditLot, MonthlyReset
 
-ALLOWANCE = "allowance"
 SOURCES = {"purchase": "cash"}
 """The account a kind of grant comes out of; what is not bought is promised."""
 
@@ -69,18 +69,29 @@ def reset_allowance(
             amount=amount,
             periodEnd=message.period_end.isoformat(),
         )
-    if amount:
-        ends = min(message.period_end + ALLOWANCE_GRACE, twelve_months_after(message.at))
-        _open_lot(
-            *(draft, message.key, ALLOWANCE),
-            amount=amount,
-            expires_at=ends,
-            reference=message.reference,
-        )
     began_at = draft.period_start if same else None
     draft.period_start = max(began_at or message.period_start, message.period_start)
     draft.period_end, draft.allowance = message.period_end, message.allowance
+    draft.renewed_by = message.renewed_by
+    if amount:
+        _open_lot(
+            *(draft, message.key, ALLOWANCE),
+            amount=amount,
+            expires_at=min(message.period_end, twelve_months_after(message.at)),
+            reference=message.reference,
+        )
     return _decided(draft, message.key, ALLOWANCE if same else "reset", message.reference)
+
+
+def unrenewed(
+    state: OrganizationState, renewed_by: str, at: datetime
+) -> Decision[OrganizationState, Standing]:
+    """Let the allowance end with its period: whoever was to renew it is known to have ended."""
+    if state.credits.renewed_by != renewed_by:
+        return Decision(state, reply=state.credits.standing)
+    alone = replace(state.credits, renewed_by=None, due_at=min(state.credits.due_at, at))
+    after, records = lapsed(state.with_credits(alone), at)
+    return Decision(after, reply=after.credits.standing, records=records)
 
 
 def _is_older(draft: Draft, message: ResetAllowance) -> bool:
@@ -151,7 +162,7 @@ def read(
     current = state
     if message.at >= state.credits.due_at:
         current, _ = lapsed(state, message.at)
-    return Decision(state, reply=current.credits.view)
+    return Decision(state, reply=current.credits.view(message.at))
 
 
 def _open_lot(

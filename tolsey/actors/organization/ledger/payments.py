@@ -10,6 +10,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
+from tolsey.actors.organization.credits import (
+    ALLOWANCE,
+    ALLOWANCE_GRACE,
+    twelve_months_after,
+)
 from tolsey.actors.organization.credits import ALLOWANCE_GRACE, Hold, twelve_months_after
 from tolsey.actors.organization.ledger.entries import Draft, opened
 from tolsey.actors.organization.messages import Dispute, PaymentObserved, Standing
@@ -125,24 +130,30 @@ def _restore(draft: Draft, payment: PaymentFacts, account: str, amount: int) -> 
     """
     if payment.granted_at is None or payment.expires_at is None or payment.kind is None:
         raise AssertionError("nothing is taken back of what was never granted")
-    kind, expires_at = payment.kind, payment.expires_at
-    reset = draft.period_end is not None and expires_at != draft.period_end + ALLOWANCE_GRACE
-    if expires_at <= draft.at or (kind == "allowance" and reset):
-        kind, expires_at = "adjustment", twelve_months_after(draft.at)
     lot = CreditLot(
         payment.organization_id,
         f"restored:{draft.seq}:{account}",
-        kind,
+        payment.kind,
         payment.payment_ref,
         amount=amount,
         remaining=amount,
         pinned=0,
         granted_at=payment.granted_at,
-        expires_at=expires_at,
+        expires_at=payment.expires_at,
         seq=draft.seq,
     )
+    if draft.lapses_at(lot) <= draft.at or _is_reset(draft, lot):
+        lot = replace(lot, kind="adjustment", expires_at=twelve_months_after(draft.at))
     draft.grant(lot, account)
     _audit(draft, "clawback.restored", payment, amount=amount, cause=account)
+
+
+def _is_reset(draft: Draft, lot: CreditLot) -> bool:
+    """Tell whether a lot is of an allowance in whose place there is another."""
+    if lot.kind != ALLOWANCE or draft.period_end is None:
+        return False
+    # Before the end of an allowance was its period's, it was some days later.
+    return lot.expires_at not in {draft.period_end, draft.period_end + ALLOWANCE_GRACE}
 
 
 def _join(known: PaymentFacts, seen: PaymentObserved) -> PaymentFacts:

@@ -19,6 +19,7 @@ class CreditAccount:
     period_start: datetime | None
     period_end: datetime | None
     allowance: int
+    renewed_by: str | None
 
 
 @dataclass(frozen=True, slots=True)
