@@ -195,7 +195,7 @@ class ContractView:
 
 @dataclass(frozen=True, slots=True)
 class SetContract(Message[ContractView]):
-    """An administrator puts an organization under a contract, or (no terms) ends it: then Free.
+    """An administrator puts an organization under a contract, or (no terms) ends it: then what is paid for.
 
     409 `subscription_exists` while a subscription pays for a plan.
     """

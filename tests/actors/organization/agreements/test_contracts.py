@@ -17,6 +17,7 @@ from tolsey.actors.organization.messages import (
 )
 from tolsey.actors.organization.months import Month, month_of, months_after
 from tolsey.actors.refusals import Conflict, NotFound
+from tolsey.storage.records.subscription import SubscriptionRecord
 from tolsey.storage.records.money.contracts import Contract
 
 TERMS = ContractTerms(120, 1_000 * DOLLAR, 10 * DOLLAR)
@@ -105,6 +106,31 @@ def test_a_contract_that_ends_leaves_the_free_plan_and_what_was_granted(ledger: 
     assert ledger.contracts[-1].ended_at == AT + days(3)
     assert ledger.take(StartMonth(AUGUST)) is False
     assert ledger.state.credits.available == 1_000 * DOLLAR
+
+
+def test_a_contract_that_ends_leaves_nothing_of_its_month_when_that_is_over(ledger: Ledger) -> None:
+    ledger.take(contract(TERMS))
+    ledger.take(contract(None, AT + days(3)))
+    assert ledger.take(ReadCredits(AUGUST)).standing.available == 0
+    ledger.take(contract(TERMS, AUGUST))
+    ledger.take(contract(None, AUGUST + days(32)))
+    assert ledger.state.credits.available == 0
+    ledger.check()
+
+
+@pytest.mark.parametrize(
+    ("status", "plan"), [("active", "max_5x"), ("past_due", "max_5x"), ("canceled", "free")]
+)
+def test_a_contract_that_ends_leaves_the_plan_that_is_paid_for(
+    ledger: Ledger, status: str, plan: str
+) -> None:
+    ledger.take(contract(TERMS))
+    known = SubscriptionRecord(
+        organization_id="org_1", subscription_id="sub_1", status=status, paid_plan="max_5x"
+    )
+    ledger.state = replace(ledger.state, subscription=known)
+    assert ledger.take(contract(None, AT + days(3))) == ContractView(plan, None, None)
+    assert ledger.state.plan == plan
 
 
 @pytest.mark.parametrize("plan", ["pro", "max_5x", "max_20x"])

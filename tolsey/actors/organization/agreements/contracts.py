@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from tolsey.actors.organization import lots, plans, subscription
 from tolsey.actors.organization import plans
 from tolsey.actors.organization.ledger import lots
 from tolsey.actors.organization.messages import (
@@ -36,7 +37,7 @@ def agree(
 ) -> Decision[OrganizationState, ContractView]:
     """Put an organization under a contract or out of it; its first month begins at once.
 
-    Terms that change within a month add what the month's allowance gains, and take nothing.
+    Out of it the plan is the one that a subscription pays for, and Free without one. Terms that change within a month add what the month's allowance gains, and take nothing.
     """
     if not state.exists:
         raise NotFound("There is no such organization.")
@@ -48,9 +49,12 @@ def agree(
         return Decision(state, reply=_view(state))
     audit = _audit(state, message)
     if message.terms is None:
-        after = replace(state, plan=plans.FREE.code, stores_contracted=None, contract=None)
+        paid = subscription.in_effect(state.subscription) if state.subscription else None
+        plan = paid.plan if paid else plans.FREE
+        after = replace(state, plan=plan.code, stores_contracted=None, contract=None)
         ended = [replace(one, ended_at=message.at) for one in (state.contract,) if one]
-        return Decision(after, reply=_view(after), records=(*ended, audit))
+        alone = lots.unrenewed(after, CONTRACT, message.at)
+        return Decision(alone.state, reply=_view(after), records=(*ended, audit, *alone.records))
     after, contract = _agreed(state, message.terms, message.at)
     begun = _month(after, StartMonth(message.at))
     records = (contract, audit, *(begun.records if begun else ()))
