@@ -12,6 +12,7 @@ from tests.campaigns.money.paper import Paper
 from tests.campaigns.money.rows import broken, unproven
 from tests.campaigns.money.steps import Answer, Ask, Send, Wait, Wrong
 from tolsey.actors.organization.messages import ExpireCredits
+from tolsey.actors.organization.subscription import is_owed
 
 BEGAN = (
     datetime(2026, 7, 1, 12, tzinfo=UTC),
@@ -133,4 +134,5 @@ def _come_to(paper: Paper, at: datetime) -> Any:
         account and account.debt,
         kept and (kept.subscription_id, kept.status, kept.price_id, kept.paid_invoice_id),
         kept and (kept.paid_until, kept.dunning_since, kept.dunning_url, kept.seen_at),
+        kept and is_owed(kept, at),
     )

@@ -12,6 +12,13 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from tests.actors.organization import (
+    test_applying,
+    test_applying_in_any_order,
+    test_applying_payments,
+    test_bonuses,
+    test_ledger,
+)
 from tests.actors.organization.billing import test_applying, test_applying_payments
 from tests.actors.organization.books import Ledger
 from tests.actors.organization.ledger import test_bonuses, test_ledger
@@ -337,7 +344,9 @@ def settled_before_it_is_applied() -> Iterator[None]:
         yield
 
 
-@caught_by(test_applying.test_an_upgrade_at_a_months_end_brings_its_plan_and_its_credits)
+@caught_by(
+    test_applying_in_any_order.test_an_upgrade_at_a_months_end_brings_its_plan_and_its_credits
+)
 def the_period_that_ends_last_is_the_newest() -> Iterator[None]:
     """Of two paid periods the one that ends later counts, though it began before the other."""
     period = subscription._period

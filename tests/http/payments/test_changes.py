@@ -322,3 +322,27 @@ async def test_a_month_s_credits_are_said_to_end_with_it_and_do_so_after_a_cance
     await shop.advance(days=31)
     await sign_in(ann)
     assert ((await shop.plan(ann))["plan"], (await shop.credits(ann))["available"]) == ("free", 0)
+
+
+async def test_an_upgrade_that_was_not_paid_on_the_portal_is_owed_for_a_day(
+    shop: Shop, ann: Person
+) -> None:
+    await shop.buy(ann)
+    await shop.advance(days=2)
+    visit = (await shop.post(ann, "/payments/portal")).json()["url"]
+    ((subscription,), (customer,)) = shop.market.made("subscription"), shop.market.made("customer")
+    shop.market.processor.set_card(customer["id"], "decline")
+    wanted = {"subscription": subscription["id"], "price": shop.market.price("max_5x")}
+    await shop.market.browser.post(visit, data=wanted)
+    await shop.settled()
+    assert (await shop.plan(ann))["dunning"]["invoiceUrl"]
+    shop.market.processor.set_card(customer["id"], "ok")
+    assert (await shop.change(ann, "max_5x")).json()["code"] == "payment_due"
+    await shop.advance(days=2)
+    assert (await shop.plan(ann))["dunning"] is None
+    page = await ann.browser.get("/billing", params={"organizationId": ann.organization_id})
+    assert "open invoice" not in page.text
+    changed = await shop.change(ann, "max_5x")
+    assert changed.status_code == 200, changed.text
+    await shop.settled()
+    assert (await shop.plan(ann))["plan"] == "max_5x"

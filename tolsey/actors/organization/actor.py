@@ -245,10 +245,10 @@ class OrganizationActor(Actor[OrganizationState]):
 
     @handles(ReadSubscription)
     def read_subscription(
-        self, state: OrganizationState, _: ReadSubscription
+        self, state: OrganizationState, message: ReadSubscription
     ) -> Decision[OrganizationState, SubscriptionView]:
         """Show what is paid for."""
-        return acts.read(state)
+        return acts.read(state, message.at)
 
     @handles(RecordBillingAct)
     def record_billing_act(

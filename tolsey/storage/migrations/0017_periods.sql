@@ -12,3 +12,7 @@ ALTER TABLE monthly_resets ALTER COLUMN period_start DROP DEFAULT,
 -- An allowance ends with its period; while somebody is to renew it, it waits some days for the renewal
 -- to be told. What was granted before this carries those days in its end, and nobody here.
 ALTER TABLE credit_accounts ADD COLUMN renewed_by text;
+
+-- From when on a subscription owes nothing, as the processor's snapshots of it say: of an invoice that
+-- is withdrawn no event is sent here.
+ALTER TABLE subscriptions ADD COLUMN settled_at timestamptz;

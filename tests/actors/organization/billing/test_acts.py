@@ -35,7 +35,7 @@ def settle(told: Told, *given: Any, **more: Any) -> list[Any]:
 
 
 def view(told: Told) -> SubscriptionView:
-    seen = acts.read(told.state).reply
+    seen = acts.read(told.state, AT).reply
     assert isinstance(seen, SubscriptionView)
     return seen
 

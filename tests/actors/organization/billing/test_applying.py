@@ -2,8 +2,6 @@
 
 import random
 from dataclasses import replace
-from datetime import UTC, datetime
-from itertools import permutations
 from typing import Any
 
 import pytest
@@ -44,10 +42,6 @@ def subscription_checkout() -> dict[str, Any]:
     return processor.checkout(
         mode="subscription", payment_intent=None, subscription="sub_1", metadata=OURS
     )
-
-
-def moment(at: int) -> datetime:
-    return datetime.fromtimestamp(at, UTC)
 
 
 def upgrade(at: int, *, paid_cents: int = 19_900) -> dict[str, Any]:
@@ -109,47 +103,6 @@ def test_an_upgrade_within_its_period_tops_up_to_the_higher_allowance(told: Told
     assert (told.plan, told.dollars) == ("max_5x", 149)
 
 
-def at_a_months_end() -> list[ApplyPaymentEvent]:
-    """Tell of Pro from 30 March, noon, and of its upgrade on the 31st: it ends before Pro would."""
-    bought, upgraded, ends = (
-        int(datetime(2027, month, day, hour, tzinfo=UTC).timestamp())
-        for month, day, hour in ((3, 30, 12), (3, 31, 9), (4, 30, 9))
-    )
-    rest = (PRO, -7_000, upgraded), (MAX_5X, 19_900, upgraded, ends)
-    dearer = (prorated(*rest[0], bought + 31 * DAY), line(*rest[1]))
-    return [
-        apply_message(
-            PAID, invoice("in_1", line(PRO, 7_900, bought, bought + 31 * DAY)), created=bought
-        ),
-        apply_message(UPDATED, subscription(MAX_5X, upgraded, ends), created=upgraded),
-        apply_message(
-            PAID,
-            invoice("in_2", *dearer, billing_reason="subscription_update"),
-            created=upgraded,
-        ),
-    ]
-
-
-def test_an_upgrade_at_a_months_end_brings_its_plan_and_its_credits() -> None:
-    for order in permutations(at_a_months_end()):
-        told = Told()
-        for message in (*order, *order):
-            assert told.apply(message) == APPLIED
-        assert (told.plan, told.dollars) == ("max_5x", 149)
-        assert told.subscription.paid_invoice_id == "in_2"
-
-
-def test_an_invoice_that_is_paid_late_brings_nothing_back(told: Told) -> None:
-    told.tell(PAID, invoice("in_1", line(MAX_5X, 19_900)))
-    later = END + 31 * DAY
-    renewal = invoice("in_3", line(PRO, 7_900, END, later), billing_reason="subscription_cycle")
-    told.tell(PAID, renewal, created=END)
-    at = END - DAY
-    owed = (prorated(MAX_5X, -600, at), prorated("price_max_20x_monthly", 1_300, at))
-    told.tell(PAID, invoice("in_2", *owed, billing_reason="subscription_update"), created=END + DAY)
-    assert (told.plan, told.dollars) == ("pro", 49)
-
-
 def test_an_upgrade_for_the_last_day_buys_no_whole_month(told: Told) -> None:
     told.tell(PAID, invoice("in_1"))
     at = START + 29 * DAY
@@ -208,32 +161,6 @@ def test_a_cancellation_keeps_the_plan_until_its_period_ends(told: Told) -> None
     told.tell(DELETED, subscription(status="canceled", ended_at=END), created=END)
     assert (told.plan, told.dollars) == ("free", 0)
     assert told.audit[-1] == "subscription.cancelled"
-
-
-@pytest.mark.parametrize("ended_at", [START + DAY, END])
-def test_an_end_and_its_payment_come_to_the_same_in_any_order(ended_at: int) -> None:
-    """Free has no allowance once the paid period is over, and keeps it until then."""
-    over = subscription(status="canceled", ended_at=ended_at)
-    tellings = [
-        (PAID, invoice("in_1"), {"created": START}),
-        (UPDATED, subscription(cancel_at_period_end=True), {"created": START + DAY // 2}),
-        (DELETED, over, {"created": ended_at}),
-    ]
-    for at, dollars in ((END - 1, 49), (END, 0), (END + DAY, 0)):
-        for order in permutations(tellings):
-            told = Told()
-            for type_, about, more in order:
-                told.tell(type_, about, at=moment(at), **more)
-            assert (told.plan, told.dollars) == ("free", dollars)
-
-
-def test_an_older_plan_whose_end_is_told_takes_nothing_of_the_new_one(told: Told) -> None:
-    told.tell(PAID, invoice("in_1"))
-    second = line(MAX_5X, 19_900, END - DAY, END + 30 * DAY)
-    told.tell(PAID, invoice("in_9", second, subscription="sub_2"), created=END - DAY)
-    over = subscription(status="canceled", ended_at=END - DAY)
-    told.tell(DELETED, over, created=END - DAY, at=moment(END + 31 * DAY))
-    assert (told.plan, told.dollars) == ("max_5x", 149)
 
 
 @pytest.mark.parametrize(("status", "plan"), [("past_due", "pro"), ("unpaid", "free")])

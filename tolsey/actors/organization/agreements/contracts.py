@@ -37,7 +37,8 @@ def agree(
 ) -> Decision[OrganizationState, ContractView]:
     """Put an organization under a contract or out of it; its first month begins at once.
 
-    Out of it the plan is the one that a subscription pays for, and Free without one. Terms that change within a month add what the month's allowance gains, and take nothing.
+    Out of it the plan is the one that a subscription pays for, and Free without one. Terms that
+    change within a month add what the month's allowance gains, and take nothing.
     """
     if not state.exists:
         raise NotFound("There is no such organization.")

@@ -11,6 +11,7 @@ from tolsey.actors.organization.billing.messages import (
     SettleChange,
     SubscriptionView,
 )
+from tolsey.actors.organization.billing.subscription import is_owed
 from tolsey.actors.organization.plans import Offer
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.actors.refusals import NotFound
@@ -19,12 +20,12 @@ from tolsey.storage.records.journal import audit_record
 from tolsey.storage.records.money.subscription import SubscriptionRecord
 
 
-def read(state: OrganizationState) -> Decision[OrganizationState, SubscriptionView]:
+def read(state: OrganizationState, at: datetime) -> Decision[OrganizationState, SubscriptionView]:
     """Show what the organization pays for, and what of it changes next."""
-    return Decision(state, view_of(state))
+    return Decision(state, view_of(state, at))
 
 
-def view_of(state: OrganizationState) -> SubscriptionView:
+def view_of(state: OrganizationState, at: datetime) -> SubscriptionView:
     """Say what the organization pays for, and what of it changes next."""
     created_at = state.created_at
     if not state.exists or created_at is None:
@@ -32,7 +33,7 @@ def view_of(state: OrganizationState) -> SubscriptionView:
     known = state.subscription
     if known is None:
         return SubscriptionView(state.organization_id, created_at, state.plan)
-    owes = known.status in ALIVE
+    owes = is_owed(known, at)
     waits = known.schedule_id is not None and known.schedule_id == known.next_schedule_id
     return SubscriptionView(
         state.organization_id,

@@ -23,6 +23,8 @@ from tolsey.storage.records.money.subscription import SubscriptionRecord
 NEVER: Final = datetime.min.replace(tzinfo=UTC)
 KEEPING: Final = frozenset({"incomplete", "trialing", "active", "past_due"})
 """The states that keep what was paid for: an invoice that is owed is dunned first."""
+SETTLED: Final = frozenset({"trialing", "active"})
+"""The states in which no invoice of a period is owed."""
 SNAPSHOT: Final = (
     *("customer_id", "subscription_id", "item_id", "price_id", "status"),
     *("subscribed_plan", "subscribed_cadence", "period_start", "period_end"),
@@ -77,7 +79,7 @@ def observed(
     is_other_end = before is not known and facts.status not in ALIVE
     if before is None or (is_other_end and known.status in ALIVE):
         return known  # what ended beside the one that is paid for changes nothing
-    seen_at = before.seen_at or NEVER
+    seen_at = max(created_at, before.seen_at or NEVER)
     told = replace(
         before,
         subscription_id=facts.subscription_id,
@@ -85,7 +87,7 @@ def observed(
         status="canceled" if facts.ended_at is not None else facts.status,
         cancel_at_period_end=facts.cancel_at_period_end or facts.cancel_at is not None,
         schedule_id=facts.schedule_id,
-        seen_at=max(created_at, seen_at),
+        seen_at=seen_at,
     )
     if item is not None and offer is not None:
         told = replace(
@@ -97,7 +99,9 @@ def observed(
             period_start=item.period_start,
             period_end=item.period_end,
         )
-    return told if is_asked or _is_newer(told, before, created_at) else _seen(before, told.seen_at)
+    is_newer = is_asked or _is_newer(told, before, created_at)
+    newest = told if is_newer else _seen(before, seen_at)
+    return _settled(newest, facts, seen_at if is_asked else created_at)
 
 
 def paid(
@@ -148,6 +152,13 @@ def owed(
             dunning_url=facts.hosted_url,
         )
     return _dunned(told)
+
+
+def is_owed(known: SubscriptionRecord, at: datetime) -> bool:
+    """Tell whether an invoice waits to be paid that failed: it may have been withdrawn since."""
+    if known.status not in ALIVE or known.dunning_at is None:
+        return False
+    return not known.dunning_at < (known.settled_at or NEVER) <= at
 
 
 def in_effect(known: SubscriptionRecord) -> Offer | None:
@@ -216,6 +227,22 @@ def _seen(one: SubscriptionRecord, at: datetime | None) -> SubscriptionRecord:
     return one if one.seen_at == at else replace(one, seen_at=at)
 
 
+def _settled(
+    known: SubscriptionRecord, facts: SubscriptionFacts, at: datetime
+) -> SubscriptionRecord:
+    """Join from when on nothing is owed: the processor tells of no invoice that is withdrawn.
+
+    An active subscription owes nothing but the change that waits for its payment, until that is
+    given up. Of all snapshots the latest such moment counts, so that their order does not.
+    """
+    if facts.status not in SETTLED or _has_ended(known):
+        return known
+    settled_at = facts.pending_until if facts.has_pending_update else at
+    if settled_at is None or settled_at <= (known.settled_at or NEVER):
+        return known
+    return _dunned(replace(known, settled_at=settled_at))
+
+
 def _dunned(told: SubscriptionRecord) -> SubscriptionRecord:
     """Forget what was owed before the last payment, or of the very invoice that is paid."""
     at, paid_at = told.dunning_at, told.paid_at or NEVER
@@ -229,8 +256,9 @@ def _dunned(told: SubscriptionRecord) -> SubscriptionRecord:
             dunning_invoice_id=None,
             dunning_url=None,
         )
-    since = told.dunning_since
-    return replace(told, dunning_since=at) if since is None or since <= paid_at else told
+    since, settled_at = told.dunning_since, told.settled_at or NEVER
+    is_older = since is None or since <= paid_at or since < settled_at <= at
+    return replace(told, dunning_since=at) if is_older else told
 
 
 def _order(one: SubscriptionRecord) -> tuple[Any, ...]:

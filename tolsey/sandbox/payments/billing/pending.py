@@ -7,7 +7,7 @@ from tolsey.sandbox.payments.billing.invoices import void
 from tolsey.sandbox.payments.billing.proration import Change
 
 PENDING_SECONDS = 23 * 3600
-"""How long a change waits for its payment before it is dropped."""
+"""How long a change waits for its payment before it is dropped; no longer than its period runs."""
 
 
 def applied(sub: Obj, changes: list[Change]) -> Obj:
@@ -36,7 +36,7 @@ def hold(merchant: Merchant, sub: Obj, changes: list[Change]) -> None:
     anchor = min((c.start for c in changes if c.anew), default=None)
     pending = {
         "billing_cycle_anchor": anchor,
-        "expires_at": merchant.now() + PENDING_SECONDS,
+        "expires_at": min(merchant.now() + PENDING_SECONDS, subscriptions.period_end(sub)),
         "subscription_items": [
             {**c.item, "price": dict(c.price), "quantity": c.quantity} for c in changes
         ],

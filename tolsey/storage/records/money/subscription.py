@@ -12,7 +12,8 @@ class SubscriptionRecord:
     `seen_at`; `paid_*` is the newest period that an invoice proves paid, by `paid_invoice_id`.
     A yearly allowance is granted month by month from `paid_from` until `paid_until`. `next_*` says
     what the schedule `next_schedule_id` brings, while `schedule_id` still names it. `aside_*` is what
-    waited and made way for a change: whoever made it says by `aside_until` what became of it.
+    waited and made way for a change: whoever made it says by `aside_until` what became of it. What is
+    owed since before `settled_at` is not owed from then on, paid or not.
     """
 
     organization_id: str
@@ -48,6 +49,7 @@ class SubscriptionRecord:
     aside_cadence: str | None = None
     aside_price_id: str | None = None
     aside_until: datetime | None = None
+    settled_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

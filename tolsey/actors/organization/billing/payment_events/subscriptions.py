@@ -39,7 +39,7 @@ class SubscriptionFacts:
     """A subscription as it was when the event happened.
 
     While `has_pending_update` holds, a change was asked for whose payment is still open: the items
-    are the old ones.
+    are the old ones. It is given up at `pending_until`, and its invoice with it.
     """
 
     subscription_id: str
@@ -55,6 +55,7 @@ class SubscriptionFacts:
     ended_at: datetime | None
     schedule_id: str | None
     latest_invoice_id: str | None
+    pending_until: datetime | None = None
 
     @property
     def links(self) -> tuple[str, ...]:
@@ -85,6 +86,7 @@ def read_subscription(envelope: Envelope) -> SubscriptionFacts:
         moment(body, "ended_at"),
         reference(body, "schedule"),
         reference(body, "latest_invoice"),
+        moment(table(body, "pending_update"), "expires_at"),
     )
 
 
