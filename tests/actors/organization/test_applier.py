@@ -227,10 +227,21 @@ async def test_a_sponsors_payment_is_kept_and_grants_nothing(house: House) -> No
     await house.settle()
     rows = await house.database.fetch("SELECT refunded_cents FROM sponsorships ORDER BY 1")
     assert [row["refunded_cents"] for row in rows] == [0, 1_000]
-    house.market.processor.open_dispute(house.charge(payment))
+    for payment in (first["payment_ref"], second["payment_ref"]):
+        dispute = house.market.processor.open_dispute(house.charge(payment))
+        house.market.processor.close_dispute(dispute["id"], "lost")
     await house.settle()
-    assert (await house.states())["charge.dispute.created"] == {"ignored"}
+    states = await house.states()
+    assert states["charge.dispute.created"] == states["charge.dispute.closed"] == {"applied"}
     assert await house.dollars() == 0
+    received = await house.database.fetch(
+        "SELECT subject, organization_id FROM audit_log WHERE event = 'chargeback.received'"
+        " ORDER BY organization_id NULLS LAST"
+    )
+    assert [tuple(row) for row in received] == [
+        (first["payment_ref"], "org_1"),
+        (second["payment_ref"], None),
+    ]
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -11,8 +11,8 @@ from tests.campaigns.money.lives import AT_BANK, Person
 from tests.campaigns.money.paper import Paper
 from tests.campaigns.money.rows import broken, unproven
 from tests.campaigns.money.steps import Answer, Ask, Send, Wait, Wrong
+from tolsey.actors.organization.billing.subscription import is_owed
 from tolsey.actors.organization.messages import ExpireCredits
-from tolsey.actors.organization.subscription import is_owed
 
 BEGAN = (
     datetime(2026, 7, 1, 12, tzinfo=UTC),

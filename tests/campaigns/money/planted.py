@@ -12,14 +12,11 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from tests.actors.organization import (
+from tests.actors.organization.billing import (
     test_applying,
     test_applying_in_any_order,
     test_applying_payments,
-    test_bonuses,
-    test_ledger,
 )
-from tests.actors.organization.billing import test_applying, test_applying_payments
 from tests.actors.organization.books import Ledger
 from tests.actors.organization.ledger import test_bonuses, test_ledger
 from tests.actors.organization.told import Told
@@ -35,17 +32,8 @@ from tests.campaigns.money.catching import (
     swapped,
 )
 from tests.http.webhooks.payments import test_keeping, test_receiver
-from tolsey.actors.organization import (
-    applying,
-    bonuses,
-    ledger,
-    lots,
-    payments,
-    plans,
-    subscription,
-)
 from tolsey.actors.organization import plans
-from tolsey.actors.organization.billing import applying
+from tolsey.actors.organization.billing import applying, subscription
 from tolsey.actors.organization.billing.payment_events import invoices
 from tolsey.actors.organization.billing.payment_events.fields import reference
 from tolsey.actors.organization.billing.payment_events.metadata import metadata

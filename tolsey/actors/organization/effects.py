@@ -16,6 +16,7 @@ import anyio
 import structlog
 
 from tolsey.actors.organization import plans
+from tolsey.actors.organization.billing import sponsors
 from tolsey.actors.organization.billing.messages import (
     Applied,
     ApplyPaymentEvent,
@@ -25,7 +26,6 @@ from tolsey.actors.organization.billing.payment_events.catalogue import TYPES, F
 from tolsey.actors.organization.billing.payment_events.invoices import InvoiceFacts
 from tolsey.actors.organization.billing.payment_events.metadata import CREDITS, SPONSOR
 from tolsey.actors.organization.billing.payment_events.payouts import AccountFacts, PayoutFacts
-from tolsey.actors.organization.billing.payment_events.purchases import CheckoutFacts, PaymentFacts
 from tolsey.actors.organization.billing.payment_events.reversals import DisputeFacts, RefundFacts
 from tolsey.actors.organization.billing.payment_events.subscriptions import SubscriptionFacts
 from tolsey.actors.organization.ledger.payments import disputes_of
@@ -37,7 +37,6 @@ from tolsey.runtime.messages import ActorId, Message
 from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageError
 from tolsey.storage.money import credits, payment_events, payouts, sponsorships, subscriptions
-from tolsey.storage.money.sponsorships import SponsorPayment
 from tolsey.storage.records.money.payment_event import EventState, WaitingEvent
 
 log = structlog.get_logger()
@@ -155,6 +154,7 @@ class Applier:
         if now >= self._reconcile_at:
             self._reconcile_at = now + RECONCILE_SECONDS
             adopted = await payment_events.adopt(self._database)
+            adopted += await sponsorships.adopt(self._database)
             if adopted:
                 log.info("payments.events_adopted", events=adopted)
         if now >= self._undelivered_at:
@@ -217,12 +217,13 @@ class Applier:
             return Applied("applied")
         if facts.said.kind == SPONSOR:
             return await self._sponsor(event, facts)
-        if event.organization_id is None:
-            return await self._settle(event, Applied("ignored", "no_organization"))
         if isinstance(facts, DisputeFacts) and await sponsorships.is_known(
             self._database, facts.payment_ref or ""
         ):
-            return await self._settle(event, Applied("ignored", "sponsorship"))
+            await sponsorships.disputed(self._database, event.event_id, sponsors.disputed(facts))
+            return Applied("applied")
+        if event.organization_id is None:
+            return await self._settle(event, Applied("ignored", "no_organization"))
         return await self._organization(event, event.organization_id, facts)
 
     async def _organization(
@@ -277,7 +278,7 @@ class Applier:
         )
 
     async def _sponsor(self, event: WaitingEvent, facts: Facts) -> Applied:
-        seen = _sponsored(event, facts)
+        seen = sponsors.paid(event, facts)
         if seen is None:
             return await self._settle(event, Applied("ignored", "not_paid"))
         await sponsorships.observed(self._database, event.event_id, seen)
@@ -389,28 +390,3 @@ def _price_ids(facts: Facts) -> set[str]:
     if isinstance(facts, SubscriptionFacts):
         return {item.price_id for item in facts.items}
     return set()
-
-
-def _sponsored(event: WaitingEvent, facts: Facts) -> SponsorPayment | None:
-    """Read what a sponsor paid or got back; None while nothing is paid."""
-    organization_id, at = event.organization_id, event.created_at
-    match facts:
-        case CheckoutFacts() if facts.is_paid and facts.payment_intent_id:
-            return SponsorPayment(
-                *(facts.payment_intent_id, organization_id, facts.total_cents or 0, 0),
-                currency=facts.currency or plans.CURRENCY.lower(),
-                created_at=at,
-            )
-        case PaymentFacts() if facts.is_paid:
-            return SponsorPayment(
-                *(facts.payment_intent_id, organization_id, facts.received_cents, 0),
-                currency=facts.currency,
-                created_at=at,
-            )
-        case RefundFacts():
-            return SponsorPayment(
-                *(facts.payment_ref, organization_id, facts.total_cents, facts.refunded_cents),
-                currency=facts.currency,
-                created_at=at,
-            )
-    return None

@@ -16,3 +16,11 @@ ALTER TABLE credit_accounts ADD COLUMN renewed_by text;
 -- From when on a subscription owes nothing, as the processor's snapshots of it say: of an invoice that
 -- is withdrawn no event is sent here.
 ALTER TABLE subscriptions ADD COLUMN settled_at timestamptz;
+
+-- Disputes of what sponsors paid: nothing is granted for that, so nothing is taken back.
+CREATE TABLE sponsor_disputes (
+    dispute_id  text PRIMARY KEY,
+    payment_ref text NOT NULL,
+    cents       bigint NOT NULL CHECK (cents >= 0),
+    standing    text NOT NULL CHECK (standing IN ('open', 'lost', 'won'))
+);

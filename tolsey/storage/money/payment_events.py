@@ -51,7 +51,8 @@ WITH linked_to AS (
     )
     SELECT $1::text, $2::text, $3::text, $4::text, $5::text, $6::boolean, $7::timestamptz,
         $9::jsonb, $10::text[], $11::text, organization_id,
-        CASE WHEN $8 = 'new' AND $12::boolean AND organization_id IS NULL THEN 'parked'
+        CASE WHEN $8 = 'new' AND $12::boolean AND organization_id IS NULL
+                AND NOT EXISTS (SELECT FROM sponsorships WHERE payment_ref = ANY($10)) THEN 'parked'
             ELSE $8::text END,
         $13::text
     FROM whose

@@ -1,23 +1,30 @@
-"""SQL for what sponsors paid: money that nothing is granted for."""
+"""SQL for what sponsors paid, and of it disputed: money that nothing is granted for."""
 
-from dataclasses import dataclass
-from datetime import datetime
+from typing import Final
 
+from tolsey.storage import audit
 from tolsey.storage.database import Database
 from tolsey.storage.money import payment_events
 from tolsey.storage.records.money.payment_event import EventState
+from tolsey.storage.records.money.sponsorships import SponsorDispute, SponsorPayment
 
+ADOPT: Final = """
+UPDATE payment_events e SET state = 'new', due_at = now()
+FROM sponsorships s
+WHERE e.state = 'parked' AND e.claimed_by IS NULL AND e.type LIKE 'charge.dispute.%'
+    AND s.payment_ref = ANY(e.links) AND ($1::text IS NULL OR s.payment_ref = $1)
+"""
+"""A dispute names nobody but its payment; that may be a sponsor's whom no organization sent."""
 
-@dataclass(frozen=True, slots=True)
-class SponsorPayment:
-    """What one event told of a sponsor's payment, in the processor's cents with tax."""
-
-    payment_ref: str
-    organization_id: str | None
-    paid_cents: int
-    refunded_cents: int
-    currency: str
-    created_at: datetime
+DISPUTED: Final = """
+INSERT INTO sponsor_disputes AS known (dispute_id, payment_ref, cents, standing)
+VALUES ($1, $2, $3, $4)
+ON CONFLICT (dispute_id) DO UPDATE SET cents = greatest(known.cents, excluded.cents),
+    standing = CASE WHEN excluded.standing = 'open' OR known.standing = 'won'
+        THEN known.standing ELSE excluded.standing END
+RETURNING xmax = 0 AS is_first
+"""
+"""A lost dispute may still be won, and nothing follows that (product/billing.md, 1.4)."""
 
 
 async def observed(database: Database, event_id: str, seen: SponsorPayment) -> None:
@@ -43,6 +50,32 @@ async def observed(database: Database, event_id: str, seen: SponsorPayment) -> N
             seen.created_at,
         )
         await payment_events.settle_in(tx, event_id, EventState.APPLIED)
+        await tx.execute(ADOPT, seen.payment_ref)
+
+
+async def disputed(database: Database, event_id: str, told: SponsorDispute) -> None:
+    """Join what was told of a dispute, write down for auditors that there is one, settle the event."""
+    async with database.transaction() as tx:
+        row = await tx.fetchrow(
+            *(DISPUTED, told.dispute_id, told.payment_ref, told.cents, told.standing)
+        )
+        if row is not None and row["is_first"]:
+            organization_id = await tx.fetchval(
+                "SELECT organization_id FROM sponsorships WHERE payment_ref = $1", told.payment_ref
+            )
+            await audit.write(
+                *(tx, "chargeback.received", told.payment_ref),
+                actor="platform",
+                organization_id=organization_id,
+                dispute=told.dispute_id,
+                cents=told.cents,
+            )
+        await payment_events.settle_in(tx, event_id, EventState.APPLIED)
+
+
+async def adopt(database: Database) -> int:
+    """Let disputes be applied that were parked before their payment was known to be a sponsor's."""
+    return await database.execute(ADOPT, None)
 
 
 async def is_known(database: Database, payment_ref: str) -> bool:

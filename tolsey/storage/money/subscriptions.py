@@ -14,7 +14,15 @@ MOMENTS: Final = (
     "period_start",
     "period_end",
     "seen_at",
-    *("paid_from", "paid_until", "paid_at", "dunning_since", "dunning_at", "settled_at", "aside_until"),
+    *(
+        "paid_from",
+        "paid_until",
+        "paid_at",
+        "dunning_since",
+        "dunning_at",
+        "settled_at",
+        "aside_until",
+    ),
 )
 COLUMNS: Final = {
     one.name: "timestamptz" if one.name in MOMENTS else TYPES.get(one.name, "text")

@@ -17,8 +17,8 @@ from tolsey.actors.organization.messages import (
 )
 from tolsey.actors.organization.months import Month, month_of, months_after
 from tolsey.actors.refusals import Conflict, NotFound
-from tolsey.storage.records.subscription import SubscriptionRecord
 from tolsey.storage.records.money.contracts import Contract
+from tolsey.storage.records.money.subscription import SubscriptionRecord
 
 TERMS = ContractTerms(120, 1_000 * DOLLAR, 10 * DOLLAR)
 AUGUST = datetime(2026, 8, 1, 12, tzinfo=UTC)

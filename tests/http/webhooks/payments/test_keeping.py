@@ -9,12 +9,13 @@ import pytest
 
 from tests.actors.organization import processor
 from tests.actors.organization.processor import CREDITS, OURS, event
-from tests.http.webhooks.payments.sender import ACCEPTED, DUPLICATE, IGNORED, Processor
+from tests.http.webhooks.payments.sender import ACCEPTED, DUPLICATE, IGNORED, NOW, Processor
 from tolsey.actors.organization.billing.payment_events.catalogue import TYPES
 from tolsey.storage.database import Database
-from tolsey.storage.money import payment_events
+from tolsey.storage.money import payment_events, sponsorships
 from tolsey.storage.money.payment_events import Taken
 from tolsey.storage.records.money.payment_event import PaymentEvent
+from tolsey.storage.records.money.sponsorships import SponsorPayment
 
 GIVEN = Path(__file__).parents[4].parent / "shared" / "data" / "payments"
 PERSONAL = ("4242", "AOB934RVNwzk6xtn", "Jenny", "jenny@", "192.0.2.7", "_secret_")
@@ -36,6 +37,23 @@ async def test_a_dispute_before_its_payment_waits_and_is_found(sender: Processor
     assert await sender.states() == {
         one["id"]: ("new", "org_1") for one in (dispute, payment, checkout)
     }
+
+
+async def test_a_dispute_of_a_sponsor_whom_nobody_sent_waits_for_its_payment_only(
+    sender: Processor,
+) -> None:
+    first, second = (
+        event("charge.dispute.created", processor.dispute(id=id)) for id in ("dp_1", "dp_2")
+    )
+    await sender.send(first)
+    assert await sender.states() == {first["id"]: ("parked", None)}
+    paid = SponsorPayment("pi_1", None, 50_000, 0, "usd", NOW)
+    await sponsorships.observed(sender.database, "evt_paid", paid)
+    await sender.send(second)
+    assert await sender.states() == {one["id"]: ("new", None) for one in (first, second)}
+
+    await sender.database.execute("UPDATE payment_events SET state = 'parked'")
+    assert await sponsorships.adopt(sender.database) == 2
 
 
 async def test_what_is_told_while_an_event_is_being_parked_is_not_missed(

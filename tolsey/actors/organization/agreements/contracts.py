@@ -8,8 +8,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from tolsey.actors.organization import lots, plans, subscription
 from tolsey.actors.organization import plans
+from tolsey.actors.organization.billing import subscription
 from tolsey.actors.organization.ledger import lots
 from tolsey.actors.organization.messages import (
     ContractTerms,

@@ -4,7 +4,6 @@ from dataclasses import replace
 from datetime import datetime
 
 from tolsey.actors.organization.billing.messages import (
-    ALIVE,
     NextChange,
     RecordBillingAct,
     SetAside,

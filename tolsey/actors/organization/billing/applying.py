@@ -8,15 +8,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from tolsey.actors.organization.billing_messages import (
-    ALIVE,
-    Applied,
-    ApplyPaymentEvent,
-)
 from tolsey.actors.organization import plans
-from tolsey.actors.organization.billing import acts as subscription_acts
-from tolsey.actors.organization.billing import subscription
-from tolsey.actors.organization.billing.messages import Applied, ApplyPaymentEvent
+from tolsey.actors.organization.billing import acts, subscription
+from tolsey.actors.organization.billing.messages import ALIVE, Applied, ApplyPaymentEvent
 from tolsey.actors.organization.billing.payment_events.catalogue import restore
 from tolsey.actors.organization.billing.payment_events.invoices import InvoiceFacts, InvoiceLine
 from tolsey.actors.organization.billing.payment_events.metadata import CREDITS

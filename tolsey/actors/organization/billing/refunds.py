@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from tolsey.actors.organization.billing import acts as subscription_acts
+from tolsey.actors.organization.billing import acts
 from tolsey.actors.organization.billing.messages import (
     BeginRefund,
     DropRefund,
@@ -40,7 +40,7 @@ def begin(
     if payment.kind == "purchase":
         _require_purchase(payment, is_unused=_is_unused(draft, payment), at=at)
     else:
-        view = subscription_acts.view_of(state)
+        view = acts.view_of(state, message.at)
         ends = view.subscription_id if view.is_subscribed else None
         is_newest = view.paid_invoice_id == payment.payment_ref
         is_returned = 0 < payment.total <= payment.refunded and ends is not None and is_newest

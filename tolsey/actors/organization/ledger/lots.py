@@ -4,8 +4,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from tolsey.actors.organization.credits import ALLOWANCE, twelve_months_after
 from tolsey.actors.organization import plans
+from tolsey.actors.organization.credits import ALLOWANCE, twelve_months_after
 from tolsey.actors.organization.ledger import bonuses
 from tolsey.actors.organization.ledger.entries import Draft, lapsed, opened
 from tolsey.actors.organization.ledger.payments import granted

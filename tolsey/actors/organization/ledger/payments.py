@@ -13,9 +13,9 @@ from typing import Final
 from tolsey.actors.organization.credits import (
     ALLOWANCE,
     ALLOWANCE_GRACE,
+    Hold,
     twelve_months_after,
 )
-from tolsey.actors.organization.credits import ALLOWANCE_GRACE, Hold, twelve_months_after
 from tolsey.actors.organization.ledger.entries import Draft, opened
 from tolsey.actors.organization.messages import Dispute, PaymentObserved, Standing
 from tolsey.actors.organization.state import OrganizationState

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.actors.organization.books import AT, DOLLAR, Ledger, Unrenewed, days, purchase, seen
-from tests.actors.organization.test_ledger import END, allowance, remaining
+from tests.actors.organization.ledger.test_ledger import END, allowance, remaining
 from tolsey.actors.organization.messages import (
     Dispute,
     ExpireCredits,

@@ -18,8 +18,8 @@ from tests.actors.organization.told import (
     prorated,
     subscription,
 )
-from tolsey.actors.organization.billing_messages import Applied, ApplyPaymentEvent
-from tolsey.actors.organization.subscription import is_owed
+from tolsey.actors.organization.billing.messages import Applied, ApplyPaymentEvent
+from tolsey.actors.organization.billing.subscription import is_owed
 
 UPDATED, DELETED = "customer.subscription.updated", "customer.subscription.deleted"
 PAID, FAILED = "invoice.paid", "invoice.payment_failed"

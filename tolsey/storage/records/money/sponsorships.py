@@ -1,0 +1,26 @@
+"""What is told of sponsors' payments."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SponsorPayment:
+    """What one event told of a sponsor's payment, in the processor's cents with tax."""
+
+    payment_ref: str
+    organization_id: str | None
+    paid_cents: int
+    refunded_cents: int
+    currency: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SponsorDispute:
+    """What one event told of a dispute of a sponsor's payment; `standing` is open, lost or won."""
+
+    dispute_id: str
+    payment_ref: str
+    cents: int
+    standing: str
