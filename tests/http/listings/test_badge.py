@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from cryptography.exceptions import InvalidSignature
 
+from tests.http.account_books import Account
 from tests.http.listings.desk import DAY, PUBLIC, Seller, check
 from tests.http.people import Clock
 
@@ -69,3 +70,20 @@ async def test_a_claimed_domain_that_is_not_the_shops_is_flagged_at_once(verifie
     assert (await verified.public("/verification")).json()["flags"] == ["domain_mismatch"]
     badge = (await verified.public("/badge.svg")).text
     assert "Revenue verified, domain not verified" in badge
+
+
+async def test_a_domain_that_is_not_the_sellers_hides_no_review(
+    paid: Seller, account: Account, clock: Clock
+) -> None:
+    clock.advance(timedelta(minutes=1))
+    account.pay("cus_a", 90_000, amount_refunded=60_000)
+    elsewhere = {"url": "https://elsewhere.example"}
+    account.answer_next("/v1/account", account.own(business_profile=elsewhere))
+    await paid.post("verify/refresh")
+    await paid.synced()
+
+    flags = (await paid.public("/verification")).json()["flags"]
+    assert flags == ["domain_mismatch", "refund_rate", "revenue_spike"]
+    for public in ("/badge.svg", "/embed"):
+        said = (await paid.public(public)).text
+        assert "Revenue verified, in review, domain not verified" in said

@@ -344,23 +344,6 @@ async def test_a_red_flag_leaves_the_number_and_says_so(
     assert (await paid.browser.get(queue)).status_code == 403
 
 
-async def test_a_domain_that_is_not_the_sellers_hides_no_review(
-    paid: Seller, account: Account, clock: Clock
-) -> None:
-    clock.advance(timedelta(minutes=1))
-    account.pay("cus_a", 90_000, amount_refunded=60_000)
-    elsewhere = {"url": "https://elsewhere.example"}
-    account.answer_next("/v1/account", account.own(business_profile=elsewhere))
-    await paid.post("verify/refresh")
-    await paid.synced()
-
-    flags = (await paid.public("/verification")).json()["flags"]
-    assert flags == ["domain_mismatch", "refund_rate", "revenue_spike"]
-    for public in ("/badge.svg", "/embed"):
-        said = (await paid.public(public)).text
-        assert "Revenue verified, in review, domain not verified" in said
-
-
 async def test_a_rise_made_by_new_prices_is_told_two_weeks_later(
     paid: Seller, account: Account, clock: Clock
 ) -> None:
