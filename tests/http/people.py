@@ -45,6 +45,11 @@ SignUp: TypeAlias = Callable[..., Awaitable[Person]]
 
 
 def settings_of(**given: Any) -> Settings:
-    """Settings that no `.env` of the machine has a say in."""
-    options: dict[str, Any] = {"_env_file": None, "encryption_keys": KEYRING, **given}
+    """Settings that no `.env` of the machine has a say in, with a lease that a busy one can keep."""
+    options: dict[str, Any] = {
+        "_env_file": None,
+        "encryption_keys": KEYRING,
+        "lease_seconds": 60,
+        **given,
+    }
     return Settings(**options)

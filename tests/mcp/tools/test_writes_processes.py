@@ -26,7 +26,6 @@ def settings(database_url: str, redis_url: str, platform: Platform) -> Settings:
         database_url=database_url,
         redis_url=redis_url,
         commerce_url_template=platform.url_template,
-        lease_seconds=LEASE_SECONDS,
     )
 
 
@@ -105,6 +104,7 @@ async def test_a_change_that_was_sent_before_a_crash_is_looked_up_and_not_sent_a
 async def test_any_process_changes_the_same_shop_and_none_is_lost(
     settings: Settings, platform: Platform, clock: Clock
 ) -> None:
+    settings = settings.model_copy(update={"lease_seconds": LEASE_SECONDS})
     async with AsyncExitStack() as stack:
         pair = [await stack.enter_async_context(process(settings, clock)) for _ in range(2)]
         await shared(*pair)
