@@ -124,9 +124,7 @@ async def test_a_move_that_cannot_be_says_why(
     to = pair[1].service.shard.id
 
     async def move(slot: int, to: str) -> tuple[int, str]:
-        answer = await operators[0].post(
-            f"/api/admin/shards/{slot}/move", json={"to": to, "reason": "x"}
-        )
+        answer = await operators[0].post(f"/api/admin/shards/{slot}/move", json={"to": to})
         return answer.status_code, answer.json()["code"]
 
     assert await move(1024, to) == (404, "not_found")
@@ -145,9 +143,7 @@ async def test_a_process_that_died_is_not_moved_to(
     shard.holdings[7] = shard.holdings[7]._replace(owner="ghost")
     shard._ownership._observer.end("ghost")
 
-    answer = await operators[0].post(
-        "/api/admin/shards/7/move", json={"to": "ghost", "reason": "x"}
-    )
+    answer = await operators[0].post("/api/admin/shards/7/move", json={"to": "ghost"})
 
     assert (answer.status_code, answer.json()["code"]) == (409, "process_dead")
 
@@ -225,7 +221,7 @@ async def test_an_actor_that_is_busy_elsewhere_is_a_409_here_too(
             asking = seller.connect
             tasks.start_soon(asking)
             await until(lambda: owner.service.runtime.waiting)
-            busy = await elsewhere.post(f"{path}/passivate", json={"reason": "trying"})
+            busy = await elsewhere.post(f"{path}/passivate", json={"reason": ""})
             await elsewhere.post(f"{path}/resume", json={"reason": "trying"})
 
     assert (busy.status_code, busy.json()["code"]) == (409, "actor_busy")

@@ -44,7 +44,7 @@ def _written(model: type[BaseModel], unsaid: frozenset[str]) -> dict[str, Any]:
 
 
 def _shortened(schema: Any, unsaid: frozenset[str], *, names: bool = False) -> Any:
-    """Leave out titles, words about models, and of answers that what is absent may be null.
+    """Leave out titles, words about models, and that what is absent may be null.
 
     `names` says that keys are names of fields.
     """
@@ -54,7 +54,7 @@ def _shortened(schema: Any, unsaid: frozenset[str], *, names: bool = False) -> A
         return schema
     if names:
         return {key: _shortened(value, unsaid) for key, value in schema.items()}
-    schema = _told_of_null(_needed(schema), said=unsaid is UNSAID)
+    schema = _said_without_null(_needed(schema))
     left_out = unsaid | ({"description"} if "properties" in schema else set())
     if unsaid is UNSAID_OF_ANSWERS and not SAYING_TYPE.isdisjoint(schema):
         left_out |= {"type"}
@@ -76,8 +76,11 @@ def _needed(schema: dict[str, Any]) -> dict[str, Any]:
     return {**kept, "required": needed} if needed else kept
 
 
-def _told_of_null(schema: dict[str, Any], *, said: bool) -> dict[str, Any]:
-    """Say of what may be left out what it is when it is there, and if `said`, that null is the same."""
+def _said_without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """Say of what may be left out what it is when it is there.
+
+    Null says the same as nothing to us, but schemas with two types are refused by some clients.
+    """
     options = [one for one in schema.get("anyOf", ()) if one != NULL]
     kept = {
         key: value
@@ -85,12 +88,7 @@ def _told_of_null(schema: dict[str, Any], *, said: bool) -> dict[str, Any]:
         if key != "anyOf" and not (key == "default" and value is None)
     }
     if len(options) == 1:
-        (only,) = options
-        if said:
-            only = {**only, "type": [only["type"], "null"]}
-            if "enum" in only:
-                only["enum"] = [*only["enum"], None]
-        return {**only, **kept}
+        return {**options[0], **kept}
     return {"anyOf": options, **kept} if options else kept
 
 
