@@ -83,7 +83,7 @@ class Database:
                 reset=_as_it_is,
                 server_settings={"application_name": "tolsey", "timezone": "UTC"},
             )
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError) as error:
+        except (asyncpg.PostgresError, *UNREACHABLE) as error:
             raise translated(error) from error
 
     async def close(self) -> None:
@@ -136,7 +136,7 @@ class Database:
                     raise
                 finally:
                     end.cancel()
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError) as error:
+        except (asyncpg.PostgresError, *UNREACHABLE) as error:
             raise translated(error) from error
 
     @asynccontextmanager
