@@ -27,10 +27,10 @@ async def test_a_signed_proof_is_checked_with_the_public_keys_alone(verified: Se
 async def test_the_badge_goes_grey_and_then_away_though_nothing_runs(
     verified: Seller, clock: Clock
 ) -> None:
+    synced_on = clock.now.date().isoformat()
     clock.advance(timedelta(minutes=12))
     assert "synced 12 min ago" in (await verified.public("/badge.svg")).text
 
-    synced_on = clock.now.date().isoformat()
     clock.advance(DAY)
     grey = await verified.public("/badge.svg?theme=dark&size=l")
     assert f"last verified {synced_on}" in grey.text
