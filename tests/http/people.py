@@ -8,6 +8,8 @@ from typing import Any, TypeAlias
 import httpx
 
 from tolsey.settings import Settings
+from tolsey.storage.database import Database
+from tolsey.storage.people import administrators
 
 KEYRING = "t1:" + "A" * 43
 PASSWORD = "correct horse battery"
@@ -53,3 +55,11 @@ def settings_of(**given: Any) -> Settings:
         **given,
     }
     return Settings(**options)
+
+
+async def made_operator(database: Database, person: Person) -> Person:
+    """Give someone the operators' role, and sign them in: becoming one ends every session."""
+    await administrators.create_administrator(database, person.email, PASSWORD)
+    login = {"email": person.email, "password": PASSWORD}
+    assert (await person.browser.post("/api/auth/login", json=login)).status_code == 200
+    return person

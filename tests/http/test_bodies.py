@@ -7,14 +7,13 @@ from typing import Any, get_args
 
 import pytest
 
-from tests.http.people import PASSWORD, Person, SignUp, settings_of
+from tests.http.people import Person, SignUp, made_operator, settings_of
 from tests.http.test_tenants import address_of, body_of, routes_of, things_of
 from tolsey.http import routes as folder
 from tolsey.http.access import Access
 from tolsey.http.api_model import ApiModel
 from tolsey.http.edge import Edge
 from tolsey.service import Running, running
-from tolsey.storage.people import administrators
 
 MONEY = ("/admin/refunds", "/admin/credits/adjust", "/contract")
 
@@ -34,11 +33,7 @@ def edge(house: Running) -> Edge:
 
 @pytest.fixture
 async def operator(house: Running, sign_up: SignUp) -> Person:
-    person = await sign_up("operator@example.com")
-    await administrators.create_administrator(house.service.database, person.email, PASSWORD)
-    login = {"email": person.email, "password": PASSWORD}  # becoming one ends every session
-    assert (await person.browser.post("/api/auth/login", json=login)).status_code == 200
-    return person
+    return await made_operator(house.service.database, await sign_up("operator@example.com"))
 
 
 async def test_no_operator_moves_money_without_saying_why(

@@ -6,14 +6,13 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.http.people import PASSWORD, Clock, Person, SignUp, settings_of
+from tests.http.people import Clock, Person, SignUp, made_operator, settings_of
 from tolsey.actors.job.messages import RunNow, job
 from tolsey.actors.organization.messages import ReadCredits, organization
 from tolsey.http.edge import Edge
 from tolsey.runtime.ids import new_id
 from tolsey.runtime.shards.oversight import Oversight
 from tolsey.service import Running, running
-from tolsey.storage.people import administrators
 
 DOLLAR = 1_000_000
 TERMS = {
@@ -46,11 +45,7 @@ async def ann(sign_up: SignUp) -> Person:
 
 @pytest.fixture
 async def operator(house: Running, sign_up: SignUp) -> Person:
-    person = await sign_up("operator@example.com")
-    await administrators.create_administrator(house.service.database, person.email, PASSWORD)
-    login = {"email": person.email, "password": PASSWORD}  # becoming one ends every session
-    assert (await person.browser.post("/api/auth/login", json=login)).status_code == 200
-    return person
+    return await made_operator(house.service.database, await sign_up("operator@example.com"))
 
 
 async def agree(operator: Person, whose: Person, body: dict[str, Any]) -> httpx.Response:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.http.people import PASSWORD, Clock, Person, SignUp, settings_of
+from tests.http.people import Clock, Person, SignUp, made_operator, settings_of
 from tolsey.actors.organization.messages import (
     GrantCredits,
     HoldCredits,
@@ -13,7 +13,6 @@ from tolsey.actors.organization.messages import (
 )
 from tolsey.http.edge import Edge
 from tolsey.service import Running, running
-from tolsey.storage.people import administrators
 
 ADJUST = "/api/admin/credits/adjust"
 DOLLAR = 1_000_000
@@ -39,11 +38,7 @@ async def ann(sign_up: SignUp) -> Person:
 
 @pytest.fixture
 async def operator(house: Running, sign_up: SignUp) -> Person:
-    person = await sign_up("operator@example.com")
-    await administrators.create_administrator(house.service.database, person.email, PASSWORD)
-    login = {"email": person.email, "password": PASSWORD}  # becoming one ends every session
-    assert (await person.browser.post("/api/auth/login", json=login)).status_code == 200
-    return person
+    return await made_operator(house.service.database, await sign_up("operator@example.com"))
 
 
 async def read(person: Person, path: str = "", **query: Any) -> Any:

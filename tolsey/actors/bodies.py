@@ -8,6 +8,8 @@ from typing import Any, TypeAlias
 
 Body: TypeAlias = Mapping[str, Any]
 
+NUL, REPLACEMENT = "\0", "\ufffd"
+
 
 class Unreadable(Exception):  # noqa: N818 - what a body is
     """A field that we keep is not what its sender documents; `field` names it."""
@@ -16,6 +18,23 @@ class Unreadable(Exception):  # noqa: N818 - what a body is
         super().__init__(f"{field}: {wanted}")
         self.field = field
         self.wanted = wanted
+
+
+def text(body: Body, field: str, limit: int) -> str | None:
+    """Read a text, cut at a limit; NUL becomes U+FFFD, since no text column holds it."""
+    value = body.get(field)
+    if value is None:
+        return None
+    if type(value) is not str:
+        raise Unreadable(field, "not a text")
+    return clean(value, limit)
+
+
+def clean(value: str, limit: int) -> str:
+    """Make a text that every column can hold."""
+    if NUL in value:
+        value = value.replace(NUL, REPLACEMENT)
+    return value[:limit] if len(value) > limit else value
 
 
 def table(body: Body, field: str) -> Body:

@@ -5,7 +5,7 @@ It answers from a script, so that it can be slow, fail, be cut, or keep quiet ab
 
 import hmac
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -14,16 +14,13 @@ from typing import Any, Final, Literal
 import anyio
 import orjson
 
-from tolsey.sandbox.server import listening
+from tolsey.sandbox.server import Receive, Send, listening, whole
 
 KEY: Final = "sk-sandbox"
 NAME: Final = "sandbox-model"
 COMPLETIONS: Final = "/v1/chat/completions"
 CHARACTERS_PER_TOKEN: Final = 4
 TOKENS_PER_MESSAGE: Final = 4
-
-Receive = Callable[[], Awaitable[dict[str, Any]]]
-Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +68,7 @@ class Model:
         """Answer one request."""
         if scope["type"] != "http":
             return
-        body = await _read(receive)
+        body = await whole(receive)
         refusal = self._refusal(scope)
         if refusal is not None:
             await _refuse(send, *refusal)
@@ -101,15 +98,6 @@ class Model:
         if (scope["method"], scope["path"]) != ("POST", COMPLETIONS):
             return 404, "There is nothing at this address."
         return None
-
-
-async def _read(receive: Receive) -> bytes:
-    body, more = b"", True
-    while more:
-        event = await receive()
-        body += event.get("body", b"")
-        more = event.get("more_body", False)
-    return body
 
 
 async def _refuse(

@@ -14,6 +14,16 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 Application = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
 
 
+async def whole(receive: Receive) -> bytes:
+    """Read the body of a request."""
+    body, more = b"", True
+    while more:
+        event = await receive()
+        body += event.get("body", b"")
+        more = event.get("more_body", False)
+    return body
+
+
 @asynccontextmanager
 async def listening(app: Application, port: int = 0) -> AsyncIterator[int]:
     """Serve an ASGI application on loopback and give the port while the block runs."""

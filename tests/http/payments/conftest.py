@@ -5,9 +5,8 @@ import pytest
 
 from tests.http.payments.market import Market, opened
 from tests.http.payments.shop import Shop, served
-from tests.http.people import PASSWORD, Clock, Person, SignUp
+from tests.http.people import Clock, Person, SignUp, made_operator
 from tolsey.http.edge import Edge
-from tolsey.storage.people import administrators
 
 
 @pytest.fixture
@@ -42,8 +41,4 @@ async def ann(sign_up: SignUp) -> Person:
 
 @pytest.fixture
 async def operator(shop: Shop, sign_up: SignUp) -> Person:
-    person = await sign_up("operator@example.com")
-    await administrators.create_administrator(shop.service.database, person.email, PASSWORD)
-    login = {"email": person.email, "password": PASSWORD}  # becoming one ends every session
-    assert (await person.browser.post("/api/auth/login", json=login)).status_code == 200
-    return person
+    return await made_operator(shop.service.database, await sign_up("operator@example.com"))

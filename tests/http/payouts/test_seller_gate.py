@@ -7,11 +7,10 @@ import pytest
 
 from tests.http.listings.desk import Seller, listed
 from tests.http.payouts.conftest import ACCOUNT, Bank, begun
-from tests.http.people import PASSWORD, Clock, Person, SignUp
+from tests.http.people import Clock, Person, SignUp, made_operator
 from tests.payees import verified
 from tests.sandbox.payments.stage import STRIPE
 from tolsey.storage.money import payouts
-from tolsey.storage.people import administrators
 
 pytestmark = STRIPE
 REQUIRED = (403, "payout_account_required")
@@ -90,10 +89,8 @@ async def test_it_must_be_the_account_of_one_who_runs_the_organization(
 async def test_an_operator_does_not_show_a_listing_past_the_gate(
     bank: Bank, seller: Seller, sign_up: SignUp
 ) -> None:
-    operator = await sign_up("operator@example.com")
-    await administrators.create_administrator(bank.house.service.database, operator.email, PASSWORD)
-    login = {"email": operator.email, "password": PASSWORD}
-    assert (await operator.browser.post("/api/auth/login", json=login)).status_code == 200
+    database = bank.house.service.database
+    operator = await made_operator(database, await sign_up("operator@example.com"))
     answer = await operator.browser.post(f"{seller.path}/publish")
     assert (answer.status_code, answer.json()["code"]) == REQUIRED
 

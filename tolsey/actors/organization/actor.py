@@ -325,7 +325,7 @@ def opened(books: Books) -> Credits:
         free=sum(lot.free for lot in lots.values()),
         held=sum(lot.pinned for lot in lots.values()),
         debt=account.debt,
-        due_at=credits.due_at(lots, live, account.period_end if account.renewed_by else None),
+        due_at=credits.due_at(lots, live, credits.awaited(account.period_end, account.renewed_by)),
         period_start=account.period_start,
         period_end=account.period_end,
         allowance=account.allowance,

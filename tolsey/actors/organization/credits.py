@@ -76,16 +76,12 @@ class Credits:
         """Sum up."""
         return Standing(self.seq, self.available + self.held, self.available, self.held)
 
-    @property
-    def awaited(self) -> datetime | None:
-        """Tell when the period ends whose renewal may be told late."""
-        return self.period_end if self.renewed_by is not None else None
-
     def view(self, at: datetime) -> CreditsView:
         """Show the credits to a member: an allowance ends with its period, if its renewal is told."""
+        renewal = awaited(self.period_end, self.renewed_by)
 
         def ends_at(lot: CreditLot) -> datetime:
-            return lot.expires_at if at < lot.expires_at else lapses_at(lot, self.awaited)
+            return lot.expires_at if at < lot.expires_at else lapses_at(lot, renewal)
 
         grants = tuple(
             Grant(
@@ -111,17 +107,22 @@ def spending_order(lot: CreditLot) -> tuple[datetime, datetime, str]:
     return lot.expires_at, lot.granted_at, lot.id
 
 
-def lapses_at(lot: CreditLot, awaited: datetime | None) -> datetime:
-    """Tell when a lot is let go of: the allowance of an `awaited` renewal waits for its event."""
-    waits = lot.kind == ALLOWANCE and lot.expires_at == awaited
+def awaited(period_end: datetime | None, renewed_by: str | None) -> datetime | None:
+    """Tell when the period ends whose renewal may be told late; None when nobody is to renew it."""
+    return None if renewed_by is None else period_end
+
+
+def lapses_at(lot: CreditLot, renewal: datetime | None) -> datetime:
+    """Tell when a lot is let go of: the allowance waits for a `renewal` that is awaited."""
+    waits = lot.kind == ALLOWANCE and lot.expires_at == renewal
     return lot.expires_at + ALLOWANCE_GRACE if waits else lot.expires_at
 
 
 def due_at(
-    lots: Mapping[str, CreditLot], holds: Mapping[str, Hold], awaited: datetime | None
+    lots: Mapping[str, CreditLot], holds: Mapping[str, Hold], renewal: datetime | None
 ) -> datetime:
     """Tell when the next lot lapses or the next hold is left alone."""
-    moments = [lapses_at(lot, awaited) for lot in lots.values() if lot.free]
+    moments = [lapses_at(lot, renewal) for lot in lots.values() if lot.free]
     moments += [hold.lease_until for hold in holds.values()]
     return min(moments, default=NEVER)
 

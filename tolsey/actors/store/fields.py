@@ -7,6 +7,7 @@ identifiers beyond 2**53. Absent and null are the same; a wrong type is refused 
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 
+from tolsey.actors import bodies
 from tolsey.actors.bodies import Body, Unreadable, short_texts
 from tolsey.storage.records.money.currencies import EXPONENTS
 
@@ -15,7 +16,6 @@ TEXT_CHARACTERS = 1_000
 MONEY_DIGITS = 15
 """Amounts of more digits before the point are no money; 10**15 minor units still fit a bigint."""
 YEARS = range(1990, 2200)
-NUL, REPLACEMENT = "\0", "\ufffd"
 CURRENCY_LETTERS = 3
 
 
@@ -39,19 +39,12 @@ def identifier(body: Body, field: str) -> int:
 
 def text(body: Body, field: str, limit: int = TEXT_CHARACTERS) -> str | None:
     """Read a text, cut at a limit; NUL becomes U+FFFD, since no text column holds it."""
-    value = body.get(field)
-    if value is None:
-        return None
-    if type(value) is not str:
-        raise Unreadable(field, "not a text")
-    return clean(value, limit)
+    return bodies.text(body, field, limit)
 
 
-def clean(value: str, limit: int = TEXT_CHARACTERS) -> str:
-    """Make a text that every column can hold."""
-    if NUL in value:
-        value = value.replace(NUL, REPLACEMENT)
-    return value[:limit] if len(value) > limit else value
+def clean(value: str) -> str:
+    """Make a text that every column can hold, and cut it."""
+    return bodies.clean(value, TEXT_CHARACTERS)
 
 
 def flag(body: Body, field: str) -> bool | None:
@@ -124,4 +117,4 @@ def to_minor(value: Decimal, code: str) -> int:
 
 def texts(body: Body, field: str, limit: int) -> tuple[str, ...]:
     """Read a list of short texts."""
-    return tuple(clean(one, 100) for one in short_texts(body, field)[:limit])
+    return tuple(bodies.clean(one, 100) for one in short_texts(body, field)[:limit])

@@ -72,9 +72,7 @@ def drop(state: OrganizationState, message: DropRefund) -> Decision[Organization
     if hold := refund_hold(draft, message.payment_ref):
         draft.end(hold, 0)
     key = f"refund.dropped:{message.payment_ref}:{draft.seq}"
-    after, records = (
-        draft.close(key, "release", message.payment_ref) if draft.moves else draft.unsealed()
-    )
+    after, records = draft.close_if_moved(key, "release", message.payment_ref)
     return Decision(after, None, records=records)
 
 
@@ -92,9 +90,7 @@ def _pinned(
     lines = (*known.lines, *draft.pin(known.id, amount, is_own))
     if lines:
         draft.keep_hold(Hold(known.id, lines, known.amount + amount, 0, message.lease_until))
-    after, records = (
-        draft.close(id, "hold", message.payment_ref) if draft.moves else draft.unsealed()
-    )
+    after, records = draft.close_if_moved(id, "hold", message.payment_ref)
     return Decision(after, reply, records=records)
 
 

@@ -11,7 +11,14 @@ from datetime import datetime
 from typing import Any
 
 from tolsey.actors.chain import Move, sealed
-from tolsey.actors.organization.credits import Credits, Hold, due_at, lapses_at, spending_order
+from tolsey.actors.organization.credits import (
+    Credits,
+    Hold,
+    awaited,
+    due_at,
+    lapses_at,
+    spending_order,
+)
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.actors.refusals import NotFound, PaymentRequired
 from tolsey.storage.records.money.credits import (
@@ -147,6 +154,10 @@ class Draft:
         self.let_go()
         return self.seal(key, kind, reference)
 
+    def close_if_moved(self, key: str, kind: str, reference: str | None = None) -> Written:
+        """Seal the entry where it moved value; else keep what changed, without one."""
+        return self.close(key, kind, reference) if self.moves else self.unsealed()
+
     def let_go(self) -> None:
         """Pay debts of what is free, then let expire what is due."""
         if self.debt and self.free:
@@ -177,7 +188,7 @@ class Draft:
 
     @property
     def _awaited(self) -> datetime | None:
-        return self.period_end if self.renewed_by is not None else None
+        return awaited(self.period_end, self.renewed_by)
 
     def unsealed(self) -> Written:
         """Keep what moved no value, without an entry."""

@@ -48,9 +48,7 @@ def observe(
             _audit(draft, "chargeback.received", joined, dispute=dispute.id, cents=dispute.amount)
     draft.keep_payment(_reconciled(draft, joined))
     key = f"payment:{message.payment_ref}:{draft.seq}"
-    after, records = (
-        draft.close(key, "payment", message.payment_ref) if draft.moves else draft.unsealed()
-    )
+    after, records = draft.close_if_moved(key, "payment", message.payment_ref)
     return Decision(after, reply=after.credits.standing, records=records)
 
 

@@ -56,7 +56,8 @@ async def on_record(
         await put_on_record(service, principal, REFUSED, tool, operation_id, code=refused.code)
         raise told(refused) from refused
     except RpcError as error:
-        code = error.data["code"] if isinstance(error.data, dict) else "invalid_request"
+        said = error.data if isinstance(error.data, dict) else {}
+        code = said.get("code", "invalid_request")
         await put_on_record(service, principal, REFUSED, tool, operation_id, code=code)
         raise
 

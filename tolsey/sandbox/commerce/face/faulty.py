@@ -8,7 +8,7 @@ from quart import Quart
 
 from tolsey.sandbox.commerce.course.faults import Fault
 from tolsey.sandbox.commerce.course.shops import Shops
-from tolsey.sandbox.server import Receive, Send
+from tolsey.sandbox.server import Receive, Send, whole
 
 
 def _kind(path: str) -> str:
@@ -30,7 +30,7 @@ class Faulty:
             self._platform.requests += 1
             kind = _kind(scope["path"])
             if kind == "graphql" and self._platform.faults.waiting.get("mutation"):
-                body = await _whole(receive)
+                body = await whole(receive)
                 receive = _again(body, receive)
                 kind = "mutation" if _is_mutation(body) else kind
             fault = self._platform.faults.take(kind)
@@ -39,15 +39,6 @@ class Faulty:
             if fault is not None and await _misbehave(fault, send):
                 return
         await self._app(scope, receive, send)  # type: ignore[arg-type]
-
-
-async def _whole(receive: Receive) -> bytes:
-    body, more = b"", True
-    while more:
-        event = await receive()
-        body += event.get("body", b"")
-        more = event.get("more_body", False)
-    return body
 
 
 def _again(body: bytes, receive: Receive) -> Receive:

@@ -53,12 +53,7 @@ def identifier(body: Body, field: str = "id") -> str:
 
 def text(body: Body, field: str, limit: int = TEXT_CHARACTERS) -> str | None:
     """Read a text, cut at a limit; NUL becomes U+FFFD, since no text column holds it."""
-    value = body.get(field)
-    if value is None:
-        return None
-    if type(value) is not str:
-        raise Unreadable(field, "not a text")
-    return value[:limit].replace("\0", "\ufffd")
+    return bodies.text(body, field, limit)
 
 
 def word(body: Body, field: str) -> str:
@@ -148,7 +143,7 @@ def listed(body: Body, field: str) -> tuple[list[Body], bool]:
 def words(body: Body, field: str) -> tuple[str, ...]:
     """Read a list of short texts; empty when absent."""
     found = short_texts(body, field)
-    return tuple(one[:200].replace("\0", "\ufffd") for one in found[:MOST_ROWS])
+    return tuple(bodies.clean(one, 200) for one in found[:MOST_ROWS])
 
 
 def present(*references: str | None) -> tuple[str, ...]:
