@@ -25,6 +25,8 @@ from tolsey.listeners import Listeners
 STAND_IN = Path(__file__).with_name("fleet_stand_in.py")
 SECONDS = 20.0
 """Longer than anything here takes, on any machine."""
+BUFFERED = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+"""As a service is started: what waits in a buffer at its end is part of what is tested."""
 
 balanced = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere all share one listener")
 
@@ -50,6 +52,7 @@ class FleetProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=stderr or log,
+                env=BUFFERED,
             )
 
     def ready(self) -> None:

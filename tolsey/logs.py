@@ -1,11 +1,14 @@
 """Structured logs: one JSON object a line (colours on a terminal), and no secret in any of them."""
 
+import atexit
 import contextlib
 import io
 import logging
+import os
 import re
 import sys
 from collections.abc import MutableMapping
+from pathlib import Path
 from typing import Any
 
 import structlog
@@ -38,6 +41,7 @@ class StandardError(io.StringIO):
 
 def configure(level: str = "info") -> None:
     """Send the service's events of a level or more to standard error; ValueError for no level."""
+    atexit.register(discard_unwritable)
     levels = logging.getLevelNamesMapping()
     if level.upper() not in levels:
         raise ValueError("must be debug, info, warning, error or critical")
@@ -62,6 +66,18 @@ def configure(level: str = "info") -> None:
         logger_factory=structlog.WriteLoggerFactory(StandardError()),
         cache_logger_on_first_use=False,
     )
+
+
+def discard_unwritable() -> None:
+    """Point standard error at nothing when what waits there cannot be written.
+
+    The interpreter flushes it once more as it ends, and makes of a failure then an exit status of 120.
+    """
+    try:
+        sys.stderr.flush()
+    except OSError:
+        with contextlib.suppress(OSError), Path(os.devnull).open("wb") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stderr.fileno())
 
 
 def mask(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
