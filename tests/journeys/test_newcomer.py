@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from tests.journeys.conftest import free_port
 
@@ -121,6 +123,35 @@ def verified_by_key(told: str, processor: str) -> tuple[dict[str, Any], dict[str
                 return refused.json(), proof
             assert time.monotonic() < until, proof
             time.sleep(0.1)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "sh"])
+def test_the_commands_of_the_start_page_work_as_typed(shell: str, tmp_path: Path) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+    with sandbox(tmp_path) as process:
+        assert process.stdout is not None
+        try:
+            assert any("Ctrl+C" in line for line in process.stdout), "the sandbox ended early"
+            typed = typed_commands().replace(".data/sandbox/", f"{tmp_path}/sandbox/")
+            done = subprocess.run(
+                [shell], input=f"set -e\n{typed}", cwd=tmp_path, text=True, capture_output=True,
+                timeout=100, check=False,
+            )  # fmt: skip
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=60)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr == ""
+    assert '"corroboration":{' in done.stdout
+    assert (tmp_path / "badge.svg").read_text().startswith("<svg")
+
+
+def typed_commands() -> str:
+    """Give what the start page says to type once the sandbox runs, in order."""
+    page = (Path(__file__).parents[2] / "docs" / "start.md").read_text()
+    return "\n".join(re.findall(r"```sh\n(.*?)```", page, re.DOTALL))
 
 
 def test_a_port_that_is_taken_ends_the_sandbox_in_plain_words(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """One run of the sandbox: the stand-ins, the service, the steps, and the addresses at the end."""
 
 import secrets
+import shlex
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -50,6 +51,7 @@ class Demo:
     data_dir: Path
     once: bool = False
     teller: Teller = field(default_factory=Teller)
+    cron_secret: str = field(default_factory=lambda: secrets.token_urlsafe(32))
 
     async def run(self) -> int:
         """Show the journey; serve on until interrupted unless `once`. Answers an exit status."""
@@ -77,7 +79,7 @@ class Demo:
         return settings.read(
             base_url=self.ports.base,
             data_dir=self.data_dir,
-            cron_secret=secrets.token_urlsafe(32),
+            cron_secret=self.cron_secret,
             **others.settings,
         )
 
@@ -106,6 +108,7 @@ class Demo:
             self.teller.chapter("money")
             await self._pay(others, seller, operator)
             self._actors(service)
+            self._write_variables(others, operator)
             self._addresses(seller, operator, others)
 
     async def _sell(self, service: Running, others: StandIns, seller: Seller) -> None:
@@ -139,6 +142,28 @@ class Demo:
             f" {runtime.telemetry.counters['batches']} commits"
         )
 
+    def _write_variables(self, others: StandIns, operator: Operator) -> None:
+        """Write what `docs/start.md` types by hand: a shop to connect, keys, and who operates."""
+        yours = others.spare_shop.spec
+        variables = {
+            "B": self.ports.base,
+            "SHOP": yours.domain,
+            "CLIENT_ID": yours.client_id,
+            "CLIENT_SECRET": yours.client_secret,
+            "RESTRICTED_KEY": others.restricted_key,
+            "OPERATOR_EMAIL": operator.email,
+            "OPERATOR_PASSWORD": operator.password,
+            "CRON_SECRET": self.cron_secret,
+        }
+        lines = (f"{name}={shlex.quote(value)}\n" for name, value in variables.items())
+        self.variables.touch(mode=0o600)
+        self.variables.write_text("".join(lines))
+
+    @property
+    def variables(self) -> Path:
+        """Name the file of shell variables."""
+        return self.data_dir / "env.sh"
+
     def _addresses(self, seller: Seller, operator: Operator, others: StandIns) -> None:
         base = self.ports.base
         self.teller.chapter()
@@ -155,6 +180,7 @@ class Demo:
             ("verification", f"{base}/api/public/listings/{seller.slug}/verification"),
             ("actors", f"{base}/api/admin/actors (sign in as the operator)"),
             ("API", f"{base}/docs/api"),
+            ("variables", f"{self.variables} (docs/start.md goes on with them)"),
         ):
             self.teller.named(name, value)
 

@@ -55,6 +55,8 @@ class StandIns:
 
     platform: Platform
     shop: Shop
+    spare_shop: Shop
+    """One that nobody has connected yet: for whoever tries the steps by hand."""
     processor: Processor
     model: Model
     restricted_key: str
@@ -71,6 +73,7 @@ async def standing_in(ports: Ports, orders: int) -> AsyncIterator[StandIns]:
     run = secrets.token_hex(8)
     platform, model = Platform(), Model()
     shop = platform.add_shop(_shop(f"demo-{run[:6]}.myshopify.com", orders))
+    spare_shop = platform.add_shop(_shop(f"yours-{run[:6]}.myshopify.com", orders))
     webhooks = Webhooks(retry_seconds=RETRY_SECONDS, repeats=REPEATS, reorders=REORDERS)
     processor = Processor(webhooks=webhooks, seed=run)
     async with AsyncExitStack() as stack:
@@ -80,6 +83,7 @@ async def standing_in(ports: Ports, orders: int) -> AsyncIterator[StandIns]:
         yield StandIns(
             platform,
             shop,
+            spare_shop,
             processor,
             model,
             processor.make_key(open_business(processor).id, *READS).secret,
@@ -112,7 +116,7 @@ async def _payments(url: str, told: str) -> dict[str, str]:
 def _shop(domain: str, orders: int) -> ShopSpec:
     return ShopSpec(
         domain=domain,
-        client_id="demo-client-id",
+        client_id=f"client-{domain.partition('.')[0]}",
         client_secret=f"shpss_{secrets.token_hex(16)}",
         name="The Demo Shop",
         scopes=(*ALL_SCOPES, *WRITE_SCOPES),
