@@ -35,7 +35,8 @@ Link = Any
 
 async def add_sleepers(url: str, data_dir: Path, first: int, number: int) -> dict[str, float]:
     """Add so many connected stores, of shops from a number on; answer the bytes of each by table."""
-    vault = Vault.load_or_create(data_dir)
+    vault = Vault.load(data_dir)
+    assert vault is not None
     connection = await asyncpg.connect(url)
     try:
         pattern = await connection.fetchrow(

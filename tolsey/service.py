@@ -60,6 +60,7 @@ from tolsey.runtime.shards.oversight import Oversight
 from tolsey.runtime.shards.shard import Shard
 from tolsey.runtime.timers import Timers
 from tolsey.settings import Settings
+from tolsey.storage import keys
 from tolsey.storage.backing import addresses
 from tolsey.storage.cache import Cache
 from tolsey.storage.database import Database
@@ -141,11 +142,7 @@ async def running(
         cache = Cache(redis_url)
         stack.push_async_callback(cache.close)
         outside = await adapters(stack, settings, database)
-        vault = (
-            Vault.from_keys(settings.encryption_keys)
-            if settings.encryption_keys
-            else Vault.load_or_create(settings.data_dir)
-        )
+        vault = await keys.open_vault(database, settings)
         parts = Parts(settings, database, vault, outside, clock)
         runtime = await parts.start(stack, runtime_options)
         shard = await _join(stack, settings, redis_url, parts)

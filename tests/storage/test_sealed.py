@@ -80,10 +80,17 @@ def test_each_key_signs_with_a_key_of_its_own() -> None:
     assert "A" * 40 not in repr(vault)
 
 
-def test_a_key_is_made_once_and_only_its_owner_reads_it(tmp_path: Path) -> None:
-    home = tmp_path / "data"
-    sealed = Vault.load_or_create(home).seal("secret", **PLACE)
-    assert Vault.load_or_create(home).open(sealed, **PLACE) == "secret"
+def test_a_key_is_made_once_under_an_id_of_its_own_and_only_its_owner_reads_it(
+    tmp_path: Path,
+) -> None:
+    home, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
+    assert Vault.load(home) is None
+    sealed = Vault.make(home).seal("secret", **PLACE)
+    assert Vault.make(home).open(sealed, **PLACE) == "secret"
+    again = Vault.load(home)
+    assert again is not None
+    assert again.open(sealed, **PLACE) == "secret"
+    assert Vault.make(elsewhere).key_ids != again.key_ids
     files = list(home.iterdir())
     assert len(files) == 1
     assert stat.S_IMODE(files[0].stat().st_mode) == 0o600

@@ -73,31 +73,43 @@ class Vault:
         return cls(parse_keyring(keyring))
 
     @classmethod
-    def load_or_create(cls, data_dir: Path) -> "Vault":
-        """Use the key kept under a directory, made there once, readable by its owner only."""
+    def load(cls, data_dir: Path) -> "Vault | None":
+        """Use the key kept under a directory; None when there is none."""
         path = data_dir / KEY_FILE
         if not path.exists():
-            data_dir.mkdir(parents=True, exist_ok=True)
-            made = data_dir / f".{KEY_FILE}.{secrets.token_hex(8)}"
-            handle = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(handle, "w") as file:
-                file.write(f"k1:{base64url(secrets.token_bytes(KEY_BYTES))}\n")
-                file.flush()
-                os.fsync(file.fileno())
-            try:
-                # A link is all or nothing and never overwrites: of two starts one key wins.
-                path.hardlink_to(made)
-            except FileExistsError:
-                pass
-            finally:
-                made.unlink()
+            return None
         path.chmod(0o600)
+        return cls.from_keys(path.read_text().strip())
+
+    @classmethod
+    def make(cls, data_dir: Path) -> "Vault":
+        """Make a key under a directory, once, readable by its owner only, and with an id of its own."""
+        data_dir.mkdir(parents=True, exist_ok=True)
+        path = data_dir / KEY_FILE
+        made = data_dir / f".{KEY_FILE}.{secrets.token_hex(8)}"
+        handle = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w") as file:
+            key = base64url(secrets.token_bytes(KEY_BYTES))
+            file.write(f"made-{secrets.token_hex(6)}:{key}\n")
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            # A link is all or nothing and never overwrites: of two starts one key wins.
+            path.hardlink_to(made)
+        except FileExistsError:
+            pass
+        finally:
+            made.unlink()
         return cls.from_keys(path.read_text().strip())
 
     @property
     def key_ids(self) -> tuple[str, ...]:
         """The ids of the ring, the sealing one first."""
         return tuple(self._keys)
+
+    def fingerprint_of(self, key_id: str) -> bytes:
+        """Derive what a key is known by, which tells nothing of the key (RFC 5869, section 3.2)."""
+        return _derive(self._keys[key_id], b"tolsey/fingerprint/v1")
 
     def seal(self, plain: str, *, table: str, column: str, row: str, tenant: str) -> str:
         """Seal a text for one place: `v1.<keyId>.<base64url of nonce and ciphertext>`."""
