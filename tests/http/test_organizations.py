@@ -44,6 +44,30 @@ async def test_rules_are_kept_whole(sign_up: SignUp) -> None:
     assert response.status_code == 422
 
 
+async def test_what_one_organization_keeps_breaks_no_ones_pages(
+    sign_up: SignUp, database: Database
+) -> None:
+    ann = await sign_up()
+    bob = await sign_up("bob@example.com")
+    path = f"{ORGANIZATIONS}/{ann.organization_id}"
+    body = {"email": bob.email, "role": "member"}
+    assert (await ann.browser.post(f"{path}/members", json=body)).status_code == 201
+
+    refused = await ann.browser.put(f"{path}/rules", json={"a": 1e308})
+    assert (refused.status_code, refused.json()["code"]) == (400, "malformed_json")
+    assert "out of range" in refused.json()["detail"]
+
+    # One that was kept before numbers were bounded.
+    rules = '{"a": 1e308}'
+    await database.execute(
+        "UPDATE organizations SET rules = $2::jsonb WHERE id = $1", ann.organization_id, rules
+    )
+    session = (await bob.browser.get("/api/auth/session")).json()
+    assert len(session["organizations"]) == 2
+    listed = (await bob.browser.get(ORGANIZATIONS)).json()["items"]
+    assert [float(item["rules"]["a"]) for item in listed if item["rules"]] == [1e308]
+
+
 async def test_memory_is_counted(sign_up: SignUp, database: Database) -> None:
     ann = await sign_up()
     store_id = (await ann.store()).json()["id"]

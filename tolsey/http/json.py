@@ -1,21 +1,21 @@
 """JSON in and out: what comes in is parsed once, strictly; what goes out is orjson's."""
 
-import math
 import re
 from typing import Any
 
 import orjson
-from pydantic_core import from_json, to_jsonable_python
+from pydantic_core import from_json, to_json, to_jsonable_python
 from quart import Quart, Request, Response
 from quart.json.provider import JSONProvider
 
 from tolsey.actors.refusals import Refusal
 
 MAXIMUM_DEPTH = 64
-INTEGERS = range(-(2**63), 2**63)
+LOWEST, HIGHEST = -(2**63), 2**63
+"""Between these lies every number, whole or not: PostgreSQL keeps 1e308 as 309 digits."""
 NUL = "\x00"
-UNUSUAL_NUMBERS = re.compile(rb"[0-9](?:[0-9]{18}|[eE]\+?[0-9]{3})")
-"""What every integer past 64 bits and every number past all floats looks like, and some others."""
+UNUSUAL_NUMBERS = re.compile(rb"[0-9](?:[0-9]{18}|[eE]\+?[0-9])")
+"""What every number past 64 bits looks like, and some others."""
 JSON_TYPES = ("application/json", "application/problem+json")
 
 
@@ -36,7 +36,7 @@ class UnsupportedMediaType(Refusal):
 def parse(body: bytes | str) -> Any:
     """Read strict JSON (RFC 8259) into plain values, or raise MalformedJson.
 
-    Refused beside bad syntax: more than 64 levels, NaN and infinities, integers past 64 bits,
+    Refused beside bad syntax: more than 64 levels, NaN and infinities, numbers past 64 bits,
     NUL characters and lone surrogates, because nothing behind this edge can keep them.
     """
     try:
@@ -75,11 +75,7 @@ def _checked(value: Any) -> list[Any]:
             return value
         case str() if NUL in value:
             raise MalformedJson("The body holds a NUL character.")
-        case float() if not math.isfinite(value):
-            raise MalformedJson("The body holds a number that is out of range.")
-        case bool():
-            return []
-        case int() if value not in INTEGERS:
+        case int() | float() if not LOWEST <= value < HIGHEST:
             raise MalformedJson("The body holds a number that is out of range.")
         case _:
             return []
@@ -89,9 +85,15 @@ class StrictJson(JSONProvider):
     """The app's JSON."""
 
     def dumps(self, obj: Any, **kwargs: Any) -> str:
-        """Write compact JSON; pydantic knows the types that orjson does not."""
+        """Write compact JSON; pydantic knows the types and the long numbers that orjson does not.
+
+        What was kept before a bound was set is written all the same: it stands among other rows.
+        """
         del kwargs
-        return orjson.dumps(obj, default=to_jsonable_python).decode()
+        try:
+            return orjson.dumps(obj, default=to_jsonable_python).decode()
+        except orjson.JSONEncodeError:
+            return to_json(obj, inf_nan_mode="null").decode()
 
     def loads(self, s: str | bytes, **kwargs: Any) -> Any:
         """Read strict JSON."""
