@@ -181,7 +181,7 @@ def doctor() -> None:
     """Say which settings are missing and what answers 503 for it."""
     read = _settings()
     for variable, what in MISSING.items():
-        if getattr(read, variable.lower()) is not None:
+        if getattr(read, variable.lower()):
             word = "set"
         else:
             word = "default" if what.startswith(UNSET) else "MISSING"
@@ -196,7 +196,8 @@ MISSING = {
     "REDIS_URL": "unset: an embedded Redis under DATA_DIR",
     "ENCRYPTION_KEYS": "unset: made once and kept in DATA_DIR (loopback only)",
     "CRON_SECRET": "/api/cron/* answers 503 without it",
-    "METRICS_TOKEN": "/metrics answers this machine only without it",
+    "METRICS_TOKEN": "/metrics answers 503 without it, but for this machine if BASE_URL is loopback",
+    "TRUSTED_PROXIES": "behind a proxy all visitors count as one without it, unless BASE_URL is loopback",
     "COMMERCE_CLIENT_SECRET": "the three compliance webhooks answer 503 without it",
     "PAYMENTS_SECRET_KEY": "payment routes answer 503 without it",
     "PAYMENTS_WEBHOOK_SECRET": "/api/webhooks/payments answers 503 without it",

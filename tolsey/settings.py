@@ -28,6 +28,10 @@ KEY_ID = re.compile(r"[A-Za-z0-9_-]{1,32}")
 CDN_ORIGIN = "cdn_origin_"
 
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
+LOOPBACK: tuple[Network, ...] = (
+    ipaddress.IPv4Network("127.0.0.0/8"),
+    ipaddress.IPv6Network("::1/128"),
+)
 
 
 class SettingsError(Exception):
@@ -234,6 +238,12 @@ class Settings(BaseSettings):
     def is_local(self) -> bool:
         """Whether the main address is this machine only."""
         return is_loopback(urlsplit(self.base_url).hostname or "")
+
+    @property
+    def believed_proxies(self) -> tuple[Network, ...]:
+        """Whose `x-forwarded-for` counts: the proxies that were named."""
+        # In public nobody's word counts until TRUSTED_PROXIES names them; at home this machine's does.
+        return self.trusted_proxies or (LOOPBACK if self.is_local else ())
 
     @property
     def payment_prices(self) -> Mapping[str, str | None]:

@@ -3,7 +3,9 @@ from typing import Any
 
 import pytest
 
+from tests.http.people import settings_of
 from tolsey.http import addresses
+from tolsey.settings import LOOPBACK
 
 
 def scope(peer: str | None, *forwarded: str) -> dict[str, Any]:
@@ -32,10 +34,27 @@ def scope(peer: str | None, *forwarded: str) -> dict[str, Any]:
 def test_only_our_own_proxy_says_who_calls(
     peer: str | None, forwarded: list[str], identity: str
 ) -> None:
-    assert addresses.identity(scope(peer, *forwarded), ()) == identity
+    assert addresses.identity(scope(peer, *forwarded), LOOPBACK) == identity
 
 
 def test_named_proxies_are_the_only_ones() -> None:
     proxies = (ip_network("10.0.0.0/8"),)
     assert addresses.identity(scope("10.1.2.3", "192.0.2.1"), proxies) == "192.0.2.1"
     assert addresses.identity(scope("127.0.0.1", "192.0.2.1"), proxies) == "127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("base_url", "named", "identity"),
+    [
+        ("https://tolsey.example", (), "127.0.0.1"),
+        ("https://tolsey.example", ("127.0.0.1/32",), "192.0.2.1"),
+        ("http://localhost:8000", (), "192.0.2.1"),
+        ("http://localhost:8000", ("10.0.0.0/8",), "127.0.0.1"),
+    ],
+)
+def test_in_public_a_proxy_counts_once_it_is_named(
+    base_url: str, named: tuple[str, ...], identity: str
+) -> None:
+    settings = settings_of(base_url=base_url, trusted_proxies=named)
+    visitor = scope("127.0.0.1", "192.0.2.1")
+    assert addresses.identity(visitor, settings.believed_proxies) == identity

@@ -152,6 +152,9 @@ async def test_a_receiver_that_breaks_answers_a_problem(browser: Browser) -> Non
         (b'{"a":NaN}', 400, "malformed_json"),
         (b"1e999", 400, "malformed_json"),
         (b"9223372036854775808", 400, "malformed_json"),
+        (b'{"a":1e308}', 400, "malformed_json"),
+        (b"-1e19", 400, "malformed_json"),
+        (b"99999999999999e9", 400, "malformed_json"),
         (b"9" * 4000, 400, "malformed_json"),
         (b'"\\u0000"', 400, "malformed_json"),
         (b'{"\\u0000":1}', 400, "malformed_json"),
@@ -245,6 +248,17 @@ async def test_metrics_are_for_this_machine(browser: Browser) -> None:
     assert (await proxied.get("/metrics")).status_code == 401
 
 
+class TestInPublic:
+    @pytest.fixture
+    def settings(self) -> Settings:
+        return settings_of(base_url="https://tolsey.example")
+
+    async def test_metrics_need_their_token(self, browser: Browser) -> None:
+        # A proxy that says nothing of its visitor looks like this machine.
+        answer = await browser("127.0.0.1").get("/metrics")
+        assert (answer.status_code, answer.json().get("variable")) == (503, "METRICS_TOKEN")
+
+
 async def test_administrators_administer(sign_up: SignUp, service: Service) -> None:
     ann = await sign_up()
     assert (await ann.browser.get("/api/admin/probe")).status_code == 403
@@ -267,7 +281,9 @@ class TestWithSecrets:
         for secret, path in (("c" * 32, "/api/cron/launch-tick"), ("m" * 32, "/metrics")):
             for given, status in ((secret, 200), (secret[:-1], 401), ("caf\xe9", 401), ("", 401)):
                 header = {b"Authorization": f"Bearer {given}".encode("latin-1")}
-                assert (await browser().get(path, headers=header)).status_code == status
+                for peer in (None, "127.0.0.1"):
+                    answer = await browser(peer).get(path, headers=header)
+                    assert answer.status_code == status
 
 
 async def test_a_route_that_does_not_say_who_may_call_stops_the_start(service: Service) -> None:

@@ -318,7 +318,9 @@ async def look_everywhere(
     assert f"actors/store/{seller.store_id}" in paths
     for path in paths:
         assert (await operator.get(f"/api/admin/{path}")).status_code == 200, path
-    for path in ("/metrics", "/openapi.json", "/api/health", "/.well-known/verification-keys.json"):
+    scraping = {"Authorization": f"Bearer {METRICS_TOKEN}"}
+    assert (await operator.get("/metrics", headers=scraping)).status_code == 200
+    for path in ("/openapi.json", "/api/health", "/.well-known/verification-keys.json"):
         assert (await operator.get(path)).status_code == 200, path
     database = house.service.database
     names = await database.fetch("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")

@@ -80,7 +80,7 @@ def cron(view: View) -> View:
 
 
 def operator_metrics(view: View) -> View:
-    """Let call from this machine, or with `METRICS_TOKEN`."""
+    """Let call who knows `METRICS_TOKEN`; without one, this machine, unless it serves the public."""
     return _guarded(view, Access.METRICS, _prove_metrics)
 
 
@@ -145,10 +145,15 @@ async def _prove_cron() -> None:
 
 
 async def _prove_metrics() -> None:
-    token = service().settings.metrics_token
-    if token is not None and hmac.compare_digest(bearer(), token.encode()):
-        return
-    if not addresses.is_local(request.scope, service().settings.trusted_proxies):
+    settings = service().settings
+    # Once METRICS_TOKEN is set it is the only key (contract, section 1).
+    if settings.metrics_token is not None:
+        if not hmac.compare_digest(bearer(), settings.metrics_token.encode()):
+            raise Unauthorized("Send METRICS_TOKEN as the bearer token.")
+    # In public, whoever comes from this machine may be a proxy that says nothing of its visitor.
+    elif not settings.is_local:
+        raise MissingCredential("METRICS_TOKEN")
+    elif not addresses.is_local(request.scope, settings.believed_proxies):
         raise Unauthorized("Metrics are for this machine, or for who knows METRICS_TOKEN.")
 
 

@@ -26,10 +26,7 @@ def _peer(scope: Mapping[str, Any]) -> Address | None:
 
 
 def _trusted(peer: Address, proxies: Iterable[Network]) -> bool:
-    named = list(proxies)
-    if not named:
-        return peer.is_loopback
-    return any(peer.version == network.version and peer in network for network in named)
+    return any(peer.version == network.version and peer in network for network in proxies)
 
 
 def _forwarded(scope: Mapping[str, Any]) -> str | None:

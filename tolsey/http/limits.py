@@ -43,7 +43,7 @@ def identity() -> str:
     caller = cast("Caller | None", g.get("caller"))
     if caller is not None:
         return f"user:{caller.user_id}"
-    return f"address:{addresses.identity(request.scope, service().settings.trusted_proxies)}"
+    return f"address:{addresses.identity(request.scope, service().settings.believed_proxies)}"
 
 
 def of_organization(organization_id: str) -> str:

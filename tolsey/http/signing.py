@@ -130,5 +130,5 @@ async def _rotate(tx: Transaction, user_id: str) -> str:
 
 def _attempt(email: str) -> str:
     """Name who tries an account, by address and account: no one else can lock a user out."""
-    client = addresses.identity(request.scope, service().settings.trusted_proxies)
+    client = addresses.identity(request.scope, service().settings.believed_proxies)
     return f"login:{client}:{fingerprint(email).hex()[:32]}"
