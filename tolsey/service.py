@@ -66,6 +66,7 @@ from tolsey.storage.cache import Cache
 from tolsey.storage.database import Database
 from tolsey.storage.limits import Limits
 from tolsey.storage.migrate import migrate
+from tolsey.storage.reports.pool import Reports
 from tolsey.storage.runtime import executions, slots
 from tolsey.storage.runtime.journal import Journal
 from tolsey.storage.runtime.outbox import Outbox
@@ -139,6 +140,9 @@ async def running(
         database = Database(database_url, min_size=2, max_size=20)
         await database.open()
         stack.push_async_callback(database.close)
+        reports = Reports(database_url)
+        await reports.open()
+        stack.push_async_callback(reports.close)
         cache = Cache(redis_url)
         stack.push_async_callback(cache.close)
         outside = await adapters(stack, settings, database)
@@ -151,6 +155,7 @@ async def running(
             runtime=runtime,
             shard=shard,
             database=database,
+            reports=reports,
             cache=cache,
             limits=Limits(cache, sharers=partial(_last_alive, shard, settings.lease_seconds)),
             vault=vault,

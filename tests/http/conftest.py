@@ -30,6 +30,7 @@ from tolsey.storage.cache import Cache
 from tolsey.storage.chat.vectors import DatabaseVectors
 from tolsey.storage.database import Database
 from tolsey.storage.limits import Limits
+from tolsey.storage.reports.pool import Reports
 from tolsey.storage.runtime import slots
 from tolsey.storage.runtime.journal import Journal
 from tolsey.storage.runtime.outbox import Outbox
@@ -84,6 +85,7 @@ def service(
         runtime=runtime,
         shard=cast("Shard", None),  # this process is alone, and no route here looks at the others
         database=database,
+        reports=Reports(database.dsn),
         cache=cache,
         limits=Limits(cache),
         vault=Vault.from_keys(KEYRING),

@@ -53,7 +53,7 @@ async def test_a_transaction_that_is_broken_off_leaves_nothing_to_who_comes_next
         " pg_current_xact_id_if_assigned() AS open"
     )
     assert row
-    assert dict(row) == {"made": None, "timeout": "0", "open": None}
+    assert dict(row) == {"made": None, "timeout": "1min", "open": None}
 
 
 @pytest.fixture
@@ -97,3 +97,18 @@ async def test_who_goes_away_does_not_wait_for_a_database_that_hangs(cable: Prox
         assert asking.cancelled()
     finally:
         await database.close()
+
+
+async def test_a_statement_that_nobody_waits_for_ends_at_the_server(database_url: str) -> None:
+    database, watcher = Database(database_url, max_size=1), await asyncpg.connect(database_url)
+    running = "SELECT count(*) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(3600)'"
+    await database.open()
+    try:
+        with patience(0.5), pytest.raises(StorageUnavailable):
+            await database.fetch("SELECT pg_sleep(3600)")
+        async with asyncio.timeout(30):
+            while await watcher.fetchval(running + " AND state = 'active'"):
+                await asyncio.sleep(0.05)
+    finally:
+        await database.close()
+        await watcher.close()

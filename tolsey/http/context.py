@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tolsey.storage.cache import Cache
     from tolsey.storage.database import Database
     from tolsey.storage.limits import Limits
+    from tolsey.storage.reports.pool import Reports
     from tolsey.storage.sealed import Vault
 
 Reply = TypeVar("Reply")
@@ -41,6 +42,7 @@ class Service:
     runtime: "Runtime"
     shard: "Shard"
     database: "Database"
+    reports: "Reports"
     cache: "Cache"
     limits: "Limits"
     vault: "Vault"

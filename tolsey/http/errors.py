@@ -13,7 +13,7 @@ from quart_schema import RequestSchemaValidationError
 from werkzeug.exceptions import HTTPException, NotFound, RequestEntityTooLarge
 
 from tolsey.actors.processor import CardRefused, ProcessorError, ProcessorRefused
-from tolsey.actors.refusals import PaymentRequired, Refusal, Unprocessable
+from tolsey.actors.refusals import PaymentRequired, Refusal, Unavailable, Unprocessable
 from tolsey.http.context import request_id
 from tolsey.runtime.errors import (
     DeadlineExceeded,
@@ -23,10 +23,11 @@ from tolsey.runtime.errors import (
     TurnFailed,
 )
 from tolsey.runtime.errors import Unavailable as ShardUnavailable
-from tolsey.storage.errors import StorageError, StorageUnavailable
+from tolsey.storage.errors import StorageBusy, StorageError, StorageUnavailable
 
 PROBLEM = "application/problem+json"
 ERRORS_SHOWN = 50
+BUG = "Something went wrong on our side."
 REGISTERED_TYPES = {
     "too_many_requests": "https://iana.org/assignments/http-problem-types#quota-exceeded",
 }
@@ -127,18 +128,29 @@ def faulted(error: RuntimeFault) -> Response:
             return internal()
 
 
-def storage_failed(error: StorageError) -> Response:
-    """Answer for a database that is away, or that refused what should never be refused."""
-    if isinstance(error, StorageUnavailable):
-        log.warning("request.storage_unavailable", reason=str(error))
-        return problem(503, "storage_unavailable", "The database is out of reach.", retryAfter=1)
-    log.error("request.storage_failed", exc_info=error)
-    return internal()
+def refusal_of_storage(error: StorageError) -> Refusal:
+    """Say what a database means that is away, is asked too much, or refused what it never should."""
+    match error:
+        case StorageBusy():
+            return Refusal(
+                "Your organization is reading too many reports at once. Try again in a second.",
+                status=429,
+                code="too_many_reports",
+                retryAfter=1,
+            )
+        case StorageUnavailable():
+            log.warning("request.storage_unavailable", reason=str(error))
+            return Unavailable(
+                "The database is out of reach.", code="storage_unavailable", retryAfter=1
+            )
+        case _:
+            log.error("request.storage_failed", exc_info=error)
+            return Refusal(BUG, status=500, code="internal_error")
 
 
 def internal() -> Response:
     """Answer for a bug: no cause, no stack; the request id finds them in the log."""
-    return problem(500, "internal_error", "Something went wrong on our side.")
+    return problem(500, "internal_error", BUG)
 
 
 def http_failed(error: HTTPException) -> Response:
@@ -172,7 +184,7 @@ def install(app: Quart) -> None:
         return faulted(error)
 
     async def on_storage(error: StorageError) -> Response:
-        return storage_failed(error)
+        return refused(refusal_of_storage(error))
 
     async def on_http(error: HTTPException) -> Response:
         return http_failed(error)

@@ -1,10 +1,10 @@
 """The pool, and transactions on it."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import asyncpg
 
@@ -20,6 +20,14 @@ LONGEST_SECONDS: Final = 60.0
 REQUEST_SECONDS: Final = 5.0
 """So long a request waits for PostgreSQL: it may do so twice, and its sender waits longer."""
 
+SESSION: Final = {
+    "application_name": "tolsey",
+    "timezone": "UTC",
+    # A server that is not told to stop goes on with what nobody waits for any more: our side of a
+    # connection is closed by who gives up, and this is how often a running statement looks at it.
+    "client_connection_check_interval": "500ms",
+}
+
 _PATIENCE: ContextVar[float | None] = ContextVar("patience", default=None)
 
 UNREACHABLE = (
@@ -32,8 +40,9 @@ UNREACHABLE = (
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
     asyncpg.TooManyConnectionsError,
+    asyncpg.QueryCanceledError,
 )
-"""What a lost or refused connection looks like; one that is cut in mid-answer may confuse the driver."""
+"""What a lost, refused or overdue connection looks like; one that is cut in mid-answer may confuse the driver."""
 
 
 def translated(error: BaseException) -> StorageError:
@@ -64,11 +73,30 @@ async def _as_it_is(connection: Connection) -> None:
     del connection
 
 
-class Database:
-    """A pool of connections to PostgreSQL."""
+class Reader(Protocol):
+    """Where rows are read."""
 
-    def __init__(self, dsn: str, *, min_size: int = 1, max_size: int = 10) -> None:
+    async def fetch(self, sql: str, *args: Any) -> list[Row]:
+        """Read rows."""
+
+    async def fetchrow(self, sql: str, *args: Any) -> Row | None:
+        """Read one row, or none."""
+
+
+class Database:
+    """A pool of connections to PostgreSQL; `session` are settings of its sessions."""
+
+    def __init__(
+        self,
+        dsn: str,
+        *,
+        min_size: int = 1,
+        max_size: int = 10,
+        session: Mapping[str, str] | None = None,
+    ) -> None:
         self.dsn = dsn
+        longest = {"statement_timeout": f"{int(LONGEST_SECONDS * 1000)}"}
+        self._session = SESSION | longest | dict(session or {})
         self._sizes = (min_size, max_size)
         self._pool: Pool | None = None
 
@@ -81,7 +109,7 @@ class Database:
                 max_size=self._sizes[1],
                 command_timeout=LONGEST_SECONDS,
                 reset=_as_it_is,
-                server_settings={"application_name": "tolsey", "timezone": "UTC"},
+                server_settings=self._session,
             )
         except (asyncpg.PostgresError, *UNREACHABLE) as error:
             raise translated(error) from error
@@ -108,7 +136,7 @@ class Database:
             return await asyncpg.connect(
                 self.dsn,
                 timeout=10,
-                server_settings={"application_name": "tolsey", "timezone": "UTC"},
+                server_settings=SESSION,
             )
         except UNREACHABLE as error:
             raise StorageUnavailable(type(error).__name__) from error

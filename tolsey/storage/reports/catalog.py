@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tolsey.storage.database import Database, Row
+from tolsey.storage.database import Reader, Row
 
 COLUMNS: Final = """
 p.product_id, p.title, p.handle, p.vendor, p.product_type, p.status, p.tags, p.variant_count,
@@ -102,7 +102,7 @@ class Wanted:
 
 
 async def page(
-    database: Database, store_id: str, wanted: Wanted, before: int | None, limit: int
+    database: Reader, store_id: str, wanted: Wanted, before: int | None, limit: int
 ) -> list[Row]:
     """List products, the latest made first, after a product of the page before."""
     return await database.fetch(
@@ -117,25 +117,25 @@ async def page(
 
 
 async def search(
-    database: Database, store_id: str, words: Sequence[str], before: int | None, limit: int
+    database: Reader, store_id: str, words: Sequence[str], before: int | None, limit: int
 ) -> list[Row]:
     """Find the products that have every one of these lower-cased words, the latest made first."""
     return await database.fetch(SEARCH, store_id, before, limit, list(words))
 
 
-async def find(database: Database, store_id: str, product_id: int) -> Row | None:
+async def find(database: Reader, store_id: str, product_id: int) -> Row | None:
     """Read one product with its variants and their stock (JSON text), and the shop's currency."""
     return await database.fetchrow(ONE, store_id, product_id)
 
 
-async def items_of(database: Database, store_id: str, product_id: int) -> list[int]:
+async def items_of(database: Reader, store_id: str, product_id: int) -> list[int]:
     """List the inventory items of a product's variants."""
     rows = await database.fetch(ITEMS_OF_PRODUCT, store_id, product_id)
     return [row["item"] for row in rows]
 
 
 async def levels(
-    database: Database,
+    database: Reader,
     store_id: str,
     after: tuple[int, int] | None,
     limit: int,
@@ -150,7 +150,7 @@ async def levels(
 
 
 async def low(
-    database: Database,
+    database: Reader,
     store_id: str,
     threshold: int,
     after: tuple[int, int] | None,
@@ -166,6 +166,6 @@ async def low(
     return await database.fetch(LOW, store_id, threshold, limit, available, variant, drafts)
 
 
-async def ids_like(database: Database, store_id: str, typed: str, limit: int) -> list[str]:
+async def ids_like(database: Reader, store_id: str, typed: str, limit: int) -> list[str]:
     """List the ids of products whose id begins as typed, or whose title holds it."""
     return [row["id"] for row in await database.fetch(LIKE_IDS, store_id, typed, limit)]

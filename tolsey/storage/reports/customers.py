@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tolsey.storage.database import Database, Row
+from tolsey.storage.database import Reader, Row
 
 KNOWN: Final = """
 SELECT customer_hash AS pseudonym FROM commerce_orders
@@ -50,13 +50,13 @@ ORDER BY wanted.place
 """
 
 
-async def by_pseudonym(database: Database, store_id: str, after: str, limit: int) -> list[str]:
+async def by_pseudonym(database: Reader, store_id: str, after: str, limit: int) -> list[str]:
     """List buyers by pseudonym, those without an order too."""
     return [row["pseudonym"] for row in await database.fetch(KNOWN, store_id, after, limit)]
 
 
 async def busiest(
-    database: Database, store_id: str, after: tuple[int, str] | None, limit: int
+    database: Reader, store_id: str, after: tuple[int, str] | None, limit: int
 ) -> list[str]:
     """List buyers by how many orders they made, the most first."""
     orders, pseudonym = after or (None, "")
@@ -64,12 +64,12 @@ async def busiest(
     return [row["pseudonym"] for row in rows]
 
 
-async def counts(database: Database, store_id: str, pseudonyms: list[str]) -> list[Row]:
+async def counts(database: Reader, store_id: str, pseudonyms: list[str]) -> list[Row]:
     """Count what each of these bought, in their order; `spent` is JSON text of [currency, minor]."""
     return await database.fetch(COUNTS, store_id, pseudonyms)
 
 
-async def is_known(database: Database, store_id: str, pseudonym: str) -> bool:
+async def is_known(database: Reader, store_id: str, pseudonym: str) -> bool:
     """Tell whether the store has such a buyer."""
     row = await database.fetchrow(
         """

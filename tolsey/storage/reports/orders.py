@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from tolsey.storage.database import Database, Row
+from tolsey.storage.database import Reader, Row
 
 COLUMNS: Final = """
 order_id, name, currency, total_minor, current_total_minor, financial_status,
@@ -73,7 +73,7 @@ class OrderParts:
 
 
 async def page(
-    database: Database, store_id: str, wanted: Wanted, before: int | None, limit: int
+    database: Reader, store_id: str, wanted: Wanted, before: int | None, limit: int
 ) -> list[Row]:
     """List orders, the latest made first, after an order of the page before."""
     return await database.fetch(
@@ -90,7 +90,7 @@ async def page(
     )
 
 
-async def find(database: Database, store_id: str, order_id: int) -> OrderParts | None:
+async def find(database: Reader, store_id: str, order_id: int) -> OrderParts | None:
     """Read one order; None when the store has no such order."""
     order = await database.fetchrow(ONE, store_id, order_id)
     if order is None:
@@ -99,11 +99,11 @@ async def find(database: Database, store_id: str, order_id: int) -> OrderParts |
     return OrderParts(order, refunds, await database.fetch(PARCELS, store_id, order_id))
 
 
-async def named(database: Database, store_id: str, name: str, limit: int) -> list[Row]:
+async def named(database: Reader, store_id: str, name: str, limit: int) -> list[Row]:
     """Find orders by their whole name, with or without its sign, or by their id."""
     return await database.fetch(NAMED, store_id, name, limit)
 
 
-async def ids_like(database: Database, store_id: str, typed: str, limit: int) -> list[str]:
+async def ids_like(database: Reader, store_id: str, typed: str, limit: int) -> list[str]:
     """List the ids of orders whose id or name begins as typed."""
     return [row["id"] for row in await database.fetch(LIKE_IDS, store_id, typed, limit)]

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Final, Literal
 
-from tolsey.storage.database import Database, Row
+from tolsey.storage.database import Reader, Row
 
 GroupBy = Literal["none", "day", "week", "month", "source"]
 
@@ -47,14 +47,14 @@ GROUP BY bucket, currency ORDER BY bucket, currency LIMIT {MOST_ROWS}
 """  # noqa: S608 - put together from constants
 
 
-async def zone_of(database: Database, store_id: str) -> str:
+async def zone_of(database: Reader, store_id: str) -> str:
     """Name the time zone in which a store's days begin; UTC when it is not known."""
     row = await database.fetchrow(ZONE, store_id)
     return (row and row["name"]) or UTC
 
 
 async def report(
-    database: Database,
+    database: Reader,
     store_id: str,
     start: datetime,
     end: datetime,

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Final
 
-from tolsey.storage.database import Database, Row
+from tolsey.storage.database import Reader, Row
 from tolsey.storage.selling.listings import VIEW, ListingView, read_view
 
 SUMMARY: Final = """
@@ -36,13 +36,13 @@ ORDER BY id DESC LIMIT $4
 
 
 async def summary(
-    database: Database, store_id: str, *, products: bool, orders: bool, since: datetime
+    database: Reader, store_id: str, *, products: bool, orders: bool, since: datetime
 ) -> Row | None:
     """Read a store and its shop; with how many products, and orders since a moment, if wanted."""
     return await database.fetchrow(SUMMARY, store_id, products, orders, since)
 
 
-async def connected_at(database: Database, store_id: str) -> datetime | None:
+async def connected_at(database: Reader, store_id: str) -> datetime | None:
     """Say when a store was last connected to its shop; None when it never was."""
     row = await database.fetchrow(
         "SELECT connected_at FROM integration_connections"
@@ -52,14 +52,14 @@ async def connected_at(database: Database, store_id: str) -> datetime | None:
     return row["connected_at"] if row else None
 
 
-async def listings(database: Database, store_id: str, organization_id: str) -> list[ListingView]:
+async def listings(database: Reader, store_id: str, organization_id: str) -> list[ListingView]:
     """Read the listings of a store, newest first."""
     rows = await database.fetch(LISTINGS, store_id, organization_id)
     return [read_view(row) for row in rows]
 
 
 async def audit(
-    database: Database,
+    database: Reader,
     store_id: str,
     organization_id: str,
     before: int | None,
@@ -74,7 +74,7 @@ async def audit(
     return await database.fetch(AUDIT, store_id, organization_id, before, limit, event)
 
 
-async def shop_domain(database: Database, store_id: str) -> str | None:
+async def shop_domain(database: Reader, store_id: str) -> str | None:
     """Name the shop a store is, or was last, connected to."""
     row = await database.fetchrow(
         "SELECT shop_domain FROM store_shops WHERE store_id = $1", store_id

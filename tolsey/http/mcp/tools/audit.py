@@ -73,7 +73,7 @@ class AuditTools:
     async def list(self, principal: Principal, asked: AuditQuery) -> AuditPage:
         """List what was done."""
         found = await reports.audit(
-            self._service.database,
+            self._service.reports.of(principal.organization_id),
             principal.store_id,
             principal.organization_id,
             self.pages.number_after(asked),

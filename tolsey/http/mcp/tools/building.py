@@ -11,11 +11,13 @@ import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from tolsey.actors.refusals import Refusal
+from tolsey.http.errors import refusal_of_storage
 from tolsey.http.mcp.call import Call
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import Hints, InvalidArguments, Tool, ToolFailed, ToolResult
 from tolsey.http.mcp.tools.schemas import answer_schema_of, schema_of
 from tolsey.http.mcp.wire import RpcError
+from tolsey.storage.errors import StorageError
 
 RETRY_HEADER: Final = b"retry-after"
 AT_HTTP_LEVEL: Final = frozenset({429, 503})
@@ -71,6 +73,8 @@ def tool(
             found = await run(call.principal, given)
         except Refusal as refusal:
             raise told(refusal) from refusal
+        except StorageError as error:
+            raise told(refusal_of_storage(error)) from error
         text = found.model_dump_json(exclude_none=True)
         return ToolResult([{"type": "text", "text": text}], structured=orjson.Fragment(text))
 

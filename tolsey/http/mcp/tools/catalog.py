@@ -146,7 +146,11 @@ class CatalogTools:
         wanted = Wanted(status=asked.status, vendor=asked.vendor, product_type=asked.product_type)
         before = self.listed.number_after(asked)
         found = await catalog.page(
-            self._service.database, principal.store_id, wanted, before, asked.limit + 1
+            self._service.reports.of(principal.organization_id),
+            principal.store_id,
+            wanted,
+            before,
+            asked.limit + 1,
         )
         part, following = self.listed.cut(found, asked, _key)
         return ProductPage(
@@ -159,7 +163,7 @@ class CatalogTools:
         """Find products."""
         before = self.searched.number_after(asked)
         found = await catalog.search(
-            self._service.database,
+            self._service.reports.of(principal.organization_id),
             principal.store_id,
             words_of(asked.query),
             before,

@@ -92,7 +92,8 @@ class CustomerTools:
 
     async def list(self, principal: Principal, asked: CustomerQuery) -> CustomerPage:
         """List buyers."""
-        database, store_id, wanted = self._service.database, principal.store_id, asked.limit + 1
+        database = self._service.reports.of(principal.organization_id)
+        store_id, wanted = principal.store_id, asked.limit + 1
         if asked.order_by == "orders":
             pages, after = self.busiest, self.busiest.after(asked)
             found = await customers.busiest(database, store_id, after, wanted)
@@ -114,7 +115,8 @@ class CustomerTools:
 
     async def get(self, principal: Principal, asked: CustomerId) -> Customer:
         """Read one buyer."""
-        database, store_id = self._service.database, principal.store_id
+        database = self._service.reports.of(principal.organization_id)
+        store_id = principal.store_id
         if not await customers.is_known(database, store_id, asked.customer):
             raise NotFound("There is no such customer.")
         (row,) = await customers.counts(database, store_id, [asked.customer])

@@ -112,7 +112,8 @@ class InventoryTools:
 
     async def list(self, principal: Principal, asked: LevelQuery) -> LevelPage:
         """List stock."""
-        database, store_id = self._service.database, principal.store_id
+        database = self._service.reports.of(principal.organization_id)
+        store_id = principal.store_id
         items: list[int] | None = None
         if asked.inventory_item_id is not None:
             items = [number_of(asked.inventory_item_id, "inventory item")]
@@ -150,7 +151,7 @@ class InventoryTools:
     async def report(self, principal: Principal, asked: LowStockQuery) -> LowStockPage:
         """List what runs out."""
         found = await catalog.low(
-            self._service.database,
+            self._service.reports.of(principal.organization_id),
             principal.store_id,
             asked.threshold,
             self.low.after(asked),

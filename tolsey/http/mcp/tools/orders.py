@@ -183,7 +183,7 @@ class OrderTools:
             tests=asked.include_tests,
         )
         before = self.pages.number_after(asked)
-        database = self._service.database
+        database = self._service.reports.of(principal.organization_id)
         found = await orders.page(database, principal.store_id, wanted, before, asked.limit + 1)
         part, following = self.pages.cut(found, asked, lambda row: (row["order_id"],))
         return OrderPage(
@@ -202,7 +202,7 @@ class OrderTools:
 
     async def report(self, principal: Principal, asked: SalesQuery) -> SalesReport:
         """Add up sales."""
-        database, end = self._service.database, self._service.clock()
+        database, end = self._service.reports.of(principal.organization_id), self._service.clock()
         start = end - timedelta(days=PERIODS[asked.period])
         zone = await sales.zone_of(database, principal.store_id)
         rows = await sales.report(

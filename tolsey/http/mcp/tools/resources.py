@@ -29,7 +29,7 @@ class Resources:
     """Offers resources over the same functions as the tools."""
 
     def __init__(self, service: Service) -> None:
-        self._database = service.database
+        self._reports = service.reports
         self._stores = stores.StoreTools(service)
         self._money = money.MoneyTools(service)
         self._orders = sold.OrderTools(service)
@@ -101,14 +101,18 @@ class Resources:
         principal: Principal = call.principal
         if not principal.scopes >= sold.SCOPES or len(typed) > LONGEST_TYPED:
             return ()
-        return await orders.ids_like(self._database, principal.store_id, typed, PROPOSED)
+        return await orders.ids_like(
+            self._reports.of(principal.organization_id), principal.store_id, typed, PROPOSED
+        )
 
     async def product_ids(self, call: Call, typed: str) -> Sequence[str]:
         """Propose ids of products whose id begins so, or whose title holds it; or none, as above."""
         principal: Principal = call.principal
         if not principal.scopes >= products.SCOPES or len(typed) > LONGEST_TYPED:
             return ()
-        return await catalog.ids_like(self._database, principal.store_id, typed, PROPOSED)
+        return await catalog.ids_like(
+            self._reports.of(principal.organization_id), principal.store_id, typed, PROPOSED
+        )
 
 
 async def _found(

@@ -108,7 +108,8 @@ class SearchTools:
 
     async def search(self, principal: Principal, asked: SearchQuery) -> SearchResults:
         """Look in all that may be seen; who may see nothing is told which scope that takes."""
-        database, store_id = self._service.database, principal.store_id
+        database = self._service.reports.of(principal.organization_id)
+        store_id = principal.store_id
         if not any(scopes <= principal.scopes for scopes in NEEDED.values()):
             require(principal, products.SCOPES)
         shop = await self._shop(principal)

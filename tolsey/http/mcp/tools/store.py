@@ -130,7 +130,7 @@ class StoreTools:
         """Tell what the store is."""
         del asked
         row = await reports.summary(
-            self._service.database,
+            self._service.reports.of(principal.organization_id),
             principal.store_id,
             products="catalog:read" in principal.scopes,
             orders="orders:read" in principal.scopes,
@@ -179,7 +179,9 @@ class StoreTools:
         """Read what is verified."""
         del asked
         found = await reports.listings(
-            self._service.database, principal.store_id, principal.organization_id
+            self._service.reports.of(principal.organization_id),
+            principal.store_id,
+            principal.organization_id,
         )
         at = self._service.clock()
         return VerifiedRevenue(listings=[_revenue(view, at) for view in found])

@@ -101,7 +101,7 @@ def answer_with_pages(routes: Blueprint) -> None:
         return await _translated(errors.faulted(error))
 
     async def on_storage(error: StorageError) -> Response:
-        return await _translated(errors.storage_failed(error))
+        return await _translated(errors.refused(errors.refusal_of_storage(error)))
 
     async def on_http(error: HTTPException) -> Response:
         return await _translated(errors.http_failed(error))
