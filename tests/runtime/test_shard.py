@@ -1,7 +1,12 @@
 """Many processes, one owner for each actor, whatever is cut, lost, late or dead."""
 
 import asyncio
+import resource
+import subprocess
+import sys
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,11 +18,15 @@ from tests.runtime.town import Home, Town, settled, town
 from tolsey.runtime.decision import Refused
 from tolsey.runtime.errors import DeadlineExceeded, TurnFailed, Unavailable
 from tolsey.runtime.mailbox import slot_of
-from tolsey.runtime.shards.leases import Observer
+from tolsey.runtime.shards.leases import BEATS, Observer, is_gone, machine
+from tolsey.runtime.shards.membership import read_line
 from tolsey.runtime.shards.placement import place
 from tolsey.runtime.turns import REQUEST_ID
 from tolsey.storage.database import Database
 from tolsey.storage.runtime.slots import Slots
+
+LONG_LEASE = 5.0
+"""So long a lease lasts where nobody is to be thought dead for being slow."""
 
 
 @pytest.fixture
@@ -291,6 +300,87 @@ def test_an_observer_waits_a_whole_lease_from_the_last_beat_it_saw() -> None:
     assert not observer.is_dead("x")
     now[0] = 38.9
     assert observer.is_dead("x")
+
+
+async def test_a_process_without_a_descriptor_left_holds_nobody_dead(
+    database: Database, redis_url: str
+) -> None:
+    async with (
+        town(database, redis_url, lease_seconds=LONG_LEASE) as here,
+        here.join() as a,
+        neighbour(here) as (process, id),
+    ):
+        stored = Slots(here.database)
+        await until(lambda: _shared(stored, a.shard.id, id))
+        before = await stored.read()
+        limits = resource.prlimit(process.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (3, limits[1]))
+        since = read_line((await a.presence.lines())[id]).beat
+        await until(lambda: _beaten(a, id, since + BEATS))
+        assert await stored.read() == before
+        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, limits)
+
+
+@asynccontextmanager
+async def neighbour(here: Town) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
+    """Run a process of its own that joins, and tell its id."""
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tests.runtime.neighbour"),
+        *(here.database.dsn, here.redis_url, str(here.lease_seconds)),
+        stdin=pipe,
+        stdout=pipe,
+    )
+    assert process.stdin
+    assert process.stdout
+    try:
+        yield process, (await process.stdout.readline()).decode().strip()
+    finally:
+        process.stdin.close()
+        await process.wait()
+
+
+async def _shared(stored: Slots, *owners: str) -> bool:
+    wanted = place(owners, {})
+    return all(one.owner == wanted[slot] for slot, one in (await stored.read()).items())
+
+
+async def _beaten(home: Home, process: str, beat: int) -> bool:
+    return read_line((await home.presence.lines())[process]).beat >= beat
+
+
+def test_only_no_such_process_means_that_one_is_gone() -> None:
+    with subprocess.Popen(["sleep", "60"]) as living:  # noqa: S607 - any process will do
+        home = machine()
+        began = Path(f"/proc/{living.pid}/stat").read_text().rpartition(")")[2].split()[19]
+        assert not is_gone(f"{home}-{living.pid}-{began}-n")
+        assert not is_gone(f"{home}-{living.pid}-0-n")  # it could not tell when it began
+        assert is_gone(f"{home}-{living.pid}-{int(began) + 1}-n")  # its number is another's
+        assert not is_gone(f"elsewhere-{living.pid}-{int(began) + 1}-n")
+        living.kill()
+        living.wait()
+        assert is_gone(f"{home}-{living.pid}-{began}-n")
+
+
+def test_nobody_judges_itself() -> None:
+    now = [0.0]
+    observer = Observer(10.0, lambda _: True, lambda: now[0], me="x")
+    observer.observe({"x": "1", "y": "1"}, {"x", "y"})
+    assert observer.is_dead("y")
+    now[0] = 11.0
+    assert not observer.is_dead("x")
+
+
+def test_a_new_beat_takes_a_death_back() -> None:
+    observer = Observer(10.0, lambda _: False)
+    observer.observe({"x": "1"}, {"x"})
+    observer.end("x")
+    assert observer.is_dead("x")
+    observer.observe({"x": "1"}, {"x"})
+    assert observer.is_dead("x")
+    observer.observe({"x": "2"}, {"x"})
+    assert not observer.is_dead("x")
+    assert observer.is_fresh("x")
 
 
 def test_an_old_line_is_not_taken_for_a_process() -> None:

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import pwd
+import resource
 import shutil
 import signal
 import socket
@@ -197,6 +198,46 @@ def test_a_user_whose_keeper_was_killed_gets_another(folder: Path) -> None:
         os.kill(first, signal.SIGKILL)
         eventually(lambda: servers.alive() and keeper(servers) != first)
         assert ask(servers.database_url, "SELECT 1") == 1
+
+
+@contextlib.contextmanager
+def without_descriptors(pid: int) -> Iterator[None]:
+    """Let a process open nothing more (EMFILE) until its newest thread has looked some times, or ended."""
+    thread = max(Path(f"/proc/{pid}/task").iterdir(), key=lambda task: int(task.name))
+
+    def looks() -> int:  # whoever polls waits between two looks
+        _, _, found = (thread / "status").read_text().partition("\nvoluntary_ctxt_switches:")
+        return int(found.split()[0])
+
+    before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, before[1]))
+    past = looks()
+    try:
+        yield
+        eventually(lambda: not thread.exists() or looks() > past + 5)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+
+
+def test_a_keeper_without_a_descriptor_left_abandons_nobody(folder: Path) -> None:
+    with EmbeddedServers(folder) as servers:
+        first = keeper(servers)
+        with without_descriptors(first):
+            assert servers.alive()
+        assert keeper(servers) == first
+        assert ask(servers.database_url, "SELECT 1") == 1
+
+
+def test_a_user_that_had_no_descriptor_left_still_gets_another_keeper(folder: Path) -> None:
+    with user_process(folder) as one:
+        url = started(one)
+        with without_descriptors(one.pid):
+            assert ask(url, "SELECT 1") == 1
+        first = int((folder / "ready").read_text().split()[0])
+        os.kill(first, signal.SIGKILL)
+        eventually(lambda: int((folder / "ready").read_text().split()[0]) != first)
+        eventually(lambda: ask(url, "SELECT 1") == 1)
 
 
 def test_a_killed_postmaster_comes_back_with_the_committed_row(folder: Path) -> None:

@@ -43,23 +43,42 @@ def machine() -> str | None:
 
 
 def _began(pid: int) -> int | None:
-    """Tell when a process began, in clock ticks since boot; none when there is no such process."""
+    """Tell when a process began, in clock ticks since boot; none when it cannot be looked at."""
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
+        return int(_stat(pid)[19])
     except OSError:
         return None
-    state, *fields = stat.rpartition(")")[2].split()
-    return None if state in "ZX" else int(fields[18])
+
+
+def _stat(pid: int) -> list[str]:
+    """Read a process's state, and what follows it in proc_pid_stat(5)."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
 
 
 def is_gone(process: str) -> bool:
-    """Whether a process has certainly ended: it ran on this machine and is no more."""
+    """Whether a process has certainly ended: it ran on this machine and is no more.
+
+    Only "no such process" (ESRCH of kill(2)) says so, or another one under its number. Whoever cannot
+    look, as without a descriptor left (EMFILE, ENFILE), knows nothing.
+    """
     try:
         home, pid, began, _ = process.split("-")
         number = int(pid)
     except ValueError:
         return False
-    return home == machine() and _began(number) != int(began)
+    if home != machine():
+        return False
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        pass  # it is there, and somebody else's
+    try:
+        fields = _stat(number)
+    except OSError:
+        return False
+    return fields[0] in "ZX" or began not in {"0", fields[19]}
 
 
 class Observer:
@@ -70,7 +89,11 @@ class Observer:
         lease_seconds: float,
         gone: Callable[[str], bool] = is_gone,
         clock: Callable[[], float] = steady,
+        *,
+        me: str | None = None,
     ) -> None:
+        self._me = me
+        """Whoever looks judges everybody but itself: it knows until when it may answer."""
         self._lease = lease_seconds
         self._is_gone = gone
         self._clock = clock
@@ -88,6 +111,7 @@ class Observer:
                 self._seen[process] = (line, now)
                 if before is not None and line is not None:
                     self._beating[process] = None
+                    self._gone.pop(process, None)  # whoever beats has not ended
             if process not in self._gone and self._is_gone(process):
                 self._gone[process] = None
         for process in [known for known in self._seen if known not in lines]:
@@ -107,6 +131,8 @@ class Observer:
 
     def is_dead(self, process: str) -> bool:
         """Whether a process has certainly stopped answering for its actors."""
+        if process == self._me:
+            return False
         if process in self._gone:
             return True
         seen = self._seen.get(process)

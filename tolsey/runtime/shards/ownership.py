@@ -72,7 +72,7 @@ class Ownership:
         self._slots = slots
         self._mail = mail
         self._lease_seconds = lease_seconds
-        self._observer = Observer(lease_seconds, gone)
+        self._observer = Observer(lease_seconds, gone, me=id)
         self._witness = Witness(self._ended) if witnesses else None
         self._line = Line(0, socket.gethostname(), os.getpid(), datetime.now(UTC).isoformat())
         self._lines: dict[str, Line] = {}
@@ -100,7 +100,7 @@ class Ownership:
                 line.pid,
                 line.since,
                 line.draining,
-                process == self.id or not self._observer.is_dead(process),
+                not self._observer.is_dead(process),
                 round(self._observer.silent_seconds(process), 3),
                 held.count(process),
             )

@@ -93,18 +93,20 @@ class Keeper:
 
     def _unused(self) -> bool:
         """Whether the end has come. Then both locks stay taken, so that nobody comes meanwhile."""
-        users = locks.attempt(self._home.lock("users"))
-        if users is None:
-            self._unused_since = None
-            return False
-        now = time.monotonic()
-        self._unused_since = now if self._unused_since is None else self._unused_since
-        if now - self._unused_since >= self._linger_seconds:
-            if locks.attempt(self._home.lock("start")) is not None:
-                return True
-            self._unused_since = None  # somebody is at the door
-        os.close(users)
-        return False
+        with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
+            users = locks.attempt(self._home.lock("users"))
+            if users is None:
+                self._unused_since = None
+                return False
+            stack.callback(os.close, users)
+            now = time.monotonic()
+            self._unused_since = now if self._unused_since is None else self._unused_since
+            if now - self._unused_since >= self._linger_seconds:
+                if locks.attempt(self._home.lock("start")) is not None:
+                    stack.pop_all()
+                    return True
+                self._unused_since = None  # somebody is at the door
+        return False  # also when it cannot be looked at, as without a descriptor left
 
 
 def say(sentence: str) -> None:

@@ -1,5 +1,6 @@
 """The embedded servers as their users see them: both are up while a user of the folder is there."""
 
+import contextlib
 import os
 import socket
 import subprocess
@@ -149,11 +150,11 @@ class EmbeddedServers:
     def _keep_up(self) -> None:
         """Call another keeper when ours has been killed."""
         while not self._leaving.wait(GUARD_SECONDS):
-            if not locks.owned(self.home.lock("keeper")):
-                try:
+            # What cannot be looked at or started now, as without a descriptor left, is tried again;
+            # `alive` says no meanwhile.
+            with contextlib.suppress(EmbeddedError, OSError):
+                if not locks.owned(self.home.lock("keeper")):
                     self._start()
-                except (EmbeddedError, OSError):
-                    continue  # `alive` says no meanwhile
 
     def _release(self) -> None:
         if self._user is not None:
