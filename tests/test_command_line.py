@@ -1,16 +1,22 @@
 """What an operator types, as real processes."""
 
+import contextlib
 import json
 import os
 import re
+import signal
+import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import Servers
+from tests.http.people import settings_of
+from tolsey.storage import keys
 from tolsey.storage.database import Database
 from tolsey.storage.migrate import migrations
 from tolsey.storage.people import accounts, passwords
@@ -73,11 +79,17 @@ async def test_a_known_administrator_gets_back_in_and_another_joins_the_organiza
     arguments = ("admin", "create", "--password-stdin")
     second = shell.tolsey(*arguments, "bob@example.com", typed=f"{PASSWORD}\n", **address)
     made = await accounts.find_user(database, "ann@example.com")
-    back = shell.tolsey(*arguments, "ann@example.com", typed=PASSWORD, **address)
+    refused = shell.tolsey(*arguments, "ann@example.com", typed=PASSWORD, **address)
+    unchanged = await accounts.find_user(database, "ann@example.com")
+    back = shell.tolsey(*arguments, "ann@example.com", "--existing", typed=PASSWORD, **address)
     known = await accounts.find_user(database, "ann@example.com")
 
     administrator, password = first.stdout.splitlines()
     assert made is not None
+    assert unchanged == made
+    assert (refused.returncode, refused.stdout) == (1, "")
+    (line,) = refused.stderr.splitlines()
+    assert line.startswith("Error: ann@example.com has an account already: with --existing ")
     assert await passwords.matches(password.removeprefix("password "), made.password_hash)
     assert known is not None
     assert await passwords.matches(PASSWORD, known.password_hash)
@@ -103,17 +115,191 @@ def test_an_administrator_who_could_not_sign_in_is_not_made(
     assert not (shell.folder / "data").exists()
 
 
+async def test_nobody_is_made_an_administrator_under_a_name_that_was_mistyped(
+    shell: Shell, address: dict[str, str], database: Database
+) -> None:
+    refused = shell.tolsey("admin", "create", "anne@example.com", "--existing", **address)
+
+    assert (refused.returncode, refused.stdout) == (1, "")
+    (line,) = refused.stderr.splitlines()
+    assert line == "Error: There is no account anne@example.com: leave out --existing to make one."
+    assert await accounts.find_user(database, "anne@example.com") is None
+
+
+def lines_of(done: subprocess.CompletedProcess[str]) -> dict[str, tuple[str, str]]:
+    """Read what the doctor said, by setting."""
+    lines = [line.split(maxsplit=2) for line in done.stdout.splitlines()]
+    return {name: (word, what) for word, name, what in lines}
+
+
 def test_the_doctor_says_what_is_set_and_what_answers_503(shell: Shell) -> None:
     secret = "c" * 32
-    seen = shell.tolsey("doctor", CRON_SECRET=secret)
+    seen = shell.tolsey("doctor", CRON_SECRET=secret, MAIL_URL="smtp://127.0.0.1:1")
 
-    assert seen.returncode == 0
+    assert seen.returncode == 1, seen.stderr
     assert secret not in seen.stdout
-    words = {line.split()[1]: line.split()[0] for line in seen.stdout.splitlines()}
-    assert words["CRON_SECRET"] == "set"
-    assert words["COMMERCE_CLIENT_SECRET"] == "MISSING"
-    assert "the three compliance webhooks answer 503 without it" in seen.stdout
+    said = lines_of(seen)
+    assert said["CRON_SECRET"] == ("set", "opens /api/cron/*")
+    assert said["LLM_MODEL"] == ("MISSING", "/api/chat answers 503 without it")
+    assert said["MAIL_URL"] == ("unread", "is set, but nothing that is built reads it")
+    assert said["METRICS_TOKEN"][0] == "default"
     assert not (shell.folder / "data").exists()
+
+
+COMPLETE = {
+    "CRON_SECRET": "c" * 32,
+    "PAYMENTS_SECRET_KEY": "sk_test_1",
+    "PAYMENTS_WEBHOOK_SECRET": "whsec_1",
+    "LLM_MODEL": "one",
+    **{
+        f"PAYMENTS_PRICE_{plan}_{cadence}": f"price_{plan}_{cadence}"
+        for plan in ("PRO", "MAX5", "MAX20")
+        for cadence in ("MONTHLY", "YEARLY")
+    },
+}
+"""All that is needed but the addresses."""
+
+
+async def test_the_doctor_ends_well_when_all_is_set_and_reached(
+    shell: Shell, address: dict[str, str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as model:
+        place = f"http://127.0.0.1:{model.getsockname()[1]}"
+        seen = shell.tolsey("doctor", **COMPLETE, **address, LLM_BASE_URL=place)
+
+    assert seen.returncode == 0, seen.stdout
+    reached = [line.split()[1] for line in seen.stdout.splitlines() if line.startswith("reached")]
+    assert reached == ["DATABASE_URL", "REDIS_URL", "LLM_BASE_URL"]
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("DATABASE_URL", "postgresql://u:sesame@127.0.0.1:1/x"),
+        ("REDIS_URL", "redis://:sesame@127.0.0.1:1/0"),
+        ("LLM_BASE_URL", "http://127.0.0.1:1"),
+    ],
+)
+async def test_the_doctor_says_what_is_set_and_out_of_reach(
+    shell: Shell, address: dict[str, str], variable: str, value: str
+) -> None:
+    seen = shell.tolsey("doctor", **{**COMPLETE, **address, variable: value})
+
+    assert seen.returncode == 1
+    assert "sesame" not in seen.stdout
+    assert lines_of(seen)[variable][0] == "FAILED"
+
+
+KEYS = "one:" + "A" * 43
+OTHER_KEYS = "two:" + "E" * 43
+
+
+async def test_keys_of_ones_own_on_another_machine_are_accepted_once_by_the_doctor(
+    shell: Shell, address: dict[str, str], database: Database
+) -> None:
+    await keys.open_vault(database, settings_of(encryption_keys=KEYS))
+    moved = {**COMPLETE, **address, "ENCRYPTION_KEYS": OTHER_KEYS}
+
+    stopped = shell.tolsey("serve", "--port", "0", **moved)
+    seen = shell.tolsey("doctor", **moved)
+    accepted = shell.tolsey("doctor", "--accept-keys", **moved)
+
+    assert (stopped.returncode, seen.returncode) == (1, 1)
+    (line,) = [line for line in stopped.stderr.splitlines() if not line.startswith("{")]
+    assert line.startswith("Error: ENCRYPTION_KEYS lacks a key that the data are sealed with: one.")
+    assert "tolsey doctor --accept-keys" in line
+    assert lines_of(seen)["ENCRYPTION_KEYS"][0] == "FAILED"
+    assert accepted.stdout.startswith("accepted two\ngiven up one: ")
+    assert "FAILED" not in accepted.stdout
+    assert (await keys.open_vault(database, settings_of(encryption_keys=OTHER_KEYS))).key_ids
+
+
+@pytest.mark.parametrize("shards", ["1", "2"])
+def test_a_port_in_use_is_one_line_before_anything_else_starts(shell: Shell, shards: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        stopped = shell.tolsey("serve", "--port", port, "--shards", shards)
+
+    assert (stopped.returncode, stopped.stdout) == (1, "")
+    (line,) = stopped.stderr.splitlines()
+    assert line.startswith(f"Error: 127.0.0.1:{port}: another program listens there.")
+    assert not (shell.folder / "data").exists()
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])  # noqa: S104 - refused
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"ENCRYPTION_KEYS": KEYS}, "BASE_URL"),
+        ({"BASE_URL": "https://tolsey.example"}, "ENCRYPTION_KEYS"),
+    ],
+    ids=["a loopback address", "made keys"],
+)
+def test_a_host_beyond_this_machine_wants_an_address_and_keys(
+    shell: Shell, host: str, settings: dict[str, str], named: str
+) -> None:
+    stopped = shell.tolsey("serve", "--host", host, "--port", "0", **settings)
+
+    assert (stopped.returncode, stopped.stdout) == (1, "")
+    (line,) = stopped.stderr.splitlines()
+    assert line.startswith(f"Error: {named}: must be ")
+    assert not (shell.folder / "data").exists()
+
+
+@contextlib.contextmanager
+def served(shell: Shell, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """Start to serve; what it says is read from its pipe."""
+    kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tolsey", "serve", "--port", "0", *arguments],
+        env={**kept, "DATA_DIR": str(shell.folder / "data")},
+        cwd=shell.folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.terminate()
+        process.communicate(timeout=60)
+
+
+def until(process: subprocess.Popen[str], event: str) -> None:
+    assert process.stdout is not None
+    for line in process.stdout:
+        assert "Traceback" not in line
+        if f'"{event}"' in line:
+            return
+    raise AssertionError(f"{event} was never said")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_start_that_is_interrupted_ends_well_and_soon(shell: Shell, number: int) -> None:
+    with served(shell) as process:
+        # The first migrations are what one sees of a start; there are many yet to come.
+        until(process, "migration.applied")
+        process.send_signal(number)
+        said, _ = process.communicate(timeout=60)
+
+    assert process.returncode == 0, said
+    assert "Traceback" not in said
+    assert "service.ready" not in said
+    assert json.loads(said.splitlines()[-1])["event"] == "service.stopped"
+
+
+def test_one_process_that_is_told_to_reload_starts_anew(shell: Shell) -> None:
+    with served(shell) as process:
+        until(process, "service.ready")
+        process.send_signal(signal.SIGHUP)
+        until(process, "service.stopped")
+        until(process, "service.ready")
+        process.send_signal(signal.SIGTERM)
+        said, _ = process.communicate(timeout=60)
+
+    assert process.returncode == 0, said
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,26 @@
 """The command line: `tolsey serve`, `migrate`, `doctor`, `admin create`, `sandbox`, `shards`."""
 
+# ruff: noqa: E402
+import signal
+
+# Until a command runs there is nothing to end in order, and nothing that is older than a reload.
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+signal.signal(signal.SIGHUP, lambda *_: None)
+
 import contextlib
+import errno
 import gc
 import os
 import secrets
-import signal
 import sys
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
+import anyio.lowlevel
 import click
 import structlog
 
@@ -23,6 +32,9 @@ from tolsey.storage.errors import StorageError, StorageUnavailable
 
 if TYPE_CHECKING:
     from tolsey.service import Running  # what this drags in, only serving needs
+    from tolsey.storage.database import Database
+
+Result = TypeVar("Result")
 
 LEAVE_SECONDS = 10.0
 GOODBYE_SECONDS = 0.5
@@ -58,8 +70,12 @@ def _has_uvloop() -> bool:
 
 @click.group()
 @click.version_option(package_name="tolsey")
-def main() -> None:
+@click.pass_context
+def main(context: click.Context) -> None:
     """Run the operating hall of a commerce business."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if context.invoked_subcommand != serve.name:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
     try:
         logs.configure(os.environ.get("LOG_LEVEL") or "info")
     except ValueError as error:
@@ -82,49 +98,101 @@ def serve(host: str, port: int, shards: int, listener: int | None, parent: int |
     """Serve the application."""
     read = _settings()
     if listener is not None and parent is not None:
-        sys.exit(_run(lambda: _serve(read, host, port, Parent(listener, parent))))
+        sys.exit(_run(lambda: _serve(read, Parent(listener, parent))))
+    _refuse_strangers(read, host)
+    listeners = _listen(host, port, shards)
+    command = (sys.executable, *sys.orig_argv[1:])  # as we were found, so are those that follow
     if shards > 1:
-        sys.exit(_supervise(host, port, shards))
-    sys.exit(_run(lambda: _serve(read, host, port)))
+        sys.exit(Fleet(command, listeners, shards).run())
+    with listeners:
+        status = _run(lambda: _serve(read, listeners))
+    if status is None:
+        os.execv(sys.executable, command)  # noqa: S606 - our own interpreter and arguments
+    sys.exit(status)
 
 
-def _supervise(host: str, port: int, shards: int) -> int:
+def _refuse_strangers(read: Settings, host: str) -> None:
+    """Let other machines in only to a service that was told its address and its keys.
+
+    Contract, section 1: keys that were made are for loopback alone.
+    """
+    if settings.is_loopback(host):
+        return
+    if read.is_local:
+        raise click.ClickException(f"BASE_URL: must be the public address when --host is {host}")
+    if read.encryption_keys is None:
+        raise click.ClickException(f"ENCRYPTION_KEYS: must be set when --host is {host}")
+
+
+def _listen(host: str, port: int, shards: int) -> Listeners:
+    """Take the port before anything else starts."""
     try:
-        listeners = Listeners(host, port, shards)
+        return Listeners(host, port, shards)
     except OSError as error:
-        raise click.ClickException(f"{host}:{port}: {error.strerror or error}") from None
-    command = (sys.executable, *sys.orig_argv[1:])  # as we were found, so are they
-    return Fleet(command, listeners, shards).run()
+        why = str(error.strerror or error)
+        if error.errno == errno.EADDRINUSE:
+            why = "another program listens there. End it, or choose another --port."
+        raise click.ClickException(f"{host}:{port}: {why}") from None
 
 
-async def _serve(read: Settings, host: str, port: int, parent: Parent | None = None) -> int:
-    from tolsey.server import serve_app, serve_listener  # noqa: PLC0415 - others need no server
+@dataclass(eq=False)
+class Ending:
+    """What signals asked of this process, and the start that they cut short."""
+
+    asked: anyio.Event = field(default_factory=anyio.Event)
+    start: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    begun: bool = False
+    again: bool = False
+    """Whether it starts anew after its end, with the settings and the code as they are then."""
+
+    def ask(self) -> None:
+        """End in order, or at once when nothing is served yet."""
+        self.asked.set()
+        if not self.begun:
+            self.start.cancel()
+
+
+async def _serve(read: Settings, place: Listeners | Parent) -> int | None:
+    """Answer an exit status, or None when this process is to be followed by a new one."""
+    parent = place if isinstance(place, Parent) else None
+    ending, failure = Ending(), None
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(_watch_signals, ending, parent)
+        try:
+            with ending.start:
+                await _serve_until(read, place, ending)
+        except StorageError as error:
+            failure = error  # raised below: a group would wrap it
+        except Exception as error:
+            log.exception("service.failed", error=repr(error))
+            return 1
+        finally:
+            tasks.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
+    if parent is None:
+        log.info("service.stopped")
+    return None if ending.again else 0
+
+
+async def _serve_until(read: Settings, place: Listeners | Parent, ending: Ending) -> None:
+    from tolsey.server import serve_listener, serve_listeners  # noqa: PLC0415 - others need no server
     from tolsey.service import running  # noqa: PLC0415 - as above
 
     # What was imported stays for good, and a turn makes many short-lived values: collecting the
     # young less often took a fifth off a webhook's time.
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
-    stop = anyio.Event()
-    async with anyio.create_task_group() as tasks:
-        await tasks.start(_watch_signals, stop, parent)
-        try:
-            async with running(read) as service:
-                leave = partial(_leave, service, parent)
-                serving = (
-                    partial(serve_app, service.app, host, port)
-                    if parent is None
-                    else partial(serve_listener, service.app, parent.listener, ready=parent.ready)
-                )
-                await serving(stop, leave=leave, goodbye_seconds=GOODBYE_SECONDS)
-        except Exception as error:
-            log.exception("service.failed", error=repr(error))
-            return 1
-        finally:
-            tasks.cancel_scope.cancel()
-    if parent is None:
-        log.info("service.stopped")
-    return 0
+    await anyio.lowlevel.checkpoint()  # a signal that came meanwhile
+    async with running(read) as service:
+        ending.begun = True
+        serving = (
+            partial(serve_listener, service.app, place.listener, ready=place.ready)
+            if isinstance(place, Parent)
+            else partial(serve_listeners, service.app, place)
+        )
+        leave = partial(_leave, service, place if isinstance(place, Parent) else None)
+        await serving(ending.asked, leave=leave, goodbye_seconds=GOODBYE_SECONDS)
 
 
 async def _leave(service: "Running", parent: Parent | None) -> None:
@@ -141,21 +209,27 @@ async def _leave(service: "Running", parent: Parent | None) -> None:
 
 
 async def _watch_signals(
-    stop: anyio.Event,
+    ending: Ending,
     parent: Parent | None,
     *,
     task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
 ) -> None:
-    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+    has_terminal = os.isatty(0)
+    heard = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
+    with anyio.open_signal_receiver(*heard) as signals:
         task_status.started()
         async for signum in signals:
             if parent is not None:
-                stop.set()  # it bounds our end; whoever else signals us must not cut it short
+                ending.ask()  # it bounds our end; whoever else signals us must not cut it short
                 continue
-            if stop.is_set():
+            hung_up = signum is signal.SIGHUP and has_terminal and not os.isatty(0)
+            if ending.asked.is_set():
+                if signum is signal.SIGHUP and not hung_up:
+                    continue  # it is about to start anew, or to end for good
                 os._exit(1)  # the second signal means now
+            ending.again = signum is signal.SIGHUP and not hung_up
             log.info("service.stopping", signal=signum.name)
-            stop.set()
+            ending.ask()
 
 
 @main.command()
@@ -177,39 +251,55 @@ def migrate() -> None:
 
 
 @main.command()
-def doctor() -> None:
-    """Say which settings are missing and what answers 503 for it."""
+@click.option("--accept-keys", is_flag=True, help="Know the encryption keys at hand from now on.")
+def doctor(accept_keys: bool) -> None:
+    """Say what is set and reached, and what is not; ends with 1 when something needed is missing.
+
+    With --accept-keys a service starts again whose keys are others than its data were sealed with.
+    What the former keys sealed can then not be read any more: stores are to be connected again.
+    """
+    from tolsey import doctor as examination  # noqa: PLC0415 - only this command needs it
+
     read = _settings()
-    for variable, what in MISSING.items():
-        if getattr(read, variable.lower()):
-            word = "set"
-        else:
-            word = "default" if what.startswith(UNSET) else "MISSING"
-        click.echo(f"{word:7}  {variable:28} {what}")
+
+    async def go() -> list[examination.Finding]:
+        return [one async for one in examination.of_connections(read)]
+
+    if accept_keys:
+        _accept_keys(read)
+    found = [*examination.of_settings(read), *_run(go)]
+    for word, name, what in found:
+        click.echo(f"{word:7}  {name:28} {what}")
+    sys.exit(any(one.is_bad for one in found))
 
 
-UNSET = "unset:"
-"""Begins what is said of a setting that does well without a value."""
+def _accept_keys(read: Settings) -> None:
+    from tolsey.storage import keys  # noqa: PLC0415 - only this command needs it
 
-MISSING = {
-    "DATABASE_URL": "unset: an embedded PostgreSQL under DATA_DIR",
-    "REDIS_URL": "unset: an embedded Redis under DATA_DIR",
-    "ENCRYPTION_KEYS": "unset: made once and kept in DATA_DIR (loopback only)",
-    "CRON_SECRET": "/api/cron/* answers 503 without it",
-    "METRICS_TOKEN": "/metrics answers 503 without it, but for this machine if BASE_URL is loopback",
-    "TRUSTED_PROXIES": "behind a proxy all visitors count as one without it, unless BASE_URL is loopback",
-    "COMMERCE_CLIENT_SECRET": "the three compliance webhooks answer 503 without it",
-    "PAYMENTS_SECRET_KEY": "payment routes answer 503 without it",
-    "PAYMENTS_WEBHOOK_SECRET": "/api/webhooks/payments answers 503 without it",
-    **{
-        f"PAYMENTS_PRICE_{plan}_{cadence}": "a checkout of it answers 503 without it"
-        for plan in ("PRO", "MAX5", "MAX20")
-        for cadence in ("MONTHLY", "YEARLY")
-    },
-    "LLM_BASE_URL": "/api/chat answers 503 without it",
-    "LLM_MODEL": "/api/chat answers 503 without it",
-    "VECTOR_URL": "unset: pgvector in our own database, the only one that the chat reads",
-}
+    accepted = _on_database(read, lambda database: keys.accept(database, read))
+    click.echo(f"accepted {', '.join(accepted.key_ids)}")
+    for key_id in accepted.given_up:
+        click.echo(f"given up {key_id}: what it sealed is to be entered again")
+
+
+def _on_database(read: Settings, act: Callable[["Database"], Awaitable[Result]]) -> Result:
+    """Act on the service's database, brought up to date."""
+    from tolsey.storage.backing import addresses  # noqa: PLC0415 - only commands like this need it
+    from tolsey.storage.database import Database  # noqa: PLC0415 - as above
+    from tolsey.storage.migrate import migrate as apply  # noqa: PLC0415 - as above
+
+    async def go() -> Result:
+        async with addresses(read) as (database_url, _):
+            await apply(database_url)
+            database = Database(database_url)
+            await database.open()
+            try:
+                return await act(database)
+            finally:
+                await database.close()
+
+    done: Result = _run(go)
+    return done
 
 
 @main.group()
@@ -220,15 +310,14 @@ def admin() -> None:
 @admin.command("create")
 @click.argument("email")
 @click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
-def create_administrator(email: str, password_stdin: bool) -> None:
+@click.option("--existing", is_flag=True, help="Let a user administrate who has an account.")
+def create_administrator(email: str, password_stdin: bool, existing: bool) -> None:
     """Make an administrator, and the administrators' organization when there is none.
 
-    For an account that is there already it sets the password, and ends every session and agent.
+    With --existing it is a user who is there already: the password is set, and every session and agent
+    of theirs ends.
     """
     from tolsey.http.api_model import read_account  # noqa: PLC0415 - only this command needs it
-    from tolsey.storage.backing import addresses  # noqa: PLC0415 - as above
-    from tolsey.storage.database import Database  # noqa: PLC0415 - as above
-    from tolsey.storage.migrate import migrate as apply  # noqa: PLC0415 - as above
     from tolsey.storage.people import administrators  # noqa: PLC0415 - as above
 
     password = sys.stdin.readline().rstrip("\n") if password_stdin else secrets.token_urlsafe(15)
@@ -237,23 +326,16 @@ def create_administrator(email: str, password_stdin: bool) -> None:
     except ValueError as error:
         raise click.ClickException(str(error)) from None
     read = _settings()
-
-    async def go() -> Any:
-        async with addresses(read) as (database_url, _):
-            await apply(database_url)
-            database = Database(database_url)
-            await database.open()
-            try:
-                return await administrators.create_administrator(
-                    database,
-                    account.email,
-                    account.password,
-                    configured=read.admin_organization_id,
-                )
-            finally:
-                await database.close()
-
-    made = _run(go)
+    made = _on_database(
+        read,
+        lambda database: administrators.create_administrator(
+            database,
+            account.email,
+            account.password,
+            configured=read.admin_organization_id,
+            existing=existing,
+        ),
+    )
     click.echo(f"administrator {account.email} of organization {made.organization_id}")
     if not password_stdin:
         click.echo(f"password {password}")

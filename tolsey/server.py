@@ -52,25 +52,47 @@ async def serve_app(
 ) -> None:
     """Serve an address until `stop` is set and `leave` is through; see `serve_listener`."""
     with Listeners(host, port, 1) as listeners:
-
-        def serves() -> None:
-            log.info("service.ready", address=listeners.address)
-            ready()
-
-        async def left() -> None:
-            await leave()
-            listeners.hush()
-            listeners.close()
-
-        await serve_listener(
+        await serve_listeners(
             app,
-            os.dup(listeners.of(0).fileno()),
+            listeners,
             stop,
-            leave=left,
-            ready=serves,
+            leave=leave,
+            ready=ready,
             goodbye_seconds=goodbye_seconds,
             grace_seconds=grace_seconds,
         )
+
+
+async def serve_listeners(
+    app: ASGIApp,
+    listeners: Listeners,
+    stop: anyio.Event,
+    *,
+    leave: Callable[[], Awaitable[None]] = nothing,
+    ready: Callable[[], None] = lambda: None,
+    goodbye_seconds: float = 0.0,
+    grace_seconds: float = GRACE_SECONDS,
+) -> None:
+    """Serve the one open listener of this process, say when, and close it; see `serve_listener`."""
+
+    def serves() -> None:
+        log.info("service.ready", address=listeners.address)
+        ready()
+
+    async def left() -> None:
+        await leave()
+        listeners.hush()
+        listeners.close()
+
+    await serve_listener(
+        app,
+        os.dup(listeners.of(0).fileno()),
+        stop,
+        leave=left,
+        ready=serves,
+        goodbye_seconds=goodbye_seconds,
+        grace_seconds=grace_seconds,
+    )
 
 
 async def serve_listener(

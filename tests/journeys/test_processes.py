@@ -283,6 +283,6 @@ def test_what_is_wrong_for_all_is_said_in_one_line_before_any_process(
 
     assert stopped.returncode == 1
     (line,) = stopped.stderr.splitlines()
-    said = "CRON_SECRET: " if wrong == "setting" else f"127.0.0.1:{port}: Address already in use"
+    said = "CRON_SECRET: " if wrong == "setting" else f"127.0.0.1:{port}: another program"
     assert line.startswith(f"Error: {said}")
     assert not list(tmp_path.iterdir())

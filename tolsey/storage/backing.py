@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import anyio
+import anyio.lowlevel
 
 from tolsey.settings import Settings
 from tolsey.storage.embedded.servers import EmbeddedServers
@@ -16,8 +17,10 @@ async def addresses(settings: Settings) -> AsyncIterator[tuple[str, str]]:
         yield settings.database_url, settings.redis_url
         return
     servers = EmbeddedServers(settings.data_dir / "servers")
-    await anyio.to_thread.run_sync(servers.__enter__)
+    with anyio.CancelScope(shield=True):  # who cannot be cut short is not left half entered either
+        await anyio.to_thread.run_sync(servers.__enter__)
     try:
+        await anyio.lowlevel.checkpoint()
         yield (
             settings.database_url or servers.database_url,
             settings.redis_url or servers.redis_url,

@@ -7,6 +7,7 @@ import uuid_utils
 
 from tolsey.storage import audit
 from tolsey.storage.database import Database, Transaction
+from tolsey.storage.errors import StorageError
 from tolsey.storage.oauth import grants
 from tolsey.storage.people import accounts, passwords, tokens
 
@@ -22,6 +23,18 @@ class Administrator:
     is_new: bool
 
 
+class WrongAccount(StorageError):  # noqa: N818 - what is wrong
+    """A new administrator has an account already, or one who should have has none."""
+
+    def __init__(self, email: str, *, is_new: bool) -> None:
+        super().__init__(
+            f"There is no account {email}: leave out --existing to make one."
+            if is_new
+            else f"{email} has an account already: with --existing it is made an administrator,"
+            " its password is set anew, and its sessions and agents end."
+        )
+
+
 async def organization_id(database: Database, configured: str | None) -> str | None:
     """Tell which organization administers: the configured one, else the one that was made."""
     if configured is not None:
@@ -31,17 +44,25 @@ async def organization_id(database: Database, configured: str | None) -> str | N
 
 
 async def create_administrator(
-    database: Database, email: str, password: str, *, configured: str | None = None
+    database: Database,
+    email: str,
+    password: str,
+    *,
+    configured: str | None = None,
+    existing: bool | None = None,
 ) -> Administrator:
     """Make an administrator, and the administrators' organization when there is none.
 
     A user who exists already gets the new password, and every session and agent of theirs ends:
-    whoever runs this holds the database, so it is also the way back in.
+    whoever runs this holds the database, so it is also the way back in. Raises WrongAccount when
+    `existing` says otherwise than is so.
     """
     password_hash = await passwords.hash_password(password)
     at = datetime.now(UTC)
     async with database.transaction() as tx:
         user_id, is_new = await _user(tx, email.strip().lower(), password_hash, at)
+        if existing is not None and existing == is_new:
+            raise WrongAccount(email, is_new=is_new)
         chosen = await _organization(tx, configured, user_id, at)
         await tx.execute(
             """
@@ -55,7 +76,12 @@ async def create_administrator(
             at,
         )
         await audit.write(
-            tx, "administrator.created", user_id, organization_id=chosen, actor="operator"
+            tx,
+            "administrator.created",
+            user_id,
+            organization_id=chosen,
+            actor="operator",
+            reason="tolsey admin create" if is_new else "tolsey admin create --existing",
         )
     return Administrator(user_id, chosen, is_new)
 
