@@ -1,5 +1,6 @@
 """A ledger whose rows are kept as the database would keep them, without one."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, NamedTuple
@@ -87,6 +88,19 @@ def seen(
     return PaymentObserved(ref, 0, total, refunded, disputes, at)
 
 
+def remembered(
+    payments: Iterable[PaymentFacts], lots: list[CreditLot], account: CreditAccount | None
+) -> list[PaymentFacts]:
+    """List the payments that are read when an organization wakes, as `storage.money.credits` does."""
+    open_ = {lot.reference for lot in lots}
+    ends = {account.period_end} if account and account.period_end else set()
+    return [
+        one
+        for one in payments
+        if not one.granted or one.payment_ref in open_ or one.expires_at in ends
+    ]
+
+
 class Ledger:
     """What an organization decides, and the rows that it leaves."""
 
@@ -122,11 +136,12 @@ class Ledger:
 
     def crash(self) -> None:
         """Lose the memory and read it back."""
+        lots = [lot for lot in self.lots.values() if lot.remaining]
         books = Books(
             self.account,
-            [lot for lot in self.lots.values() if lot.remaining],
+            lots,
             [hold for hold in self.holds.values() if hold.closed_at is None],
-            [payment for payment in self.payments.values() if not payment.granted],
+            remembered(self.payments.values(), lots, self.account),
             max((bonus.day for bonus in self.bonuses), default=date.min),
         )
         self.state = replace(self.state, credits=opened(books))

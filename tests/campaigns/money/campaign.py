@@ -16,7 +16,7 @@ from pathlib import Path
 import structlog
 
 from tests.campaigns.money.disk import Disk
-from tests.campaigns.money.histories import live, told_otherwise
+from tests.campaigns.money.histories import live, reversed_otherwise, told_otherwise
 from tests.conftest import memory
 from tolsey.storage.database import Database
 from tolsey.storage.embedded.servers import EmbeddedServers
@@ -59,19 +59,20 @@ class Tally:
         crashes = sum(n for name, n in self.seen.items() if name.startswith(DEATHS))
         return (
             f"money seed={self._seed} seconds={self.seconds:.0f} histories={self.seen['history']}"
-            f" orders={self.seen['order']} on_disk={self.seen['disk']} events={events}"
+            f" orders={self.seen['order']} reversals={self.seen['reversal']} on_disk={self.seen['disk']} events={events}"
             f" entries={self.seen['entries']} crashes={crashes} findings={len(self.found)}"
         )
 
 
 def on_paper(tally: Tally, seed: int, seconds: float, at_least: int = 1) -> None:
-    """Live histories without a database, each told in another order too."""
+    """Live histories without a database, each told in another order too; and reversals of months."""
     until, number = tally.seconds + seconds, seed * 1_000_000
     while tally.seconds < until or tally.seen["history"] < at_least:
         number += 1
         lived = live(number)
         tally.add(f"history {number}", lived.found, lived.seen)
         tally.add(f"order {number}", told_otherwise(number), Counter())
+        tally.add(f"reversal {number}", reversed_otherwise(number), Counter())
 
 
 async def on_disk(

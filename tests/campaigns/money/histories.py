@@ -2,17 +2,24 @@
 
 import random
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from tests.actors.organization.books import AT, DOLLAR, Ledger, purchase
 from tests.campaigns.money.bank import Bank
 from tests.campaigns.money.lives import AT_BANK, Person
 from tests.campaigns.money.paper import Paper
 from tests.campaigns.money.rows import broken, unproven
 from tests.campaigns.money.steps import Answer, Ask, Send, Wait, Wrong
 from tolsey.actors.organization.billing.subscription import is_owed
-from tolsey.actors.organization.messages import ExpireCredits
+from tolsey.actors.organization.messages import (
+    Dispute,
+    ExpireCredits,
+    PaymentObserved,
+    ResetAllowance,
+    SpendCredits,
+)
 
 BEGAN = (
     datetime(2026, 7, 1, 12, tzinfo=UTC),
@@ -89,13 +96,12 @@ def live(seed: int, steps: int = STEPS, crashes: float = 0.06) -> Lived:
 def told_otherwise(seed: int) -> list[str]:
     """Tell what happened at a bank in its order, then in another, repeated: both come to the same.
 
-    Nobody uses anything meanwhile. What paid for a plan is not reversed here: whether it is before
-    or after the next period began decides what there is to take, so its order is not free.
+    Nobody uses anything meanwhile; whatever was paid is refunded and disputed, that of a period that
+    is over too.
     """
     chance = random.Random(f"order {seed}")  # noqa: S311 - as above
     first = now = began(seed)
     bank = Bank("org_1", chance, first)
-    bank.reverses_plans = False
     for _ in range(chance.randint(4, 25)):
         now += jump(chance)
         bank.advance(now)
@@ -117,6 +123,56 @@ def told_otherwise(seed: int) -> list[str]:
         if found := [*broken(paper.rows())]:
             return found
     return [f"5 in order {ends[0]}, otherwise {ends[1]}"] if ends[0] != ends[1] else []
+
+
+def reversed_otherwise(seed: int) -> list[str]:
+    """Use some of a month, then reverse what paid for it, before the next month begins and after.
+
+    Whether what nobody used had expired by then or not: the balance is the same, and what others
+    brought is left alone.
+    """
+    chance = random.Random(f"reversal {seed}")  # noqa: S311 - as above
+    ends_at, total = AT + timedelta(days=30), chance.choice((7_900, 8_690, 3))
+    told: list[Any] = [
+        PaymentObserved("in_1", 0, total, chance.randint(0, total), (), ends_at) for _ in range(2)
+    ]
+    for number in range(chance.randint(0, 2)):
+        opened = Dispute(f"dp_{number}", chance.randint(1, total), "open")
+        ended = chance.choice(
+            (opened, replace(opened, status="won"), replace(opened, status="lost"))
+        )
+        told += [PaymentObserved("in_1", 0, total, 0, (one,), ends_at) for one in (opened, ended)]
+    renewal = ResetAllowance(
+        *(
+            "allowance:2",
+            "pro",
+            ends_at,
+            ends_at + timedelta(days=31),
+            49 * DOLLAR,
+            ends_at,
+            "in_2",
+        ),
+        renewed_by="sub_1",
+    )
+    used, bought = chance.randint(1, 49 * DOLLAR), chance.choice((0, 20, 60))
+    balances = set[int]()
+    for _ in range(4):
+        ledger = Ledger()
+        ledger.take(
+            ResetAllowance(
+                *("allowance:1", "pro", AT, ends_at, 49 * DOLLAR, AT, "in_1"), renewed_by="sub_1"
+            )
+        )
+        ledger.take(SpendCredits("spend", used, "chat", AT))
+        if bought:
+            ledger.take(purchase("pi_1", bought))
+        for message in chance.sample([renewal, *told], len(told) + 1):
+            if chance.random() < 0.3:
+                ledger.crash()
+            ledger.take(message)
+            ledger.check()
+        balances.add(ledger.state.credits.available)
+    return [f"5 reversed in another order {sorted(balances)}"] if len(balances) > 1 else []
 
 
 def _come_to(paper: Paper, at: datetime) -> Any:

@@ -11,6 +11,7 @@ from itertools import count
 from operator import attrgetter
 from typing import Any, cast
 
+from tests.actors.organization.books import remembered
 from tests.actors.organization.told import OFFERS
 from tests.campaigns.money.bank import Bank
 from tests.campaigns.money.proofs import ENDED, Happened
@@ -209,11 +210,13 @@ class Paper:
 
     def _wake(self) -> None:
         """Lose the memory, and read what is open from the rows."""
+        lots = [lot for lot in self._all(CreditLot) if lot.remaining]
+        account = next(iter(self._all(CreditAccount)), None)
         books = Books(
-            next(iter(self._all(CreditAccount)), None),
-            [lot for lot in self._all(CreditLot) if lot.remaining],
+            account,
+            lots,
             [one for one in self._all(CreditHold) if one.closed_at is None],
-            [one for one in self._all(PaymentFacts) if not one.granted],
+            remembered(self._all(PaymentFacts), lots, account),
             max((one.day for one in self._all(DailyBonus)), default=date.min),
         )
         self.state = OrganizationState(

@@ -18,7 +18,7 @@ from tests.actors.organization.billing import (
     test_applying_payments,
 )
 from tests.actors.organization.books import Ledger
-from tests.actors.organization.ledger import test_bonuses, test_ledger
+from tests.actors.organization.ledger import test_bonuses, test_ledger, test_old_invoices
 from tests.actors.organization.told import Told
 from tests.campaigns.money.catching import (
     BUGS,
@@ -199,7 +199,7 @@ def answered_before_it_is_kept() -> Iterator[None]:
         yield
 
 
-# Eleven of our own.
+# Twelve of our own.
 
 
 @caught_by(
@@ -347,6 +347,28 @@ def the_period_that_ends_last_is_the_newest() -> Iterator[None]:
         return until, rank, began, *rest
 
     with swapped(lots, "_is_older", ends_earlier), swapped(subscription, "_period", by_end):
+        yield
+
+
+@caught_by(test_old_invoices.test_a_month_that_nobody_used_and_that_is_over_is_nobodys_debt)
+def what_expired_is_owed() -> Iterator[None]:
+    """Reversing an invoice whose period is over takes what a newer one brought, as it did at first."""
+
+    def owing(draft: Any, payment: Any, part: Any, share: int, account: str) -> Any:
+        more, lot = share - part.removed, payments._lot(draft, payment, part)
+        own = payment.payment_ref
+        if more > 0:
+            draft.owe(draft.burn(more, account, lambda one: one.reference == own), account)
+        elif draft.lapses_at(lot) <= draft.at or payments._is_reset(draft, lot):
+            id_ = f"restored:{draft.seq}:{part.lot_id}"
+            ends = twelve_months_after(draft.at)
+            longer = replace(lot, id=id_, kind="adjustment", remaining=0, amount=-more)
+            draft.refill(replace(longer, expires_at=ends), -more, account)
+        else:
+            draft.refill(lot, -more, account)
+        return replace(part, removed=share)
+
+    with swapped(payments, "_reversed", owing):
         yield
 
 

@@ -7,7 +7,7 @@ accounts, entries and hashes nothing. What it says is compared with the real boo
 from collections import Counter
 from collections.abc import Iterable
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 
 from tests.campaigns.money.proofs import (
@@ -38,6 +38,20 @@ class Lot:
     expires_at: datetime
     granted_at: datetime
     name: str
+    part: "Part | None" = None
+
+
+@dataclass(eq=False)
+class Part:
+    """One grant of a payment: how much, up to which allowance, and what became of it."""
+
+    lot: Lot
+    brought: int
+    reaches: int
+    period: datetime | None
+    removed: int = 0
+    owed: int = 0
+    expired: int = 0
 
 
 @dataclass
@@ -55,21 +69,26 @@ class Pinned:
 class Payment:
     """What is known of a payment, and what it brought."""
 
-    brought: int = 0
-    removed: int = 0
     total: int = 0
     refunded: int = 0
     disputes: dict[str, tuple[int, int]] = field(default_factory=dict)
-    kind: str = ""
-    granted_at: datetime | None = None
-    expires_at: datetime | None = None
-    period: datetime | None = None
+    parts: list[Part] = field(default_factory=list)
 
-    def to_remove(self) -> int:
-        """Tell how much of what it brought is not the customer's any more, rounded up."""
+    @property
+    def brought(self) -> int:
+        return sum(part.brought for part in self.parts)
+
+    def to_remove(self) -> list[int]:
+        """Tell how much of each thing it brought is not the customer's any more: rounded up once."""
         gone = self.refunded + sum(n for n, standing in self.disputes.values() if standing < 2)
         total = self.total or gone
-        return -(-self.brought * min(gone, total) // total) if gone else 0
+        whole = -(-self.brought * min(gone, total) // total) if gone else 0
+        found: list[int] = []
+        so_far = 0
+        for part in self.parts:
+            so_far += part.brought
+            found.append(-(-whole * so_far // self.brought) - sum(found))
+        return found
 
 
 STANDINGS = {"open": 0, "lost": 1, "won": 2}
@@ -101,11 +120,21 @@ class Purse:
     def copied(self) -> "Purse":
         """Make another of the same."""
         other = copy(self)
-        twins = {id(lot): copy(lot) for lot in self._all()}
+        parts = [part for one in self.payments.values() for part in one.parts]
+        twins = {id(lot): copy(lot) for lot in (*self._all(), *(part.lot for part in parts))}
+        same = {id(part): replace(part, lot=twins[id(part.lot)]) for part in parts}
+        for lot in twins.values():
+            lot.part = same.get(id(lot.part))
         other.lots = [twins[id(lot)] for lot in self.lots]
         other.holds = {
             id_: Pinned([(twins[id(lot)], n) for lot, n in one.lines], one.used, one.until)
             for id_, one in self.holds.items()
+        }
+        other.payments = {
+            name: replace(
+                one, disputes=dict(one.disputes), parts=[same[id(part)] for part in one.parts]
+            )
+            for name, one in self.payments.items()
         }
         other.went = Counter(self.went)
         return other
@@ -226,21 +255,57 @@ class Purse:
         is_same = ends_at == self.period_end
         is_new = self.period_end is None or (not is_same and begins_at > known)
         more = allowance - (0 if is_new else self.allowance)
-        if not is_new and (not is_same or more <= 0):
+        if is_same and not is_new and more <= 0:
+            return self._lies_below(paid, at)
+        if not is_new and not is_same:
             return False
         self._fact(name, at, total=paid.total)
         self.tick(at)
         if is_new:
             for lot in self._all():
                 if lot.kind == "allowance":
-                    self.went["expired"] += lot.free
-                    lot.free, lot.expires_at = 0, min(lot.expires_at, at)
+                    self._expire(lot)
+                    lot.expires_at = min(lot.expires_at, at)
         self.period_start = begins_at if is_new else max(begins_at, known)
         self.period_end, self.allowance, self.subscription = ends_at, allowance, paid.subscription
         expires_at = min(ends_at, month_later(at, 12))
-        self._grant(Lot("allowance", name, more, expires_at, at, f"allowance:{name}"))
+        self._grant(Lot("allowance", name, more, expires_at, at, f"allowance:{name}"), allowance)
         self._tidy(at)
         return True
+
+    def _lies_below(self, paid: PeriodPaid, at: datetime) -> bool:
+        """Tell whose a part is of what a dearer payment of the period was granted before it."""
+        for name, known in self.payments.items():
+            for part in known.parts:
+                lowest = part.reaches - part.brought
+                if part.period == self.period_end and lowest < paid.allowance < part.reaches:
+                    self._divide(name, part, paid, at)
+                    return True
+        return False
+
+    def _divide(self, name: str, part: Part, paid: PeriodPaid, at: datetime) -> None:
+        self._fact(paid.invoice, at, total=paid.total)
+        self.tick(at)
+        lot = part.lot
+        pinned = sum(n for one in self.holds.values() for of, n in one.lines if of is lot)
+        amount = paid.allowance - (part.reaches - part.brought)
+        amount = min(amount, part.brought - pinned)
+        if amount <= 0:
+            return
+        part.brought -= amount
+        self._reconcile(name, at)
+        spent = part.brought + amount - lot.free - pinned - part.expired
+        unspent = max(0, amount - (spent - part.removed + part.owed))  # who came first spent first
+        free = min(unspent, lot.free)
+        expired = min(unspent - free, part.expired)
+        lot.free -= free
+        part.expired -= expired
+        own = Lot("allowance", paid.invoice, free, lot.expires_at, at, f"allowance:{paid.invoice}")
+        own.part = Part(own, amount, paid.allowance, self.period_end, expired=expired)
+        self._add(own)
+        self.payments[paid.invoice].parts.append(own.part)
+        self._reconcile(paid.invoice, at)
+        self._tidy(at)
 
     # How.
 
@@ -267,33 +332,51 @@ class Purse:
 
     def _reconcile(self, name: str, at: datetime) -> None:
         known = self.payments[name]
-        more = known.to_remove() - known.removed
-        known.removed += more
-        if more > 0:
-            rest = self._burn(more, "taken back", of=name)
-            self.debt += rest
-            self.went["taken back"] += rest
-        elif more < 0:
-            kind, ends = known.kind, known.expires_at
-            assert ends is not None
-            over = known.period is not None and known.period != self.period_end
-            lot = Lot(kind, name, -more, ends, known.granted_at or at, "restored")
-            if self._lapses(lot) <= at or over:
-                lot.kind, lot.expires_at = "adjustment", month_later(at, 12)
+        for part, share in zip(known.parts, known.to_remove(), strict=True):
+            more, part.removed = share - part.removed, share
             self.went["taken back"] += more
-            self._add(lot)
+            if more > 0:
+                late = min(more, part.expired)
+                part.expired -= late
+                self.went["expired"] -= late
+                owed = self._burn(more - late, "gone", of=name)
+                part.owed += owed
+                self.debt += owed
+            elif more < 0:
+                self._give_back(part, -more, at)
 
-    def _grant(self, lot: Lot) -> None:
+    def _give_back(self, part: Part, amount: int, at: datetime) -> None:
+        """Give back what had been spent for good, and the rest as long as its time is not over."""
+        owed = min(amount, part.owed)
+        part.owed -= owed
+        still = min(owed, self.debt)
+        self.debt -= still
+        if owed > still:
+            self._add(Lot("adjustment", None, owed - still, month_later(at, 12), at, "restored"))
+        lot, rest = part.lot, amount - owed
+        lot.free += rest
+        if lot not in self.lots:
+            self._add(lot)
+        if self._lapses(lot) <= at or part.period not in {None, self.period_end}:
+            self.went["expired"] += rest
+            part.expired += rest
+            lot.free -= rest
+
+    def _expire(self, lot: Lot) -> None:
+        self.went["expired"] += lot.free
+        if lot.part is not None:
+            lot.part.expired += lot.free
+        lot.free = 0
+
+    def _grant(self, lot: Lot, reaches: int = 0) -> None:
         self._add(lot)
-        kind, payment, amount = lot.kind, lot.payment, lot.free
-        ends, at = lot.expires_at, lot.granted_at
-        self.went["granted"] += amount
-        if payment is not None:
-            known = self.payments.setdefault(payment, Payment())
-            known.brought += amount
-            known.kind, known.granted_at, known.expires_at = kind, at, ends
-            known.period = self.period_end if kind == "allowance" else None
-            self._reconcile(payment, at)
+        self.went["granted"] += lot.free
+        if lot.payment is not None:
+            known = self.payments.setdefault(lot.payment, Payment())
+            period = self.period_end if lot.kind == "allowance" else None
+            lot.part = Part(lot, lot.free, reaches, period)
+            known.parts.append(lot.part)
+            self._reconcile(lot.payment, lot.granted_at)
 
     def _add(self, lot: Lot) -> None:
         self.lots.append(lot)
@@ -340,9 +423,8 @@ class Purse:
         if self.debt:
             self.debt = self._burn(self.debt, "repaid")
         for lot in self.lots:
-            if self._lapses(lot) <= at and lot.free:
-                self.went["expired"] += lot.free
-                lot.free = 0
+            if self._lapses(lot) <= at:
+                self._expire(lot)
         pinned = {id(lot) for one in self.holds.values() for lot, _ in one.lines}
         self.lots = [lot for lot in self.lots if lot.free or id(lot) in pinned]
 

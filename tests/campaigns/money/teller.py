@@ -33,8 +33,6 @@ class Teller:
         self.payments: list[Payment] = []
         self.plan: Plan | None = None
         self.known: dict[str, Happened] = {}
-        self.reverses_plans = True
-        """Whether what paid for a plan is refunded and disputed too."""
         self._subscriptions: dict[str, dict[str, Any]] = {}
         self._invoices: dict[str, dict[str, Any]] = {}
         self._numbers = count(1)
@@ -80,7 +78,7 @@ class Teller:
 
     @property
     def _reversible(self) -> list[Payment]:
-        return [one for one in self.payments if one.paid and (one.cents or self.reverses_plans)]
+        return [one for one in self.payments if one.paid]
 
     @property
     def _customer(self) -> str:

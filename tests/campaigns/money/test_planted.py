@@ -1,9 +1,11 @@
 """Each bug that is planted on purpose is caught by the test that says so, and by the campaign."""
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.campaigns.money.catching import Planted
-from tests.campaigns.money.histories import live
+from tests.campaigns.money.histories import live, reversed_otherwise, told_otherwise
 from tests.campaigns.money.planted import BUGS
 from tolsey.storage.database import Database
 
@@ -16,9 +18,9 @@ def by_name(*bugs: Planted) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("bug", bugs, ids=lambda bug: bug.name)
 
 
-def test_there_are_twenty_one() -> None:
-    assert len({bug.name for bug in BUGS}) == 21
-    assert [bug.number for bug in BUGS] == [*range(1, 22)]
+def test_there_are_twenty_two() -> None:
+    assert len({bug.name for bug in BUGS}) == 22
+    assert [bug.number for bug in BUGS] == [*range(1, 23)]
 
 
 @by_name(*(bug for bug in BUGS if not bug.needs_database))
@@ -49,3 +51,10 @@ def test_without_it_its_test_passes(bug: Planted) -> None:
 def test_the_campaign_finds_it_too(bug: Planted) -> None:
     with bug.planted():
         assert any(live(seed).found for seed in range(1, HISTORIES + 1))
+
+
+@pytest.mark.parametrize("otherwise", [told_otherwise, reversed_otherwise])
+def test_another_order_finds_what_expired_to_be_owed(otherwise: Callable[[int], list[str]]) -> None:
+    (bug,) = (bug for bug in BUGS if bug.name == "what_expired_is_owed")
+    with bug.planted():
+        assert any(otherwise(seed) for seed in range(1, 61))

@@ -66,6 +66,7 @@ PAYMENT: Final = {
     "refund_removed": "bigint",
     "dispute_removed": "bigint",
     "refund_asked_at": "timestamptz",
+    "parts": "jsonb",
 }
 
 table(
@@ -106,8 +107,8 @@ table(
     CreditLot,
     "credit_lots",
     LOT,
-    conflict="ON CONFLICT (organization_id, id) DO UPDATE SET remaining = excluded.remaining,"
-    " pinned = excluded.pinned, expires_at = excluded.expires_at, seq = excluded.seq",
+    conflict="ON CONFLICT (organization_id, id) DO UPDATE SET amount = excluded.amount, remaining ="
+    " excluded.remaining, pinned = excluded.pinned, expires_at = excluded.expires_at, seq = excluded.seq",
     key=("organization_id", "id"),
     newest=("seq",),
 )
@@ -161,7 +162,8 @@ class Books:
     lots: list[CreditLot] = field(default_factory=list)
     holds: list[CreditHold] = field(default_factory=list)
     payments: list[PaymentFacts] = field(default_factory=list)
-    """Those that wait for their grant."""
+    """Those that wait for their grant; those whose lots are open, for what expires of a lot is told to
+    its payment; and those of the plan's period, which may have paid for a part of one another's."""
     bonus_day: date = date.min
 
 
@@ -173,6 +175,17 @@ READ_ACCOUNTS: Final = _reading(ACCOUNT, "credit_accounts")
 READ_LOTS: Final = _reading(LOT, "credit_lots") + " AND NOT spent"
 READ_HOLDS: Final = _reading(HOLD, "credit_holds") + " AND closed_at IS NULL ORDER BY id"
 READ_WAITING: Final = _reading(PAYMENT, "payment_facts") + " AND granted = 0"
+READ_TOLD: Final = (
+    _reading(PAYMENT, "payment_facts")  # noqa: S608 - names of our own tables
+    + """ AND granted > 0 AND (
+        (organization_id, payment_ref) IN (
+            SELECT organization_id, reference FROM credit_lots
+            WHERE organization_id = ANY($1::text[]) AND NOT spent)
+        OR (organization_id, expires_at) IN (
+            SELECT organization_id, period_end FROM credit_accounts
+            WHERE organization_id = ANY($1::text[])))
+"""
+)
 READ_BONUS_DAYS: Final = """
     SELECT organization_id, max(day) AS day FROM daily_bonuses
     WHERE organization_id = ANY($1::text[]) GROUP BY organization_id
@@ -198,7 +211,7 @@ MOVED: Final = """AND 0 <> (
 async def load(
     database: "Database | Transaction", organization_ids: Sequence[str]
 ) -> dict[str, Books]:
-    """Read the open lots, live holds and waiting payments of organizations; the rest is history."""
+    """Read the open lots, live holds and their payments of organizations; the rest is history."""
     ids = list(organization_ids)
     books: dict[str, Books] = defaultdict(Books)
     for row in await database.fetch(READ_ACCOUNTS, ids):
@@ -207,8 +220,9 @@ async def load(
         books[row["organization_id"]].lots.append(CreditLot(**row))
     for row in await database.fetch(READ_HOLDS, ids):
         books[row["organization_id"]].holds.append(CreditHold(**row))
-    for row in await database.fetch(READ_WAITING, ids):
-        books[row["organization_id"]].payments.append(PaymentFacts(**row))
+    for sql in (READ_WAITING, READ_TOLD):
+        for row in await database.fetch(sql, ids):
+            books[row["organization_id"]].payments.append(PaymentFacts(**row))
     for row in await database.fetch(READ_BONUS_DAYS, ids):
         books[row["organization_id"]].bonus_day = row["day"]
     return books

@@ -6,6 +6,7 @@ import pytest
 
 from tests.actors.organization.books import AT, DOLLAR, Ledger, Unrenewed, days, purchase, seen
 from tests.actors.organization.ledger.test_ledger import END, allowance, remaining
+from tolsey.actors.organization.ledger import parts
 from tolsey.actors.organization.messages import (
     Dispute,
     ExpireCredits,
@@ -72,9 +73,10 @@ def test_what_was_granted_before_ends_when_it_was_to(ledger: Ledger) -> None:
     ledger.take(replace(RENEWED, renewed_by=None))
     (lot,) = ledger.lots.values()
     ledger.lots = {lot.id: replace(lot, expires_at=END + days(3))}
-    ledger.payments = {
-        "pi_sub": replace(ledger.payments["pi_sub"], expires_at=END + days(3)),
-    }
+    known = ledger.payments["pi_sub"]
+    (part,) = parts.of_payment(known)
+    later = parts.kept(known, [replace(part, expires_at=END + days(3))])
+    ledger.payments = {"pi_sub": replace(later, expires_at=END + days(3))}
     ledger.crash()
     ledger.take(seen("pi_sub", 7_900, 0, Dispute("dp_1", 7_900, "open")))
     ledger.take(seen("pi_sub", 7_900, 0, Dispute("dp_1", 7_900, "won")))
@@ -98,16 +100,6 @@ def test_the_period_that_began_last_stands_though_it_ends_first(ledger: Ledger) 
     assert [one.period_end for one in ledger.resets] == [END, END - days(0.1), END]
     ledger.take(seen("pi_sub", 7_900, 0, Dispute("dp_1", 7_900, "open")))
     ledger.check()
-
-
-def test_a_disputed_month_that_ended_early_is_given_back_for_longer(ledger: Ledger) -> None:
-    ledger.take(replace(allowance("a", 49), reference="pi_sub"))
-    ledger.take(seen("pi_sub", 7_900, 0, Dispute("dp_1", 7_900, "open")))
-    begun = ResetAllowance("b", "pro", AT + days(1), END - days(1), 0, AT + days(1))
-    ledger.take(begun)
-    won = seen("pi_sub", 7_900, 0, Dispute("dp_1", 7_900, "won"), at=AT + days(2))
-    ledger.take(won)
-    assert ledger.take(ReadCredits(END + days(30))).standing.available == 49 * DOLLAR
 
 
 def test_a_period_whose_beginning_is_not_written_gives_way_to_one_that_ends_later(
@@ -140,12 +132,3 @@ def test_a_dispute_won_within_its_month_gives_the_allowance_back(ledger: Ledger)
     ledger.take(seen("pi_sub", 7_900, 0, Dispute("dp_1", 7_900, "won")))
     assert [lot.kind for lot in ledger.state.credits.lots.values()] == ["allowance"]
     assert ledger.take(allowance("b", 49, END + days(31), END)).available == 49 * DOLLAR
-
-
-def test_a_dispute_won_just_after_its_month_outlives_the_reset(ledger: Ledger) -> None:
-    ledger.take(replace(allowance("a", 49), reference="pi_sub"))
-    ledger.take(seen("pi_sub", 7_900, 0, Dispute("dp_1", 7_900, "open")))
-    ledger.take(allowance("b", 0, END + days(31), END))
-    won = seen("pi_sub", 7_900, 0, Dispute("dp_1", 7_900, "won"), at=END + days(1))
-    ledger.take(won)
-    assert ledger.take(ReadCredits(END + days(30))).standing.available == 49 * DOLLAR

@@ -19,6 +19,7 @@ from tolsey.actors.organization.credits import (
     lapses_at,
     spending_order,
 )
+from tolsey.actors.organization.ledger import parts
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.actors.refusals import NotFound, PaymentRequired
 from tolsey.storage.records.money.credits import (
@@ -74,11 +75,24 @@ class Draft:
 
     def grant(self, lot: CreditLot, source: str) -> None:
         """Open a lot with value out of an account."""
-        self._move(f"lot:{lot.id}", source, lot.amount)
-        self.lots[lot.id] = lot
+        self.refill(replace(lot, remaining=0), lot.amount, source)
+
+    def refill(self, lot: CreditLot, amount: int, source: str) -> None:
+        """Put value back into a lot, which may have been used up."""
+        if amount:
+            self._move(f"lot:{lot.id}", source, amount)
+            self.lots[lot.id] = replace(lot, remaining=lot.remaining + amount, seq=self.seq)
+            self.lots = {one.id: one for one in sorted(self.lots.values(), key=spending_order)}
+            self.free += amount
+            self.due_at = min(self.due_at, self.lapses_at(lot))
+
+    def split(self, lot: CreditLot, part: CreditLot) -> None:
+        """Make a lot of its own of a part of another, with what is left of it."""
+        self._move(f"lot:{part.id}", f"lot:{lot.id}", part.remaining)
+        self._put(part, part.remaining, part.pinned)
+        rest = replace(lot, amount=lot.amount - part.amount)
+        self._put(rest, lot.remaining - part.remaining, lot.pinned)
         self.lots = {one.id: one for one in sorted(self.lots.values(), key=spending_order)}
-        self.free += lot.amount
-        self.due_at = min(self.due_at, self.lapses_at(lot))
 
     def burn(self, amount: int, into: str, only: Callable[[CreditLot], bool] | None = None) -> int:
         """Move free value into an account, in spending order; answer what was not there to move."""
@@ -93,6 +107,13 @@ class Draft:
         """Move value into an account that nobody has: a debt."""
         self._move(to, "debt", amount)
         self.debt += amount
+
+    def forgive(self, amount: int, source: str) -> int:
+        """Pay a debt out of an account, as far as there is one; answer how much of it."""
+        forgiven = min(amount, self.debt)
+        self._move("debt", source, forgiven)
+        self.debt -= forgiven
+        return forgiven
 
     def pin(
         self, hold_id: str, amount: int, only: Callable[[CreditLot], bool] | None = None
@@ -148,6 +169,9 @@ class Draft:
         self._move("expired", f"lot:{lot.id}", free)
         self._put(replace(lot, expires_at=min(lot.expires_at, self.at)), lot.pinned, lot.pinned)
         self.free -= free
+        payment = self.payments.get(lot.reference or "")
+        if free and payment is not None:
+            self.keep_payment(parts.with_expired(payment, lot.id, free))
 
     def close(self, key: str, kind: str, reference: str | None = None) -> Written:
         """Seal the entry. What became free has paid debts first, then expired if it was due."""
@@ -244,7 +268,7 @@ class Draft:
         if remaining:
             self.lots[lot.id] = put
         else:
-            del self.lots[lot.id]
+            self.lots.pop(lot.id, None)
             self.records.append(put)
 
     def _move(self, debit: str, credit: str, amount: int) -> None:

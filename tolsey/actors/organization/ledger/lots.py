@@ -6,9 +6,8 @@ from typing import Any
 
 from tolsey.actors.organization import plans
 from tolsey.actors.organization.credits import ALLOWANCE, twelve_months_after
-from tolsey.actors.organization.ledger import bonuses
+from tolsey.actors.organization.ledger import bonuses, payments
 from tolsey.actors.organization.ledger.entries import Draft, lapsed, opened
-from tolsey.actors.organization.ledger.payments import granted
 from tolsey.actors.organization.messages import (
     AdjustCredits,
     CreditsView,
@@ -53,8 +52,10 @@ def reset_allowance(
     same = message.period_end == draft.period_end
     older = not same and _is_older(draft, message)
     amount = plans.top_up(draft.allowance if same else 0, message.allowance)
-    if older or (same and not amount):
+    if older:
         return Decision(state, reply=state.credits.standing)
+    if same and not amount:
+        return _paid_below(state, draft, message)
     if not same:
         for lot in [one for one in draft.lots.values() if one.kind == ALLOWANCE]:
             draft.expire_lot(lot)
@@ -79,8 +80,21 @@ def reset_allowance(
             amount=amount,
             expires_at=min(message.period_end, twelve_months_after(message.at)),
             reference=message.reference,
+            reaches=message.allowance,
         )
     return _decided(draft, message.key, ALLOWANCE if same else "reset", message.reference)
+
+
+def _paid_below(
+    state: OrganizationState, draft: Draft, message: ResetAllowance
+) -> Decision[OrganizationState, Standing]:
+    """Let a payment of the period that is told late have its part of what was granted already."""
+    if message.reference is None or not payments.handed_over(
+        draft, message.key, message.reference, message.allowance
+    ):
+        return Decision(state, reply=state.credits.standing)
+    after, records = draft.close_if_moved(message.key, ALLOWANCE, message.reference)
+    return Decision(after, reply=after.credits.standing, records=records)
 
 
 def unrenewed(
@@ -166,7 +180,14 @@ def read(
 
 
 def _open_lot(
-    draft: Draft, id: str, kind: str, *, amount: int, expires_at: datetime, reference: str | None
+    draft: Draft,
+    id: str,
+    kind: str,
+    *,
+    amount: int,
+    expires_at: datetime,
+    reference: str | None,
+    reaches: int = 0,
 ) -> None:
     lot = CreditLot(
         draft.state.organization_id,
@@ -182,7 +203,7 @@ def _open_lot(
     )
     draft.grant(lot, SOURCES.get(kind, "promo"))
     if reference is not None:
-        granted(draft, lot, reference)
+        payments.granted(draft, lot, reference, reaches)
 
 
 def _audit(draft: Draft, event: str, subject: str, *, actor: str = "system", **said: Any) -> None:

@@ -16,7 +16,9 @@ from tolsey.actors.organization.credits import (
     Hold,
     twelve_months_after,
 )
+from tolsey.actors.organization.ledger import parts
 from tolsey.actors.organization.ledger.entries import Draft, opened
+from tolsey.actors.organization.ledger.parts import GrantPart
 from tolsey.actors.organization.messages import Dispute, PaymentObserved, Standing
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.runtime.decision import Decision
@@ -28,6 +30,7 @@ RANKS: Final = {"open": 0, "lost": 1, "won": 2}
 
 REFUNDED: Final = "refunded"
 CLAWBACK: Final = "clawback"
+EXPIRED: Final = "expired"
 
 
 def observe(
@@ -35,7 +38,7 @@ def observe(
 ) -> Decision[OrganizationState, Standing]:
     """Join what was observed into what is known, and take back or restore the difference.
 
-    What a payment's own lots no longer have becomes a debt: the one way below zero.
+    What was spent of a payment's own lots becomes a debt: the one way below zero.
     """
     draft = opened(state, message.at)
     known = draft.payments.get(message.payment_ref)
@@ -52,9 +55,15 @@ def observe(
     return Decision(after, reply=after.credits.standing, records=records)
 
 
-def granted(draft: Draft, lot: CreditLot, payment_ref: str) -> None:
-    """Remember what a payment was granted; what it lost before is taken back at once."""
+def granted(
+    draft: Draft, lot: CreditLot, payment_ref: str, reaches: int = 0, expired: int = 0
+) -> None:
+    """Remember what a payment was granted; what it lost before is taken back at once.
+
+    `reaches` is how far an allowance reaches with it; `expired` of it did so before it was told.
+    """
     known = draft.payments.get(payment_ref) or _unknown(lot.organization_id, payment_ref)
+    part = GrantPart(lot.id, lot.amount, lot.granted_at, lot.expires_at, reaches, expired=expired)
     bought = replace(
         known,
         kind=lot.kind,
@@ -62,7 +71,47 @@ def granted(draft: Draft, lot: CreditLot, payment_ref: str) -> None:
         granted_at=lot.granted_at,
         expires_at=lot.expires_at,
     )
-    draft.keep_payment(_reconciled(draft, bought))
+    draft.keep_payment(_reconciled(draft, parts.kept(bought, [*parts.of_payment(known), part])))
+
+
+def handed_over(draft: Draft, lot_id: str, payment_ref: str, allowance: int) -> bool:
+    """Let a payment have what it paid for and a higher one of its period was granted before it.
+
+    Each payment of a period is for what lies between the next lower allowance and its own, in
+    whatever order they are told, so that a reversal takes back the same (billing.md, 4.3, 5).
+    """
+    for payment in draft.payments.values():
+        for part in parts.of_payment(payment):
+            lot = _lot(draft, payment, part)
+            below = allowance - (part.reaches - part.amount)
+            amount = min(below, part.amount - lot.pinned)
+            is_of_period = lot.expires_at == draft.period_end and payment.kind == ALLOWANCE
+            if is_of_period and below < part.amount and amount > 0:
+                own, expired = _divided(draft, payment, part, into=(lot_id, amount, payment_ref))
+                granted(draft, own, payment_ref, allowance, expired)
+                return True
+    return False
+
+
+def _divided(
+    draft: Draft, payment: PaymentFacts, part: GrantPart, *, into: tuple[str, int, str]
+) -> tuple[CreditLot, int]:
+    """Make a lot of its own of a part of a grant; what was spent of the grant was spent of it first.
+
+    Answers how much of the part had expired, too.
+    """
+    lot_id, amount, payment_ref = into
+    less = _reconciled(draft, parts.without(payment, part.lot_id, amount))
+    lot = replace(_lot(draft, less, part), amount=part.amount)
+    (now,) = (one for one in parts.of_payment(less) if one.lot_id == part.lot_id)
+    spent = part.amount - lot.remaining - now.expired - (now.removed - now.owed)
+    unspent = max(0, amount - spent)
+    own = replace(lot, id=lot_id, reference=payment_ref, amount=amount, granted_at=draft.at)
+    own = replace(own, remaining=min(unspent, lot.free), pinned=0, seq=draft.seq)
+    draft.split(lot, own)
+    expired = min(unspent - own.remaining, now.expired)
+    draft.keep_payment(parts.with_expired(less, part.lot_id, -expired))
+    return own, expired
 
 
 def refund_hold(draft: Draft, payment_ref: str) -> Hold | None:
@@ -98,52 +147,106 @@ def disputes_of(payment: PaymentFacts) -> list[Dispute]:
 
 
 def _reconciled(draft: Draft, payment: PaymentFacts) -> PaymentFacts:
+    """Take back what is to be, or give it back: of each grant of the payment its share."""
     refund, dispute = removals(payment)
-    owed = {REFUNDED: refund - payment.refund_removed, CLAWBACK: dispute - payment.dispute_removed}
-    if not any(owed.values()):
+    due = {REFUNDED: refund - payment.refund_removed, CLAWBACK: dispute - payment.dispute_removed}
+    if not any(due.values()):
         return payment
-    for into, of in ((REFUNDED, CLAWBACK), (CLAWBACK, REFUNDED)):
-        shared = min(owed[into], -owed[of])
-        if shared > 0:  # taken back already, and now for the other reason
-            draft.reclassify(shared, into, of)
-            owed[into] -= shared
-            owed[of] += shared
-    for account, amount in owed.items():
-        if amount > 0:
-            if kept := refund_hold(draft, payment.payment_ref):
-                draft.end(kept, 0)  # what it was kept for has come
-            rest = draft.burn(amount, account, lambda lot: lot.reference == payment.payment_ref)
-            draft.owe(rest, account)
-            _audit(draft, "clawback.applied", payment, amount=amount, cause=account, debt=rest)
-        elif amount < 0:
-            _restore(draft, payment, account, -amount)
-    return replace(payment, refund_removed=refund, dispute_removed=dispute)
+    cause = max(due, key=lambda account: abs(due[account]))
+    amount, owed_before = sum(due.values()), sum(one.owed for one in parts.of_payment(payment))
+    if amount > 0 and (pinned := refund_hold(draft, payment.payment_ref)):
+        draft.end(pinned, 0)  # what it was kept for has come
+    of_payment = parts.of_payment(payment)
+    reversed_parts = [
+        _reversed(draft, payment, one, share, cause)
+        for one, share in zip(of_payment, parts.shares(of_payment, refund + dispute), strict=True)
+    ]
+    _reclassify(draft, due, cause)
+    if amount > 0:
+        owed = sum(one.owed for one in reversed_parts) - owed_before
+        _audit(draft, "clawback.applied", payment, amount=amount, cause=cause, debt=owed)
+    elif amount < 0:
+        _audit(draft, "clawback.restored", payment, amount=-amount, cause=cause)
+    after = replace(payment, refund_removed=refund, dispute_removed=dispute)
+    return parts.kept(after, reversed_parts)
 
 
-def _restore(draft: Draft, payment: PaymentFacts, account: str, amount: int) -> None:
-    """Give back what was taken, until it would have expired.
+def _reclassify(draft: Draft, due: dict[str, int], cause: str) -> None:
+    """Book under its own reason what was moved under the other one, or was taken back for it."""
+    (other,) = (account for account in due if account != cause)
+    if due[other] > 0:
+        draft.reclassify(due[other], other, cause)
+    else:
+        draft.reclassify(-due[other], cause, other)
 
-    Where that moment, or the allowance's period, is over it lives twelve months more: other credits
-    may have paid for it in the meantime.
+
+def _reversed(
+    draft: Draft, payment: PaymentFacts, part: GrantPart, share: int, account: str
+) -> GrantPart:
+    """Move the difference between what was taken of a grant and what is to be.
+
+    What its lot still has goes first; where its time is over, what of it expired unspent: a reversal
+    before would have taken those very credits. Only what was spent is owed (billing.md, 4.1).
     """
-    if payment.granted_at is None or payment.expires_at is None or payment.kind is None:
-        raise AssertionError("nothing is taken back of what was never granted")
-    lot = CreditLot(
+    lot = _lot(draft, payment, part)
+    is_over = draft.lapses_at(lot) <= draft.at or _is_reset(draft, lot)
+    more, expired = share - part.removed, part.expired
+    if more > 0:
+        absorbed = min(more, expired)
+        draft.reclassify(absorbed, account, EXPIRED)
+        rest = more - absorbed
+        rest = draft.burn(rest, account, lambda one: one.reference == payment.payment_ref)
+        draft.owe(rest, account)
+        return replace(part, removed=share, owed=part.owed + rest, expired=expired - absorbed)
+    returned = min(-more, part.owed)
+    _give_back(draft, part.lot_id, returned, account)
+    if is_over:  # it would have expired; nobody missed it meanwhile
+        draft.reclassify(-more - returned, EXPIRED, account)
+        expired += -more - returned
+    else:
+        draft.refill(lot, -more - returned, account)
+    return replace(part, removed=share, owed=part.owed - returned, expired=expired)
+
+
+def _give_back(draft: Draft, lot_id: str, amount: int, account: str) -> None:
+    """Give back a debt: what is still owed is not any more, the rest was paid with other credits.
+
+    That lives twelve months, since nobody can tell how long those would have.
+    """
+    left = amount - draft.forgive(amount, account)
+    if left:
+        lot = CreditLot(
+            draft.state.organization_id,
+            f"restored:{draft.seq}:{lot_id}",
+            "adjustment",
+            None,
+            amount=left,
+            remaining=left,
+            pinned=0,
+            granted_at=draft.at,
+            expires_at=twelve_months_after(draft.at),
+            seq=draft.seq,
+        )
+        draft.grant(lot, account)
+
+
+def _lot(draft: Draft, payment: PaymentFacts, part: GrantPart) -> CreditLot:
+    """Find the lot of a grant, which may have been used up and closed."""
+    known = draft.lots.get(part.lot_id)
+    if known is not None:
+        return known
+    return CreditLot(
         payment.organization_id,
-        f"restored:{draft.seq}:{account}",
-        payment.kind,
+        part.lot_id,
+        payment.kind or "",
         payment.payment_ref,
-        amount=amount,
-        remaining=amount,
+        amount=part.amount,
+        remaining=0,
         pinned=0,
-        granted_at=payment.granted_at,
-        expires_at=payment.expires_at,
+        granted_at=part.granted_at,
+        expires_at=part.expires_at,
         seq=draft.seq,
     )
-    if draft.lapses_at(lot) <= draft.at or _is_reset(draft, lot):
-        lot = replace(lot, kind="adjustment", expires_at=twelve_months_after(draft.at))
-    draft.grant(lot, account)
-    _audit(draft, "clawback.restored", payment, amount=amount, cause=account)
 
 
 def _is_reset(draft: Draft, lot: CreditLot) -> bool:

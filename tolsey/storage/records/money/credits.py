@@ -97,7 +97,8 @@ class PaymentFacts:
 
     `total`, `refunded` and `disputes` (JSON of [id, amount, status] triples) are the processor's
     cents; `granted`, `refund_removed` and `dispute_removed` are micro-USD of credits. `refund_asked_at`
-    is when an operator of ours decided to give it back, unless the processor refused.
+    is when an operator of ours decided to give it back, unless the processor refused. `parts` (JSON)
+    says of each of its grants what was taken back, owed, and expired unspent.
     """
 
     organization_id: str
@@ -113,6 +114,7 @@ class PaymentFacts:
     refund_removed: int
     dispute_removed: int
     refund_asked_at: datetime | None = None
+    parts: str = "[]"
 
 
 @dataclass(frozen=True, slots=True)
