@@ -41,8 +41,10 @@ PAYOUT_LINKS = Policy("payout-links", 30, HOUR)
 """Pages of the processor's made for a payout account, of a user."""
 PAYOUT_LOOKS = Policy("payout-looks", 10, MINUTE)
 """Times that the processor is asked how far a payout account is, of a user."""
-AGENT_REGISTRATION = Policy("agent-registration", 20, HOUR)
-"""Clients that register themselves, of an address."""
+AGENT_REGISTRATION = Policy("agent-registration", 600, MINUTE)
+"""Clients that register themselves, of an address: a hosted agent does so for each merchant, from the
+same few addresses. What clients cost is bounded by how many are kept; this only keeps one address from
+pushing out another's client within the ten minutes that its user has to decide."""
 AGENT_REQUESTS = Policy("agent-requests", 60, MINUTE)
 """Authorization requests, of an address: each may fetch a document of the client's choice."""
 AGENT_TOKENS = Policy("agent-tokens", 300, MINUTE)

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import re
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -14,7 +15,14 @@ from tests.http.people import Person
 
 BASE = "http://127.0.0.1:8000"
 CALLBACK = "https://agent.example/callback"
+NARROW = "store:read orders:read"
 CSRF = re.compile(r'name="csrf" value="([0-9a-f]+)"')
+BOX = re.compile(r'<input type="checkbox" name="scope" value="([a-z:]+)"( checked)?>')
+
+
+def boxes(page: str) -> dict[str, bool]:
+    """Read which scopes a consent page offers, and which of them are ticked."""
+    return {name: bool(ticked) for name, ticked in BOX.findall(page)}
 
 
 def challenge_of(verifier: str) -> str:
@@ -64,7 +72,7 @@ class Client:
             "client_id": self.client_id,
             "redirect_uri": self.redirect_uri,
             "state": "s1",
-            "scope": "store:read orders:read",
+            "scope": NARROW,
             "code_challenge": challenge_of(self.verifier),
             "code_challenge_method": "S256",
             "resource": self.resource,
@@ -81,21 +89,31 @@ class Client:
         return await person.browser.get(answer.headers["location"])
 
     async def decided(self, person: Person, **changed: str | None) -> dict[str, str]:
-        """Let a user decide (`decision`: allow); answers what the client is told."""
+        """Let a careful user decide (`decision`: allow): they leave ticked what was asked for by name.
+
+        Answers what the client is told.
+        """
         decision = changed.pop("decision", "allow")
+        named = changed.get("scope", NARROW)
         page = await self.consent_page(person, **changed)
         if page.status_code == 303:
             return said(page.headers["location"])
-        return await self.answered(person, page, decision)
+        ticked = [name for name, is_ticked in boxes(page.text).items() if is_ticked]
+        chosen = [name for name in ticked if named is None or name in named.split()]
+        return await self.answered(person, page, decision, chosen)
 
     async def answered(
-        self, person: Person, page: httpx.Response, decision: str | None = "deny"
+        self,
+        person: Person,
+        page: httpx.Response,
+        decision: str | None = "deny",
+        chosen: Sequence[str] = (),
     ) -> dict[str, str]:
         """Let a user answer the question of a page; answers what the client is told."""
         assert page.status_code in {200, 403}, page.text
         found = CSRF.search(page.text)
         assert found, page.text
-        form = {"csrf": found[1], "decision": decision}
+        form = {"csrf": found[1], "decision": decision, "scope": list(chosen)}
         answer = await person.browser.post(page.request.url.path, data=form)
         assert answer.status_code == 303, answer.text
         return said(answer.headers["location"])

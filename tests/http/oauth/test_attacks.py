@@ -10,6 +10,8 @@ import pytest
 from tests.http.oauth.client import BASE, CALLBACK, CSRF, Client, challenge_of, said
 from tests.http.oauth.conftest import Connect
 from tests.http.people import PASSWORD, Browser, Clock, SignUp
+from tolsey.http import policies
+from tolsey.http.context import Service
 from tolsey.storage.database import Database
 from tolsey.storage.oauth import grants
 
@@ -99,6 +101,19 @@ async def test_only_the_port_of_a_loopback_address_is_free(
         ["https://agent.example/c b"],
         ["https://agent.example\\@evil.example/cb"],
         ["JavaScript:alert(1)"],
+        ["ms-msdt:/id PCWDiagnostic"],
+        ["ms-msdt://x"],
+        ["ms-officecmd:/x"],
+        ["search-ms:/query=x"],
+        ["shell:/startup"],
+        ["shell://startup"],
+        ["feed:javascript:alert(1)"],
+        ["feed:/javascript:alert(1)"],
+        ["view-source:https://agent.example/"],
+        ["itms-services://?action=download"],
+        ["ssh://evil.example/"],
+        ["cursor:javascript:alert(1)"],
+        ["cursor:"],
         ["/callback"],
         [""],
         [],
@@ -114,13 +129,21 @@ async def test_a_dangerous_address_cannot_be_registered(connect: Connect, uris: 
     assert answer.json()["error"] == "invalid_redirect_uri"
 
 
-async def test_registrations_have_a_size_and_a_rate(connect: Connect) -> None:
+async def test_registrations_have_a_size_and_a_rate(
+    connect: Connect, service: Service, browser: Browser
+) -> None:
     client, _ = await connect()
+    client.web = browser("203.0.113.7")
     large = await client.web.post("/oauth/register", content=b'{"x": "' + b"a" * 70_000 + b'"}')
     assert large.status_code == 413
-    statuses = [(await client.register()).status_code for _ in range(30)]
-    assert statuses[0] == 201
-    assert statuses[-1] == 429
+    long = [f"https://agent.example/{number}/{'a' * 1_900}" for number in range(5)]
+    answer = await client.register(redirect_uris=long)
+    assert answer.json()["error"] == "invalid_redirect_uri"
+    limit = policies.AGENT_REGISTRATION
+    left = limit.limit - 3
+    assert (await service.limits.admit((limit,), "address:203.0.113.7", left)).allowed
+    statuses = [(await client.register()).status_code for _ in range(2)]
+    assert statuses == [201, 429]
 
 
 @pytest.mark.parametrize(
@@ -225,21 +248,52 @@ async def test_a_code_is_only_its_clients_for_a_minute_at_its_address(
     assert (await client.redeem(code)).json()["error"] == "invalid_grant"
 
 
-async def test_a_refresh_token_that_is_used_twice_ends_the_whole_grant(connect: Connect) -> None:
+async def test_a_refresh_token_that_comes_again_later_ends_the_whole_grant(
+    connect: Connect, clock: Clock
+) -> None:
     client, ann = await connect()
     first = await client.tokens(ann)
     second = (await client.refresh(first["refresh_token"])).json()
+    clock.advance(timedelta(seconds=11))
     assert (await client.call(second["access_token"])).status_code == 200
     assert (await client.refresh(first["refresh_token"])).json()["error"] == "invalid_grant"
     assert (await client.call(second["access_token"])).status_code == 401
     assert (await client.refresh(second["refresh_token"])).json()["error"] == "invalid_grant"
 
 
-async def test_of_two_who_refresh_at_once_one_gets_tokens(connect: Connect) -> None:
+async def test_windows_of_one_agent_that_refresh_at_once_get_the_same_tokens(
+    connect: Connect, clock: Clock
+) -> None:
     client, ann = await connect()
     tokens = await client.tokens(ann)
-    answers = await asyncio.gather(*(client.refresh(tokens["refresh_token"]) for _ in range(4)))
-    assert sorted(answer.status_code for answer in answers) == [200, 400, 400, 400]
+    token = tokens["refresh_token"]
+    answers = await asyncio.gather(*(client.refresh(token) for _ in range(4)))
+    assert [answer.status_code for answer in answers] == [200] * 4
+    first = answers[0].json()
+    assert [answer.json() for answer in answers] == [first] * 4
+    clock.advance(timedelta(seconds=9))
+    late = (await client.refresh(token, scope="store:read")).json()
+    assert late == {**first, "expires_in": first["expires_in"] - 9}
+    assert (await client.call(first["access_token"])).status_code == 200
+    assert (await client.refresh(first["refresh_token"])).status_code == 200
+
+
+async def test_the_moment_of_grace_is_no_way_past_what_a_refresh_must_prove(
+    connect: Connect,
+) -> None:
+    client, ann = await connect()
+    other = Client(client.web, client.store_id)
+    await other.register()
+    token = (await client.tokens(ann))["refresh_token"]
+    given = (await client.refresh(token)).json()
+    assert (await other.refresh(token)).json()["error"] == "invalid_grant"
+    wide = await client.refresh(token, scope="store:read billing:read")
+    assert wide.json()["error"] == "invalid_scope"
+    moved = await client.refresh(token, resource=f"{BASE}/api/mcp/{client.store_id}")
+    assert moved.json()["error"] == "invalid_target"
+    revoked = {"client_id": client.client_id, "token": given["access_token"]}
+    assert (await client.web.post("/oauth/revoke", data=revoked)).status_code == 200
+    assert (await client.refresh(token)).json()["error"] == "invalid_grant"
 
 
 async def test_a_refresh_never_widens_nor_moves_what_was_allowed(connect: Connect) -> None:
@@ -251,8 +305,6 @@ async def test_a_refresh_never_widens_nor_moves_what_was_allowed(connect: Connec
     assert wide.json()["error"] == "invalid_scope"
     moved = await client.refresh(token, resource=f"{BASE}/api/mcp/{client.store_id}")
     assert moved.json()["error"] == "invalid_target"
-    unsaid = await client.refresh(token, resource=None)
-    assert unsaid.json()["error"] == "invalid_target"
     stolen = await other.refresh(token)
     assert stolen.json()["error"] == "invalid_grant"
     assert (await client.refresh(token)).status_code == 200
@@ -351,7 +403,7 @@ async def test_a_consent_needs_its_own_form(connect: Connect) -> None:
     assert "location" not in by_get.headers
 
 
-async def test_what_was_asked_cannot_be_changed_by_the_form(connect: Connect) -> None:
+async def test_a_form_changes_what_is_let_out_and_nothing_else(connect: Connect) -> None:
     client, ann = await connect()
     page = await client.consent_page(ann)
     csrf = CSRF.search(page.text)
@@ -359,7 +411,7 @@ async def test_what_was_asked_cannot_be_changed_by_the_form(connect: Connect) ->
     form = {
         "csrf": csrf[1],
         "decision": "allow",
-        "scope": "billing:read",
+        "scope": ["billing:read", "orders:read"],
         "redirect_uri": "https://evil.example",
         "resource": f"{BASE}/api/mcp/v1/other",
     }
@@ -367,7 +419,17 @@ async def test_what_was_asked_cannot_be_changed_by_the_form(connect: Connect) ->
     assert answer.headers["location"].startswith(CALLBACK)
     code = answer.headers["location"].partition("code=")[2].partition("&")[0]
     tokens = (await client.redeem(code)).json()
-    assert tokens["scope"] == "store:read orders:read"
+    assert tokens["scope"] == "orders:read billing:read"
+
+
+@pytest.mark.parametrize("chosen", [[], ["payouts:read"], ["store:read", "payouts:read"]])
+async def test_a_form_with_no_box_ticked_or_one_that_is_not_ours_allows_nothing(
+    connect: Connect, chosen: list[str]
+) -> None:
+    client, ann = await connect()
+    page = await client.consent_page(ann)
+    told = await client.answered(ann, page, "allow", chosen)
+    assert told["error"] == "access_denied"
 
 
 async def test_a_decision_is_made_once(connect: Connect) -> None:
@@ -375,7 +437,7 @@ async def test_a_decision_is_made_once(connect: Connect) -> None:
     page = await client.consent_page(ann)
     csrf = CSRF.search(page.text)
     assert csrf
-    form = {"csrf": csrf[1], "decision": "allow"}
+    form = {"csrf": csrf[1], "decision": "allow", "scope": "store:read"}
     answers = [await ann.browser.post(page.request.url.path, data=form) for _ in range(2)]
     assert [answer.status_code for answer in answers] == [303, 404]
 

@@ -2,11 +2,19 @@ from datetime import timedelta
 
 import pytest
 
-from tests.http.oauth.client import BASE, CALLBACK
+from tests.http.oauth.client import BASE, CALLBACK, boxes
 from tests.http.oauth.conftest import Connect
 from tests.http.people import Browser, Clock, SignUp
+from tolsey.http.oauth.scopes import SCOPES
+from tolsey.storage.database import Database
+from tolsey.storage.oauth import clients
 
 pytestmark = pytest.mark.anyio
+
+READS = (
+    "store:read orders:read catalog:read inventory:read customers:read launch:read billing:read"
+    " intelligence:read compliance:read audit:read"
+)
 
 
 async def test_an_agent_registers_is_allowed_and_works(connect: Connect) -> None:
@@ -50,10 +58,11 @@ async def test_the_metadata_leads_from_a_refused_call_to_the_server(connect: Con
     challenge = refused.headers["www-authenticate"]
     described = f"{BASE}/.well-known/oauth-protected-resource/api/mcp/v1/{client.store_id}"
     assert f'resource_metadata="{described}"' in challenge
-    assert 'scope="store:read"' in challenge
+    assert f'scope="{READS}"' in challenge
     resource = (await client.web.get(described)).json()
     assert resource["resource"] == client.resource
     assert resource["authorization_servers"] == [BASE]
+    assert resource["scopes_supported"] == READS.split()
     server = (await client.web.get("/.well-known/oauth-authorization-server")).json()
     assert server["issuer"] == BASE
     assert server["code_challenge_methods_supported"] == ["S256"]
@@ -73,22 +82,94 @@ async def test_each_form_of_the_address_is_a_resource_of_its_own(connect: Connec
     assert described.json()["resource"] == f"{BASE}{older}"
 
 
-async def test_a_client_of_a_document_needs_no_scope_and_gets_the_least(connect: Connect) -> None:
+async def test_a_client_that_names_no_scope_is_let_into_all_that_can_be_read(
+    connect: Connect,
+) -> None:
     client, ann = await connect()
     tokens = await client.tokens(ann, scope=None)
-    assert tokens["scope"] == "store:read"
+    assert tokens["scope"] == READS
 
 
-async def test_a_page_tells_all_that_a_token_opens(connect: Connect) -> None:
+async def test_a_page_has_a_box_for_each_scope_and_ticks_what_reads_or_was_asked_for(
+    connect: Connect,
+) -> None:
     client, ann = await connect()
-    page = await client.consent_page(ann, scope="orders:write")
-    tokens = await client.tokens(ann, scope="orders:write")
-    assert tokens["scope"] == "orders:write"
-    for shown in (page, await ann.browser.get("/account/agents")):
-        assert shown.text.index("Add notes and tags to orders") < shown.text.index(
-            "See orders and sales"
-        )
-        assert "See products" not in shown.text
+    page = await client.consent_page(ann, scope="store:read orders:write")
+    reads, told = set(READS.split()), boxes(page.text)
+    assert told.keys() == SCOPES.keys()
+    assert {name for name, is_ticked in told.items() if is_ticked} == {*reads, "orders:write"}
+    assert page.text.index("Add notes and tags to orders") < page.text.index("See orders and sales")
+
+
+async def test_the_person_at_the_boxes_decides_and_the_token_says_what_they_allowed(
+    connect: Connect,
+) -> None:
+    client, ann = await connect()
+    page = await client.consent_page(ann, scope="store:read orders:read")
+    told = await client.answered(ann, page, "allow", ["store:read", "inventory:write"])
+    tokens = (await client.redeem(told["code"])).json()
+    assert tokens["scope"] == "store:read inventory:read inventory:write"
+    agents = await ann.browser.get("/account/agents")
+    assert "Change stock" in agents.text
+    assert "See orders and sales" not in agents.text
+
+
+async def test_a_client_may_leave_out_the_resource_where_it_has_just_one(
+    connect: Connect,
+) -> None:
+    client, ann = await connect()
+    assert (await client.decided(ann, resource=None))["error"] == "invalid_target"
+    code = (await client.decided(ann))["code"]
+    first = (await client.redeem(code, resource=None)).json()
+    second = await client.refresh(first["refresh_token"], resource=None)
+    assert second.status_code == 200, second.text
+    again = (await client.decided(ann, resource=None))["code"]
+    third = (await client.redeem(again, resource=None)).json()
+    assert (await client.call(third["access_token"])).status_code == 200
+    older = f"{BASE}/api/mcp/{client.store_id}"
+    code = (await client.decided(ann, resource=older))["code"]
+    assert (await client.redeem(code, resource=None)).status_code == 200
+    assert (await client.decided(ann, resource=None))["error"] == "invalid_target"
+
+
+async def test_a_hosted_agent_registers_a_client_for_each_of_two_hundred_merchants(
+    connect: Connect,
+) -> None:
+    client, ann = await connect()
+    made = [await client.register() for _ in range(200)]
+    assert {answer.status_code for answer in made} == {201}
+    client.client_id = made[0].json()["client_id"]
+    assert (await client.tokens(ann))["scope"] == "store:read orders:read"
+
+
+async def test_of_clients_that_were_never_used_the_oldest_go_first(
+    connect: Connect, database: Database, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clients, "MOST_UNUSED", 3)
+    client, ann = await connect()
+    clock.advance(timedelta(seconds=1))
+    await client.tokens(ann)
+    used, unused = client.client_id, []
+    for _ in range(5):
+        clock.advance(timedelta(seconds=1))
+        await client.register()
+        unused.append(client.client_id)
+    rows = await database.fetch("SELECT id FROM oauth_clients")
+    assert {row["id"] for row in rows} == {used, *unused[2:]}
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "[::1]"])
+async def test_each_name_of_this_machine_is_the_same_service(connect: Connect, name: str) -> None:
+    client, ann = await connect()
+    here = f"http://{name}:8000/api/mcp/v1/{client.store_id}"
+    refused = await client.call("nothing", here)
+    described = refused.headers["www-authenticate"].partition('resource_metadata="')[2]
+    answer = await client.web.get(described.partition('"')[0])
+    assert answer.json()["resource"] == here
+    code = (await client.decided(ann, resource=here))["code"]
+    tokens = (await client.redeem(code, resource=here)).json()
+    for address in (here, client.resource):
+        assert (await client.call(tokens["access_token"], address)).status_code == 200
 
 
 async def test_a_client_may_ask_for_whatever_there_is_however_it_registered(
@@ -100,7 +181,7 @@ async def test_a_client_may_ask_for_whatever_there_is_however_it_registered(
     for answer in answers:
         assert answer.json()["scope"].split() == server["scopes_supported"]
     tokens = await client.tokens(ann, scope="catalog:write")
-    assert tokens["scope"] == "catalog:write"
+    assert tokens["scope"] == "catalog:read catalog:write"
 
 
 async def test_a_refresh_gives_new_tokens_and_may_narrow_them(connect: Connect) -> None:
@@ -192,6 +273,11 @@ async def test_a_member_lets_agents_look_but_not_change(connect: Connect, sign_u
     members = f"/api/organizations/{ann.organization_id}/members"
     added = await ann.browser.post(members, json={"email": "bob@example.com", "role": "member"})
     assert added.status_code == 201, added.text
-    tokens = await client.tokens(bob, scope="orders:write orders:read")
+    page = await client.consent_page(bob, scope="orders:write orders:read")
+    assert "more than your role in this store allows" in page.text
+    reads = set(READS.split())
+    assert boxes(page.text).keys() == reads - {"audit:read", "compliance:read"}
+    told = await client.answered(bob, page, "allow", ["orders:write", "orders:read", "audit:read"])
+    tokens = (await client.redeem(told["code"])).json()
     assert tokens["scope"] == "orders:read"
     assert client.redirect_uri == CALLBACK

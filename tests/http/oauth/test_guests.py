@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from datetime import timedelta
 from typing import Any
 
 import anyio
@@ -9,7 +10,7 @@ import pytest
 
 from tests.http.oauth.client import CSRF, Client
 from tests.http.oauth.conftest import Connect
-from tests.http.people import PASSWORD, Person, SignUp
+from tests.http.people import PASSWORD, Clock, Person, SignUp
 from tolsey.http.context import Service
 from tolsey.storage.database import Database
 from tolsey.storage.people import administrators
@@ -195,7 +196,9 @@ async def test_nobody_lets_an_agent_in_while_they_are_removed(
     assert await database.fetch("SELECT id FROM oauth_grants") == []
 
 
-async def test_every_end_is_told_to_the_organization(connect: Connect, database: Database) -> None:
+async def test_every_end_is_told_to_the_organization(
+    connect: Connect, database: Database, clock: Clock
+) -> None:
     client, ann = await connect()
     causes = {"client": client.client_id, "reuse": "platform", "user": ann.user_id}
 
@@ -205,6 +208,7 @@ async def test_every_end_is_told_to_the_organization(connect: Connect, database:
     reused = await client.tokens(ann)
     for _ in range(2):
         await client.refresh(reused["refresh_token"])
+        clock.advance(timedelta(seconds=11))
     await client.tokens(ann)
     page = (await ann.browser.get("/account/agents")).text
     action, csrf = (

@@ -23,6 +23,7 @@ from pydantic import AnyUrl
 from tests.http.oauth.client import said
 from tests.mcp.real.town import CALLBACK, Keeper, Town
 from tolsey.http.mcp import wire
+from tolsey.http.oauth import scopes
 
 Era = Literal["auto", "legacy"]
 ERAS: dict[Era, str] = {"auto": wire.MODERN, "legacy": "2025-11-25"}
@@ -96,7 +97,7 @@ async def test_the_sdk_connects_and_works(town: Town, era: Era) -> None:
         assert answer.structured_content["name"] == "Shop of ann@example.com"
         assert isinstance(answer.content[0], TextContent)
         assert kept.tokens is not None
-        assert kept.tokens.scope == "store:read"
+        assert kept.tokens.scope == scopes.written(scopes.DEFAULT)
         for resource in (await client.list_resources()).resources:
             assert (await client.read_resource(resource.uri)).contents
         assert (await client.list_prompts()).prompts
@@ -105,13 +106,29 @@ async def test_the_sdk_connects_and_works(town: Town, era: Era) -> None:
 
 
 @pytest.mark.parametrize("era", list(ERAS))
-async def test_the_sdk_asks_for_more_when_a_tool_needs_more(town: Town, era: Era) -> None:
+async def test_the_sdk_reads_all_there_is_after_one_consent(town: Town, era: Era) -> None:
+    async with connected(town.ann, town.ann.address, era, Kept()) as (client, _):
+        for tool in (await client.list_tools()).tools:
+            assert tool.annotations
+            if tool.annotations.read_only_hint:
+                await client.call_tool(tool.name, {})  # whatever it says of its arguments
+    assert town.ann.consents == 1
+
+
+@pytest.mark.parametrize("era", list(ERAS))
+async def test_the_sdk_asks_for_more_when_a_tool_needs_more_and_keeps_what_it_has(
+    town: Town, era: Era
+) -> None:
     kept = Kept()
     async with connected(town.ann, town.ann.address, era, kept) as (client, _):
-        answer = await client.call_tool("list_orders", {})
-        assert not answer.is_error
+        tagging = {"idempotency_key": "key-00001", "order_id": "1", "tags": ["gift"]}
+        with pytest.raises(MCPError) as caught:  # the store is not connected
+            await client.call_tool("tag_order", tagging)
+        assert "never_connected" in str(caught.value.error.data)
     assert kept.tokens is not None
-    assert kept.tokens.scope == "store:read orders:read"
+    assert kept.tokens.scope
+    assert kept.tokens.scope.split() == list(scopes.in_order({*scopes.DEFAULT, "orders:write"}))
+    assert town.ann.consents == 2
 
 
 @pytest.mark.parametrize("era", list(ERAS))

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from tests.http.oauth.client import Client, said
+from tests.http.oauth.client import Client, boxes, said
 from tests.http.people import PASSWORD
 from tests.pages.conftest import Hall
 
@@ -23,14 +23,20 @@ class Keeper:
     store_id: str
     address: str
     """Where agents call the store."""
+    consents: int = 0
 
     async def decide(self, address: str) -> str:
-        """Come to the consent page as an agent's visitor and allow; answers where one is sent."""
+        """Come to the consent page as an agent's visitor and allow; answers where one is sent.
+
+        The boxes stay as they are.
+        """
+        self.consents += 1
         asked = await self.browser.get(address)
         page = await self.browser.get(asked.headers["location"])
         found = CSRF.search(page.text)
         assert found, page.text
-        form = {"csrf": found[1], "decision": "allow"}
+        chosen = [name for name, is_ticked in boxes(page.text).items() if is_ticked]
+        form = {"csrf": found[1], "decision": "allow", "scope": chosen}
         decided = await self.browser.post(str(page.url), data=form)
         assert decided.status_code == 303, decided.text
         sent: str = decided.headers["location"]

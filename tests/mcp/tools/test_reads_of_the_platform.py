@@ -174,7 +174,8 @@ async def test_what_the_agent_may_not_see_it_may_not_ask_for(
         before = platform.requests
         answer = await agent.call("platform_query", query=query)
         assert (answer.status_code, platform.requests) == (403, before)
-        assert 'scope="orders:read"' in answer.headers["www-authenticate"]
+        challenge = answer.headers["www-authenticate"]
+        assert 'scope="store:read orders:read catalog:read"' in challenge
 
 
 async def test_a_scope_that_is_known_to_be_missing_is_named_before_the_call(

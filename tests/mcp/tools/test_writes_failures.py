@@ -276,11 +276,21 @@ async def test_a_store_that_was_never_connected_is_told_to_be_connected_first(ha
 
 
 async def test_a_token_without_the_scope_is_asked_to_step_up(hall: Hall) -> None:
-    for scopes in (("store:read",), ("store:read", "inventory:read", "catalog:write")):
+    for scopes, asked in (
+        (("store:read",), "store:read inventory:write"),
+        (
+            ("inventory:read", "orders:write"),
+            "orders:read orders:write inventory:read inventory:write",
+        ),
+    ):
         agent = await hall.agent(hall.ann, scopes)
         answer = await agent.call("adjust_inventory", idempotency_key="key-00001")
         assert answer.status_code == 403
-        assert 'scope="inventory:write"' in answer.headers["www-authenticate"]
+        assert f'scope="{asked}"' in answer.headers["www-authenticate"]
+        error = answer.json()["error"]
+        assert error["message"] == "This needs the scope inventory:write."
+        assert (error["data"]["scope"], error["data"]["needed"]) == (asked, ["inventory:write"])
+        assert [*error["data"]["held"], "inventory:write"] == asked.split()
 
 
 async def test_a_member_who_only_looks_changes_nothing(hall: Hall) -> None:

@@ -36,7 +36,10 @@ class Door:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         path = scope["path"]
-        called = self._resources.called(path, on_subaddress=self._on_subaddress)
+        host = next((value for name, value in scope["headers"] if name == b"host"), b"").decode(
+            "latin-1"
+        )
+        called = self._resources.called(path, host=host, on_subaddress=self._on_subaddress)
         if called is not None:
             scope[CALLED] = called
             await self._endpoint(scope, receive, send)

@@ -15,7 +15,7 @@ from tolsey.http.mcp.replies import Headers
 from tolsey.http.mcp.wire import RpcError
 from tolsey.http.oauth.guests import Guests
 from tolsey.http.oauth.resources import Resource
-from tolsey.http.oauth.scopes import DEFAULT, allowed, implied, written
+from tolsey.http.oauth.scopes import DEFAULT, allowed, implied, in_order, written
 from tolsey.settings import Network
 from tolsey.storage.limits import Limits, Verdict, whole_seconds
 from tolsey.storage.oauth.grants import Admitted
@@ -86,18 +86,23 @@ class StoreGate:
 
 
 def require(principal: Principal, scopes: frozenset[str]) -> None:
-    """Refuse who lacks a scope, naming all that this needs (2026-07-28, "Scope challenge")."""
+    """Refuse who lacks a scope, naming what is held and what this needs besides.
+
+    A client asks its user for what the challenge names, and for nothing else: were only the missing
+    scope named, the next token would open less than this one (product/mcp.md, 5.2).
+    """
     if scopes <= principal.scopes:
         return
-    needed = written(sorted(scopes))
+    held, needed = in_order(principal.scopes), in_order(scopes - principal.scopes)
+    wanted = written(in_order(principal.scopes | scopes))
     challenge = (
-        f'Bearer error="insufficient_scope", scope="{needed}", '
+        f'Bearer error="insufficient_scope", scope="{wanted}", '
         f'resource_metadata="{principal.resource.metadata}"'
     )
     raise RpcError(
         FORBIDDEN,
-        f"This needs the scope {needed}.",
-        {"code": "insufficient_scope", "scope": needed},
+        f"This needs the scope {written(needed)}.",
+        {"code": "insufficient_scope", "scope": wanted, "held": held, "needed": needed},
         status=FORBIDDEN,
         headers=((b"www-authenticate", challenge.encode()),),
     )

@@ -27,6 +27,8 @@ from tolsey.storage.sealed import fingerprint
 
 SECRET_BYTES: Final = 32
 MOST_URIS: Final = 20
+MOST_URI_CHARACTERS: Final = 8_000
+"""Of all addresses of a client together, so that those that are never used cost little."""
 GRANTS: Final = frozenset({"authorization_code", "refresh_token"})
 
 
@@ -68,6 +70,8 @@ async def register(database: Database, said: Any, at: datetime) -> dict[str, Any
         raise OAuthError(
             "invalid_redirect_uri", "A redirect_uri is https, this machine, or an own scheme."
         )
+    if sum(map(len, wanted.redirect_uris)) > MOST_URI_CHARACTERS:
+        raise OAuthError("invalid_redirect_uri", "The redirect_uris are too long together.")
     if set(wanted.grant_types) - GRANTS or wanted.response_types != ["code"]:
         raise OAuthError("invalid_client_metadata", "Only the code grant and its refresh are had.")
     secret = None

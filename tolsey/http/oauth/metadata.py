@@ -33,7 +33,7 @@ def of_server(issuer: str) -> dict[str, Any]:
 def of_resource(resource: Resource, issuer: str) -> dict[str, Any]:
     """Describe one form of a store's address; it says the same of a store that is not there."""
     return {
-        "resource": resource.resource,
+        "resource": resource.address,
         "authorization_servers": [issuer],
         "scopes_supported": list(DEFAULT),
         "bearer_methods_supported": ["header"],

@@ -15,33 +15,22 @@ LOOPBACK_URI: Final = re.compile(
     r"(?P<host>http://(?:127\.0\.0\.1|\[::1\]|localhost))(?::(?P<port>[0-9]{1,5}))?(?P<rest>[/?].*)?"
 )
 MOST_PORT: Final = 65_535
-PRIVATE: Final = re.compile(r"[a-z][a-z0-9+.-]*")
-FORBIDDEN: Final = frozenset(
-    {
-        "about",
-        "blob",
-        "chrome",
-        "content",
-        "data",
-        "file",
-        "filesystem",
-        "ftp",
-        "http",
-        "https",
-        "intent",
-        "jar",
-        "javascript",
-        "mailto",
-        "resource",
-        "sms",
-        "tel",
-        "vbscript",
-        "view-source",
-        "ws",
-        "wss",
-    }
+PRIVATE: Final = re.compile(r"[a-z][a-z0-9+.-]*:/.+", re.DOTALL)
+"""An own scheme and an address within it (RFC 8252, 7.1). What has no slash there is opaque, and may
+be an address of another scheme: feed:javascript:…"""
+FORBIDDEN: Final = re.compile(
+    r"""about|blob|brave|chrome.*|cid|content|dat|data|edge|feed|file|filesystem|firefox|googlechrome.*
+    |http|https|ip[fn]s|jar|javascript|livescript|mailto|mhtml|mid|microsoft-edge|mocha|moz-.*|opera|pcast
+    |res|resource|safari.*|vbscript|view-source|webcal|wss?|wyciwyg|web\+.*|ext\+.*
+    |afp|android-app|applescript|apt|calculator|cifs|davs?|facetime.*|ftps?|geo|git.*|hcp|help|ica|intent
+    |ios-app|ircs?|its|itms.*|ldap[is]?|magnet|maps|market|message|mk|ms-.*|news|nfs|nntp|onenote|outlook
+    |packager|pkcs11|powershell|prefs|rdar|rdp|rlogin|rsync|rtsp|script|search.*|sftp|shell|shortcuts
+    |sips?|smb|sms|snews|spotlight|ssh|steam|stickynotes|svn.*|teamviewer.*|tel|telnet|tftp|tn3270|urn|vim
+    |vnc|windows.*|wscript|x-apple.*|com\.apple\..*|x-man-page|x-terminal|xmpp|zoommtg""",
+    re.VERBOSE,
 )
-"""Schemes that are no application's own, or that a browser runs."""
+"""Schemes that are no agent's own: a browser runs what they hold, or a system starts a program with it
+(ms-… is the family of Windows)."""
 CHARACTERS: Final = re.compile(r"[\x21-\x7e]{1,2000}")
 """What an address is made of (RFC 3986); others are written with percent signs."""
 
@@ -55,7 +44,7 @@ def is_registrable(uri: str) -> bool:
         return bool(parts.hostname) and "@" not in parts.netloc
     if parts.scheme == "http":
         return parts.hostname in LOOPBACK and "@" not in parts.netloc
-    return PRIVATE.fullmatch(parts.scheme) is not None and parts.scheme not in FORBIDDEN
+    return PRIVATE.fullmatch(uri) is not None and FORBIDDEN.fullmatch(parts.scheme) is None
 
 
 def matches(uri: str, registered: Iterable[str]) -> bool:

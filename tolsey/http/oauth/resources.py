@@ -14,14 +14,21 @@ CALLED: Final = re.compile(rf"(?P<form>/api/mcp/v1|/api/mcp)/(?P<store>{STORE_ID
 ON_SUBADDRESS: Final = re.compile(rf"(?P<form>)/(?P<store>{STORE_ID})/?")
 METADATA: Final = "/.well-known/oauth-protected-resource"
 SUBADDRESS: Final = "mcp"
+THIS_MACHINE: Final = ("127.0.0.1", "localhost", "[::1]")
+"""Names of a base address on this machine: whoever started the service there calls it by any."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """One form of a store's address: `resource` is what tokens are for."""
+    """One form of a store's address: `resource` is what tokens are for.
+
+    `address` is how it was called, which is the same but on this machine, which has several names; and
+    `metadata` is where that is described (RFC 9728, 3.3: a client compares it with what it called).
+    """
 
     store_id: str
     resource: str
+    address: str
     metadata: str
 
 
@@ -31,6 +38,11 @@ class Resources:
     def __init__(self, settings: Settings) -> None:
         self._base = settings.base_url.rstrip("/")
         parts = urlsplit(self._base)
+        self._own = frozenset({parts.netloc.lower()})
+        if settings.is_local:
+            port = parts.netloc.rpartition("]")[2].partition(":")[2]
+            self._own |= {f"{name}:{port}" if port else name for name in THIS_MACHINE}
+        self._scheme = parts.scheme
         live = SUBADDRESS in settings.next_public_live_subdomains
         self.subaddress = f"{parts.scheme}://{SUBADDRESS}.{parts.netloc}" if live else None
         self.host = f"{SUBADDRESS}.{parts.netloc}".lower().encode() if live else None
@@ -41,21 +53,30 @@ class Resources:
         """The origins that are ours."""
         return (self._base, self.subaddress) if self.subaddress else (self._base,)
 
-    def called(self, path: str, *, on_subaddress: bool) -> Resource | None:
+    def called(self, path: str, *, host: str = "", on_subaddress: bool) -> Resource | None:
         """Name the resource that a path is; None when it is none."""
         found = (ON_SUBADDRESS if on_subaddress else CALLED).fullmatch(path)
-        return self._of(found["form"], found["store"], on_subaddress) if found else None
+        if found is None:
+            return None
+        ours = self.subaddress if on_subaddress and self.subaddress else self._base
+        called = ours
+        if not on_subaddress and host.lower() in self._own:
+            called = f"{self._scheme}://{host.lower()}"
+        path = f"{found['form']}/{found['store']}"
+        return Resource(
+            found["store"], f"{ours}{path}", f"{called}{path}", f"{called}{METADATA}{path}"
+        )
 
-    def described(self, path: str, *, on_subaddress: bool) -> Resource | None:
+    def described(self, path: str, *, host: str = "", on_subaddress: bool) -> Resource | None:
         """Name the resource that a metadata path describes; None when it describes none."""
         if not path.startswith(METADATA):
             return None
-        return self.called(path.removeprefix(METADATA), on_subaddress=on_subaddress)
+        return self.called(path.removeprefix(METADATA), host=host, on_subaddress=on_subaddress)
 
     def named(self, address: str) -> Resource | None:
         """Name the resource that a client means; scheme and host in any case, a last slash or none.
 
-        None when the address is not one of ours, letter for letter.
+        None when the address is not one of ours, letter for letter, or in another name of this machine.
         """
         try:
             parts = urlsplit(address)
@@ -66,11 +87,6 @@ class Resources:
         origin = f"{parts.scheme}://{parts.netloc}".lower()
         if self.subaddress is not None and origin == self.subaddress.lower():
             return self.called(parts.path, on_subaddress=True)
-        if origin == self._base.lower():
+        if parts.scheme.lower() == self._scheme and parts.netloc.lower() in self._own:
             return self.called(parts.path, on_subaddress=False)
         return None
-
-    def _of(self, form: str, store_id: str, on_subaddress: bool) -> Resource:
-        origin = self.subaddress if on_subaddress and self.subaddress else self._base
-        path = f"{form}/{store_id}"
-        return Resource(store_id, f"{origin}{path}", f"{origin}{METADATA}{path}")

@@ -1,6 +1,6 @@
 """What an agent can be allowed, in words for people (product/mcp.md, 5.2)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 READ: Final = ":read"
@@ -24,7 +24,12 @@ SCOPES: Final[Mapping[str, str]] = {
     "audit:read": "See who did what",
 }
 """There is none for credentials, payouts or contracts, and never will be."""
-DEFAULT: Final = ("store:read",)
+ON_REQUEST: Final = frozenset({"deals:read"})
+"""What only looks, and yet is let out to no client that did not ask for it by its name."""
+DEFAULT: Final = tuple(name for name in SCOPES if name.endswith(READ) and name not in ON_REQUEST)
+"""What a client asks for that names nothing: many clients never ask again (product/mcp.md, 5.2 and 6)."""
+NOT_OF_MEMBERS: Final = frozenset({"audit:read", "compliance:read"})
+"""What owners and admins may see, and let an agent see (product/mcp.md, 5.2)."""
 IGNORED: Final = frozenset({"offline_access"})
 """Asked for by some clients; every client gets a refresh token."""
 
@@ -34,7 +39,12 @@ def known(wanted: Iterable[str]) -> tuple[str, ...] | None:
     asked = set(wanted) - IGNORED
     if asked - SCOPES.keys():
         return None
-    return tuple(name for name in SCOPES if name in asked)
+    return in_order(asked)
+
+
+def in_order(scopes: Collection[str]) -> tuple[str, ...]:
+    """Put scopes of the catalogue in its order."""
+    return tuple(name for name in SCOPES if name in scopes)
 
 
 def implied(scopes: Iterable[str]) -> frozenset[str]:
@@ -45,13 +55,16 @@ def implied(scopes: Iterable[str]) -> frozenset[str]:
 
 def opened(scopes: Iterable[str]) -> tuple[str, ...]:
     """List all that a token of these scopes opens, in the catalogue's order."""
-    held = implied(scopes)
-    return tuple(name for name in SCOPES if name in held)
+    return in_order(implied(scopes))
 
 
 def allowed(scopes: Iterable[str], role: str) -> tuple[str, ...]:
-    """Keep what a role can allow: a member looks, an admin or owner changes."""
-    return tuple(name for name in scopes if role != "member" or not name.endswith(WRITE))
+    """Keep what a role can allow: a member looks at most things, an admin or owner also changes."""
+    return tuple(
+        name
+        for name in scopes
+        if role != "member" or not (name.endswith(WRITE) or name in NOT_OF_MEMBERS)
+    )
 
 
 def written(scopes: Sequence[str]) -> str:

@@ -18,9 +18,10 @@ import structlog
 
 from tolsey.http.oauth import scopes as scopes_catalogue
 from tolsey.http.oauth.clients import Clients
+from tolsey.http.oauth.documents import is_document
 from tolsey.http.oauth.parameters import S256, VERIFIER, OAuthError, needed
-from tolsey.http.oauth.redirects import matches
-from tolsey.http.oauth.resources import Resources
+from tolsey.http.oauth.redirects import is_registrable, matches
+from tolsey.http.oauth.resources import Resource, Resources
 from tolsey.runtime.ids import new_id
 from tolsey.storage import audit
 from tolsey.storage.commerce import stores
@@ -28,7 +29,7 @@ from tolsey.storage.database import Database, Transaction
 from tolsey.storage.oauth import clients as client_rows
 from tolsey.storage.oauth import grants, requests
 from tolsey.storage.oauth.clients import ClientRow
-from tolsey.storage.oauth.grants import ACCESS_LIFE, CodeRow, TokenRow
+from tolsey.storage.oauth.grants import ACCESS_LIFE, REFRESH_GRACE, SALT_BYTES, CodeRow, TokenRow
 from tolsey.storage.oauth.requests import RequestRow
 
 log = structlog.get_logger()
@@ -59,6 +60,7 @@ class Tokens:
     access: str
     refresh: str
     scopes: Sequence[str]
+    life: timedelta
 
     @property
     def body(self) -> dict[str, Any]:
@@ -66,7 +68,7 @@ class Tokens:
         return {
             "access_token": self.access,
             "token_type": "Bearer",
-            "expires_in": int(ACCESS_LIFE.total_seconds()),
+            "expires_in": int(self.life.total_seconds()),
             "refresh_token": self.refresh,
             "scope": scopes_catalogue.written(self.scopes),
         }
@@ -97,7 +99,8 @@ class AuthorizationServer:
         """
         client, redirect_uri = await self._directed(sent)
         try:
-            wanted = self._checked(sent, client, redirect_uri)
+            resource = await self._resource(sent, client)
+            wanted = self._checked(sent, client, redirect_uri, resource)
         except OAuthError as error:
             state = sent.get("state")
             refusal = self._refusal(redirect_uri, state, error)
@@ -109,10 +112,11 @@ class AuthorizationServer:
         return Asked(request_id, wanted.refusal)
 
     async def decide(
-        self, request_id: str, user_id: str, *, allows: bool, at: datetime
+        self, request_id: str, user_id: str, *, chosen: Sequence[str], at: datetime
     ) -> str | None:
-        """Give a client a code if its user allows it and may; answers the address to go to.
+        """Give a client a code for what its user chose and may allow; answers the address to go to.
 
+        It may be less than was asked for or more; the token's answer says what (RFC 6749, 3.3).
         None when the request is used up. Nobody loses the store or their role in it meanwhile.
         """
         async with self._database.transaction() as tx:
@@ -123,8 +127,9 @@ class AuthorizationServer:
             if found is None:
                 return self._refusal(wanted.redirect_uri, wanted.state, NO_STORE)
             store, role = found
-            scopes = scopes_catalogue.allowed(wanted.scopes, role)
-            if not allows or not scopes:
+            known = scopes_catalogue.known(chosen) or ()
+            scopes = scopes_catalogue.opened(scopes_catalogue.allowed(known, role))
+            if not scopes:
                 return self._refusal(wanted.redirect_uri, wanted.state, DENIED)
             grant_id = new_id("grant")
             code = await grants.begin(
@@ -169,21 +174,30 @@ class AuthorizationServer:
         raise await self._reused(row.grant_id, "code", at)
 
     async def rotate(self, client: ClientRow, sent: Mapping[str, str], at: datetime) -> Tokens:
-        """Give new tokens for a refresh token, once; a second time ends the grant."""
+        """Give new tokens for a refresh token, once; a second time ends the grant.
+
+        But for two windows of one client that refresh at the same moment: for ten seconds the same
+        token is answered with the same tokens (product/mcp.md, 4.2).
+        """
         token = needed(sent, "refresh_token")
         row = await grants.find_token(self._database, token)
         if row is None or row.kind != "refresh" or row.client_id != client.id:
             raise OAuthError("invalid_grant", "The refresh token is not one of this client's.")
-        if row.used_at is not None:
+        if row.used_at is not None and at - row.used_at > REFRESH_GRACE:
             raise await self._reused(row.grant_id, "refresh token", at)
         if row.expires_at <= at or row.ended_at is not None:
             raise OAuthError("invalid_grant", "The refresh token is too old.")
         self._same_resource(sent, row.resource)
         wanted = self._narrowed(sent, row.scopes)
-        async with self._database.transaction() as tx:
-            if await grants.use_token(tx, token, at):
-                return await self._issue(tx, client, row, wanted, at)
-        raise await self._reused(row.grant_id, "refresh token", at)
+        if row.used_at is None:
+            salt = secrets.token_bytes(SALT_BYTES)
+            async with self._database.transaction() as tx:
+                if await grants.use_token(tx, token, salt, at):
+                    access, refresh = _successors(token, salt)
+                    return await self._issue(
+                        tx, client, row, wanted, at, access=access, refresh=refresh
+                    )
+        return await self._same_successors(token, at)
 
     async def revoke(self, client: ClientRow, token: str, at: datetime) -> None:
         """End the grant of one of the client's tokens; of any other, nothing (RFC 7009, 2.2)."""
@@ -230,11 +244,28 @@ class AuthorizationServer:
             client = await self._clients.find(client_id)
         except OAuthError as error:
             raise Misdirected(f"This app is not known here. {error.description}") from error
-        if not matches(redirect_uri, client.redirect_uris):
+        # Also of a client that registered before an address of this kind was refused.
+        if not (is_registrable(redirect_uri) and matches(redirect_uri, client.redirect_uris)):
             raise Misdirected("The app wants the answer at an address that it did not register.")
         return client, redirect_uri
 
-    def _checked(self, sent: Mapping[str, str], client: ClientRow, redirect_uri: str) -> RequestRow:
+    async def _resource(self, sent: Mapping[str, str], client: ClientRow) -> Resource:
+        """Find which store is meant; a client that cannot say so means the one it was let into before.
+
+        Revision 2025-03-26 knows no `resource`. A client that is known by its document is many people's
+        at once, and has no store of its own.
+        """
+        named = sent.get("resource")
+        if named is None and not is_document(client.id):
+            named = await grants.only_resource(self._database, client.id)
+        resource = self._resources.named(named or "")
+        if resource is None:
+            raise OAuthError("invalid_target", "The resource is not the address of a store here.")
+        return resource
+
+    def _checked(
+        self, sent: Mapping[str, str], client: ClientRow, redirect_uri: str, resource: Resource
+    ) -> RequestRow:
         if sent.get("response_type") != "code":
             raise OAuthError("unsupported_response_type", "Only codes are given out.")
         challenge = needed(sent, "code_challenge")
@@ -243,9 +274,6 @@ class AuthorizationServer:
         state = sent.get("state")
         if state is not None and len(state) > STATE_CHARACTERS:
             raise OAuthError("invalid_request", "The state is too long.")
-        resource = self._resources.named(sent.get("resource", ""))
-        if resource is None:
-            raise OAuthError("invalid_target", "The resource is not the address of a store here.")
         wanted = scopes_catalogue.known(sent.get("scope", "").split())
         if wanted is None:
             raise OAuthError("invalid_scope", "There is no such scope.")
@@ -261,7 +289,10 @@ class AuthorizationServer:
         )
 
     def _same_resource(self, sent: Mapping[str, str], granted: str) -> None:
-        named = self._resources.named(sent.get("resource", ""))
+        """Refuse another resource than the grant's; a client that names none means that one."""
+        if "resource" not in sent:
+            return
+        named = self._resources.named(sent["resource"])
         if named is None or named.resource != granted:
             raise OAuthError("invalid_target", "The resource is not the one that was allowed.")
 
@@ -281,12 +312,25 @@ class AuthorizationServer:
         held: CodeRow | TokenRow,
         wanted: Sequence[str],
         at: datetime,
+        *,
+        access: str | None = None,
+        refresh: str | None = None,
     ) -> Tokens:
-        """Make both tokens; the refresh token keeps all that is held (RFC 6749, 6)."""
-        access = await grants.issue(tx, held.grant_id, "access", wanted, at)
-        refresh = await grants.issue(tx, held.grant_id, "refresh", held.scopes, at)
+        """Keep both tokens; the refresh token keeps all that is held (RFC 6749, 6)."""
+        access = await grants.issue(tx, held.grant_id, "access", wanted, at, token=access)
+        refresh = await grants.issue(tx, held.grant_id, "refresh", held.scopes, at, token=refresh)
         await client_rows.use(tx, client.id, at)
-        return Tokens(access, refresh, wanted)
+        return Tokens(access, refresh, wanted, ACCESS_LIFE)
+
+    async def _same_successors(self, token: str, at: datetime) -> Tokens:
+        """Give what a refresh token gave a moment ago, to another request of the same client."""
+        row = await grants.find_token(self._database, token)
+        if row is not None and row.successor_salt is not None:
+            access, refresh = _successors(token, row.successor_salt)
+            given = await grants.find_token(self._database, access)
+            if given is not None:
+                return Tokens(access, refresh, given.scopes, given.expires_at - at)
+        raise OAuthError("invalid_grant", "The refresh token is too old.")
 
     async def _reused(self, grant_id: str, what: str, at: datetime) -> OAuthError:
         """End the grant of what came a second time: one of the two who had it is not the client."""
@@ -304,6 +348,10 @@ class AuthorizationServer:
         return self._answer(
             redirect_uri, state, error=error.code, error_description=error.description
         )
+
+
+def _successors(token: str, salt: bytes) -> tuple[str, str]:
+    return grants.successor(token, salt, "access"), grants.successor(token, salt, "refresh")
 
 
 def _proves(verifier: str, challenge: str) -> bool:

@@ -1,19 +1,21 @@
 """The pages on which people let agents in, see which they let in, and end it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from markupsafe import Markup
 
 from tolsey.http.oauth import names, redirects
-from tolsey.http.oauth.scopes import SCOPES, WRITE, opened
+from tolsey.http.oauth.scopes import DEFAULT, SCOPES, WRITE, opened
 from tolsey.http.pages import forms, layout
 from tolsey.storage.oauth.grants import GrantRow
 from tolsey.storage.oauth.requests import RequestRow
 
 PATH: Final = "/account/agents"
 CSRF: Final = "csrf"
+CHOSEN: Final = "scope"
+"""The boxes of the form."""
 
 QUESTION: Final = Markup(
     '<section class="card"><div><h1>Let <bdi>{client}</bdi> work with <bdi>{store}</bdi>?</h1>'
@@ -21,10 +23,10 @@ QUESTION: Final = Markup(
     "<dl><div><dt>App</dt><dd>{client}</dd></div>{identity}"
     "<div><dt>Store</dt><dd>{store}</dd></div>"
     "<div><dt>Answers go to</dt><dd>{place}</dd></div></dl>{warning}"
-    "{scopes}{withheld}"
+    '<form method="post">{csrf}{scopes}{withheld}'
     '<p class="quiet">It can never see passwords, keys or payouts. It ends when you sign out, or at any '
     'time under <a href="{path}">Agents</a>.</p>'
-    '<form method="post">{csrf}<div class="actions">'
+    '<div class="actions">'
     '<button name="decision" value="allow">Allow</button>'
     '<button class="second" name="decision" value="deny">Do not allow</button></div></form></section>'
 )
@@ -34,9 +36,13 @@ ON_THIS_MACHINE: Final = Markup(
     "<bdi>{client}</bdi>. Allow this only if you have just started it yourself."
 )
 UNKNOWN_NAME: Final = "The app chose its name itself; nobody checked it."
-COULD_CHANGE: Final = "It could change things"
+COULD_CHANGE: Final = "It could change things, and see what it changes"
 COULD_LOOK: Final = "It could look at things"
-GROUP: Final = Markup('<div><h2>{title}</h2><ul class="can">{items}</ul></div>')
+GROUP: Final = Markup('<fieldset class="boxes"><legend>{title}</legend><ul>{boxes}</ul></fieldset>')
+BOX: Final = Markup(
+    '<li><label><input type="checkbox" name="{name}" value="{scope}"{ticked}>{said}</label></li>'
+)
+TICKED: Final = Markup(" checked")
 ITEM: Final = Markup("<li>{}</li>")
 WITHHELD: Final = Markup(
     '<p class="quiet">It also asked for more than your role in this store allows: {}.</p>'
@@ -55,7 +61,6 @@ NO_ANSWER: Final = (
     "It did not ask for it in a way that can be answered. Only its makers can mend that."
 )
 NO_STORE: Final = "The store that it asks for is not one of yours."
-TOO_MUCH: Final = "Your role in the store does not allow any of what it asks for."
 
 LIST: Final = Markup(
     '<div><h1>Agents</h1><p class="quiet">Apps that you let work with your stores. Signing out ends them '
@@ -83,14 +88,14 @@ class Question:
     """None when the store is not one of the user's, or is none."""
     email: str
     scopes: Sequence[str]
-    """What the user's role lets them allow."""
+    """What the user's role lets them allow, whether it was asked for or not."""
     csrf: str
 
 
 def ask(question: Question) -> Markup:
     """Write the page on which a user decides, or hears that it is not theirs to decide."""
     wanted, client = question.wanted, _client(question.wanted)
-    if question.store_name is None or not question.scopes:
+    if question.store_name is None:
         return _not_theirs(question)
     withheld = [SCOPES[name] for name in wanted.scopes if name not in question.scopes]
     body = QUESTION.format(
@@ -100,7 +105,7 @@ def ask(question: Question) -> Markup:
         email=question.email,
         place=redirects.place_of(wanted.redirect_uri),
         warning=_warning(wanted),
-        scopes=_groups(opened(question.scopes)),
+        scopes=_boxes(question.scopes, {*DEFAULT, *wanted.scopes}),
         withheld=WITHHELD.format("; ".join(withheld)) if withheld else "",
         path=PATH,
         csrf=forms.hidden(CSRF, question.csrf),
@@ -110,7 +115,7 @@ def ask(question: Question) -> Markup:
 
 def _not_theirs(question: Question) -> Markup:
     client, hint = _client(question.wanted), ANOTHER_ACCOUNT.format(question.email)
-    why = NO_STORE if question.store_name is None else TOO_MUCH
+    why = NO_STORE
     if question.wanted.refusal is not None:
         why, hint = NO_ANSWER, Markup()
     body = NOT_THEIRS.format(
@@ -149,15 +154,23 @@ def _warning(wanted: RequestRow) -> Markup:
     return Markup() if "://" in wanted.client_id else layout.notice("warn", UNKNOWN_NAME)
 
 
-def _groups(scopes: Sequence[str]) -> Markup:
-    """Write what would change something apart from what only looks, and before it."""
+def _boxes(scopes: Sequence[str], ticked: Collection[str]) -> Markup:
+    """Write a box for each scope: what would change something apart from what only looks, and before it.
+
+    What looks is ticked, what changes only where it was asked for (product/mcp.md, 5.2).
+    """
     changes = [name for name in scopes if not _only_looks(name)]
     looks = [name for name in scopes if _only_looks(name)]
     return Markup().join(
-        GROUP.format(title=title, items=_items(names))
+        GROUP.format(title=title, boxes=Markup().join(_box(one, one in ticked) for one in names))
         for title, names in ((COULD_CHANGE, changes), (COULD_LOOK, looks))
         if names
     )
+
+
+def _box(scope: str, is_ticked: bool) -> Markup:
+    ticked = TICKED if is_ticked else ""
+    return BOX.format(name=CHOSEN, scope=scope, ticked=ticked, said=SCOPES[scope])
 
 
 def _only_looks(scope: str) -> bool:

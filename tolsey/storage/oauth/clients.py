@@ -14,6 +14,13 @@ VALUES ($1, $2, $3, $4, $5, $6, $6)
 FIND: Final = """
 SELECT id, name, redirect_uris, auth_method, secret_hash FROM oauth_clients WHERE id = $1
 """
+TRIM: Final = """
+DELETE FROM oauth_clients WHERE id IN (
+    SELECT id FROM oauth_clients WHERE used_at = created_at
+    ORDER BY created_at DESC OFFSET $1)
+"""
+MOST_UNUSED: Final = 10_000
+"""How many clients are kept that never came with a code: what registering can cost us at most."""
 USED: Final = """
 UPDATE oauth_clients SET used_at = $2
 WHERE id = $1 AND (used_at = created_at OR used_at < $2::timestamptz - interval '1 hour')
@@ -33,7 +40,7 @@ class ClientRow:
 
 
 async def add(database: Database, client: ClientRow, at: datetime) -> None:
-    """Keep a new client."""
+    """Keep a new client, and of those that were never used only the newest."""
     await database.execute(
         INSERT,
         client.id,
@@ -43,6 +50,7 @@ async def add(database: Database, client: ClientRow, at: datetime) -> None:
         client.secret_hash,
         at,
     )
+    await database.execute(TRIM, MOST_UNUSED)
 
 
 async def find(database: Database, client_id: str) -> ClientRow | None:

@@ -1,9 +1,12 @@
 """SQL for what users let clients do, and the codes and tokens that come of it.
 
 A code and a refresh token are used up by one statement, so that of two who bring one at the same time
-one gets the next; bringing it again ends the grant with all its tokens (RFC 9700, 4.5 and 4.14).
+one gets the next; bringing it again ends the grant with all its tokens (RFC 9700, 4.5 and 4.14), but for
+a refresh token that comes again within a moment, which has the same successors.
 """
 
+import hashlib
+import hmac
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,12 +15,15 @@ from typing import Final, Literal
 
 from tolsey.storage.database import Database, Transaction
 from tolsey.storage.oauth.requests import RequestRow
-from tolsey.storage.sealed import fingerprint
+from tolsey.storage.sealed import base64url, fingerprint
 
 CODE_LIFE: Final = timedelta(seconds=60)
 ACCESS_LIFE: Final = timedelta(hours=1)
 REFRESH_LIFE: Final = timedelta(days=30)
 """Of a refresh token that is not used; each use gives a new one."""
+REFRESH_GRACE: Final = timedelta(seconds=10)
+"""How long a refresh token that was used has the same successors (product/mcp.md, 4.2)."""
+SALT_BYTES: Final = 32
 TOKEN_BYTES: Final = 32
 TOKEN_CHARACTERS: Final = 128
 
@@ -48,12 +54,12 @@ INSERT INTO oauth_tokens (token_hash, grant_id, kind, scopes, expires_at)
 VALUES ($1, $2, $3, $4, $5)
 """
 FIND_ISSUED: Final = """
-SELECT t.grant_id, t.kind, t.scopes, t.expires_at, t.used_at, g.client_id, g.user_id, g.resource,
-    g.scopes AS granted, g.ended_at
+SELECT t.grant_id, t.kind, t.scopes, t.expires_at, t.used_at, t.successor_salt, g.client_id, g.user_id,
+    g.resource, g.scopes AS granted, g.ended_at
 FROM oauth_tokens t JOIN oauth_grants g ON g.id = t.grant_id WHERE t.token_hash = $1
 """
 ROTATE: Final = """
-UPDATE oauth_tokens SET used_at = $2
+UPDATE oauth_tokens SET used_at = $2, successor_salt = $3
 WHERE token_hash = $1 AND kind = 'refresh' AND used_at IS NULL AND expires_at > $2
 """
 LAST_USED: Final = "UPDATE oauth_grants SET used_at = $2 WHERE id = $1"
@@ -76,6 +82,9 @@ JOIN organizations o ON o.id = s.organization_id
 JOIN members m ON m.organization_id = o.id AND m.user_id = g.user_id
 WHERE t.token_hash = $1 AND t.kind = 'access' AND t.expires_at > $2 AND g.ended_at IS NULL
   AND s.deleted_at IS NULL AND NOT u.banned AND u.deletion_requested_at IS NULL
+"""
+OF_CLIENT: Final = """
+SELECT DISTINCT resource FROM oauth_grants WHERE client_id = $1 AND ended_at IS NULL LIMIT 2
 """
 OF_USER: Final = """
 SELECT g.id, g.client_id, g.client_name, g.redirect_uri, g.store_id, s.name AS store_name, g.scopes,
@@ -109,6 +118,7 @@ class TokenRow:
     scopes: Sequence[str]
     expires_at: datetime
     used_at: datetime | None
+    successor_salt: bytes | None
     client_id: str
     user_id: str
     resource: str
@@ -195,16 +205,28 @@ async def find_token(database: Database, token: str) -> TokenRow | None:
     return TokenRow(**row) if row else None
 
 
-async def use_token(tx: Transaction, token: str, at: datetime) -> bool:
-    """Use a refresh token up; of several at once one does."""
-    return bool(await tx.execute(ROTATE, fingerprint(token), at) == "UPDATE 1")
+async def use_token(tx: Transaction, token: str, salt: bytes, at: datetime) -> bool:
+    """Use a refresh token up, and keep the salt of its successors; of several at once one does."""
+    return bool(await tx.execute(ROTATE, fingerprint(token), at, salt) == "UPDATE 1")
+
+
+def successor(token: str, salt: bytes, kind: Kind) -> str:
+    """Make the token that follows a refresh token: the same one each time."""
+    digest = hmac.new(token.encode(), salt + kind.encode(), hashlib.sha256).digest()
+    return base64url(digest)
 
 
 async def issue(
-    tx: Transaction, grant_id: str, kind: Kind, scopes: Sequence[str], at: datetime
+    tx: Transaction,
+    grant_id: str,
+    kind: Kind,
+    scopes: Sequence[str],
+    at: datetime,
+    *,
+    token: str | None = None,
 ) -> str:
-    """Make a token, which is kept nowhere."""
-    token = secrets.token_urlsafe(TOKEN_BYTES)
+    """Keep a token by its hash only, a random one if none is named; answers it."""
+    token = token or secrets.token_urlsafe(TOKEN_BYTES)
     life = ACCESS_LIFE if kind == "access" else REFRESH_LIFE
     await tx.execute(ISSUE, fingerprint(token), grant_id, kind, list(scopes), at + life)
     await tx.execute(LAST_USED, grant_id, at)
@@ -227,6 +249,12 @@ async def admitted(database: Database, token: str, at: datetime) -> Admitted | N
         return None
     row = await database.fetchrow(ADMITTED, fingerprint(token), at)
     return Admitted(**row) if row else None
+
+
+async def only_resource(database: Database, client_id: str) -> str | None:
+    """Name the one resource that a client was ever let into; None when it is none or several."""
+    rows = await database.fetch(OF_CLIENT, client_id)
+    return rows[0]["resource"] if len(rows) == 1 else None
 
 
 async def of_user(database: Database, user_id: str, limit: int) -> list[GrantRow]:

@@ -15,10 +15,10 @@ from tolsey.http.context import now, service
 from tolsey.http.oauth import parameters
 from tolsey.http.oauth.parameters import OAuthError
 from tolsey.http.oauth.redirects import origin_of
-from tolsey.http.oauth.scopes import allowed
+from tolsey.http.oauth.scopes import SCOPES, allowed
 from tolsey.http.oauth.server import Misdirected
 from tolsey.http.pages import consent
-from tolsey.http.pages.consent import CSRF, PATH, Question
+from tolsey.http.pages.consent import CHOSEN, CSRF, PATH, Question
 from tolsey.http.routes.pages.answers import answer_with_pages, sent_on, shown
 from tolsey.storage.commerce import stores
 from tolsey.storage.commerce.stores import StoreRow
@@ -80,10 +80,10 @@ async def ask_consent(request_id: str) -> Response:
     """
     wanted = await _open(request_id)
     found = await _store(wanted)
-    scopes = allowed(wanted.scopes, found[1]) if found else ()
+    scopes = allowed(SCOPES, found[1]) if found else ()
     name = found[0].name if found else None
     question = Question(wanted, name, caller().email, scopes, _csrf(request_id))
-    status = HTTPStatus.OK if scopes else HTTPStatus.FORBIDDEN
+    status = HTTPStatus.OK if found else HTTPStatus.FORBIDDEN
     targets = (origin_of(wanted.redirect_uri), ONWARD)
     return shown(consent.ask(question), status, form_targets=targets)
 
@@ -92,14 +92,17 @@ async def ask_consent(request_id: str) -> Response:
 @page
 @hide
 async def decide(request_id: str) -> Response:
-    """Send the client what the user decided; what was asked is read from where it was kept.
+    """Send the client what the user decided: the boxes they ticked, and nothing else of the form.
+
+    What was asked is read from where it was kept.
 
     The browser goes there with a GET, never with what was posted (RFC 9700, 4.12).
     """
     form = await request.form
     _require_csrf(form.get(CSRF, ""), request_id)
+    chosen = form.getlist(CHOSEN) if form.get("decision") == "allow" else ()
     address = await service().agents.server.decide(
-        request_id, caller().user_id, allows=form.get("decision") == "allow", at=now()
+        request_id, caller().user_id, chosen=chosen, at=now()
     )
     if address is None:
         raise Closed

@@ -45,7 +45,7 @@ async def server_metadata() -> Response:
 async def resource_metadata(resource: str) -> Response:
     """Describe one form of a store's address (RFC 9728), whether the store is there or not."""
     resources = service().agents.resources
-    found = resources.described(f"{METADATA}/{resource}", on_subaddress=False)
+    found = resources.described(f"{METADATA}/{resource}", host=request.host, on_subaddress=False)
     if found is None:
         return _said({"error": "not_found"}, HTTPStatus.NOT_FOUND)
     return _said(metadata.of_resource(found, _issuer()), holds=True)
