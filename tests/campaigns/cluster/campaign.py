@@ -24,7 +24,7 @@ from tests.campaigns.cluster.verdict import Claim, Verdict, owned, save, searche
 
 LISTEN_SECONDS = 0.5
 PROGRESS_SECONDS = 5.0
-QUIET_SECONDS = 30.0
+QUIET_SECONDS = 120.0
 """Within this time after the last fault everything that was accepted has taken effect."""
 
 
@@ -39,6 +39,8 @@ class Plan:
     say: Callable[[str], object] = lambda _: None
     faults: tuple[Fault, ...] | None = None
     """Instead of those of the seed."""
+    one_by_one: bool = False
+    """Whether each fault waits for the end of the one before it."""
 
 
 async def campaign(plan: Plan) -> Verdict:
@@ -78,7 +80,7 @@ class _Run:
         watching = asyncio.create_task(self._watch(began))
         working = asyncio.create_task(self._work.run())
         try:
-            await self._nemesis.run(faults)
+            await self._nemesis.run(faults, one_by_one=plan.one_by_one)
             await asyncio.sleep(max(0.0, began + plan.seconds - time.monotonic()))
             await self._nemesis.heal(len(self._nodes[:NODES]))
             self._work.ending = True

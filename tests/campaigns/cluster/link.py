@@ -1,7 +1,7 @@
 """The cable between one process and one server: it can be cut, held up, or made slow."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -9,14 +9,18 @@ READ = 65536
 
 
 class Link:
-    """Passes bytes between a process and a server's UNIX socket until told otherwise.
+    """Passes bytes between a process and a server, on a UNIX socket or a port, until told otherwise.
 
     What is held goes on when the hold ends, as TCP sends again what a network lost: statements and
     answers then arrive late, maybe long after both sides went on.
     """
 
-    def __init__(self, upstream: Path) -> None:
+    def __init__(
+        self, upstream: Path | int, heard: Callable[[bytes], object] = lambda _: None
+    ) -> None:
         self._upstream = upstream
+        self._heard = heard
+        """Told of every block that goes up."""
         self.port = 0
         self.delay_seconds = 0.0
         self.held = 0
@@ -40,6 +44,11 @@ class Link:
     async def cut(self) -> None:
         """Cut every connection that stands, and turn away who comes."""
         self._cut = True
+        await self.reset()
+
+    async def redirect(self, upstream: Path | int) -> None:
+        """Lead to another server from now on."""
+        self._upstream = upstream
         await self.reset()
 
     async def reset(self) -> None:
@@ -67,7 +76,7 @@ class Link:
             if self._cut:
                 self.refused += 1
                 return
-            back, forth = await asyncio.open_unix_connection(str(self._upstream))
+            back, forth = await self._open()
             pumps.add(asyncio.create_task(self._pump("up", reader, forth)))
             pumps.add(asyncio.create_task(self._pump("down", back, writer)))
             await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
@@ -96,8 +105,15 @@ class Link:
                     await asyncio.sleep(self.delay_seconds)
                 if not block:
                     return
+                if flow == "up":
+                    self._heard(block)
                 target.write(block)
                 await target.drain()
+
+    async def _open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if isinstance(self._upstream, int):
+            return await asyncio.open_connection("127.0.0.1", self._upstream)
+        return await asyncio.open_unix_connection(str(self._upstream))
 
     @asynccontextmanager
     async def standing(self) -> AsyncIterator["Link"]:

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -12,13 +12,13 @@ import asyncpg
 from tests.campaigns.cluster.clients import ACCOUNTS
 from tests.campaigns.cluster.faults import Fault
 from tests.campaigns.cluster.ground import Ground
+from tests.campaigns.cluster.link import Link
 from tests.campaigns.cluster.processes import Node
 from tolsey.runtime.mailbox import slot_of
 
 OWNED = "SELECT slot, epoch FROM slot_epochs WHERE owner = $1"
-LEAVE_SECONDS = 20.0
-MOVE_SECONDS = 10.0
-READY_SECONDS = 10.0
+LAND_SECONDS = 90.0
+"""Within this time a fault finds what it is to befall, on any machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,8 @@ class Nemesis:
         self._trouble_until = 0.0
         self._troubles = 0
         self._began = time.monotonic()
+        self._turns = [asyncio.Lock() for _ in nodes]
+        """One fault at a time befalls a process, in the order of the schedule."""
 
     def occasion(self) -> str:
         """Name what is being done on purpose, if nothing is wrong beside it."""
@@ -53,13 +55,15 @@ class Nemesis:
             return ""
         return " ".join(self._planned)
 
-    async def run(self, faults: Sequence[Fault]) -> None:
-        """Let every fault happen at its time, and end."""
+    async def run(self, faults: Sequence[Fault], *, one_by_one: bool = False) -> None:
+        """Let every fault happen at its time, and end; or none before the one before it ended."""
         self._began = time.monotonic()
         async with asyncio.TaskGroup() as tasks:
             for fault in faults:
                 await asyncio.sleep(max(0.0, self._began + fault.at - time.monotonic()))
-                tasks.create_task(self._happen(fault))
+                happening = tasks.create_task(self._happen(fault))
+                if one_by_one:
+                    await happening
 
     async def heal(self, members: int) -> None:
         """End every fault, and have at least so many processes."""
@@ -73,6 +77,14 @@ class Nemesis:
                 await node.start()
 
     async def _happen(self, fault: Fault) -> None:
+        """Let a fault happen once those before it that befell the same process have ended."""
+        if fault.node is None:
+            await self._happen_now(fault)
+            return
+        async with self._turns[fault.node]:
+            await self._happen_now(fault)
+
+    async def _happen_now(self, fault: Fault) -> None:
         planned = fault.kind in ("move", "leave", "join")
         what = fault.kind
         if planned:
@@ -101,11 +113,38 @@ class Nemesis:
         return self._nodes[fault.node]
 
     async def _serves(self, node: Node) -> bool:
-        """Wait a while for a process that was about to come back."""
-        until = time.monotonic() + READY_SECONDS
-        while not node.serving and time.monotonic() < until:
-            await asyncio.sleep(0.05)
-        return node.serving
+        """Wait for a process that was about to come back."""
+        return await _until(lambda: node.serving)
+
+    async def _holds(self, links: Sequence[Link], fault: Fault) -> bool:
+        """Hold up cables of a process until its time is up and something had to wait on each."""
+        if not await self._serves(self._node(fault)):
+            return False
+        await self._note_loss(fault)
+        before = [link.held for link in links]
+        for link in links:
+            link.hold(*fault.flows)
+        try:
+            await asyncio.sleep(fault.seconds)
+            return await _until(
+                lambda: all(link.held > held for link, held in zip(links, before, strict=True))
+            )
+        finally:
+            for link in links:
+                await link.heal(loses=fault.loses)
+
+    async def _cuts(self, link: Link, fault: Fault) -> bool:
+        """Cut a cable of a process until its time is up and something was turned away."""
+        if not await self._serves(self._node(fault)):
+            return False
+        await self._note_loss(fault)
+        before = link.refused
+        await link.cut()
+        try:
+            await asyncio.sleep(fault.seconds)
+            return await _until(lambda: link.refused > before)
+        finally:
+            await link.heal()
 
     async def _note_loss(self, fault: Fault) -> None:
         owner = self._node(fault).id
@@ -156,44 +195,20 @@ class Nemesis:
         return True
 
     async def _cut_redis(self, fault: Fault) -> bool:
-        node = self._node(fault)
-        await self._note_loss(fault)
-        await node.redis.cut()
-        await asyncio.sleep(fault.seconds)
-        await node.redis.heal()
-        return node.redis.refused > 0
+        return await self._cuts(self._node(fault).redis, fault)
 
     async def _cut_postgres(self, fault: Fault) -> bool:
-        node = self._node(fault)
-        await node.postgres.cut()
-        await asyncio.sleep(fault.seconds)
-        await node.postgres.heal()
-        return node.postgres.refused > 0
+        return await self._cuts(self._node(fault).postgres, fault)
 
     async def _hold_redis(self, fault: Fault) -> bool:
-        node = self._node(fault)
-        await self._note_loss(fault)
-        node.redis.hold(*fault.flows)
-        await asyncio.sleep(fault.seconds)
-        await node.redis.heal(loses=fault.loses)
-        return node.redis.held > 0
+        return await self._holds([self._node(fault).redis], fault)
 
     async def _hold_postgres(self, fault: Fault) -> bool:
-        node = self._node(fault)
-        node.postgres.hold(*fault.flows)
-        await asyncio.sleep(fault.seconds)
-        await node.postgres.heal(loses=fault.loses)
-        return node.postgres.held > 0
+        return await self._holds([self._node(fault).postgres], fault)
 
     async def _partition(self, fault: Fault) -> bool:
         node = self._node(fault)
-        await self._note_loss(fault)
-        for link in (node.redis, node.postgres):
-            link.hold(*fault.flows)
-        await asyncio.sleep(fault.seconds)
-        for link in (node.redis, node.postgres):
-            await link.heal(loses=fault.loses)
-        return node.redis.held > 0 and node.postgres.held > 0
+        return await self._holds([node.redis, node.postgres], fault)
 
     async def _delay(self, fault: Fault) -> bool:
         node = self._node(fault)
@@ -225,10 +240,10 @@ class Nemesis:
         asked = next(node for node in self._nodes if node.serving)
         slot = slot_of(ACCOUNTS[fault.account % len(ACCOUNTS)])
         request = {"do": "move", "slot": slot, "to": target.id}
-        until = time.monotonic() + MOVE_SECONDS
+        until = time.monotonic() + LAND_SECONDS
         while time.monotonic() < until:
             with suppress(OSError, TimeoutError):
-                said = await asked.ask(request, MOVE_SECONDS)
+                said = await asked.ask(request, LAND_SECONDS)
                 if said["told"] == "moved":
                     return True
             await asyncio.sleep(0.2)  # who has just come is not known everywhere yet
@@ -238,11 +253,19 @@ class Nemesis:
         node = self._node(fault)
         if not await self._serves(node):
             return False
-        return await node.leave(LEAVE_SECONDS)
+        return await node.leave(LAND_SECONDS)
 
     async def _join(self, fault: Fault) -> bool:
         node = self._node(fault)
-        if node.pid is not None:
+        if not await _until(lambda: node.pid is None):
             return False
         await node.start()
         return True
+
+
+async def _until(holds: Callable[[], bool]) -> bool:
+    """Wait until a condition holds; false when it does not within the time that a fault has."""
+    until = time.monotonic() + LAND_SECONDS
+    while not holds() and time.monotonic() < until:
+        await asyncio.sleep(0.02)
+    return holds()

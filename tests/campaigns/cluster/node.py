@@ -38,7 +38,7 @@ from tolsey.storage.runtime.presence import Presence
 from tolsey.storage.runtime.streams import Streams
 from tolsey.storage.sealed import Vault
 
-START_SECONDS = 30.0
+START_SECONDS = 90.0
 POLL_SECONDS = 0.2
 LAST_ANSWERS_SECONDS = 5.0
 

@@ -19,7 +19,7 @@ from tests.campaigns.cluster.ground import Ground
 from tests.campaigns.cluster.link import Link
 
 CHECKOUT = Path(__file__).parents[3]
-START_SECONDS = 40.0
+START_SECONDS = 90.0
 LONGEST_LINE = 1 << 20
 
 

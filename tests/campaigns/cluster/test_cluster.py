@@ -13,7 +13,7 @@ SECONDS = float(os.environ.get("CAMPAIGN_SECONDS", "0"))
 SEED = int(os.environ.get("CAMPAIGN_SEED", "1"))
 SHORT_SECONDS = 34.0
 LEASE_SECONDS = 1.5
-CALM_LEASE_SECONDS = 4.0
+CALM_LEASE_SECONDS = 12.0
 """So that a slow machine alone ends no lease: what is asked is whether hand-overs fail requests."""
 
 
@@ -22,7 +22,7 @@ def show(capsys: pytest.CaptureFixture[str], line: object) -> None:
         print(f"\n{line}", flush=True)  # noqa: T201 - the figures are what a campaign is for
 
 
-@pytest.mark.timeout(SECONDS + 300)
+@pytest.mark.timeout(SECONDS + 900)
 async def test_no_fault_of_processes_servers_or_networks_breaks_a_promise(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -49,7 +49,9 @@ async def test_no_request_fails_when_processes_come_and_go_and_slots_move(
         *(Fault(5.0 + n / 5, "move", 2 + n % 2, account=n) for n in range(5)),
         *(Fault(6.0, "join", 0), Fault(7.5, "leave", 3)),
     ]
-    verdict = await campaign(Plan(SEED, 9.0, CALM_LEASE_SECONDS, faults=tuple(planned)))
+    verdict = await campaign(
+        Plan(SEED, 9.0, CALM_LEASE_SECONDS, faults=tuple(planned), one_by_one=True)
+    )
     show(capsys, verdict)
     assert verdict.found == []
     assert verdict.nemesis.landed == {"leave": 3, "join": 2, "move": 5}
