@@ -23,7 +23,7 @@ from tolsey.fleet import pause_seconds
 from tolsey.listeners import Listeners
 
 STAND_IN = Path(__file__).with_name("fleet_stand_in.py")
-SECONDS = 20.0
+SECONDS = 60.0
 """Longer than anything here takes, on any machine."""
 BUFFERED = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
 """As a service is started: what waits in a buffer at its end is part of what is tested."""

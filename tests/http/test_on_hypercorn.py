@@ -30,7 +30,7 @@ async def port(edge: Edge) -> AsyncIterator[int]:
 
 
 async def spoken(port: int, text: bytes) -> bytes:
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         async with await anyio.connect_tcp("127.0.0.1", port) as stream:
             await stream.send(text)
             answer = b""

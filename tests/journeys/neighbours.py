@@ -10,7 +10,7 @@ import httpx
 from tolsey.service import Running
 
 LEASE_SECONDS = 4.0
-WAIT_SECONDS = 20.0
+WAIT_SECONDS = 60.0
 
 
 async def until(condition: Callable[[], Any]) -> None:

@@ -74,7 +74,7 @@ async def verify(seller: Seller, listing: dict[str, Any], secret: str) -> httpx.
 async def quiet(house: Running) -> None:
     """Wait until nothing is left to do in the service."""
     runtime, outbox = house.service.runtime, Outbox(house.service.database)
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         while runtime.effects_in_flight or runtime.waiting or await outbox.depth():
             await anyio.sleep(0.02)
 

@@ -1,7 +1,6 @@
 """Redis and PostgreSQL go away and come back: what users see, and that nothing answered is lost."""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from functools import partial
@@ -14,10 +13,10 @@ import pytest
 from tests.campaigns.cluster.link import Link
 from tests.conftest import Servers
 from tests.journeys.conftest import EVENTS, Seller, order_body, sign_up, signed
+from tests.journeys.neighbours import LEASE_SECONDS, WAIT_SECONDS
 from tolsey.service import Running, running
 from tolsey.settings import Settings
 
-LEASE_SECONDS = 1.5
 PATIENCE_SECONDS = 20.0
 """Programs wait for an answer longer than this, browsers much longer."""
 
@@ -69,11 +68,10 @@ async def deliver(seller: Seller, number: int, delivery_id: str | None = None) -
     )
 
 
-async def within(seconds: float, holds: Callable[[], Awaitable[bool]]) -> None:
-    until = time.monotonic() + seconds
-    while not await holds():
-        assert time.monotonic() < until
-        await asyncio.sleep(0.05)
+async def eventually(holds: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(WAIT_SECONDS):
+        while not await holds():
+            await asyncio.sleep(0.05)
 
 
 async def orders(house: Running) -> int:
@@ -94,7 +92,7 @@ async def test_without_redis_a_process_serves_its_stores_until_its_lease_ends_an
     async def refuses() -> bool:
         return (await shop.browser.get(path)).status_code == 503
 
-    await within(LEASE_SECONDS + 5, refuses)
+    await eventually(refuses)
     refused = await shop.browser.get(path)
     assert refused.json()["code"] == "shard_unavailable"
     assert int(refused.headers["Retry-After"]) >= 1
@@ -106,9 +104,9 @@ async def test_without_redis_a_process_serves_its_stores_until_its_lease_ends_an
     async def serves() -> bool:
         return (await shop.browser.get(path)).status_code == 200
 
-    await within(10, serves)
+    await eventually(serves)
     assert (await deliver(shop, 2, "kept-for-later")).status_code == 200
-    await within(10, lambda: _is(orders(house), 2))
+    await eventually(lambda: _is(orders(house), 2))
 
 
 async def test_redis_may_be_emptied_while_orders_come_in(
@@ -141,8 +139,8 @@ async def test_what_was_answered_while_postgresql_went_away_is_there_when_it_is_
         again = [await deliver(shop, number, f"delivery-{number}") for number in range(1, 61)]
         return all(answer.status_code == 200 for answer in again)
 
-    await within(15, taken)
-    await within(10, lambda: _is(orders(house), 60))
+    await eventually(taken)
+    await eventually(lambda: _is(orders(house), 60))
 
 
 async def test_a_postgresql_that_hangs_is_said_to_be_away_while_people_still_wait(
@@ -168,7 +166,7 @@ async def test_a_postgresql_that_hangs_is_said_to_be_away_while_people_still_wai
     async def serves() -> bool:
         return (await asks["/api/credits"]()).status_code == 200
 
-    await within(30, serves)
+    await eventually(serves)
 
 
 async def _is(found: Awaitable[int], expected: int) -> bool:

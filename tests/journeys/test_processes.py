@@ -30,7 +30,7 @@ from tolsey.settings import Settings
 from tolsey.storage.database import Database
 from tolsey.storage.embedded import locks
 
-SECONDS = 40.0
+SECONDS = 90.0
 CLIENTS = 8
 
 

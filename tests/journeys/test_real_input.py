@@ -48,7 +48,7 @@ async def connected(seller: Seller, platform: Platform, house: Running) -> Selle
 
 
 async def settled(house: Running) -> None:
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         while house.service.runtime.effects_in_flight:
             await anyio.sleep(0.01)
 

@@ -189,9 +189,9 @@ async def test_a_client_that_goes_away_ends_what_was_done_for_it() -> None:
     headers = [(name.lower().encode(), value.encode()) for name, value in named.items()]
     scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": headers}
     served = asyncio.ensure_future(endpoint(scope, incoming.get, send))
-    await asyncio.wait_for(started.wait(), 10)
+    await asyncio.wait_for(started.wait(), 60)
     incoming.put_nowait({"type": "http.disconnect"})
-    await asyncio.wait_for(served, 10)
+    await asyncio.wait_for(served, 60)
     assert ended.is_set()
     assert outgoing == []
 
@@ -212,7 +212,7 @@ async def test_a_server_that_stops_ends_what_it_does() -> None:
 
     agent = speaking_to(serving(Registry.of(tool("slow", slow))))
     asked = asyncio.ensure_future(agent.call("slow"))
-    await asyncio.wait_for(started.wait(), 10)
+    await asyncio.wait_for(started.wait(), 60)
     asked.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await asked

@@ -73,7 +73,7 @@ async def stream() -> AsyncIterator[SocketStream]:
 async def heads_of(stream: SocketStream, ends: bytes) -> bytes:
     """Read until something was said."""
     told = b""
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         while ends not in told:
             told += await stream.receive()
     return told
@@ -82,7 +82,7 @@ async def heads_of(stream: SocketStream, ends: bytes) -> bytes:
 async def rest_of(stream: SocketStream) -> bytes:
     """Read until the server closes."""
     told = b""
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         try:
             while True:
                 told += await stream.receive()

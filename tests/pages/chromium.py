@@ -74,7 +74,7 @@ class Page:
         self.loaded.clear()
         went = await self.call("Page.navigate", url=url)
         assert "errorText" not in went, went
-        with anyio.fail_after(15):
+        with anyio.fail_after(60):
             await self.loaded.wait()
 
     async def call(self, method: str, frame: int | None = None, **given: Any) -> dict[str, Any]:
@@ -96,7 +96,7 @@ class Page:
     async def wait_for(self, selector: str) -> None:
         """Wait until the page's scripts have drawn something."""
         wanted = f"document.querySelector({json.dumps(selector)})"
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             await self.read(
                 "new Promise(resolve => {"
                 f"const look = () => {wanted} && resolve(); "
@@ -130,7 +130,7 @@ class Page:
         """Click on a link or button, and see what it leads to."""
         self.loaded.clear()
         await self.choose(selector)
-        with anyio.fail_after(15):
+        with anyio.fail_after(60):
             await self.loaded.wait()
 
     async def address(self) -> str:
@@ -197,7 +197,7 @@ class Browser:
     async def call(self, method: str, session: str | None = None, **given: Any) -> dict[str, Any]:
         answered = asyncio.get_running_loop().create_future()
         self._asked[self.send(method, session, **given)] = answered
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             answer: dict[str, Any] = await answered
         assert "error" not in answer, (method, answer["error"])
         result: dict[str, Any] = answer["result"]

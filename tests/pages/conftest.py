@@ -243,7 +243,7 @@ async def stocked(market: Market) -> Market:
         f"{path}/verify/commerce", shopDomain=SHOP, clientId="client-1", clientSecret=SECRET
     )
     assert begun.status_code == 200, begun.text
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         while (await market.proof())["state"] == "pending":
             await anyio.sleep(0.02)
     assert (await market.proof())["state"] == "verified"

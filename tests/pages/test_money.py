@@ -85,7 +85,7 @@ async def test_signup_checkout_upgrade_purchase_refund_and_dispute(
     await photograph(page, "1-free")
 
     await buy(page, "pro")
-    with anyio.fail_after(30):  # the page looks by itself until the payment is confirmed
+    with anyio.fail_after(60):  # the page looks by itself until the payment is confirmed
         while await page.text("#plan .figure") != "Pro":
             page.loaded.clear()
             await page.loaded.wait()

@@ -62,10 +62,12 @@ class Line(Presence):
     """The real presence, which can be cut."""
 
     is_cut = False
+    beats = 0
 
     async def beat(self, process: str, line: str) -> Look:
         if self.is_cut:
             raise CacheUnavailable("cut by the test")
+        self.beats += 1
         return await super().beat(process, line)
 
 
@@ -150,9 +152,7 @@ class Home:
 
 
 @asynccontextmanager
-async def town(
-    database: Database, redis_url: str, lease_seconds: float = 2.0
-) -> AsyncIterator[Town]:
+async def town(database: Database, redis_url: str, lease_seconds: float) -> AsyncIterator[Town]:
     await database.execute(SCHEMA)
     yield Town(database, redis_url, lease_seconds)
 
@@ -160,7 +160,7 @@ async def town(
 async def settled(*homes: Home) -> None:
     """Wait until each of these owns what it is to own and all agree on it."""
     ids = [home.shard.id for home in homes]
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             owned = [set(home.runtime.epochs) for home in homes]
             maps = [{s: h.owner for s, h in home.shard.holdings.items()} for home in homes]

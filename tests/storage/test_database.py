@@ -45,7 +45,7 @@ async def test_a_transaction_that_is_broken_off_leaves_nothing_to_who_comes_next
             await asyncio.sleep(3600)
 
     task = asyncio.ensure_future(wait_in_a_transaction())
-    await asyncio.wait_for(entered.wait(), 10)
+    await asyncio.wait_for(entered.wait(), 60)
     task.cancel()
     await asyncio.wait({task})
     row = await database.fetchrow(
@@ -76,7 +76,7 @@ async def test_who_is_not_answered_is_told_so_and_the_next_is_served(cable: Prox
         with patience(0.1):
             for call in calls * 2:  # over connections that stand, then over none
                 with pytest.raises(StorageUnavailable):
-                    await asyncio.wait_for(call(), 20)
+                    await asyncio.wait_for(call(), 60)
         cable.silent = False
         await cable.cut()
         assert await database.fetchrow("SELECT 1 AS one")
@@ -91,9 +91,9 @@ async def test_who_goes_away_does_not_wait_for_a_database_that_hangs(cable: Prox
         cable.silent = True
         with patience(60):
             asking = asyncio.ensure_future(database.fetch("SELECT 1"))
-            await asyncio.wait_for(cable.swallowed.wait(), 10)
+            await asyncio.wait_for(cable.swallowed.wait(), 60)
             asking.cancel()
-            await asyncio.wait_for(asyncio.wait({asking}), 10)
+            await asyncio.wait_for(asyncio.wait({asking}), 60)
         assert asking.cancelled()
     finally:
         await database.close()

@@ -50,7 +50,7 @@ def folder() -> Iterator[Path]:
     shutil.rmtree(made)
 
 
-def eventually(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+def eventually(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while True:
         with contextlib.suppress(OSError, asyncpg.PostgresError):

@@ -190,7 +190,7 @@ async def test_it_looks_by_itself_and_at_once_when_it_is_told(house: House) -> N
         )
         await house.market.pay(page.url)
         await house.market.processor.webhooks.settled()
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             while await house.dollars() != 50:
                 house.applier.arrived()
                 await anyio.sleep(0.01)

@@ -65,7 +65,7 @@ async def visiting(url: str, database: Database) -> AsyncIterator[Visitor]:
 
 
 async def checkpointed(database: Database, used: int) -> None:
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         while not await database.fetch("SELECT 1 FROM credit_holds WHERE used = $1", used):
             await anyio.sleep(0.01)
 

@@ -68,7 +68,7 @@ class Seller:
 
     async def synced(self) -> dict[str, Any]:
         """Wait until no sync is under way."""
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             found = await self.read()
             while any(each["isSyncing"] for each in found["connections"]):
                 await anyio.lowlevel.checkpoint()

@@ -241,7 +241,7 @@ async def test_a_document_that_drips_is_given_up(
     monkeypatch.setattr(documents, "SECONDS", 0.1)
     monkeypatch.setattr(documents, "MOST_BYTES", 1 << 30)
     robo.drips = True
-    with anyio.fail_after(20), pytest.raises(InvalidClient):
+    with anyio.fail_after(60), pytest.raises(InvalidClient):
         await reader.client(ID)
 
 

@@ -34,7 +34,7 @@ class Bank:
         """Wait until the service has applied everything that the processor told."""
         await self.processor.webhooks.settled()
         database = self.house.service.database
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             while await payment_events.waiting(database, 1):
                 await anyio.sleep(0.01)
 

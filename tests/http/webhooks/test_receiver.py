@@ -42,7 +42,7 @@ async def one(database: Database, table: str) -> Row:
 
 async def until(database: Database, sql: str) -> Row:
     """Wait for work that follows a commit."""
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         while (row := await database.fetchrow(sql)) is None:
             await asyncio.sleep(0)
     return row

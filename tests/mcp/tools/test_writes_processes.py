@@ -56,7 +56,7 @@ async def moved(counter: Counter, process: Running, clock: Clock) -> Counter:
 
 async def sent(database: Database, platform: Platform) -> None:
     """Wait until a change is on its way and the platform holds its answer back."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not platform.faults.happened:
             await asyncio.sleep(0.01)
     rows = await database.fetch("SELECT state FROM agent_operations WHERE finished_at IS NULL")

@@ -52,7 +52,7 @@ async def verified(hall: Hall, platform: Platform, owner: Owner) -> str:
 
 async def read(hall: Hall, listing_id: str, times: int) -> None:
     """Wait until the shop was read so often."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             row = await hall.database.fetchrow(
                 "SELECT count(*) AS n FROM revenue_snapshots WHERE listing_id = $1", listing_id

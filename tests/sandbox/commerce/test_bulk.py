@@ -25,7 +25,7 @@ async def start(app: Any, query: str = ORDERS, *, group: bool = False) -> Any:
 
 
 async def finished(app: Any, started: Any) -> Any:
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         while True:
             found = (await app.ask(POLL, id=started["bulkOperation"]["id"]))["bulkOperation"]
             if found["status"] not in {"CREATED", "RUNNING"}:

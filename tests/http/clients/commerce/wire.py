@@ -123,7 +123,7 @@ async def wired(*script: Says | Callable[[Asked], Says]) -> AsyncIterator[Wire]:
     async with listener, anyio.create_task_group() as tasks:
         tasks.start_soon(listener.serve, wire.serve)
         try:
-            with anyio.fail_after(20):
+            with anyio.fail_after(60):
                 yield wire
         except Exception as error:  # noqa: BLE001 - it reaches the test as it is, not in a group
             failure = error
