@@ -72,6 +72,24 @@ def test_a_fresh_folder_is_migrated_once_and_gets_its_administrator(shell: Shell
     assert again.stdout == "0 migrations applied\n"
 
 
+async def test_a_process_that_a_newer_schema_asks_too_much_of_says_so_in_one_line(
+    shell: Shell, address: dict[str, str], database: Database
+) -> None:
+    newer = "INSERT INTO schema_migrations (number, name, compatible_from) VALUES (9001, '9001_wide', 20)"
+    await database.execute(newer)
+    assert shell.tolsey("migrate", **address).stdout == "0 migrations applied\n"
+    narrower = (
+        newer.replace("9001_wide", "9002_narrow").replace("9001", "9002").replace("20)", "9001)")
+    )
+    await database.execute(narrower)
+    refused = shell.tolsey("serve", "--port", "0", **address)
+    assert refused.returncode == 1
+    assert refused.stderr == (
+        "Error: The database has migration 9002_narrow, which this version cannot work with: start one"
+        " that knows migration 9001.\n"
+    )
+
+
 async def test_a_known_administrator_gets_back_in_and_another_joins_the_organization(
     shell: Shell, address: dict[str, str], database: Database
 ) -> None:

@@ -5,9 +5,12 @@ import asyncpg
 import pytest
 
 from tolsey.storage.errors import StorageUnavailable
-from tolsey.storage.migrate import MigrationError, migrate, migrations
+from tolsey.storage.migrate import COMPATIBLE_FROM, MigrationError, migrate, migrations
 
 FIRST = "CREATE TABLE towns (name text PRIMARY KEY);"
+WIDER = "-- It widens.\n-- compatible-from: 0002\n"
+SAID_SINCE = 20
+"""The last migration from before they said so."""
 SECOND = "INSERT INTO towns VALUES ('Delft'); SELECT pg_sleep(0.05);"
 
 
@@ -60,13 +63,76 @@ async def test_only_what_is_new_is_applied(empty_database_url: str, folder: Path
     assert await migrate(empty_database_url, folder) == ["0007_breda"]
 
 
-async def test_a_database_newer_than_the_files_is_refused(
+async def test_a_database_that_tells_another_history_than_the_files_is_refused(
     empty_database_url: str, folder: Path
 ) -> None:
     await migrate(empty_database_url, folder)
     (folder / "0001_towns.sql").unlink()
-    with pytest.raises(MigrationError, match="has migration 0001_towns"):
+    with pytest.raises(MigrationError, match="has migration 0001_towns; this version does not"):
         await migrate(empty_database_url, folder)
+
+
+async def test_an_older_version_starts_on_a_newer_schema_that_says_it_is_compatible(
+    empty_database_url: str, folder: Path
+) -> None:
+    (folder / "0003_mayors.sql").write_text(f"{WIDER}ALTER TABLE towns ADD COLUMN mayor text;")
+    (folder / "0004_rivers.sql").write_text(f"{WIDER}CREATE TABLE rivers (name text);")
+    assert len(await migrate(empty_database_url, folder)) == 4
+    newer = [folder / "0003_mayors.sql", folder / "0004_rivers.sql"]
+    for file in newer:  # the version before: in the middle of a roll, or after one that was undone
+        file.rename(file.with_suffix(".newer"))
+    assert await migrate(empty_database_url, folder) == []
+    for file in newer:
+        file.with_suffix(".newer").rename(file)
+    assert await migrate(empty_database_url, folder) == []
+
+
+@pytest.mark.parametrize("said", ["", "-- compatible-from: 0003\n"])
+async def test_an_older_version_refuses_a_schema_that_asks_for_newer_code_in_one_line(
+    empty_database_url: str, folder: Path, said: str
+) -> None:
+    (folder / "0003_mayors.sql").write_text(f"{WIDER}ALTER TABLE towns ADD COLUMN mayor text;")
+    (folder / "0004_fewer.sql").write_text(f"-- Why.\n{said}ALTER TABLE towns DROP COLUMN name;")
+    await migrate(empty_database_url, folder)
+    (folder / "0003_mayors.sql").unlink()
+    (folder / "0004_fewer.sql").unlink()
+    with pytest.raises(MigrationError) as refused:
+        await migrate(empty_database_url, folder)
+    asked = "0003" if said else "0004"
+    assert str(refused.value) == (
+        "The database has migration 0004_fewer, which this version cannot work with: start one that"
+        f" knows migration {asked}."
+    )
+
+
+async def test_a_schema_from_before_migrations_said_what_they_ask_for_asks_for_code_that_knows_it(
+    empty_database_url: str, folder: Path
+) -> None:
+    await migrate(empty_database_url, folder)
+    connection = await asyncpg.connect(empty_database_url)
+    try:
+        await connection.execute("ALTER TABLE schema_migrations DROP COLUMN compatible_from")
+    finally:
+        await connection.close()
+    assert await migrate(empty_database_url, folder) == []
+    (folder / "0002_delft.sql").unlink()
+    with pytest.raises(MigrationError, match=r"cannot work with: start one that knows .* 0002"):
+        await migrate(empty_database_url, folder)
+
+
+async def test_a_migration_cannot_ask_for_code_that_follows_it(folder: Path) -> None:
+    (folder / "0003_odd.sql").write_text("-- compatible-from: 0004\nSELECT 1;")
+    with pytest.raises(MigrationError, match="0003_odd cannot ask for 0004"):
+        migrations(folder)
+
+
+def test_our_migrations_say_from_which_version_on_they_can_be_used() -> None:
+    silent = [
+        step.name
+        for step in migrations()
+        if step.number > SAID_SINCE and not COMPATIBLE_FROM.search(step.sql)
+    ]
+    assert not silent, "each needs a line in its opening comment such as -- compatible-from: 0020"
 
 
 async def test_a_migration_with_a_number_in_the_past_is_refused(

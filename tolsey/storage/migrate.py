@@ -1,4 +1,9 @@
-"""The database's shape: numbered files of SQL, each run once, in order, and never taken back."""
+"""The database's shape: numbered files of SQL, each run once, in order, and never taken back.
+
+A release first widens the shape, and a later one narrows it, so that processes of both work on one
+database. A file says in its opening comment which code can: `-- compatible-from: 0018` means all that
+knows migration 0018; without that line, only code that knows the file itself.
+"""
 
 import re
 from dataclasses import dataclass
@@ -13,6 +18,8 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 
 LOCK_KEY = 0x746F6C736579
 """The advisory lock of whoever migrates: "tolsey" in ASCII."""
+
+COMPATIBLE_FROM = re.compile(r"^-- compatible-from: (\d{4})$", re.MULTILINE)
 
 TURN_TIMEOUT = "120s"
 """How long a process waits while another migrates."""
@@ -31,6 +38,8 @@ class Migration:
 
     number: int
     name: str
+    compatible_from: int
+    """The oldest code that works on this shape, by the number of the newest migration it knows."""
     sql: str
 
 
@@ -38,7 +47,8 @@ async def migrate(dsn: str, folder: Path = MIGRATIONS) -> list[str]:
     """Bring a database up to date; answer the names of what was applied, in order.
 
     Processes that start together take turns, so each step runs once. A step that fails changes
-    nothing and ends the call; the steps before it stay.
+    nothing and ends the call; the steps before it stay. A database that is newer than the files is
+    left as it is, or refused when what was applied to it says that it asks for newer code.
     """
     on_disk = migrations(folder)
     try:
@@ -63,7 +73,14 @@ def migrations(folder: Path = MIGRATIONS) -> list[Migration]:
         number = int(named[1])
         if number in found:
             raise MigrationError(f"{found[number].name} and {file.stem} have the same number.")
-        found[number] = Migration(number, file.stem, file.read_text(encoding="utf-8"))
+        sql = file.read_text(encoding="utf-8")
+        said = COMPATIBLE_FROM.search(sql)
+        compatible_from = int(said[1]) if said else number
+        if compatible_from > number:
+            raise MigrationError(
+                f"{file.stem} cannot ask for {compatible_from:04}, which follows it."
+            )
+        found[number] = Migration(number, file.stem, compatible_from, sql)
     return sorted(found.values())
 
 
@@ -76,8 +93,23 @@ async def _apply(connection: Connection, on_disk: list[Migration]) -> list[str]:
         " number integer PRIMARY KEY, name text NOT NULL,"
         " applied_at timestamptz NOT NULL DEFAULT now())"
     )
-    rows = await connection.fetch("SELECT number, name FROM schema_migrations ORDER BY number")
-    waiting = _waiting({row["number"]: row["name"] for row in rows}, on_disk)
+    await connection.execute(
+        "ALTER TABLE schema_migrations ADD COLUMN IF NOT EXISTS compatible_from integer"
+    )
+    rows = await connection.fetch(
+        "SELECT number, name, coalesce(compatible_from, number) AS compatible_from"
+        " FROM schema_migrations ORDER BY number"
+    )
+    newest = max((step.number for step in on_disk), default=0)
+    for row in rows:
+        if newest < row["compatible_from"]:
+            raise MigrationError(
+                f"The database has migration {row['name']}, which this version cannot work with: start"
+                f" one that knows migration {row['compatible_from']:04}."
+            )
+    waiting = _waiting(
+        {row["number"]: row["name"] for row in rows if row["number"] <= newest}, on_disk
+    )
     for step in waiting:
         await _apply_one(connection, step)
     return [step.name for step in waiting]
@@ -106,5 +138,8 @@ async def _apply_one(connection: Connection, step: Migration) -> None:
         if not connection.is_in_transaction():
             raise MigrationError(f"{step.name} ends the transaction that it runs in.")
         await connection.execute(
-            "INSERT INTO schema_migrations (number, name) VALUES ($1, $2)", step.number, step.name
+            "INSERT INTO schema_migrations (number, name, compatible_from) VALUES ($1, $2, $3)",
+            step.number,
+            step.name,
+            step.compatible_from,
         )

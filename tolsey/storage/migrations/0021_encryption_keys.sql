@@ -2,6 +2,7 @@
 -- would be made under a known name by another key. So the fingerprints of the keys that the data were
 -- sealed with are kept beside the data. Of older data only the names are known; the first ring with a
 -- key of that name tells its fingerprint.
+-- compatible-from: 0020
 CREATE TABLE encryption_keys (
     key_id      text PRIMARY KEY,
     fingerprint bytea,
