@@ -261,7 +261,7 @@ async def test_an_actor_that_was_put_to_sleep_wakes_on_its_next_message(
         while house.service.runtime.effects_in_flight:
             await anyio.sleep(0.01)
     asleep = await operator.post(
-        f"/api/admin/actors/store/{seller.store_id}/passivate", json={"reason": ""}
+        f"/api/admin/actors/store/{seller.store_id}/passivate", json={"reason": "trying"}
     )
     again = await seller.browser.get(f"/api/stores/{seller.store_id}/integrations/commerce")
 
@@ -299,7 +299,9 @@ async def test_a_dead_letter_is_listed_replayed_and_discarded(
     )
     assert discarded.status_code == 200
     assert (await operator.get("/api/admin/dead-letters")).json()["items"] == []
-    twice = await operator.post(f"/api/admin/dead-letters/{again['id']}/discard", json={})
+    twice = await operator.post(
+        f"/api/admin/dead-letters/{again['id']}/discard", json={"reason": "x"}
+    )
     assert twice.status_code == 404
 
 

@@ -115,7 +115,9 @@ async def test_an_operator_lists_what_failed_and_has_it_applied_again(
         assert "facts" not in item
         again = await operator.post(retried, json={"reason": "the price is set"})
         assert again.json() == {"id": unsold["id"], "state": "new"}
-        assert (await operator.post(f"{OPERATED}/evt_none/retry", json={})).status_code == 404
+        assert (
+            await operator.post(f"{OPERATED}/evt_none/retry", json={"reason": "x"})
+        ).status_code == 404
         first = (await operator.get(f"{OPERATED}?limit=1")).json()
         assert [one["id"] for one in first["items"]] == [unsold["id"]]
         assert first["nextCursor"] is None

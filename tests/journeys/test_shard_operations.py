@@ -124,7 +124,9 @@ async def test_a_move_that_cannot_be_says_why(
     to = pair[1].service.shard.id
 
     async def move(slot: int, to: str) -> tuple[int, str]:
-        answer = await operators[0].post(f"/api/admin/shards/{slot}/move", json={"to": to})
+        answer = await operators[0].post(
+            f"/api/admin/shards/{slot}/move", json={"to": to, "reason": "x"}
+        )
         return answer.status_code, answer.json()["code"]
 
     assert await move(1024, to) == (404, "not_found")
@@ -143,7 +145,9 @@ async def test_a_process_that_died_is_not_moved_to(
     shard.holdings[7] = shard.holdings[7]._replace(owner="ghost")
     shard._ownership._observer.end("ghost")
 
-    answer = await operators[0].post("/api/admin/shards/7/move", json={"to": "ghost"})
+    answer = await operators[0].post(
+        "/api/admin/shards/7/move", json={"to": "ghost", "reason": "x"}
+    )
 
     assert (answer.status_code, answer.json()["code"]) == (409, "process_dead")
 
@@ -221,7 +225,7 @@ async def test_an_actor_that_is_busy_elsewhere_is_a_409_here_too(
             asking = seller.connect
             tasks.start_soon(asking)
             await until(lambda: owner.service.runtime.waiting)
-            busy = await elsewhere.post(f"{path}/passivate", json={"reason": ""})
+            busy = await elsewhere.post(f"{path}/passivate", json={"reason": "trying"})
             await elsewhere.post(f"{path}/resume", json={"reason": "trying"})
 
     assert (busy.status_code, busy.json()["code"]) == (409, "actor_busy")

@@ -67,15 +67,15 @@ Email = Annotated[
 Password = Annotated[str, Field(max_length=LONGEST_PASSWORD, repr=False)]
 Identifier = Annotated[str, StringConstraints(pattern=IDENTIFIER)]
 Why = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
-"""What an operator says about what they do, where it is never left out: of money."""
+"""What an operator says about what they do: every act has who, what and why (contract, section 11)."""
 Whole = Annotated[int, Field(strict=True)]
 """An integer of a body: JSON has a type for it, and neither a text nor `true` is one."""
 
 
 class Reason(ApiModel):
-    """Why an operator acts; kept in the audit log. The contract (section 11) asks for no body here."""
+    """Why an operator acts; kept in the audit log."""
 
-    reason: Annotated[str, StringConstraints(strip_whitespace=True, max_length=500)] = ""
+    reason: Why
 
 
 class Account(ApiModel):

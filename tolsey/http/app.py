@@ -33,7 +33,7 @@ def create_app(
     app.config["BODY_TIMEOUT"] = BODY_SECONDS
     app.config["RESPONSE_TIMEOUT"] = None  # streams may last; the runtime bounds every ask
     context.attach(app, service)
-    documentation.install(app, service.settings.base_url, receivers)
+    documentation.install(app, service.settings.base_url)
     json.install(app)
     errors.install(app)
     cookies.install(app)

@@ -1,5 +1,6 @@
 """The description of the HTTP interface: OpenAPI, and a page to read it."""
 
+import re
 from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
@@ -17,6 +18,7 @@ from swagger_ui_bundle import swagger_ui_path
 from werkzeug.routing import Rule
 
 from tolsey.actors.refusals import NotFound
+from tolsey.http import described_by_hand
 from tolsey.http.access import Access, access_of, public
 
 ASSETS = {
@@ -83,8 +85,8 @@ PROBLEM_SCHEMA: dict[str, Any] = {
     },
 }
 
-RECEIVERS = "tolsey_receivers"
-"""Where the app keeps what is said of the paths that Quart does not route."""
+PLACE = re.compile(r"<(?:[^<>:]*:)?([^<>]+)>")
+"""A part of a rule's path that stands for something, with its converter."""
 
 PROBLEM_RESPONSE = {"$ref": "#/components/responses/Problem"}
 
@@ -105,7 +107,10 @@ class Provider(OpenAPIProvider):
                 "application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}
             },
         }
-        described["paths"].update(self._app.extensions[RECEIVERS])
+        for path, operations in described_by_hand.PATHS.items():
+            described["paths"][path].update(operations)
+        for path, answer in described_by_hand.STREAMS.items():
+            described["paths"][path]["post"]["responses"]["200"] = answer
         return described
 
     def build_paths(self, rule: Rule) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -117,7 +122,27 @@ class Provider(OpenAPIProvider):
                 operation["responses"].setdefault("default", PROBLEM_RESPONSE)
                 if access is not None:
                     operation["security"] = SECURITY[access]
-        return paths, components
+        (operations,) = paths.values()  # under a path that loses what is before a converter's colon
+        return _each_word({PLACE.sub(r"{\1}", rule.rule): operations}), components
+
+
+def _each_word(paths: Mapping[str, Any]) -> dict[str, Any]:
+    """Give each word that a part of a path may be a path of its own, as clients call it."""
+    written: dict[str, Any] = {}
+    for path, operations in paths.items():
+        for method, operation in operations.items():
+            places = operation["parameters"]
+            choices = [one for one in places if one["in"] == "path" and "enum" in one["schema"]]
+            if not choices:
+                written.setdefault(path, {})[method] = operation
+            for choice in choices:
+                for word in sorted(choice["schema"]["enum"]):
+                    written.setdefault(path.replace(f"{{{choice['name']}}}", word), {})[method] = {
+                        **operation,
+                        "operationId": f"{operation['operationId']}_{word}",
+                        "parameters": [one for one in places if one is not choice],
+                    }
+    return written
 
 
 @routes.get("/openapi.json")
@@ -161,13 +186,8 @@ def _own_policy() -> dict[str, str]:
     return {"Content-Security-Policy": POLICY}
 
 
-def install(app: Quart, base_url: str, receivers: Mapping[str, Any]) -> None:
-    """Describe the app's routes, and the receivers that say of themselves what they do."""
-    app.extensions[RECEIVERS] = {
-        path: receiver.operations
-        for path, receiver in receivers.items()
-        if hasattr(receiver, "operations")
-    }
+def install(app: Quart, base_url: str) -> None:
+    """Describe the app's routes, and what is described by hand."""
     QuartSchema(
         app,
         openapi_path=None,
@@ -183,6 +203,7 @@ def install(app: Quart, base_url: str, receivers: Mapping[str, Any]) -> None:
             ),
             "cronSecret": HttpSecurityScheme(scheme="bearer"),
             "metricsToken": HttpSecurityScheme(scheme="bearer"),
+            "agent": HttpSecurityScheme(scheme="bearer"),
         },
         conversion_preference="pydantic",
         openapi_provider_class=Provider,

@@ -28,7 +28,6 @@ from tolsey.actors.store.messages import (
 from tolsey.actors.store.reading import Reading
 from tolsey.actors.store.topics import TOPICS
 from tolsey.http.edge import Receive, Scope, Send
-from tolsey.http.webhooks.description import OPERATION
 from tolsey.http.webhooks.directory import Ear, ShopDirectory
 from tolsey.http.webhooks.headers import FAMILIES, HeaderReader, HeadersDisagree, Said, digest_of
 from tolsey.http.webhooks.payloads import MalformedPayload, parse
@@ -90,8 +89,6 @@ def unauthorized() -> Refused:
 
 class CommerceEvents:
     """The application behind `POST /api/webhooks/commerce/events`."""
-
-    operations: Final = {"post": OPERATION}
 
     def __init__(
         self,

@@ -24,6 +24,6 @@ class Sponsorship(ApiModel):
 @session
 @validate_request(Sponsorship)
 @idempotent
-async def check_out(data: Sponsorship) -> dict[str, Any]:
+async def sponsor(data: Sponsorship) -> dict[str, Any]:
     """Open the processor's page on which a sponsor pays."""
     return {"url": await billing.sponsor(data.organization_id)}

@@ -21,7 +21,6 @@ from tolsey.actors.organization.billing.payment_events.envelopes import (
 )
 from tolsey.http.edge import Receive, Scope, Send
 from tolsey.http.webhooks.payloads import MalformedPayload, parse
-from tolsey.http.webhooks.payments.description import OPERATION
 from tolsey.http.webhooks.payments.signatures import Forged, Stale, secrets_of, verify
 from tolsey.http.webhooks.receiving import (
     ACCEPTED,
@@ -55,8 +54,6 @@ class PaymentEvents:
     or of test money are ours; connected accounts send both to one address. `arrived` is called when
     an event was kept, so that it is applied at once.
     """
-
-    operations: Final = {"post": OPERATION}
 
     def __init__(
         self,

@@ -1,0 +1,139 @@
+"""A developer's program reads what the service says of itself."""
+
+from collections import Counter
+from typing import Any
+
+import httpx
+import openapi_spec_validator
+import pytest
+from werkzeug.routing import AnyConverter, Map, Rule
+
+from tolsey.http.mcp.doors import PREFIX
+from tolsey.service import Running
+
+FOR_PEOPLE = {
+    ("get", "/account/agents"),
+    ("post", "/account/agents/{grant_id}/end"),
+    ("get", "/billing"),
+    ("get", "/billing/cancel"),
+    ("post", "/billing/cancel"),
+    ("get", "/billing/change"),
+    ("post", "/billing/change"),
+    ("post", "/billing/checkout"),
+    ("post", "/billing/credits"),
+    ("post", "/billing/portal"),
+    ("get", "/docs/api"),
+    ("get", "/docs/api/start.js"),
+    ("get", "/docs/api/{name}"),
+    ("get", "/login"),
+    ("post", "/login"),
+    ("post", "/logout"),
+    ("get", "/oauth/consent/{request_id}"),
+    ("post", "/oauth/consent/{request_id}"),
+    ("get", "/signup"),
+    ("post", "/signup"),
+}
+"""Pages, and what they send; a program has no use of them."""
+
+
+@pytest.fixture
+async def described(browser: httpx.AsyncClient) -> dict[str, Any]:
+    answer = await browser.get("/openapi.json")
+    assert answer.status_code == 200
+    said: dict[str, Any] = answer.json()
+    return said
+
+
+def paths_of(rule: Rule) -> list[str]:
+    """Write a rule as the paths that a description names."""
+    paths = [""]
+    for dynamic, text in rule._trace:
+        converter = rule._converters.get(text) if dynamic else None
+        if isinstance(converter, AnyConverter):
+            parts = list(converter.items)
+        else:
+            parts = [f"{{{text}}}" if dynamic else text]
+        paths = [path + part for path in paths for part in parts]
+    return [path.removeprefix("|") for path in paths]
+
+
+async def test_the_description_is_valid(described: dict[str, Any]) -> None:
+    openapi_spec_validator.validate(described)
+
+
+async def test_all_that_is_served_is_described_and_nothing_else(
+    house: Running, described: dict[str, Any]
+) -> None:
+    application: Any = house.app
+    url_map: Map = application.application.url_map
+    served = {
+        (method.lower(), path)
+        for rule in url_map.iter_rules()
+        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
+        for path in paths_of(rule)
+    }
+    assert served >= FOR_PEOPLE
+    served |= {("post", path) for path in application.receivers}
+    named = {(method, path) for path, found in described["paths"].items() for method in found}
+    of_agents = {one for one in named if one[1].startswith(PREFIX)}
+
+    assert named - of_agents == served - FOR_PEOPLE
+    assert of_agents == {("post", f"{PREFIX}v1/{{storeId}}"), ("post", f"{PREFIX}{{storeId}}")}
+
+
+async def test_every_operation_has_a_name_of_its_own_and_says_who_may_call(
+    described: dict[str, Any],
+) -> None:
+    operations = [one for path in described["paths"].values() for one in path.values()]
+    names = Counter(one["operationId"] for one in operations if "operationId" in one)
+
+    assert [name for name, times in names.items() if times > 1] == []
+    assert [one["summary"] for one in operations if "security" not in one] == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/admin/actors/{kind}/{id}/passivate",
+        "/api/admin/dead-letters/{id}/discard",
+        "/api/admin/listings/{listing_id}/suspend",
+        "/api/admin/listings/{listing_id}/verification/clear",
+    ],
+)
+async def test_each_act_of_an_operator_is_an_operation_that_takes_a_reason(
+    described: dict[str, Any], path: str
+) -> None:
+    operation = described["paths"][path]["post"]
+
+    assert [one["name"] for one in operation["parameters"]] == [
+        part[1:-1] for part in path.split("/") if part.startswith("{")
+    ]
+    body = operation["requestBody"]["content"]["application/json"]["schema"]
+    assert body["required"] == ["reason"]
+
+
+async def test_raw_and_streamed_routes_answer_as_they_are_described(
+    browser: httpx.AsyncClient, described: dict[str, Any]
+) -> None:
+    """Each is called as it is described, by nobody: what comes back is no 404, 405 or 5xx."""
+    wrong: list[tuple[str, object]] = []
+    for path in [one for one in described["paths"] if "webhooks" in one or "oauth" in one]:
+        for method, operation in described["paths"][path].items():
+            where = path.replace("{resource}", "api/mcp/v1/store_1").replace("{storeId}", "store_1")
+            answer = await browser.request(method, where)
+            kind = answer.headers["content-type"].partition(";")[0]
+            kinds = {
+                one
+                for told in operation["responses"].values()
+                for one in (*told.get("content", ()), "application/problem+json")
+            }
+            unset = (
+                (answer.status_code, answer.json().get("code")) == (503, "missing_credential")
+                if ("json" in kind)
+                else False
+            )
+            if (answer.status_code in {404, 405} or answer.status_code >= 500) and not unset:
+                wrong.append((path, answer.status_code))
+            if kind not in kinds:
+                wrong.append((path, kind))
+    assert wrong == []

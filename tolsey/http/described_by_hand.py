@@ -1,0 +1,243 @@
+"""What OpenAPI says of paths that describe themselves to nobody: raw ASGI, streams, OAuth's own shapes.
+
+A test compares this, and what the routes say of themselves, with all that is served.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+PROBLEM: Final = {"$ref": "#/components/responses/Problem"}
+TEXT: Final = {"type": "string"}
+OBJECT: Final = {"type": "object"}
+FORM: Final = "application/x-www-form-urlencoded"
+JSON: Final = "application/json"
+
+Described = dict[str, Any]
+
+
+def _parameter(name: str, place: str, *, required: bool = True) -> Described:
+    return {"name": name, "in": place, "required": required, "schema": TEXT}
+
+
+def _answer(description: str, schema: Described | None = None, kind: str = JSON) -> Described:
+    answer: Described = {"description": description}
+    if schema is not None:
+        answer["content"] = {kind: {"schema": schema}}
+    return answer
+
+
+def _fields(*required: str, **others: Any) -> Described:
+    properties = {**dict.fromkeys(required, TEXT), **others}
+    return {"type": "object", "required": list(required), "properties": properties}
+
+
+def _body(schema: Described, kind: str = JSON) -> Described:
+    return {"required": True, "content": {kind: {"schema": schema}}}
+
+
+def _receiver(summary: str, *said: str, headers: Sequence[Described], states: Any) -> Described:
+    schema = {"type": "object", "required": ["status"], "properties": {"status": {"enum": states}}}
+    return {
+        "summary": summary,
+        "description": " ".join(said),
+        "security": [],
+        "parameters": list(headers),
+        "requestBody": _body(OBJECT),
+        "responses": {
+            "200": _answer("What is to be kept is on disk, with its effects or before.", schema),
+            "default": PROBLEM,
+        },
+    }
+
+
+EVENTS: Final[Described] = {
+    "post": _receiver(
+        "Take a delivery of the commerce platform.",
+        "The body is verified as the bytes it is: base64 of its HMAC-SHA256 under the secret of a",
+        "store connected to the shop. `X-Commerce-*`, `X-Shopify-*` and `Shopify-*` mean the same;",
+        "one family is used. A repeat of a delivery id answers `duplicate`.",
+        headers=[
+            _parameter(f"X-Commerce-{name}", "header", required=required)
+            for name, required in (
+                ("Topic", True),
+                ("Hmac-Sha256", True),
+                ("Shop-Domain", True),
+                ("Webhook-Id", False),
+                ("Event-Id", False),
+                ("Triggered-At", False),
+                ("API-Version", False),
+            )
+        ],
+        states=["accepted", "duplicate"],
+    )
+}
+PAYMENTS: Final[Described] = {
+    "post": _receiver(
+        "Take an event of the payment processor.",
+        "The body is verified as the bytes it is, under any secret of `PAYMENTS_WEBHOOK_SECRET`,",
+        "and must be signed within 300 seconds of now. A repeat of an event answers `duplicate`; a",
+        "type that is not handled, a thin event, and an event of someone else answer `ignored`. An",
+        "event that cannot be read answers 422, is kept as failed, and is read again when it is",
+        "sent again.",
+        headers=[_parameter("Stripe-Signature", "header")],
+        states=["accepted", "duplicate", "ignored"],
+    )
+}
+
+CREDENTIALS: Final = {"client_id": TEXT, "client_secret": TEXT}
+"""For clients that prove themselves in the body; others do so by HTTP Basic (RFC 6749, 2.3.1)."""
+OAUTH_ERROR: Final = _answer("RFC 6749, section 5.2.", _fields("error", error_description=TEXT))
+
+
+def _oauth(summary: str, *, sends: Described | None, gives: Described, status: str = "200") -> Any:
+    operation: Described = {
+        "summary": summary,
+        "security": [],
+        "responses": {status: gives, "default": OAUTH_ERROR},
+    }
+    return operation if sends is None else {**operation, "requestBody": sends}
+
+
+REDIRECT: Final = _answer("To the page that asks the user, or back to the client with an error.")
+AUTHORIZE: Final[Described] = {
+    "get": {
+        "summary": "Ask a user to let a client in (RFC 6749, 4.1.1; PKCE by S256, RFC 8707).",
+        "security": [],
+        "parameters": [
+            _parameter("response_type", "query"),
+            _parameter("client_id", "query"),
+            _parameter("redirect_uri", "query"),
+            _parameter("code_challenge", "query"),
+            _parameter("code_challenge_method", "query"),
+            _parameter("resource", "query", required=False),
+            _parameter("scope", "query", required=False),
+            _parameter("state", "query", required=False),
+        ],
+        "responses": {
+            "303": REDIRECT,
+            "400": _answer("A page that says what is wrong with the link.", TEXT, "text/html"),
+        },
+    }
+}
+
+
+def _for_agents(form: str) -> Described:
+    stores = _parameter("storeId", "path")
+    return {
+        "post": {
+            "summary": "Speak the Model Context Protocol with a store.",
+            "description": f"One message, or a batch where the revision has batches; {form}.",
+            "security": [{"agent": []}],
+            "parameters": [stores],
+            "requestBody": _body({}),
+            "responses": {
+                "200": {
+                    "description": "The answer, whole or as a stream.",
+                    "content": {JSON: {"schema": {}}, "text/event-stream": {"schema": TEXT}},
+                },
+                "202": _answer("A notification was taken."),
+                "default": _answer("An error of the protocol, or of who may call.", OBJECT),
+            },
+        }
+    }
+
+
+METADATA: Final = _answer("The metadata document.", OBJECT)
+
+PATHS: Final[Mapping[str, Described]] = {
+    "/api/webhooks/commerce/events": EVENTS,
+    "/api/webhooks/payments": PAYMENTS,
+    "/api/mcp/v1/{storeId}": _for_agents("the form that agents are told"),
+    "/api/mcp/{storeId}": _for_agents("the form from before it, served for ever"),
+    "/openapi.json": {
+        "get": {
+            "summary": "Answer with this description.",
+            "security": [],
+            "responses": {"200": _answer("An OpenAPI document.", OBJECT)},
+        }
+    },
+    "/.well-known/oauth-authorization-server": {
+        "get": _oauth("Describe the authorization server (RFC 8414).", sends=None, gives=METADATA)
+    },
+    "/.well-known/oauth-protected-resource/{resource}": {
+        "get": {
+            **_oauth(
+                "Describe a store's address for agents (RFC 9728).", sends=None, gives=METADATA
+            ),
+            "parameters": [_parameter("resource", "path")],
+        }
+    },
+    "/oauth/authorize": AUTHORIZE,
+    "/oauth/register": {
+        "post": _oauth(
+            "Register a client (RFC 7591).",
+            sends=_body(
+                {
+                    "type": "object",
+                    "required": ["redirect_uris"],
+                    "properties": {
+                        "redirect_uris": {"type": "array", "items": TEXT},
+                        "client_name": TEXT,
+                        "token_endpoint_auth_method": TEXT,
+                        "grant_types": {"type": "array", "items": TEXT},
+                        "response_types": {"type": "array", "items": TEXT},
+                    },
+                }
+            ),
+            gives=_answer(
+                "The client's metadata, with its secret this once.",
+                _fields("client_id", client_secret=TEXT),
+            ),
+            status="201",
+        )
+    },
+    "/oauth/token": {
+        "post": _oauth(
+            "Give tokens for a code or a refresh token (RFC 6749, 4.1.3 and 6).",
+            sends=_body(
+                _fields(
+                    "grant_type",
+                    **CREDENTIALS,
+                    code=TEXT,
+                    redirect_uri=TEXT,
+                    code_verifier=TEXT,
+                    refresh_token=TEXT,
+                    resource=TEXT,
+                    scope=TEXT,
+                ),
+                FORM,
+            ),
+            gives=_answer(
+                "The tokens.",
+                _fields(
+                    "access_token",
+                    "token_type",
+                    "refresh_token",
+                    "scope",
+                    expires_in={"type": "integer"},
+                ),
+            ),
+        )
+    },
+    "/oauth/revoke": {
+        "post": _oauth(
+            "End what a token is part of (RFC 7009).",
+            sends=_body(_fields("token", **CREDENTIALS), FORM),
+            gives=_answer("It has ended, or was nobody's.", OBJECT),
+        )
+    },
+    "/oauth/introspect": {
+        "post": _oauth(
+            "Tell a client with a secret what one of its tokens is (RFC 7662).",
+            sends=_body(_fields("token", **CREDENTIALS), FORM),
+            gives=_answer("What it is.", _fields(active={"type": "boolean"})),
+        )
+    },
+}
+
+STREAMS: Final[Mapping[str, Described]] = {
+    "/api/chat": _answer(
+        "Events `delta`, `usage`, and at last `done` or `aborted`.", TEXT, "text/event-stream"
+    )
+}
+"""Answers of routes that tell the rest of themselves."""
