@@ -341,6 +341,29 @@ def test_a_bad_setting_stops_the_start_with_one_line_that_names_it(
     assert value not in line
 
 
+def test_two_messages_of_one_name_stop_the_start_with_one_line(shell: Shell) -> None:
+    plugin = shell.folder / "plugin.py"
+    plugin.write_text(
+        "from tolsey.runtime.messages import Message\n"
+        "class Tick(Message[None]): ...\n"
+        "from tolsey.__main__ import main\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, str(plugin), "serve"],
+        env={**os.environ, "DATA_DIR": str(shell.folder / "data")},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr == (
+        "Error: Two messages are named Tick: one in __main__ and one in"
+        " tolsey.actors.job.messages. Rename one of them.\n"
+    )
+
+
 def test_a_database_out_of_reach_is_said_in_one_line(shell: Shell) -> None:
     stopped = shell.tolsey("migrate", DATABASE_URL="postgresql://u:sesame@127.0.0.1:1/x")
 

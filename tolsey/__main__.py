@@ -27,6 +27,7 @@ import structlog
 from tolsey import logs, settings
 from tolsey.fleet import Fleet, Parent
 from tolsey.listeners import Listeners
+from tolsey.runtime.messages import NameTaken
 from tolsey.settings import Settings, SettingsError
 from tolsey.storage.errors import StorageError, StorageUnavailable
 
@@ -56,7 +57,7 @@ def _run(main: Callable[[], Awaitable[Any]]) -> Any:
         return anyio.run(main, backend="asyncio", backend_options={"use_uvloop": _has_uvloop()})
     except StorageUnavailable as error:
         raise click.ClickException(f"The database is out of reach: {error}") from None
-    except StorageError as error:
+    except (StorageError, NameTaken) as error:
         raise click.ClickException(str(error)) from None
 
 
@@ -155,13 +156,14 @@ class Ending:
 async def _serve(read: Settings, place: Listeners | Parent) -> int | None:
     """Answer an exit status, or None when this process is to be followed by a new one."""
     parent = place if isinstance(place, Parent) else None
-    ending, failure = Ending(), None
+    ending = Ending()
+    failure: StorageError | NameTaken | None = None
     async with anyio.create_task_group() as tasks:
         await tasks.start(_watch_signals, ending, parent)
         try:
             with ending.start:
                 await _serve_until(read, place, ending)
-        except StorageError as error:
+        except (StorageError, NameTaken) as error:
             failure = error  # raised below: a group would wrap it
         except Exception as error:
             log.exception("service.failed", error=repr(error))

@@ -217,6 +217,7 @@ class Parts:
             Outbox(self.database),
             partial(slots.versions, self.database),
             handlers=self.handlers(),
+            clock=self.clock,
             **options,
         )
         return await stack.enter_async_context(self.runtime)

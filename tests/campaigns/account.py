@@ -5,12 +5,12 @@
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from tests.campaigns.model import Connection
 from tolsey.runtime.actor import Actor, handles
 from tolsey.runtime.decision import Decision, Parked, Perform, Refused, Tell
-from tolsey.runtime.messages import ActorId, Call, Message
+from tolsey.runtime.messages import ActorId, Call, LaneName, Message
 from tolsey.storage.tables import table
 
 
@@ -135,6 +135,8 @@ class Consult(Message[Standing]):
 
 @dataclass(frozen=True, slots=True)
 class Look(Call):
+    lane: ClassVar[LaneName] = "platform"
+
     key: str
 
 

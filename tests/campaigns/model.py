@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import tolsey.storage.runtime.journal  # noqa: F401 - says where the outbox rows go
 from tests.campaigns.simloop import SimLoop, reply_of
 from tolsey.storage.errors import OutcomeUnknown, StorageError, StorageUnavailable
-from tolsey.storage.records.runtime.turns import Batch, OutboxRow, Outcome, TurnPart
+from tolsey.storage.records.runtime.turns import Batch, Known, OutboxRow, Outcome, TurnPart, Unread
 from tolsey.storage.tables import TABLES
 
 Result = TypeVar("Result")
@@ -247,24 +247,53 @@ class Connection:
         return await self._soon(lambda: {k: known[table, k] for k in keys if (table, k) in known})
 
     async def due(
-        self, limit: int, but: Any, slots: Sequence[int] | None = None
+        self, limit: int, but: Any, known: Known, slots: Sequence[int] | None = None
     ) -> list[OutboxRow]:
-        """Take rows that are due, of actors in these slots, counting the attempt."""
+        """Read rows that are due and known, of actors in these slots."""
         await self._reach("outbox_unavailable")
         flying = frozenset(but)
 
-        def take() -> list[OutboxRow]:
-            taken = [
-                replace(row, attempts=row.attempts + 1)
+        def read() -> list[OutboxRow]:
+            return [
+                row
                 for row in self._disk.outbox.values()
                 if (row.due_at or DAWN) <= self.now()
                 and row.key not in flying
+                and row.name in known.names
+                and row.kind in known.kinds
                 and (slots is None or row.slot in slots)
             ][:limit]
-            self._disk.outbox.update({row.key: row for row in taken})
-            return taken
 
-        return await self._soon(take)
+        return await self._soon(read)
+
+    async def begin(self, keys: Sequence[str]) -> set[str]:
+        """Note that work on rows begins; answer which of them are still there."""
+        await self._reach("outbox_unavailable")
+        return await self._answered(await self._soon(lambda: self._count(keys, 1)))
+
+    async def give_back(self, keys: Sequence[str]) -> None:
+        """Take back that work on rows began."""
+        await self._reach("outbox_unavailable")
+        await self._soon(lambda: self._count(keys, -1))
+
+    def _count(self, keys: Sequence[str], by: int) -> set[str]:
+        here = {key for key in keys if key in self._disk.outbox}
+        for key in here:
+            row = self._disk.outbox[key]
+            interruptions = max(0, row.interruptions + by)
+            self._disk.outbox[key] = replace(row, interruptions=interruptions)
+        return here
+
+    async def unread(
+        self,
+        known: Known,  # noqa: ARG002 - the protocol's
+        keys: Any,  # noqa: ARG002 - the protocol's
+        waited: timedelta,  # noqa: ARG002 - the protocol's
+        slots: Sequence[int] | None = None,  # noqa: ARG002 - the protocol's
+    ) -> list[Unread]:
+        """Count rows that nobody knows; every process here is of one version."""
+        await self._reach("outbox_unavailable")
+        return []
 
     async def add(self, rows: Sequence[OutboxRow]) -> int:
         """Keep rows; answer how many were new."""
@@ -284,28 +313,34 @@ class Connection:
         await self._soon(run)
         await self._answered(None)
 
-    async def postpone(self, key: str, seconds: float, attempts: int, error: str) -> None:  # noqa: ARG002 - the protocol's
-        """Try a row again later."""
+    async def postpone(self, row: OutboxRow, seconds: float, error: str) -> None:  # noqa: ARG002 - the protocol's
+        """Try a row again later, with what it counts by now."""
         await self._reach("outbox_unavailable")
 
         def run() -> None:
-            row = self._disk.outbox.get(key)
-            if row is not None:
-                self._disk.outbox[key] = replace(
-                    row, due_at=self.now() + timedelta(seconds=seconds), attempts=attempts
+            if row.key in self._disk.outbox:
+                self._disk.outbox[row.key] = replace(
+                    row, due_at=self.now() + timedelta(seconds=seconds)
                 )
 
         await self._soon(run)
         await self._answered(None)
 
-    async def bury(self, key: str, id: str, attempts: int, error: str) -> None:  # noqa: ARG002 - the protocol's
-        """Move a row to the dead letters."""
+    async def bury(
+        self,
+        row: OutboxRow,
+        id: str,  # noqa: ARG002 - the protocol's
+        error: str,  # noqa: ARG002 - the protocol's
+        follow: Sequence[OutboxRow] = (),
+    ) -> None:
+        """Move a row to the dead letters, and put what follows in its place."""
         await self._reach("outbox_unavailable")
 
         def run() -> None:
-            row = self._disk.outbox.pop(key, None)
-            if row is not None:
+            if self._disk.outbox.pop(row.key, None) is not None:
                 self._disk.dead.append(row)
+                for one in follow:
+                    self._disk.add(one)
 
         await self._soon(run)
         await self._answered(None)

@@ -12,7 +12,9 @@ import structlog
 from tests.journeys.conftest import CRON_SECRET, EVENTS, SHOP, Seller, order_body, signed
 from tolsey.actors.job.catalogue import JOBS
 from tolsey.actors.job.messages import Tick, job
+from tolsey.runtime.codec import encode
 from tolsey.runtime.ids import new_id
+from tolsey.runtime.mailbox import slot_of
 from tolsey.runtime.messages import ActorId
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.service import Running, running
@@ -273,8 +275,9 @@ async def test_a_dead_letter_is_listed_replayed_and_discarded(
     operator: httpx.AsyncClient, house: Running
 ) -> None:
     database = house.service.database
+    tick = encode(Tick(datetime.now(UTC), "run_1", datetime.now(UTC)))
     row = await house.service.runtime._outbox.add(  # no route makes one
-        [OutboxRow("k1", 1, "store", "store_x", "NoSuchMessage", "{}", datetime.now(UTC))]
+        [OutboxRow("k1", slot_of("nap"), "job", "nap", "Tick", tick, datetime.now(UTC))]
     )
     assert row == 1
     house.service.runtime.wake_outbox()
@@ -282,8 +285,8 @@ async def test_a_dead_letter_is_listed_replayed_and_discarded(
         while not await database.fetch("SELECT 1 FROM dead_letters"):
             await anyio.sleep(0.01)
     (dead,) = (await operator.get("/api/admin/dead-letters")).json()["items"]
-    assert dead["message"] == "NoSuchMessage"
-    assert "unreadable" in dead["error"]
+    assert dead["message"] == "Tick"
+    assert dead["error"] == "refused: There is no job named nap."
 
     replayed = await operator.post(
         f"/api/admin/dead-letters/{dead['id']}/replay", json={"reason": "mended"}

@@ -68,6 +68,7 @@ async def test_the_map_shows_every_process_and_every_slot_whoever_is_asked(
                 "outbox": 0,
                 "mailbox": 0,
                 "uncommitted": 0,
+                "unread": [],
             }
             assert set(process["inFlight"]) == {"asks", "effects"}
         assert sum(process["slots"] for process in processes.values()) == 1024

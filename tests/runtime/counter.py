@@ -7,11 +7,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from tolsey.runtime.actor import Actor, handles
 from tolsey.runtime.decision import Decision, Parked, Perform, Refused, Tell
-from tolsey.runtime.messages import ActorId, Call, Message
+from tolsey.runtime.messages import ActorId, Call, LaneName, Message
 from tolsey.storage.database import Database
 from tolsey.storage.tables import table
 
@@ -122,7 +122,34 @@ class Fetch(Message[int]):
 
 @dataclass(frozen=True, slots=True)
 class FetchNumber(Call):
+    lane: ClassVar[LaneName] = "platform"
+
     key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pull(Message[int]):
+    """Ask the world something for an organization, in a lane, and do not wait for it."""
+
+    organization_id: str
+    name: str
+    lane: str = "platform"
+
+
+@dataclass(frozen=True, slots=True)
+class PullNumber(Call):
+    lane: ClassVar[LaneName] = "platform"
+
+    name: str
+    organization_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class RenewNumber(Call):
+    lane: ClassVar[LaneName] = "short"
+
+    name: str
+    organization_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +275,12 @@ class Counter(Actor[CounterState]):
         return Decision(
             state, Parked("fetch"), effects=[Perform(FetchNumber(state.key), key=f"f:{state.key}")]
         )
+
+    @handles(Pull)
+    def pull(self, state: CounterState, message: Pull) -> Decision[CounterState, int]:
+        call = PullNumber if message.lane == "platform" else RenewNumber
+        effect = Perform(call(message.name, message.organization_id), key=message.name)
+        return Decision(state, state.total, effects=[effect])
 
     @handles(Fetched)
     def fetched(self, state: CounterState, message: Fetched) -> Decision[CounterState, None]:

@@ -45,6 +45,10 @@ class ProcessCollector(Collector):
             "tolsey_messages_waiting": ("Messages in mailboxes.", runtime.waiting),
             "tolsey_turns_uncommitted": ("Turns not yet on disk.", runtime.uncommitted),
             "tolsey_effects_in_flight": ("Effects being worked on.", runtime.effects_in_flight),
+            "tolsey_outbox_unread": (
+                "Rows due for ten minutes that only another version can read.",
+                sum(found.rows for found in runtime.unread),
+            ),
             "tolsey_slots_owned": ("Slots this process owns.", len(runtime.epochs)),
             "tolsey_lease_seconds_left": (
                 "How long this process may answer without another beat.",

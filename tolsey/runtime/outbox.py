@@ -2,25 +2,32 @@
 
 A row is dispatched the moment its commit is through, and again by a poll if that was lost. A
 message is consumed by the commit of the turn it causes, so it takes effect once; a call is made at
-least once and its row goes when its result has. What keeps failing goes to the dead letters.
+least once, in its lane, and its row goes when its result has. What keeps failing goes to the dead
+letters. What this version cannot read stays where it is for one that can.
+
+Rows of one actor keep no order among them once one has to wait: who tells two things whose order
+matters tells them in one message.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
-from typing import Any, Protocol
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any, Final, Protocol
 
 import anyio
 import structlog
 
 from tolsey.runtime.codec import decode, encode
 from tolsey.runtime.decision import Effect, Perform, Refused, Tell
-from tolsey.runtime.errors import Duplicate, Overloaded, Unavailable
+from tolsey.runtime.errors import Duplicate, Overloaded, Stopping, Unavailable
 from tolsey.runtime.ids import new_id
+from tolsey.runtime.lanes import Lane, Lanes
 from tolsey.runtime.mailbox import Cell, Envelope, slot_of
-from tolsey.runtime.messages import ActorId, Call, Message
+from tolsey.runtime.messages import REGISTERED, ActorId, Call, Message
 from tolsey.runtime.telemetry import Telemetry
 from tolsey.storage.errors import StorageError
-from tolsey.storage.records.runtime.turns import OutboxRow
+from tolsey.storage.records.runtime.turns import Known, OutboxRow, Unread
 
 log = structlog.get_logger()
 
@@ -31,14 +38,35 @@ BACKOFF_SECONDS = (1.0, 5.0, 30.0, 120.0)
 
 PAGE = 500
 
+SUSPECTED_AFTER: Final = 3
+"""A row that so many processes ended over is worked on beside no other of its sort, so that the next
+end tells which of them it was."""
+MOST_INTERRUPTIONS: Final = 8
+"""After so many it goes to the dead letters: it ends whatever works on it."""
+
+UNREAD_AFTER: Final = timedelta(minutes=10)
+LOOK_SECONDS: Final = 30.0
+"""How often rows are looked for that have waited so long for a version that knows them."""
+
 
 class OutboxStore(Protocol):
     """Where rows wait; `storage.runtime.outbox.Outbox` is the real one."""
 
     async def due(
-        self, limit: int, but: Any, slots: Sequence[int] | None = None
+        self, limit: int, but: Any, known: Known, slots: Sequence[int] | None = None
     ) -> list[OutboxRow]:
-        """Take rows that are due, of actors in these slots, counting the attempt."""
+        """Read rows that are due and known, of actors in these slots."""
+
+    async def begin(self, keys: Sequence[str]) -> set[str]:
+        """Note that work on rows begins; answer which of them are still there."""
+
+    async def give_back(self, keys: Sequence[str]) -> None:
+        """Take back that work on rows began."""
+
+    async def unread(
+        self, known: Known, keys: Any, waited: timedelta, slots: Sequence[int] | None = None
+    ) -> list[Unread]:
+        """Count rows that have waited so long and are not known, or are among the keys."""
 
     async def add(self, rows: Sequence[OutboxRow]) -> int:
         """Keep rows; answer how many were new."""
@@ -46,11 +74,13 @@ class OutboxStore(Protocol):
     async def replace(self, key: str, rows: Sequence[OutboxRow]) -> None:
         """Take a finished row away and put others in its place."""
 
-    async def postpone(self, key: str, seconds: float, attempts: int, error: str) -> None:
-        """Try a row again later."""
+    async def postpone(self, row: OutboxRow, seconds: float, error: str) -> None:
+        """Try a row again later, with what it counts by now."""
 
-    async def bury(self, key: str, id: str, attempts: int, error: str) -> None:
-        """Move a row to the dead letters."""
+    async def bury(
+        self, row: OutboxRow, id: str, error: str, follow: Sequence[OutboxRow] = ()
+    ) -> None:
+        """Move a row to the dead letters, and put what follows in its place."""
 
 
 class Deliver(Protocol):
@@ -127,22 +157,36 @@ class Dispatcher:
         telemetry: Telemetry,
         *,
         slots: Slots,
+        kinds: Mapping[str, Any],
+        clock: Callable[[], datetime],
         poll_seconds: float = 1.0,
         backoff_seconds: Sequence[float] = BACKOFF_SECONDS,
-        calls_at_once: int = 32,
     ) -> None:
         self._store = store
         self._deliver = deliver
         self._handlers = handlers
         self._telemetry = telemetry
         self._slots = slots
+        self._known = Known(REGISTERED, kinds)
+        self._clock = clock
         self._poll_seconds = poll_seconds
         self._backoff = tuple(backoff_seconds)
-        self._calls = asyncio.Semaphore(calls_at_once)
+        self._lanes = Lanes()
+        self._suspects = Lane(1)
+        """Messages that may end the process, one at a time."""
         self._flying: dict[str, int] = {}
-        """The rows that are being worked on, each with its slot."""
+        """The rows that are worked on or wait for a place in their lane, each with its slot."""
+        self._queued: set[str] = set()
+        """Those of them that wait for a place."""
+        self._begun: set[str] = set()
+        """The rows that say, or may say, that work on them began."""
+        self._odd: set[str] = set()
+        """Rows of classes that are known, but whose shape is not, or what is to be done with them."""
         self._tasks: dict[asyncio.Task[None], None] = {}
         self._woken = asyncio.Event()
+        self._look_at = 0.0
+        self.unread: Sequence[Unread] = ()
+        """What has waited for long for a version that can read it, as of the last look."""
         self.stopping = False
 
     @property
@@ -159,13 +203,13 @@ class Dispatcher:
             if not self._slots.owns(row.slot):
                 away.append(row)
             elif not self.stopping:
-                self._start(row)
+                self._start(row, self._read(row))
         if away:
             self._slots.forward(away)
 
     def at_work(self, slots: Container[int]) -> bool:
         """Whether rows of these slots are still being worked on."""
-        return any(slot in slots for slot in self._flying.values())
+        return any(slot in slots for key, slot in self._flying.items() if key not in self._queued)
 
     def wake(self) -> None:
         """Poll now."""
@@ -178,18 +222,61 @@ class Dispatcher:
             try:
                 owned = self._slots.owned()
                 none = owned is not None and not owned
-                rows = [] if none else await self._store.due(PAGE, list(self._flying), owned)
+                taken = 0 if none else await self._poll(owned)
+                if not none:
+                    await self._look_for_unread(owned)
             except StorageError as error:
                 log.warning("outbox.poll_failed", error=str(error))
-                rows = []
-            for row in rows:
-                if row.key not in self._flying and not self.stopping and self._slots.owns(row.slot):
-                    self._start(row)
-            if len(rows) == PAGE:
+                taken = 0
+            if taken == PAGE:
                 await asyncio.sleep(0.05)
                 continue
             with anyio.move_on_after(self._poll_seconds):
                 await self._woken.wait()
+
+    async def _poll(self, owned: Sequence[int] | None) -> int:
+        """Start on a page of what is due; answer how many rows that was."""
+        stray = self._begun - self._flying.keys()
+        if stray:  # nobody knows whether they were noted, but nothing was done with them
+            await self._store.give_back(list(stray))
+            self._begun -= stray
+        rows = await self._store.due(PAGE, [*self._flying, *self._odd], self._known, owned)
+        self._telemetry.counters["outbox_polls"] += 1
+        values = {
+            row.key: (row, self._read(row))
+            for row in rows
+            if row.key not in self._flying and not self.stopping and self._slots.owns(row.slot)
+        }
+        at_once = [
+            key
+            for key, (row, value) in values.items()
+            if isinstance(value, Message) and row.interruptions < SUSPECTED_AFTER
+        ]
+        if at_once:
+            self._begun.update(at_once)
+            gone = set(at_once) - await self._store.begin(at_once)
+            self._begun -= gone
+            for key in gone:
+                del values[key]
+        for row, value in values.values():
+            if row.key not in self._flying:
+                self._start(row, value, polled=True)
+        return len(rows)
+
+    async def _look_for_unread(self, owned: Sequence[int] | None) -> None:
+        """Tell of what has waited for long: a newer version wrote it, and none of that version is here."""
+        now = asyncio.get_running_loop().time()
+        if now < self._look_at:
+            return
+        self._look_at = now + LOOK_SECONDS
+        self.unread = await self._store.unread(self._known, self._odd, UNREAD_AFTER, owned)
+        for found in self.unread:
+            log.error(
+                "outbox.unread",
+                name=f"{found.kind}.{found.name}",
+                rows=found.rows,
+                waited_seconds=round(found.waited.total_seconds()),
+            )
 
     async def stop(self, grace_seconds: float) -> None:
         """Start nothing more and let what runs end; what does not end in time stays on disk."""
@@ -200,20 +287,41 @@ class Dispatcher:
             task.cancel()
         if self._tasks:
             await asyncio.wait(list(self._tasks), timeout=1)
+        if self._begun:
+            try:
+                await self._store.give_back(list(self._begun))
+            except StorageError as error:
+                log.warning("outbox.not_given_back", rows=len(self._begun), error=str(error))
 
-    def _start(self, row: OutboxRow) -> None:
-        self._flying[row.key] = row.slot
-        if row.attempts > len(self._backoff) + 1:
-            # It was loaded often enough and never ended: it ends the process that takes it.
-            self._spawn(self._bury(row, "it never ended"))
-            return
+    def _read(self, row: OutboxRow) -> Any:
+        """Read what a row holds; none for what this version does not know, which stays as it is."""
+        why = "no one here takes it"
         try:
             value = decode(row.name, row.payload)
         except (LookupError, ValueError) as error:
-            self._spawn(self._bury(row, f"unreadable: {type(error).__name__}"))
-            return
+            value, why = None, f"unreadable: {type(error).__name__}"
         if isinstance(value, Call):
-            self._spawn(self._call(row, value))
+            is_taken = type(value) in self._handlers
+        else:
+            kind = self._known.kinds.get(row.kind)
+            is_taken = kind is not None and type(value) in kind.turns
+        if is_taken:
+            return value
+        if row.key not in self._odd:
+            log.warning("outbox.not_known", key=row.key, name=row.name, kind=row.kind, why=why)
+            self._odd.add(row.key)
+        return None
+
+    def _start(self, row: OutboxRow, value: Any, *, polled: bool = False) -> None:
+        if value is None:
+            return
+        self._flying[row.key] = row.slot
+        if row.interruptions >= MOST_INTERRUPTIONS:
+            self._spawn(self._bury(row, f"it ended {row.interruptions} processes"))
+        elif isinstance(value, Call):
+            self._spawn(self._call(row, value, polled=polled))
+        elif row.interruptions >= SUSPECTED_AFTER:
+            self._spawn(self._post_alone(row, value))
         else:
             self._post(row, value)
 
@@ -222,10 +330,42 @@ class Dispatcher:
         self._tasks[task] = None
         task.add_done_callback(lambda task: self._tasks.pop(task, None))
 
-    def _post(self, row: OutboxRow, message: Message[Any]) -> None:
-        def settled(error: BaseException | None) -> None:
-            if error is None:
+    def _land(self, row: OutboxRow) -> None:
+        """Work on a row no longer."""
+        self._flying.pop(row.key, None)
+        self._begun.discard(row.key)
+
+    async def _begin(self, row: OutboxRow, *, polled: bool) -> bool:
+        """Note that work on a row begins, unless it is ours no more; a first try needs no note."""
+        self._queued.discard(row.key)
+        is_ours = not self.stopping and self._slots.owns(row.slot)
+        if is_ours and polled:
+            self._begun.add(row.key)
+            try:
+                is_ours = bool(await self._store.begin([row.key]))
+            except StorageError as error:
+                log.warning("outbox.not_begun", key=row.key, error=str(error))
                 self._flying.pop(row.key, None)
+                return False
+        if not is_ours:
+            self._land(row)
+        return is_ours
+
+    async def _post_alone(self, row: OutboxRow, message: Message[Any]) -> None:
+        self._queued.add(row.key)
+        async with self._suspects.place(""):
+            if await self._begin(row, polled=True):
+                over = asyncio.Event()
+                self._post(row, message, over.set)
+                await over.wait()
+
+    def _post(
+        self, row: OutboxRow, message: Message[Any], over: Callable[[], None] = lambda: None
+    ) -> None:
+        def settled(error: BaseException | None) -> None:
+            over()
+            if error is None:
+                self._land(row)
             elif isinstance(error, (Unavailable, Overloaded)):
                 self._put_back(row)
             elif isinstance(error, Duplicate):
@@ -238,31 +378,38 @@ class Dispatcher:
         try:
             self._deliver(ActorId(row.kind, row.actor_key), message, row, settled)
         except (Overloaded, Unavailable):
+            over()
             self._put_back(row)
-        except LookupError as error:
-            self._spawn(self._bury(row, f"no one takes it: {error}"))
 
     def _put_back(self, row: OutboxRow) -> None:
         """Leave a row for later that found no one to take it: that was no attempt."""
-        if self.stopping or not row.attempts:
-            self._flying.pop(row.key, None)
+        if self.stopping:
+            self._flying.pop(row.key, None)  # what has begun is given back by the stop
+        elif row.key not in self._begun:
+            self._land(row)
         else:
-            self._spawn(self._postpone(row, row.attempts - 1, self._poll_seconds, "not taken"))
+            self._spawn(self._postpone(row, self._poll_seconds, "not taken"))
 
-    async def _call(self, row: OutboxRow, call: Call) -> None:
-        handler = self._handlers.get(type(call))
-        if handler is None:
-            await self._bury(row, f"no handler for {row.name}")
-            return
+    async def _call(self, row: OutboxRow, call: Call, *, polled: bool) -> None:
         structlog.contextvars.bind_contextvars(request_id=row.request_id, effect=row.name)
-        started = asyncio.get_running_loop().time()
+        tenant = call.tenant or f"{row.kind}:{row.actor_key}"
+        suspect = row.interruptions >= SUSPECTED_AFTER
+        self._queued.add(row.key)
         try:
-            async with self._calls:
-                result = await handler(call)
+            async with self._lanes.place(call.lane, tenant, suspect=suspect):
+                if not await self._begin(row, polled=polled):
+                    return
+                started = asyncio.get_running_loop().time()
+                result = await self._handlers[type(call)](call)
         except Exception as error:  # noqa: BLE001 - the edge of an effect: it is tried again
+            if self.stopping or isinstance(error, Stopping):
+                self._put_back(row)
+                return
             self._telemetry.counters["effects_failed"] += 1
             await self._retry(row, error)
             return
+        finally:
+            self._queued.discard(row.key)
         self._telemetry.counters["effects"] += 1
         log.debug("effect.done", seconds=asyncio.get_running_loop().time() - started)
         if isinstance(result, Message):
@@ -280,31 +427,37 @@ class Dispatcher:
             await self._store.replace(row.key, follow)
         except StorageError as error:
             log.warning("outbox.not_finished", key=row.key, error=str(error))
-        self._flying.pop(row.key, None)
+        self._land(row)
         self.dispatch(follow)
 
     async def _retry(self, row: OutboxRow, error: BaseException) -> None:
-        attempts = max(row.attempts, 1)
-        if attempts > len(self._backoff):
-            await self._bury(row, f"{type(error).__name__}: {error}")
+        failed = replace(row, attempts=row.attempts + 1, interruptions=0)
+        if failed.attempts > len(self._backoff):
+            await self._bury(failed, f"{type(error).__name__}: {error}")
             return
         log.warning(
-            "outbox.retry", key=row.key, name=row.name, attempts=attempts, error=repr(error)
+            "outbox.retry", key=row.key, name=row.name, attempts=failed.attempts, error=repr(error)
         )
-        await self._postpone(row, attempts, self._backoff[attempts - 1], repr(error))
+        await self._postpone(failed, self._backoff[failed.attempts - 1], repr(error))
 
-    async def _postpone(self, row: OutboxRow, attempts: int, wait: float, why: str) -> None:
+    async def _postpone(self, row: OutboxRow, wait: float, why: str) -> None:
         try:
-            await self._store.postpone(row.key, wait, attempts, why[:2000])
+            await self._store.postpone(row, wait, why[:2000])
         except StorageError as lost:
             log.warning("outbox.not_postponed", key=row.key, error=str(lost))
-        self._flying.pop(row.key, None)
+        self._land(row)
 
     async def _bury(self, row: OutboxRow, error: str) -> None:
         log.error("outbox.dead", key=row.key, name=row.name, error=error)
         self._telemetry.counters["dead_letters"] += 1
+        buried = replace(row, attempts=max(row.attempts, 1))
+        owner, value = ActorId(row.kind, row.actor_key), decode(row.name, row.payload)
+        told = value.given_up(error, self._clock()) if isinstance(value, Call) else None
+        follow = () if told is None else (row_of(Tell(owner, told), owner, f"{row.key}:given up"),)
         try:
-            await self._store.bury(row.key, new_id("dead"), max(row.attempts, 1), error[:4000])
+            await self._store.bury(buried, new_id("dead"), error[:4000], follow)
         except StorageError as lost:
             log.warning("outbox.not_buried", key=row.key, error=str(lost))
-        self._flying.pop(row.key, None)
+            follow = ()
+        self._land(row)
+        self.dispatch(follow)

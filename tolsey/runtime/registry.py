@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
@@ -26,7 +27,7 @@ from tolsey.runtime.outbox import (
 from tolsey.runtime.parking import Parking
 from tolsey.runtime.telemetry import Telemetry
 from tolsey.runtime.turns import CHAIN, REQUEST_ID, Scheduler, Versions
-from tolsey.storage.records.runtime.turns import OutboxRow
+from tolsey.storage.records.runtime.turns import OutboxRow, Unread
 
 log = structlog.get_logger()
 
@@ -79,6 +80,7 @@ class Runtime:
         settle_seconds: float = 15.0,
         grace_seconds: float = 10.0,
         incarnation: str | None = None,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self.epochs = dict(epochs or {})
         """The slots this process owns, each with the epoch it holds it under."""
@@ -100,6 +102,8 @@ class Runtime:
             handlers or {},
             self.telemetry,
             slots=self,
+            kinds=self._kinds,
+            clock=clock,
             poll_seconds=poll_seconds,
             backoff_seconds=backoff_seconds,
         )
@@ -389,6 +393,11 @@ class Runtime:
     def effects_in_flight(self) -> int:
         """How many effects are being worked on."""
         return self._dispatcher.in_flight
+
+    @property
+    def unread(self) -> Sequence[Unread]:
+        """What has waited in the outbox for ten minutes for a version that can read it."""
+        return self._dispatcher.unread
 
     @property
     def kinds(self) -> Mapping[str, Actor[Any]]:

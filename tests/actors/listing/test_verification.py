@@ -114,7 +114,7 @@ def test_the_first_credentials_start_the_first_sync() -> None:
     after = decision.state.proof().verification
     assert (after.state, after.generation, after.syncing_since) == (State.PENDING, 1, NOON)
     assert [effect.call for effect in decision.effects if isinstance(effect, Perform)] == [
-        PullRevenue(after.listing_id, 1, NOON)
+        PullRevenue(after.listing_id, 1, NOON, organization_id="org_1")
     ]
 
 

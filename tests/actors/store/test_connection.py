@@ -70,7 +70,7 @@ def test_a_connected_store_subscribes_and_forgets_what_the_receiver_knew() -> No
     assert decision.state.shop is not None
     assert decision.state.shop.currency == "EUR"
     assert calls(decision) == [
-        ReconcileSubscriptions("store_1", NOON + DAY),
+        ReconcileSubscriptions("store_1", NOON + DAY, "org_1"),
         ForgetShops((SHOP,)),
     ]
     assert "sealed" not in repr(decision.reply)
@@ -210,7 +210,9 @@ def test_scopes_that_grew_are_subscribed_to() -> None:
     at = NOON + DAY
     told = RenewalSucceeded(NOON, "new", ("read_orders", "read_themes"), at + DAY, at)
 
-    assert calls(tokens.renewed(CONNECTED, told)) == [ReconcileSubscriptions("store_1", NOON)]
+    assert calls(tokens.renewed(CONNECTED, told)) == [
+        ReconcileSubscriptions("store_1", NOON, "org_1")
+    ]
 
 
 def test_scopes_told_before_the_last_renewal_change_nothing() -> None:

@@ -65,7 +65,7 @@ def states(state: StoreState) -> dict[str, str]:
 def test_an_operation_begins_and_its_asker_waits() -> None:
     decision = operations.begin(EMPTY, wish(), None)
     assert decision.reply == Parked("operation:op_1")
-    assert called(decision) == [CarryOut("store_1", "op_1")]
+    assert called(decision) == [CarryOut("store_1", "op_1", organization_id="org_1")]
     assert states(decision.state) == {"op_1": "running"}
 
 
@@ -80,7 +80,7 @@ def test_operations_of_one_thing_wait_for_each_other_and_others_do_not() -> None
     decision = operations.rejected(
         state, OperationRejected("op_1", "not_found", "None.", None, None, NOON)
     )
-    assert called(decision) == [CarryOut("store_1", "op_2")]
+    assert called(decision) == [CarryOut("store_1", "op_2", organization_id="org_1")]
     assert states(decision.state)["op_4"] == "waiting"
 
 
@@ -88,11 +88,15 @@ def test_a_store_calls_the_platform_only_so_often_at_once() -> None:
     state = begun(*(wish(f"op_{n}", f"product/{n}") for n in range(operations.AT_ONCE + 2)))
     assert list(states(state).values()) == ["running"] * operations.AT_ONCE + ["waiting"] * 2
     ended = operations.applied(sent(state, "op_1"), OperationApplied("op_1", "{}", "{}", "v", NOON))
-    assert called(ended) == [CarryOut("store_1", f"op_{operations.AT_ONCE}")]
+    assert called(ended) == [
+        CarryOut("store_1", f"op_{operations.AT_ONCE}", organization_id="org_1")
+    ]
     unknown = operations.unanswered(
         sent(state, "op_0"), OperationUnanswered("op_0", is_unchanged=True, at=NOON)
     )
-    assert CarryOut("store_1", f"op_{operations.AT_ONCE}") in called(unknown)
+    assert CarryOut("store_1", f"op_{operations.AT_ONCE}", organization_id="org_1") in called(
+        unknown
+    )
 
 
 def test_who_asks_again_waits_for_the_same_answer() -> None:
@@ -148,7 +152,7 @@ def test_what_was_not_sent_may_be_tried_again_under_its_key() -> None:
     assert isinstance(refusal, Refusal)
     assert (refusal.status, refusal.code) == (503, "commerce_unreachable")
     again = operations.begin(decision.state, wish(), None)
-    assert called(again) == [CarryOut("store_1", "op_1")]
+    assert called(again) == [CarryOut("store_1", "op_1", organization_id="org_1")]
     assert again.state.operations[0].sends == 0
 
 
@@ -233,7 +237,7 @@ def test_memory_keeps_only_the_last_ends() -> None:
         OperationSending("op_1", 0, "{}", NOON),
         OperationUnanswered("op_1", is_unchanged=True, at=NOON),
         OperationNotSent("op_1", 503, "c", "d", None, NOON),
-        CarryOut("store_1", "op_1", 2),
+        CarryOut("store_1", "op_1", 2, "org_1"),
     ],
 )
 def test_messages_cross_processes(message: Any) -> None:

@@ -99,7 +99,7 @@ def test_an_uninstall_is_on_record_before_and_apart_from_the_update() -> None:
 def test_an_edited_order_is_read_anew() -> None:
     decision = events.order_edited(CONNECTED, OrderEdited(delivery("orders/edited"), 7, "{}"))
 
-    assert decision.effects == (Perform(ReadOrder("store_1", 7)),)
+    assert decision.effects == (Perform(ReadOrder("store_1", 7, "org_1")),)
 
 
 def test_older_facts_of_a_shop_change_nothing() -> None:

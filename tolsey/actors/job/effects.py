@@ -20,7 +20,7 @@ from tolsey.actors.organization.messages import (
     organization,
 )
 from tolsey.runtime.decision import Refused, Tell
-from tolsey.runtime.errors import RuntimeFault
+from tolsey.runtime.errors import RuntimeFault, Stopping
 from tolsey.runtime.messages import ActorId, Call, Message
 from tolsey.storage import retention
 from tolsey.storage.database import Database, Row
@@ -65,13 +65,22 @@ class JobEffects:
 
         try:
             outcome = await self._work[call.name](call.scheduled_at, progress)
-        except Exception as error:  # noqa: BLE001 - the edge of a run: it fails, the job goes on
+        except Exception as error:
+            if _is_cut(error):
+                raise Stopping from error
             said.exception(event + ".failed")
             return JobEnded(call.execution_id, "failed", "{}", type(error).__name__, self._clock())
         said.info(event + ".completed", **outcome)
         return JobEnded(
             call.execution_id, "completed", json.dumps(dict(outcome)), None, self._clock()
         )
+
+
+def _is_cut(error: Exception) -> bool:
+    """Whether a run fails because its process stops: the one that follows makes it again."""
+    if isinstance(error, ExceptionGroup):
+        return error.subgroup(Stopping) is not None
+    return isinstance(error, Stopping)
 
 
 class Upkeep:
@@ -193,6 +202,8 @@ class CreditKeeping:
             async with room:
                 try:
                     done = await self._ask(organization(row["id"]), message_for(row))
+                except Stopping:
+                    raise
                 except (RuntimeFault, Refused) as error:
                     counters["failed"] += 1
                     log.warning("credits.not_kept", organization_id=row["id"], error=str(error))

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import ClassVar
 
-from tolsey.runtime.messages import ActorId, Call, Message
+from tolsey.runtime.messages import ActorId, Call, LaneName, Message
 from tolsey.storage.records.runtime.executions import Execution
 
 
@@ -33,9 +34,15 @@ class RunNow(Message[Execution]):
 class RunJob(Call):
     """Do a job's work."""
 
+    lane: ClassVar[LaneName] = "job"
+
     name: str
     execution_id: str
     scheduled_at: datetime
+
+    def given_up(self, why: str, at: datetime) -> "JobEnded":
+        """End the run as failed, so that the job can be asked again."""
+        return JobEnded(self.execution_id, "failed", "{}", why, at)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ Class names are unique in the whole service, because the outbox reads messages b
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import ClassVar, Final
 
-from tolsey.runtime.messages import ActorId, Call, Message
+from tolsey.runtime.messages import ActorId, Call, LaneName, Message
 from tolsey.storage.records.selling.listing import COMMERCE, ListingFields
 from tolsey.storage.records.selling.revenue import Measure
 
@@ -169,10 +169,13 @@ class ClockTick(Message[None]):
 class PullRevenue(Call):
     """Read thirty days of orders from the listing's shop, or of payments from its account."""
 
+    lane: ClassVar[LaneName] = "platform"
+
     listing_id: str
     generation: int
     at: datetime
     provider: str = COMMERCE
+    organization_id: str | None = None
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,7 @@ def accept(state: ListingState, message: RevenueSourceAccepted, *, in_use: bool)
         state.proven(Proof(pending, source)),
         pending.state.value,
         records=[_audit("verification.connected", state, message.by, message.shop_domain)],
-        effects=[_pull(pending, message.at)],
+        effects=[_pull(state, pending, message.at)],
     )
 
 
@@ -132,7 +132,7 @@ def _read(
             continue
         syncing = replace(proof.verification, syncing_since=at)
         state = state.proven(replace(proof, verification=syncing))
-        effects.append(_pull(syncing, at))
+        effects.append(_pull(state, syncing, at))
     return state, effects
 
 
@@ -277,8 +277,9 @@ def _bare(domain: str) -> str:
     return domain.strip().lower().rstrip(".").removeprefix("www.")
 
 
-def _pull(record: VerificationRecord, at: datetime) -> Perform:
-    call = PullRevenue(record.listing_id, record.generation, at, record.provider)
+def _pull(state: ListingState, record: VerificationRecord, at: datetime) -> Perform:
+    owner = state.listing.organization_id if state.listing else None
+    call = PullRevenue(record.listing_id, record.generation, at, record.provider, owner)
     key = f"pull:{record.provider}:{record.listing_id}:{record.generation}:{at.timestamp():.6f}"
     return Perform(call, key=key)
 

@@ -62,7 +62,7 @@ def connect(state: StoreState, message: Connect) -> Decision[StoreState, Connect
     domains = {connection.shop_domain} | ({former.shop_domain} if former else set())
     effects = (
         Perform(
-            ReconcileSubscriptions(state.store_id, message.at),
+            ReconcileSubscriptions(state.store_id, message.at, state.organization_id),
             key=f"reconcile-subscriptions:{state.store_id}:{message.at.isoformat()}",
         ),
         Perform(ForgetShops(tuple(sorted(domains)))),
@@ -163,7 +163,7 @@ def rescope(
     after = replace(state, connection=kept)
     if set(scopes) <= set(connection.scopes):
         return after, ()
-    call = ReconcileSubscriptions(state.store_id, connection.connected_at)
+    call = ReconcileSubscriptions(state.store_id, connection.connected_at, state.organization_id)
     key = f"reconcile-subscriptions:{state.store_id}:{changed_at.isoformat()}"
     return after, (Perform(call, key=key),)
 

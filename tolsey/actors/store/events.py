@@ -136,7 +136,7 @@ def order_edited(state: StoreState, message: OrderEdited) -> Applied:
     delivery = message.delivery
     if not is_listening(state, delivery.shop_domain):
         return set_aside(state, delivery, "not_connected")
-    call = Perform(ReadOrder(state.store_id, message.order_id))
+    call = Perform(ReadOrder(state.store_id, message.order_id, state.organization_id))
     return applied(state, delivery, message.audit, effects=(call,))
 
 

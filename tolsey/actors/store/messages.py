@@ -3,8 +3,9 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import ClassVar
 
-from tolsey.runtime.messages import ActorId, Call, Message
+from tolsey.runtime.messages import ActorId, Call, LaneName, Message
 from tolsey.storage.records.commerce.connection import ShopProfile
 from tolsey.storage.records.commerce.deliveries import (
     CommerceCustomer,
@@ -328,6 +329,8 @@ class InventoryChanged(Message[Outcome]):
 class RenewToken(Call):
     """Ask the platform for a new token with the credentials of the connection of `connected_at`."""
 
+    lane: ClassVar[LaneName] = "short"
+
     store_id: str
     connected_at: datetime
 
@@ -336,21 +339,29 @@ class RenewToken(Call):
 class ReconcileSubscriptions(Call):
     """Make the platform's subscriptions those of the catalogue."""
 
+    lane: ClassVar[LaneName] = "platform"
+
     store_id: str
     connected_at: datetime
+    organization_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ReadOrder(Call):
     """Ask the platform what an order is now."""
 
+    lane: ClassVar[LaneName] = "platform"
+
     store_id: str
     order_id: int
+    organization_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RevokeListingSources(Call):
     """Tell the organization's listings that stand on this shop that their source is gone."""
+
+    lane: ClassVar[LaneName] = "short"
 
     organization_id: str
     shop_domain: str
@@ -360,5 +371,7 @@ class RevokeListingSources(Call):
 @dataclass(frozen=True, slots=True)
 class ForgetShops(Call):
     """Let the webhook receiver read these shops' secrets afresh."""
+
+    lane: ClassVar[LaneName] = "short"
 
     shop_domains: tuple[str, ...]

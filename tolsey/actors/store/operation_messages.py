@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import ClassVar
 
-from tolsey.runtime.messages import Call, Message
+from tolsey.runtime.messages import Call, LaneName, Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +128,9 @@ class OperationUnanswered(Message[None]):
 class CarryOut(Call):
     """Make the change of an operation, or find out whether it was made."""
 
+    lane: ClassVar[LaneName] = "platform"
+
     store_id: str
     operation_id: str
     look: int = 0
+    organization_id: str | None = None

@@ -203,7 +203,7 @@ def unanswered(state: StoreState, message: OperationUnanswered) -> Silence:
         detail="The platform did not answer; whether this was done is being looked up.",
     )
     again = Perform(
-        CarryOut(state.store_id, operation.operation_id, looks),
+        CarryOut(state.store_id, operation.operation_id, looks, state.organization_id),
         key=f"carry-out:{operation.operation_id}:{looks}",
         due_at=message.at + LOOK_AFTER[looks - 1],
     )
@@ -271,7 +271,7 @@ def _start_next(state: StoreState) -> tuple[StoreState, tuple[Perform, ...]]:
         if one.state == OperationState.WAITING and one.subject not in taken:
             taken.add(one.subject)
             state = state.with_operation(replace(one, state=OperationState.RUNNING))
-            call = CarryOut(state.store_id, one.operation_id)
+            call = CarryOut(state.store_id, one.operation_id, organization_id=state.organization_id)
             calls.append(Perform(call, key=f"carry-out:{one.operation_id}"))
     return state, tuple(calls)
 

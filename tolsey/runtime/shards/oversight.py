@@ -117,6 +117,14 @@ class Oversight:
                 "busSeconds": round(bus.lag_seconds, 3),
                 "mailbox": runtime.waiting,
                 "uncommitted": runtime.uncommitted,
+                "unread": [
+                    {
+                        "message": f"{found.kind}.{found.name}",
+                        "rows": found.rows,
+                        "waitedSeconds": round(found.waited.total_seconds()),
+                    }
+                    for found in runtime.unread
+                ],
             },
             "inFlight": {"asks": bus.in_flight, "effects": runtime.effects_in_flight},
         }

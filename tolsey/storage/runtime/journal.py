@@ -46,6 +46,7 @@ table(
         "payload": "jsonb",
         "due_at": "timestamptz",
         "attempts": "int",
+        "interruptions": "int",
         "request_id": "text",
     },
     conflict="ON CONFLICT (key) DO NOTHING",

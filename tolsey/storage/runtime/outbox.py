@@ -2,15 +2,39 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
+from typing import Any
 
 from tolsey.storage.database import Database, Row
-from tolsey.storage.records.runtime.turns import OutboxRow
+from tolsey.storage.records.runtime.turns import Known, OutboxRow, Unread
 
-COLUMNS = "key, slot, kind, actor_key, name, payload::text AS payload, due_at, attempts, request_id"
+COLUMNS = (
+    "key, slot, kind, actor_key, name, payload::text AS payload, due_at, attempts, interruptions,"
+    " request_id"
+)
 
 
-def _row(row: Row) -> OutboxRow:
-    return OutboxRow(**dict(row))
+ADD = """
+INSERT INTO outbox (key, slot, kind, actor_key, name, payload, due_at, request_id)
+SELECT key, slot, kind, actor_key, name, payload, coalesce(due_at, now()), request_id
+FROM unnest($1::text[], $2::int[], $3::text[], $4::text[], $5::text[],
+            $6::jsonb[], $7::timestamptz[], $8::text[])
+    AS row(key, slot, kind, actor_key, name, payload, due_at, request_id)
+ON CONFLICT (key) DO NOTHING
+"""
+
+
+def _columns(rows: Sequence[OutboxRow]) -> tuple[list[Any], ...]:
+    """Give the arguments of `ADD`."""
+    return (
+        [row.key for row in rows],
+        [row.slot for row in rows],
+        [row.kind for row in rows],
+        [row.actor_key for row in rows],
+        [row.name for row in rows],
+        [row.payload for row in rows],
+        [row.due_at for row in rows],
+        [row.request_id for row in rows],
+    )
 
 
 class Outbox:
@@ -20,49 +44,78 @@ class Outbox:
         self._database = database
 
     async def due(
-        self, limit: int, but: Iterable[str], slots: Sequence[int] | None = None
+        self,
+        limit: int,
+        but: Iterable[str],
+        known: Known,
+        slots: Sequence[int] | None = None,
     ) -> list[OutboxRow]:
-        """Take up to `limit` rows that are due and not in `but`; their attempt is counted first.
+        """Read up to `limit` rows that are due and not in `but`, first due first.
 
-        Only those of actors in `slots`, where given.
-
-        Counting in a commit of its own means that a message that kills the process is counted too.
+        Only what is `known` here, and only of actors in `slots`, where given.
         """
         rows = await self._database.fetch(
             f"""
-            UPDATE outbox SET attempts = attempts + 1
-            WHERE key IN (
-                SELECT key FROM outbox WHERE due_at <= now() AND NOT key = ANY($2::text[])
-                AND ($3::int[] IS NULL OR slot = ANY($3))
-                ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED)
-            RETURNING {COLUMNS}
+            SELECT {COLUMNS} FROM outbox
+            WHERE due_at <= now() AND NOT key = ANY($2::text[])
+            AND name = ANY($3::text[]) AND kind = ANY($4::text[])
+            AND ($5::int[] IS NULL OR slot = ANY($5))
+            ORDER BY due_at LIMIT $1
             """,  # noqa: S608 - a constant list of columns
             limit,
             list(but),
+            list(known.names),
+            list(known.kinds),
             None if slots is None else list(slots),
         )
-        return [_row(row) for row in sorted(rows, key=lambda row: row["due_at"])]
+        return [OutboxRow(**dict(row)) for row in rows]
+
+    async def begin(self, keys: Sequence[str]) -> set[str]:
+        """Note that work on rows begins; answer which of them are still there.
+
+        In a commit of its own, so that a row that ends the process is known by what it leaves.
+        """
+        rows = await self._database.fetch(
+            "UPDATE outbox SET interruptions = interruptions + 1 WHERE key = ANY($1::text[])"
+            " RETURNING key",
+            list(keys),
+        )
+        return {row["key"] for row in rows}
+
+    async def give_back(self, keys: Sequence[str]) -> None:
+        """Take back that work on rows began: this process stops, and says so."""
+        await self._database.execute(
+            "UPDATE outbox SET interruptions = interruptions - 1"
+            " WHERE key = ANY($1::text[]) AND interruptions > 0",
+            list(keys),
+        )
+
+    async def unread(
+        self,
+        known: Known,
+        keys: Iterable[str],
+        waited: timedelta,
+        slots: Sequence[int] | None = None,
+    ) -> list[Unread]:
+        """Count what has been due for so long and is not `known` here, or is among `keys`."""
+        rows = await self._database.fetch(
+            """
+            SELECT kind, name, count(*) AS rows, now() - min(due_at) AS waited FROM outbox
+            WHERE due_at <= now() - $1::interval AND ($5::int[] IS NULL OR slot = ANY($5))
+            AND (NOT name = ANY($2::text[]) OR NOT kind = ANY($3::text[]) OR key = ANY($4::text[]))
+            GROUP BY kind, name ORDER BY kind, name
+            """,
+            waited,
+            list(known.names),
+            list(known.kinds),
+            list(keys),
+            None if slots is None else list(slots),
+        )
+        return [Unread(row["kind"], row["name"], row["rows"], row["waited"]) for row in rows]
 
     async def add(self, rows: Sequence[OutboxRow]) -> int:
         """Keep rows; answer how many were new: a key that waits already is left alone."""
-        return await self._database.execute(
-            """
-            INSERT INTO outbox (key, slot, kind, actor_key, name, payload, due_at, request_id)
-            SELECT key, slot, kind, actor_key, name, payload, coalesce(due_at, now()), request_id
-            FROM unnest($1::text[], $2::int[], $3::text[], $4::text[], $5::text[],
-                        $6::jsonb[], $7::timestamptz[], $8::text[])
-                AS row(key, slot, kind, actor_key, name, payload, due_at, request_id)
-            ON CONFLICT (key) DO NOTHING
-            """,
-            [row.key for row in rows],
-            [row.slot for row in rows],
-            [row.kind for row in rows],
-            [row.actor_key for row in rows],
-            [row.name for row in rows],
-            [row.payload for row in rows],
-            [row.due_at for row in rows],
-            [row.request_id for row in rows],
-        )
+        return await self._database.execute(ADD, *_columns(rows))
 
     async def replace(self, key: str, rows: Sequence[OutboxRow]) -> None:
         """Take a finished row away and put what follows from it in its place, or nothing."""
@@ -70,50 +123,40 @@ class Outbox:
             gone = await tx.fetchval("DELETE FROM outbox WHERE key = $1 RETURNING key", key)
             if gone is None:
                 return
-            for row in rows:
-                await tx.execute(
-                    """
-                    INSERT INTO outbox
-                        (key, slot, kind, actor_key, name, payload, due_at, request_id)
-                    VALUES ($1, $2, $3, $4, $5, $6::jsonb, coalesce($7, now()), $8)
-                    ON CONFLICT (key) DO NOTHING
-                    """,
-                    row.key,
-                    row.slot,
-                    row.kind,
-                    row.actor_key,
-                    row.name,
-                    row.payload,
-                    row.due_at,
-                    row.request_id,
-                )
+            await tx.execute(ADD, *_columns(rows))
 
-    async def postpone(self, key: str, seconds: float, attempts: int, error: str) -> None:
-        """Try a row again later."""
+    async def postpone(self, row: OutboxRow, seconds: float, error: str) -> None:
+        """Try a row again later, with what it counts by now."""
         await self._database.execute(
-            "UPDATE outbox SET due_at = now() + $2, attempts = $3, last_error = $4 WHERE key = $1",
-            key,
+            "UPDATE outbox SET due_at = now() + $2, attempts = $3, interruptions = $4,"
+            " last_error = $5 WHERE key = $1",
+            row.key,
             timedelta(seconds=seconds),
-            attempts,
+            row.attempts,
+            row.interruptions,
             error,
         )
 
-    async def bury(self, key: str, id: str, attempts: int, error: str) -> None:
-        """Move a row that failed for good to the dead letters."""
+    async def bury(
+        self, row: OutboxRow, id: str, error: str, follow: Sequence[OutboxRow] = ()
+    ) -> None:
+        """Move a row that failed for good to the dead letters, and put what follows in its place."""
         async with self._database.transaction() as tx:
-            await tx.execute(
+            gone = await tx.fetchval(
                 """
                 WITH gone AS (DELETE FROM outbox WHERE key = $1 RETURNING *)
                 INSERT INTO dead_letters (id, key, slot, kind, actor_key, name, payload, attempts,
                                           error, request_id, created_at)
                 SELECT $2, key, slot, kind, actor_key, name, payload, $3, $4, request_id, created_at
-                FROM gone
+                FROM gone RETURNING id
                 """,
-                key,
+                row.key,
                 id,
-                attempts,
+                row.attempts,
                 error,
             )
+            if gone is not None:
+                await tx.execute(ADD, *_columns(follow))
 
     async def depth(self) -> int:
         """Count what waits."""
@@ -149,19 +192,7 @@ class Outbox:
             if row is None:
                 return None
             revived = OutboxRow(**dict(row))
-            await tx.execute(
-                """
-                INSERT INTO outbox (key, slot, kind, actor_key, name, payload, request_id)
-                VALUES ($1, $2, $3, $4, $5, $6::jsonb, $7) ON CONFLICT (key) DO NOTHING
-                """,
-                revived.key,
-                revived.slot,
-                revived.kind,
-                revived.actor_key,
-                revived.name,
-                revived.payload,
-                revived.request_id,
-            )
+            await tx.execute(ADD, *_columns([revived]))
             return revived
 
     async def discard(self, id: str) -> bool:

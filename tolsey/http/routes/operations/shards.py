@@ -98,6 +98,7 @@ def _process(
             "outbox": sum(waiting.get(slot, 0) for slot in slots),
             "mailbox": told["lag"].get("mailbox"),
             "uncommitted": told["lag"].get("uncommitted"),
+            "unread": told["lag"].get("unread"),
         },
         "inFlight": told["inFlight"],
     }

@@ -1,8 +1,8 @@
 """Turns on their way to disk: what a group commit is made of, and what became of it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 
@@ -74,4 +74,25 @@ class OutboxRow:
     due_at: datetime | None = None
     """None: at once, by the database's clock, whatever ours says."""
     attempts: int = 0
+    """How many tries have failed."""
+    interruptions: int = 0
+    """How many processes ended, without a word, while they worked on it."""
     request_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a process can work on: classes of messages and calls, and kinds of actor, by name."""
+
+    names: Mapping[str, Any]
+    kinds: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """Rows of one class that a process cannot work on, and how long the oldest has been due."""
+
+    kind: str
+    name: str
+    rows: int
+    waited: timedelta

@@ -1,0 +1,157 @@
+"""What a version does not know waits for one that does, and somebody is told."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from tests.runtime.counter import Add, Misdirect, Note, Pull, Read, Send, counter
+from tests.runtime.house import House, running, until
+from tolsey.runtime.mailbox import slot_of
+from tolsey.runtime.messages import REGISTERED, Message, NameTaken
+from tolsey.storage.database import Database
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def older() -> Iterator[None]:
+    """A version that does not know `Add`."""
+    added = REGISTERED.pop("Add")
+    yield
+    REGISTERED["Add"] = added
+
+
+async def written(house: House, name: str, payload: str, kind: str = "counter") -> None:
+    await house.database.execute(
+        "INSERT INTO outbox (key, slot, kind, actor_key, name, payload)"
+        " VALUES ('newer', $1, $2, 'b', $3, $4::jsonb)",
+        slot_of("b"),
+        kind,
+        name,
+        payload,
+    )
+
+
+async def settled(house: House) -> None:
+    """Wait until a message that comes after has taken effect, and one more poll is over."""
+    await house.runtime.accept(counter("after"), Note("after"), id="after")
+    await until(lambda: _only_newer(house))
+    polled = house.runtime.telemetry.counters["outbox_polls"]
+    await until(lambda: house.runtime.telemetry.counters["outbox_polls"] > polled + 1)
+
+
+async def _only_newer(house: House) -> bool:
+    rows = await house.database.fetch("SELECT key FROM outbox")
+    return [row["key"] for row in rows] == ["newer"]
+
+
+async def counts(house: House) -> tuple[int, int, int]:
+    (row,) = await house.database.fetch("SELECT attempts, interruptions FROM outbox")
+    return row["attempts"], row["interruptions"], await house.count("dead_letters")
+
+
+@pytest.mark.usefixtures("older")
+async def test_a_row_of_an_unknown_class_waits_uncounted_for_a_version_that_knows_it(
+    counters: Database,
+) -> None:
+    for _ in range(7):
+        async with running(counters) as house:
+            if await house.count("outbox") == 0:
+                await written(house, "Add", '{"amount": 5}')
+            await settled(house)
+            assert await counts(house) == (0, 0, 0)
+    REGISTERED["Add"] = Add
+    async with running(counters) as house:
+        await until(lambda: _total(house, 5))
+        assert await house.count("outbox") == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "payload", "kind"),
+    [
+        ("Add", '{"amount": {"cents": 5}}', "counter"),
+        ("Add", '{"cents": 5}', "counter"),
+        ("Add", '{"amount": 5}', "abacus"),
+        ("Fetched", "[]", "counter"),
+        ("PullNumber", '{"name": "n", "organization_id": "o"}', "counter"),
+        ("Look", '{"key": "k"}', "counter"),
+    ],
+)
+async def test_what_is_known_by_name_only_waits_too(
+    counters: Database, name: str, payload: str, kind: str
+) -> None:
+    for _ in range(2):
+        async with running(counters) as house:
+            if await house.count("outbox") == 0:
+                await written(house, name, payload, kind)
+            await settled(house)
+            assert await counts(house) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("message", [Misdirect("abacus"), Pull("org", "newer")])
+async def test_an_effect_that_nobody_here_takes_is_kept(
+    counters: Database, message: Message[int]
+) -> None:
+    async with running(counters) as house:
+        await house.ask(counter("a"), message)
+        assert await house.ask(counter("a"), Add(1)) == 1
+        await until(lambda: _rows(house, 1))
+        assert await house.count("dead_letters") == 0
+
+
+async def test_what_has_waited_for_ten_minutes_is_told(counters: Database) -> None:
+    async with running(counters) as house:
+        await written(house, "FromTomorrow", "{}")
+    with capture_logs() as logs:
+        for minutes in (9, 11):
+            await counters.execute(
+                "UPDATE outbox SET due_at = now() - $1 * interval '1 minute'", minutes
+            )
+            async with running(counters) as house:
+                await until(
+                    lambda house=house: house.runtime.telemetry.counters["outbox_polls"] > 1
+                )
+            assert bool(house.runtime.unread) == (minutes == 11)
+    (found,) = house.runtime.unread
+    assert (found.kind, found.name, found.rows) == ("counter", "FromTomorrow", 1)
+    told: list[Any] = [one for one in logs if one["event"] == "outbox.unread"]
+    assert (told[0]["log_level"], told[0]["name"]) == ("error", "counter.FromTomorrow")
+    assert told[0]["waited_seconds"] >= 660
+
+
+async def test_rows_that_nobody_knows_keep_nothing_else_waiting(counters: Database) -> None:
+    async with running(counters) as house:
+        await counters.execute(
+            "INSERT INTO outbox (key, slot, kind, actor_key, name, payload, due_at)"
+            " SELECT 'newer ' || n, 1, 'counter', 'b', 'FromTomorrow', '{}', now() - interval '1 h'"
+            " FROM generate_series(1, 2000) AS n"
+        )
+        await house.ask(counter("a"), Send("b", 5, "", datetime.now(UTC)))
+        await until(lambda: _total(house, 5))
+        assert await house.ask(counter("b"), Read()) == 5
+
+
+def test_a_second_class_of_one_name_is_refused() -> None:
+    with pytest.raises(NameTaken) as refused:
+
+        @dataclass(frozen=True)
+        class Add(Message[int]):
+            amount: int
+
+    assert str(refused.value) == (
+        "Two messages are named Add: one in tests.runtime.counter and one in"
+        " tests.runtime.test_unread. Rename one of them."
+    )
+    assert REGISTERED["Add"].__module__ == "tests.runtime.counter"
+
+
+async def _total(house: House, total: int) -> bool:
+    return await house.total("b") == total
+
+
+async def _rows(house: House, count: int) -> bool:
+    return await house.count("outbox") == count
