@@ -307,7 +307,6 @@ async def test_the_interface_describes_itself(browser: Browser) -> None:
     schema = operation["requestBody"]["content"]["application/json"]["schema"]
     assert set(schema["properties"]) == {"organizationId", "name"}
     assert described["components"]["schemas"]["Problem"]
-    assert "/openapi.json" not in described["paths"]
 
 
 async def test_the_page_of_the_interface_loads_everything_from_here(browser: Browser) -> None:

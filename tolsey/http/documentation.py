@@ -109,8 +109,8 @@ class Provider(OpenAPIProvider):
         }
         for path, operations in described_by_hand.PATHS.items():
             described["paths"][path].update(operations)
-        for path, answer in described_by_hand.STREAMS.items():
-            described["paths"][path]["post"]["responses"]["200"] = answer
+        for path in described["paths"].keys() & described_by_hand.STREAMS.keys():
+            described["paths"][path]["post"]["responses"]["200"] = described_by_hand.STREAMS[path]
         return described
 
     def build_paths(self, rule: Rule) -> tuple[dict[str, Any], dict[str, Any]]:

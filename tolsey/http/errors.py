@@ -27,6 +27,7 @@ from tolsey.storage.errors import StorageBusy, StorageError, StorageUnavailable
 
 PROBLEM = "application/problem+json"
 ERRORS_SHOWN = 50
+NO_OBJECT = "must be a JSON object"
 BUG = "Something went wrong on our side."
 REGISTERED_TYPES = {
     "too_many_requests": "https://iana.org/assignments/http-problem-types#quota-exceeded",
@@ -89,12 +90,16 @@ def misshapen(error: RequestSchemaValidationError) -> Response:
         errors = [
             {
                 "field": ".".join(str(part) for part in item["loc"]),
-                "message": item["msg"].removeprefix("Value error, "),
+                "message": (
+                    NO_OBJECT
+                    if item["type"] == "model_type"
+                    else item["msg"].removeprefix("Value error, ")
+                ),
             }
             for item in found[:ERRORS_SHOWN]
         ]
     elif isinstance(cause, TypeError):
-        errors = [{"field": "", "message": "must be a JSON object"}]
+        errors = [{"field": "", "message": NO_OBJECT}]
     return problem(422, "invalid_request", "The request is not as documented.", errors=errors)
 
 

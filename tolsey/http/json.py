@@ -112,7 +112,8 @@ class JsonRequest(Request):
     async def get_json(self, force: bool = False, silent: bool = False, cache: bool = True) -> Any:
         """Read the body; another content type is refused with 415 (RFC 9110 section 15.5.16)."""
         if not (force or self.mimetype in JSON_TYPES):
-            if silent:
+            # No body at all is no body of another type: what it lacks is told as 422.
+            if silent or not (self.mimetype or await self.get_data(cache=cache, as_text=False)):
                 return None
             raise UnsupportedMediaType("The body must be sent as application/json.")
         try:
