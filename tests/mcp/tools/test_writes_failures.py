@@ -30,15 +30,34 @@ async def counter(hall: Hall, platform: Platform) -> Counter:
     return await opened(hall, platform)
 
 
-async def test_a_change_whose_answer_was_lost_is_read_back_and_not_sent_again(
+async def test_stock_whose_answer_was_lost_is_sent_again_under_its_key_and_moves_once(
     counter: Counter,
 ) -> None:
     counter.platform.faults.lose()
     told = await counter.adjust("key-00001", -3)
     assert (told["status"], told["after"]) == ("applied", {"available": 7})
-    assert (counter.variant.available, counter.platform.admin.mutations) == (7, 1)
+    assert (counter.variant.available, counter.platform.admin.mutations) == (7, 2)
     assert (await counter.adjust("key-00001", -3))["status"] == "replayed"
-    assert counter.platform.admin.mutations == 1
+    assert counter.platform.admin.mutations == 2
+
+
+async def test_stock_that_was_never_moved_is_planned_anew_from_what_is_there_now(
+    counter: Counter,
+) -> None:
+    release = counter.platform.faults.hold(on="mutation")
+    changing = asyncio.create_task(counter.adjust("key-00001", -3))
+    while not counter.platform.faults.happened:
+        await asyncio.sleep(0.01)
+    counter.variant.available = 6  # a sale in the middle
+    counter.platform.faults.reset(on="mutation")
+    release.set()
+    told = await changing
+    assert (told["status"], told["before"], told["after"]) == (
+        "applied",
+        {"available": 6},
+        {"available": 3},
+    )
+    assert counter.variant.available == 3
 
 
 @pytest.mark.parametrize(
@@ -60,52 +79,58 @@ async def test_every_change_is_recognised_in_the_shop(
     assert counter.platform.admin.mutations == 1
 
 
+async def put(counter: Counter, key: str, status: str) -> dict[str, Any]:
+    """Change a product's status, for which the platform takes no key."""
+    asked = {"idempotency_key": key, "product_id": str(PRODUCT), "status": status}
+    return answered(await counter.agent.call("set_product_status", **asked))
+
+
 async def test_a_change_that_the_shop_does_not_show_is_unknown_until_it_is_surely_not_made(
     counter: Counter,
 ) -> None:
     counter.platform.faults.reset(on="mutation")
-    told = await counter.adjust("key-00001", -3)
+    told = await put(counter, "key-00001", "DRAFT")
     assert (told["status"], told["code"]) == ("unknown", "unknown")
-    again = await counter.adjust("key-00001", -3)
+    again = await put(counter, "key-00001", "DRAFT")
     assert (again["status"], again["operation_id"]) == ("unknown", told["operation_id"])
     assert (await state_of(counter, told["operation_id"]))["state"] == "unknown"
     over = await looked_at_until_over(counter, told["operation_id"])
     assert (over["state"], over["code"]) == ("rejected", "not_applied")
-    last = await counter.adjust("key-00001", -3)
+    last = await put(counter, "key-00001", "DRAFT")
     assert (last["status"], last["code"]) == ("rejected", "not_applied")
-    assert (counter.variant.available, counter.platform.admin.mutations) == (10, 0)
+    assert (counter.product.status, counter.platform.admin.mutations) == ("ACTIVE", 0)
 
 
 async def test_a_change_that_shows_late_is_recognised_when_it_does(counter: Counter) -> None:
     counter.platform.faults.reset(on="mutation")
-    told = await counter.adjust("key-00001", -3)
-    counter.variant.available = 7  # the platform was only slow
+    told = await put(counter, "key-00001", "DRAFT")
+    counter.product.status = "DRAFT"  # the platform was only slow
     over = await looked_at_until_over(counter, told["operation_id"])
-    assert (over["state"], over["after"]) == ("applied", {"available": 7})
-    assert (await counter.adjust("key-00001", -3))["status"] == "replayed"
+    assert (over["state"], over["after"]) == ("applied", {"status": "DRAFT"})
+    assert (await put(counter, "key-00001", "DRAFT"))["status"] == "replayed"
 
 
 async def test_a_change_that_others_have_covered_stays_unclear_and_is_never_sent_again(
     counter: Counter,
 ) -> None:
     counter.platform.faults.reset(on="mutation")
-    told = await counter.adjust("key-00001", -3)
-    counter.variant.available = 2
+    told = await put(counter, "key-00001", "DRAFT")
+    counter.product.status = "ARCHIVED"
     over = await looked_at_until_over(counter, told["operation_id"])
     assert (over["state"], over["code"]) == ("unclear", "unclear")
-    assert (await counter.adjust("key-00001", -3))["status"] == "unknown"
+    assert (await put(counter, "key-00001", "DRAFT"))["status"] == "unknown"
     assert counter.platform.admin.mutations == 0
     # It holds nobody up.
-    assert (await counter.adjust("key-00002", 1))["after"] == {"available": 3}
+    assert (await put(counter, "key-00002", "ACTIVE"))["after"] == {"status": "ACTIVE"}
 
 
 async def test_who_comes_after_an_unknown_change_waits_for_it(counter: Counter) -> None:
     counter.platform.faults.reset(on="mutation")
-    first = await counter.adjust("key-00001", -3)
-    second = asyncio.create_task(counter.adjust("key-00002", -1))
+    first = await put(counter, "key-00001", "DRAFT")
+    second = asyncio.create_task(put(counter, "key-00002", "ARCHIVED"))
     over = await looked_at_until_over(counter, first["operation_id"])
     assert over["state"] == "rejected"
-    assert (await second)["before"] == {"available": 10}
+    assert (await second)["before"] == {"status": "ACTIVE"}
 
 
 async def test_an_agent_that_goes_away_finds_its_change_made(counter: Counter) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
 
 import pytest
 
@@ -10,9 +11,17 @@ from tests.http.people import Clock, settings_of
 from tests.journeys.neighbours import LEASE_SECONDS, shared
 from tests.mcp.tools.conftest import ANN, BOB
 from tests.mcp.tools.hall import Hall, Owner, refused, settle
-from tests.mcp.tools.shop import Counter, looked_at_until_over, opened
+from tests.mcp.tools.shop import (
+    ITEM,
+    PRODUCT,
+    Counter,
+    answered,
+    looked_at_until_over,
+    opened,
+)
 from tolsey.runtime.mailbox import slot_of
 from tolsey.sandbox.commerce.platform import Platform
+from tolsey.sandbox.commerce.shop.products import LOCATION_ID
 from tolsey.service import Running, running
 from tolsey.settings import Settings
 from tolsey.storage.database import Database
@@ -76,27 +85,58 @@ async def test_what_was_answered_survives_a_restart(
     assert (counter.variant.available, platform.admin.mutations) == (7, 1)
 
 
+async def died_while_changing(before: Running, counter: Counter, tool: str, **wanted: Any) -> None:
+    """Let a change be sent, and its process die before it heard what became of it."""
+    platform = counter.platform
+    platform.faults.hold(on="mutation")
+    changing = asyncio.create_task(counter.agent.call(tool, idempotency_key="key-00001", **wanted))
+    await sent(before.service.database, platform)
+    changing.cancel()
+    await asyncio.wait({changing})
+    # Left like this the process takes its unfinished call with it.
+    for task in asyncio.all_tasks():
+        if "Dispatcher._call" in repr(task):
+            task.cancel()
+
+
 @pytest.mark.parametrize("was_made", [True, False])
-async def test_a_change_that_was_sent_before_a_crash_is_looked_up_and_not_sent_again(
-    settings: Settings, platform: Platform, clock: Clock, database: Database, *, was_made: bool
+async def test_stock_that_was_sent_before_a_crash_moves_once_and_its_item_is_free_at_once(
+    settings: Settings, platform: Platform, clock: Clock, *, was_made: bool
 ) -> None:
     async with process(settings, clock) as before:
         counter = await opened(await hall_of(before, clock), platform)
-        platform.faults.hold(on="mutation")
-        changing = asyncio.create_task(counter.adjusting("key-00001", -3))
-        await sent(database, platform)
-        changing.cancel()
-        await asyncio.wait({changing})
-        # Left like this the process takes its unfinished call with it.
-        for task in asyncio.all_tasks():
-            if "Dispatcher._call" in repr(task):
-                task.cancel()
-    if was_made:
-        counter.variant.available = 7
+        if was_made:
+            platform.faults.lose()
+        wanted = {"inventory_item_id": str(ITEM), "location_id": str(LOCATION_ID), "delta": -3}
+        await died_while_changing(before, counter, "adjust_inventory", **wanted)
+    assert counter.variant.available == (7 if was_made else 10)
     async with process(settings, clock) as after:
         counter = await moved(counter, after, clock)
         told = await counter.adjust("key-00001", -3)
-        over = await looked_at_until_over(counter, told["operation_id"])
+        assert (told["status"], told["after"]) in [
+            ("applied", {"available": 7}),
+            ("replayed", {"available": 7}),
+        ]
+        assert (await counter.adjust("key-00002", -1))["after"] == {"available": 6}
+    assert counter.variant.available == 6
+
+
+@pytest.mark.parametrize("was_made", [True, False])
+async def test_a_change_without_a_key_that_was_sent_before_a_crash_is_looked_up(
+    settings: Settings, platform: Platform, clock: Clock, *, was_made: bool
+) -> None:
+    wanted = {"product_id": str(PRODUCT), "status": "DRAFT"}
+    async with process(settings, clock) as before:
+        counter = await opened(await hall_of(before, clock), platform)
+        await died_while_changing(before, counter, "set_product_status", **wanted)
+    if was_made:
+        counter.product.status = "DRAFT"
+    async with process(settings, clock) as after:
+        counter = await moved(counter, after, clock)
+        asked = await counter.agent.call(
+            "set_product_status", idempotency_key="key-00001", **wanted
+        )
+        over = await looked_at_until_over(counter, answered(asked)["operation_id"])
     assert over["state"] == ("applied" if was_made else "rejected")
     assert platform.admin.mutations == 0
 

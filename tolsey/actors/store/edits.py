@@ -126,6 +126,11 @@ def shown(edit: Edit, facts: Facts) -> dict[str, Any]:
             return {"tags": [tag for tag in edit.wanted["tags"] if tag.casefold() in held]}
 
 
+def adjustment(edit: Edit, facts: Facts) -> Facts:
+    """Say by how much stock is moved, and from what."""
+    return {"delta": edit.wanted["delta"], "from": facts["available"]}
+
+
 def verdict(edit: Edit, before: Facts, found: Facts | None) -> Verdict:
     """Tell from a thing whether an edit was made; `before` is how it was shown before that."""
     if found is None:
@@ -163,7 +168,7 @@ def _stock(edit: Edit, facts: Facts) -> Planned | Rejected:
             "quantity_changed", f"There are {available} available, not {compare}; look again."
         )
     delta = edit.wanted["delta"]
-    change = {"delta": delta, "from": available} if delta else None
+    change = adjustment(edit, facts) if delta else None
     return Planned({"available": available + delta}, change)
 
 

@@ -1,6 +1,7 @@
 """A store's reach into the world: tokens, subscriptions, orders read anew, listings told."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final
@@ -66,6 +67,8 @@ log = structlog.get_logger()
 MISSING_SCOPE: Final = "missing_scope"
 TRIES: Final = 5
 """How often a change is planned anew because the shop moved on meanwhile."""
+KEY_HONOURED: Final = timedelta(hours=1)
+"""How long after an operation began its key is relied on; the platform forgets keys at some time."""
 
 
 def shops(ask: Ask, vault: Vault, clock: Callable[[], datetime]) -> Shops:
@@ -269,7 +272,8 @@ class OperationEffects:
             return self._rejected(kept, "unreadable", "What was asked can no longer be read.")
         edit = Edit.read(intent)
         if kept.state != OperationState.RUNNING:
-            return await self._find_out(kept, edit, orjson.loads(kept.before or "{}"))
+            before = orjson.loads(kept.before or "{}")
+            return await self._find_out(kept, edit, before, kept.sends - 1)
         return await self._make(kept, edit)
 
     async def _make(self, kept: AgentOperation, edit: Edit) -> Message[Any]:
@@ -306,14 +310,23 @@ class OperationEffects:
             except PlatformUnreachable as error:
                 if not error.maybe_done:
                     raise
-                return await self._find_out(kept, edit, before)
+                return await self._find_out(kept, edit, before, sends)
             return self._applied(kept, edit, before, after)
         return self._rejected(kept, "contended", "Others change this all the time; look again.")
 
     async def _find_out(
-        self, kept: AgentOperation, edit: Edit, before: Mapping[str, Any]
+        self, kept: AgentOperation, edit: Edit, before: Mapping[str, Any], sends: int
     ) -> Message[Any]:
-        """Read from the shop what became of a change whose answer was lost."""
+        """Find out what became of a change whose answer was lost, by its key or from the shop.
+
+        Stock is adjusted under a key that the platform honours (product/commerce.md, `@idempotent`): sent
+        again it is made once, and nobody waits for the item. Other changes carry none.
+        """
+        if edit.kind == edits.STOCK and self._clock() - kept.created_at < KEY_HONOURED:
+            try:
+                return await self._send_again(kept, edit, before, sends)
+            except (Refusal, PlatformError) as error:
+                log.warning("agent.operation_unanswered", store_id=kept.store_id, why=str(error))
         found, verdict = None, Verdict.UNCLEAR
         try:
             found = await self._look(kept, edit)
@@ -325,6 +338,19 @@ class OperationEffects:
         return OperationUnanswered(
             kept.operation_id, is_unchanged=verdict is Verdict.UNCHANGED, at=self._clock()
         )
+
+    async def _send_again(
+        self, kept: AgentOperation, edit: Edit, before: Mapping[str, Any], sends: int
+    ) -> Message[Any]:
+        """Send the very same change under the very same key; what is stale by now was never made."""
+        change = edits.adjustment(edit, before)
+        try:
+            after = await self._change(kept, edit, change, sends)
+        except EditRefused as refused:
+            if refused.stale:
+                return await self._send(replace(kept, sends=sends + 1), edit)
+            return self._rejected(kept, "commerce_rejected", refused.message)
+        return self._applied(kept, edit, before, after)
 
     async def _look(self, kept: AgentOperation, edit: Edit) -> Mapping[str, Any] | None:
         """Read the thing as it is now."""

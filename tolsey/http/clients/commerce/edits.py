@@ -70,6 +70,8 @@ SENT_AS: Final[Mapping[str, str]] = {
     "vendor": "vendor",
 }
 STALE: Final = "CHANGE_FROM_QUANTITY_STALE"
+UNDER_WAY: Final = "IDEMPOTENCY_CONCURRENT_REQUEST"
+"""The same key is being worked on: what became of it is not known yet."""
 REASON: Final = "correction"
 DENIED: Final = "ACCESS_DENIED"
 
@@ -159,6 +161,8 @@ def _payload(answer: Answer, field: str) -> Mapping[str, Any]:
     errors = payload.get("userErrors")
     for error in errors if isinstance(errors, list) else ():
         said = error if isinstance(error, dict) else {}
+        if said.get("code") == UNDER_WAY:
+            raise PlatformUnreachable("The platform is still at work on the same change.")
         message = plain(str(said.get("message") or "The platform refuses this."))
         raise EditRefused(message, stale=said.get("code") == STALE)
     return payload
