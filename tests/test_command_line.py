@@ -164,6 +164,16 @@ def test_the_doctor_says_what_is_set_and_what_answers_503(shell: Shell) -> None:
     assert not (shell.folder / "data").exists()
 
 
+def test_the_doctor_says_that_an_api_version_is_too_old_to_verify_revenue(shell: Shell) -> None:
+    old = lines_of(shell.tolsey("doctor", COMMERCE_API_VERSION="2026-04"))
+    new = lines_of(shell.tolsey("doctor", COMMERCE_API_VERSION="2026-07"))
+
+    word, what = old["COMMERCE_API_VERSION"]
+    assert word == "FAILED"
+    assert "api_version_too_old" in what
+    assert "COMMERCE_API_VERSION" not in new
+
+
 COMPLETE = {
     "CRON_SECRET": "c" * 32,
     "PAYMENTS_SECRET_KEY": "sk_test_1",

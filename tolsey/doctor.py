@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 import anyio
 
+from tolsey.actors.ports import MEASURED_SINCE, measures_revenue
 from tolsey.settings import Settings
 from tolsey.storage import keys
 from tolsey.storage.backing import addresses
@@ -110,7 +111,17 @@ def of_settings(settings: Settings) -> list[Finding]:
             for variable in UNREAD
             if variable in given
         ),
+        *_of_api_version(settings.commerce_api_version),
     ]
+
+
+def _of_api_version(version: str) -> Sequence[Finding]:
+    """Say that an API version is too old for what is built, if it is."""
+    # Orders have the fields that revenue is measured with from then on (revenue.md, rule 9).
+    if measures_revenue(version):
+        return ()
+    what = f"{version} is too old: verification answers 422 api_version_too_old before {MEASURED_SINCE}"
+    return (Finding("FAILED", "COMMERCE_API_VERSION", what),)
 
 
 async def of_connections(settings: Settings) -> AsyncIterator[Finding]:

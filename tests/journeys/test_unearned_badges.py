@@ -137,7 +137,7 @@ async def test_no_proof_can_be_carried_to_another_listing_or_made_up(
             "mrr": 1,
             "currency": "KWD",
             "state": "verified_new",
-            "definition": "rv2",
+            "definition": "rv1",
             "syncedAt": "2031-01-01T00:00:00.000Z",
             "flags": ["trusted"],
             "windowEnd": None,

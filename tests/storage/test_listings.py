@@ -17,7 +17,7 @@ async def snapshot(
         """
         INSERT INTO revenue_snapshots (listing_id, window_end, window_start, source, shop_domain,
             definition, shop_currency, verified, figures, orders, skipped, flags)
-        VALUES ('listing_1', $1, $2, 'commerce', $3, 'rv1', 'USD', $4,
+        VALUES ('listing_1', $1, $2, 'commerce', $3, 'rv2', 'USD', $4,
             jsonb_build_object('revenue', $5::bigint), 1, '{}', '[]')
         """,
         at,
@@ -56,7 +56,7 @@ async def test_an_earlier_window_is_the_nearest_that_had_ended_by_then(
     await snapshot(database, NOON - 63 * DAY, 4)
 
     ends = [NOON - 30 * DAY, NOON - 60 * DAY]
-    found = await snapshots.earlier(database, "listing_1", SHOP, ends)
+    found = await snapshots.earlier(database, "listing_1", SHOP, "rv2", ends)
     assert [each.figures for each in found] == ['{"revenue": 2}']
 
 

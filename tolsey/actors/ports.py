@@ -4,7 +4,7 @@ An adapter in `tolsey.http.clients` or `tolsey.storage` fills a port; one withou
 filled by an `Unset…` class here that refuses every use and names the variable to set.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Protocol
@@ -13,6 +13,16 @@ from tolsey.actors.refusals import MissingCredential
 from tolsey.storage.records.selling.revenue import PulledOrder
 
 UNAUTHORIZED: Final = 401
+MEASURED_SINCE: Final = "2026-07"
+"""The first version of the commerce API that says what a line costs after its discounts, before tax."""
+
+
+def measures_revenue(version: str) -> bool:
+    """Whether orders of an API version have the fields that revenue is measured with.
+
+    Versions are quarters in writing, so they sort; the one under work and the default are newer.
+    """
+    return version in ("", "unstable") or version >= MEASURED_SINCE
 
 
 class PlatformError(Exception):
@@ -75,6 +85,16 @@ class PlatformDenied(PlatformError):  # noqa: N818 - the platform's answer
     def is_dead_token(self) -> bool:
         """Whether the platform does not know the token any more, and so did nothing."""
         return self.status == UNAUTHORIZED
+
+
+class ApiVersionTooOld(PlatformError):  # noqa: N818 - a state of the service's settings
+    """The API version that is set has not the fields that revenue is measured with."""
+
+    def __init__(self, version: str) -> None:
+        super().__init__(
+            f"The service speaks the commerce platform's API of {version}; revenue is verified"
+            f" from {MEASURED_SINCE} on. Ask its operator to set COMMERCE_API_VERSION."
+        )
 
 
 class EditRefused(PlatformError):  # noqa: N818 - the platform's answer
@@ -156,16 +176,24 @@ class CommercePlatform(Protocol):
         """
         ...
 
-    async def first_order_at(self, shop: Shop) -> datetime | None:
-        """When the oldest visible real order was processed."""
-        ...
-
     async def count_orders(self, shop: Shop, start: datetime, end: datetime) -> int:
         """How many real orders were processed in [start, end), by the platform's search index."""
         ...
 
+    def check_version(self) -> None:
+        """Raise ApiVersionTooOld where orders lack the fields that revenue is measured with."""
+        ...
+
     def orders(self, shop: Shop, start: datetime, end: datetime) -> AsyncIterator[PulledOrder]:
         """Every real order processed in [start, end), each once, in no promised order."""
+        ...
+
+    def orders_before(self, shop: Shop, start: datetime) -> AsyncGenerator[PulledOrder]:
+        """Real orders processed before a moment, the latest first, up to a bound."""
+        ...
+
+    def orders_given_back(self, shop: Shop, start: datetime) -> AsyncIterator[PulledOrder]:
+        """Real orders processed before a moment of which money went back, perhaps, since then."""
         ...
 
     async def order(self, shop: Shop, order_id: int) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""Definition rv1 for a payment processor, case by case."""
+"""Definition rv2 for a payment processor, case by case."""
 
 import json
 from dataclasses import replace

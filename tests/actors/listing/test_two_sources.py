@@ -157,6 +157,19 @@ def test_a_cleared_listing_is_read_again_by_all_its_sources() -> None:
     assert states(rejected) == (State.FAILED, State.FAILED)
 
 
+def test_credentials_beside_what_was_rejected_do_not_bring_the_badge_back() -> None:
+    """Credentials of a processor that were never tried wait beside a shop that is rejected."""
+    beside = also_paid(connected(State.SUSPENDED), State.FAILED, accepted_at=NOON + HOUR)
+    reject = ReviewVerification("admin.reject", "fake", "usr_a", NOON + HOUR)
+    rejected = source.review(beside, reject).state
+
+    with pytest.raises(InvalidTransition):
+        source.refresh(rejected, RefreshRevenue(NOON + 2 * HOUR))
+    under_way = replace(report(NOON + 2 * HOUR), provider=PAYMENTS)
+    heard = source.report(rejected, SyncSucceeded(under_way, NOON + 2 * HOUR)).state
+    assert states(heard) == (State.FAILED, State.FAILED)
+
+
 def test_time_passes_for_both() -> None:
     later = lifecycle.tick(BOTH, ClockTick(NOON + DAY)).state
 

@@ -15,7 +15,7 @@ from tolsey.actors.listing.actor import ListingActor
 from tolsey.actors.listing.effects import ListingEffects
 from tolsey.actors.organization.actor import OrganizationActor
 from tolsey.http.app import create_app
-from tolsey.http.clients.commerce.admin import ShopifyAdmin
+from tolsey.http.clients.commerce.admin import API_VERSION, ShopifyAdmin
 from tolsey.http.clients.payments.revenue import RestrictedAccounts
 from tolsey.http.context import Service
 from tolsey.http.edge import Edge
@@ -47,8 +47,14 @@ async def platform(clock: Clock) -> AsyncIterator[Platform]:
 
 
 @pytest.fixture
-async def commerce(platform: Platform) -> AsyncIterator[ShopifyAdmin]:
-    client = ShopifyAdmin(platform.url_template, sleep=lambda _: anyio.lowlevel.checkpoint())
+async def commerce(
+    platform: Platform, request: pytest.FixtureRequest
+) -> AsyncIterator[ShopifyAdmin]:
+    client = ShopifyAdmin(
+        platform.url_template,
+        getattr(request, "param", API_VERSION),
+        sleep=lambda _: anyio.lowlevel.checkpoint(),
+    )
     yield client
     await client.close()
 

@@ -13,7 +13,7 @@ import httpx
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from tolsey.sandbox.commerce.platform import Platform
-from tolsey.sandbox.commerce.shop.orders import Line, Order, Transaction
+from tolsey.sandbox.commerce.shop.orders import Line, Order, Transaction, fee_of
 
 SELL = "/api/sell/listings"
 PUBLIC = "/api/public/listings"
@@ -25,13 +25,21 @@ NUMBERS = count(7_205_759_403_792_794_000)
 VERIFICATION = {
     *("state", "source", "definition", "currency", "mrr", "revenue30d", "annualised"),
     *("windowStart", "windowEnd", "syncedAt", "flags", "arr", "mrrAtRisk", "subscribers"),
-    *("taxIncluded", "meteredItems", "otherCurrencies", "corroboration"),
+    *(
+        "refundsOfEarlierOrders30d",
+        "taxIncluded",
+        "meteredItems",
+        "otherCurrencies",
+        "corroboration",
+    ),
 }
 
 
 def sell_on(platform: Platform, days_ago: int, price: int) -> None:
     at = platform.now() - days_ago * DAY
-    paid = Transaction(next(NUMBERS), "SALE", "SUCCESS", price, "shopify_payments", at)
+    paid = Transaction(
+        *(next(NUMBERS), "SALE", "SUCCESS", price, "shopify_payments", at), fee=fee_of(price)
+    )
     sold = Order(
         id=next(NUMBERS),
         number=1001,
@@ -41,6 +49,7 @@ def sell_on(platform: Platform, days_ago: int, price: int) -> None:
         updated_at=at,
         lines=[Line(next(NUMBERS), "A thing", price)],
         transactions=[paid],
+        checkout_token="c0ffee",
     )
     platform.shop(SHOP).orders[sold.id] = sold
 

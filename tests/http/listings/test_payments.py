@@ -44,7 +44,7 @@ async def test_a_restricted_key_turns_the_badge_green(paid: Seller, database: Da
     assert shown == {
         "state": "verified",
         "source": "payments",
-        "definition": "rv1",
+        "definition": "rv2",
         "currency": "USD",
         "flags": [],
     }

@@ -14,6 +14,7 @@ from tests.http.people import Clock, SignUp
 from tolsey.actors.listing.messages import SourceRevoked, SyncDue, listing
 from tolsey.runtime.registry import Runtime
 from tolsey.sandbox.commerce.platform import Platform
+from tolsey.sandbox.commerce.shop.state import ShopSpec
 from tolsey.storage.database import Database
 from tolsey.storage.selling import listings
 
@@ -21,7 +22,7 @@ from tolsey.storage.selling import listings
 async def test_a_connected_shop_turns_the_badge_green(verified: Seller, database: Database) -> None:
     proof = (await verified.public("/verification")).json()
     assert set(proof) == {*VERIFICATION, "signature"}
-    assert (proof["state"], proof["source"], proof["definition"]) == ("verified", "commerce", "rv1")
+    assert (proof["state"], proof["source"], proof["definition"]) == ("verified", "commerce", "rv2")
     assert (proof["currency"], proof["revenue30d"], proof["mrr"]) == ("USD", 14_345, 0)
     assert proof["annualised"] == 12 * 14_345
     assert proof["flags"] == []
@@ -197,3 +198,99 @@ async def test_the_hourly_job_finds_what_wants_to_be_read(
     assert 0 <= listings.jitter(id).total_seconds() < 3000
     await verified.browser.delete(f"{verified.path}/verify")
     assert await listings.due_for_sync(database) == []
+
+
+async def test_a_shop_that_turns_into_a_development_store_loses_its_badge_at_that_sync(
+    verified: Seller, platform: Platform, clock: Clock
+) -> None:
+    platform.update_shop(SHOP, plan="Plus", partner_development=True)
+    assert (await verified.post("verify/refresh")).status_code == 202
+    found = await verified.synced()
+
+    assert found["verification"]["state"] == "suspended"
+    assert found["connections"][0]["suspendedFor"] == "development_store"
+    assert (await verified.public("/badge.svg")).status_code == 404
+    assert (await verified.public("/verification")).json()["revenue30d"] is None
+    assert (await verified.public("/history")).json()["items"] == []
+    again = await verified.post("verify/commerce", CREDENTIALS)
+    assert (again.status_code, again.json()["code"]) == (422, "development_store")
+
+    clock.advance(timedelta(hours=1))
+    platform.advance(3600)
+    platform.update_shop(SHOP, plan="Basic", partner_development=False)
+    assert (await verified.post("verify/refresh")).status_code == 202
+    assert (await verified.synced())["verification"]["state"] == "verified"
+    assert (await verified.public("/badge.svg")).status_code == 200
+
+
+@pytest.mark.parametrize("plan", ["Trial", "Paused", "Plus Trial", "Staff", "Development"])
+async def test_a_plan_that_does_not_sell_is_refused(
+    seller: Seller, platform: Platform, plan: str
+) -> None:
+    platform.update_shop(SHOP, plan=plan)
+    answer = await seller.post("verify/commerce", CREDENTIALS)
+
+    assert (answer.status_code, answer.json()["code"]) == (422, "development_store")
+
+
+async def test_a_sync_that_another_shop_answers_is_refused(
+    verified: Seller, platform: Platform
+) -> None:
+    other = ShopSpec(domain="rich.myshopify.com", client_id="corner-app", client_secret=SECRET)
+    platform.add_shop(other)
+    platform.shops[SHOP] = platform.shop("rich.myshopify.com")
+    await verified.post("verify/refresh")
+    found = await verified.synced()
+
+    assert found["verification"]["state"] == "token_unavailable"
+    assert found["connections"][0]["lastError"] == "another_shop"
+    assert found["verification"]["revenue30d"] == 14_345
+
+
+async def test_the_owner_is_told_what_a_new_definition_made_of_the_numbers(
+    verified: Seller, database: Database, clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    figures = {"USD": {"revenue30d": 99_000, "mrr": 0, "annualised": 1_188_000, "orders": 9}}
+    await database.execute(
+        "UPDATE revenue_snapshots SET definition = 'rv1', figures = $1::jsonb", json.dumps(figures)
+    )
+    assert (await verified.public("/verification")).json()["definition"] == "rv1"
+    clock.advance(timedelta(minutes=5))
+    await verified.post("verify/refresh")
+    found = await verified.synced()
+
+    change = found["connections"][0]["definitionChange"]
+    assert (change["from"], change["to"]) == ("rv1", "rv2")
+    assert change["before"]["USD"]["revenue30d"] == 99_000
+    assert change["after"]["USD"]["revenue30d"] == found["verification"]["revenue30d"] == 14_345
+    assert "gift cards" in change["why"].lower()
+    assert capsys.readouterr().out.count("revenue_redefined") == 1
+    proof = (await verified.public("/verification")).json()
+    assert (proof["definition"], proof["flags"]) == ("rv2", [])
+    assert "rv2" in (await verified.public("/embed")).text
+    said = await database.fetch("SELECT event FROM audit_log WHERE event LIKE '%redefined'")
+    assert len(said) == 1
+
+    clock.advance(timedelta(minutes=5))
+    await verified.post("verify/refresh")
+    await verified.synced()
+    assert "revenue_redefined" not in capsys.readouterr().out
+
+
+async def test_a_seller_is_told_which_payments_prove_nothing(
+    seller: Seller, platform: Platform
+) -> None:
+    platform.write_order(SHOP, gateway="stripe_like", source_name="web")
+    await seller.post("verify/commerce", CREDENTIALS)
+    (told,) = (await seller.synced())["connections"]
+
+    assert told["notCounted"] == {"unproven_payment": 1}
+    assert told["unprovenPayments"] == [{"gateway": "stripe_like", "source": "580111", "orders": 1}]
+
+
+@pytest.mark.parametrize("commerce", ["2026-04"], indirect=True)
+async def test_an_api_version_without_the_measured_fields_verifies_nothing(seller: Seller) -> None:
+    answer = await seller.post("verify/commerce", CREDENTIALS)
+
+    assert (answer.status_code, answer.json()["code"]) == (422, "api_version_too_old")
+    assert "from 2026-07 on" in answer.text

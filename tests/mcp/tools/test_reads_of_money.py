@@ -39,7 +39,7 @@ async def listed(hall: Hall, owner: Owner, listing_id: str, store_id: str) -> No
         """
         INSERT INTO revenue_snapshots (listing_id, window_end, window_start, source, shop_domain,
             definition, shop_currency, verified, figures, orders, skipped, flags)
-        VALUES ($1, $2, $2, 'commerce', 'a.myshopify.com', 'rv1', 'EUR', true, $3::jsonb, 9, '{}',
+        VALUES ($1, $2, $2, 'commerce', 'a.myshopify.com', 'rv2', 'EUR', true, $3::jsonb, 9, '{}',
             '[]')
         """,
         *(listing_id, at, json.dumps({"EUR": figures})),

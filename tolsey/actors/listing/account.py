@@ -1,4 +1,4 @@
-"""Definition rv1 for a payment processor: what an account's payments and subscriptions come to.
+"""Definition rv2 for a payment processor: what an account's payments and subscriptions come to.
 
 Rules 2, 8 and 11 of the product page "Revenue verification", and its red flags. No customer is
 known by more than an id, no card by more than a hash, and neither outlives the sync.

@@ -23,12 +23,14 @@ from tolsey.actors.listing.messages import (
     SubmitListing,
     SyncDue,
     SyncFailed,
+    SyncFoundDevelopment,
     SyncGrantRefused,
     SyncInsufficient,
     SyncPermissionDenied,
     SyncSucceeded,
     WithdrawListing,
 )
+from tolsey.actors.listing.revenue import DEFINITION
 from tolsey.actors.listing.state import ListingState, Proof, blank
 from tolsey.runtime.actor import Actor, handles
 from tolsey.runtime.decision import Decision
@@ -146,12 +148,31 @@ class ListingActor(Actor[ListingState]):
     @handles(SyncSucceeded)
     def succeeded(self, state: ListingState, message: SyncSucceeded) -> Silence:
         """Keep the numbers of a good sync."""
-        return source.report(state, message)
+        return self._kept(state, message)
 
     @handles(SyncInsufficient)
     def insufficient(self, state: ListingState, message: SyncInsufficient) -> Silence:
         """Keep the numbers of a shop that is still young."""
-        return source.report(state, message)
+        return self._kept(state, message)
+
+    def _kept(self, state: ListingState, message: SyncSucceeded | SyncInsufficient) -> Silence:
+        """Keep a good sync, and log what another definition did to its numbers."""
+        decision, found = source.report(state, message), message.report
+        if found.former is not None and decision.records:
+            log.warning(
+                "revenue_redefined",
+                listing_id=state.id,
+                provider=found.provider,
+                before=found.former.definition,
+                after=DEFINITION,
+                state=decision.state.proof(found.provider).verification.state.value,
+            )
+        return decision
+
+    @handles(SyncFoundDevelopment)
+    def develops(self, state: ListingState, message: SyncFoundDevelopment) -> Silence:
+        """Take the badge from a shop on a development or trial plan."""
+        return source.develops(state, message)
 
     @handles(SyncPermissionDenied)
     def denied(self, state: ListingState, message: SyncPermissionDenied) -> Silence:

@@ -1,6 +1,7 @@
 """A listing's reach into the world: reading its shop's orders, and its account's payments."""
 
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -17,8 +18,10 @@ from tolsey.actors.listing.accounts import (
     TooMuch,
 )
 from tolsey.actors.listing.messages import (
+    Former,
     PullRevenue,
     SyncFailed,
+    SyncFoundDevelopment,
     SyncGrantRefused,
     SyncInsufficient,
     SyncPermissionDenied,
@@ -26,6 +29,7 @@ from tolsey.actors.listing.messages import (
     SyncSucceeded,
 )
 from tolsey.actors.ports import (
+    ApiVersionTooOld,
     CommercePlatform,
     GrantRefused,
     PlatformDenied,
@@ -49,7 +53,7 @@ listing hears of it and is free for the next one."""
 NEEDED_SCOPE: Final = "read_orders"
 FORBIDDEN: Final = 403
 UNREACHABLE: Final = {COMMERCE: "commerce_unreachable", PAYMENTS: "processor_unreachable"}
-DEVELOPMENT: Final = "development_store"
+TOO_OLD: Final = "api_version_too_old"
 SPIKE: Final = "revenue_spike"
 EARLIER: Final = (timedelta(days=30), timedelta(days=60))
 PRICES_BEFORE: Final = timedelta(days=14)
@@ -98,10 +102,13 @@ class ListingEffects:
             return await self._open(source)
 
         async def measure(shop: Shop) -> Message[Any]:
-            return await self._measure_shop(call, shop)
+            return await self._measure_shop(call, source, shop)
 
         try:
+            self._platform.check_version()
             return await with_token(mint, measure)
+        except ApiVersionTooOld:
+            return SyncFailed(call.generation, TOO_OLD, self._clock())
         except GrantRefused as error:
             return SyncGrantRefused(call.generation, error.code, self._clock())
         except PlatformDenied as error:
@@ -140,6 +147,7 @@ class ListingEffects:
             window_end=end,
             measure=tally.measure(await self._two_weeks_ago(source, end)),
             provider=PAYMENTS,
+            former=await self._former(source),
         )
         first = tally.first_at
         is_grown = first is not None and first <= tally.start
@@ -152,7 +160,11 @@ class ListingEffects:
     ) -> dict[str, account.Earlier]:
         """Read what was said of each currency two weeks ago, if anything was."""
         found = await snapshots.earlier(
-            self._database, source.listing_id, source.shop_domain, [end - PRICES_BEFORE]
+            self._database,
+            source.listing_id,
+            source.shop_domain,
+            revenue.DEFINITION,
+            [end - PRICES_BEFORE],
         )
         return {
             currency: account.Earlier(figures["mrr"], figures.get("subscribers", 0))
@@ -166,14 +178,22 @@ class ListingEffects:
         grant = await self._platform.exchange(source.shop_domain, source.client_id, secret)
         return Shop(source.shop_domain, grant.access_token)
 
-    async def _measure_shop(self, call: PullRevenue, shop: Shop) -> Message[Any]:
+    async def _measure_shop(
+        self, call: PullRevenue, source: RevenueSource, shop: Shop
+    ) -> Message[Any]:
         facts = await self._platform.connect_probe(shop)
+        # One business is proved, not whichever shop answers at its address by now (section 1.3).
+        if facts.shop_domain != source.shop_domain:
+            return SyncGrantRefused(call.generation, "another_shop", self._clock())
+        if revenue.is_development(facts):
+            return SyncFoundDevelopment(call.generation, self._clock())
         start, end = revenue.window_of(self._clock())
         tally = revenue.Tally(start, end)
         async for order in self._platform.orders(shop, start, end):
             tally.add(order)
-        first = await self._platform.first_order_at(shop)
-        measure = await self._flagged(call.listing_id, facts, tally.measure(), end)
+        async for order in self._platform.orders_given_back(shop, start):
+            tally.add_earlier(order)
+        measure = await self._flagged(source, tally.measure(), end)
         report = SyncReport(
             generation=call.generation,
             shop_domain=shop.shop_domain,
@@ -182,27 +202,44 @@ class ListingEffects:
             window_start=start,
             window_end=end,
             measure=measure,
+            former=await self._former(source),
         )
-        if first is not None and first <= start:
+        if await self._is_grown(shop, facts, start):
             return SyncSucceeded(report, self._clock())
         return SyncInsufficient(report, self._clock())
 
-    async def _flagged(
-        self, listing_id: str, facts: ShopFacts, measure: Measure, end: datetime
-    ) -> Measure:
-        """Add the flags that need the shop's plan or its history."""
-        flags = set(measure.flags)
-        if revenue.is_development(facts):
-            flags.add(DEVELOPMENT)
+    async def _is_grown(self, shop: Shop, facts: ShopFacts, start: datetime) -> bool:
+        """Whether an order from before the window counts, and the shop was there then (rule 9a)."""
+        if facts.created_at > start:
+            return False
+        async with aclosing(self._platform.orders_before(shop, start)) as orders:
+            async for order in orders:
+                if revenue.proves_age(order):
+                    return True
+        return False
+
+    async def _former(self, source: RevenueSource) -> Former | None:
+        """Read what was said last, if that was under another definition."""
+        last = await snapshots.latest(self._database, source.listing_id, source.shop_domain)
+        if last is None or last.definition == revenue.DEFINITION:
+            return None
+        return Former(last.definition, last.figures)
+
+    async def _flagged(self, source: RevenueSource, measure: Measure, end: datetime) -> Measure:
+        """Add the flag that needs the shop's history."""
         earlier = await snapshots.earlier(
-            self._database, listing_id, facts.shop_domain, [end - back for back in EARLIER]
+            self._database,
+            source.listing_id,
+            source.shop_domain,
+            revenue.DEFINITION,
+            [end - back for back in EARLIER],
         )
         before = [orjson.loads(snapshot.figures) for snapshot in earlier]
         for figures in measure.figures:
             windows = [kept.get(figures.currency, {}).get("revenue30d", 0) for kept in before]
             if revenue.is_spike(figures.revenue30d, windows):
-                flags.add(SPIKE)
-        return replace(measure, flags=tuple(sorted(flags)))
+                return replace(measure, flags=tuple(sorted({*measure.flags, SPIKE})))
+        return measure
 
     def _denied(self, call: PullRevenue, error: PlatformDenied) -> Message[Any]:
         now = self._clock()

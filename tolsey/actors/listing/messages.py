@@ -179,8 +179,16 @@ class PullRevenue(Call):
 
 
 @dataclass(frozen=True)
+class Former:
+    """What the last sync under another definition said; `figures` is JSON text, by currency."""
+
+    definition: str
+    figures: str
+
+
+@dataclass(frozen=True)
 class SyncReport:
-    """What a good sync found."""
+    """What a good sync found; `former` when the one before it was made under another definition."""
 
     generation: int
     shop_domain: str
@@ -190,6 +198,7 @@ class SyncReport:
     window_end: datetime
     measure: Measure
     provider: str = COMMERCE
+    former: Former | None = None
 
 
 @dataclass(frozen=True)
@@ -205,6 +214,14 @@ class SyncInsufficient(Message[None]):
     """The source is younger than thirty days; this is what it has."""
 
     report: SyncReport
+    at: datetime
+
+
+@dataclass(frozen=True)
+class SyncFoundDevelopment(Message[None]):
+    """The shop is on a development or trial plan now; its orders prove nothing."""
+
+    generation: int
     at: datetime
 
 

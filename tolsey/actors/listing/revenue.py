@@ -1,4 +1,4 @@
-"""Definition rv1 for a commerce source: what orders are worth, and what about them looks odd.
+"""Definition rv2 for a commerce source: what orders are worth, and what about them looks odd.
 
 Rules 9 to 13 of the product page "Revenue verification". A change of these rules is a new
 version with a new name; snapshots made under the old one stay as they are.
@@ -16,21 +16,37 @@ from tolsey.storage.records.money.currencies import EXPONENTS
 from tolsey.storage.records.selling.revenue import (
     CurrencyFigures,
     Measure,
-    PulledLine,
     PulledOrder,
+    PulledRefund,
     PulledTransaction,
     SkippedOrders,
+    UnprovenOrders,
 )
 
-DEFINITION: Final = "rv1"
+DEFINITION: Final = "rv2"
 WINDOW: Final = timedelta(days=30)
 IMPORT_GAP: Final = timedelta(hours=48)
 """An order made further from its processing time than this was imported, not sold here."""
-DRAFT: Final = "shopify_draft_order"
+CHECKOUTS: Final = frozenset({"web", "iphone", "android", "shopify_draft_order"})
+"""Sources of orders that no API client can give to an order it writes."""
+UNSETTLED: Final = frozenset(
+    {
+        *("gift_card", "store_credit", "shopify_store_credit", "cash", "manual", "bogus", "other"),
+        *("cash_on_delivery_(cod)", "bank_deposit", "money_order", "check"),
+    }
+)
+"""Gateways behind which no processor moves money when an order is placed."""
+EXCHANGE: Final = "exchange"
+GOING_BACK: Final = frozenset({"SUCCESS", "PENDING", "AWAITING_RESPONSE"})
+SELLING_PLANS: Final = frozenset({"basic", "grow", "advanced", "plus", "retail", "starter", "lite"})
 
-MANUAL_SHARE: Final = Decimal("0.20")
+UNPROVEN_SHARE: Final = Decimal("0.20")
 REFUND_RATE: Final = Decimal("0.20")
 SPIKE: Final = 3
+MOST_NAMED: Final = 20
+"""How many pairs of gateway and source a sync names; the rest is told as one."""
+REST: Final = ("others", "others")
+LONGEST_NAME: Final = 80
 
 PRECISE: Final = Context(prec=60, rounding=ROUND_HALF_EVEN)
 GUARD: Final = Decimal(1).scaleb(-24)
@@ -62,30 +78,34 @@ class Sums:
     recurring: Decimal = ZERO
     orders: int = 0
     taken: Decimal = ZERO
-    """All money taken, however it was paid."""
-    manual: Decimal = ZERO
-    """The part of it that no processor settled, or that came from draft orders."""
-    settled: Decimal = ZERO
-    refunded: Decimal = ZERO
+    """All payments, however they were made."""
+    proven: Decimal = ZERO
+    returned: Decimal = ZERO
+    """What of the proven payments was refunded or is disputed."""
+    refunds_of_earlier: Decimal = ZERO
 
 
 @dataclass(slots=True)
 class Tally:
-    """Folds orders one by one; its size depends on the number of currencies alone."""
+    """Folds orders one by one; its size does not depend on their number."""
 
     start: datetime
     end: datetime
     sums: dict[str, Sums] = field(default_factory=dict)
     skipped: dict[str, int] = field(default_factory=dict)
+    unproven: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def add(self, order: PulledOrder) -> None:
         """Count an order, or note why it does not count."""
         with localcontext(PRECISE):
-            reason = refused(order, self.start, self.end)
-            if reason in (None, "manual_gateway"):
-                self.note_money(order)
+            is_inside = self.start <= order.processed_at < self.end
+            reason = refused(order, is_inside=is_inside)
+            if reason in (None, "disputed", "manual_gateway", "unproven_payment"):
+                self._note_money(order)
             if reason is not None:
                 self.skipped[reason] = self.skipped.get(reason, 0) + 1
+                if reason == "unproven_payment":
+                    self._note_unproven(order)
                 return
             revenue, recurring = worth(order)
             sums = self.sums.setdefault(order.currency, Sums())
@@ -93,55 +113,121 @@ class Tally:
             sums.recurring += recurring
             sums.orders += 1
 
-    def note_money(self, order: PulledOrder) -> None:
+    def add_earlier(self, order: PulledOrder) -> None:
+        """Take off what went back in the window of an order from before it."""
+        # A return that comes after its order has left the window is told apart (rule 9); what
+        # was never counted is not taken off either.
+        if order.processed_at >= self.start or refused(order) not in (
+            *(None, "cancelled", "disputed"),
+        ):
+            return
+        with localcontext(PRECISE):
+            fallen = sum(
+                (
+                    min(each.paid_back, each.goods + goodwill(each))
+                    for each in order.refunds
+                    if self.start <= each.at < self.end
+                ),
+                ZERO,
+            )
+            sums = self.sums.setdefault(order.currency, Sums())
+            sums.refunds_of_earlier += (fallen * share_proven(order)).quantize(GUARD)
+
+    def _note_money(self, order: PulledOrder) -> None:
         """Remember how an order was paid, for the red flags."""
         sums = self.sums.setdefault(order.currency, Sums())
-        taken = sum((t.amount for t in order.transactions if is_payment(t)), ZERO)
-        settled = collected(order)
-        sums.taken += taken
-        sums.manual += taken if order.source_name == DRAFT else taken - settled
-        sums.settled += settled
-        sums.refunded += min(order.refunded, settled)
+        settled = proven(order)
+        sums.taken += sum((t.amount for t in order.transactions if is_payment(t)), ZERO)
+        sums.proven += settled
+        # What nobody proved cannot have been given back: an order that was paid by hand and
+        # refunded says nothing about the refunds of the others.
+        sums.returned += settled if is_disputed(order) else min(given_back(order), settled)
+
+    def _note_unproven(self, order: PulledOrder) -> None:
+        """Remember the gateways and the source of an order that does not count."""
+        source = (order.source_name or "unknown")[:LONGEST_NAME]
+        for gateway in {t.gateway or "unknown" for t in order.transactions if is_payment(t)}:
+            pair = (gateway[:LONGEST_NAME], source)
+            is_named = pair in self.unproven or len(self.unproven) < MOST_NAMED
+            named = pair if is_named else REST
+            self.unproven[named] = self.unproven.get(named, 0) + 1
 
     def measure(self) -> Measure:
         """Say what the orders so far come to; currencies in alphabetical order."""
-        counted = {name: sums for name, sums in sorted(self.sums.items()) if sums.orders}
+        counted = {
+            name: sums
+            for name, sums in sorted(self.sums.items())
+            if sums.orders or sums.refunds_of_earlier
+        }
         return Measure(
             figures=tuple(figures(name, sums) for name, sums in counted.items()),
             orders=sum(sums.orders for sums in counted.values()),
             skipped=tuple(SkippedOrders(*item) for item in sorted(self.skipped.items())),
             flags=money_flags(self.sums.values(), currencies=len(counted)),
+            unproven=tuple(
+                UnprovenOrders(*pair, orders) for pair, orders in sorted(self.unproven.items())
+            ),
         )
 
 
-def measure(orders: Iterable[PulledOrder], start: datetime, end: datetime) -> Measure:
-    """Say what the orders of [start, end) come to."""
+def measure(
+    orders: Iterable[PulledOrder],
+    start: datetime,
+    end: datetime,
+    earlier: Iterable[PulledOrder] = (),
+) -> Measure:
+    """Say what the orders of [start, end) come to, less what went back of earlier ones."""
     tally = Tally(start, end)
     for order in orders:
         tally.add(order)
+    for order in earlier:
+        tally.add_earlier(order)
     return tally.measure()
 
 
 def figures(currency: str, sums: Sums) -> CurrencyFigures:
     """Round the sums of one currency, once."""
-    revenue = minor_units(sums.revenue, currency)
-    recurring = minor_units(sums.recurring, currency)
-    return CurrencyFigures(currency, revenue, recurring, 12 * revenue, sums.orders)
+    kept = max(ZERO, sums.revenue - sums.refunds_of_earlier)
+    revenue = minor_units(kept, currency)
+    return CurrencyFigures(
+        currency,
+        revenue,
+        minor_units(min(sums.recurring, kept), currency),
+        12 * revenue,
+        sums.orders,
+        refunds_of_earlier_orders30d=minor_units(sums.refunds_of_earlier, currency),
+    )
 
 
-def refused(order: PulledOrder, start: datetime, end: datetime) -> str | None:
-    """Name the first reason why an order does not count, or None."""
+def refused(order: PulledOrder, *, is_inside: bool = True) -> str | None:
+    """Name the first reason why an order does not count, or None (rule 9)."""
     paid = [t for t in order.transactions if is_payment(t)]
     created = order.created_at
     checks = (
         ("test", order.test),
         ("cancelled", order.cancelled_at is not None),
-        ("outside_window", not start <= order.processed_at < end),
+        ("outside_window", not is_inside),
         ("imported", created is not None and abs(created - order.processed_at) > IMPORT_GAP),
         ("unpaid", not paid),
+        ("disputed", is_disputed(order)),
         ("manual_gateway", all(t.manual_payment_gateway for t in paid)),
+        ("unproven_payment", not any(is_proven(order, t) for t in paid)),
     )
     return next((reason for reason, holds in checks if holds), None)
+
+
+def proves_age(order: PulledOrder) -> bool:
+    """Whether an old order says that the shop sold something then (rule 9a).
+
+    One that was given back whole says as little as one that was cancelled.
+    """
+    with localcontext(PRECISE):
+        return refused(order) is None and worth(order)[0] > 0
+
+
+def is_disputed(order: PulledOrder) -> bool:
+    """Whether a buyer's bank takes the money back, or may yet."""
+    return any(status.upper() != "WON" for status in order.disputes)
 
 
 def is_payment(transaction: PulledTransaction) -> bool:
@@ -154,56 +240,103 @@ def is_payment(transaction: PulledTransaction) -> bool:
     )
 
 
-def collected(order: PulledOrder) -> Decimal:
-    """Add up what a processor took for the order."""
-    settled = (t.amount for t in order.transactions if is_payment(t) and not_manual(t))
-    return sum(settled, ZERO)
+def is_proven(order: PulledOrder, payment: PulledTransaction) -> bool:
+    """Whether a payment cannot have been written by hand: P1 or P2 of rule 9."""
+    # P1: only the platform's own processor fills in fees; an app that writes orders cannot.
+    if payment.has_fees:
+        return True
+    # P2: a buyer went through the checkout, and an outside processor took the money there.
+    return (
+        order.has_checkout
+        and order.source_name in CHECKOUTS
+        and not payment.manual_payment_gateway
+        and is_processor(payment.gateway)
+    )
 
 
-def not_manual(transaction: PulledTransaction) -> bool:
-    """Whether a processor stands behind the payment; cash and "mark as paid" have none."""
-    return not transaction.manual_payment_gateway
+def is_processor(gateway: str | None) -> bool:
+    """Whether a gateway's name is that of a processor, as far as a name can say."""
+    if not gateway:
+        return False
+    name = gateway.lower().replace(" ", "_").replace("-", "_")
+    return name not in UNSETTLED and not name.startswith(EXCHANGE)
+
+
+def proven_payments(order: PulledOrder) -> list[PulledTransaction]:
+    """List the payments that cannot have been written by hand."""
+    return [t for t in order.transactions if is_payment(t) and is_proven(order, t)]
+
+
+def proven(order: PulledOrder) -> Decimal:
+    """Add up the payments that cannot have been written by hand."""
+    return sum((t.amount for t in proven_payments(order)), ZERO)
+
+
+def going_back(order: PulledOrder) -> list[PulledTransaction]:
+    """List the refunds that were made or are under way."""
+    return [
+        t
+        for t in order.transactions
+        if t.kind.upper() == "REFUND" and t.status.upper() in GOING_BACK
+    ]
+
+
+def given_back(order: PulledOrder) -> Decimal:
+    """Add up what goes back through the gateways of the proven payments."""
+    gateways = {t.gateway for t in proven_payments(order)}
+    return sum((t.amount for t in going_back(order) if t.gateway in gateways), ZERO)
 
 
 def worth(order: PulledOrder) -> tuple[Decimal, Decimal]:
-    """Say what an order is worth, and how much of that is on subscription lines."""
-    goods = sum((kept(line) for line in order.lines), ZERO)
-    on_plans = sum((kept(line) for line in order.lines if line.selling_plan), ZERO)
-    if goods <= 0:
-        return ZERO, ZERO
-    revenue = max(ZERO, goods * share_collected(order) - goodwill(order))
-    recurring = revenue * on_plans / goods
-    return revenue.quantize(GUARD), recurring.quantize(GUARD)
+    """Say what an order is worth, and how much of that is on subscription lines.
+
+    It is the least of what its lines say (A), what was really kept of the money (B), and what its
+    current totals say (C): rule 9.
+    """
+    goods = sum((e.after_discounts_before_taxes for e in order.lines if not e.is_gift_card), ZERO)
+    on_plans = sum(
+        (
+            each.after_discounts_before_taxes
+            for each in order.lines
+            if each.selling_plan and not each.is_gift_card
+        ),
+        ZERO,
+    )
+    # A tip is a line, and duties may be inside the prices: neither is the seller's.
+    sold = goods - order.tip - (order.duties if order.duties_included else ZERO)
+    by_lines = sold * share_proven(order) - sum(map(goodwill, order.refunds), ZERO)
+    by_money = proven(order) - given_back(order)
+    revenue = max(ZERO, min(by_lines, by_money, by_totals(order)))
+    share = min(ONE, max(ZERO, on_plans / goods)) if goods > 0 else ZERO
+    return revenue.quantize(GUARD), (revenue * share).quantize(GUARD)
 
 
-def kept(line: PulledLine) -> Decimal:
-    """Say what the units the buyer kept cost, without tax; a gift card is not a sale yet."""
-    if line.is_gift_card or line.quantity <= 0:
-        return ZERO
-    units = min(max(line.current_quantity, 0), line.quantity)
-    return max(ZERO, line.after_discounts_before_taxes) * units / line.quantity
+def by_totals(order: PulledOrder) -> Decimal:
+    """Say what is left of the order's total without everything that is not goods."""
+    gift_cards = sum((e.after_discounts_before_taxes for e in order.lines if e.is_gift_card), ZERO)
+    others = order.tax + order.shipping + order.tip + order.duties + order.additional_fees
+    return order.current_total - others - gift_cards
 
 
-def share_collected(order: PulledOrder) -> Decimal:
-    """Say how much of the order's total a processor really took, at most all of it."""
-    return min(ONE, collected(order) / order.total) if order.total > 0 else ONE
+def share_proven(order: PulledOrder) -> Decimal:
+    """Say how much of what the order asked for is proven, at most all of it."""
+    refunds = sum((t.amount for t in going_back(order)), ZERO)
+    asked = min(order.total, order.current_total + refunds)
+    return min(ONE, proven(order) / asked) if asked > 0 else ZERO
 
 
-def goodwill(order: PulledOrder) -> Decimal:
-    """Say what was refunded beyond returned goods; unknown when the total now is unknown."""
-    if order.current_total is None:
-        return ZERO
-    returned = max(ZERO, order.total - order.current_total)
-    return max(ZERO, order.refunded - returned)
+def goodwill(refund: PulledRefund) -> Decimal:
+    """Say what was given back beyond what was returned; a fee that was kept is no revenue."""
+    return max(ZERO, refund.paid_back - refund.returned)
 
 
 def money_flags(sums: Iterable[Sums], *, currencies: int) -> tuple[str, ...]:
     """List what a reviewer should look at in how the orders were paid."""
     flags = set[str]()
     for each in sums:
-        if each.manual > each.taken * MANUAL_SHARE:
-            flags.add("manual_share")
-        if each.refunded > each.settled * REFUND_RATE:
+        if each.taken - each.proven > each.taken * UNPROVEN_SHARE:
+            flags.add("unproven_share")
+        if each.returned > each.proven * REFUND_RATE:
             flags.add("refund_rate")
     if currencies > 1:
         flags.add("multiple_currencies")
@@ -211,11 +344,11 @@ def money_flags(sums: Iterable[Sums], *, currencies: int) -> tuple[str, ...]:
 
 
 def is_development(facts: ShopFacts) -> bool:
-    """Whether a shop is a test or trial one, whose orders prove nothing."""
-    plan = facts.plan.strip().lower()
-    return (
-        facts.partner_development or "development" in plan or plan in {"trial", "developer preview"}
-    )
+    """Whether a shop is not known to be on a plan that sells (section 1.4).
+
+    A plan only refuses and proves nothing: staging stores answer Plus.
+    """
+    return facts.partner_development or facts.plan.strip().lower() not in SELLING_PLANS
 
 
 def is_spike(revenue: int, earlier: Iterable[int]) -> bool:

@@ -12,6 +12,7 @@ from typing import Final
 
 from tolsey.actors.listing import verification as machine
 from tolsey.actors.listing.messages import (
+    Former,
     PullRevenue,
     RefreshRevenue,
     RemoveRevenueSource,
@@ -20,6 +21,7 @@ from tolsey.actors.listing.messages import (
     SourceRevoked,
     SyncDue,
     SyncFailed,
+    SyncFoundDevelopment,
     SyncGrantRefused,
     SyncInsufficient,
     SyncPermissionDenied,
@@ -46,6 +48,9 @@ Silence = Decision[ListingState, None]
 
 OFF_MARKET: Final = (ListingStatus.SOLD, ListingStatus.WITHDRAWN)
 DOMAIN_MISMATCH: Final = "domain_mismatch"
+SUSPENDED: Final = (
+    "The numbers of this listing are suspended: wait until they are cleared, or remove the source."
+)
 
 
 class SourceInUse(Conflict):
@@ -67,9 +72,7 @@ def accept(state: ListingState, message: RevenueSourceAccepted, *, in_use: bool)
     if listing.status in OFF_MARKET:
         raise Conflict(f"A listing that is {listing.status} cannot be verified.")
     if state.is_suspended:
-        raise InvalidTransition(
-            "The numbers of this listing are suspended.", [Event.SELLER_REMOVE.value]
-        )
+        raise InvalidTransition(SUSPENDED, [Event.SELLER_REMOVE.value])
     if in_use:
         raise SourceInUse
     before = state.proof(message.provider).verification
@@ -100,7 +103,13 @@ def refresh(state: ListingState, message: RefreshRevenue) -> Answer:
         for proof in state.proofs
         if proof.is_connected and machine.takes_success(proof.verification, message.at)
     ]
-    if not working or state.is_suspended:
+    # Who moved to a real plan need not wait an hour; what a person doubts is read in its turn.
+    is_doubted = any(
+        each.verification.state is VerificationState.SUSPENDED
+        and each.verification.suspended_for is None
+        for each in state.proofs
+    )
+    if not working or is_doubted:
         shown = machine.primary([proof.verification for proof in state.proofs], message.at)
         raise InvalidTransition(
             "There is no working connection to read; connect one again.",
@@ -147,19 +156,49 @@ def report(state: ListingState, message: SyncSucceeded | SyncInsufficient) -> Si
     """Keep a good sync, unless its credentials or its window are not the latest any more."""
     found = message.report
     proof = state.proof(found.provider)
-    before = proof.verification
-    if found.generation != before.generation:
+    if found.generation != proof.verification.generation:
         return Decision(state, None)
+    before = machine.sells(proof.verification, message.at)
+    state = state.proven(replace(proof, verification=before))
     overtaken = before.last_ok_at is not None and found.window_end < before.last_ok_at
-    unwanted = state.is_suspended or not machine.takes_success(before, message.at)
-    if overtaken or unwanted:
+    # A doubt is about the listing: beside a source that is suspended no other one proves it.
+    is_beside = state.is_suspended and before.state is not VerificationState.SUSPENDED
+    if overtaken or is_beside or not machine.takes_success(before, message.at):
         ended = replace(machine.settle(before, message.at), syncing_since=None)
         return Decision(state.proven(replace(proof, verification=ended)), None)
     sufficient = isinstance(message, SyncSucceeded)
     good = machine.succeed(before, found.window_end, message.at, sufficient=sufficient)
+    # What is measured while anyone doubts the listing is kept, and never published.
+    is_public = sufficient and not state.is_suspended
+    snapshot = _snapshot(state, found, verified=is_public)
+    records: list[RevenueSnapshot | AuditRecord] = [snapshot]
     good = replace(good, primary_domain=found.primary_domain)
-    snapshot = _snapshot(state, found, verified=sufficient)
-    return Decision(state.proven(replace(proof, verification=good)), None, records=[snapshot])
+    if found.former is not None:
+        good = replace(good, redefined=_redefined(found.former, snapshot))
+        change = f"{found.former.definition} -> {DEFINITION}"
+        records.append(_audit("verification.redefined", state, "system", change))
+    return Decision(state.proven(replace(proof, verification=good)), None, records=records)
+
+
+def _redefined(former: Former, snapshot: RevenueSnapshot) -> str:
+    """Keep what another definition did to the numbers, for their owner."""
+    return json.dumps(
+        {
+            "from": former.definition,
+            "to": snapshot.definition,
+            "at": snapshot.window_end.isoformat(),
+            "before": json.loads(former.figures),
+            "after": json.loads(snapshot.figures),
+        }
+    )
+
+
+def develops(state: ListingState, message: SyncFoundDevelopment) -> Silence:
+    """Take the badge from a shop on a development or trial plan."""
+    record = state.proof().verification
+    if message.generation == record.generation:
+        record = machine.develops(record, message.at)
+    return _noted(state, record)
 
 
 def deny(state: ListingState, message: SyncPermissionDenied) -> Silence:
@@ -218,6 +257,11 @@ def review(state: ListingState, message: ReviewVerification) -> Answer:
         shown = machine.primary([each.verification for each in state.proofs], message.at)
         machine.move(shown, verdict, message.at)
     after = state
+    if verdict is Event.ADMIN_REJECT:
+        # Nor may credentials that lie beside prove what was rejected: new ones must be given.
+        after = after.changed(
+            lambda each: replace(each, verification=machine.discredit(each.verification))
+        )
     for proof in judged:
         record = machine.review(proof.verification, verdict, message.at)
         after = after.proven(replace(proof, verification=record))
@@ -300,6 +344,7 @@ def _snapshot(state: ListingState, found: SyncReport, *, verified: bool) -> Reve
         orders=found.measure.orders,
         skipped=json.dumps({each.reason: each.orders for each in found.measure.skipped}),
         flags=json.dumps(flags),
+        unproven=json.dumps([asdict(each) for each in found.measure.unproven]),
     )
 
 

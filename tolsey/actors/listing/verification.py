@@ -17,6 +17,8 @@ State = VerificationState
 
 FRESH: Final = timedelta(hours=24)
 TRUSTED: Final = timedelta(days=7)
+DEVELOPMENT: Final = "development_store"
+"""Why a verification is suspended that no person doubts."""
 SYNC_EXPIRES: Final = timedelta(minutes=15)
 """A sync that said nothing for this long is taken for lost."""
 
@@ -31,6 +33,8 @@ class Event(StrEnum):
     GRANT_REFUSED = "grant.refused"
     CLOCK_24H = "clock.24h_without_ok"
     CLOCK_7D = "clock.7d_without_ok"
+    SHOP_DEVELOPMENT = "shop.development"
+    SHOP_SELLS = "shop.sells"
     FRAUD_FLAG = "fraud.flag"
     ADMIN_CLEAR = "admin.clear"
     ADMIN_REJECT = "admin.reject"
@@ -53,31 +57,29 @@ def _moves(event: Event, to: State, *sources: State) -> dict[tuple[State, Event]
     return {(source, event): to for source in sources}
 
 
-TABLE: Final[Mapping[tuple[State, Event], State]] = {
+SYNCS: Final = (
+    *(State.PENDING, State.VERIFIED, State.VERIFIED_NEW, State.STALE),
+    *(State.NEEDS_PERMISSION, State.TOKEN_UNAVAILABLE),
+)
+
+MOVES: Final[Mapping[tuple[State, Event], State]] = {
     **_moves(
         Event.CREDENTIALS_ACCEPTED,
         State.PENDING,
-        *(State.NONE, State.FAILED, State.TOKEN_UNAVAILABLE, State.NEEDS_PERMISSION),
-        *(State.STALE, State.VERIFIED, State.REVOKED),
+        *(State.NONE, State.FAILED, State.REVOKED, *SYNCS),
     ),
-    **_moves(
-        Event.SYNC_OK,
-        State.VERIFIED,
-        *(State.PENDING, State.VERIFIED_NEW, State.VERIFIED, State.STALE),
-        *(State.TOKEN_UNAVAILABLE, State.NEEDS_PERMISSION, State.FAILED),
-    ),
-    **_moves(Event.SYNC_INSUFFICIENT, State.VERIFIED_NEW, State.PENDING, State.VERIFIED_NEW),
-    **_moves(
-        Event.SYNC_PERMISSION_DENIED,
-        State.NEEDS_PERMISSION,
-        *(State.PENDING, State.VERIFIED, State.VERIFIED_NEW, State.STALE),
-    ),
-    **_moves(
-        Event.GRANT_REFUSED,
-        State.TOKEN_UNAVAILABLE,
-        *(State.PENDING, State.VERIFIED, State.VERIFIED_NEW, State.STALE),
-        State.NEEDS_PERMISSION,
-    ),
+    **_moves(Event.SYNC_OK, State.VERIFIED, *SYNCS, State.FAILED),
+    **_moves(Event.SYNC_INSUFFICIENT, State.VERIFIED_NEW, *SYNCS, State.FAILED),
+    **_moves(Event.SYNC_PERMISSION_DENIED, State.NEEDS_PERMISSION, *SYNCS),
+    **_moves(Event.GRANT_REFUSED, State.TOKEN_UNAVAILABLE, *SYNCS),
+    # What is suspended goes on being read, and nothing of it shows.
+    **{
+        (State.SUSPENDED, event): State.SUSPENDED
+        for event in (
+            *(Event.SYNC_OK, Event.SYNC_INSUFFICIENT),
+            *(Event.SYNC_PERMISSION_DENIED, Event.GRANT_REFUSED),
+        )
+    },
     **_moves(Event.CLOCK_24H, State.STALE, State.VERIFIED, State.VERIFIED_NEW),
     **_moves(Event.CLOCK_24H, State.FAILED, State.PENDING),
     **_moves(
@@ -85,47 +87,16 @@ TABLE: Final[Mapping[tuple[State, Event], State]] = {
         State.FAILED,
         *(State.STALE, State.TOKEN_UNAVAILABLE, State.NEEDS_PERMISSION),
     ),
-    **_moves(
-        Event.FRAUD_FLAG,
-        State.SUSPENDED,
-        *(State.VERIFIED, State.VERIFIED_NEW, State.STALE, State.PENDING),
-    ),
+    **_moves(Event.SHOP_DEVELOPMENT, State.SUSPENDED, *SYNCS, State.FAILED),
+    **_moves(Event.SHOP_SELLS, State.PENDING, State.SUSPENDED),
+    **_moves(Event.FRAUD_FLAG, State.SUSPENDED, *SYNCS),
     **_moves(Event.ADMIN_CLEAR, State.PENDING, State.SUSPENDED),
     **_moves(Event.ADMIN_REJECT, State.FAILED, State.SUSPENDED),
-    **_moves(
-        Event.SELLER_REMOVE,
-        State.REVOKED,
-        *(State.PENDING, State.VERIFIED, State.VERIFIED_NEW, State.STALE, State.FAILED),
-        *(State.TOKEN_UNAVAILABLE, State.NEEDS_PERMISSION, State.SUSPENDED),
-    ),
+    **_moves(Event.SELLER_REMOVE, State.REVOKED, *SYNCS, State.FAILED, State.SUSPENDED),
 }
-"""The machine as the product page gives it."""
+"""The machine as the product page gives it, in its second edition."""
 
-GAPS: Final[Mapping[tuple[State, Event], State]] = {
-    # A seller may correct credentials that were only just given.
-    **_moves(Event.CREDENTIALS_ACCEPTED, State.PENDING, State.PENDING, State.VERIFIED_NEW),
-    # A shop can be young and yet come back from a gap, or lose the orders that made it old.
-    **_moves(
-        Event.SYNC_INSUFFICIENT,
-        State.VERIFIED_NEW,
-        *(State.VERIFIED, State.STALE, State.NEEDS_PERMISSION),
-        *(State.TOKEN_UNAVAILABLE, State.FAILED),
-    ),
-    # The app may be installed again with fewer permissions than before.
-    **_moves(
-        Event.SYNC_PERMISSION_DENIED,
-        State.NEEDS_PERMISSION,
-        *(State.NEEDS_PERMISSION, State.TOKEN_UNAVAILABLE),
-    ),
-    # A refusal that is already known changes nothing, so it is logged once.
-    **_moves(Event.GRANT_REFUSED, State.TOKEN_UNAVAILABLE, State.TOKEN_UNAVAILABLE),
-    # An administrator can stop a listing whatever its connection is doing.
-    **_moves(Event.FRAUD_FLAG, State.SUSPENDED, State.NEEDS_PERMISSION, State.TOKEN_UNAVAILABLE),
-}
-"""Moves that page leaves out and that happen all the same."""
-
-MOVES: Final = {**TABLE, **GAPS}
-SYNCED: Final = frozenset(state for state, event in MOVES if event is Event.GRANT_REFUSED)
+SYNCED: Final = (*SYNCS, State.SUSPENDED)
 """States in which the hourly job reads the shop."""
 COMMANDS: Final = (Event.CREDENTIALS_ACCEPTED, Event.SELLER_REMOVE)
 
@@ -243,13 +214,36 @@ def succeed(
     good = replace(
         move(settle(record, at), event, at),
         last_ok_at=measured_at,
-        verified_at=measured_at if sufficient else None,
         keeps_badge=False,
         syncing_since=None,
         missing_permission=None,
         last_error=None,
     )
+    # What is suspended proves nothing, however good its numbers are.
+    if good.state is not State.SUSPENDED:
+        good = replace(good, verified_at=measured_at if sufficient else None)
     return settle(good, at)
+
+
+def develops(record: VerificationRecord, at: datetime) -> VerificationRecord:
+    """Take the badge from a shop that turned into a development or trial one."""
+    ended = replace(settle(record, at), syncing_since=None)
+    if (ended.state, Event.SHOP_DEVELOPMENT) not in MOVES:
+        return ended
+    return replace(
+        move(ended, Event.SHOP_DEVELOPMENT, at),
+        suspended_for=DEVELOPMENT,
+        keeps_badge=False,
+        verified_at=None,
+        last_error=DEVELOPMENT,
+    )
+
+
+def sells(record: VerificationRecord, at: datetime) -> VerificationRecord:
+    """Let a shop that is on a real plan again be verified anew; a person's doubt stays."""
+    if record.suspended_for != DEVELOPMENT:
+        return record
+    return replace(move(record, Event.SHOP_SELLS, at), suspended_for=None, last_error=None)
 
 
 def takes_success(record: VerificationRecord, at: datetime) -> bool:
@@ -296,13 +290,18 @@ def review(record: VerificationRecord, event: Event, at: datetime) -> Verificati
     judged = replace(
         move(settle(record, at), event, at),
         generation=record.generation + 1,
+        suspended_for=None,
         keeps_badge=False,
         syncing_since=None,
     )
-    if event is not Event.ADMIN_REJECT:
-        return judged
-    # What an administrator rejected proves nothing, and needs new credentials, not another try.
-    return replace(judged, accepted_at=None, verified_at=None)
+    return discredit(judged) if event is Event.ADMIN_REJECT else judged
+
+
+def discredit(record: VerificationRecord) -> VerificationRecord:
+    """Let what failed prove nothing: it needs new credentials, not another try of the old ones."""
+    if record.state is not State.FAILED:
+        return record
+    return replace(record, generation=record.generation + 1, accepted_at=None, verified_at=None)
 
 
 def remove(record: VerificationRecord, at: datetime) -> VerificationRecord:
@@ -310,6 +309,7 @@ def remove(record: VerificationRecord, at: datetime) -> VerificationRecord:
     return replace(
         move(settle(record, at), Event.SELLER_REMOVE, at),
         generation=record.generation + 1,
+        suspended_for=None,
         keeps_badge=False,
         syncing_since=None,
         missing_permission=None,

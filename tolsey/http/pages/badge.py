@@ -75,6 +75,8 @@ RED_FLAGS: Final = {
     "shared_card": "One card pays for several customers.",
     "revenue_spike": "Revenue is more than three times that of the months before.",
     "refund_rate": "More than a fifth was refunded or disputed.",
+    "unproven_share": "More than a fifth was paid in ways nobody can prove; none of that is counted.",
+    # Snapshots that were made under rv1 say it so.
     "manual_share": "More than a fifth was not paid through a processor; none of that is counted.",
     "price_rise": "A change of prices explains much of a recent rise.",
 }
@@ -230,6 +232,7 @@ def _notes(shown: Shown) -> Iterator[str]:
     """List in words what a reviewer looks at, and what a second source says."""
     if shown.badge is Badge.NONE:
         return
+    yield f"Measured by definition {shown.verification['definition']}."
     flags = shown.verification["flags"]
     yield from (note for flag, note in RED_FLAGS.items() if flag in flags)
     second = shown.verification["corroboration"]

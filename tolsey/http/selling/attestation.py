@@ -55,6 +55,7 @@ def verification_view(view: ListingView, now: datetime, *, owner: bool = False) 
         "subscribers": figures.get("subscribers"),
         "revenue30d": figures.get("revenue30d"),
         "annualised": figures.get("annualised"),
+        "refundsOfEarlierOrders30d": figures.get("refunds_of_earlier_orders30d"),
         "taxIncluded": _tax_included(snapshot),
         "meteredItems": _metered(snapshot),
         "otherCurrencies": _others(snapshot, currency),

@@ -1,7 +1,7 @@
 """Listings as answers show them: to their seller, and to anyone."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -10,9 +10,26 @@ from tolsey.actors.refusals import NotFound
 from tolsey.http.context import now, service
 from tolsey.http.selling.attestation import verification_view
 from tolsey.http.views import timestamp
-from tolsey.storage.records.selling.listing import ListingRecord, VerificationRecord
+from tolsey.storage.records.selling.listing import (
+    COMMERCE,
+    PAYMENTS,
+    ListingRecord,
+    VerificationRecord,
+)
+from tolsey.storage.records.selling.revenue import RevenueSnapshot
 from tolsey.storage.selling import listings
 from tolsey.storage.selling.listings import ListingView
+
+WHY_RV2: Final = {
+    COMMERCE: (
+        "Since rv2 an order counts only when its payment is proven: the platform's own processor"
+        " asked a fee for it, or a buyer paid an outside processor in the platform's checkout."
+        " Gift cards, store credit, orders that apps write, disputed orders, tips, duties and"
+        " refunds under way do not count any more. Returned units are taken off once, not twice."
+        " A shop's history begins with the first order that counts."
+    ),
+    PAYMENTS: "The rules for payment processors are the same in rv1 and rv2; only the name is new.",
+}
 
 
 async def existing(listing_id: str) -> ListingView:
@@ -50,15 +67,21 @@ def owner_view(view: ListingView, at: datetime) -> dict[str, Any]:
         "allowed": lifecycle.allowed(listing.status),
         "verification": verification_view(view, at, owner=True),
         "connections": [
-            _connection(verification.settle(proof.verification, at), at)
+            _connection(verification.settle(proof.verification, at), proof.snapshot, at)
             for proof in view.proofs
             if proof.verification.shop_domain
         ],
     }
 
 
-def _connection(record: VerificationRecord, at: datetime) -> dict[str, Any]:
-    """Show a source to the seller: `account` is the shop, or the account at the processor."""
+def _connection(
+    record: VerificationRecord, snapshot: RevenueSnapshot | None, at: datetime
+) -> dict[str, Any]:
+    """Show a source to the seller: `account` is the shop, or the account at the processor.
+
+    What did not count in its last good sync is told with the reasons, and what a new definition
+    made of its numbers.
+    """
     return {
         "source": record.provider,
         "account": record.shop_domain,
@@ -68,7 +91,18 @@ def _connection(record: VerificationRecord, at: datetime) -> dict[str, Any]:
         "lastGoodSyncAt": timestamp(record.last_ok_at),
         "missingPermission": record.missing_permission,
         "lastError": record.last_error,
+        "suspendedFor": record.suspended_for,
+        "notCounted": orjson.loads(snapshot.skipped) if snapshot else {},
+        "unprovenPayments": orjson.loads(snapshot.unproven) if snapshot else [],
+        "definitionChange": _definition_change(record),
     }
+
+
+def _definition_change(record: VerificationRecord) -> dict[str, Any] | None:
+    """Say what the last change of the definition did to a source's numbers, and why."""
+    if record.redefined is None:
+        return None
+    return {**orjson.loads(record.redefined), "why": WHY_RV2[record.provider]}
 
 
 def public_view(view: ListingView, at: datetime) -> dict[str, Any]:

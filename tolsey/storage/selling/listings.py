@@ -27,7 +27,7 @@ JITTER_SECONDS: Final = 3000
 SYNCED_STATES: Final = (
     *(VerificationState.PENDING, VerificationState.VERIFIED, VerificationState.VERIFIED_NEW),
     *(VerificationState.STALE, VerificationState.NEEDS_PERMISSION),
-    VerificationState.TOKEN_UNAVAILABLE,
+    *(VerificationState.TOKEN_UNAVAILABLE, VerificationState.SUSPENDED),
 )
 
 LISTING: Final = {
@@ -74,6 +74,8 @@ VERIFICATION: Final = {
     "missing_permission": "text",
     "last_error": "text",
     "primary_domain": "text",
+    "suspended_for": "text",
+    "redefined": "jsonb",
     "provider": "text",
 }
 SOURCE: Final = {
@@ -120,6 +122,7 @@ table(
         "orders": "int",
         "skipped": "jsonb",
         "flags": "jsonb",
+        "unproven": "jsonb",
     },
     conflict="ON CONFLICT (listing_id, source, window_end) DO NOTHING",
 )

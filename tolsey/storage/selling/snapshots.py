@@ -13,15 +13,22 @@ NEAR: Final = timedelta(days=2)
 
 
 async def earlier(
-    database: Database, listing_id: str, shop_domain: str, ends: Sequence[datetime]
+    database: Database,
+    listing_id: str,
+    shop_domain: str,
+    definition: str,
+    ends: Sequence[datetime],
 ) -> list[RevenueSnapshot]:
-    """Read, for each moment, the last snapshot whose window ended by then, if it ended near it."""
+    """Read, for each moment, the last snapshot whose window ended by then, if it ended near it.
+
+    One that another definition made is not compared with.
+    """
     rows = await database.fetch(
         """
         SELECT r.* FROM unnest($3::timestamptz[]) AS wanted(at)
         JOIN LATERAL (
             SELECT * FROM revenue_snapshots
-            WHERE listing_id = $1 AND shop_domain = $2
+            WHERE listing_id = $1 AND shop_domain = $2 AND definition = $5
               AND window_end <= wanted.at AND window_end > wanted.at - $4::interval
             ORDER BY window_end DESC LIMIT 1
         ) r ON true
@@ -30,8 +37,22 @@ async def earlier(
         shop_domain,
         list(ends),
         NEAR,
+        definition,
     )
     return [kept(RevenueSnapshot, row) for row in rows]
+
+
+async def latest(database: Database, listing_id: str, shop_domain: str) -> RevenueSnapshot | None:
+    """Read the last snapshot of a shop or an account, whatever made it."""
+    row = await database.fetchrow(
+        """
+        SELECT * FROM revenue_snapshots WHERE listing_id = $1 AND shop_domain = $2
+        ORDER BY window_end DESC LIMIT 1
+        """,
+        listing_id,
+        shop_domain,
+    )
+    return kept(RevenueSnapshot, row) if row else None
 
 
 async def history(

@@ -12,13 +12,33 @@ import anyio
 import pytest
 
 from tests.http.clients.commerce.wire import Time
-from tolsey.actors.ports import GrantRefused, PlatformDenied, PlatformUnreachable, Shop
+from tolsey.actors.ports import (
+    ApiVersionTooOld,
+    GrantRefused,
+    PlatformDenied,
+    PlatformUnreachable,
+    Shop,
+)
 from tolsey.http.clients.commerce.admin import ShopifyAdmin
 from tolsey.http.clients.commerce.calls import Limits
 from tolsey.sandbox.commerce.platform import Platform
-from tolsey.sandbox.commerce.shop.orders import Customer, Line, Order, SellingPlan, Transaction
+from tolsey.sandbox.commerce.shop.orders import (
+    Customer,
+    Dispute,
+    Line,
+    Order,
+    Refund,
+    RefundedLine,
+    SellingPlan,
+    Transaction,
+)
 from tolsey.sandbox.commerce.shop.state import ALL_SCOPES, ShopSpec
-from tolsey.storage.records.selling.revenue import PulledLine, PulledTransaction
+from tolsey.storage.records.selling.revenue import (
+    PulledLine,
+    PulledOrder,
+    PulledRefund,
+    PulledTransaction,
+)
 
 DOMAIN = "demo.myshopify.com"
 NOW = datetime(2026, 7, 1, tzinfo=UTC)
@@ -153,31 +173,111 @@ async def test_the_probe_tells_what_a_connection_is_made_with() -> None:
 
 @pytest.mark.parametrize("bulk_above", [500, 0])
 async def test_an_order_is_pulled_with_everything_revenue_is_made_of(bulk_above: int) -> None:
-    sold = order(shipping=500, cancelled_at=NOW)
+    sold = order(
+        shipping=500,
+        duties=1200,
+        duties_included=True,
+        additional_fees=70,
+        disputes=[Dispute(next(NUMBERS), "UNDER_REVIEW")],
+        checkout_token="c0ffee",
+    )
     sold.lines = [
         Line(next(NUMBERS), "box", 1000, 3, discount=300, returned=1),
         Line(next(NUMBERS), "card", 2500, gift_card=True, selling_plan=SellingPlan(7, "Monthly")),
     ]
-    sold.transactions[0].manual = True
+    paid = sold.transactions[0]
+    paid.manual, paid.fee = True, 3
+    gone = Transaction(next(NUMBERS), "REFUND", "PENDING", 900, "shopify_payments", NOW)
+    failed = Transaction(next(NUMBERS), "REFUND", "FAILURE", 5000, "shopify_payments", NOW)
+    sold.transactions.append(gone)
+    sold.refunds = [
+        Refund(
+            id=next(NUMBERS),
+            created_at=NOW,
+            amount=900,
+            lines=[RefundedLine(next(NUMBERS), sold.lines[0], 1, 900, 45, "RETURN")],
+            transactions=[gone, failed],
+            shipping=100,
+            shipping_tax=8,
+            duties=20,
+        )
+    ]
     async with stand([sold], bulk_above=bulk_above) as s:
-        s.platform.line_prices_exclude_returns = False
         got = (await pulled(s))[sold.id]
-    assert got.order_id == str(sold.id)
-    assert (got.processed_at, got.created_at) == (sold.processed_at, sold.created_at)
-    assert (got.currency, got.test, got.source_name) == ("USD", False, "web")
-    assert got.cancelled_at == NOW
-    assert (got.total, got.refunded) == (Decimal(57), Decimal(0))
-    assert got.transactions == (
-        PulledTransaction(
-            "SALE", "SUCCESS", test=False, manual_payment_gateway=True, amount=Decimal(1)
+    assert got == PulledOrder(
+        order_id=str(sold.id),
+        processed_at=sold.processed_at,
+        created_at=sold.created_at,
+        currency="USD",
+        test=False,
+        cancelled_at=None,
+        source_name="web",
+        has_checkout=True,
+        disputes=("UNDER_REVIEW",),
+        total=Decimal("57.70"),
+        current_total=Decimal("47.17"),
+        tax=Decimal("-0.53"),
+        shipping=Decimal(4),
+        tip=Decimal(0),
+        duties=Decimal("11.80"),
+        duties_included=True,
+        additional_fees=Decimal("0.70"),
+        lines=(
+            PulledLine(Decimal(18)),
+            PulledLine(Decimal(25), is_gift_card=True, selling_plan="gid://shopify/SellingPlan/7"),
+        ),
+        transactions=(
+            movement("SALE", "SUCCESS", "1", manual=True, has_fees=True),
+            movement("REFUND", "PENDING", "9"),
+        ),
+        refunds=(
+            PulledRefund(at=NOW, paid_back=Decimal(9), goods=Decimal(9), returned=Decimal("10.73")),
         ),
     )
-    assert sorted(got.lines, key=lambda each: each.quantity) == [
-        PulledLine(
-            Decimal(25), 1, 1, is_gift_card=True, selling_plan="gid://shopify/SellingPlan/7"
-        ),
-        PulledLine(Decimal(27), 3, 2),
-    ]
+
+
+def movement(
+    kind: str, status: str, amount: str, *, manual: bool = False, has_fees: bool = False
+) -> PulledTransaction:
+    return PulledTransaction(
+        kind=kind,
+        status=status,
+        test=False,
+        manual_payment_gateway=manual,
+        amount=Decimal(amount),
+        gateway="shopify_payments",
+        has_fees=has_fees,
+    )
+
+
+@pytest.mark.parametrize("bulk_above", [500, 0])
+async def test_refunds_of_many_orders_are_read_beside_the_export_each_whole(
+    bulk_above: int,
+) -> None:
+    sold = [refunded(order(), returned=n % 3) for n in range(40)]
+    large, cancelled = refunded(order(), returned=200), refunded(order(), cancelled_at=NOW)
+    plain = order()
+    orders = [*sold, large, cancelled, plain]
+    async with stand(orders, bulk_above=bulk_above) as s:
+        got = await pulled(s)
+    assert got.keys() == {each.id for each in orders}
+    for each in (*sold, large):
+        (back,) = got[each.id].refunds
+        assert back.goods == sum(line.subtotal for line in each.refunds[0].lines) / Decimal(100)
+    assert got[plain.id].refunds == got[cancelled.id].refunds == ()
+
+
+def refunded(
+    sold: Order, *, returned: int = 1, at: datetime = NOW, cancelled_at: datetime | None = None
+) -> Order:
+    """Give back some of an order, line by line."""
+    sold.cancelled_at = cancelled_at
+    gone = Transaction(next(NUMBERS), "REFUND", "SUCCESS", returned, "shopify_payments", at)
+    sold.transactions.append(gone)
+    lines = [RefundedLine(next(NUMBERS), sold.lines[0], 0, n, 0) for n in range(returned)]
+    sold.refunds.append(Refund(next(NUMBERS), at, returned, lines=lines, transactions=[gone]))
+    sold.updated_at = at
+    return sold
 
 
 @pytest.mark.parametrize("bulk_above", [500, 100])
@@ -297,13 +397,48 @@ async def test_orders_without_the_permission_name_the_missing_scope(bulk_above: 
         assert (caught.value.status, caught.value.missing_scope) == (403, "read_orders")
 
 
-async def test_the_first_order_is_the_oldest_real_one() -> None:
-    first = NOW - timedelta(days=20)
-    orders = [order(NOW - timedelta(days=5)), order(first), order(first, test=True)]
+async def test_orders_from_before_a_moment_come_latest_first_and_not_without_end() -> None:
+    old = [order(START - timedelta(hours=n)) for n in range(1, 40)]
+    orders = [*old, order(START), order(START - timedelta(hours=1), test=True)]
     async with stand(orders) as s:
-        assert await s.client.first_order_at(s.shop) == first
-    async with stand() as s:
-        assert await s.client.first_order_at(s.shop) is None
+        found = [each.order_id async for each in s.client.orders_before(s.shop, START)]
+    assert found == [str(each.id) for each in old]
+    many = [order(START - timedelta(hours=n)) for n in range(1, 1200)]
+    async with stand(many, maximum_points=10**9) as s:
+        found = [each.order_id async for each in s.client.orders_before(s.shop, START)]
+    assert len(found) < 1100
+
+
+async def test_earlier_orders_of_which_money_went_back_since_are_found() -> None:
+    before = START - timedelta(days=2)
+    part, whole = refunded(order(before)), refunded(order(before), returned=100)
+    cancelled = refunded(order(before), cancelled_at=NOW)
+    inside, long_ago = refunded(order(START)), refunded(order(before), at=before)
+    async with stand([part, whole, cancelled, inside, long_ago, order(before)]) as s:
+        found = [each async for each in s.client.orders_given_back(s.shop, START)]
+    assert {each.order_id for each in found} == {str(e.id) for e in (part, whole, cancelled)}
+    assert all(len(each.refunds) == 1 for each in found)
+
+
+@pytest.mark.parametrize(
+    ("version", "is_old"),
+    [
+        ("2025-10", True),
+        ("2026-04", True),
+        ("2026-07", False),
+        ("2026-10", False),
+        ("unstable", False),
+    ],
+)
+async def test_a_version_without_the_fields_that_are_measured_is_told(
+    version: str, is_old: bool
+) -> None:
+    async with ShopifyAdmin(api_version=version) as client:
+        if not is_old:
+            client.check_version()
+            return
+        with pytest.raises(ApiVersionTooOld, match="COMMERCE_API_VERSION"):
+            client.check_version()
 
 
 async def test_one_order_reads_like_its_webhook() -> None:

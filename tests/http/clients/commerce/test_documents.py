@@ -77,7 +77,7 @@ def test_a_page_of_orders_is_as_large_as_one_query_may_cost() -> None:
     size = largest_page(queries.ORDERS, {}, 980)
     assert estimate(queries.ORDERS, {"first": size}) <= 980
     assert estimate(queries.ORDERS, {"first": size + 1}) > 980
-    assert size >= 20
+    assert size >= 15
     assert estimate(queries.SUBSCRIPTIONS, {"first": 100}) < QUERY_LIMIT_POINTS
     assert estimate(queries.subscribe(25), {}) < QUERY_LIMIT_POINTS
 

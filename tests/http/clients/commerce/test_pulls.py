@@ -32,10 +32,18 @@ def node(number: int, **fields: Any) -> dict[str, Any]:
         "createdAt": "2026-01-15T13:00:00+01:00",
         "cancelledAt": None,
         "sourceName": "web",
+        "checkoutToken": "c0ffee",
         "currencyCode": "USD",
+        "dutiesIncluded": False,
         "totalPriceSet": bag("10.00"),
         "currentTotalPriceSet": bag("10.00"),
-        "totalRefundedSet": bag("0.0"),
+        "currentTotalTaxSet": bag("0.0"),
+        "currentShippingPriceSet": bag("0.0"),
+        "currentTotalDutiesSet": None,
+        "currentTotalAdditionalFeesSet": None,
+        "totalTipReceivedSet": bag("0.0"),
+        "disputes": [],
+        "refunds": [],
         "transactions": [],
         **fields,
     }
@@ -43,9 +51,6 @@ def node(number: int, **fields: Any) -> dict[str, Any]:
 
 def item(**fields: Any) -> dict[str, Any]:
     return {
-        "id": "gid://shopify/LineItem/1",
-        "quantity": 1,
-        "currentQuantity": 1,
         "isGiftCard": False,
         "sellingPlan": None,
         "priceAfterAllDiscountsBeforeTaxesSet": bag("10.00"),
@@ -105,6 +110,15 @@ async def test_a_page_that_costs_too_much_is_asked_for_in_halves() -> None:
     assert sizes == [sizes[0], sizes[0] // 2, sizes[0] // 4]
 
 
+SALE = {
+    "kind": "SALE",
+    "status": "SUCCESS",
+    "test": False,
+    "manualPaymentGateway": False,
+    "gateway": "shopify_payments",
+    "fees": [{"id": "gid://shopify/TransactionFee/1"}],
+    "amountSet": bag("10.00"),
+}
 STRANGE: list[Callable[[], dict[str, Any]]] = [
     lambda: node(1, id="gid://shopify/Customer/1"),
     lambda: node(1, id=1),
@@ -124,9 +138,16 @@ STRANGE: list[Callable[[], dict[str, Any]]] = [
     lambda: node(1, transactions=[{"kind": "SALE"}]),
     lambda: node(1, lineItems=None),
     lambda: node(1, lineItems={"nodes": [item()]}),
-    lambda: node(1, lineItems=connection(item(quantity=-1))),
-    lambda: node(1, lineItems=connection(item(quantity=1.5))),
-    lambda: node(1, lineItems=connection(item(currentQuantity=True))),
+    lambda: node(1, createdAt=None),
+    lambda: node(1, checkoutToken=1),
+    lambda: node(1, dutiesIncluded=None),
+    lambda: node(1, disputes=None),
+    lambda: node(1, disputes=[{}]),
+    lambda: node(1, refunds=[{"id": None}]),
+    lambda: node(1, totalTipReceivedSet=None),
+    lambda: node(1, currentTotalTaxSet=None),
+    lambda: node(1, transactions=[{**SALE, "fees": None}]),
+    lambda: node(1, transactions=[{**SALE, "gateway": 1}]),
     lambda: node(1, lineItems=connection(item(isGiftCard=None))),
     lambda: node(1, lineItems=connection(item(sellingPlan="x"))),
     lambda: node(1, lineItems={"nodes": [], "pageInfo": {"hasNextPage": True, "endCursor": None}}),
@@ -232,7 +253,7 @@ async def test_the_token_is_not_sent_to_where_the_file_lies() -> None:
         jsonl(child(1), node(1)),
         jsonl(node(1), node(1)),
         jsonl(node(1), {"id": "gid://shopify/Refund/1"}),
-        jsonl(node(1), child(1, quantity=None)),
+        jsonl(node(1), child(1, isGiftCard=None)),
         Says(200, b"[]\n"),
         Says(200, b'{"id": "gid://shopify/Ord'),
         Says(200, b"\xff\xfe\n"),

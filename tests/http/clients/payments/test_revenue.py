@@ -8,7 +8,7 @@ import pytest
 
 from tests.actors.listing.payments import charge
 from tests.http.account_books import ACCOUNT, RESTRICTED_KEY, Account, price_of
-from tolsey.actors.listing import account as rv1
+from tolsey.actors.listing import account as rules
 from tolsey.actors.listing.accounts import (
     AccountError,
     AccountUnreachable,
@@ -88,8 +88,8 @@ async def test_the_golden_path_from_the_wire_to_the_numbers(
     account.subscribe("cus_a", status="canceled")
 
     subscriptions = await accounts.subscriptions(RESTRICTED_KEY)
-    pulled = await charges(accounts, rv1.reach(subscriptions, NOW))
-    measure = rv1.measure(pulled, subscriptions, NOW)
+    pulled = await charges(accounts, rules.reach(subscriptions, NOW))
+    measure = rules.measure(pulled, subscriptions, NOW)
     assert [(each.currency, each.mrr, each.revenue30d) for each in measure.figures] == [
         ("USD", 2_000, 1_000)
     ]
@@ -147,7 +147,7 @@ async def test_a_key_that_may_not_read_coupons_still_reads_subscriptions(
     account.answer_next("/v1/subscriptions", {"error": {"message": words}}, 403)
 
     found = {each.customer: each for each in await accounts.subscriptions(RESTRICTED_KEY)}
-    measure = rv1.measure(
+    measure = rules.measure(
         [charge(who, created_at=NOW - timedelta(days=1)) for who in found], found.values(), NOW
     )
     assert [each.mrr for each in measure.figures] == [1_000]

@@ -11,23 +11,24 @@ import anyio
 import httpx
 
 from tolsey.actors.ports import (
+    ApiVersionTooOld,
     CommerceEditor,
     CommercePlatform,
     Grant,
     Shop,
     ShopFacts,
     SubscriptionReport,
+    measures_revenue,
 )
 from tolsey.http.clients.commerce import edits, queries, shapes
 from tolsey.http.clients.commerce.bulk import bulk_orders
 from tolsey.http.clients.commerce.calls import Address, Calls, Limits, Pace
-from tolsey.http.clients.commerce.orders import paged_orders
+from tolsey.http.clients.commerce.orders import orders_before, orders_given_back, paged_orders
 from tolsey.http.clients.commerce.subscriptions import reconcile
 from tolsey.http.clients.guard import guarded_client
 from tolsey.storage.records.selling.revenue import PulledOrder
 
 API_VERSION = "2026-07"
-OLDEST_LOOKED_AT = 10
 
 
 class ShopifyAdmin(CommercePlatform, CommerceEditor):
@@ -49,6 +50,7 @@ class ShopifyAdmin(CommercePlatform, CommerceEditor):
         bulk_above: int = 500,
         limits: Limits | None = None,
     ) -> None:
+        self._version = api_version
         self._http = http or guarded_client([url_template])
         self._bulk_above = bulk_above
         self._calls = Calls(
@@ -96,22 +98,14 @@ class ShopifyAdmin(CommercePlatform, CommerceEditor):
         """Make the subscriptions that deliver to `uri` exactly the catalogue `topics`."""
         return await reconcile(self._calls, shop, uri, topics)
 
-    async def first_order_at(self, shop: Shop) -> datetime | None:
-        """When the oldest visible real order was processed."""
-        variables = {"first": OLDEST_LOOKED_AT, "query": "test:false"}
-        data = await self._calls.ask(shop, queries.FIRST_ORDERS, variables)
-        orders = shapes.mapping(data.get("orders"), "the first orders").get("nodes")
-        if not isinstance(orders, list):
-            raise shapes.Misshapen("the first orders")
-        for value in orders:
-            order = shapes.mapping(value, "an order")
-            if not shapes.flag(order.get("test"), "test of an order"):
-                return shapes.moment(order.get("processedAt"), "processedAt of an order")
-        return None
-
     async def count_orders(self, shop: Shop, start: datetime, end: datetime) -> int:
         """How many real orders were processed in [start, end), by the platform's search index."""
         return await self._count(shop, start, end, None)
+
+    def check_version(self) -> None:
+        """Raise ApiVersionTooOld where orders lack the fields that revenue is measured with."""
+        if not measures_revenue(self._version):
+            raise ApiVersionTooOld(self._version)
 
     async def orders(
         self, shop: Shop, start: datetime, end: datetime
@@ -120,6 +114,18 @@ class ShopifyAdmin(CommercePlatform, CommerceEditor):
         counted = await self._count(shop, start, end, self._bulk_above + 1)
         pull = bulk_orders if counted > self._bulk_above else paged_orders
         async with aclosing(pull(self._calls, shop, start, end)) as found:
+            async for order in found:
+                yield order
+
+    async def orders_before(self, shop: Shop, start: datetime) -> AsyncGenerator[PulledOrder]:
+        """Orders processed before a moment, the latest first, as many as are looked through."""
+        async with aclosing(orders_before(self._calls, shop, start)) as found:
+            async for order in found:
+                yield order
+
+    async def orders_given_back(self, shop: Shop, start: datetime) -> AsyncGenerator[PulledOrder]:
+        """Orders processed before a moment of which money went back, perhaps, since then."""
+        async with aclosing(orders_given_back(self._calls, shop, start)) as found:
             async for order in found:
                 yield order
 

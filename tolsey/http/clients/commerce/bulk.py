@@ -20,7 +20,7 @@ from tolsey.http.clients.commerce import queries, shapes
 from tolsey.http.clients.commerce.answers import plain
 from tolsey.http.clients.commerce.bodies import PIECE, TransientFault, decoded, opened
 from tolsey.http.clients.commerce.calls import Calls, Patience
-from tolsey.http.clients.commerce.orders import belongs
+from tolsey.http.clients.commerce.orders import Batch, Found, belongs
 from tolsey.storage.records.selling.revenue import PulledOrder
 
 IN_MEMORY_BYTES = 4 * 1024 * 1024
@@ -66,10 +66,14 @@ async def bulk_orders(
         if len(places.last) < roots:
             raise shapes.Misshapen("an export that is shorter than announced")
         await file.seek(0)
-        async with aclosing(_read(file, places, calls.limits.bulk_line_bytes)) as found:
-            async for order in found:
-                if belongs(order, start, end):
-                    yield order
+        batch = Batch(calls, shop)
+        async with aclosing(_read(file, places, calls.limits.bulk_line_bytes)) as orders:
+            async for found in orders:
+                if belongs(found.order, start, end):
+                    for order in await batch.add(found):
+                        yield order
+        for order in await batch.rest():
+            yield order
 
 
 async def _start(calls: Calls, shop: Shop, query: str) -> str:
@@ -174,7 +178,7 @@ def _download_fault(status: int) -> Exception:
     return TransientFault(f"The platform's export answered {status}.")
 
 
-async def _read(file: File, places: Places, line_bytes: int) -> AsyncGenerator[PulledOrder]:
+async def _read(file: File, places: Places, line_bytes: int) -> AsyncGenerator[Found]:
     """Give every order when its last line has been read."""
     lines, number = Lines(line_bytes), 0
     open_orders: dict[int, shapes.OpenOrder] = {}
@@ -183,10 +187,15 @@ async def _read(file: File, places: Places, line_bytes: int) -> AsyncGenerator[P
         for line in lines.feed(piece) if piece else lines.rest():
             order = _placed(open_orders, _parsed(line))
             if places.last[order] == number:
-                yield open_orders.pop(order).closed()
+                yield _closed(open_orders.pop(order))
             number += 1
         if not piece:
             return
+
+
+def _closed(order: shapes.OpenOrder) -> Found:
+    """Give an order with every line that arrived, and the refunds that no export says more of."""
+    return Found(order.closed(), shapes.refund_ids(order.value))
 
 
 def _placed(open_orders: dict[int, shapes.OpenOrder], value: Mapping[str, Any]) -> int:

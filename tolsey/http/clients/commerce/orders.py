@@ -1,7 +1,8 @@
 """Orders pulled page by page: for stores with few of them, and for what a page leaves out."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -10,10 +11,32 @@ from tolsey.http.clients.commerce import queries, shapes
 from tolsey.http.clients.commerce.answers import QueryTooCostly
 from tolsey.http.clients.commerce.calls import Calls
 from tolsey.http.clients.commerce.costs import largest_page
-from tolsey.storage.records.selling.revenue import PulledLine, PulledOrder, PulledTransaction
+from tolsey.storage.records.selling.revenue import (
+    PulledLine,
+    PulledOrder,
+    PulledRefund,
+    PulledTransaction,
+)
 
 MOST_PER_PAGE = 250
 LINES_PER_PAGE = 100
+FIRST_LOOK = 5
+"""How many orders are asked for where the first of them will most likely do."""
+LOOKS = 60
+"""How many pages of old orders are looked through for one that says how old a shop's history is."""
+REFUNDS_PER_QUERY = 16
+SMALL = {"lines": 5, "movements": 2}
+LARGE = {"lines": 80, "movements": 20}
+"""How many lines and movements of a refund are asked for among others, and by itself."""
+REFUNDED = ("partially_refunded", "refunded")
+
+
+@dataclass(slots=True)
+class Found:
+    """An order without what its refunds were for, and the ids of those refunds."""
+
+    order: PulledOrder
+    refunds: Sequence[str] = ()
 
 
 def belongs(order: PulledOrder, start: datetime, end: datetime) -> bool:
@@ -25,27 +48,75 @@ async def paged_orders(
     calls: Calls, shop: Shop, start: datetime, end: datetime
 ) -> AsyncGenerator[PulledOrder]:
     """Yield the orders of [start, end), each once."""
-    seen: set[str] = set()
-    query = queries.processed_between(start, end)
-    async with aclosing(_nodes(calls, shop, query)) as nodes:
-        async for node in nodes:
-            order = await _complete(calls, shop, node)
-            if belongs(order, start, end) and order.order_id not in seen:
-                seen.add(order.order_id)
+    nodes = _nodes(calls, shop, queries.processed_between(start, end))
+    batch = Batch(calls, shop)
+    async with aclosing(nodes), aclosing(_completed(batch, nodes)) as orders:
+        async for order in orders:
+            if belongs(order, start, end):
                 yield order
 
 
-async def _nodes(calls: Calls, shop: Shop, query: str) -> AsyncGenerator[Mapping[str, Any]]:
-    variables: dict[str, Any] = {"query": query, "after": None}
-    size = min(MOST_PER_PAGE, largest_page(queries.ORDERS, variables, calls.limits.page_points))
+async def orders_before(calls: Calls, shop: Shop, start: datetime) -> AsyncGenerator[PulledOrder]:
+    """Yield orders from before a moment, the latest first, as many as are looked through."""
+    query = queries.processed_before(start)
+    nodes = _nodes(calls, shop, query, reverse=True, first=FIRST_LOOK, pages=LOOKS)
+    batch = Batch(calls, shop)
+    async with aclosing(nodes), aclosing(_completed(batch, nodes)) as orders:
+        async for order in orders:
+            if not order.test and order.processed_at < start:
+                yield order
+
+
+async def orders_given_back(
+    calls: Calls, shop: Shop, start: datetime
+) -> AsyncGenerator[PulledOrder]:
+    """Yield the orders from before a moment that were refunded, perhaps, since then."""
+    for status in REFUNDED:
+        nodes = _nodes(calls, shop, queries.given_back_since(start, status), first=FIRST_LOOK)
+        batch = Batch(calls, shop, reads_cancelled=True)
+        async with aclosing(nodes), aclosing(_completed(batch, nodes)) as orders:
+            async for order in orders:
+                if not order.test and order.processed_at < start:
+                    yield order
+
+
+async def _completed(
+    batch: "Batch", nodes: AsyncIterator[Mapping[str, Any]]
+) -> AsyncGenerator[PulledOrder]:
+    """Yield each listed order once, whole."""
+    seen: set[str] = set()
+    async for node in nodes:
+        found = await _whole(batch.calls, batch.shop, node)
+        if found.order.order_id in seen:
+            continue
+        seen.add(found.order.order_id)
+        for order in await batch.add(found):
+            yield order
+    for order in await batch.rest():
+        yield order
+
+
+async def _nodes(
+    calls: Calls,
+    shop: Shop,
+    query: str,
+    *,
+    reverse: bool = False,
+    first: int | None = None,
+    pages: int | None = None,
+) -> AsyncGenerator[Mapping[str, Any]]:
+    """Yield what a search finds; the first page may be smaller, and `pages` ends it in silence."""
+    variables: dict[str, Any] = {"query": query, "after": None, "reverse": reverse}
+    most = min(MOST_PER_PAGE, largest_page(queries.ORDERS, variables, calls.limits.page_points))
+    size = min(most, first or most)
     cursors: set[str] = set()
-    while len(cursors) < calls.limits.pages:
+    while len(cursors) < (pages or calls.limits.pages):
         try:
             data = await calls.ask(shop, queries.ORDERS, {**variables, "first": size})
         except QueryTooCostly:
             if size == 1:
                 raise
-            size //= 2
+            most = size = size // 2
             continue
         page = shapes.page(data.get("orders"), "a page of orders")
         for node in page.nodes:
@@ -56,10 +127,12 @@ async def _nodes(calls: Calls, shop: Shop, query: str) -> AsyncGenerator[Mapping
             raise shapes.Misshapen("a page that leads back to an earlier one")
         cursors.add(page.after)
         variables["after"] = page.after
-    raise PlatformUnreachable("The shop has more pages of orders than are followed.")
+        size = most
+    if pages is None:
+        raise PlatformUnreachable("The shop has more pages of orders than are followed.")
 
 
-async def _complete(calls: Calls, shop: Shop, node: Mapping[str, Any]) -> PulledOrder:
+async def _whole(calls: Calls, shop: Shop, node: Mapping[str, Any]) -> Found:
     """Fetch what one page did not hold of an order."""
     first = shapes.page(node.get("lineItems"), "the lines of an order")
     lines = [shapes.line(each) for each in first.nodes]
@@ -70,7 +143,77 @@ async def _complete(calls: Calls, shop: Shop, node: Mapping[str, Any]) -> Pulled
     # this list has no cursor: a full one may have been cut
     if len(movements) >= queries.TRANSACTIONS_PER_ORDER:
         movements = await _all_transactions(calls, shop, order_id)
-    return shapes.order(node, lines, movements)
+    return Found(shapes.order(node, lines, movements), shapes.refund_ids(node))
+
+
+@dataclass(slots=True)
+class Batch:
+    """Orders that wait until enough refunds are to be read to ask for them in one query."""
+
+    calls: Calls
+    shop: Shop
+    reads_cancelled: bool = False
+    """A cancelled order is worth nothing, whatever its refunds were for."""
+    waiting: list[Found] = field(default_factory=list)
+    refunds: int = 0
+
+    async def add(self, found: Found) -> Sequence[PulledOrder]:
+        """Take an order and give those that are whole now."""
+        is_wanted = self.reads_cancelled or found.order.cancelled_at is None
+        if not found.refunds or not is_wanted:
+            return (found.order,)
+        self.waiting.append(found)
+        self.refunds += len(found.refunds)
+        return await self.rest() if self.refunds >= REFUNDS_PER_QUERY else ()
+
+    async def rest(self) -> Sequence[PulledOrder]:
+        """Read the refunds of those that wait, and give them."""
+        found, self.waiting, self.refunds = self.waiting, [], 0
+        wanted = [refund for each in found for refund in each.refunds]
+        read: list[PulledRefund] = []
+        for at in range(0, len(wanted), REFUNDS_PER_QUERY):
+            read += await _refunds(self.calls, self.shop, wanted[at : at + REFUNDS_PER_QUERY])
+        refunds = iter(read)
+        return [_with_refunds(each, refunds) for each in found]
+
+
+def _with_refunds(found: Found, refunds: Iterator[PulledRefund]) -> PulledOrder:
+    return replace(found.order, refunds=tuple(next(refunds) for _ in found.refunds))
+
+
+async def _refunds(calls: Calls, shop: Shop, ids: Sequence[str]) -> list[PulledRefund]:
+    """Read refunds with what they were for; one with many lines is read once more by itself."""
+    variables = {f"r{n}": refund for n, refund in enumerate(ids)}
+    data = await calls.ask(shop, queries.refunds(len(ids)), {**variables, **SMALL})
+    found = []
+    for n, refund_id in enumerate(ids):
+        value = shapes.mapping(data.get(f"r{n}"), "a refund that was listed")
+        pages = _pages_of(value)
+        if any(page.after is not None for page in pages):
+            pages = await _large_refund(calls, shop, refund_id)
+        found.append(shapes.refund(value, *(page.nodes for page in pages)))
+    return found
+
+
+async def _large_refund(calls: Calls, shop: Shop, refund_id: str) -> list[shapes.Page]:
+    variables: dict[str, Any] = {"r0": refund_id, **LARGE}
+    lines: list[Mapping[str, Any]] = []
+    for _ in range(calls.limits.line_pages):
+        data = await calls.ask(shop, queries.refunds(1), variables)
+        value = shapes.mapping(data.get("r0"), "a refund that was listed")
+        movements, page, shipping = _pages_of(value)
+        if movements.after is not None or shipping.after is not None:
+            raise shapes.Misshapen("a refund of more movements than an order has")
+        lines += page.nodes
+        if page.after is None:
+            return [movements, shapes.Page(lines, None), shipping]
+        variables["after"] = page.after
+    raise shapes.Misshapen("a refund with no last line")
+
+
+def _pages_of(value: Mapping[str, Any]) -> list[shapes.Page]:
+    names = ("transactions", "refundLineItems", "refundShippingLines")
+    return [shapes.page(value.get(name), f"{name} of a refund") for name in names]
 
 
 async def _more_lines(calls: Calls, shop: Shop, order_id: str, after: str) -> Sequence[PulledLine]:

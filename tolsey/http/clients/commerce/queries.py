@@ -12,18 +12,37 @@ import orjson
 LINES_PER_ORDER = 5
 TRANSACTIONS_PER_ORDER = 5
 
-ORDER = """
-id test processedAt createdAt cancelledAt sourceName currencyCode
-totalPriceSet { shopMoney { amount } }
-currentTotalPriceSet { shopMoney { amount } }
-totalRefundedSet { shopMoney { amount } }
+BAG = "{ shopMoney { amount } }"
+ORDER = f"""
+id test processedAt createdAt cancelledAt sourceName checkoutToken currencyCode dutiesIncluded
+totalPriceSet {BAG}
+currentTotalPriceSet {BAG}
+currentTotalTaxSet {BAG}
+currentShippingPriceSet {BAG}
+currentTotalDutiesSet {BAG}
+currentTotalAdditionalFeesSet {BAG}
+totalTipReceivedSet {BAG}
+disputes {{ status }}
+refunds {{ id }}
 """
-LINE = """
-id quantity currentQuantity isGiftCard
-sellingPlan { sellingPlanId name }
-priceAfterAllDiscountsBeforeTaxesSet { shopMoney { amount } }
+LINE = f"""
+isGiftCard
+sellingPlan {{ sellingPlanId name }}
+priceAfterAllDiscountsBeforeTaxesSet {BAG}
 """
-TRANSACTION = "kind status test manualPaymentGateway amountSet { shopMoney { amount } }"
+TRANSACTION = f"kind status test manualPaymentGateway gateway fees {{ id }} amountSet {BAG}"
+PAGE = "pageInfo { hasNextPage endCursor }"
+REFUND = f"""
+processedAt
+transactions(first: $movements) {{ nodes {{ status amountSet {BAG} }} {PAGE} }}
+refundLineItems(first: $lines, after: $after) {{
+  nodes {{ subtotalSet {BAG} totalTaxSet {BAG} }} {PAGE}
+}}
+refundShippingLines(first: $movements) {{
+  nodes {{ subtotalAmountSet {BAG} taxAmountSet {BAG} }} {PAGE}
+}}
+duties {{ amountSet {BAG} }}
+"""
 
 CONNECT_PROBE = """
 query ConnectProbe {
@@ -42,24 +61,17 @@ query CountOrders($query: String!, $limit: Int) {
 }
 """
 
-FIRST_ORDERS = """
-query FirstOrders($first: Int!, $query: String!) {
-  orders(first: $first, query: $query, sortKey: PROCESSED_AT) { nodes { id test processedAt } }
-}
-"""
-
 ORDERS = f"""
-query Orders($first: Int!, $after: String, $query: String!) {{
-  orders(first: $first, after: $after, query: $query, sortKey: PROCESSED_AT) {{
+query Orders($first: Int!, $after: String, $query: String!, $reverse: Boolean) {{
+  orders(
+    first: $first, after: $after, query: $query, sortKey: PROCESSED_AT, reverse: $reverse
+  ) {{
     nodes {{
       {ORDER}
-      lineItems(first: {LINES_PER_ORDER}) {{
-        nodes {{ {LINE} }}
-        pageInfo {{ hasNextPage endCursor }}
-      }}
+      lineItems(first: {LINES_PER_ORDER}) {{ nodes {{ {LINE} }} {PAGE} }}
       transactions(first: {TRANSACTIONS_PER_ORDER}) {{ {TRANSACTION} }}
     }}
-    pageInfo {{ hasNextPage endCursor }}
+    {PAGE}
   }}
 }}
 """
@@ -67,10 +79,7 @@ query Orders($first: Int!, $after: String, $query: String!) {{
 ORDER_LINES = f"""
 query OrderLines($id: ID!, $first: Int!, $after: String) {{
   order(id: $id) {{
-    lineItems(first: $first, after: $after) {{
-      nodes {{ {LINE} }}
-      pageInfo {{ hasNextPage endCursor }}
-    }}
+    lineItems(first: $first, after: $after) {{ nodes {{ {LINE} }} {PAGE} }}
   }}
 }}
 """
@@ -117,7 +126,10 @@ query Subscriptions($first: Int!, $after: String) {
 
 
 def bulk_orders(query: str) -> str:
-    """Write the inner query of a bulk export of orders with their lines and transactions."""
+    """Write the inner query of a bulk export of orders with their lines and transactions.
+
+    What refunds were for is a connection inside a list, which no export may hold: it has their ids.
+    """
     # a JSON string is also a GraphQL string
     quoted = orjson.dumps(query).decode()
     return f"""{{
@@ -131,6 +143,14 @@ def bulk_orders(query: str) -> str:
     }}
   }}
 }}"""
+
+
+def refunds(count: int) -> str:
+    """Write a query of `count` refunds, `r0` for `$r0` and so on."""
+    ids = ", ".join(f"$r{n}: ID!" for n in range(count))
+    fields = "\n".join(f"r{n}: refund(id: $r{n}) {{ {REFUND} }}" for n in range(count))
+    sizes = "$lines: Int!, $movements: Int!, $after: String"
+    return f"query Refunds({ids}, {sizes}) {{\n{fields}\n}}"
 
 
 def subscribe(count: int) -> str:
@@ -165,6 +185,16 @@ def processed_between(start: datetime, end: datetime) -> str:
     return f"processed_at:>='{_moment(start)}' AND processed_at:<'{_moment(last)}' AND test:false"
 
 
+def processed_before(start: datetime) -> str:
+    """Search for the real orders processed before a moment."""
+    return f"processed_at:<'{_moment(start)}' AND test:false"
+
+
+def given_back_since(start: datetime, status: str) -> str:
+    """Search for the orders from before a moment that were refunded, perhaps, since then."""
+    return f"{processed_before(start)} AND updated_at:>='{_moment(start)}' AND financial_status:{status}"
+
+
 def gid(kind: str, number: int) -> str:
     """Write a global id from a kind and a number."""
     return f"gid://shopify/{kind}/{number}"
@@ -175,10 +205,10 @@ def every_document() -> Sequence[str]:
     return (
         CONNECT_PROBE,
         COUNT_ORDERS,
-        FIRST_ORDERS,
         ORDERS,
         ORDER_LINES,
         ORDER_TRANSACTIONS,
+        refunds(3),
         ONE_ORDER,
         RUN_BULK,
         BULK_STATUS,

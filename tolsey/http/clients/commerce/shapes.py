@@ -7,9 +7,15 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
+from tolsey.actors.listing.revenue import GOING_BACK
 from tolsey.actors.ports import PlatformUnreachable, ShopFacts
 from tolsey.actors.shops import is_shop_domain
-from tolsey.storage.records.selling.revenue import PulledLine, PulledOrder, PulledTransaction
+from tolsey.storage.records.selling.revenue import (
+    PulledLine,
+    PulledOrder,
+    PulledRefund,
+    PulledTransaction,
+)
 
 GID = re.compile(r"gid://shopify/([A-Za-z]{1,60})/(\d{1,20})(?:\?.{0,200})?")
 AMOUNT = re.compile(r"-?\d{1,15}(?:\.\d{1,6})?")
@@ -85,6 +91,11 @@ def money(value: object, what: str) -> Decimal:
     return Decimal(amount)
 
 
+def money_or_none(value: object, what: str) -> Decimal:
+    """Take the amount of a MoneyBag that is absent where there is nothing to pay."""
+    return Decimal(0) if value is None else money(value, what)
+
+
 def text(value: object, what: str) -> str:
     """Take a text that is there."""
     if not isinstance(value, str) or not value:
@@ -121,8 +132,6 @@ def line(value: Mapping[str, Any]) -> PulledLine:
         after_discounts_before_taxes=money(
             value.get("priceAfterAllDiscountsBeforeTaxesSet"), "the price of a line"
         ),
-        quantity=units(value.get("quantity"), "the quantity of a line"),
-        current_quantity=units(value.get("currentQuantity"), "the current quantity of a line"),
         is_gift_card=flag(value.get("isGiftCard"), "isGiftCard of a line"),
         selling_plan=None if plan is None else _selling_plan(mapping(plan, "a selling plan")),
     )
@@ -149,7 +158,22 @@ def _transaction(value: Mapping[str, Any]) -> PulledTransaction:
             value.get("manualPaymentGateway"), "manualPaymentGateway of a transaction"
         ),
         amount=money(value.get("amountSet"), "the amount of a transaction"),
+        gateway=text_or_none(value.get("gateway"), "the gateway of a transaction"),
+        has_fees=bool(objects(value.get("fees"), "the fees of a transaction")),
     )
+
+
+def objects(value: object, what: str) -> list[Mapping[str, Any]]:
+    """Take a list of objects."""
+    if not isinstance(value, list):
+        raise Misshapen(what)
+    return [mapping(each, what) for each in value]
+
+
+def refund_ids(value: Mapping[str, Any]) -> list[str]:
+    """Take the ids of an order's refunds."""
+    listed = objects(value.get("refunds"), "the refunds of an order")
+    return [text(each.get("id"), "the id of a refund") for each in listed]
 
 
 def order(
@@ -157,21 +181,64 @@ def order(
     lines: Sequence[PulledLine],
     movements: tuple[PulledTransaction, ...],
 ) -> PulledOrder:
-    """Take an order with the lines and movements gathered for it."""
-    source = value.get("sourceName")
+    """Take an order with the lines and movements gathered for it; what refunds are for comes later."""
+    token = text_or_none(value.get("checkoutToken"), "the checkout of an order")
     return PulledOrder(
         order_id=str(number_of(value.get("id"), "Order")),
         processed_at=moment(value.get("processedAt"), "processedAt of an order"),
-        created_at=moment_or_none(value.get("createdAt"), "createdAt of an order"),
+        created_at=moment(value.get("createdAt"), "createdAt of an order"),
         currency=text(value.get("currencyCode"), "the currency of an order"),
         test=flag(value.get("test"), "test of an order"),
         cancelled_at=moment_or_none(value.get("cancelledAt"), "cancelledAt of an order"),
-        source_name=text(source, "the source of an order") if source else None,
+        source_name=text_or_none(value.get("sourceName"), "the source of an order"),
+        has_checkout=token is not None,
+        disputes=tuple(
+            text(each.get("status"), "the state of a dispute")
+            for each in objects(value.get("disputes"), "the disputes of an order")
+        ),
         total=money(value.get("totalPriceSet"), "the total of an order"),
         current_total=money(value.get("currentTotalPriceSet"), "the current total of an order"),
-        refunded=money(value.get("totalRefundedSet"), "the refunds of an order"),
+        tax=money(value.get("currentTotalTaxSet"), "the tax of an order"),
+        shipping=money(value.get("currentShippingPriceSet"), "the shipping of an order"),
+        tip=money(value.get("totalTipReceivedSet"), "the tip of an order"),
+        duties=money_or_none(value.get("currentTotalDutiesSet"), "the duties of an order"),
+        duties_included=flag(value.get("dutiesIncluded"), "dutiesIncluded of an order"),
+        additional_fees=money_or_none(
+            value.get("currentTotalAdditionalFeesSet"), "the additional fees of an order"
+        ),
         lines=tuple(lines),
         transactions=movements,
+    )
+
+
+def refund(
+    value: Mapping[str, Any],
+    movements: Sequence[Mapping[str, Any]],
+    lines: Sequence[Mapping[str, Any]],
+    shipping: Sequence[Mapping[str, Any]],
+) -> PulledRefund:
+    """Take a refund with the pages gathered for it."""
+    goods = sum((money(each.get("subtotalSet"), "a returned line") for each in lines), Decimal(0))
+    paid_back = (
+        money(each.get("amountSet"), "the amount of a refund")
+        for each in movements
+        if text(each.get("status"), "the status of a refund").upper() in GOING_BACK
+    )
+    duties = value.get("duties")
+    others = (
+        *(money(each.get("totalTaxSet"), "the tax of a returned line") for each in lines),
+        *(money(each.get("subtotalAmountSet"), "returned shipping") for each in shipping),
+        *(money(each.get("taxAmountSet"), "the tax of returned shipping") for each in shipping),
+        *(
+            money(each.get("amountSet"), "a returned duty")
+            for each in ([] if duties is None else objects(duties, "the duties of a refund"))
+        ),
+    )
+    return PulledRefund(
+        at=moment(value.get("processedAt"), "processedAt of a refund"),
+        paid_back=sum(paid_back, Decimal(0)),
+        goods=goods,
+        returned=sum(others, goods),
     )
 
 

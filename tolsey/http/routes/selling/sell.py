@@ -20,6 +20,7 @@ from tolsey.actors.listing.messages import (
     listing,
 )
 from tolsey.actors.listing.source import SourceInUse
+from tolsey.actors.ports import ApiVersionTooOld
 from tolsey.actors.refusals import NotFound, Unprocessable
 from tolsey.http import limits, policies
 from tolsey.http.access import (
@@ -187,6 +188,10 @@ async def withdraw_listing(listing_id: str) -> dict[str, Any]:
 async def verify_commerce(listing_id: str, data: MerchantApp) -> dict[str, Any]:
     """Try the credentials, keep them sealed when they work, and start reading the shop."""
     view = await listing_of(listing_id, "admin")
+    try:
+        service().commerce.check_version()
+    except ApiVersionTooOld as error:
+        raise Unprocessable(error.message, code="api_version_too_old") from error
     _, facts = await tried(data)
     # The shop's own name for itself: under two names it would back two listings.
     shop_domain = facts.shop_domain

@@ -12,16 +12,24 @@ from typing import Any
 
 from tolsey.sandbox.commerce.shop.orders import (
     Customer,
+    Dispute,
     Line,
     Order,
     Refund,
     RefundedLine,
     SellingPlan,
     Transaction,
+    fee_of,
 )
 from tolsey.sandbox.commerce.shop.products import Product, Variant
 from tolsey.sandbox.commerce.shop.state import Shop
 from tolsey.sandbox.commerce.webhooks import bodies, order_bodies
+
+OWN_PROCESSOR = "shopify_payments"
+CHECKOUTS = ("web", "iphone", "android", "shopify_draft_order")
+RESERVED = (*CHECKOUTS, "pos")
+"""Sources that the platform names itself, and refuses to the orders that apps write."""
+APP = "580111"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +42,7 @@ class Item:
     discount: int = 0
     tax: int = 0
     gift_card: bool = False
+    tip: bool = False
     plan: str | None = None
     variant: Variant | None = field(default=None, repr=False)
 
@@ -71,10 +80,14 @@ class Life(ABC):
         manual: bool = False,
         test: bool = False,
         shipping: int = 0,
+        duties: int = 0,
         source_name: str = "web",
         processed_at: datetime | None = None,
     ) -> Order:
-        """Place an order: `orders/create`, `orders/updated`, and `orders/paid` when it was paid."""
+        """Let a buyer order: `orders/create`, `orders/updated`, and `orders/paid` when it was paid.
+
+        The platform's own processor asks a fee; orders of its checkout have that checkout's token.
+        """
         shop, now, event = self.shop(domain), self.now(), str(uuid.uuid4())
         customer = self._buyer(shop, email, event)
         order = Order(
@@ -86,11 +99,14 @@ class Life(ABC):
             updated_at=now,
             lines=[_line(shop, item) for item in items],
             shipping=shipping,
+            duties=duties,
             test=test,
             source_name=source_name,
+            checkout_token=uuid.uuid4().hex if source_name in CHECKOUTS else None,
             customer=customer,
         )
         status = "SUCCESS" if paid else "PENDING"
+        is_charged = gateway == OWN_PROCESSOR and not test and not manual
         order.transactions.append(
             Transaction(
                 id=next(shop.ids),
@@ -102,6 +118,7 @@ class Life(ABC):
                 test=test,
                 manual=manual,
                 currency=order.currency,
+                fee=fee_of(order.total) if is_charged else 0,
             )
         )
         shop.add_order(order)
@@ -110,6 +127,86 @@ class Life(ABC):
         for item in items:
             if item.variant is not None:
                 self._move_stock(shop, item.variant, -item.quantity, event)
+        return order
+
+    def write_order(
+        self,
+        domain: str,
+        items: Sequence[Item] = (Item(),),
+        *,
+        gateway: str = OWN_PROCESSOR,
+        status: str = "SUCCESS",
+        test: bool = False,
+        source_name: str = APP,
+        processed_at: datetime | None = None,
+    ) -> Order:
+        """Let an app of the merchant write an order (`orderCreate`): `orders/create`.
+
+        It may say what it likes of gateway, status and time, and no money moves. It has no
+        checkout, asks no fee, and the platform's own source names are not given to it.
+        """
+        shop, now = self.shop(domain), self.now()
+        order = Order(
+            id=next(shop.ids),
+            number=shop.next_number,
+            currency=shop.spec.currency,
+            created_at=now,
+            processed_at=processed_at or now,
+            updated_at=now,
+            lines=[_line(shop, item) for item in items],
+            test=test,
+            source_name=APP if source_name in RESERVED else source_name,
+        )
+        order.transactions.append(
+            Transaction(
+                id=next(shop.ids),
+                kind="SALE",
+                status=status,
+                amount=order.total,
+                gateway=gateway,
+                created_at=now,
+                test=test,
+                currency=order.currency,
+            )
+        )
+        shop.add_order(order)
+        self._tell(shop, order, ["orders/create", "orders/updated"])
+        return order
+
+    def dispute_order(self, domain: str, order_id: int, status: str = "NEEDS_RESPONSE") -> Order:
+        """Let the buyer's bank ask the money back, or end that: `orders/updated`."""
+        shop, order = self._order(domain, order_id)
+        if order.disputes:
+            order.disputes[0].status = status
+        else:
+            order.disputes.append(Dispute(next(shop.ids), status))
+        self._tell(shop, order, ["orders/updated"])
+        return order
+
+    def exchange_order(
+        self, domain: str, order_id: int, returned: Mapping[int, int], items: Sequence[Item]
+    ) -> Order:
+        """Take units back and give others for them: `refunds/create`, `orders/updated`.
+
+        What came back pays for what goes out, through a gateway that moves no money.
+        """
+        shop, order = self._order(domain, order_id)
+        event = str(uuid.uuid4())
+        self._refund(shop, order, 0, returned, restock="RETURN", event=event)
+        added = [_line(shop, item) for item in items]
+        order.lines.extend(added)
+        order.transactions.append(
+            Transaction(
+                id=next(shop.ids),
+                kind="SALE",
+                status="SUCCESS",
+                amount=sum(line.discounted for line in added),
+                gateway="exchange-credit",
+                created_at=self.now(),
+                currency=order.currency,
+            )
+        )
+        self._tell(shop, order, ["orders/updated"], event)
         return order
 
     def pay_order(self, domain: str, order_id: int) -> Order:
@@ -153,11 +250,12 @@ class Life(ABC):
         amount: int | None = None,
         returned: Mapping[int, int] | None = None,
         note: str | None = None,
+        status: str = "SUCCESS",
     ) -> Refund:
         """Pay back and take units back: `refunds/create`, `orders/updated`.
 
         `returned` maps line ids to units; without an amount their value is paid back, and
-        without either everything that was received.
+        without either everything that was received. It is under way while its status is PENDING.
         """
         shop, order = self._order(domain, order_id)
         event = str(uuid.uuid4())
@@ -165,7 +263,9 @@ class Life(ABC):
         if amount is None:
             value = sum(sum(_worth(order, line, back.get(line.id, 0))) for line in order.lines)
             amount = value if back else order.received - order.refunded
-        refund = self._refund(shop, order, amount, back, restock="RETURN", event=event, note=note)
+        refund = self._refund(
+            shop, order, amount, back, restock="RETURN", event=event, note=note, status=status
+        )
         self._tell(shop, order, ["orders/updated"], event)
         return refund
 
@@ -293,6 +393,7 @@ class Life(ABC):
         restock: str,
         event: str,
         note: str | None = None,
+        status: str = "SUCCESS",
     ) -> Refund:
         now, paid = self.now(), order.transactions[0]
         refund = Refund(next(shop.ids), now, amount, note, currency=order.currency)
@@ -307,7 +408,7 @@ class Life(ABC):
         movement = Transaction(
             id=next(shop.ids),
             kind="REFUND",
-            status="SUCCESS",
+            status=status,
             amount=amount,
             gateway=paid.gateway,
             created_at=now,
@@ -319,6 +420,7 @@ class Life(ABC):
         refund.transactions.append(movement)
         order.transactions.append(movement)
         order.refunds.append(refund)
+        shop.refunds[refund.id] = (order, refund)
         order.updated_at = now
         body = order_bodies.refund_body(shop, order, refund)
         self.deliver(shop.domain, "refunds/create", body, event_id=event)
@@ -343,6 +445,7 @@ def _line(shop: Shop, item: Item) -> Line:
         tax=item.tax,
         sku=variant.sku if variant else "",
         gift_card=item.gift_card,
+        tip=item.tip,
         selling_plan=SellingPlan(next(shop.ids), item.plan) if item.plan else None,
         product_id=variant.product.id if variant and variant.product else None,
         variant_id=variant.id if variant else None,

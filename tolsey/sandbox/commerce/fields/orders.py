@@ -8,7 +8,14 @@ from tolsey.sandbox.commerce.query.pages import Page, listed
 from tolsey.sandbox.commerce.query.projection import Call, Getter
 from tolsey.sandbox.commerce.query.refused import access_denied
 from tolsey.sandbox.commerce.shop.money import Money
-from tolsey.sandbox.commerce.shop.orders import Customer, Line, Order, Refund, before_taxes
+from tolsey.sandbox.commerce.shop.orders import (
+    Customer,
+    Line,
+    Order,
+    Refund,
+    Transaction,
+    before_taxes,
+)
 
 
 def _first(items: list[Any], call: Call) -> list[Any]:
@@ -35,6 +42,36 @@ def _lines(order_: Order, call: Call) -> Page:
 def _refund_lines(pair: "tuple[Order, Refund]", call: Call) -> Page:
     order_, refund = pair
     return listed([(order_, line) for line in refund.lines]).page(call.args)
+
+
+def _refund_shipping(pair: "tuple[Order, Refund]", call: Call) -> Page:
+    order_, refund = pair
+    lines = [(order_, refund)] if refund.shipping or refund.shipping_tax else []
+    return listed(lines).page(call.args)
+
+
+def _refund_duties(pair: "tuple[Order, Refund]", _: Call) -> list[dict[str, Money]]:
+    order_, refund = pair
+    return [{"amountSet": order_.money(refund.duties)}] if refund.duties else []
+
+
+def _fees(paid: Transaction, _: Call) -> list[dict[str, Any]]:
+    if not paid.fee:
+        return []
+    fee = Money(paid.fee, paid.currency)
+    named = f"gid://shopify/TransactionFee/{paid.id}"
+    return [{"id": named, "type": "processing_fee", "amount": fee}]
+
+
+def _disputes(order_: Order, _: Call) -> list[dict[str, str]]:
+    return [
+        {
+            "id": f"gid://shopify/OrderDisputeSummary/{each.id}",
+            "status": each.status,
+            "initiatedAs": each.initiated_as,
+        }
+        for each in order_.disputes
+    ]
 
 
 def _selling_plan(pair: "tuple[Order, Line]", _: Call) -> dict[str, str] | None:
@@ -82,7 +119,16 @@ ORDER: dict[str, Getter] = {
     "subtotalPriceSet": lambda o, _: Money(o.subtotal, o.currency),
     "totalDiscountsSet": lambda o, _: Money(o.discounts, o.currency),
     "totalTaxSet": lambda o, _: Money(o.tax, o.currency),
-    "totalTipReceivedSet": lambda o, _: Money(0, o.currency),
+    "totalTipReceivedSet": lambda o, _: Money(o.tip, o.currency),
+    "checkoutToken": lambda o, _: o.checkout_token,
+    "disputes": _disputes,
+    "dutiesIncluded": lambda o, _: o.duties_included,
+    "currentTotalTaxSet": lambda o, _: Money(o.current_tax, o.currency),
+    "currentShippingPriceSet": lambda o, _: Money(o.current_shipping, o.currency),
+    "currentTotalDutiesSet": lambda o, _: Money(o.current_duties, o.currency) if o.duties else None,
+    "currentTotalAdditionalFeesSet": lambda o, _: (
+        Money(o.additional_fees, o.currency) if o.additional_fees else None
+    ),
     "totalShippingPriceSet": lambda o, _: Money(o.shipping, o.currency),
     "totalReceivedSet": lambda o, _: Money(o.received, o.currency),
     "totalRefundedSet": lambda o, _: Money(o.refunded, o.currency),
@@ -122,6 +168,7 @@ TRANSACTION: dict[str, Getter] = {
     "createdAt": lambda t, _: instant(t.created_at),
     "processedAt": lambda t, _: instant(t.created_at),
     "amountSet": lambda t, _: Money(t.amount, t.currency),
+    "fees": _fees,
 }
 
 REFUND: dict[str, Getter] = {
@@ -133,6 +180,8 @@ REFUND: dict[str, Getter] = {
     "updatedAt": lambda p, _: instant(p[1].created_at),
     "totalRefundedSet": lambda p, _: p[0].money(p[1].amount),
     "refundLineItems": _refund_lines,
+    "refundShippingLines": _refund_shipping,
+    "duties": _refund_duties,
     "transactions": lambda p, c: listed(p[1].transactions).page(c.args),
 }
 
@@ -142,4 +191,10 @@ REFUND_LINE: dict[str, Getter] = {
     "quantity": lambda p, _: p[1].quantity,
     "subtotalSet": lambda p, _: p[0].money(p[1].subtotal),
     "totalTaxSet": lambda p, _: p[0].money(p[1].tax),
+}
+
+REFUND_SHIPPING: dict[str, Getter] = {
+    "id": lambda p, _: f"gid://shopify/RefundShippingLine/{p[1].id}",
+    "subtotalAmountSet": lambda p, _: p[0].money(p[1].shipping),
+    "taxAmountSet": lambda p, _: p[0].money(p[1].shipping_tax),
 }

@@ -10,7 +10,14 @@ from tolsey.sandbox.clock import instant
 from tolsey.sandbox.commerce.bulk import operations
 from tolsey.sandbox.commerce.fields import edits, subscriptions
 from tolsey.sandbox.commerce.fields.leaves import gid, legacy, when
-from tolsey.sandbox.commerce.fields.orders import LINE, ORDER, REFUND, REFUND_LINE, TRANSACTION
+from tolsey.sandbox.commerce.fields.orders import (
+    LINE,
+    ORDER,
+    REFUND,
+    REFUND_LINE,
+    REFUND_SHIPPING,
+    TRANSACTION,
+)
 from tolsey.sandbox.commerce.fields.reads import (
     customers,
     find,
@@ -24,6 +31,7 @@ from tolsey.sandbox.commerce.fields.reads import (
     products,
     products_count,
     quantities,
+    refund,
     webhook_subscriptions,
     webhook_subscriptions_count,
 )
@@ -138,6 +146,7 @@ _LISTED = (
     "LineItem",
     "OrderTransaction",
     "RefundLineItem",
+    "RefundShippingLine",
     "Customer",
     "Product",
     "ProductVariant",
@@ -162,6 +171,7 @@ FIELDS: Mapping[str, Mapping[str, Getter]] = {
         "product": product,
         "products": products,
         "productsCount": products_count,
+        "refund": refund,
         "webhookSubscription": lambda _r, c: find(c, c.args["id"]),
         "webhookSubscriptions": webhook_subscriptions,
         "webhookSubscriptionsCount": webhook_subscriptions_count,
@@ -191,6 +201,7 @@ FIELDS: Mapping[str, Mapping[str, Getter]] = {
     "OrderTransaction": TRANSACTION,
     "Refund": REFUND,
     "RefundLineItem": REFUND_LINE,
+    "RefundShippingLine": REFUND_SHIPPING,
     "Customer": _CUSTOMER,
     "Product": _PRODUCT,
     "ProductVariant": _VARIANT,

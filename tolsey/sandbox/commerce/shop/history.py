@@ -14,6 +14,7 @@ from tolsey.sandbox.commerce.shop.orders import (
     RefundedLine,
     SellingPlan,
     Transaction,
+    fee_of,
     new_ids,
 )
 
@@ -85,6 +86,7 @@ class _Writer:
             updated_at=at,
             lines=lines,
             shipping=draw.choice((0, 0, 500, 895)),
+            checkout_token=f"{number:032x}",
             customer=self.customer(at),
             tags=(kind,),
         )
@@ -126,7 +128,8 @@ class _Writer:
         manual: bool = False,
         test: bool = False,
     ) -> Transaction:
-        """Move money for the order."""
+        """Move money for the order; the platform's own processor keeps a fee of what comes in."""
+        is_charged = gateway == "shopify_payments" and kind in ("SALE", "CAPTURE") and not test
         moved = Transaction(
             id=next(self.ids),
             kind=kind,
@@ -137,6 +140,7 @@ class _Writer:
             test=test,
             manual=manual,
             currency=order.currency,
+            fee=fee_of(amount) if is_charged and status == "SUCCESS" else 0,
         )
         order.transactions.append(moved)
         return moved
@@ -283,7 +287,9 @@ def load_purchases(path: Path, ending: datetime, currency: str = "USD") -> list[
         buyer.orders, buyer.spent, buyer.updated_at = buyer.orders + 1, buyer.spent + paid, at
         line = Line(next(ids), f"{discs} discs", paid)
         sale = Transaction(
-            next(ids), "SALE", "SUCCESS", paid, "shopify_payments", at, currency=currency
+            *(next(ids), "SALE", "SUCCESS", paid, "shopify_payments", at),
+            currency=currency,
+            fee=fee_of(paid),
         )
         history.append(
             Order(next(ids), number, currency, at, at, at, [line], [sale], customer=buyer)

@@ -37,6 +37,8 @@ class Line:
     returned: int = 0
     sku: str = ""
     gift_card: bool = False
+    tip: bool = False
+    """Whether it is what a buyer gave on top: the platform lists a tip among the lines."""
     selling_plan: SellingPlan | None = None
     product_id: int | None = None
     variant_id: int | None = None
@@ -66,6 +68,17 @@ class Transaction:
     manual: bool = False
     parent_id: int | None = None
     currency: str = "USD"
+    fee: int = 0
+    """What the platform's own processor kept of it; no one else's payment has a fee."""
+
+
+@dataclass(slots=True)
+class Dispute:
+    """A chargeback or an inquiry about a payment of an order."""
+
+    id: int
+    status: str = "NEEDS_RESPONSE"
+    initiated_as: str = "CHARGEBACK"
 
 
 @dataclass(slots=True)
@@ -91,6 +104,9 @@ class Refund:
     lines: list[RefundedLine] = field(default_factory=list)
     transactions: list[Transaction] = field(default_factory=list)
     currency: str = "USD"
+    shipping: int = 0
+    shipping_tax: int = 0
+    duties: int = 0
 
 
 @dataclass(slots=True)
@@ -124,7 +140,12 @@ class Order:
     refunds: list[Refund] = field(default_factory=list)
     shipping: int = 0
     shipping_tax: int = 0
+    duties: int = 0
+    duties_included: bool = False
+    additional_fees: int = 0
     taxes_included: bool = False
+    checkout_token: str | None = None
+    disputes: list[Dispute] = field(default_factory=list)
     test: bool = False
     cancelled_at: datetime | None = None
     cancel_reason: str | None = None
@@ -168,15 +189,42 @@ class Order:
     @property
     def total(self) -> int:
         """What the buyer was asked for at the sale."""
-        return self.subtotal + self.shipping + (0 if self.taxes_included else self.tax)
+        added = 0 if self.taxes_included else self.tax
+        duties = 0 if self.duties_included else self.duties
+        return self.subtotal + self.shipping + added + duties + self.additional_fees
+
+    @property
+    def tip(self) -> int:
+        """What the buyer gave on top; it is among the lines."""
+        return sum(line.discounted for line in self.lines if line.tip)
+
+    @property
+    def current_shipping(self) -> int:
+        """Shipping that was not given back."""
+        return self.shipping - sum(refund.shipping for refund in self.refunds)
+
+    @property
+    def current_duties(self) -> int:
+        """Duties that were not given back."""
+        return self.duties - sum(refund.duties for refund in self.refunds)
+
+    @property
+    def current_tax(self) -> int:
+        """Tax on what was not returned."""
+        return self.tax - sum(
+            refund.shipping_tax + sum(line.tax for line in refund.lines) for refund in self.refunds
+        )
 
     @property
     def returned_value(self) -> int:
-        """Value, with tax where it was added, of the units that came back."""
+        """Value, with tax where it was added, of the units, shipping and duties that came back."""
         extra = 0 if self.taxes_included else 1
-        return sum(
+        lines = sum(
             line.subtotal + extra * line.tax for refund in self.refunds for line in refund.lines
         )
+        duties = 0 if self.duties_included else self.duties - self.current_duties
+        shipping = sum(each.shipping + extra * each.shipping_tax for each in self.refunds)
+        return lines + shipping + duties
 
     @property
     def current_total(self) -> int:
@@ -240,6 +288,11 @@ class Order:
     def money(self, minor: int) -> Money:
         """Pair an amount with the order's currency."""
         return Money(minor, self.currency)
+
+
+def fee_of(amount: int) -> int:
+    """Say what the platform's own processor keeps of a payment: 2.9 % and thirty cents."""
+    return amount * 29 // 1000 + 30
 
 
 def before_taxes(order: Order, line: Line, *, returns_excluded: bool) -> int:

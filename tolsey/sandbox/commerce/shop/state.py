@@ -8,7 +8,7 @@ from typing import Any
 
 from tolsey.sandbox.commerce.shop.bucket import Bucket
 from tolsey.sandbox.commerce.shop.bulk import BulkOperation
-from tolsey.sandbox.commerce.shop.orders import FIRST_ID, Customer, Order, new_ids
+from tolsey.sandbox.commerce.shop.orders import FIRST_ID, Customer, Order, Refund, new_ids
 from tolsey.sandbox.commerce.shop.products import Product
 from tolsey.sandbox.commerce.shop.subscriptions import Subscription
 
@@ -82,6 +82,7 @@ class Shop:
     primary_domain: str
     tokens: dict[str, Token] = field(default_factory=dict, repr=False)
     orders: dict[int, Order] = field(default_factory=dict, repr=False)
+    refunds: dict[int, tuple[Order, Refund]] = field(default_factory=dict, repr=False)
     customers: dict[int, Customer] = field(default_factory=dict, repr=False)
     products: dict[int, Product] = field(default_factory=dict, repr=False)
     subscriptions: dict[int, Subscription] = field(default_factory=dict)
@@ -122,6 +123,7 @@ class Shop:
     def add_order(self, order: Order) -> None:
         """Keep an order and its customer."""
         self.orders[order.id] = order
+        self.refunds.update((refund.id, (order, refund)) for refund in order.refunds)
         self.next_number = max(self.next_number, order.number + 1)
         if order.customer is not None:
             self.customers.setdefault(order.customer.id, order.customer)

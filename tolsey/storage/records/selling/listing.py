@@ -115,6 +115,10 @@ class VerificationRecord:
     missing_permission: str | None = None
     last_error: str | None = None
     primary_domain: str | None = None
+    suspended_for: str | None = None
+    """Why it is suspended, unless an administrator doubts it."""
+    redefined: str | None = None
+    """JSON text: what the last change of the definition did to the numbers."""
     provider: str = COMMERCE
 
 

@@ -11,11 +11,9 @@ from decimal import Decimal
 
 @dataclass(frozen=True, slots=True)
 class PulledLine:
-    """One line of an order; the amount is for all units sold, those returned since included."""
+    """One line of an order; the amount leaves out the units that were returned or removed."""
 
     after_discounts_before_taxes: Decimal
-    quantity: int
-    current_quantity: int
     is_gift_card: bool = False
     selling_plan: str | None = None
 
@@ -29,11 +27,30 @@ class PulledTransaction:
     test: bool
     manual_payment_gateway: bool
     amount: Decimal
+    gateway: str | None
+    has_fees: bool
+    """Whether the platform's own processor asked a fee for it, which no app can write."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PulledRefund:
+    """One refund: what goes back, and what it is for."""
+
+    at: datetime
+    paid_back: Decimal
+    """What has gone back or is under way, through any gateway."""
+    goods: Decimal
+    """What the returned units cost without the tax that was added to them."""
+    returned: Decimal
+    """What the returned units, shipping and duties cost with their tax."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PulledOrder:
-    """One order; every amount is in `currency`, the shop's money at the time of the order."""
+    """One order; every amount is in `currency`, the shop's money at the time of the order.
+
+    Of the sums only `total` is that of the sale; the others are what is left of them now.
+    """
 
     order_id: str
     processed_at: datetime
@@ -42,11 +59,21 @@ class PulledOrder:
     test: bool
     cancelled_at: datetime | None
     source_name: str | None
+    has_checkout: bool
+    """Whether a buyer went through the platform's checkout: it has that checkout's token."""
+    disputes: tuple[str, ...]
+    """The states of the chargebacks and inquiries about its payments."""
     total: Decimal
-    current_total: Decimal | None
-    refunded: Decimal
+    current_total: Decimal
+    tax: Decimal
+    shipping: Decimal
+    tip: Decimal
+    duties: Decimal
+    duties_included: bool
+    additional_fees: Decimal
     lines: tuple[PulledLine, ...]
     transactions: tuple[PulledTransaction, ...]
+    refunds: tuple[PulledRefund, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +165,8 @@ class PulledCharge:
 class CurrencyFigures:
     """What one currency earned in a window, in its minor units; currencies are never added.
 
-    `orders` counts orders or payments. Only subscriptions have the last two: what of `mrr` ends
-    with the period, and how many pay.
+    `orders` counts orders or payments. Only subscriptions have `mrr_at_risk` (what of `mrr` ends
+    with the period) and `subscribers` (how many pay), only shops what comes after them.
     """
 
     currency: str
@@ -149,6 +176,8 @@ class CurrencyFigures:
     orders: int
     mrr_at_risk: int | None = None
     subscribers: int | None = None
+    refunds_of_earlier_orders30d: int | None = None
+    """What went back in the window of orders from before it; `revenue30d` is without it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +189,15 @@ class SkippedOrders:
 
 
 @dataclass(frozen=True, slots=True)
+class UnprovenOrders:
+    """How many orders of one source, paid through one gateway, did not count: nothing proves them."""
+
+    gateway: str
+    source: str
+    orders: int
+
+
+@dataclass(frozen=True, slots=True)
 class Measure:
     """What one window comes to, with the red flags a reviewer should see."""
 
@@ -167,14 +205,16 @@ class Measure:
     orders: int = 0
     skipped: tuple[SkippedOrders, ...] = ()
     flags: tuple[str, ...] = ()
+    unproven: tuple[UnprovenOrders, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class RevenueSnapshot:
     """A good sync, kept for good: a row of revenue_snapshots, never written again.
 
-    `verified` says that the shop had thirty days of history then. `figures` and `skipped` are
-    JSON text: figures by currency in minor units, skipped orders by reason.
+    `verified` says that the shop had thirty days of history then. `figures`, `skipped` and
+    `unproven` are JSON text: figures by currency in minor units, skipped orders by reason, and
+    those with no proven payment by gateway and source.
     """
 
     listing_id: str
@@ -189,3 +229,4 @@ class RevenueSnapshot:
     orders: int
     skipped: str
     flags: str
+    unproven: str = "[]"
