@@ -169,5 +169,26 @@ async def test_a_postgresql_that_hangs_is_said_to_be_away_while_people_still_wai
     await eventually(serves)
 
 
+async def test_a_process_whose_commits_hang_says_so(house: Running, shop: Seller) -> None:
+    health = partial(shop.browser.get, "/api/health")
+
+    async def degraded() -> bool:
+        return (await health()).status_code == 503
+
+    assert not await degraded()
+    async with house.service.database.transaction() as tx:
+        await tx.execute("SELECT * FROM actors WHERE key = $1 FOR UPDATE", shop.store_id)
+        delivering = asyncio.create_task(deliver(shop, 1))
+        await eventually(degraded)
+        assert house.service.shard.leased
+        assert (await health()).json()["checks"] == {"db": True, "cache": True}
+    await delivering
+
+    async def serves() -> bool:
+        return not await degraded()
+
+    await eventually(serves)
+
+
 async def _is(found: Awaitable[int], expected: int) -> bool:
     return await found == expected

@@ -21,6 +21,10 @@ class Proxy:
         self.refuse = 0
         """How many new connections are still to be cut at once."""
         self.swallowed = asyncio.Event()
+        self.connections = 0
+        """How many have come."""
+        self._hung = 0
+        """Up to which of them nothing passes any more, either way."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def _upstream(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -39,9 +43,11 @@ class Proxy:
             self.refuse -= 1
             writer.close()
             return
+        self.connections += 1
+        number = self.connections
         back, forth = await self._upstream()
-        up = asyncio.ensure_future(self._pump(reader, forth, answers=False))
-        down = asyncio.ensure_future(self._pump(back, writer, answers=True))
+        up = asyncio.ensure_future(self._pump(number, reader, forth, answers=False))
+        down = asyncio.ensure_future(self._pump(number, back, writer, answers=True))
         try:
             await asyncio.wait({up, down}, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -53,10 +59,17 @@ class Proxy:
             self._tasks.discard(task)
 
     async def _pump(
-        self, source: asyncio.StreamReader, target: asyncio.StreamWriter, *, answers: bool
+        self,
+        number: int,
+        source: asyncio.StreamReader,
+        target: asyncio.StreamWriter,
+        *,
+        answers: bool,
     ) -> None:
         with suppress(OSError):
             while block := await source.read(READ):
+                if number <= self._hung:
+                    continue
                 if answers and self.swallow:
                     self.swallow = False
                     self.swallowed.set()
@@ -66,6 +79,10 @@ class Proxy:
                     continue
                 target.write(block)
                 await target.drain()
+
+    def hang(self) -> None:
+        """Let nothing pass over the connections that stand; those that come are as any."""
+        self._hung = self.connections
 
     async def cut(self) -> None:
         """Cut every connection that stands."""

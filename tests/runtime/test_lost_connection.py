@@ -15,6 +15,9 @@ from tolsey.storage.records.runtime.turns import ActorPart, Batch, TurnPart
 from tolsey.storage.runtime import slots
 from tolsey.storage.runtime.journal import Journal
 
+SECONDS = 15.0
+"""So soon writes go on, on a busy machine; a statement may take twice as long, and a request waits so."""
+
 
 @pytest.fixture
 async def proxy(database_url: str) -> AsyncIterator[Proxy]:
@@ -78,6 +81,48 @@ async def test_a_connection_cut_between_two_commits_costs_nothing(
         assert await house.ask(counter("a"), Add(1)) == 1
         await proxy.cut()
         assert await house.ask(counter("a"), Add(1)) == 2
+
+
+async def test_a_connection_that_passes_nothing_on_is_replaced_within_seconds(
+    counters: Database, proxy: Proxy
+) -> None:
+    async with running(counters, journal_on=Database(proxy.url)) as house:
+        assert await house.ask(counter("a"), Add(1)) == 1
+        proxy.hang()
+        async with asyncio.timeout(SECONDS):
+            assert await house.ask(counter("a"), Add(10)) == 11
+        assert await house.versions("a") == [1, 2]
+
+
+async def test_a_commit_whose_answer_never_comes_counts_once_and_within_seconds(
+    counters: Database, proxy: Proxy
+) -> None:
+    async with running(counters, journal_on=Database(proxy.url)) as house:
+        assert await house.ask(counter("a"), Add(1)) == 1
+        proxy.silent = True
+        asked = asyncio.ensure_future(house.ask(counter("a"), Add(10)))
+        await proxy.swallowed.wait()
+        proxy.hang()
+        proxy.silent = False
+        async with asyncio.timeout(SECONDS):
+            assert await asked == 11
+        assert await house.versions("a") == [1, 2]
+
+
+async def test_a_statement_that_is_slow_is_waited_for(
+    counters: Database, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tolsey.storage.runtime.journal.LATE_SECONDS", 0.05)
+    async with running(counters, journal_on=Database(proxy.url)) as house:
+        assert await house.ask(counter("a"), Add(1)) == 1
+        async with counters.transaction() as tx:
+            await tx.execute("SELECT * FROM actors WHERE key = 'a' FOR UPDATE")
+            asked = asyncio.ensure_future(house.ask(counter("a"), Add(10)))
+            await until(lambda: proxy.connections > 3)  # it was asked after some times
+            assert house.runtime.commit_seconds > 0
+        assert await asked == 11
+        assert house.runtime.telemetry.counters["commits_unknown"] == 0
+        await until(lambda: house.runtime.commit_seconds == 0)
 
 
 async def test_a_database_out_of_reach_refuses_and_serves_again_when_it_is_back(

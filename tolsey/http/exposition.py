@@ -44,6 +44,10 @@ class ProcessCollector(Collector):
             "tolsey_actors_awake": ("Actors in memory.", runtime.awake),
             "tolsey_messages_waiting": ("Messages in mailboxes.", runtime.waiting),
             "tolsey_turns_uncommitted": ("Turns not yet on disk.", runtime.uncommitted),
+            "tolsey_commit_waits_seconds": (
+                "How long the commit under way has waited for its answer.",
+                runtime.commit_seconds,
+            ),
             "tolsey_effects_in_flight": ("Effects being worked on.", runtime.effects_in_flight),
             "tolsey_outbox_unread": (
                 "Rows due for ten minutes that only another version can read.",

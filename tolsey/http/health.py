@@ -23,15 +23,19 @@ routes = Blueprint("health", __name__)
 async def health() -> ResponseReturnValue:
     """Answer 200 when the database and the cache answer within 2 s each, else 503.
 
-    503 too from a process that is about to stop, or that has no lease: its own actors refuse. The reason is in the log under `health.degraded`, never in the body.
+    503 too from a process that is about to stop, that has no lease, or whose commits hang: its own
+    actors refuse. The reason is in the log under `health.degraded`, never in the body.
     """
     running = service()
     db, cache = await asyncio.gather(_probe("db", _select()), _probe("cache", running.cache.ping()))
-    serves = not running.runtime.draining and running.shard.leased
-    if not serves:
-        reason = "stopping" if running.runtime.draining else "no lease"
+    reason = (
+        ("stopping" if running.runtime.draining else None)
+        or ("no lease" if not running.shard.leased else None)
+        or ("commits hang" if running.runtime.commit_seconds > PROBE_SECONDS else None)
+    )
+    if reason:
         log.warning("health.degraded", reason=reason)
-    ok = db and cache and serves
+    ok = db and cache and not reason
     body = {"ok": ok, "checks": {"db": db, "cache": cache}, "version": __version__}
     return body, 200 if ok else 503, {"Cache-Control": "no-store"}
 

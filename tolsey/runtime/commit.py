@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import structlog
 
+from tolsey.runtime.clock import steady
 from tolsey.runtime.codec import encode_reply
 from tolsey.runtime.decision import Decision, Parked
 from tolsey.runtime.errors import Duplicate, NotOwner, TurnFailed, Unavailable
@@ -120,6 +121,8 @@ class Committer:
         self._settle_seconds = settle_seconds
         self._queue: deque[PendingTurn] = deque()
         self._taken: list[PendingTurn] = []
+        self._began_at: float | None = None
+        """Since when (by `clock.steady`) a batch is on its way to disk."""
         self._wake: asyncio.Future[None] | None = None
         self._idle: list[asyncio.Future[None]] = []
 
@@ -127,6 +130,11 @@ class Committer:
     def backlog(self) -> int:
         """How many turns are not yet on disk."""
         return len(self._queue) + len(self._taken)
+
+    @property
+    def waiting_seconds(self) -> float:
+        """For how long the batch that is on its way has not been answered; 0 when none is."""
+        return 0.0 if self._began_at is None else steady() - self._began_at
 
     def submit(self, turn: PendingTurn) -> None:
         """Take a turn to disk; its answer leaves when it is there."""
@@ -154,9 +162,10 @@ class Committer:
                 self._wake = loop.create_future()
                 await self._wake
             self._taken = self._take()
-            started = loop.time()
+            self._began_at = steady()
             await asyncio.shield(asyncio.ensure_future(self._commit(self._taken)))
-            self._telemetry.commit_seconds += loop.time() - started
+            self._telemetry.commit_seconds += self.waiting_seconds
+            self._began_at = None
             self._telemetry.counters["batches"] += 1
             self._taken = []
 

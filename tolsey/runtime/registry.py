@@ -390,6 +390,11 @@ class Runtime:
         return self._committer.backlog
 
     @property
+    def commit_seconds(self) -> float:
+        """For how long the commit that is under way has not been answered; 0 when none is."""
+        return self._committer.waiting_seconds
+
+    @property
     def effects_in_flight(self) -> int:
         """How many effects are being worked on."""
         return self._dispatcher.in_flight

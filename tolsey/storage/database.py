@@ -131,11 +131,12 @@ class Database:
         return self._pool
 
     async def connect(self) -> Connection:
-        """Open a connection of one's own, outside the pool."""
+        """Open a connection of one's own, outside the pool; no statement waits longer than a request."""
         try:
             return await asyncpg.connect(
                 self.dsn,
-                timeout=10,
+                timeout=REQUEST_SECONDS,
+                command_timeout=REQUEST_SECONDS,
                 server_settings=SESSION,
             )
         except UNREACHABLE as error:

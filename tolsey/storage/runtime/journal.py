@@ -10,11 +10,13 @@ lost race or a repeated delivery never costs its neighbours anything:
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from operator import attrgetter
 from typing import Any
 
 import asyncpg
+import structlog
 
 from tolsey.storage.database import UNREACHABLE, Connection, Database, translated
 from tolsey.storage.errors import OutcomeUnknown, StorageUnavailable
@@ -22,6 +24,8 @@ from tolsey.storage.records.journal import AuditRecord
 from tolsey.storage.records.runtime.turns import ActorPart, Batch, OutboxRow, Outcome
 from tolsey.storage.runtime.arrays import argument, parameter
 from tolsey.storage.tables import TABLES, Table, table
+
+log = structlog.get_logger()
 
 table(
     AuditRecord,
@@ -55,6 +59,12 @@ table(
 
 STATEMENT_SECONDS = 30
 """What takes longer is ended by the server; an answer that is later still is a lost connection."""
+
+LATE_SECONDS = 2.0
+"""An answer that is later is asked after over another connection: is the server still at work on it?"""
+
+LOOK_SECONDS = 5.0
+"""So long that other connection has; without it the answer is held lost, too."""
 
 SESSION = (
     "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; "
@@ -163,6 +173,8 @@ class Journal:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._connection: Connection | None = None
+        self._backend = 0
+        """The server's process at the other end; a connection that was given up no longer tells."""
         self._lost: list[int] = []
         """Backends whose connection was lost and that may still be at work."""
         self._prepared: dict[tuple[type[Any], ...], Any] = {}
@@ -178,6 +190,7 @@ class Journal:
             except UNREACHABLE as error:
                 raise StorageUnavailable(type(error).__name__) from error
             self._connection, self._prepared = connection, {}
+            self._backend = connection.get_server_pid()
         return self._connection
 
     async def close(self) -> None:
@@ -203,13 +216,58 @@ class Journal:
             await self.close()
             raise StorageUnavailable(type(error).__name__) from error
         try:
-            (row,) = await prepared.fetch(*arguments, timeout=STATEMENT_SECONDS + 5)
+            with self._watched(connection):
+                (row,) = await prepared.fetch(*arguments, timeout=STATEMENT_SECONDS + 5)
         except UNREACHABLE as error:
             raise OutcomeUnknown(type(error).__name__) from error
         except (asyncpg.PostgresError, asyncpg.DataError, ValueError, TypeError) as error:
             raise translated(error) from error
         fenced, stale, voided, duplicates = (frozenset(found or ()) for found in row)
         return Outcome(fenced, stale, voided, duplicates)
+
+    @contextmanager
+    def _watched(self, connection: Connection) -> Iterator[None]:
+        """Give a connection up that owes an answer to this block and will never have it.
+
+        One that passes nothing on looks like a slow statement. The server knows better: it is at work
+        on that, or it has answered, or was never asked.
+        """
+        tasks: list[asyncio.Task[None]] = []
+        loop = asyncio.get_running_loop()
+
+        def watch() -> None:
+            tasks.append(loop.create_task(self._watch(connection)))
+
+        late = loop.call_later(LATE_SECONDS, watch)
+        try:
+            yield
+        finally:
+            late.cancel()
+            for task in tasks:
+                task.cancel()
+
+    async def _watch(self, connection: Connection) -> None:
+        while await self._is_at_work():  # noqa: ASYNC110 - the server tells nobody
+            await asyncio.sleep(LATE_SECONDS)
+        log.warning("journal.connection_hangs")
+        connection.terminate()
+
+    async def _is_at_work(self) -> bool:
+        """Ask the server, over another connection, whether it is at work on what ours was given."""
+        try:
+            async with asyncio.timeout(LOOK_SECONDS):
+                other = await self._database.connect()
+                try:
+                    return bool(
+                        await other.fetchval(
+                            "SELECT state = 'active' FROM pg_stat_activity WHERE pid = $1",
+                            self._backend,
+                        )
+                    )
+                finally:
+                    other.terminate()
+        except (StorageUnavailable, *UNREACHABLE):
+            return False
 
     def _arguments(self, batch: Batch) -> tuple[tuple[type[Any], ...], list[Any]]:
         """Turn a batch into parallel arrays, and say which tables they are for."""
@@ -242,7 +300,7 @@ class Journal:
         The old backend is ended first: a statement that was still running can no longer commit.
         """
         if self._connection is not None:
-            self._lost.append(self._connection.get_server_pid())
+            self._lost.append(self._backend)
             await self.close()
         connection = await self.open()
         try:
