@@ -19,6 +19,7 @@ from tolsey.runtime.messages import ActorId
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.service import Running, running
 from tolsey.settings import Settings
+from tolsey.storage import audit
 from tolsey.storage.records.runtime.turns import OutboxRow
 
 CRON = {"Authorization": f"Bearer {CRON_SECRET}"}
@@ -140,6 +141,16 @@ async def test_old_deliveries_and_audit_rows_go_and_deliveries_trails_stay(
              unnest(ARRAY[179, 181]) days
         """
     )
+    said = ["user.signed_in", "refund.requested", "plan.change_requested", "payout_account.opened"]
+    for days in (179, 181, 8 * 366):
+        for event in said:
+            async with database.transaction() as tx:
+                await audit.write(tx, event, f"said:{event}", actor="usr_1")
+        await database.execute(
+            "UPDATE audit_log SET created_at = now() - make_interval(days => $1), subject = 's'"
+            " WHERE subject LIKE 'said:%'",
+            days,
+        )
     for name in ("prune-webhook-deliveries", "prune-audit-log"):
         assert (await browser.post(f"/api/cron/{name}", headers=CRON)).status_code == 200
 
@@ -156,6 +167,10 @@ async def test_old_deliveries_and_audit_rows_go_and_deliveries_trails_stay(
         "login": 1,
         "commerce.webhook.orders.create": 2,
         "purchase.completed": 2,
+        "user.signed_in": 1,
+        "refund.requested": 2,
+        "plan.change_requested": 2,
+        "payout_account.opened": 2,
     }
 
 

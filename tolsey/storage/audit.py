@@ -19,12 +19,13 @@ async def write(
     record = audit_record(event, subject, organization_id, actor, **metadata)
     await tx.execute(
         """
-        INSERT INTO audit_log (event, subject, organization_id, actor, metadata)
-        VALUES ($1, $2, $3, $4, $5::jsonb)
+        INSERT INTO audit_log (event, subject, organization_id, actor, metadata, retention)
+        VALUES ($1, $2, $3, $4, $5::jsonb, $6)
         """,
         record.event,
         record.subject,
         record.organization_id,
         record.actor,
         record.metadata,
+        record.retention,
     )

@@ -9,7 +9,8 @@ async def audit_rows(database: Database, limit: int, before: int | None) -> list
     """Read audit rows, newest first, after a cursor."""
     return await database.fetch(
         """
-        SELECT id, event, subject, organization_id, actor, metadata::text AS metadata, created_at
+        SELECT id, event, subject, organization_id, actor, metadata::text AS metadata, created_at,
+            audit_retention(event, retention) AS retention
         FROM audit_log WHERE $1::bigint IS NULL OR id < $1 ORDER BY id DESC LIMIT $2
         """,
         before,

@@ -12,14 +12,15 @@ WEBHOOK_DELIVERIES = """
         WHERE created_at < now() - interval '7 days' ORDER BY created_at LIMIT $1)
 """
 
-AUDIT_LOG = r"""
+AUDIT_LOG = """
     DELETE FROM audit_log WHERE id IN (
         SELECT id FROM audit_log
         WHERE created_at < now() - interval '180 days'
-        AND event !~ '^(commerce\.webhook|purchase|monthly|affiliate|subscription|chargeback|clawback|marketplace|payout|bounty|manual)(\.|$)'
+        AND created_at < now() - CASE audit_retention(event, retention)
+            WHEN '180_days' THEN interval '180 days' WHEN '7_years' THEN interval '7 years' END
         ORDER BY created_at LIMIT $1)
 """
-"""Ordinary audit rows. Deliveries wait for their erasure; money trails are kept for 7 years."""
+"""Audit rows that have stayed as long as they say; deliveries wait for their erasure."""
 
 SWEPT = {
     "sessions": """DELETE FROM sessions WHERE ctid IN (

@@ -114,14 +114,15 @@ async def put_on_record(
     record = audit_record(event, store_id, organization_id, user_id, **metadata)
     row = await database.fetchrow(
         """
-        INSERT INTO audit_log (event, subject, organization_id, actor, metadata)
-        VALUES ($1, $2, $3, $4, $5::jsonb) RETURNING id
+        INSERT INTO audit_log (event, subject, organization_id, actor, metadata, retention)
+        VALUES ($1, $2, $3, $4, $5::jsonb, $6) RETURNING id
         """,
         record.event,
         record.subject,
         record.organization_id,
         record.actor,
         record.metadata,
+        record.retention,
     )
     return "" if row is None else str(row["id"])
 

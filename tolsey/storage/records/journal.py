@@ -1,8 +1,39 @@
 """Rows that are only ever appended."""
 
 import json
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeAlias
+
+Retention: TypeAlias = Literal["180_days", "7_years", "until_erased"]
+
+FINANCIAL: Final[Retention] = "7_years"
+KEPT: Final[Mapping[str, Retention]] = {
+    **dict.fromkeys(
+        (
+            *("admin", "administrator", "encryption_keys", "user", "organization", "agent"),
+            *("store", "commerce", "listing", "verification"),
+        ),
+        "180_days",
+    ),
+    **dict.fromkeys(
+        (
+            *("purchase", "monthly", "affiliate", "subscription", "chargeback", "clawback", "plan"),
+            *("marketplace", "payout", "payout_account", "bounty", "manual", "refund", "sponsor"),
+            "admin.payment_event",
+        ),
+        FINANCIAL,
+    ),
+    "commerce.webhook": "until_erased",
+}
+"""How long rows of an event stay, by the first words of its name (specification, "Limits": audit trails of
+money 7 years, deliveries until they are erased, others 180 days)."""
+
+
+def retention_of(event: str) -> Retention:
+    """Say how long a row of an event stays; one that nobody thought of stays as long as money's."""
+    words = event.split(".")
+    return KEPT.get(".".join(words[:2])) or KEPT.get(words[0], FINANCIAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +49,11 @@ class AuditRecord:
     organization_id: str | None = None
     actor: str = "system"
     metadata: str = "{}"
+    retention: Retention = field(init=False)
+    """How long the row stays."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "retention", retention_of(self.event))
 
 
 def audit_record(

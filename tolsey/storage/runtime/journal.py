@@ -36,6 +36,7 @@ table(
         "organization_id": "text",
         "actor": "text",
         "metadata": "jsonb",
+        "retention": "text",
     },
 )
 table(

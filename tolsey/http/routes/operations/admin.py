@@ -231,6 +231,7 @@ async def audit_log(query_args: PageQuery) -> ResponseReturnValue:
             "organizationId": row["organization_id"],
             "actor": row["actor"],
             "metadata": json.loads(row["metadata"]),
+            "retention": row["retention"],
             "createdAt": timestamp(row["created_at"]),
         },
     )
