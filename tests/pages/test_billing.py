@@ -21,6 +21,7 @@ from tolsey.http.pages.forms import Filled
 from tolsey.http.pages.words import credit, dollars, moved
 from tolsey.http.routes.pages.billing import MOST_LOOKS
 from tolsey.storage.people.accounts import OrganizationRow
+from tolsey.storage.records.money.credits import CreditEntry, CreditPosting
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ANN = OrganizationRow("org_1", "Ann's <Ceramics>", "pro", {}, AT - timedelta(days=3), "owner")
@@ -112,6 +113,15 @@ class TestWhatIsShown:
         page = written(account(credits=found))
         for said in ("$4.00", "$4.500001", "$9.00", "$0.500001", "30 Nov 2026", "Bonus"):
             assert said in page
+
+    def test_what_expired_and_what_was_granted_are_two_lines(self) -> None:
+        """A new period whose allowance is as high as what expired changes no sum, and yet a lot."""
+        entry = CreditEntry("org_1", 2, "k", "reset", "in_2", AT, "h")
+        moves = (("expired", "lot:a", 49_000_000), ("lot:b", "promo", 49_000_000))
+        postings = [CreditPosting("org_1", 2, n, *move) for n, move in enumerate(moves)]
+        page = written(account(entries=[(entry, postings)]))
+        for said, amount in (("Expired<", "-$49.00"), ("new period<", "+$49.00")):
+            assert amount in next(row for row in page.split("<tr>")[1:] if said in row)
 
     def test_a_plan_by_contract_offers_nothing_to_buy_but_credits(self) -> None:
         page = written(account(held=replace(HELD, plan="custom", subscription_id=None)))
@@ -219,6 +229,11 @@ async def test_a_member_cannot_spend_the_organizations_money(
         ("1e3", "such as 50"),
         ("-50", "such as 50"),
         ("49.999", "such as 50"),
+        ("10,50", "such as 50"),
+        ("1,0", "such as 50"),
+        (",500", "such as 50"),
+        ("1000,000", "such as 50"),
+        ("5.0,0", "such as 50"),
         ("\u0665\u0660", "such as 50"),
         ('"><script>', "such as 50"),
         ("4.99", "5 to 5,000"),
@@ -238,7 +253,9 @@ async def test_an_amount_that_cannot_be_bought_is_said_beside_its_field(
     assert till.made("checkout.session") == []
 
 
-@pytest.mark.parametrize(("amount", "cents"), [("$1,250.5", 1_250_50), (" 5 ", 5_00)])
+@pytest.mark.parametrize(
+    ("amount", "cents"), [("$1,250.5", 1_250_50), (" 5 ", 5_00), ("4,000", 4_000_00)]
+)
 async def test_a_purchase_leads_to_the_processor_and_is_written_down(
     till: Till, buyer: httpx.AsyncClient, amount: str, cents: int
 ) -> None:

@@ -27,6 +27,14 @@ class ProcessorUnreachable(ProcessorError):  # noqa: N818 - a state of the world
     """No usable answer after the retries: whether it was done is unknown, the same key asks again."""
 
 
+class ProcessorBusy(ProcessorUnreachable):
+    """The processor takes no more requests for now: nothing was done, ask after `retry_after` seconds."""
+
+    def __init__(self, message: str, retry_after: int) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
 class ProcessorRefused(ProcessorError):  # noqa: N818 - the processor's answer
     """The processor will not do this; `code` is its own code, empty when it named none."""
 

@@ -12,7 +12,7 @@ from quart import Quart, Response, request
 from quart_schema import RequestSchemaValidationError
 from werkzeug.exceptions import HTTPException, NotFound, RequestEntityTooLarge
 
-from tolsey.actors.processor import CardRefused, ProcessorError, ProcessorRefused
+from tolsey.actors.processor import CardRefused, ProcessorBusy, ProcessorError, ProcessorRefused
 from tolsey.actors.refusals import PaymentRequired, Refusal, Unavailable, Unprocessable
 from tolsey.http.context import request_id
 from tolsey.runtime.errors import (
@@ -77,6 +77,9 @@ def refusal_of(error: ProcessorError) -> Refusal:
             return PaymentRequired(error.message, code="card_refused", processorCode=error.code)
         case ProcessorRefused():
             return Unprocessable(error.message, code="processor_rejected", processorCode=error.code)
+        case ProcessorBusy():
+            wait = error.retry_after
+            return Refusal(error.message, status=429, code="processor_busy", retryAfter=wait)
         case _:
             return Refusal(error.message, status=502, code="processor_unreachable")
 

@@ -14,8 +14,9 @@ from tests.sandbox.payments.stage import STRIPE
 from tolsey.actors import chain
 from tolsey.actors.organization.messages import SpendCredits, organization
 from tolsey.actors.processor import CardRefused
+from tolsey.http.clients.payments import requests
 from tolsey.storage.database import Database
-from tolsey.storage.money import credits
+from tolsey.storage.money import credits, payment_events
 
 pytestmark = STRIPE
 MICRO = houses.MICRO
@@ -146,6 +147,24 @@ async def test_credits_are_granted_before_tax_and_once(house: House) -> None:
     (payment,) = house.market.made("payment_intent")
     assert payment["amount"] == 5_500, "tax is on top"
     assert (await house.audit()).count("purchase.completed") == 1
+
+
+async def test_a_known_customers_payment_without_a_word_waits_for_an_operator(
+    house: House,
+) -> None:
+    await house.buy()
+    customer = house.market.made("customer")[-1]["id"]
+    asked = requests.sponsor_checkout(None, 5_000, houses.TO)
+    asked |= {"customer": customer, "metadata": {}, "payment_intent_data": {}}
+    page = await house.market.client.v1.checkout.sessions.create_async(asked)
+    await house.market.pay(page.url or "")
+    await house.settle()
+    for _ in range(2):
+        sql = "SELECT why, organization_id FROM payment_events WHERE state = 'parked'"
+        (parked,) = await house.database.fetch(sql)
+        assert tuple(parked) == ("no_metadata", "org_1")
+        assert await payment_events.adopt(house.database) == 0
+    assert await house.dollars() == 49
 
 
 async def test_a_bank_debit_grants_when_it_arrives(house: House) -> None:

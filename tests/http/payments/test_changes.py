@@ -144,6 +144,15 @@ async def test_a_downgrade_waits_for_the_end_of_the_period_and_can_be_taken_back
     assert shop.charged() == [19_900, 7_900]
 
 
+async def test_tax_is_worked_out_after_a_downgrade_too(shop: Shop, ann: Person) -> None:
+    await shop.buy(ann, "max_5x")
+    await shop.change(ann, "pro")
+    (schedule,) = shop.market.made("subscription_schedule")
+    assert [one["automatic_tax"]["enabled"] for one in schedule["phases"]] == [True, True]
+    await shop.advance(days=31)
+    assert [one["automatic_tax"]["enabled"] for one in shop.market.made("invoice")] == [True, True]
+
+
 async def test_a_downgrade_that_was_not_told_yet_keeps_the_upgrade_before_it(
     shop: Shop, ann: Person
 ) -> None:

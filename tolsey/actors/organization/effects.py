@@ -203,7 +203,7 @@ class Applier:
             by = timedelta(seconds=self._backoff_seconds[attempts - 1])
             await payment_events.postpone(self._database, event.event_id, by, why, counts=True)
         else:
-            tell = said.error if applied.state == "failed" else said.info
+            tell = said.error if applied.state in {"failed", "parked"} else said.info
             tell("payments.event_settled", state=applied.state, why=applied.why)
 
     async def apply(self, event: WaitingEvent) -> Applied:

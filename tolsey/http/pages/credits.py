@@ -1,6 +1,6 @@
 """An organization's credits on its billing page: what there is, what was granted, what happened."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from markupsafe import Markup
@@ -26,10 +26,9 @@ ENTRIES: Final = {
     "adjustment": "Adjustment",
     "spend": "Used",
     "settle": "Used",
-    "release": "Expired",
-    "lapse": "Expired",
 }
 """Kinds of ledger entries; payments are told by the accounts they move."""
+EXPIRED: Final = "expired"
 TAKEN: Final = {"refunded": "refund", "clawback": "dispute"}
 AMOUNT: Final = Field(
     "amount",
@@ -83,15 +82,23 @@ def grants(found: CreditsView) -> Markup:
 def ledger(entries: Sequence[tuple[CreditEntry, Sequence[CreditPosting]]]) -> Markup:
     """Write what last moved the balance, newest first."""
     rows = [
-        (day(entry.at), _said(entry, postings), moved(_amount(postings)))
+        (day(entry.at), said, moved(amount))
         for entry, postings in entries
+        for said, amount in _lines(entry, postings)
     ]
     empty = "Nothing has changed your balance yet."
     return _table("Activity", ("Day", "What", "Amount"), rows, empty)
 
 
-def _amount(postings: Iterable[CreditPosting]) -> int:
-    return chain.balance_moved((one.debit, one.credit, one.amount) for one in postings)
+def _lines(entry: CreditEntry, postings: Sequence[CreditPosting]) -> Iterator[tuple[str, int]]:
+    """Tell what one entry did: what expired in it stands on a line of its own."""
+    moves = [(one.debit, one.credit, one.amount) for one in postings]
+    ended = chain.balance_moved(one for one in moves if one[0] == EXPIRED)
+    amount = chain.balance_moved(moves) - ended
+    if amount:
+        yield _said(entry, postings), amount
+    if ended:
+        yield "Expired", ended
 
 
 def _said(entry: CreditEntry, postings: Iterable[CreditPosting]) -> str:

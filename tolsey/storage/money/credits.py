@@ -201,10 +201,10 @@ READ_ENTRIES: Final = """
     WHERE organization_id = $1 AND ($2::bigint IS NULL OR seq < $2) {}
     ORDER BY seq DESC LIMIT $3
 """
-MOVED: Final = """AND 0 <> (
-    SELECT coalesce(sum(p.amount * ((p.debit ~ $4)::int - (p.credit ~ $4)::int)), 0)
-    FROM credit_postings p
-    WHERE p.organization_id = e.organization_id AND p.seq = e.seq)
+MOVED: Final = """AND EXISTS (
+    SELECT FROM credit_postings p
+    WHERE p.organization_id = e.organization_id AND p.seq = e.seq
+        AND (p.debit ~ $4) <> (p.credit ~ $4))
 """
 
 

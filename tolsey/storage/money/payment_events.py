@@ -82,7 +82,8 @@ ADOPT: Final = """
 WITH found AS (
     SELECT e.event_id, min(l.organization_id) AS organization_id
     FROM payment_events e JOIN payment_links l ON l.reference = ANY(e.links)
-    WHERE e.state = 'parked' AND e.claimed_by IS NULL AND ($1::text[] IS NULL OR e.links && $1)
+    WHERE e.state = 'parked' AND e.organization_id IS NULL AND e.claimed_by IS NULL
+        AND ($1::text[] IS NULL OR e.links && $1)
     GROUP BY e.event_id HAVING count(DISTINCT l.organization_id) = 1
 ), locked AS (
     SELECT e.event_id FROM payment_events e JOIN found USING (event_id)

@@ -55,6 +55,13 @@ def test_a_checkout_whose_money_is_on_its_way_grants_nothing_yet(told: Told) -> 
     assert told.dollars == 50
 
 
+def test_money_that_nothing_says_the_purpose_of_is_parked(told: Told) -> None:
+    assert told.tell(CHECKOUT, processor.checkout(metadata={})) == Applied("parked", "no_metadata")
+    unpaid = processor.checkout(metadata={}, payment_status="unpaid")
+    assert told.tell(CHECKOUT, unpaid) == Applied("ignored", "nothing_to_apply")
+    assert told.dollars == 0
+
+
 def test_a_payment_that_failed_or_is_for_something_else_does_nothing(told: Told) -> None:
     failed = processor.payment(status="requires_payment_method", amount_received=0)
     nothing = Applied("ignored", "nothing_to_apply")

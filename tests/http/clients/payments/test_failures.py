@@ -9,7 +9,13 @@ import stripe
 import structlog
 
 from tests.http.payments.market import Market, opened
-from tolsey.actors.processor import Addresses, Buyer, ProcessorRefused, ProcessorUnreachable
+from tolsey.actors.processor import (
+    Addresses,
+    Buyer,
+    ProcessorBusy,
+    ProcessorRefused,
+    ProcessorUnreachable,
+)
 from tolsey.actors.refusals import MissingCredential
 from tolsey.http.clients.payments.client import make_client
 from tolsey.http.clients.payments.processor import StripePayments
@@ -54,11 +60,25 @@ async def test_a_processor_in_lasting_trouble_is_unreachable(market: Market, sta
     assert len(market.made("checkout.session")) == 1
 
 
-async def test_a_processor_that_is_asked_too_much_is_unreachable(market: Market) -> None:
-    market.processor.faults.rate_limit(path="/v1/checkout")
-    with pytest.raises(ProcessorUnreachable):
-        await market.payments.credits_checkout(ORG, 500, TO, key="k")
+@pytest.mark.parametrize("retry", [False, True])
+async def test_a_processor_that_is_asked_too_much_is_asked_again(
+    market: Market, retry: bool
+) -> None:
+    market.processor.faults.rate_limit(path="/v1/checkout", retry=retry, after=1)
+    await market.payments.credits_checkout(ORG, 500, TO, key="k")
     assert market.processor.faults.happened == 1
+    assert len(market.made("checkout.session")) == 1
+
+
+@pytest.mark.parametrize("retry", [False, True])
+async def test_a_processor_that_is_busy_for_longer_says_for_how_long(
+    market: Market, retry: bool
+) -> None:
+    market.processor.faults.rate_limit(path="/v1/checkout", times=3, retry=retry, after=77)
+    with pytest.raises(ProcessorBusy) as busy:
+        await market.payments.credits_checkout(ORG, 500, TO, key="k")
+    assert (busy.value.retry_after, market.processor.faults.happened) == (77, 1)
+    assert market.made("checkout.session") == []
 
 
 async def test_a_processor_that_does_not_answer_in_time_is_unreachable(market: Market) -> None:

@@ -13,7 +13,7 @@ from tolsey.actors.organization.billing import acts, subscription
 from tolsey.actors.organization.billing.messages import ALIVE, Applied, ApplyPaymentEvent
 from tolsey.actors.organization.billing.payment_events.catalogue import restore
 from tolsey.actors.organization.billing.payment_events.invoices import InvoiceFacts, InvoiceLine
-from tolsey.actors.organization.billing.payment_events.metadata import CREDITS
+from tolsey.actors.organization.billing.payment_events.metadata import CREDITS, Metadata
 from tolsey.actors.organization.billing.payment_events.purchases import CheckoutFacts, PaymentFacts
 from tolsey.actors.organization.billing.payment_events.reversals import DisputeFacts, RefundFacts
 from tolsey.actors.organization.billing.payment_events.subscriptions import SubscriptionFacts
@@ -42,6 +42,7 @@ GRANTING: Final = frozenset(
 APPLIED: Final = Applied("applied")
 NOT_PAID: Final = Applied("ignored", "not_paid")
 NOTHING: Final = Applied("ignored", "nothing_to_apply")
+NO_METADATA: Final = Applied("parked", "no_metadata")
 NO_SUBSCRIPTION: Final = Applied("ignored", "no_subscription")
 NOT_GRANTING: Final = Applied("ignored", "billing_reason")
 UNKNOWN_PRICE: Final = Applied("failed", "unknown_price")
@@ -164,7 +165,9 @@ def _checkout(turn: Turn, facts: CheckoutFacts) -> Applied:
         turn.keep(subscription.linked(turn.subscription, facts.customer_id, facts.subscription_id))
         return APPLIED
     if facts.said.kind != CREDITS:
-        return NOTHING
+        # Money that nothing says the purpose of is parked and never dropped (billing.md, 4.4, 10).
+        is_unsaid = facts.is_paid and facts.mode == "payment" and facts.said == Metadata()
+        return NO_METADATA if is_unsaid else NOTHING
     if not facts.is_paid or facts.payment_intent_id is None:
         return NOT_PAID
     return _purchase(turn, facts, facts.payment_intent_id, facts.total_cents or 0)

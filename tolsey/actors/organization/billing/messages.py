@@ -23,10 +23,10 @@ class PricedOffer:
 class Applied:
     """What became of an event; `why` says it of one that changed nothing or could not be applied.
 
-    `stale` means that the subscription moved on since the processor was asked: ask it again.
+    `parked` waits for an operator, since money came and nothing says what for. `stale` means that the subscription moved on since the processor was asked: ask it again.
     """
 
-    state: Literal["applied", "ignored", "failed", "stale"]
+    state: Literal["applied", "ignored", "parked", "failed", "stale"]
     why: str | None = None
 
 

@@ -1,5 +1,6 @@
 """What the payment processor answers: its refusals in our words, its objects as facts."""
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -10,7 +11,13 @@ import structlog
 
 from tolsey.actors.bodies import Unreadable
 from tolsey.actors.organization.billing.payment_events.envelopes import Envelope
-from tolsey.actors.processor import CardRefused, ProcessorRefused, ProcessorUnreachable
+from tolsey.actors.processor import (
+    CardRefused,
+    ProcessorBusy,
+    ProcessorRefused,
+    ProcessorUnreachable,
+)
+from tolsey.http.clients.payments.client import asked_wait
 
 Facts = TypeVar("Facts")
 
@@ -18,6 +25,7 @@ log = structlog.get_logger()
 
 MESSAGE_CHARACTERS: Final = 500
 AWAY: Final = "The payment processor is out of reach; what was asked may still happen."
+BUSY: Final = "The payment processor takes no more requests for now. Try again in a moment."
 KEY_REFUSED: Final = "The payment processor does not accept this service's key."
 
 
@@ -34,6 +42,9 @@ def answering(secret: str) -> Iterator[None]:
     except (stripe.InvalidRequestError, stripe.IdempotencyError) as error:
         _tell("payments.refused", error)
         raise ProcessorRefused(_said(error, secret), _code(error)) from None
+    except stripe.RateLimitError as error:
+        _tell("payments.busy", error)
+        raise ProcessorBusy(BUSY, math.ceil(asked_wait(error.headers or {}))) from None
     except stripe.StripeError as error:
         _tell("payments.unreachable", error)
         raise ProcessorUnreachable(AWAY) from None

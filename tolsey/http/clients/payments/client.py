@@ -9,6 +9,10 @@ import stripe
 
 TIMEOUT_SECONDS: Final = 10.0
 RETRIES: Final = 2
+BUSY: Final = 429
+FIRST_WAIT_SECONDS: Final = 0.5
+LONGEST_WAIT_SECONDS: Final = 300.0
+"""What a processor that is asked too much is believed to mean by `Retry-After`, at the most."""
 
 # Else the package writes a file into the home directory and tells the processor about the machine.
 stripe.enable_telemetry = False
@@ -25,6 +29,7 @@ class Wire(stripe.HTTPClient):
     def __init__(self, timeout_seconds: float) -> None:
         super().__init__()
         self._client = httpx.AsyncClient(timeout=timeout_seconds, trust_env=False)
+        self._patience_seconds = timeout_seconds
 
     def sleep_async(self, secs: float) -> Any:
         """Wait before a retry."""
@@ -33,7 +38,26 @@ class Wire(stripe.HTTPClient):
     async def request_async(
         self, method: str, url: str, headers: Mapping[str, str], post_data: Any = None
     ) -> tuple[bytes, int, Mapping[str, str]]:
-        """Send a request; no answer is an APIConnectionError, which the package retries."""
+        """Send a request; no answer is an APIConnectionError, which the package retries.
+
+        It does not retry a 429, of which nothing was done: that is waited for here, as long as a
+        request may take, and then answered with how long the processor asked to be left alone.
+        """
+        until = anyio.current_time() + self._patience_seconds
+        wait = FIRST_WAIT_SECONDS
+        while True:
+            content, status, answered = await self._send(method, url, headers, post_data)
+            if status != BUSY:
+                return content, status, answered
+            asked = asked_wait(answered, wait)
+            if anyio.current_time() + asked > until:
+                return content, status, {**answered, "stripe-should-retry": "false"}
+            await anyio.sleep(asked)
+            wait *= 2
+
+    async def _send(
+        self, method: str, url: str, headers: Mapping[str, str], post_data: Any
+    ) -> tuple[bytes, int, Mapping[str, str]]:
         try:
             answer = await self._client.request(
                 method, url, headers=dict(headers), content=post_data or None
@@ -47,6 +71,14 @@ class Wire(stripe.HTTPClient):
     async def close_async(self) -> None:
         """Close every connection."""
         await self._client.aclose()
+
+
+def asked_wait(headers: Mapping[str, str], unsaid: float = 1.0) -> float:
+    """Tell how many seconds an answer asks to wait (RFC 9110, section 10.2.3)."""
+    said = headers.get("retry-after", "")
+    if not (said.isascii() and said.isdecimal() and len(said) < 10):  # noqa: PLR2004 - no sane number is longer
+        return unsaid
+    return min(max(1.0, float(said)), LONGEST_WAIT_SECONDS)
 
 
 class ProcessorClient(stripe.StripeClient):

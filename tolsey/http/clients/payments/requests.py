@@ -135,6 +135,9 @@ def downgrade(
     """
     begun = schedule["current_phase"]["start_date"]
     (phase,) = (one for one in schedule["phases"] if one["start_date"] == begun)
+    # A phase that does not say how it is taxed may fall back to the schedule's defaults, and the tax
+    # that is lost is ours (billing.md, "Checked again").
+    taxed: Any = {"enabled": (phase.get("automatic_tax") or {}).get("enabled", True)}
     interval: Literal["month", "year"] = "year" if cadence == Cadence.YEARLY else "month"
     return {
         "end_behavior": "release",
@@ -147,11 +150,13 @@ def downgrade(
                 "start_date": phase["start_date"],
                 "end_date": phase["end_date"],
                 "proration_behavior": "none",
+                "automatic_tax": taxed,
             },
             {
                 "items": [{"price": price_id, "quantity": 1}],
                 "duration": {"interval": interval, "interval_count": 1},
                 "proration_behavior": "none",
+                "automatic_tax": taxed,
                 "metadata": {"plan": plan, "cadence": cadence},
             },
         ],

@@ -33,7 +33,8 @@ MOST_LOOKS: Final = 10
 """How often the page looks for a payment by itself."""
 HOSTED_PAGES: Final = ("https://checkout.stripe.com", "https://billing.stripe.com")
 """Where the processor's own pages are."""
-DOLLARS: Final = re.compile(r"\$?\s*([0-9]{1,7})(?:\.([0-9]{1,2}))?")
+DOLLARS: Final = re.compile(r"\$?\s*([0-9]{1,7}|[0-9]{1,3}(?:,[0-9]{3}){1,2})(?:\.([0-9]{1,2}))?")
+"""A comma stands between thousands and nowhere else: what is typed elsewhere as 10,50 is no 1,050."""
 NO_AMOUNT: Final = "Enter an amount in dollars, such as 50 or 49.99."
 
 routes = Blueprint("billing_pages", __name__)
@@ -184,8 +185,10 @@ def _refused(account: Account, refusal: Refusal, filled: Filled | None = None) -
 
 def _cents(amount: str) -> int | None:
     """Read an amount as people write it; None when it is none."""
-    found = DOLLARS.fullmatch(amount.strip().replace(",", ""))
-    return int(found[1]) * 100 + int((found[2] or "").ljust(2, "0")) if found else None
+    found = DOLLARS.fullmatch(amount.strip())
+    if found is None:
+        return None
+    return int(found[1].replace(",", "")) * 100 + int((found[2] or "").ljust(2, "0"))
 
 
 def _current(held: SubscriptionView) -> Offer | None:

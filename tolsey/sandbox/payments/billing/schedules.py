@@ -8,7 +8,10 @@ from tolsey.sandbox.payments.billing import subscriptions
 from tolsey.sandbox.payments.billing.periods import end_of
 
 _PHASE = frozenset(
-    {"duration", "end_date", "items", "metadata", "proration_behavior", "start_date"}
+    {
+        *("automatic_tax", "duration", "end_date", "items", "metadata"),
+        *("proration_behavior", "start_date"),
+    }
 )
 
 
@@ -38,7 +41,8 @@ def attach(merchant: Merchant, sub: Obj) -> Obj:
         raise Refused("You cannot migrate a canceled subscription.", param="from_subscription")
     start = min(item["current_period_start"] for item in sub["items"]["data"])
     items = [{"price": i["price"]["id"], "quantity": i["quantity"]} for i in sub["items"]["data"]]
-    phase = _phase(items, start, subscriptions.period_end(sub), sub["currency"], {})
+    taxed = {"automatic_tax": {"enabled": sub["automatic_tax"]["enabled"]}}
+    phase = _phase(items, start, subscriptions.period_end(sub), sub["currency"], taxed)
     schedule = merchant.new(
         "subscription_schedule",
         "sub_sched",
@@ -48,7 +52,10 @@ def attach(merchant: Merchant, sub: Obj) -> Obj:
         completed_at=None,
         current_phase={"start_date": phase["start_date"], "end_date": phase["end_date"]},
         customer=sub["customer"],
-        default_settings={"billing_cycle_anchor": "automatic"},
+        default_settings={
+            "automatic_tax": subscriptions.tax_settings(enabled=False),
+            "billing_cycle_anchor": "automatic",
+        },
         end_behavior="release",
         metadata={},
         phases=[phase],
@@ -64,8 +71,10 @@ def attach(merchant: Merchant, sub: Obj) -> Obj:
 
 
 def _phase(items: list[Obj], start: int, end: int, currency: str, given: Obj) -> Obj:
+    tax = given.get("automatic_tax")
     return {
         "add_invoice_items": [],
+        "automatic_tax": tax and subscriptions.tax_settings(enabled=tax["enabled"]),
         "billing_cycle_anchor": None,
         "currency": currency,
         "discounts": [],
@@ -147,7 +156,11 @@ def schedule_price(merchant: Merchant, sub: Obj, price: Obj) -> None:
     first = schedule["phases"][0]
     begin = first["end_date"]
     items = [{"price": price["id"], "quantity": sub["items"]["data"][0]["quantity"]}]
-    given = {"metadata": sub["metadata"], "proration_behavior": "none"}
+    given = {
+        "automatic_tax": {"enabled": sub["automatic_tax"]["enabled"]},
+        "metadata": sub["metadata"],
+        "proration_behavior": "none",
+    }
     end = end_of(begin, price["recurring"])
     schedule["phases"] = [first, _phase(items, begin, end, price["currency"], given)]
     merchant.emit("subscription_schedule.updated", schedule)
@@ -169,6 +182,9 @@ def enter_next(merchant: Merchant, sub: Obj, at: int) -> None:
         subscriptions.set_price(item, merchant.books.get("price", wanted["price"]))
         item["quantity"] = wanted["quantity"]
     sub["metadata"] = {**sub["metadata"], **following["metadata"]}
+    # What a phase does not say falls back to the schedule's defaults.
+    tax = following["automatic_tax"] or schedule["default_settings"]["automatic_tax"]
+    sub["automatic_tax"] = {**tax}
     merchant.emit("subscription_schedule.updated", schedule)
 
 

@@ -12,6 +12,12 @@ ENDED = ("canceled", "incomplete_expired")
 _PLAN = ("active", "currency", "livemode", "metadata", "nickname", "product")
 
 
+def tax_settings(*, enabled: bool) -> Obj:
+    """Say whether tax is worked out by the processor."""
+    liability = {"type": "self"} if enabled else None
+    return {"disabled_reason": None, "enabled": enabled, "liability": liability}
+
+
 def make_subscription(
     merchant: Merchant,
     customer: Obj,
@@ -27,11 +33,7 @@ def make_subscription(
     sub = merchant.new(
         "subscription",
         "sub",
-        automatic_tax={
-            "disabled_reason": None,
-            "enabled": automatic_tax,
-            "liability": {"type": "self"} if automatic_tax else None,
-        },
+        automatic_tax=tax_settings(enabled=automatic_tax),
         billing_cycle_anchor=now,
         billing_mode={"type": "flexible", "flexible": {"proration_discounts": "included"}},
         cancel_at=None,

@@ -32,16 +32,20 @@ class Faults:
     waiting: deque[Fault] = field(default_factory=deque)
     happened: int = 0
 
-    def rate_limit(self, times: int = 1, path: str = "/v1", *, retry: bool = False) -> None:
-        """Answer 429; with `retry` the header tells the client to try again."""
+    def rate_limit(
+        self, times: int = 1, path: str = "/v1", *, retry: bool = False, after: int | None = None
+    ) -> None:
+        """Answer 429; headers may tell the client to try again, and `after` how many seconds."""
         error = {
             "message": "Request rate limit exceeded. Learn more about rate limits"
             " https://stripe.com/docs/rate-limits.",
             "type": "invalid_request_error",
             "code": "rate_limit",
         }
-        headers = ((b"stripe-should-retry", b"true"),) if retry else ()
-        self._answer(429, error, times, path, headers)
+        said = {b"stripe-should-retry": b"true"} if retry else {}
+        if after is not None:
+            said[b"retry-after"] = str(after).encode()
+        self._answer(429, error, times, path, tuple(said.items()))
 
     def status(self, status: int = 500, times: int = 1, path: str = "/v1") -> None:
         """Answer with an error of the processor's own, without doing what was asked."""

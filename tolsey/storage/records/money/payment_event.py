@@ -8,7 +8,8 @@ from enum import StrEnum
 class EventState(StrEnum):
     """What became of an event.
 
-    `parked` waits until its organization is known. `failed` could not be read, or not be applied;
+    `parked` waits until its organization is known, or, when it is, until an operator says what the
+    money is for. `failed` could not be read, or not be applied;
     when the processor sends it again it gets another chance.
     """
 
