@@ -32,7 +32,9 @@ from tolsey.settings import Settings, SettingsError
 from tolsey.storage.errors import StorageError, StorageUnavailable
 
 if TYPE_CHECKING:
-    from tolsey.service import Running  # what this drags in, only serving needs
+    from tolsey.server import ServerName  # what this drags in, only serving needs
+    from tolsey.service import Running  # as above
+    from tolsey.serving.acceptor import Server  # as above
     from tolsey.storage.database import Database
 
 Result = TypeVar("Result")
@@ -93,23 +95,50 @@ def main(context: click.Context) -> None:
     type=click.IntRange(1, 256),
     help="Processes behind the port.",
 )
+@click.option(
+    "--server",
+    default="hypercorn",
+    show_default=True,
+    type=click.Choice(["hypercorn", "uvicorn"]),
+    help="What speaks HTTP; uvicorn comes with the extra of its name.",
+)
 @click.option("--listener", type=int, hidden=True, help="Serve this inherited listener.")
 @click.option("--parent", type=int, hidden=True, help="The line to the parent of the processes.")
-def serve(host: str, port: int, shards: int, listener: int | None, parent: int | None) -> None:
+def serve(
+    *,
+    host: str,
+    port: int,
+    shards: int,
+    server: "ServerName",
+    listener: int | None,
+    parent: int | None,
+) -> None:
     """Serve the application."""
     read = _settings()
     if listener is not None and parent is not None:
-        sys.exit(_run(lambda: _serve(read, Parent(listener, parent))))
+        inherited, speaks = Parent(listener, parent), _server(server, read)
+        sys.exit(_run(lambda: _serve(read, inherited, speaks)))
     _refuse_strangers(read, host)
     listeners = _listen(host, port, shards)
     command = (sys.executable, *sys.orig_argv[1:])  # as we were found, so are those that follow
     if shards > 1:
         sys.exit(Fleet(command, listeners, shards).run())
     with listeners:
-        status = _run(lambda: _serve(read, listeners))
+        speaks = _server(server, read)
+        status = _run(lambda: _serve(read, listeners, speaks))
     if status is None:
         os.execv(sys.executable, command)  # noqa: S606 - our own interpreter and arguments
     sys.exit(status)
+
+
+def _server(name: "ServerName", read: Settings) -> "Server":
+    """Answer what speaks HTTP, or say what it lacks."""
+    from tolsey.server import ServerUnavailable, chosen  # noqa: PLC0415 - others need no server
+
+    try:
+        return chosen(name, cleartext_http2=read.cleartext_http2)
+    except ServerUnavailable as error:
+        raise click.ClickException(str(error)) from None
 
 
 def _refuse_strangers(read: Settings, host: str) -> None:
@@ -153,7 +182,7 @@ class Ending:
             self.start.cancel()
 
 
-async def _serve(read: Settings, place: Listeners | Parent) -> int | None:
+async def _serve(read: Settings, place: Listeners | Parent, server: "Server") -> int | None:
     """Answer an exit status, or None when this process is to be followed by a new one."""
     parent = place if isinstance(place, Parent) else None
     ending = Ending()
@@ -162,7 +191,7 @@ async def _serve(read: Settings, place: Listeners | Parent) -> int | None:
         await tasks.start(_watch_signals, ending, parent)
         try:
             with ending.start:
-                await _serve_until(read, place, ending)
+                await _serve_until(read, place, server, ending)
         except (StorageError, NameTaken) as error:
             failure = error  # raised below: a group would wrap it
         except Exception as error:
@@ -177,7 +206,9 @@ async def _serve(read: Settings, place: Listeners | Parent) -> int | None:
     return None if ending.again else 0
 
 
-async def _serve_until(read: Settings, place: Listeners | Parent, ending: Ending) -> None:
+async def _serve_until(
+    read: Settings, place: Listeners | Parent, server: "Server", ending: Ending
+) -> None:
     from tolsey.server import serve_listener, serve_listeners  # noqa: PLC0415 - others need no server
     from tolsey.service import running  # noqa: PLC0415 - as above
 
@@ -194,7 +225,7 @@ async def _serve_until(read: Settings, place: Listeners | Parent, ending: Ending
             else partial(serve_listeners, service.app, place)
         )
         leave = partial(_leave, service, place if isinstance(place, Parent) else None)
-        await serving(ending.asked, leave=leave, goodbye_seconds=GOODBYE_SECONDS)
+        await serving(ending.asked, leave=leave, goodbye_seconds=GOODBYE_SECONDS, server=server)
 
 
 async def _leave(service: "Running", parent: Parent | None) -> None:

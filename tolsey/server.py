@@ -1,19 +1,22 @@
-"""The server: Hypercorn with the bounds a public edge needs."""
+"""The server: an application behind an address, within the bounds a public edge needs."""
 
-import asyncio
 import os
+import socket
 from collections.abc import Awaitable, Callable
-from functools import partial
+from typing import Any, Literal, TypeAlias
 
 import anyio
 import structlog
-from hypercorn.asyncio import serve
-from hypercorn.config import Config
 
-from tolsey.http.edge import ASGIApp, Event, Receive, Scope, Send
-from tolsey.listeners import BACKLOG, Listeners
+from tolsey.http.edge import ASGIApp
+from tolsey.listeners import Listeners
+from tolsey.serving.acceptor import Acceptor, Server
+from tolsey.serving.connections import Connections, room_for_connections
+from tolsey.serving.on_hypercorn import Hypercorn
 
 GRACE_SECONDS = 10.0
+
+ServerName: TypeAlias = Literal["hypercorn", "uvicorn"]
 
 log = structlog.get_logger()
 
@@ -22,45 +25,27 @@ async def nothing() -> None:
     """Leave nothing behind."""
 
 
-def configured(listener: int, grace_seconds: float) -> Config:
-    """Bound what a client may hold open, and say nothing of the server's kind."""
-    config = Config()
-    config.bind = [f"fd://{listener}"]
-    config.backlog = BACKLOG
-    config.graceful_timeout = grace_seconds
-    config.keep_alive_timeout = 30
-    config.keep_alive_max_requests = 1_000_000
-    config.h11_max_incomplete_size = 16 * 1024
-    config.h2_max_concurrent_streams = 100
-    config.include_server_header = False
-    config.accesslog = None
-    config.errorlog = "-"
-    config.loglevel = "WARNING"
-    return config
+class ServerUnavailable(Exception):  # noqa: N818 - a sentence for whoever chose it
+    """The server that was chosen cannot serve here."""
 
 
-async def serve_app(
-    app: ASGIApp,
-    host: str,
-    port: int,
-    stop: anyio.Event,
-    *,
-    leave: Callable[[], Awaitable[None]] = nothing,
-    ready: Callable[[], None] = lambda: None,
-    goodbye_seconds: float = 0.0,
-    grace_seconds: float = GRACE_SECONDS,
-) -> None:
-    """Serve an address until `stop` is set and `leave` is through; see `serve_listener`."""
+def chosen(name: ServerName, *, cleartext_http2: bool = False) -> Server:
+    """Answer the server of a name, or raise ServerUnavailable with what to do."""
+    if name == "hypercorn":
+        return Hypercorn(cleartext_http2=cleartext_http2)
+    if cleartext_http2:
+        raise ServerUnavailable("CLEARTEXT_HTTP2 needs --server hypercorn.")
+    try:
+        from tolsey.serving.on_uvicorn import Uvicorn  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise ServerUnavailable("Install it first: pip install 'tolsey[uvicorn]'.") from error
+    return Uvicorn()
+
+
+async def serve_app(app: ASGIApp, host: str, port: int, stop: anyio.Event, **options: Any) -> None:
+    """Serve an address until `stop` is set; the options are those of `serve_listeners`."""
     with Listeners(host, port, 1) as listeners:
-        await serve_listeners(
-            app,
-            listeners,
-            stop,
-            leave=leave,
-            ready=ready,
-            goodbye_seconds=goodbye_seconds,
-            grace_seconds=grace_seconds,
-        )
+        await serve_listeners(app, listeners, stop, **options)
 
 
 async def serve_listeners(
@@ -70,8 +55,7 @@ async def serve_listeners(
     *,
     leave: Callable[[], Awaitable[None]] = nothing,
     ready: Callable[[], None] = lambda: None,
-    goodbye_seconds: float = 0.0,
-    grace_seconds: float = GRACE_SECONDS,
+    **options: Any,
 ) -> None:
     """Serve the one open listener of this process, say when, and close it; see `serve_listener`."""
 
@@ -84,15 +68,8 @@ async def serve_listeners(
         listeners.hush()
         listeners.close()
 
-    await serve_listener(
-        app,
-        os.dup(listeners.of(0).fileno()),
-        stop,
-        leave=left,
-        ready=serves,
-        goodbye_seconds=goodbye_seconds,
-        grace_seconds=grace_seconds,
-    )
+    listener = os.dup(listeners.of(0).fileno())
+    await serve_listener(app, listener, stop, leave=left, ready=serves, **options)
 
 
 async def serve_listener(
@@ -104,39 +81,27 @@ async def serve_listener(
     ready: Callable[[], None] = lambda: None,
     goodbye_seconds: float = 0.0,
     grace_seconds: float = GRACE_SECONDS,
+    server: Server | None = None,
+    most_connections: int | None = None,
 ) -> None:
     """Serve an open listener until `stop` is set and `leave` is through, then close it.
 
     For `goodbye_seconds` more each response says that its connection ends with it, so that no
-    client sends its next request into one that is being closed. Requests in flight are finished.
-
-    Hypercorn's `serve` is never cancelled: its end awaits, and anyio would cancel every await. Being
-    cancelled here means: stop, within a bound.
+    client sends its next request into one that is being closed. Requests in flight are finished,
+    within a bound, also when this is cancelled. There are never more than `most_connections` open,
+    by default as many as there are descriptors for.
     """
-
-    async def polite(scope: Scope, receive: Receive, send: Send) -> None:
-        last = stop.is_set() and scope.get("http_version", "").startswith("1")
-        await app(scope, receive, partial(_send_last, send) if last else send)
-
-    async def trigger() -> None:
-        ready()  # Hypercorn starts its trigger once the sockets listen
+    connections = Connections(
+        app, most_connections or room_for_connections(), is_ending=stop.is_set
+    )
+    acceptor = Acceptor(socket.socket(fileno=listener), connections, server or Hypercorn())
+    acceptor.open()
+    try:
+        ready()
         await stop.wait()
         await leave()
         await anyio.sleep(goodbye_seconds)
-
-    config = configured(listener, grace_seconds)
-    task = asyncio.create_task(serve(polite, config, shutdown_trigger=trigger))  # type: ignore[arg-type]  # hypercorn's own ASGI types
-    try:
-        await asyncio.shield(task)
-    except BaseException:
-        if not task.done():
-            stop.set()
-            with anyio.CancelScope(shield=True):
-                await asyncio.wait({task}, timeout=grace_seconds + 2)
-        raise
-
-
-async def _send_last(send: Send, message: Event) -> None:
-    if message["type"] == "http.response.start":
-        message = {**message, "headers": [*message.get("headers", ()), (b"connection", b"close")]}
-    await send(message)
+    finally:
+        stop.set()
+        with anyio.CancelScope(shield=True):
+            await acceptor.close(grace_seconds)

@@ -179,6 +179,7 @@ class Settings(BaseSettings):
     cron_secret: Annotated[Secret, _at_least(CRON_SECRET_CHARACTERS)] | None = None
     metrics_token: Annotated[Secret, _at_least(METRICS_TOKEN_CHARACTERS)] | None = None
     trusted_proxies: Annotated[tuple[Network, ...], NoDecode, BeforeValidator(_words)] = ()
+    cleartext_http2: bool = False
     next_public_live_subdomains: Annotated[Words, AfterValidator(_known_subdomains)] = frozenset()
     cdn_origins: Mapping[str, WebAddress] = Field(default_factory=dict)
     admin_organization_id: str | None = None

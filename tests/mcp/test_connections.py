@@ -13,6 +13,7 @@ from tests.http.people import settings_of
 from tests.mcp.conformance.suite import free_port
 from tests.mcp.fixture_server import Everyone, serving
 from tests.mcp.fixtures import fixtures
+from tolsey.http import edge
 from tolsey.http.edge import Edge, Scope
 from tolsey.http.mcp import endpoint
 from tolsey.http.mcp.doors import PREFIX, Door
@@ -57,13 +58,17 @@ async def nothing(scope: Any, receive: Any, send: Any) -> None:
     assert scope["type"] == "lifespan"
 
 
+def served() -> Edge:
+    """Serve agents, and nobody else."""
+    return Edge(nothing, {}, is_https=False, mounted={PREFIX: door()})
+
+
 @pytest.fixture
 async def stream() -> AsyncIterator[SocketStream]:
     """Connect to the server."""
     port, stop, ready = free_port(), anyio.Event(), anyio.Event()
-    edge = Edge(nothing, {}, is_https=False, mounted={PREFIX: door()})
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(partial(serve_app, edge, "127.0.0.1", port, stop, ready=ready.set))
+        tasks.start_soon(partial(serve_app, served(), "127.0.0.1", port, stop, ready=ready.set))
         await ready.wait()
         async with await anyio.connect_tcp("127.0.0.1", port) as connected:
             yield connected
@@ -134,7 +139,7 @@ async def test_a_token_does_not_open_the_door_to_bodies_without_a_bound(
 async def test_a_body_that_does_not_come_ends_the_connection_which_is_said(
     stream: SocketStream, monkeypatch: pytest.MonkeyPatch, framing: str
 ) -> None:
-    monkeypatch.setattr(endpoint, "DROP_SECONDS", 0.05)
+    monkeypatch.setattr(edge, "DROP_SECONDS", 0.05)
     await stream.send(f"{STORE} HTTP/1.1\r\nHost: 127.0.0.1\r\n{JSON}{framing}".encode())
     told = (await rest_of(stream)).lower()
     assert told.startswith(b"http/1.1 401")
@@ -145,13 +150,13 @@ async def test_a_body_that_does_not_come_ends_the_connection_which_is_said(
 async def test_only_the_first_http_knows_of_closing_in_a_header(
     monkeypatch: pytest.MonkeyPatch, version: str, *, closes: bool
 ) -> None:
-    monkeypatch.setattr(endpoint, "DROP_SECONDS", 0.05)
+    monkeypatch.setattr(edge, "DROP_SECONDS", 0.05)
     scope = {
         "type": "http",
         "http_version": version,
         "method": "POST",
         "path": "/api/mcp/v1/store_1",
-        "headers": [],
+        "headers": [(b"content-length", b"50")],
     }
     outgoing: list[Any] = []
 
@@ -162,7 +167,7 @@ async def test_only_the_first_http_knows_of_closing_in_a_header(
     async def send(event: Any) -> None:
         outgoing.append(event)
 
-    await door()(scope, receive, send)
+    await served()(scope, receive, send)
     assert outgoing[0]["status"] == 401
     assert ((b"connection", b"close") in outgoing[0]["headers"]) is closes
     assert not outgoing[-1].get("more_body")

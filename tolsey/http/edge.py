@@ -4,6 +4,9 @@ Here is what holds for every answer alike: the request's id, the security header
 request's head (RFC 9112 section 6.1, RFC 6585 section 5), and a last answer when all else failed.
 """
 
+import asyncio
+import contextlib
+import math
 import re
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, TypeAlias
@@ -24,6 +27,10 @@ ASGIApp: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MAXIMUM_HEADERS = 100
 MAXIMUM_HEADER_BYTES = 16 * 1024
+DROPPED_BYTES = 1024 * 1024
+DROP_SECONDS = 2.0
+"""How long an answer waits for the rest of a body that nobody reads, and once more before the end."""
+CLOSE = (b"connection", b"close")
 SANE_REQUEST_ID = re.compile(rb"[A-Za-z0-9._:/+=@-]{1,128}")
 
 CONTENT_SECURITY_POLICY = (
@@ -45,6 +52,51 @@ NOTHING: Mapping[str, ASGIApp] = {}
 NO_HOSTS: Mapping[bytes, ASGIApp] = {}
 
 log = structlog.get_logger()
+
+
+class UnreadBody:
+    """What of a request's body is still to come; HTTP/1 takes no other request before its end.
+
+    An application reads through `receive`, and what it leaves is read here and dropped.
+    """
+
+    def __init__(self, receive: Receive, length: int | None) -> None:
+        self._receive = receive
+        self._length = length
+        self._reading = asyncio.Lock()  # Quart reads on while it answers
+        self.ended = False
+
+    @classmethod
+    def of(cls, scope: Scope, receive: Receive) -> "UnreadBody | None":
+        """Watch the body of a request; None when it has none, or needs no watch."""
+        if not scope.get("http_version", "").startswith("1"):
+            return None
+        length: int | None = 0
+        for name, value in scope["headers"]:
+            if name == b"content-length" and value.isdigit():
+                length = int(value)
+            elif name == b"transfer-encoding":
+                return cls(receive, None)
+        return cls(receive, length) if length else None
+
+    async def receive(self) -> Event:
+        """Take the next event of the request."""
+        if self.ended:
+            return await self._receive()
+        async with self._reading:
+            event = await self._receive()
+            self.ended = not event.get("more_body")
+            return event
+
+    async def drop(self, most_bytes: float = math.inf) -> bool:
+        """Read the rest and keep nothing of it; say whether that was all of it."""
+        if self._length is not None and self._length > most_bytes:
+            return self.ended
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(DROP_SECONDS):
+                while most_bytes >= 0 and not self.ended:
+                    most_bytes -= len((await self.receive()).get("body", b""))
+        return self.ended
 
 
 class Edge:
@@ -82,13 +134,24 @@ class Edge:
         request_id = _request_id(scope)
         scope[REQUEST_ID] = request_id
         CURRENT_REQUEST.set(request_id)  # messages and effects of this request carry it on
-        answered = False
+        body = UnreadBody.of(scope, receive)
+        answered = closes = False
 
         async def dressed(event: Event) -> None:
-            nonlocal answered
+            nonlocal answered, closes
             if event["type"] == "http.response.start":
                 answered = True
-                event = {**event, "headers": self._dress(event.get("headers", ()), request_id)}
+                headers = self._dress(event.get("headers", ()), request_id)
+                if body is not None and not body.ended:
+                    # RFC 9112 section 9.6: what ends the connection is said, and said only then.
+                    closes = CLOSE in headers or not await body.drop(DROPPED_BYTES)
+                    if closes and CLOSE not in headers:
+                        headers.append(CLOSE)
+                event = {**event, "headers": headers}
+            elif closes and body is not None and not event.get("more_body"):
+                await send({**event, "more_body": True})
+                await body.drop()  # closing at once would reset the connection, and lose the answer
+                event = {"type": "http.response.body"}
             await send(event)
 
         with (
@@ -97,11 +160,12 @@ class Edge:
         ):
             refusal = _refusal(scope)
             if refusal is not None:
-                await _answer(dressed, request_id, *refusal)
+                status, code, detail, ends = refusal
+                await _answer(dressed, request_id, status, code, detail, ends=ends)
                 return
             serve = self._server_of(scope)
             try:
-                await serve(scope, receive, dressed)
+                await serve(scope, receive if body is None else body.receive, dressed)
             except Exception:
                 log.exception("request.failed", path=scope["path"], method=scope["method"])
                 if answered:
@@ -138,26 +202,33 @@ def _request_id(scope: Scope) -> str:
     return new_id("req")
 
 
-def _refusal(scope: Scope) -> tuple[int, str, str] | None:
-    """Say why the head of a request is refused: status, code, detail."""
+def _refusal(scope: Scope) -> tuple[int, str, str, bool] | None:
+    """Say why the head of a request is refused: status, code, detail, whether its connection ends."""
     headers = scope["headers"]
+    ends = scope.get("http_version") != "2"  # whose connections carry others' requests, too
     size = sum(len(name) + len(value) + 4 for name, value in headers)
     if len(headers) > MAXIMUM_HEADERS or size > MAXIMUM_HEADER_BYTES:
-        return 431, "request_header_fields_too_large", "The head of the request is too large."
+        return 431, "request_header_fields_too_large", "The head of the request is too large.", ends
     names = [name.lower() for name, _ in headers]
     lengths = {value for name, value in headers if name.lower() == b"content-length"}
     if (lengths and b"transfer-encoding" in names) or len(lengths) > 1:
-        return 400, "ambiguous_length", "The request says its length in two ways."
+        return 400, "ambiguous_length", "The request says its length in two ways.", ends
+    # An HTTP/2 connection says "2"; "2.0" is its preface, in one that speaks HTTP/1.
+    if scope.get("http_version") == "2.0":
+        return 505, "http_version_not_supported", "This address speaks HTTP/1.1.", ends
     if "\x00" in scope["path"] or b"%00" in scope.get("query_string", b""):
-        return 400, "bad_request", "The address holds a NUL character."
+        return 400, "bad_request", "The address holds a NUL character.", False
     return None
 
 
-async def _answer(send: Send, request_id: str, status: int, code: str, detail: str) -> None:
+async def _answer(
+    send: Send, request_id: str, status: int, code: str, detail: str, *, ends: bool = False
+) -> None:
     body = problem_body(status, code, detail, request_id)
     headers = [
         (b"content-type", PROBLEM.encode()),
         (b"content-length", str(len(body)).encode()),
+        *((CLOSE,) if ends else ()),
     ]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -49,7 +49,7 @@ class Door:
         )
         if described is None or scope["method"] not in {"GET", "HEAD", "OPTIONS"}:
             denied = Denied(404, "not_found", "There is nothing at this address.")
-            await answer_denied(scope, receive, send, denied)
+            await answer_denied(scope, send, denied)
         elif scope["method"] == "OPTIONS":
             await answer_whole(send, 204, METADATA_HEADERS)
         else:

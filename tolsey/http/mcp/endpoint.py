@@ -4,8 +4,6 @@ Model Context Protocol 2026-07-28 and 2025-11-25, "Streamable HTTP"; product/mcp
 """
 
 import asyncio
-import contextlib
-import math
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from http import HTTPStatus
@@ -34,8 +32,6 @@ QUIET_SECONDS: Final = 0.05
 KEEP_ALIVE_SECONDS: Final = 15.0
 MOST_SILENCES: Final = 3
 """So many of them without a word end a call: clients and what is between give up after 50 or 60 seconds."""
-DROP_SECONDS: Final = 2.0
-"""How long a refusal waits for the body that it does not want."""
 TOO_SLOW: Final = 504
 
 PREFLIGHT: Final = (
@@ -143,10 +139,10 @@ class Endpoint:
             reply = Reply(send, told, streams=_takes_streams(scope["headers"]))
             await self._exchange(scope["headers"], receive, reply, principal, body)
         except Denied as denied:
-            await answer_denied(scope, receive, send, denied, told)
+            await answer_denied(scope, send, denied, told)
         except Refused as refused:
             answer = Denied(refused.status, refused.code, refused.detail, (), **refused.fields)
-            await answer_denied(scope, receive, send, answer, told)
+            await answer_denied(scope, send, answer, told)
         except Gone:
             return
 
@@ -287,15 +283,8 @@ def _takes_streams(headers: Headers) -> bool:
     return not accepted or any(one in value for value in accepted for one in wanted)
 
 
-async def answer_denied(
-    scope: Scope, receive: Receive, send: Send, denied: Denied, told: Headers = ()
-) -> None:
-    """Send a refusal as a problem (RFC 9457).
-
-    First the body is read and dropped, for a connection in which it is still on its way takes no
-    other request. Where it does not end, the connection does, and HTTP/1.1 says so (RFC 9112, 9.6).
-    """
-    ends = not await _drop(receive, BODY_BYTES) and scope.get("http_version", "").startswith("1")
+async def answer_denied(scope: Scope, send: Send, denied: Denied, told: Headers = ()) -> None:
+    """Send a refusal as a problem (RFC 9457)."""
     request_id = str(scope.get(REQUEST_ID, ""))
     body = problem_body(denied.status, denied.code, denied.detail, request_id, denied.fields)
     headers = [
@@ -303,25 +292,8 @@ async def answer_denied(
         (b"content-length", b"%d" % len(body)),
         *denied.headers,
         *told,
-        *(((b"connection", b"close"),) if ends else ()),
     ]
-    await send({"type": "http.response.start", "status": denied.status, "headers": headers})
-    await send({"type": "http.response.body", "body": body, "more_body": ends})
-    if ends:
-        await _drop(receive)  # closing at once would reset the connection, and lose the answer
-        await send({"type": "http.response.body", "body": b""})
-
-
-async def _drop(receive: Receive, most_bytes: float = math.inf) -> bool:
-    """Read a body and keep nothing of it; say whether that was all of it."""
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(DROP_SECONDS):
-            while most_bytes >= 0:
-                event = await receive()
-                if not event.get("more_body"):
-                    return True
-                most_bytes -= len(event.get("body", b""))
-    return False
+    await answer_whole(send, denied.status, headers, body)
 
 
 async def answer_whole(send: Send, status: int, headers: Headers, body: bytes = b"") -> None:
