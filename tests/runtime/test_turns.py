@@ -19,7 +19,14 @@ from tests.runtime.counter import (
 from tests.runtime.house import House, running, until
 from tolsey.runtime.actor import Actor, handles
 from tolsey.runtime.decision import Decision, Refused
-from tolsey.runtime.errors import Cycle, DeadlineExceeded, TurnFailed
+from tolsey.runtime.errors import (
+    Cycle,
+    DeadlineExceeded,
+    NotOwner,
+    Overloaded,
+    TurnFailed,
+    Unavailable,
+)
 from tolsey.runtime.messages import ActorId
 from tolsey.runtime.registry import Runtime
 from tolsey.storage.database import Database
@@ -118,12 +125,12 @@ async def test_a_message_whose_deadline_passes_before_its_turn_is_not_taken(
         assert await house.ask(counter("a"), Read()) == 0
 
 
-async def test_a_turn_that_gathers_for_too_long_fails_and_the_actor_goes_on(
+async def test_a_turn_that_gathers_for_too_long_says_so_and_the_actor_goes_on(
     counters: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Counter, "turn_seconds", 0.02)
     async with running(counters) as house:
-        with pytest.raises(TurnFailed, match="TimeoutError"):
+        with pytest.raises(DeadlineExceeded, match="did not end in time"):
             await house.ask(counter("a"), SlowRead(60))
         assert await house.ask(counter("a"), Add(1)) == 1
 
@@ -211,6 +218,34 @@ class Clerk(Chief):
 async def asking(house: House, *kinds: Chief) -> None:
     for kind in kinds:
         kind.runtime = house.runtime
+
+
+@pytest.mark.parametrize(
+    ("met", "told"),
+    [
+        (DeadlineExceeded("no turn in time"), DeadlineExceeded),
+        (TimeoutError(), DeadlineExceeded),
+        (Overloaded("the mailbox"), Overloaded),
+        (Unavailable("cut off"), Unavailable),
+        (NotOwner(), Unavailable),
+    ],
+)
+async def test_a_turn_that_gets_no_answer_from_another_actor_says_why(
+    counters: Database, met: Exception, told: type[Exception]
+) -> None:
+    class Unlucky(Chief):
+        kind = "unlucky"
+
+        @handles(Held)
+        async def held(self, state: CounterState, message: Held) -> Decision[CounterState, int]:
+            del state, message
+            raise met
+
+    async with running(counters, kinds=(Unlucky(),)) as house:
+        with pytest.raises(told) as heard:
+            await house.ask(ActorId("unlucky", "one"), Held(""))
+        assert type(heard.value) is told
+        assert await house.ask(ActorId("unlucky", "one"), Read()) == 42
 
 
 async def test_a_turn_may_ask_upward(counters: Database) -> None:

@@ -13,7 +13,7 @@ from quart_schema import RequestSchemaValidationError
 from werkzeug.exceptions import HTTPException, NotFound, RequestEntityTooLarge
 
 from tolsey.actors.processor import CardRefused, ProcessorBusy, ProcessorError, ProcessorRefused
-from tolsey.actors.refusals import PaymentRequired, Refusal, Unavailable, Unprocessable
+from tolsey.actors.refusals import Conflict, PaymentRequired, Refusal, Unavailable, Unprocessable
 from tolsey.http.context import request_id
 from tolsey.runtime.errors import (
     DeadlineExceeded,
@@ -106,34 +106,32 @@ def misshapen(error: RequestSchemaValidationError) -> Response:
     return problem(422, "invalid_request", "The request is not as documented.", errors=errors)
 
 
-def faulted(error: RuntimeFault) -> Response:
-    """Answer for an actor that could not."""
+def refusal_of_fault(error: RuntimeFault) -> Refusal:
+    """Say what an actor means that could not answer."""
     match error:
         case Overloaded():
-            return problem(
-                503, "overloaded", "Too much is waiting.", retryAfter=max(error.retry_after, 1)
+            return Unavailable(
+                "Too much is waiting.", code="overloaded", retryAfter=max(error.retry_after, 1)
             )
         case ShardUnavailable():
-            return problem(
-                503,
-                "shard_unavailable",
+            return Unavailable(
                 "The part of the service that owns this is away.",
+                code="shard_unavailable",
                 retryAfter=max(error.retry_after, 1),
             )
         case DeadlineExceeded():
-            return problem(
-                504,
-                "deadline_exceeded",
+            return Refusal(
                 "The answer did not come in time; what was asked may still happen.",
+                status=504,
+                code="deadline_exceeded",
             )
         case Duplicate():
-            return problem(409, "duplicate", "This has already been done.")
+            return Conflict("This has already been done.", code="duplicate")
         case TurnFailed():
             log.error("request.turn_failed", message=error.message, cause=error.cause)
-            return internal()
         case _:
             log.error("request.runtime_fault", fault=type(error).__name__)
-            return internal()
+    return Refusal(BUG, status=500, code="internal_error")
 
 
 def refusal_of_storage(error: StorageError) -> Refusal:
@@ -189,7 +187,7 @@ def install(app: Quart) -> None:
         return misshapen(error)
 
     async def on_fault(error: RuntimeFault) -> Response:
-        return faulted(error)
+        return refused(refusal_of_fault(error))
 
     async def on_storage(error: StorageError) -> Response:
         return refused(refusal_of_storage(error))

@@ -44,6 +44,9 @@ REQUEST_ID: ContextVar[str | None] = ContextVar("request_id", default=None)
 
 LAPSED = "this process's lease has ended"
 
+AWAY = (StorageError, TimeoutError, DeadlineExceeded, Overloaded, Unavailable)
+"""What a turn that gathers may meet without a fault of its own."""
+
 SLICE = 256
 """Turns between two visits of the event loop."""
 
@@ -279,8 +282,8 @@ class Scheduler:
                 decided = await turn.method(state, envelope.message)
         except Refused as refusal:
             outcome, decided = "refused", refusal
-        except StorageError as error:
-            outcome, decided = "unavailable", Unavailable(f"storage: {error}")
+        except AWAY as error:
+            outcome, decided = "unavailable", _unanswered(error)
         except asyncio.CancelledError:
             envelope.fail(Stopping())
             raise
@@ -439,6 +442,19 @@ class Scheduler:
         self._arming = False
         self._spent = self.budget <= 0
         self.budget = SLICE
+
+
+def _unanswered(error: Exception) -> BaseException:
+    """Say that a turn did not get what it gathers: it changed nothing, and it is no bug."""
+    match error:
+        case StorageError():
+            return Unavailable(f"storage: {error}")
+        case TimeoutError():
+            return DeadlineExceeded("the turn did not end in time")
+        case Unavailable():  # never NotOwner: that would be said of the actor whose turn it was
+            return Unavailable(error.reason, error.retry_after)
+        case _:
+            return error
 
 
 def _is_read(cell: Cell, decided: Decision[Any, Any]) -> bool:

@@ -13,17 +13,21 @@ import structlog
 
 from tolsey.http.context import REQUEST_ID
 from tolsey.http.edge import Receive, Scope, Send
-from tolsey.http.errors import PROBLEM, problem_body
+from tolsey.http.errors import PROBLEM, problem_body, refusal_of_fault, refusal_of_storage
 from tolsey.http.json import MalformedJson, parse
 from tolsey.http.mcp import envelope, wire
 from tolsey.http.mcp.envelope import Request
 from tolsey.http.mcp.replies import Headers, Reply
 from tolsey.http.mcp.server import Server
-from tolsey.http.mcp.wire import RpcError
+from tolsey.http.mcp.wire import RpcError, error_of
 from tolsey.http.webhooks.receiving import Bodies, Gone, Refused
+from tolsey.runtime.errors import DeadlineExceeded, Overloaded, Unavailable
+from tolsey.storage.errors import StorageUnavailable
 
 log = structlog.get_logger()
 
+AWAY: Final = (DeadlineExceeded, Overloaded, Unavailable, StorageUnavailable)
+"""What says that the service cannot answer now: no bug, and nothing the model could mend."""
 BODY_BYTES: Final = 1024 * 1024
 """Contract section 2."""
 MOST_IN_A_BATCH: Final = 50
@@ -191,6 +195,13 @@ class Endpoint:
             result = await self._server.answer(request, principal, reply.emit)
         except RpcError as error:
             return error.body(request.id), error
+        except AWAY as error:
+            away = error_of(
+                refusal_of_storage(error)
+                if isinstance(error, StorageUnavailable)
+                else refusal_of_fault(error)
+            )
+            return away.body(request.id), away
         except Exception:
             log.exception("mcp.request_failed", method=request.method)
             failed = RpcError(wire.INTERNAL_ERROR, "Something went wrong on our side.")

@@ -3,8 +3,11 @@
 Model Context Protocol 2026-07-28, "Streamable HTTP" and "Versioning"; product/mcp.md, 1.2 to 1.4.
 """
 
+import math
 from collections.abc import Mapping
 from typing import Any, Final
+
+from tolsey.actors.refusals import Refusal
 
 MODERN: Final = "2026-07-28"
 """The revision without a handshake: every request says all that is needed to answer it."""
@@ -106,3 +109,13 @@ class RpcError(Exception):
             error["data"] = self.data
         whose = {} if request_id is None else {"id": request_id}
         return {"jsonrpc": "2.0", **whose, "error": error}
+
+
+def error_of(refusal: Refusal) -> RpcError:
+    """Say a refusal to the client at the level of HTTP: when it may come again, not what to mend."""
+    fields = {name: value for name, value in refusal.fields.items() if value is not None}
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    if "retryAfter" in fields:
+        headers = ((b"retry-after", str(math.ceil(fields["retryAfter"])).encode()),)
+    data = {"code": refusal.code, **fields}
+    return RpcError(refusal.status, refusal.detail, data, status=refusal.status, headers=headers)

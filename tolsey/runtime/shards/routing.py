@@ -246,10 +246,8 @@ class Routing:
             self._reply(about, ["k", number, encode_reply(message, done.result())])
         elif isinstance(error, NotOwner | Stopping):
             self._reply(about, ["m", number])
-        elif not isinstance(error, DeadlineExceeded):  # the one who asks knows its own deadline
-            self._reply(about, ["e", number, encode_error(error)])
         else:
-            self._serving.pop(about, None)
+            self._reply(about, ["e", number, encode_error(error)])
 
     def _reply(self, about: tuple[str, int], answer: Entry) -> None:
         self._serving.pop(about, None)

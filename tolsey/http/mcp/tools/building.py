@@ -16,11 +16,10 @@ from tolsey.http.mcp.call import Call
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import Hints, InvalidArguments, Tool, ToolFailed, ToolResult
 from tolsey.http.mcp.tools.schemas import answer_schema_of, schema_of
-from tolsey.http.mcp.wire import RpcError
+from tolsey.http.mcp.wire import error_of
 from tolsey.storage.errors import StorageError
 
-RETRY_HEADER: Final = b"retry-after"
-AT_HTTP_LEVEL: Final = frozenset({429, 503})
+AT_HTTP_LEVEL: Final = frozenset({429, 503, 504})
 """Statuses that say nothing of the arguments: the client is to wait, not the model to think."""
 
 
@@ -111,13 +110,7 @@ def _problem(one: Mapping[str, Any]) -> str:
 
 def told(refusal: Refusal) -> Exception:
     """Say a refusal where it belongs: to the client when it is to wait, else to the model."""
-    fields = {name: value for name, value in refusal.fields.items() if value is not None}
     if refusal.status in AT_HTTP_LEVEL:
-        headers: tuple[tuple[bytes, bytes], ...] = ()
-        if "retryAfter" in fields:
-            headers = ((RETRY_HEADER, str(fields["retryAfter"]).encode()),)
-        data = {"code": refusal.code, **fields}
-        return RpcError(
-            refusal.status, refusal.detail, data, status=refusal.status, headers=headers
-        )
+        return error_of(refusal)
+    fields = {name: value for name, value in refusal.fields.items() if value is not None}
     return ToolFailed(refusal.detail, code=refusal.code, **fields)

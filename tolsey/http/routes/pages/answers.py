@@ -98,7 +98,7 @@ def answer_with_pages(routes: Blueprint) -> None:
         return await on_refusal(errors.refusal_of(error))
 
     async def on_fault(error: RuntimeFault) -> Response:
-        return await _translated(errors.faulted(error))
+        return await _translated(errors.refused(errors.refusal_of_fault(error)))
 
     async def on_storage(error: StorageError) -> Response:
         return await _translated(errors.refused(errors.refusal_of_storage(error)))

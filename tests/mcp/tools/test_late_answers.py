@@ -1,0 +1,53 @@
+"""An agent is told that the service is late or full, and never that something went wrong."""
+
+from functools import partial
+from typing import Any
+
+import pytest
+
+from tests.mcp.tools.hall import Hall
+from tolsey.actors.store.messages import store
+from tolsey.runtime.errors import Overloaded, Unavailable
+from tolsey.storage.errors import StorageUnavailable
+
+pytestmark = pytest.mark.anyio
+
+CALLS: dict[str, dict[str, Any]] = {
+    "get_connection_status": {},
+    "platform_query": {"query": "{ shop { name } }"},
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+async def test_a_store_that_does_not_answer_in_time_is_a_504_with_its_code(
+    hall: Hall, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    agent, runtime = await hall.agent(hall.ann), hall.service.runtime
+    runtime.scheduler.paused[store(hall.ann.store_id)] = None
+    monkeypatch.setattr(runtime, "ask", partial(runtime.ask, timeout=0.02))
+    answer = await agent.call(name, **CALLS[name])
+    assert answer.status_code == 504, answer.text
+    told = answer.json()["error"]
+    assert told["data"] == {"code": "deadline_exceeded"}
+    assert "did not come in time" in told["message"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "code"),
+    [
+        (Overloaded("the mailbox"), "overloaded"),
+        (Unavailable("a shard without an owner"), "shard_unavailable"),
+        (StorageUnavailable("cut"), "storage_unavailable"),
+    ],
+)
+async def test_what_is_away_for_a_while_says_when_to_come_again(
+    hall: Hall, monkeypatch: pytest.MonkeyPatch, fault: Exception, code: str
+) -> None:
+    async def ask(*_: object, **__: object) -> None:
+        raise fault
+
+    agent = await hall.agent(hall.ann)
+    monkeypatch.setattr(hall.service.runtime, "ask", ask)
+    answer = await agent.call("get_connection_status")
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+    assert answer.json()["error"]["data"]["code"] == code
