@@ -4,7 +4,7 @@ import asyncio
 import base64
 import json
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
@@ -277,7 +277,7 @@ async def test_of_two_stores_of_a_shop_each_hears_what_its_own_secret_signed(
         (other.store_id, 2),
     }
     # one tenant's farewell is not the other's
-    farewell = b'{"id": 9}'
+    farewell = b'{"id": 9, "myshopify_domain": null}'
     await deliver(browser, farewell, signed(farewell, "app/uninstalled", secret=second))
     assert (await status_of(seller), await status_of(other)) == ("active", "revoked")
 
@@ -298,7 +298,7 @@ async def test_of_two_stores_with_one_app_both_hear_everything(
         "SELECT DISTINCT customer_hash FROM commerce_orders"
     )
     assert len(hashes) == 2  # one buyer, a name per store
-    farewell = b'{"id": 9}'
+    farewell = b'{"id": 9, "myshopify_domain": null}'
     await deliver(browser, farewell, signed(farewell, "app/uninstalled"))
     assert (await status_of(seller), await status_of(other)) == ("revoked", "revoked")
 
@@ -312,7 +312,7 @@ async def test_no_credential_leaves_the_service_after_the_answer_to_an_uninstall
     assert (await verify(seller, listing, SECRET)).status_code == 200
     await quiet(house)
     edited = json.dumps({"order_edit": {"id": 1, "order_id": 1}}).encode()
-    farewell = b'{"id": 9}'
+    farewell = b'{"id": 9, "myshopify_domain": null}'
     headers = signed(farewell, "app/uninstalled")
     answer = await deliver(browser, farewell, headers)
     before = (platform.requests, platform.grants)
@@ -345,9 +345,9 @@ async def test_no_credential_leaves_the_service_after_the_answer_to_an_uninstall
 async def test_a_late_farewell_does_not_revoke_what_was_connected_since(
     house: Running, browser: httpx.AsyncClient, seller: Seller
 ) -> None:
-    happened = datetime.now(UTC).isoformat()
+    happened = (datetime.now(UTC) - timedelta(minutes=6)).isoformat()
     await seller.connect()
-    farewell = b'{"id": 9}'
+    farewell = b'{"id": 9, "myshopify_domain": null}'
     for delivery_id in ("late-1", "late-2"):
         headers = signed(
             farewell,

@@ -133,9 +133,10 @@ def test_an_uninstall_forgets_every_credential_and_tells_the_listings() -> None:
     "message",
     [
         RevokeGrant("old.myshopify.com", NOON + MINUTE, NOON + MINUTE),
-        RevokeGrant(SHOP, NOON - MINUTE, NOON + MINUTE),
+        RevokeGrant(SHOP, NOON - 6 * MINUTE, NOON + MINUTE),
+        RevokeGrant(SHOP, NOON, NOON + MINUTE, connected_at=NOON - MINUTE),
     ],
-    ids=["of another shop", "triggered before the store connected"],
+    ids=["of another shop", "triggered before the store connected", "of a former grant"],
 )
 def test_a_store_keeps_its_grant_when_the_uninstall_is_not_about_it(message: RevokeGrant) -> None:
     decision = rules.uninstall(CONNECTED, message)

@@ -11,7 +11,7 @@ import pytest
 import structlog
 
 from tests.http.people import KEYRING, Clock, Person, SignUp
-from tolsey.actors.refusals import Unavailable
+from tolsey.actors.refusals import Refusal, Unavailable
 from tolsey.actors.store.messages import (
     Delivery,
     OrderEdited,
@@ -129,17 +129,42 @@ async def test_a_strangers_store_is_not_there(sign_up: SignUp, database: Databas
     assert (await kept(database))[0]["status"] == "active"
 
 
-async def test_disconnecting_erases_the_credentials(sign_up: SignUp, database: Database) -> None:
+async def test_disconnecting_erases_the_credentials_and_is_not_called_a_refusal(
+    sign_up: SignUp, database: Database, runtime: Runtime, clock: Clock
+) -> None:
     ann = await sign_up()
     store_id, _ = await connect(ann)
     answer = await ann.browser.delete(CUSTOM_APP, params={"storeId": store_id})
     shown = await ann.browser.get(f"/api/stores/{store_id}/integrations/commerce")
 
+    with pytest.raises(Refusal, match="was disconnected") as refused:
+        await runtime.ask(store(store_id), UseToken(clock()))
+    assert refused.value.code == "disconnected"
     assert answer.json()["connection"]["status"] == "disconnected"
     assert shown.json()["status"] == "disconnected"
     (row,) = await kept(database)
     assert (row["access_token"], row["client_id"]) == (None, None)
     assert "Secret" not in row["metadata"]
+
+
+@pytest.mark.parametrize("honoured", [True, False])
+async def test_deleting_a_store_ends_its_subscriptions_at_the_platform(
+    sign_up: SignUp, database: Database, platform: Platform, runtime: Runtime, honoured: bool
+) -> None:
+    ann = await sign_up()
+    store_id, _ = await connect(ann)
+    shop = platform.shop(SHOP)
+    with anyio.fail_after(60):
+        while not shop.subscriptions or runtime.effects_in_flight:
+            await anyio.sleep(0.01)
+    if not honoured:
+        platform.rotate_secret(SHOP, "another")
+        platform.revoke_tokens(SHOP)
+    assert (await ann.browser.delete(f"/api/stores/{store_id}")).status_code == 204
+
+    assert (shop.subscriptions == {}) == honoured
+    (row,) = await kept(database)
+    assert (row["status"], row["access_token"]) == ("disconnected", None)
 
 
 async def test_a_store_that_was_never_connected_cannot_be_disconnected(sign_up: SignUp) -> None:

@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from tests.http.webhooks.merchant import NOON, Merchant
-from tolsey.actors.ports import CommercePlatform, SubscriptionReport
+from tolsey.actors.ports import CommercePlatform, Grant, GrantRefused, SubscriptionReport
 from tolsey.actors.store.actor import StoreActor
 from tolsey.actors.store.effects import StoreEffects
 from tolsey.http.webhooks.commerce import CommerceEvents
@@ -23,11 +23,26 @@ from tolsey.storage.sealed import Vault
 class QuietPlatform:
     """The commerce platform of tests that are about deliveries only."""
 
+    def __init__(self) -> None:
+        self.grants = True
+        self.asked = 0
+
+    async def exchange(self, *_: object) -> Any:
+        self.asked += 1
+        if not self.grants:
+            raise GrantRefused("app_not_installed", "The application is not installed.")
+        return Grant("another token", ("read_orders",), 86_400)
+
     async def reconcile_subscriptions(self, *_: object) -> Any:
         return SubscriptionReport({"orders/create": "created"})
 
     async def order(self, _: object, order_id: int) -> dict[str, Any]:
         return {"id": order_id, "name": "#read", "updated_at": "2026-07-02T00:00:00Z"}
+
+
+@pytest.fixture
+def platform() -> QuietPlatform:
+    return QuietPlatform()
 
 
 @pytest.fixture
@@ -48,14 +63,18 @@ def running() -> list[Runtime]:
 
 @pytest.fixture
 def effects(
-    database: Database, vault: Vault, directory: ShopDirectory, running: list[Runtime]
+    database: Database,
+    vault: Vault,
+    directory: ShopDirectory,
+    running: list[Runtime],
+    platform: QuietPlatform,
 ) -> StoreEffects:
     async def ask(to: ActorId, message: Message[Any]) -> Any:
         return await running[0].ask(to, message)
 
     return StoreEffects(
         ask=ask,
-        platform=cast("CommercePlatform", QuietPlatform()),
+        platform=cast("CommercePlatform", platform),
         database=database,
         vault=vault,
         clock=lambda: NOON + timedelta(hours=1),

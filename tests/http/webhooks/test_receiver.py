@@ -10,6 +10,7 @@ import anyio
 import orjson
 import pytest
 
+from tests.http.webhooks.conftest import QuietPlatform
 from tests.http.webhooks.merchant import NOON, SHOP, Answered, Merchant, call
 from tolsey.actors.listing.messages import SourceRevoked, listing
 from tolsey.actors.store.effects import StoreEffects
@@ -28,6 +29,8 @@ from tolsey.storage.errors import StorageUnavailable
 
 SAMPLES = Path(__file__).parents[3].parent / "shared" / "data" / "commerce" / "webhooks"
 EVENTS = "/api/webhooks/commerce/events"
+GONE = {"id": 1, "domain": None, "myshopify_domain": SHOP}
+"""The body of an `app/uninstalled`: the shop."""
 ACCEPTED, DUPLICATE = {"status": "accepted"}, {"status": "duplicate"}
 
 
@@ -133,7 +136,7 @@ async def test_an_uninstall_voids_the_credentials_before_the_answer(
     merchant: Merchant, database: Database
 ) -> None:
     await merchant.connect()
-    answer = await merchant.deliver("app/uninstalled", {"id": 1})
+    answer = await merchant.deliver("app/uninstalled", GONE)
     after = await merchant.deliver("orders/create", order())
 
     assert answer.json == ACCEPTED
@@ -180,7 +183,7 @@ async def test_an_uninstall_that_cannot_be_saved_is_answered_200_and_saved_later
             raise AssertionError(to, message, id)
 
     merchant.app = CommerceEvents(Failing(), merchant.directory, lambda: NOON + timedelta(hours=1))
-    answer = await merchant.deliver("app/uninstalled", {"id": 1})
+    answer = await merchant.deliver("app/uninstalled", GONE)
 
     assert (answer.status, answer.json) == (200, ACCEPTED)
     assert await database.fetch(
@@ -189,14 +192,56 @@ async def test_an_uninstall_that_cannot_be_saved_is_answered_200_and_saved_later
     await until(database, "SELECT FROM integration_connections WHERE status = 'revoked'")
 
 
-async def test_a_late_uninstall_leaves_a_store_that_reconnected(
-    merchant: Merchant, database: Database
+async def asked(merchant: Merchant, platform: QuietPlatform) -> None:
+    """Wait until the platform was asked whether a grant lives, and what follows has been done."""
+    with anyio.fail_after(60):
+        while not platform.asked or merchant.runtime.effects_in_flight:
+            await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("still_lives", [True, False])
+async def test_a_late_uninstall_leaves_a_store_whose_new_grant_the_platform_honours(
+    merchant: Merchant, database: Database, platform: QuietPlatform, still_lives: bool
 ) -> None:
     await merchant.connect()
-    early = (NOON - timedelta(minutes=1)).isoformat()
-    answer = await merchant.deliver("app/uninstalled", {"id": 1}, x_shopify_triggered_at=early)
+    platform.grants = still_lives
+    early = (NOON - timedelta(minutes=6)).isoformat()
+    answer = await merchant.deliver("app/uninstalled", GONE, x_shopify_triggered_at=early)
 
     assert answer.json == ACCEPTED
+    await asked(merchant, platform)
+    if not still_lives:
+        await until(database, "SELECT FROM integration_connections WHERE status = 'revoked'")
+    status = (await one(database, "integration_connections"))["status"]
+    assert status == ("active" if still_lives else "revoked")
+
+
+@pytest.mark.parametrize("seconds", [3, 299])
+async def test_a_clock_that_is_off_keeps_no_grant_alive(
+    merchant: Merchant, database: Database, platform: QuietPlatform, seconds: int
+) -> None:
+    await merchant.connect()
+    early = (NOON - timedelta(seconds=seconds)).isoformat()
+    await merchant.deliver("app/uninstalled", GONE, x_shopify_triggered_at=early)
+
+    assert (await one(database, "integration_connections"))["status"] == "revoked"
+    assert platform.asked == 0
+
+
+@pytest.mark.parametrize(
+    "body",
+    [order(), {"id": 1}, {**GONE, "myshopify_domain": "other.myshopify.com"}],
+    ids=["an order", "nothing of a shop", "another shop"],
+)
+async def test_no_other_body_is_taken_for_an_uninstall(
+    merchant: Merchant, database: Database, platform: QuietPlatform, body: dict[str, Any]
+) -> None:
+    await merchant.connect()
+    answer = await merchant.deliver("app/uninstalled", body)
+
+    assert answer.json == ACCEPTED
+    await until(database, "SELECT FROM audit_log WHERE event = 'commerce.webhook.unreadable'")
+    await asked(merchant, platform)
     assert (await one(database, "integration_connections"))["status"] == "active"
 
 

@@ -20,6 +20,7 @@ from tolsey.actors.store.messages import (
     DomainCreated,
     FulfillmentChanged,
     InventoryChanged,
+    LeaveShop,
     OrderChanged,
     OrderEdited,
     OrderRead,
@@ -32,6 +33,7 @@ from tolsey.actors.store.messages import (
     RevokeGrant,
     ScopesChanged,
     ShopUpdated,
+    SubscriptionsEnded,
     SubscriptionsReconciled,
     ThemePublished,
     Token,
@@ -108,6 +110,16 @@ class StoreActor(Actor[StoreState]):
     def disconnect(self, state: StoreState, message: Disconnect) -> Shown:
         """Erase the grant."""
         return connection.disconnect(state, message)
+
+    @handles(LeaveShop)
+    def leave_shop(self, state: StoreState, message: LeaveShop) -> Shown:
+        """End the subscriptions, then erase the grant."""
+        return connection.leave(state, message)
+
+    @handles(SubscriptionsEnded)
+    def subscriptions_ended(self, state: StoreState, message: SubscriptionsEnded) -> Silence:
+        """Erase the grant of a store that leaves."""
+        return connection.left(state, message)
 
     @handles(ReadConnection)
     def read_connection(

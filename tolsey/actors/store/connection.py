@@ -2,37 +2,47 @@
 
 import json
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
 from tolsey.actors.refusals import NotFound
 from tolsey.actors.store.grants import (
+    LEAVING,
     WAITING,
+    disconnected,
     handed,
     is_same_grant,
     token_unavailable,
     told,
 )
 from tolsey.actors.store.messages import (
+    CheckGrant,
     Connect,
     ConnectionView,
     Disconnect,
+    EndSubscriptions,
     ForgetShops,
+    LeaveShop,
     Outcome,
     ReadConnection,
     ReconcileSubscriptions,
     RevokeGrant,
     RevokeListingSources,
+    SubscriptionsEnded,
     SubscriptionsReconciled,
     TokenState,
 )
 from tolsey.actors.store.state import StoreState
-from tolsey.runtime.decision import Decision, Perform
+from tolsey.runtime.decision import Decision, Parked, Perform
 from tolsey.storage.records.commerce.connection import (
     DISCONNECTED,
     Connection,
     ConnectionStatus,
     ShopProfile,
 )
+
+CLOCKS: Final = timedelta(minutes=5)
+"""How far the platform's clock and ours may differ."""
 
 
 def connect(state: StoreState, message: Connect) -> Decision[StoreState, ConnectionView]:
@@ -108,7 +118,31 @@ def disconnect(state: StoreState, message: Disconnect) -> Decision[StoreState, C
         reply=view(after),
         records=(audit,),
         effects=(forget,),
-        resolve={WAITING: token_unavailable()},
+        resolve={WAITING: disconnected(), LEAVING: view(after)},
+    )
+
+
+def leave(state: StoreState, message: LeaveShop) -> Decision[StoreState, ConnectionView]:
+    """End the subscriptions while the credentials are there, and then the connection.
+
+    A store that has no live grant is disconnected at once: nobody would listen to it.
+    """
+    connection = state.connection
+    if connection is None or connection.status != ConnectionStatus.ACTIVE:
+        return disconnect(state, Disconnect(message.at, message.user_id))
+    call = EndSubscriptions(state.store_id, connection.connected_at, message.user_id)
+    key = f"end-subscriptions:{state.store_id}:{connection.connected_at.isoformat()}"
+    return Decision(state, reply=Parked(LEAVING), effects=(Perform(call, key=key),))
+
+
+def left(state: StoreState, message: SubscriptionsEnded) -> Decision[StoreState, None]:
+    """Disconnect a store whose subscriptions have ended, as far as the platform let them."""
+    if not is_same_grant(state, message.connected_at):
+        resolve = {LEAVING: view(state)} if state.connection is not None else {}
+        return Decision(state, reply=None, resolve=resolve)
+    ended = disconnect(state, Disconnect(message.at, message.user_id))
+    return Decision(
+        ended.state, None, records=ended.records, effects=ended.effects, resolve=ended.resolve
     )
 
 
@@ -116,16 +150,20 @@ def uninstall(state: StoreState, message: RevokeGrant) -> Decision[StoreState, O
     """Revoke the grant, unless it is another shop's or was made after the app was removed.
 
     A store that was repointed keeps its live connection (specification, "Received from the
-    commerce platform", 3), and so does one that reconnected before a late delivery arrived.
+    commerce platform", 3), and so does one that reconnected before a late delivery arrived. Clocks
+    differ: what happened a little before the connection counts as after it, and of what happened
+    longer before the platform is asked whether the grant still lives.
     """
     connection = state.connection
     if (
         connection is None
         or connection.shop_domain != message.shop_domain
         or connection.status in {ConnectionStatus.REVOKED, DISCONNECTED}
-        or message.happened_at < connection.connected_at
+        or message.connected_at not in {None, connection.connected_at}
     ):
         return Decision(state, reply=Outcome.IGNORED)
+    if message.happened_at < connection.connected_at - CLOCKS:
+        return Decision(state, reply=Outcome.IGNORED, effects=(check(state, connection),))
     revoked = replace(
         forgotten(connection), status=ConnectionStatus.REVOKED, uninstalled_at=message.at
     )
@@ -136,6 +174,12 @@ def uninstall(state: StoreState, message: RevokeGrant) -> Decision[StoreState, O
         effects.append(Perform(call))
     resolve = {WAITING: token_unavailable()}
     return Decision(after, reply=Outcome.APPLIED, effects=effects, resolve=resolve)
+
+
+def check(state: StoreState, connection: Connection) -> Perform:
+    """Have the platform asked whether a grant still lives, once at a time."""
+    call = CheckGrant(state.store_id, connection.connected_at)
+    return Perform(call, key=f"check-grant:{state.store_id}:{connection.connected_at.isoformat()}")
 
 
 def forgotten(connection: Connection) -> Connection:

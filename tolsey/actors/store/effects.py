@@ -1,5 +1,6 @@
 """A store's reach into the world: tokens, subscriptions, orders read anew, listings told."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -28,7 +29,9 @@ from tolsey.actors.store.edits import Edit, Planned, Rejected, Verdict
 from tolsey.actors.store.grants import denied, is_lasting
 from tolsey.actors.store.identity import PURPOSE
 from tolsey.actors.store.messages import (
+    CheckGrant,
     Delivery,
+    EndSubscriptions,
     ForgetShops,
     OrderRead,
     ReadOrder,
@@ -37,7 +40,9 @@ from tolsey.actors.store.messages import (
     RenewalSucceeded,
     RenewalUnreachable,
     RenewToken,
+    RevokeGrant,
     RevokeListingSources,
+    SubscriptionsEnded,
     SubscriptionsReconciled,
     Token,
     store,
@@ -64,6 +69,8 @@ from tolsey.storage.selling import listings
 
 log = structlog.get_logger()
 
+LEAVE_SECONDS: Final = 10.0
+"""Who deletes a store waits for this."""
 MISSING_SCOPE: Final = "missing_scope"
 TRIES: Final = 5
 """How often a change is planned anew because the shop moved on meanwhile."""
@@ -118,6 +125,8 @@ class StoreEffects:
         return {
             RenewToken: self.renew_token,
             ReconcileSubscriptions: self.reconcile_subscriptions,
+            EndSubscriptions: self.end_subscriptions,
+            CheckGrant: self.check_grant,
             ReadOrder: self.read_order,
             RevokeListingSources: self.revoke_listing_sources,
             ForgetShops: self.forget_shops,
@@ -180,6 +189,38 @@ class StoreEffects:
         if text != MISSING_SCOPE or known is None or known.scope is None:
             return text
         return text if known.scope in shop.scopes else f"{text}: {known.scope}"
+
+    async def end_subscriptions(self, call: EndSubscriptions) -> Message[None]:
+        """Take away what the platform delivers to us, unless another store listens through the same app.
+
+        Whatever the platform says, the store leaves: deliveries that nobody takes end by themselves.
+        """
+
+        async def ended(shop: Shop) -> None:
+            await self._platform.reconcile_subscriptions(shop, self._events_url, {})
+
+        try:
+            if not await connections.is_shared(self._database, call.store_id):
+                async with asyncio.timeout(LEAVE_SECONDS):
+                    await self._shops.call(call.store_id, ended)
+        except (Refusal, PlatformError, TimeoutError) as error:
+            log.warning("commerce.subscriptions_left", store_id=call.store_id, why=str(error))
+        return SubscriptionsEnded(call.connected_at, call.user_id, self._clock())
+
+    async def check_grant(self, call: CheckGrant) -> Message[Any] | None:
+        """Try the credentials of a grant; revoke what the platform does not honour any more."""
+        kept = await connections.credentials_of(self._database, call.store_id, call.connected_at)
+        if kept is None:
+            return None
+        try:
+            secret = connections.open_secret(self._vault, call.store_id, kept.client_secret)
+            await self._platform.exchange(kept.shop_domain, kept.client_id, secret)
+        except SealBroken:
+            return None
+        except GrantRefused:
+            at = self._clock()
+            return RevokeGrant(kept.shop_domain, at, at, call.connected_at)
+        return None
 
     async def read_order(self, call: ReadOrder) -> Message[None] | None:
         """Ask the platform what an order is now; a shop that does not let us read it is left be."""

@@ -8,7 +8,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from tolsey.actors.store.connection import rescope
+from tolsey.actors.store.connection import check, rescope
 from tolsey.actors.store.messages import (
     AppUninstalled,
     BulkFinished,
@@ -41,6 +41,7 @@ from tolsey.storage.records.journal import AuditRecord, audit_record
 
 EVENT = "commerce.webhook."
 UNREADABLE = "commerce.webhook.unreadable"
+FAREWELL = "app/uninstalled"
 PLATFORM = "platform"
 CUSTOM_DOMAINS_KEPT = 50
 
@@ -111,7 +112,12 @@ def give_up(state: StoreState, message: DeliveryUnreadable) -> Applied:
         topic=delivery.topic,
         field=message.field,
     )
-    return Decision(state, reply=Outcome.IGNORED, records=(claim(state, delivery), record))
+    effects: tuple[Effect, ...] = ()
+    if delivery.topic == FAREWELL and state.connection is not None:
+        # It may be a farewell in a shape that we do not know: the platform knows.
+        effects = (check(state, state.connection),)
+    records = (claim(state, delivery), record)
+    return Decision(state, reply=Outcome.IGNORED, records=records, effects=effects)
 
 
 def keep(

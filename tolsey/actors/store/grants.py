@@ -13,7 +13,13 @@ from tolsey.storage.records.journal import AuditRecord, audit_record
 WAITING: Final = "token"
 """What those are parked under who wait for a renewal."""
 
+LEAVING: Final = "leaving"
+"""What those are parked under who wait for the end of a connection."""
+
 RECONNECT: Final = "The commerce platform refuses this store's app. Connect the store again."
+DISCONNECTED_BY_HAND: Final = (
+    "This store was disconnected from its shop. Its owner or an admin can connect it again."
+)
 CONNECT: Final = (
     "This store was never connected to a shop. Its owner or an admin has to connect it first."
 )
@@ -24,6 +30,11 @@ def token_unavailable() -> Unavailable:
     return Unavailable(RECONNECT, code="token_unavailable")
 
 
+def disconnected() -> Unavailable:
+    """Say that its own people took the store from its shop, which refuses nothing."""
+    return Unavailable(DISCONNECTED_BY_HAND, code="disconnected")
+
+
 def never_connected() -> Unavailable:
     """Say that there is no shop yet that could be called."""
     return Unavailable(CONNECT, code="never_connected")
@@ -31,7 +42,7 @@ def never_connected() -> Unavailable:
 
 def is_lasting(refusal: Refusal) -> bool:
     """Whether there is no token until the merchant does something, so that waiting is of no use."""
-    return refusal.code in {"token_unavailable", "never_connected"}
+    return refusal.code in {"token_unavailable", "disconnected", "never_connected"}
 
 
 def commerce_unreachable() -> Unavailable:

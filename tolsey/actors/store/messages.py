@@ -83,6 +83,23 @@ class Disconnect(Message[ConnectionView]):
 
 
 @dataclass(frozen=True, slots=True)
+class LeaveShop(Message[ConnectionView]):
+    """The store is about to be deleted: its subscriptions end at the platform, then its connection."""
+
+    at: datetime
+    user_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionsEnded(Message[None]):
+    """The platform was asked to end the subscriptions of a store that leaves its shop."""
+
+    connected_at: datetime
+    user_id: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class ReadConnection(Message[ConnectionView | None]):
     """What is the connection now? None when there never was one."""
 
@@ -148,11 +165,15 @@ class SubscriptionsReconciled(Message[None]):
 
 @dataclass(frozen=True, slots=True)
 class RevokeGrant(Message[Outcome]):
-    """The app is no longer in the shop since `happened_at`: its credentials must go."""
+    """The app is no longer in the shop since `happened_at`: its credentials must go.
+
+    With `connected_at` only those of the grant made then, which the platform was asked about.
+    """
 
     shop_domain: str
     happened_at: datetime
     at: datetime
+    connected_at: datetime | None = None
 
 
 # --- deliveries
@@ -344,6 +365,27 @@ class ReconcileSubscriptions(Call):
     store_id: str
     connected_at: datetime
     organization_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EndSubscriptions(Call):
+    """End what the platform delivers for a store that leaves its shop."""
+
+    lane: ClassVar[LaneName] = "platform"
+
+    store_id: str
+    connected_at: datetime
+    user_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckGrant(Call):
+    """Ask the platform whether a grant still lives."""
+
+    lane: ClassVar[LaneName] = "platform"
+
+    store_id: str
+    connected_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,21 @@ from tolsey.actors.store.reading import Reading, audit, changed_at, json_text
 from tolsey.storage.records.commerce.connection import ShopProfile
 
 SCOPES_KEPT = 500
+SHOP_FIELDS = frozenset({"myshopify_domain", "domain"})
+"""What a shop's body has and no other body that the platform sends (product/commerce.md, 3)."""
 
 
 def app_uninstalled(body: Body, reading: Reading) -> AppUninstalled:
-    """Read that the app is gone; the body is the shop and says nothing that is needed."""
+    """Read that the app is gone; the body is the shop, which is all that it says.
+
+    Only the body is signed, not the topic: another one of this shop's deliveries must not end its grant.
+    The platform's own samples leave the domains null.
+    """
+    if not SHOP_FIELDS & body.keys():
+        raise Unreadable("myshopify_domain", "not a shop")
+    named = body.get("myshopify_domain")
+    if named is not None and str(named).lower() != reading.delivery.shop_domain:
+        raise Unreadable("myshopify_domain", "another shop")
     shop_id = body.get("id")
     is_id = type(shop_id) is int and 0 < shop_id < fields.BIGINT
     payload = {"id": shop_id if is_id else None}

@@ -12,6 +12,7 @@ from tolsey.actors.store.connection import rescope
 from tolsey.actors.store.grants import (
     WAITING,
     commerce_unreachable,
+    disconnected,
     handed,
     is_same_grant,
     never_connected,
@@ -28,7 +29,7 @@ from tolsey.actors.store.messages import (
 )
 from tolsey.actors.store.state import StoreState
 from tolsey.runtime.decision import Decision, Parked, Perform
-from tolsey.storage.records.commerce.connection import ConnectionStatus
+from tolsey.storage.records.commerce.connection import DISCONNECTED, ConnectionStatus
 
 MARGIN: Final = timedelta(minutes=10)
 RENEWAL_LIMIT: Final = timedelta(seconds=60)
@@ -45,6 +46,8 @@ def use(state: StoreState, message: UseToken) -> Decision[StoreState, Token]:
     connection = state.connection
     if connection is None:
         raise never_connected()
+    if connection.status == DISCONNECTED:
+        raise disconnected()
     if connection.status != ConnectionStatus.ACTIVE or connection.refused_at is not None:
         raise token_unavailable()
     expires_at = connection.token_expires_at

@@ -171,6 +171,21 @@ async def credentials_of(
     return Credentials(**row) if row else None
 
 
+async def is_shared(database: Database, store_id: str) -> bool:
+    """Tell whether another store is connected to the same shop through the same app."""
+    row = await database.fetchrow(
+        """
+        SELECT FROM integration_connections one JOIN integration_connections other
+            ON other.shop_domain = one.shop_domain AND other.client_id = one.client_id
+            AND other.provider = one.provider AND other.store_id <> one.store_id
+        WHERE one.store_id = $1 AND one.provider = 'commerce' AND other.status = $2 LIMIT 1
+        """,
+        store_id,
+        ConnectionStatus.ACTIVE,
+    )
+    return row is not None
+
+
 @dataclass(frozen=True, slots=True)
 class Listener:
     """A store that deliveries of a shop may be for; secrets are sealed text."""

@@ -13,7 +13,7 @@ from quart_schema import tag_blueprint, validate_querystring, validate_request
 
 from tolsey.actors.organization.messages import CloseStore, OpenStore, organization
 from tolsey.actors.refusals import NotFound, Refusal, Unavailable
-from tolsey.actors.store.messages import Disconnect, ReadConnection, store
+from tolsey.actors.store.messages import LeaveShop, ReadConnection, store
 from tolsey.http import limits, policies
 from tolsey.http.access import caller, member_of, session, store_of
 from tolsey.http.api_model import ApiModel, Identifier, Name
@@ -103,7 +103,7 @@ async def delete_store(store_id: str) -> Response:
             retryAfter=5,
         ) from error
     with suppress(NotFound):  # never connected
-        await ask(store(store_id), Disconnect(now(), caller().user_id))
+        await ask(store(store_id), LeaveShop(now(), caller().user_id))
     closing = CloseStore(store_id, caller().user_id, now())
     if not await ask(organization(row.organization_id), closing):
         raise NotFound("There is no such store.")
