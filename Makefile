@@ -40,8 +40,9 @@ test: check
 	$(BIN)/pytest -n 3 --dist worksteal --ignore=tests/mcp/real
 
 campaign: setup
-	CAMPAIGN_SECONDS=$${CAMPAIGN_SECONDS:-60} $(BIN)/pytest tests/campaigns --ignore=tests/campaigns/cluster -s --timeout=1200
+	CAMPAIGN_SECONDS=$${CAMPAIGN_SECONDS:-60} $(BIN)/pytest tests/campaigns --ignore=tests/campaigns/cluster --ignore=tests/campaigns/nemesis -s --timeout=1200
 	CAMPAIGN_SECONDS=$${CAMPAIGN_SECONDS:-300} $(BIN)/pytest tests/campaigns/cluster -s --timeout=1200
+	CAMPAIGN_SECONDS=$${CAMPAIGN_SECONDS:-180} $(BIN)/pytest tests/campaigns/nemesis -s --timeout=1200
 
 conformance: setup
 	$(BIN)/python -m tests.mcp.conformance.suite

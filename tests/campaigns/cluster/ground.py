@@ -44,6 +44,7 @@ class Ground:
     def __init__(self, servers: EmbeddedServers, folder: Path) -> None:
         self._servers = servers
         self.folder = folder
+        self.database_url = servers.database_url
         self.redis_socket = servers.home.valkey_socket
         self.postgres_socket = servers.home.sockets / ".s.PGSQL.5432"
         self.killed: list[int] = []

@@ -114,7 +114,7 @@ class Nemesis:
 
     async def _serves(self, node: Node) -> bool:
         """Wait for a process that was about to come back."""
-        return await _until(lambda: node.serving)
+        return await eventually(lambda: node.serving)
 
     async def _holds(self, links: Sequence[Link], fault: Fault) -> bool:
         """Hold up cables of a process until its time is up and something had to wait on each."""
@@ -126,7 +126,7 @@ class Nemesis:
             link.hold(*fault.flows)
         try:
             await asyncio.sleep(fault.seconds)
-            return await _until(
+            return await eventually(
                 lambda: all(link.held > held for link, held in zip(links, before, strict=True))
             )
         finally:
@@ -142,7 +142,7 @@ class Nemesis:
         await link.cut()
         try:
             await asyncio.sleep(fault.seconds)
-            return await _until(lambda: link.refused > before)
+            return await eventually(lambda: link.refused > before)
         finally:
             await link.heal()
 
@@ -257,13 +257,13 @@ class Nemesis:
 
     async def _join(self, fault: Fault) -> bool:
         node = self._node(fault)
-        if not await _until(lambda: node.pid is None):
+        if not await eventually(lambda: node.pid is None):
             return False
         await node.start()
         return True
 
 
-async def _until(holds: Callable[[], bool]) -> bool:
+async def eventually(holds: Callable[[], bool]) -> bool:
     """Wait until a condition holds; false when it does not within the time that a fault has."""
     until = time.monotonic() + LAND_SECONDS
     while not holds() and time.monotonic() < until:

@@ -1,0 +1,81 @@
+"""Bugs on purpose in a whole service: the campaign has to find each, or it finds little."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from unittest.mock import patch
+
+from tests.campaigns.cluster.faults import Fault
+from tests.campaigns.cluster.planted import Bug, commits_are_not_fenced
+from tolsey.runtime.shards import leases, ownership
+from tolsey.storage.runtime import journal
+from tolsey.storage.tables import Table
+
+
+def nothing_is_claimed() -> Iterator[None]:
+    """What is delivered again is taken again: nobody looks at the unique rows, and none is refused."""
+    statement = journal.statement
+
+    def blind(tables: Sequence[Table]) -> str:
+        return statement(
+            tuple(
+                replace(one, claim=False, conflict="ON CONFLICT DO NOTHING") if one.claim else one
+                for one in tables
+            )
+        )
+
+    with patch.object(journal, "statement", blind):
+        yield
+
+
+def leases_are_twenty_times_too_long() -> Iterator[None]:
+    """A process goes on answering long after the others hold it dead."""
+    with patch.object(ownership, "HELD", 20 * leases.HELD):
+        yield
+
+
+def any_error_means_dead() -> Iterator[None]:
+    """What keeps a process from looking at another is taken for the other's death."""
+
+    def gone(process: str) -> bool:  # it takes the place of the code of `leases.is_gone`
+        try:
+            Path(f"/proc/{process.split('-')[1]}/stat").read_text()
+        except OSError:
+            return True
+        return False
+
+    with patch.object(leases.is_gone, "__code__", gone.__code__):
+        yield
+
+
+PLANTED_SECONDS = 26.0
+BOTH = ("up", "down")
+JUST_PARTED = tuple(Fault(1.0 + 4 * n, "partition", n % 3, 2.3, BOTH) for n in range(6))
+"""What a service sent last arrives when others have just taken its slots."""
+LONELY = tuple(Fault(1.0 + 7 * n, "hold_redis", n % 3, 5.0, BOTH) for n in range(3))
+STARVED = tuple(Fault(1.0 + 6 * n, "descriptors", 1 + n % 2, 4.0) for n in range(3))
+
+BUGS = {
+    bug.name: bug
+    for bug in (
+        Bug("commits_are_not_fenced", commits_are_not_fenced, JUST_PARTED, ("epoch_order", "fork")),
+        Bug("nothing_is_claimed", nothing_is_claimed, (), ("double_delivery",)),
+        Bug(
+            "leases_are_twenty_times_too_long",
+            leases_are_twenty_times_too_long,
+            LONELY,
+            ("stale_read",),
+        ),
+        Bug("any_error_means_dead", any_error_means_dead, STARVED, ("robbed",)),
+    )
+}
+
+
+@contextmanager
+def planted(name: str) -> Iterator[None]:
+    """Have a bug in this process; none without a name."""
+    with ExitStack() as stack:
+        if name:
+            stack.enter_context(contextmanager(BUGS[name].plant)())
+        yield
