@@ -5,18 +5,21 @@ import resource
 import subprocess
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import redis.asyncio
 
+from tests.campaigns.cluster.link import Link
+from tests.conftest import Servers
 from tests.runtime.counter import Add, Break, Held, Read, Refuse, Transfer, counter
 from tests.runtime.house import until
 from tests.runtime.town import Home, Town, settled, town
 from tolsey.runtime.decision import Refused
-from tolsey.runtime.errors import DeadlineExceeded, TurnFailed, Unavailable
+from tolsey.runtime.errors import DeadlineExceeded, RuntimeFault, TurnFailed, Unavailable
 from tolsey.runtime.mailbox import slot_of
 from tolsey.runtime.shards import ownership
 from tolsey.runtime.shards.leases import BEATS, Observer, is_gone, machine
@@ -24,6 +27,7 @@ from tolsey.runtime.shards.membership import read_line
 from tolsey.runtime.shards.placement import place
 from tolsey.runtime.turns import REQUEST_ID
 from tolsey.storage.database import Database
+from tolsey.storage.embedded.binaries import valkey
 from tolsey.storage.runtime.slots import Slots
 
 LONG_LEASE = 10.0
@@ -286,6 +290,91 @@ async def test_a_process_that_slept_through_its_lease_tells_nothing_old(
     assert await b.ask(counter(key), Read()) == 2
 
 
+@lease_ends
+async def test_with_two_redis_masters_nobody_answers_what_is_old(
+    here: Town, servers: Servers, tmp_path: Path
+) -> None:
+    if not servers.embedded:
+        pytest.skip("the link leads to the socket of an embedded server")
+    async with (
+        another_redis(tmp_path) as promoted,
+        Link(Path(urlsplit(here.redis_url).path)).standing() as link,
+        here.join("a") as a,
+        Town(here.database, f"redis://127.0.0.1:{link.port}/0", here.lease_seconds).join("b") as b,
+    ):
+        await settled(a, b)
+        written = {a.key(): 0, b.key(): 0}
+        answered = dict.fromkeys(written, 0)
+        stale: list[tuple[str, int, int]] = []
+        ended = asyncio.Event()
+
+        async def write(home: Home, key: str) -> None:
+            while not ended.is_set():
+                await asyncio.sleep(0)
+                with suppress(RuntimeFault):
+                    written[key] = await home.ask(counter(key), Add(1), timeout=1)
+
+        async def read(home: Home, key: str) -> None:
+            while not ended.is_set():
+                await asyncio.sleep(0)
+                with suppress(RuntimeFault):
+                    least = written[key]
+                    found = await home.ask(counter(key), Read(), timeout=1)
+                    answered[key] += 1
+                    if found < least:
+                        stale.append((home.name, least, found))
+
+        async with asyncio.TaskGroup() as tasks:
+            for owner, other, key in zip((a, b), (b, a), written, strict=True):
+                tasks.create_task(read(owner, key))  # it writes nothing, so no fence tells it
+                tasks.create_task(write(other, key))
+            await until(lambda: min(written.values()) > 3)
+            await copy_keys(here.redis_url, promoted)
+            await link.lead(Path(urlsplit(promoted).path))  # for b alone the other is the master
+            before = dict(answered)
+            beat = read_line((await a.presence.lines())[a.shard.id]).beat
+            async with asyncio.timeout(5 * here.lease_seconds):
+                while not await _beaten(
+                    a, a.shard.id, beat + int(3 * here.lease_seconds / BEAT_SECONDS)
+                ):
+                    await asyncio.sleep(0.1)
+            assert all(answered[key] > before[key] for key in written)
+            ended.set()
+        assert stale == []
+        await link.lead(Path(urlsplit(here.redis_url).path))
+        await settled(a, b)
+        for key, least in written.items():
+            assert await b.ask(counter(key), Add(1), timeout=10) > least
+
+
+@asynccontextmanager
+async def another_redis(folder: Path) -> AsyncIterator[str]:
+    """Run one more server, with nothing in it."""
+    path = folder / "redis.sock"
+    server = await asyncio.create_subprocess_exec(
+        *(str(valkey()), "--port", "0", "--unixsocket", str(path), "--save", ""),
+        stdout=asyncio.subprocess.DEVNULL,
+        cwd=folder,
+    )
+    try:
+        await until(path.exists)
+        yield f"unix://{path}?db=0"
+    finally:
+        server.kill()
+        await server.wait()
+
+
+async def copy_keys(source_url: str, target_url: str) -> None:
+    """Let one server know what the other does, as a replica does when it is promoted."""
+    source, target = map(redis.asyncio.from_url, (source_url, target_url))
+    for key in await source.keys("*"):
+        body = await source.dump(key)
+        if body is not None:
+            await target.restore(key, 0, body)
+    await source.aclose()
+    await target.aclose()
+
+
 async def test_a_former_owner_cannot_commit(here: Town, pair: tuple[Home, Home]) -> None:
     a, b = pair
     key = b.key()
@@ -326,12 +415,12 @@ async def test_a_process_without_a_descriptor_left_holds_nobody_dead(
     ):
         stored = Slots(here.database)
         await until(lambda: _shared(stored, a.shard.id, id))
-        before = await stored.read()
+        before = await _owners(stored)
         limits = resource.prlimit(process.pid, resource.RLIMIT_NOFILE)
         resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (3, limits[1]))
         since = read_line((await a.presence.lines())[id]).beat
         await until(lambda: _beaten(a, id, since + BEATS))
-        assert await stored.read() == before
+        assert await _owners(stored) == before
         resource.prlimit(process.pid, resource.RLIMIT_NOFILE, limits)
 
 
@@ -357,6 +446,10 @@ async def neighbour(here: Town) -> AsyncIterator[tuple[asyncio.subprocess.Proces
 async def _shared(stored: Slots, *owners: str) -> bool:
     wanted = place(owners, {})
     return all(one.owner == wanted[slot] for slot, one in (await stored.read()).items())
+
+
+async def _owners(stored: Slots) -> dict[int, tuple[int, str | None]]:
+    return {slot: (one.epoch, one.owner) for slot, one in (await stored.read()).items()}
 
 
 async def _beaten(home: Home, process: str, beat: int) -> bool:

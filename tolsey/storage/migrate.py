@@ -19,7 +19,7 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 LOCK_KEY = 0x746F6C736579
 """The advisory lock of whoever migrates: "tolsey" in ASCII."""
 
-COMPATIBLE_FROM = re.compile(r"^-- compatible-from: (\d{4})$", re.MULTILINE)
+COMPATIBLE_FROM = re.compile(r"^-- compatible-from: (\d{4})\b", re.MULTILINE)
 
 TURN_TIMEOUT = "120s"
 """How long a process waits while another migrates."""

@@ -1,10 +1,13 @@
 """Who is alive: leases by steady clocks of their holders and observers, never by the time of day.
 
-A holder serves until `HELD` of a lease has passed since it sent its last beat. An observer holds a
-process dead when it saw no new beat of it for a whole lease, by its own clock. The beat reached
-Redis before the observer read it, so the holder has stopped before the observer thinks it dead,
-whatever Redis's clock says (as the lock client of Dynamo's users does it: record version numbers).
-A process of the same machine is dead at once when the kernel says so.
+A holder serves until `HELD` of a lease has passed since it sent its last beat, to Redis and to
+PostgreSQL: there are several beats of a lease in the one, and some in the other. An observer holds a
+process dead when it saw no new beat of it in either for a whole lease, by its own clock. The beat
+reached the server before the observer read it, so the holder has stopped before the observer thinks
+it dead, whatever any server's clock says (as the lock client of Dynamo's users does it: record
+version numbers). Redis is quick, but after a failover there may be two of it: what makes a death
+certain is the beat beside the map of slots. A process of the same machine is dead at once when the
+kernel says so.
 """
 
 import asyncio
@@ -98,6 +101,8 @@ class Observer:
         self._is_gone = gone
         self._clock = clock
         self._seen: dict[str, tuple[str | None, float]] = {}
+        self._proofs: dict[str, tuple[int | None, float, float]] = {}
+        """The last beat in PostgreSQL of who holds slots, since when it is known, and the last look."""
         self._beating: dict[str, None] = {}
         self._gone: dict[str, None] = {}
 
@@ -120,6 +125,17 @@ class Observer:
                 self._gone.pop(process, None)
                 self._beating.pop(process, None)
 
+    def observe_map(self, beats: dict[str, int | None], asked_at: float) -> None:
+        """Take in the beats of who holds slots, as the map had them that was asked for then."""
+        now = self._clock()
+        known = self._proofs
+        self._proofs = {
+            process: (beat, known[process][1], asked_at)
+            if process in known and known[process][0] == beat
+            else (beat, now, asked_at)
+            for process, beat in beats.items()
+        }
+
     def start_over(self) -> None:
         """Trust nothing seen so far: beats may have been lost with the data of Redis."""
         now = self._clock()
@@ -129,14 +145,30 @@ class Observer:
         """Take in that a process has ended, from one who knows."""
         self._gone[process] = None
 
-    def is_dead(self, process: str) -> bool:
-        """Whether a process has certainly stopped answering for its actors."""
+    def is_silent(self, process: str) -> bool:
+        """Whether a process is heard of no more; another server may still hear it."""
         if process == self._me:
             return False
-        if process in self._gone:
+        return process in self._gone or self.silent_seconds(process) > self._lease
+
+    def is_dead(self, process: str) -> bool:
+        """Whether a process has certainly stopped answering for its actors.
+
+        PostgreSQL had no new beat of it for a whole lease when it was asked last.
+        """
+        return self._has_stopped(process, None)
+
+    def may_be_dead(self, process: str) -> bool:
+        """Whether a process is dead unless PostgreSQL, asked now, has a new beat of it."""
+        return self._has_stopped(process, self._clock())
+
+    def _has_stopped(self, process: str, asked_at: float | None) -> bool:
+        if not self.is_silent(process):
+            return False
+        if process in self._gone or process not in self._proofs:
             return True
-        seen = self._seen.get(process)
-        return seen is not None and self._clock() - seen[1] > self._lease
+        _, since, last = self._proofs[process]
+        return (last if asked_at is None else asked_at) - since > self._lease
 
     def is_fresh(self, process: str) -> bool:
         """Whether a process was seen beating, and lately: a line may be all that is left of one."""

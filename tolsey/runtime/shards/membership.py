@@ -76,6 +76,12 @@ class SlotMap(Protocol):
     async def read(self) -> dict[int, Holding]:
         """Read the map."""
 
+    async def beat(self, process: str, number: int) -> None:
+        """Write down how often a process has beaten."""
+
+    async def forget(self, process: str) -> None:
+        """Take the beats of a process away."""
+
     async def take(
         self, owner: str | None, seen: Mapping[int, int], *, from_owner: str | None = None
     ) -> dict[int, int]:

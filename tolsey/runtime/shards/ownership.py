@@ -25,7 +25,8 @@ from tolsey.runtime.shards.leases import BEATS, HELD, Observer, Witness
 from tolsey.runtime.shards.membership import Line, Mail, Member, Presences, SlotMap, read_line
 from tolsey.runtime.shards.placement import place
 from tolsey.storage.cache import CacheUnavailable
-from tolsey.storage.errors import StorageError, StorageUnavailable
+from tolsey.storage.database import patience
+from tolsey.storage.errors import StorageError
 from tolsey.storage.records.runtime.slots import Holding
 
 log = structlog.get_logger()
@@ -38,8 +39,8 @@ MOVES_AT_ONCE = 128
 DRAIN_SHARE = 0.4
 """How much of a lease turns may take to end in a hand-over; there is no beat meanwhile."""
 
-MAP_SHARE = 0.5
-"""After this much of a lease the map is read again even when nobody said that it has changed."""
+MAP_SHARE = 0.3
+"""After this much of a lease this process beats beside the map and reads it again, whether it changed or not."""
 
 PATIENCE_SHARE = 0.3
 """How much of a lease PostgreSQL may take to answer before the next beat."""
@@ -82,6 +83,9 @@ class Ownership:
         self._server = ""
         self._changes = -1
         self._map_read_at = float("-inf")
+        self._beaten_at = self._proven_at = float("-inf")
+        """When the last beat was sent that Redis has, and that PostgreSQL has."""
+        self._proofs = 0
         self._map_is_old = True
         self._away_since: float | None = None
         self._hurry = asyncio.Event()
@@ -100,7 +104,7 @@ class Ownership:
                 line.pid,
                 line.since,
                 line.draining,
-                not self._observer.is_dead(process),
+                not self._observer.is_silent(process),
                 round(self._observer.silent_seconds(process), 3),
                 held.count(process),
             )
@@ -135,7 +139,7 @@ class Ownership:
 
     def is_alive(self, process: str) -> bool:
         """Whether a process is there, as far as is known."""
-        return process in self._lines and not self._observer.is_dead(process)
+        return process in self._lines and not self._observer.is_silent(process)
 
     def candidates(self) -> list[str]:
         """List who may own slots: who was seen beating lately and is not about to stop."""
@@ -180,12 +184,12 @@ class Ownership:
                 await self._hurry.wait()
 
     async def _beat_and_act(self) -> None:
-        if steady() - self._map_read_at > self._lease_seconds:
+        if steady() - self._map_read_at > 2 * MAP_SHARE * self._lease_seconds:
             # Cut from PostgreSQL we can commit nothing: who can is to take our place.
             await self._read_map()
         await self._beat()
-        if self._map_is_due():
-            await self._read_map()
+        if self._map_is_old or steady() - self._proven_at > MAP_SHARE * self._lease_seconds:
+            await self._prove()  # never without the beat before: cut from Redis we reach nobody
         await self._take_orphans()
         await self._hand_over()
         await self._forget_dead()
@@ -193,17 +197,10 @@ class Ownership:
             # Whoever thought us dead took them away, and our line may be back without a gap.
             await self._start_over(first=False)
 
-    def _map_is_due(self) -> bool:
-        age = steady() - self._map_read_at
-        return self._map_is_old or age > MAP_SHARE * self._lease_seconds
-
     async def _in_time(self, work: Awaitable[Answer]) -> Answer:
-        """Wait for PostgreSQL no longer than the lease allows."""
-        try:
-            async with asyncio.timeout(PATIENCE_SHARE * self._lease_seconds):
-                return await work
-        except TimeoutError as error:
-            raise StorageUnavailable("no answer in time") from error
+        """Wait for PostgreSQL no longer than the lease allows; what hangs is given up with its connection."""
+        with patience(PATIENCE_SHARE * self._lease_seconds):
+            return await work
 
     async def _exchange(
         self, to: str | None, seen: Mapping[int, int], from_owner: str | None = None
@@ -217,7 +214,7 @@ class Ownership:
         return given
 
     async def _beat(self) -> None:
-        """Renew the lease, and see who else is there."""
+        """Beat in Redis, and see who else is there."""
         self._line = replace(self._line, beat=self._line.beat + 1)
         line = self._line.encode()
         expected = set(self._written)
@@ -229,9 +226,8 @@ class Ownership:
             await self._start_over(first=not self._server)
         self._server = look.server
         self.bus.clock_offset = look.server_seconds - steady()
-        if not self.leased:
-            await self._reclaim()
-        self._runtime.scheduler.lease_until = sent + HELD * self._lease_seconds
+        self._beaten_at = sent
+        await self._renew()
         if look.changes != self._changes:
             self._changes, self._map_is_old = look.changes, True
         joined = look.processes.keys() != self._lines.keys()
@@ -242,6 +238,24 @@ class Ownership:
             self._witness.watch(p for p in self._lines if not self._observer.is_dead(p))
         if joined:
             self.announce()
+
+    async def _prove(self) -> None:
+        """Beat beside the map, then read it: whoever would take our slots sees the one or changes the other."""
+        sent = steady()
+        self._proofs += 1
+        await self._in_time(self._slots.beat(self.id, self._proofs))
+        await self._read_map()
+        self._proven_at = sent
+        await self._renew()
+
+    async def _renew(self) -> None:
+        """Answer for our actors for as long as both beats last."""
+        until = min(self._beaten_at, self._proven_at) + HELD * self._lease_seconds
+        if until < steady():
+            return
+        if not self.leased:
+            await self._reclaim()
+        self._runtime.scheduler.lease_until = until
 
     def _observe(self) -> None:
         holders = {holding.owner for holding in self.holdings.values() if holding.owner}
@@ -277,15 +291,18 @@ class Ownership:
 
     async def _read_map(self) -> None:
         self._map_is_old = False  # whoever says otherwise meanwhile is heard
+        asked_at = steady()
         try:
             self.holdings = await self._in_time(self._slots.read())
         except StorageError:
             self._map_is_old = True
             raise
         self._map_read_at = steady()
+        beats = {one.owner: one.beat for one in self.holdings.values() if one.owner}
+        self._observer.observe_map(beats, asked_at)
         self._observe()
         ours = {}
-        for slot, (epoch, owner, _) in self.holdings.items():
+        for slot, (epoch, owner, *_) in self.holdings.items():
             held = self._runtime.epochs.get(slot)
             if owner == self.id and held == epoch:
                 continue
@@ -300,13 +317,13 @@ class Ownership:
 
     async def _take_orphans(self) -> None:
         """Take the slots that nobody alive holds and that are to be ours."""
-        if not self._orphans():
+        if not self._orphans(self._observer.may_be_dead):
             return
         # The map before the beat: whoever comes back to life between the two has a new epoch, and
         # our claim of the old one fails.
         await self._read_map()
         await self._beat()
-        orphans = self._orphans()
+        orphans = self._orphans(self._observer.is_dead)
         if not orphans:
             return
         seen = {slot: self.holdings[slot].epoch for slot in orphans}
@@ -318,14 +335,14 @@ class Ownership:
         self.announce()
         await self.tell_change()
 
-    def _orphans(self) -> dict[int, str | None]:
+    def _orphans(self, is_dead: Callable[[str], bool]) -> dict[int, str | None]:
         if not self.holdings:
             return {}
         wanted = place(self.candidates(), self.holdings)
         return {
             slot: owner
-            for slot, (_, owner, _) in self.holdings.items()
-            if (owner is None or self._observer.is_dead(owner)) and wanted.get(slot) == self.id
+            for slot, (_, owner, *_) in self.holdings.items()
+            if (owner is None or is_dead(owner)) and wanted.get(slot) == self.id
         }
 
     async def _hand_over(self) -> None:
@@ -368,6 +385,7 @@ class Ownership:
             if process != self.id and process not in held and self._observer.is_dead(process):
                 await self._presence.forget(process)
                 await self._mail.drop(process)
+                await self._in_time(self._slots.forget(process))
 
     def _ended(self, process: str) -> None:
         log.info("shard.peer_ended", process=process)
@@ -381,6 +399,7 @@ class Ownership:
         held = {slot: one.epoch for slot, one in holdings.items() if one.owner == self.id}
         self._runtime.epochs.clear()
         await self._slots.take(None, held, from_owner=self.id)
+        await self._slots.forget(self.id)
         await self._presence.forget(self.id)
         await self.tell_change()
         await asyncio.sleep(0.01)  # for the frames to leave; who misses them sees it a beat later

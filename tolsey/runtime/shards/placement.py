@@ -24,7 +24,7 @@ def place(members: Sequence[str], holdings: Mapping[int, Holding]) -> Mapping[in
     """Say who of the members should own each slot; a pin to one of them decides."""
     heaviest = _heaviest(tuple(sorted(members)))
     pins = {
-        slot: pinned for slot, (_, _, pinned) in holdings.items() if pinned and pinned in members
+        slot: pinned for slot, (_, _, pinned, _) in holdings.items() if pinned and pinned in members
     }
     return {**heaviest, **pins} if pins else heaviest
 

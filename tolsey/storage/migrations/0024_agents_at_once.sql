@@ -2,6 +2,7 @@
 -- got. Both tokens follow from the refresh token, of which only the hash is kept, and from this salt:
 -- so neither who reads this table nor who finds an old token can make them.
 -- Locks oauth_tokens for the moment it takes to change the catalogue.
+-- compatible-from: 0022
 ALTER TABLE oauth_tokens ADD COLUMN successor_salt bytea;
 
 -- Clients that never came back with a code, the oldest first: of those only so many are kept.

@@ -2,6 +2,7 @@
 -- debt, and what became a debt comes back when a dispute is won. So a payment remembers of each of its
 -- grants what was taken back, what of that was owed, and what expired. What is known of older payments
 -- is read from the ledger: what was taken back is put down to their grants from the first on.
+-- compatible-from: 0025 (code before takes a payment back without keeping its parts)
 ALTER TABLE payment_facts ADD COLUMN parts jsonb NOT NULL DEFAULT '[]';
 
 WITH granted AS (

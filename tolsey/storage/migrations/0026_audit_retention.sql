@@ -1,6 +1,7 @@
 -- How long an audit row stays was read from its event's name when old rows were let go, by a list that
 -- forgot refunds, changes of plans and payout accounts. Who writes a row says it now, in the row. Rows of
 -- before, and of processes of before, say nothing: they are still judged by name, and the list is whole.
+-- compatible-from: 0025
 ALTER TABLE audit_log ADD COLUMN retention text
     CHECK (retention IN ('180_days', '7_years', 'until_erased'));
 

@@ -17,9 +17,25 @@ class Slots:
         self._database = database
 
     async def read(self) -> dict[int, Holding]:
-        """Read who holds each of the 1,024 slots."""
-        rows = await self._database.fetch("SELECT slot, epoch, owner, pinned_to FROM slot_epochs")
-        return {row["slot"]: Holding(row["epoch"], row["owner"], row["pinned_to"]) for row in rows}
+        """Read who holds each of the 1,024 slots, and how often they had beaten by then."""
+        rows = await self._database.fetch(
+            "SELECT slot, epoch, owner, pinned_to, beat"
+            " FROM slot_epochs LEFT JOIN process_beats ON process = owner"
+        )
+        return {slot: Holding(*holding) for slot, *holding in rows}
+
+    async def beat(self, process: str, number: int) -> None:
+        """Write down how often a process has beaten."""
+        await self._database.execute(
+            "INSERT INTO process_beats (process, beat) VALUES ($1, $2) ON CONFLICT (process)"
+            " DO UPDATE SET beat = excluded.beat, beaten_at = now()",
+            process,
+            number,
+        )
+
+    async def forget(self, process: str) -> None:
+        """Take the beats of a process away that is gone."""
+        await self._database.execute("DELETE FROM process_beats WHERE process = $1", process)
 
     async def take(
         self, owner: str | None, seen: Mapping[int, int], *, from_owner: str | None = None

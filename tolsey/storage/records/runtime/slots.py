@@ -9,3 +9,5 @@ class Holding(NamedTuple):
     epoch: int
     owner: str | None = None
     pinned_to: str | None = None
+    beat: int | None = None
+    """How often its process had beaten here; none when it never did, as those of older releases."""
