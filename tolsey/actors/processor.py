@@ -92,6 +92,15 @@ class Subscribed:
     schedule_id: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class ChargePreview:
+    """What a change would charge at once: the sum with tax, the tax in it, and when."""
+
+    total_cents: int
+    tax_cents: int
+    at: datetime
+
+
 class PaymentProcessor(Protocol):
     """The processor, with the platform's own key.
 
@@ -123,6 +132,10 @@ class PaymentProcessor(Protocol):
 
     async def portal(self, customer_id: str, return_url: str, *, yearly: bool) -> Hosted:
         """Make a visit to the billing portal, with yearly prices or without."""
+        ...
+
+    async def preview_upgrade(self, held: Subscribed, price_id: str) -> ChargePreview:
+        """Tell what `upgrade` would charge if it were asked for now."""
         ...
 
     async def upgrade(self, held: Subscribed, price_id: str, *, key: str) -> None:

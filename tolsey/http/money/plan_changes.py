@@ -18,7 +18,7 @@ from tolsey.actors.organization.billing.messages import (
 )
 from tolsey.actors.organization.messages import organization
 from tolsey.actors.organization.plans import Cadence, Change, Offer
-from tolsey.actors.processor import ProcessorError, ProcessorRefused, Subscribed
+from tolsey.actors.processor import ChargePreview, ProcessorError, ProcessorRefused, Subscribed
 from tolsey.actors.refusals import Conflict, MissingCredential
 from tolsey.http.access import member_of
 from tolsey.http.context import ask, new_id, now, service
@@ -66,6 +66,14 @@ async def change(organization_id: str, plan: str, cadence: str) -> Changed:
             "Pay the open invoice first.", code="payment_due", invoiceUrl=view.dunning_url
         )
     return await _upgrade(view, held, offer, price_id)
+
+
+async def preview(organization_id: str, offer: Offer) -> ChargePreview:
+    """Ask the processor what changing to an offer at once would charge."""
+    await member_of(organization_id, at_least="admin")
+    _, held = await _held(organization_id)
+    price_id = plans.price_id(offer, service().settings.payment_prices)
+    return await service().payments.preview_upgrade(held, price_id)
 
 
 async def _held(organization_id: str) -> tuple[SubscriptionView, Subscribed]:

@@ -6,7 +6,8 @@ from typing import Final
 
 from markupsafe import Markup
 
-from tolsey.actors.organization.plans import Change, Offer
+from tolsey.actors.organization.plans import Offer
+from tolsey.actors.processor import ChargePreview
 from tolsey.http.pages import forms, layout
 from tolsey.http.pages.billing import PATH, PER, Account, address
 from tolsey.http.pages.forms import Field, Filled
@@ -53,39 +54,45 @@ class Question:
     kind: str = ""
 
 
-def change(account: Account, wanted: Offer, kind: Change, email: str) -> Markup:
-    """Write what choosing an offer will do, with the button that does it."""
-    name = f"{wanted.plan.name}, paid {wanted.cadence}"
-    price = f"{dollars(wanted.price.cents)} per {PER[wanted.cadence]}, plus tax"
-    if kind is Change.DOWNGRADE:
-        said = Markup("You keep {} until {}. Then it is {}: {}. Nothing is charged now.").format(
-            account.plan.name, _end(account), name, price
-        )
-        more = "Stores beyond what the plan includes stay; you only cannot add more."
-        title, button = f"Move down to {wanted.plan.name}?", "Confirm the change"
-    else:
-        said = Markup(
-            "{}: {}. Your card is charged now, less the unused part of what you have paid, "
-            "and a new period starts today."
-        ).format(name, price)
-        allowance = credit(wanted.plan.monthly_allowance_micro or 0)
-        more = (
-            f"When the payment is through, the credits of your plan are topped up to {allowance}."
-        )
-        title, button = f"Move up to {wanted.plan.name}?", "Confirm and pay"
-    sent = {"plan": wanted.plan.code, "cadence": str(wanted.cadence)}
-    asked = Question(title, said, more, f"{PATH}/change", button, sent)
+def upgrade(account: Account, wanted: Offer, charge: ChargePreview, email: str) -> Markup:
+    """Write what a change at once will charge, in the processor's own words, with its button."""
+    said = Markup(
+        "{}. Your card is charged {} on {}, {} of it tax: the first period, less the unused part "
+        "of what you have paid. A new period starts then."
+    ).format(_terms(wanted), dollars(charge.total_cents), day(charge.at), dollars(charge.tax_cents))
+    allowance = credit(wanted.plan.monthly_allowance_micro or 0)
+    more = f"When the payment is through, the credits of your plan are topped up to {allowance}."
+    title = f"Move up to {wanted.plan.name}?"
+    asked = Question(title, said, more, f"{PATH}/change", "Confirm and pay", _sent(wanted))
     return _asked(account, asked, email)
+
+
+def downgrade(account: Account, wanted: Offer, email: str) -> Markup:
+    """Write what a change at the end of the period will do, with the button that does it."""
+    said = Markup("You keep {} until {}. Then it is {}. Nothing is charged now.").format(
+        account.plan.name, _end(account), _terms(wanted)
+    )
+    more = "Stores beyond what the plan includes stay; you only cannot add more."
+    title = f"Move down to {wanted.plan.name}?"
+    asked = Question(title, said, more, f"{PATH}/change", "Confirm the change", _sent(wanted))
+    return _asked(account, asked, email)
+
+
+def _terms(wanted: Offer) -> str:
+    price = f"{dollars(wanted.price.cents)} per {PER[wanted.cadence]}, plus tax"
+    return f"{wanted.plan.name}, paid {wanted.cadence}: {price}"
+
+
+def _sent(wanted: Offer) -> Mapping[str, str]:
+    return {"plan": wanted.plan.code, "cadence": str(wanted.cadence)}
 
 
 def keep(account: Account, current: Offer, email: str) -> Markup:
     """Write that what waits for the end of the period will not come, with the button for it."""
-    price = f"{dollars(current.price.cents)} per {PER[current.cadence]}, plus tax"
-    said = Markup("{} goes on, paid {}: {}.").format(current.plan.name, current.cadence, price)
+    said = Markup("It goes on as {}.").format(_terms(current))
     more = "What was to come at the end of the period is taken back. Nothing is charged now."
-    sent = {"plan": current.plan.code, "cadence": str(current.cadence)}
-    title = f"Keep {current.plan.name}?"
-    asked = Question(title, said, more, f"{PATH}/change", f"Keep {current.plan.name}", sent)
+    title, button = f"Keep {current.plan.name}?", f"Keep {current.plan.name}"
+    asked = Question(title, said, more, f"{PATH}/change", button, _sent(current))
     return _asked(account, asked, email)
 
 

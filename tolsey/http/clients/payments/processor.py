@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from stripe import InvalidRequestError, StripeClient
@@ -22,7 +22,14 @@ from tolsey.actors.organization.billing.payment_events.subscriptions import (
     SubscriptionFacts,
     read_subscription,
 )
-from tolsey.actors.processor import Addresses, Buyer, Hosted, Refunded, Subscribed
+from tolsey.actors.processor import (
+    Addresses,
+    Buyer,
+    ChargePreview,
+    Hosted,
+    Refunded,
+    Subscribed,
+)
 from tolsey.actors.refusals import MissingCredential
 from tolsey.http.clients.payments import requests
 from tolsey.http.clients.payments.answers import answering, facts_of
@@ -152,6 +159,15 @@ class StripePayments:
             requests.portal_configuration(offered, mark), _under(f"portal:{mark}")
         )
         return made.id
+
+    async def preview_upgrade(self, held: Subscribed, price_id: str) -> ChargePreview:
+        """Tell what `upgrade` would charge if it were asked for now."""
+        with self._asking() as client:
+            asked = requests.upgrade_preview(held, price_id)
+            invoice = await client.v1.invoices.create_preview_async(asked)
+            taxes = sum(one.amount for one in invoice.total_taxes or ())
+            at = datetime.fromtimestamp(invoice.created, UTC)
+            return ChargePreview(invoice.amount_due, taxes, at)
 
     async def upgrade(self, held: Subscribed, price_id: str, *, key: str) -> None:
         """Change the price at once: a new cycle and its invoice, paid or nothing (CardRefused)."""

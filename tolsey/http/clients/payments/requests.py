@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 from stripe.params import (
     AccountCreateParams,
+    InvoiceCreatePreviewParams,
     RefundCreateParams,
     SubscriptionScheduleUpdateParams,
     SubscriptionUpdateParams,
@@ -123,6 +124,18 @@ def upgrade(held: Subscribed, price_id: str) -> SubscriptionUpdateParams:
         "payment_behavior": "error_if_incomplete",
         "billing_cycle_anchor": {"type": "now"},
         "cancel_at_period_end": False,
+    }
+
+
+def upgrade_preview(held: Subscribed, price_id: str) -> InvoiceCreatePreviewParams:
+    """Ask what `upgrade` would be invoiced with."""
+    return {
+        "subscription": held.subscription_id,
+        "subscription_details": {
+            "items": [{"id": held.item_id, "price": price_id}],
+            "proration_behavior": "always_invoice",
+            "billing_cycle_anchor": {"type": "now"},
+        },
     }
 
 

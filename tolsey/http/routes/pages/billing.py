@@ -12,7 +12,7 @@ from quart_schema import hide
 from tolsey.actors.organization import plans
 from tolsey.actors.organization.billing.messages import ReadSubscription, SubscriptionView
 from tolsey.actors.organization.messages import ReadCredits, organization
-from tolsey.actors.organization.plans import Offer
+from tolsey.actors.organization.plans import Change, Offer
 from tolsey.actors.processor import ProcessorError
 from tolsey.actors.refusals import NotFound, Refusal
 from tolsey.http import errors
@@ -87,11 +87,15 @@ async def ask_change() -> Response:
         chosen = plans.choose(
             plan, cadence, current=current, created_at=held.created_at, at=account.at
         )
-    except Refusal as refusal:
-        return _refused(account, refusal)
-    if not held.is_subscribed:  # it is bought, not changed
-        return sent_on(address(account.organization.id))
-    return shown(billing_changes.change(account, *chosen, email))
+        if not held.is_subscribed:  # it is bought, not changed
+            return sent_on(address(account.organization.id))
+        offer, kind = chosen
+        if kind is Change.DOWNGRADE:
+            return shown(billing_changes.downgrade(account, offer, email))
+        charge = await plan_changes.preview(account.organization.id, offer)
+    except (Refusal, ProcessorError) as error:
+        return _refused(account, _refusal(error))
+    return shown(billing_changes.upgrade(account, offer, charge, email))
 
 
 @routes.post(f"{PATH}/change")
