@@ -27,7 +27,7 @@ from tolsey.http.mcp.tools.building import tool
 from tolsey.http.mcp.tools.orders import OrderDetail, OrderId
 from tolsey.http.oauth.guests import Guests
 from tolsey.http.oauth.resources import Resources
-from tolsey.server import serve_app
+from tolsey.server import ServerName, chosen, serve_app
 from tolsey.service import now
 from tolsey.storage.cache import Cache
 from tolsey.storage.database import Database
@@ -94,22 +94,14 @@ def application(database: Database, cache: Cache) -> Edge:
     return Edge(nothing, {}, is_https=False, mounted={PREFIX: door})
 
 
-async def serve(server: str, port: int) -> None:
+async def serve(server: ServerName, port: int) -> None:
     """Serve until SIGTERM."""
     gc.freeze()  # both as `tolsey serve` does
     gc.set_threshold(20_000, 20, 20)
     database = Database(os.environ["DATABASE_URL"], min_size=2, max_size=20)
     await database.open()
     app: Any = application(database, Cache(os.environ["REDIS_URL"]))
-    if server == "uvicorn":
-        import uvicorn  # noqa: PLC0415 - one of the two runs
-
-        config = uvicorn.Config(
-            app, "127.0.0.1", port, log_level="warning", access_log=False, lifespan="off"
-        )
-        await uvicorn.Server(config).serve()
-    else:
-        await serve_app(app, "127.0.0.1", port, anyio.Event())
+    await serve_app(app, "127.0.0.1", port, anyio.Event(), server=chosen(server))
 
 
 if __name__ == "__main__":

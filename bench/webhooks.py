@@ -56,10 +56,7 @@ def start_ours(
         "LOG_LEVEL": "warning",
         **({"REDIS_URL": redis_url} if redis_url else {}),
     }
-    command = {
-        "hypercorn": ["-m", "tolsey", "serve", "--port", str(port)],
-        "uvicorn": ["-m", "bench.peers.uvicorn_service", str(port)],
-    }[server]
+    command = ["-m", "tolsey", "serve", "--port", str(port), "--server", server]
     folder.mkdir(parents=True, exist_ok=True)
     process = stack.enter_context(
         measure.child([sys.executable, *command], env=env, log=folder / "service.log")

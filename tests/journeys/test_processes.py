@@ -41,6 +41,7 @@ class Fleet:
     folder: Path
     port: int
     settings: dict[str, str]
+    server: str = "hypercorn"
     process: subprocess.Popen[bytes] = field(init=False)
 
     def start(self) -> None:
@@ -57,6 +58,8 @@ class Fleet:
                     str(self.port),
                     "--shards",
                     "2",
+                    "--server",
+                    self.server,
                 ],
                 env={
                     **kept,
@@ -170,7 +173,7 @@ async def recorded(database: Database) -> set[str]:
 
 
 @pytest.fixture
-def fleet(settings: Settings, tmp_path: Path) -> Iterator[Fleet]:
+def fleet(settings: Settings, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Fleet]:
     assert settings.database_url is not None
     assert settings.redis_url is not None
     made = Fleet(
@@ -181,6 +184,7 @@ def fleet(settings: Settings, tmp_path: Path) -> Iterator[Fleet]:
             "REDIS_URL": settings.redis_url,
             "COMMERCE_URL_TEMPLATE": settings.commerce_url_template,
         },
+        getattr(request, "param", Fleet.server),
     )
     made.start()
     yield made
@@ -225,6 +229,7 @@ async def test_a_hangup_replaces_both_under_load_and_fails_no_request(
     assert not set(before) & set(after)
 
 
+@pytest.mark.parametrize("fleet", ["hypercorn", "uvicorn"], indirect=True)
 async def test_a_stop_under_load_answers_every_request_that_was_sent(
     fleet: Fleet, database: Database
 ) -> None:

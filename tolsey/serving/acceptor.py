@@ -12,6 +12,7 @@ from tolsey.serving.connections import Connection, Connections, refusal
 
 ACCEPTED_AT_ONCE = 64
 PAUSE_SECONDS = 0.1
+CANCEL_SECONDS = 2.0
 EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 log = structlog.get_logger()
@@ -49,8 +50,9 @@ class Acceptor:
 
     async def close(self, grace_seconds: float) -> None:
         """Accept no more, and give the requests under way so long to end."""
-        self._accept()  # whoever has connected by now is answered
-        self._pause()
+        self._loop.remove_reader(self._listener)
+        if self._paused is not None:
+            self._paused.cancel()
         self._listener.close()
         await self._server.end()
         self._connections.close_idle()
@@ -60,7 +62,7 @@ class Acceptor:
         for conversation in self._conversations:
             conversation.cancel()
         if self._conversations:
-            await asyncio.wait(self._conversations)
+            await asyncio.wait(self._conversations, timeout=CANCEL_SECONDS)
         if self._sweep is not None:
             self._sweep.cancel()
 
@@ -68,12 +70,9 @@ class Acceptor:
         for _ in range(ACCEPTED_AT_ONCE):
             try:
                 accepted, _ = self._listener.accept()
-            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-                return
-            except OSError as error:
-                if error.errno not in EXHAUSTED:
-                    raise
-                self._wait_for_descriptors(error)
+            except OSError as error:  # mostly: there is no other
+                if error.errno in EXHAUSTED:
+                    self._wait_for_descriptors(error)
                 return
             connection = self._connections.admit()
             if connection is None:
@@ -99,11 +98,6 @@ class Acceptor:
     def _resume(self) -> None:
         self._paused = None
         self._loop.add_reader(self._listener, self._accept)
-
-    def _pause(self) -> None:
-        self._loop.remove_reader(self._listener)
-        if self._paused is not None:
-            self._paused.cancel()
 
     async def _converse(self, connection: Connection, accepted: socket.socket) -> None:
         try:

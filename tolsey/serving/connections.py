@@ -190,9 +190,11 @@ class Connections:
 
     def close_idle(self) -> None:
         """Close every connection in which no request is under way."""
-        for connection in self._open:
+        for connection in list(self._open):
             if connection.is_idle and connection.close is not None:
                 connection.close()
+            elif connection.is_idle:
+                connection.give_up()
 
     def give_up_all(self) -> None:
         """End every connection at once."""

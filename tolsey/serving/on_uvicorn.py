@@ -23,7 +23,7 @@ class Uvicorn:
     """Speaks HTTP/1.1."""
 
     def __init__(self) -> None:
-        self._state = ServerState()
+        self._protocols: set[ConnectionProtocol] = set()
         self._config = Config(
             _nobody,  # each connection is an application of its own
             interface="asgi3",
@@ -40,18 +40,24 @@ class Uvicorn:
 
     async def converse(self, connection: Connection, accepted: socket.socket) -> None:
         """Serve a connection until it is closed."""
-        protocol = ConnectionProtocol(connection, self._config, self._state)
+        protocol = ConnectionProtocol(connection, self._config, ServerState())
         loop = asyncio.get_running_loop()
         transport, _ = await loop.connect_accepted_socket(lambda: protocol, accepted)
+        self._protocols.add(protocol)
         connection.opened(transport.close, transport.abort)
         try:
             await protocol.lost.wait()
+            if protocol.tasks:
+                await asyncio.wait(protocol.tasks)
         finally:
             transport.close()
+            self._protocols.discard(protocol)
+            for task in protocol.tasks:
+                task.cancel()
 
     async def end(self) -> None:
         """Let no connection begin another request."""
-        for protocol in list(self._state.connections):
+        for protocol in list(self._protocols):
             protocol.shutdown()
 
 

@@ -74,12 +74,14 @@ def server(server_name: ServerName) -> Server:
 @pytest.fixture
 def serve(server: Server) -> Serve:
     @asynccontextmanager
-    async def served(app: ASGIApp, most: int = 1_000, **options: Any) -> AsyncIterator[Served]:
+    async def served(
+        app: ASGIApp, most: int = 1_000, by: Server = server, **options: Any
+    ) -> AsyncIterator[Served]:
         connections = Connections(app, most, is_ending=lambda: False, **options)
         with Listeners("127.0.0.1", 0, 1) as listeners:
             listener = listeners.of(0).dup()
             port = listener.getsockname()[1]
-        acceptor = Acceptor(listener, connections, server)
+        acceptor = Acceptor(listener, connections, by)
         acceptor.open()
         try:
             yield Served(port, connections)

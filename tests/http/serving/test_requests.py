@@ -13,6 +13,7 @@ from tolsey.http.context import Service
 from tolsey.http.edge import Edge
 from tolsey.http.routes.commerce import stores
 from tolsey.http.routes.people import auth, organizations
+from tolsey.server import ServerUnavailable, chosen
 
 EARLY = [
     ("POST", "/api/auth/login", "text/plain"),
@@ -42,6 +43,7 @@ async def served(edge: Edge, serve: Serve) -> AsyncIterator[Served]:
 
 HOST = b"Host: 127.0.0.1\r\n"
 HEAD = HOST + b"Connection: close\r\n"
+EMPTY_SETTINGS = b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"  # RFC 9113 section 6.5
 SESSION = b"GET /api/auth/session HTTP/1.1\r\n" + HOST
 
 
@@ -105,11 +107,21 @@ async def test_no_upgrade_leads_past_a_proxy(served: Served, asked: bytes) -> No
 
 
 async def test_the_preface_of_http_2_is_refused(served: Served) -> None:
-    settings_frame = b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"
-    answer = await served.asked(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + settings_frame)
+    answer = await served.asked(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + EMPTY_SETTINGS)
     assert answer.startswith((b"HTTP/1.1 505", b"HTTP/1.1 400"))
     assert b"connection: close" in answer.lower()
-    assert settings_frame not in answer
+
+
+async def test_http_2_in_clear_text_is_spoken_where_it_is_asked_for(
+    edge: Edge, serve: Serve
+) -> None:
+    asked_for = chosen("hypercorn", cleartext_http2=True)
+    async with serve(edge, by=asked_for) as served, served.connected() as stream:
+        await stream.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + EMPTY_SETTINGS)
+        with anyio.fail_after(60):
+            assert (await stream.receive())[3:4] == EMPTY_SETTINGS[3:4]
+    with pytest.raises(ServerUnavailable, match="--server hypercorn"):
+        chosen("uvicorn", cleartext_http2=True)
 
 
 @pytest.mark.parametrize(("method", "path", "media_type"), EARLY)
