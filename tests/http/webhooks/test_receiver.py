@@ -22,7 +22,7 @@ from tolsey.actors.store.messages import (
 )
 from tolsey.actors.store.topics import TOPICS
 from tolsey.http.webhooks.commerce import CommerceEvents
-from tolsey.runtime.errors import Overloaded, TurnFailed
+from tolsey.runtime.errors import DeadlineExceeded, Overloaded, TurnFailed
 from tolsey.runtime.messages import ActorId, Message
 from tolsey.storage.database import Database, Row
 from tolsey.storage.errors import StorageUnavailable
@@ -31,6 +31,8 @@ SAMPLES = Path(__file__).parents[3].parent / "shared" / "data" / "commerce" / "w
 EVENTS = "/api/webhooks/commerce/events"
 GONE = {"id": 1, "domain": None, "myshopify_domain": SHOP}
 """The body of an `app/uninstalled`: the shop."""
+BRIEF_SECONDS = 2.0
+"""A deadline that a test waits for."""
 ACCEPTED, DUPLICATE = {"status": "accepted"}, {"status": "duplicate"}
 
 
@@ -426,6 +428,67 @@ async def test_what_cannot_be_kept_is_503_so_that_the_platform_tries_again(
     answer = await merchant.deliver("orders/create", order())
 
     assert (answer.status, answer.headers[b"retry-after"]) == (503, b"5")
+
+
+class Hanging:
+    """Mailboxes that answer nothing in time, and a disk or a word to the others that never ends."""
+
+    def __init__(self, merchant: Merchant, *, hangs: str) -> None:
+        self.merchant = merchant
+        self.hangs = hangs
+
+    async def ask(self, to: ActorId, message: Message[Any], **how: Any) -> Any:
+        if self.hangs == "tell" and not isinstance(message, RevokeGrant):
+            return await self.merchant.runtime.ask(to, message)
+        await asyncio.sleep(how["timeout"])
+        raise DeadlineExceeded("no turn in time")
+
+    async def accept(self, to: ActorId, message: Message[Any], *, id: str) -> bool:
+        if self.hangs == "disk":
+            await asyncio.Event().wait()
+        return await self.merchant.runtime.accept(to, message, id=id)
+
+
+async def never(_: object) -> None:
+    await asyncio.Event().wait()
+
+
+async def test_all_steps_for_all_stores_of_a_shop_have_one_deadline(merchant: Merchant) -> None:
+    for n in range(40):
+        await merchant.connect(f"store_{n}")
+    hanging = Hanging(merchant, hangs="disk")
+    merchant.app = CommerceEvents(
+        hanging, merchant.directory, lambda: NOON, delivery_seconds=BRIEF_SECONDS
+    )
+    async with asyncio.timeout(40 * BRIEF_SECONDS / 4):
+        answer = await merchant.deliver("orders/create", order())
+    assert (answer.status, answer.json["code"]) == (503, "storage_unavailable")
+
+
+async def test_shops_that_cannot_be_read_in_time_are_503(
+    merchant: Merchant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await merchant.connect()
+    monkeypatch.setattr("tolsey.storage.commerce.connections.listeners_of", lambda *_: never(None))
+    merchant.app = CommerceEvents(
+        merchant.runtime, merchant.directory, lambda: NOON, delivery_seconds=BRIEF_SECONDS
+    )
+    async with asyncio.timeout(60):
+        answer = await merchant.deliver("orders/create", order())
+    assert (answer.status, answer.json["code"]) == (503, "storage_unavailable")
+
+
+async def test_an_uninstall_that_others_do_not_hear_of_in_time_is_answered_200(
+    merchant: Merchant,
+) -> None:
+    await merchant.connect()
+    merchant.directory.tell_others = never
+    merchant.app = CommerceEvents(
+        Hanging(merchant, hangs="tell"), merchant.directory, lambda: NOON, delivery_seconds=4.0
+    )
+    async with asyncio.timeout(60):
+        answer = await merchant.deliver("app/uninstalled", GONE)
+    assert (answer.status, answer.json) == (200, ACCEPTED)
 
 
 async def test_an_unreachable_database_is_503(merchant: Merchant, database: Database) -> None:

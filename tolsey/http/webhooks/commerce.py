@@ -8,6 +8,7 @@ import asyncio
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, Final, Protocol, TypeVar
 
@@ -51,9 +52,11 @@ log = structlog.get_logger()
 
 Reply = TypeVar("Reply")
 
-TURN_SECONDS: Final = 3.5
-"""The platform gives up after five seconds; what is left is for keeping the message for later."""
-KEEP_SECONDS: Final = 1.0
+DELIVERY_SECONDS: Final = 4.0
+"""All steps of a delivery together. The platform gives up after five seconds (product page "The
+commerce platform"), of which some are the network's and the body's."""
+KEEP_SHARE: Final = 0.25
+"""How much of that is left, when its turn does not end, for keeping the message for later."""
 ID_CHARACTERS: Final = 200
 TOPIC_CHARACTERS: Final = 100
 
@@ -99,14 +102,14 @@ class CommerceEvents:
         families: Sequence[bytes] = FAMILIES,
         body_bytes: int = BODY_BYTES,
         body_seconds: float = BODY_SECONDS,
-        turn_seconds: float = TURN_SECONDS,
+        delivery_seconds: float = DELIVERY_SECONDS,
     ) -> None:
         self._mailboxes = mailboxes
         self._directory = directory
         self._clock = clock
         self._headers = HeaderReader(families)
         self._bodies = Bodies(body_bytes, body_seconds)
-        self._turn_seconds = turn_seconds
+        self._delivery_seconds = delivery_seconds
         self._farewells: dict[bytes, None] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -117,6 +120,16 @@ class CommerceEvents:
         if scope["method"] != "POST":
             raise Refused(405, "method_not_allowed", "Deliveries are posted.")
         body = await self._bodies.take(scope, receive)
+        try:
+            async with asyncio.timeout(self._delivery_seconds):
+                return await self._take(scope, body)
+        except TimeoutError as error:
+            log.warning("commerce.webhook.late", seconds=self._delivery_seconds)
+            raise storage_unavailable() from error
+
+    async def _take(self, scope: Scope, body: bytes) -> Answer:
+        """Have a delivery take effect, or kept; the deadline of the whole cuts every step."""
+        until = asyncio.get_running_loop().time() + (1 - KEEP_SHARE) * self._delivery_seconds
         try:
             said = self._headers.read(scope["headers"])
         except HeadersDisagree as error:
@@ -134,9 +147,11 @@ class CommerceEvents:
         except MalformedPayload as error:
             raise Refused(400, "malformed_payload", f"The body is {error}.") from error
         delivery = self._delivery(said, body)
-        new = False
-        for ear in ears:
-            new |= await self._deliver(ear, delivery, parsed)
+        if len(ears) == 1:
+            new = await self._deliver(ears[0], delivery, parsed, until)
+        else:
+            taken = (self._deliver(ear, delivery, parsed, until) for ear in ears)
+            new = any(await asyncio.gather(*taken))
         if delivery.topic == FAREWELL:
             self._remember_farewell(said, body)
         return ACCEPTED if new else DUPLICATE
@@ -190,8 +205,10 @@ class CommerceEvents:
             _moment(said.triggered_at),
         )
 
-    async def _deliver(self, ear: Ear, delivery: Delivery, parsed: Mapping[str, Any]) -> bool:
-        """Hand a delivery to one store; False when it had it before."""
+    async def _deliver(
+        self, ear: Ear, delivery: Delivery, parsed: Mapping[str, Any], until: float
+    ) -> bool:
+        """Hand a delivery to one store, whose turns may take until then; False when it had it before."""
         topic = TOPICS.get(delivery.topic)
         message: Message[Outcome]
         if topic is None:
@@ -207,31 +224,30 @@ class CommerceEvents:
                     field=error.field,
                 )
                 message = DeliveryUnreadable(delivery, error.field)
-        new = await self._taken(ear.store_id, message, f"webhook:{ear.store_id}:{delivery.id}")
+        id = f"webhook:{ear.store_id}:{delivery.id}"
+        new = await self._taken(store(ear.store_id), message, id, until)
         # Only the first time: a late repeat must not revoke what was connected since.
         if new and isinstance(message, AppUninstalled):
-            await self._revoke(ear.store_id, delivery)
+            await self._revoke(ear.store_id, delivery, until)
         return new
 
-    async def _taken(self, store_id: str, message: Message[Outcome], id: str) -> bool:
+    async def _taken(self, to: ActorId, message: Message[Outcome], id: str, until: float) -> bool:
         """Have a message take effect, or kept to take effect later; False for a repeat."""
-        to = store(store_id)
         try:
-            await self._mailboxes.ask(to, message, timeout=self._turn_seconds)
+            await self._mailboxes.ask(to, message, timeout=_left(until))
         except Duplicate:
             return False
         except (RuntimeFault, StorageError) as fault:
             # Its store is behind or cannot write now. A repeat of a turn that did commit after
             # all is stopped by the delivery's unique row.
-            log.warning("commerce.webhook.kept_for_later", store_id=store_id, why=repr(fault))
+            log.warning("commerce.webhook.kept_for_later", store_id=to.key, why=repr(fault))
             try:
-                async with asyncio.timeout(KEEP_SECONDS):
-                    return await self._mailboxes.accept(to, message, id=id)
-            except (RuntimeFault, StorageError, TimeoutError) as error:
+                return await self._mailboxes.accept(to, message, id=id)
+            except (RuntimeFault, StorageError) as error:
                 raise storage_unavailable() from error
         return True
 
-    async def _revoke(self, store_id: str, delivery: Delivery) -> None:
+    async def _revoke(self, store_id: str, delivery: Delivery, until: float) -> None:
         """Void the store's credentials before answering; a failure never changes the answer.
 
         The delivery's own turn has left a durable message that does the same, so what fails here
@@ -239,12 +255,18 @@ class CommerceEvents:
         """
         message = RevokeGrant(delivery.shop_domain, delivery.happened_at, delivery.at)
         try:
-            await self._mailboxes.ask(store(store_id), message, timeout=self._turn_seconds)
+            await self._mailboxes.ask(store(store_id), message, timeout=_left(until))
         except (RuntimeFault, StorageError) as error:
             log.error(  # noqa: TRY400 - the fault names itself
                 "commerce.webhook.uninstall_not_saved", store_id=store_id, why=repr(error)
             )
-        await self._directory.invalidate(delivery.shop_domain)
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(until):
+                await self._directory.invalidate(delivery.shop_domain)
+
+
+def _left(until: float) -> float:
+    return max(0.0, until - asyncio.get_running_loop().time())
 
 
 def _signers(ears: Sequence[Ear], body: bytes, digest: bytes | None) -> list[Ear]:

@@ -42,7 +42,7 @@ log = structlog.get_logger()
 SECRET: Final = "PAYMENTS_WEBHOOK_SECRET"  # noqa: S105 - the variable's name
 SIGNATURE: Final = b"stripe-signature"
 KEEP_SECONDS: Final = 8.0
-"""The processor gives up after ten seconds; one that is not answered is sent again."""
+"""All steps of an event together: the processor gives up after ten, and sends it again."""
 LIVE: Final = ("sk_live_", "rk_live_")
 TEST: Final = ("sk_test_", "rk_test_")
 
@@ -139,8 +139,9 @@ class PaymentEvents:
     async def _keep(self, event: PaymentEvent) -> Answer:
         """Write an event down and say what became of it."""
         said = log.bind(event_id=event.event_id, type=event.type, account=event.account)
+        until = asyncio.get_running_loop().time() + KEEP_SECONDS
         try:
-            async with asyncio.timeout(KEEP_SECONDS):
+            async with asyncio.timeout_at(until):
                 taken = await payment_events.take(self._database, event)
         except (StorageError, TimeoutError) as error:
             said.warning("payments.storage_unavailable", why=type(error).__name__)
@@ -158,18 +159,18 @@ class PaymentEvents:
         if taken.state == EventState.PARKED:
             said.warning("payments.event_parked")
         if taken.linked or taken.state == EventState.PARKED:
-            await self._adopt(event)
+            await self._adopt(event, until)
         self._arrived()
         return ACCEPTED
 
-    async def _adopt(self, event: PaymentEvent) -> None:
+    async def _adopt(self, event: PaymentEvent, until: float) -> None:
         """Find the organization of events that waited for what this one tells, or of this one.
 
         It runs after the commit: of two events that arrive at once, the later sees the other. The
         event is safe on disk, so a failure never changes the answer.
         """
         try:
-            async with asyncio.timeout(KEEP_SECONDS):
+            async with asyncio.timeout_at(until):
                 adopted = await payment_events.adopt(self._database, event.links)
         except (StorageError, TimeoutError) as error:
             log.warning("payments.adoption_failed", why=type(error).__name__)
