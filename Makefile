@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 BENCH_VENV := .venv-bench
 
-.PHONY: setup run test check format bench campaign conformance sandbox lock clean
+.PHONY: setup build-name run test check format bench campaign conformance sandbox lock clean
 
 setup: $(STAMP)
 
@@ -19,10 +19,14 @@ $(STAMP): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-run: setup
+# The build's name is written down, so that nothing that runs asks git for it.
+build-name:
+	@git describe --tags --always --dirty > tolsey/build.txt 2>/dev/null || rm -f tolsey/build.txt
+
+run: setup build-name
 	$(BIN)/tolsey serve
 
-sandbox: setup
+sandbox: setup build-name
 	$(BIN)/tolsey sandbox
 
 check: setup

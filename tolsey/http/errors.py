@@ -13,7 +13,15 @@ from quart_schema import RequestSchemaValidationError
 from werkzeug.exceptions import HTTPException, NotFound, RequestEntityTooLarge
 
 from tolsey.actors.processor import CardRefused, ProcessorBusy, ProcessorError, ProcessorRefused
-from tolsey.actors.refusals import Conflict, PaymentRequired, Refusal, Unavailable, Unprocessable
+from tolsey.actors.refusals import (
+    Conflict,
+    NotBuilt,
+    PaymentRequired,
+    Refusal,
+    Unavailable,
+    Unprocessable,
+)
+from tolsey.http import unbuilt
 from tolsey.http.context import request_id
 from tolsey.runtime.errors import (
     DeadlineExceeded,
@@ -162,6 +170,8 @@ def internal() -> Response:
 def http_failed(error: HTTPException) -> Response:
     """Answer for what the framework refuses."""
     status = error.code or 500
+    if isinstance(error, NotFound) and unbuilt.is_named(request.path):
+        return refused(NotBuilt(unbuilt.SENTENCE))
     if isinstance(error, NotFound):
         return problem(404, "not_found", "There is nothing at this address.")
     if isinstance(error, RequestEntityTooLarge):

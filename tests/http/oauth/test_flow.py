@@ -264,7 +264,7 @@ async def test_an_application_with_its_own_scheme_is_taken(connect: Connect) -> 
     client.redirect_uri = "cursor://anysphere.cursor-mcp/oauth/callback"
     assert (await client.register()).status_code == 201
     page = await client.consent_page(ann)
-    assert "form-action 'self' cursor:" in page.headers["content-security-policy"]
+    assert "form-action 'self' cursor:;" in page.headers["content-security-policy"]
 
 
 async def test_a_member_lets_agents_look_but_not_change(connect: Connect, sign_up: SignUp) -> None:

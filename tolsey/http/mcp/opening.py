@@ -1,18 +1,23 @@
 """Opens the stores' endpoints: the registry of tools behind the gate, at every address there is."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
+from urllib.parse import urlsplit
 
 from tolsey import __version__
+from tolsey.actors.refusals import NotBuilt
+from tolsey.http import unbuilt
 from tolsey.http.context import Service
-from tolsey.http.edge import ASGIApp
+from tolsey.http.edge import ASGIApp, Receive, Scope, Send
 from tolsey.http.mcp.doors import PREFIX, Door
-from tolsey.http.mcp.endpoint import Endpoint, Places
+from tolsey.http.mcp.endpoint import Denied, Endpoint, Places, answer_denied
 from tolsey.http.mcp.gate import StoreGate, name_of, require
 from tolsey.http.mcp.server import Server
 from tolsey.http.mcp.state import RequestStates
 from tolsey.http.mcp.tools.instructions import INSTRUCTIONS
 from tolsey.http.mcp.tools.registry import stores_registry
+from tolsey.settings import SUBDOMAINS
 from tolsey.storage.sealed import SealBroken, Vault
 
 NAME: Final = "tolsey"
@@ -61,7 +66,25 @@ def opened(service: Service) -> Opened:
     endpoint = Endpoint(server, gate, places)
     issuer = settings.base_url.rstrip("/")
     base = Door(agents.resources, endpoint, issuer, on_subaddress=False)
-    hosts: dict[bytes, ASGIApp] = {}
+    # Each sub-address answers for its own surface only (specification, "Public sub-addresses").
+    netloc = urlsplit(issuer).netloc.lower()
+    hosts: dict[bytes, ASGIApp] = {
+        f"{name}.{netloc}".encode(): partial(
+            refuse_subaddress, is_live=name in settings.next_public_live_subdomains
+        )
+        for name in SUBDOMAINS
+    }
     if agents.resources.host is not None:
         hosts[agents.resources.host] = Door(agents.resources, endpoint, issuer, on_subaddress=True)
     return Opened({PREFIX: base}, hosts)
+
+
+async def refuse_subaddress(scope: Scope, receive: Receive, send: Send, *, is_live: bool) -> None:
+    """Answer for a sub-address that nothing is served at: 501 for one that should be live."""
+    denied = (
+        Denied(NotBuilt.status, NotBuilt.code, unbuilt.SENTENCE)
+        if is_live
+        else Denied(404, "not_found", "There is nothing at this address.")
+    )
+    del receive
+    await answer_denied(scope, send, denied)

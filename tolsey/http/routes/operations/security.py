@@ -1,5 +1,6 @@
 """What browsers report: violations of our content security policy (contract 11)."""
 
+import re
 from typing import Any
 
 import structlog
@@ -39,9 +40,14 @@ async def csp_report() -> ResponseReturnValue:
     except ValueError:
         return "", 204
     for report in _reports(parsed)[:5]:
-        said = {name: str(report[name])[:FIELD_CHARACTERS] for name in NAMED if name in report}
+        said = {name: _place(report[name]) for name in NAMED if name in report}
         log.warning("csp.violation", **said)
     return "", 204
+
+
+def _place(said: Any) -> str:
+    """Write an address without its query and fragment, where codes, tokens and names of people stand."""
+    return re.split(r"[?#;]", str(said)[:FIELD_CHARACTERS], maxsplit=1)[0]
 
 
 def _reports(parsed: Any) -> list[dict[str, Any]]:

@@ -27,8 +27,6 @@ from tolsey.storage.oauth.requests import RequestRow
 
 SHOWN_GRANTS: Final = 200
 CONSENT: Final = "/oauth/consent"
-ONWARD: Final = "https:"
-"""A client may send its visitor on from its callback, and browsers hold that against the form too."""
 
 routes = Blueprint("consent", __name__)
 answer_with_pages(routes)
@@ -84,8 +82,8 @@ async def ask_consent(request_id: str) -> Response:
     name = found[0].name if found else None
     question = Question(wanted, name, caller().email, scopes, _csrf(request_id))
     status = HTTPStatus.OK if found else HTTPStatus.FORBIDDEN
-    targets = (origin_of(wanted.redirect_uri), ONWARD)
-    return shown(consent.ask(question), status, form_targets=targets)
+    # One place alone: with a scheme beside it the form could be led anywhere (CSP 3, "form-action").
+    return shown(consent.ask(question), status, form_targets=(origin_of(wanted.redirect_uri),))
 
 
 @routes.post(f"{CONSENT}/<request_id>")

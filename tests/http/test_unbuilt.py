@@ -1,0 +1,57 @@
+"""What is named and not built, and what stands at addresses of its own."""
+
+from pathlib import Path
+
+import httpx
+import pytest
+
+import tolsey
+from tests.http.people import settings_of
+from tolsey.service import running
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/api/wizard/store/launch"),
+        ("GET", "/api/admin/compliance"),
+        ("POST", "/api/webhooks/commerce/redact"),
+        ("GET", "/api/intelligence/stores/shop.example/products"),
+        ("GET", "/status.json"),
+    ],
+)
+async def test_what_the_contract_names_and_nobody_built_says_so(
+    database_url: str, redis_url: str, method: str, path: str
+) -> None:
+    settings = settings_of(
+        database_url=database_url,
+        redis_url=redis_url,
+        base_url="https://tolsey.example",
+        next_public_live_subdomains="status,mcp",
+    )
+    async with running(settings, timers=False) as house:
+        transport = httpx.ASGITransport(house.app)
+        async with httpx.AsyncClient(transport=transport, base_url=settings.base_url) as client:
+            unbuilt = await client.request(method, path)
+            unknown = await client.get("/api/nowhere")
+            elsewhere = {
+                host: await client.get(f"https://{host}.tolsey.example/api/health")
+                for host in ("status", "docs", "mcp")
+            }
+
+    assert (unbuilt.status_code, unbuilt.json()["code"]) == (501, "not_built")
+    assert (unknown.status_code, unknown.json()["code"]) == (404, "not_found")
+    # A sub-address that should be live says that it is not there yet; no other serves the whole site.
+    assert {host: answer.status_code for host, answer in elsewhere.items()} == {
+        "status": 501,
+        "docs": 404,
+        "mcp": 404,
+    }
+    assert elsewhere["status"].json()["code"] == "not_built"
+
+
+def test_the_version_names_the_build_where_it_was_written_down(tmp_path: Path) -> None:
+    written = tmp_path / "build.txt"
+    written.write_text("v0.1.0-12-gabcdef0\n")
+    assert tolsey.version_of(written) == f"{tolsey.VERSION}+v0.1.0-12-gabcdef0"
+    assert tolsey.version_of(tmp_path / "nothing") == tolsey.VERSION

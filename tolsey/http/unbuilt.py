@@ -1,0 +1,32 @@
+"""What the contract names and this version has not built: a client learns that, instead of a 404."""
+
+import re
+from typing import Final
+
+PATHS: Final = (
+    r"/api/account(/export|/restore|/api-keys(/[^/]+)?)?",
+    r"/api/auth/(password(/forgot|/reset)?|sessions(/[^/]+)?)",
+    r"/api/invitations/[^/]+/accept",
+    r"/api/operations/[^/]+",
+    r"/api/stores/[^/]+/(preview|privacy|competitors(/[^/]+)?)",
+    r"/api/(vendor/)?marketplace/.+",
+    r"/api/wizard/.+",
+    r"/api/intelligence/.+",
+    r"/api/registry/skills",
+    r"/api/public/suppressions",
+    r"/api/status/subscribe",
+    r"/api/webhooks/(esign|escrow|commerce/(redact|data-request|customer-redact))",
+    r"/api/admin/(calls|compliance(/.+)?|dead-letters/groups/.+|devstore-pool|disputes|find)",
+    r"/api/admin/(incidents|intelligence/scan|payouts|stores/[^/]+/diagnosis)",
+    r"/api/admin/actors/[^/]+/[^/]+/at",
+    r"/status(/history|/incidents\.rss|\.json)?",
+)
+"""Sections 3 and 6 to 11 of the contract. A path that is built is answered before anyone looks here."""
+PATTERN: Final = re.compile("|".join(PATHS))
+
+SENTENCE: Final = "This version does not have this yet."
+
+
+def is_named(path: str) -> bool:
+    """Tell whether the contract names a path, for one that nobody serves."""
+    return PATTERN.fullmatch(path) is not None
