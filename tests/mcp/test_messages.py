@@ -84,6 +84,8 @@ async def test_a_revision_that_is_not_served_is_told_which_are(agent: Agent) -> 
         (b'{"jsonrpc": "2.0", "id": 1.5, "method": "ping"}', wire.INVALID_REQUEST),
         (b'{"jsonrpc": "2.0", "id": 1, "result": {}}', wire.INVALID_REQUEST),
         (b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": []}', wire.INVALID_REQUEST),
+        (b'{"jsonrpc": "2.0", "id": %d, "method": "ping"}' % 10**30, wire.INVALID_REQUEST),
+        (b'{"jsonrpc": "2.0", "id": "\\u0000", "method": "ping"}', wire.INVALID_REQUEST),
     ],
 )
 async def test_what_is_no_message_is_refused_in_every_revision(
@@ -92,6 +94,19 @@ async def test_what_is_no_message_is_refused_in_every_revision(
     for revision in (wire.MODERN, "2025-11-25"):
         answer = await agent.post(body, **{"MCP-Protocol-Version": revision})
         assert (answer.status_code, answer.json()["error"]["code"]) == (400, code)
+
+
+@pytest.mark.parametrize("odd", ["\x00", 10**30, {"a": ["\x00"]}])
+async def test_a_parameter_that_cannot_be_kept_is_no_parse_error(agent: Agent, odd: Any) -> None:
+    sent = message("prompts/list")
+    sent["params"]["cursor"] = odd
+    assert await refused(agent, sent, headers_of(sent)) == (400, wire.INVALID_PARAMS)
+
+
+async def test_parameters_that_are_null_are_none(agent: Agent) -> None:
+    sent = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": None}
+    answer = await agent.post(sent, **{"MCP-Protocol-Version": "2025-11-25"})
+    assert answer.json()["result"]["tools"]
 
 
 @pytest.mark.parametrize("revision", wire.SUPPORTED)

@@ -39,46 +39,61 @@ def parse(body: bytes | str) -> Any:
     Refused beside bad syntax: more than 64 levels, NaN and infinities, numbers past 64 bits,
     NUL characters and lone surrogates, because nothing behind this edge can keep them.
     """
+    value = parse_any(body)
+    if isinstance(body, bytes) and _is_plain(body):
+        return value
+    odd = oddity(value)
+    if odd is not None:
+        raise MalformedJson(f"The body holds {odd}.")
+    return value
+
+
+def parse_any(body: bytes | str) -> Any:
+    """Read JSON of at most 64 levels, whatever its texts and numbers are; `oddity` looks at those."""
     try:
         value = from_json(body, allow_inf_nan=False)
     except ValueError as error:
         raise MalformedJson("The body is not valid JSON.") from error
-    if isinstance(body, bytes) and _is_plain(body):
+    if isinstance(body, bytes) and _is_flat(body):
         return value
     level = [value]
     for _ in range(MAXIMUM_DEPTH):
-        level = [child for parent in level for child in _checked(parent)]
-        if not level:
-            return value
+        level = [child for parent in level for child in _within(parent)]
     if any(isinstance(child, dict | list) for child in level):
         raise MalformedJson(f"The body is nested deeper than {MAXIMUM_DEPTH} levels.")
-    for child in level:
-        _checked(child)
     return value
+
+
+def oddity(value: Any) -> str | None:
+    """Name what of a JSON value nothing behind this edge can keep; None when it can keep all."""
+    waiting = [value]
+    while waiting:
+        found = waiting.pop()
+        match found:
+            case dict() | list():
+                waiting += _within(found)
+            case str() if NUL in found:
+                return "a NUL character"
+            case int() | float() if not LOWEST <= found < HIGHEST:
+                return "a number that is out of range"
+    return None
+
+
+def _is_flat(body: bytes) -> bool:
+    """Tell whether the bytes of valid JSON alone show that it is not too deep."""
+    return body.count(b"[") + body.count(b"{") <= MAXIMUM_DEPTH
 
 
 def _is_plain(body: bytes) -> bool:
     """Tell whether the bytes of valid JSON alone show that nothing in it is to be refused."""
-    return (
-        body.count(b"[") + body.count(b"{") <= MAXIMUM_DEPTH
-        and b"\\u0000" not in body
-        and UNUSUAL_NUMBERS.search(body) is None
-    )
+    return b"\\u0000" not in body and UNUSUAL_NUMBERS.search(body) is None
 
 
-def _checked(value: Any) -> list[Any]:
-    """Check one value; answer with the values inside it."""
-    match value:
-        case dict():
-            return [*value.keys(), *value.values()]
-        case list():
-            return value
-        case str() if NUL in value:
-            raise MalformedJson("The body holds a NUL character.")
-        case int() | float() if not LOWEST <= value < HIGHEST:
-            raise MalformedJson("The body holds a number that is out of range.")
-        case _:
-            return []
+def _within(value: Any) -> list[Any]:
+    """List what a value holds: keys are texts too."""
+    if isinstance(value, dict):
+        return [*value.keys(), *value.values()]
+    return value if isinstance(value, list) else []
 
 
 class StrictJson(JSONProvider):

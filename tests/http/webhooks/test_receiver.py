@@ -112,6 +112,25 @@ async def test_a_deleted_order_stays_deleted(merchant: Merchant, database: Datab
     assert (kept["name"], kept["customer_hash"], kept["metadata"]) == (None, None, "{}")
 
 
+async def test_what_an_order_is_made_of_stays_until_a_body_tells_it_anew(
+    merchant: Merchant, database: Database
+) -> None:
+    await merchant.connect()
+    shipped = [{"title": "Standard", "price": "1.00"}]
+    told = order(line_items=[{"id": 1, "quantity": 2}], shipping_lines=shipped)
+    await merchant.deliver("orders/create", told)
+    await merchant.deliver("orders/updated", order(NOON + timedelta(days=1), name="later"))
+    kept = await one(database, "commerce_orders")
+    assert kept["name"] == "later"
+    assert json.loads(kept["parts"])["lines"][0]["quantity"] == 2
+    assert json.loads(kept["parts"])["shipping"] == shipped
+    odd = order(NOON + timedelta(days=2), name="odd", line_items=[{"quantity": "two"}])
+    await merchant.deliver("orders/updated", odd)
+    assert (await one(database, "commerce_orders"))["name"] == "odd"
+    await merchant.deliver("orders/delete", {"id": 7})
+    assert (await one(database, "commerce_orders"))["parts"] is None
+
+
 async def test_a_deletion_that_overtakes_the_order_wins(
     merchant: Merchant, database: Database
 ) -> None:

@@ -208,7 +208,7 @@ async def _sell(database: Database, owner: Owner) -> None:
             test,
             source,
             buyer,
-            json.dumps({"tags": "for Jane Doe", "noteAttributes": [{"name": "jane@doe.example"}]}),
+            json.dumps({"tags": "gift, fragile", "noteAttributes": [{"name": "jane@doe.example"}]}),
             when if cancelled else None,
         )
     await database.execute(

@@ -66,6 +66,23 @@ async def test_what_a_schema_refuses_is_refused_by_its_tool(hall: Hall) -> None:
     assert checked > 1_000
 
 
+@pytest.mark.parametrize("odd", ["a\x00b", 10**30, -(2**63) - 1, 1e300, ["\x00"], {"\x00": 1}])
+async def test_an_argument_that_cannot_be_kept_is_refused_by_its_name(hall: Hall, odd: Any) -> None:
+    agent = await hall.agent(hall.ann)
+    for name, argument in (
+        ("list_orders", "limit"),
+        ("search", "query"),
+        ("get_order", "order_id"),
+        ("adjust_inventory", "delta"),
+        ("platform_query", "variables"),
+    ):
+        answer = await agent.call(name, **{argument: odd})
+        told = refused(answer)
+        assert f"problems: ['{argument}: it holds a" in told, name
+    rows = await hall.database.fetch("SELECT 1 FROM audit_log WHERE event = 'agent.write.refused'")
+    assert len(rows) == 1
+
+
 async def test_what_may_be_left_out_may_be_null(hall: Hall) -> None:
     agent = await hall.agent(hall.ann)
     whole = result(await agent.call("list_orders"))

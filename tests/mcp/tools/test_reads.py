@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from tests.mcp.tools.hall import Hall, connect, refused, result
-from tolsey.actors.store.payloads import variant
+from tolsey.actors.store.payloads import parts_of, variant
 
 pytestmark = pytest.mark.anyio
 
@@ -59,12 +59,95 @@ async def test_orders_are_chosen_by_what_became_of_them(hall: Hall) -> None:
     agent = await hall.agent(hall.ann)
     chosen: list[tuple[dict[str, Any], list[int]]] = [
         ({"financial_status": "voided"}, [4]),
+        ({"financial_status": "VOIDED"}, [4]),
+        ({"financial_status": " Partially_Refunded"}, [2]),
         ({"fulfillment_status": "fulfilled"}, []),
         ({"fulfillment_status": "unfulfilled", "limit": 1}, [4]),
+        ({"fulfillment_status": "PARTIALLY_FULFILLED"}, []),
     ]
     for wanted, found in chosen:
         items = result(await agent.call("list_orders", **wanted))["items"]
         assert [int(one["id"]) - hall.ann.base for one in items] == found, wanted
+
+
+@pytest.mark.parametrize(
+    ("name", "filters"),
+    [
+        ("list_orders", {"financial_status": "payed"}),
+        ("list_orders", {"fulfillment_status": "shipped"}),
+        ("list_products", {"status": "on sale"}),
+    ],
+)
+async def test_a_word_that_the_platform_does_not_know_is_refused_with_those_it_does(
+    hall: Hall, name: str, filters: dict[str, str]
+) -> None:
+    agent = await hall.agent(hall.ann)
+    told = refused(await agent.call(name, **filters))
+    assert f"{next(iter(filters))}: Value error, use one of " in told
+
+
+async def test_what_is_looked_for_is_found_with_and_without_accents(hall: Hall) -> None:
+    agent, base = await hall.agent(hall.ann), hall.ann.base
+    await hall.database.execute(
+        "UPDATE commerce_products SET title = 'Café Smørrebrød Straße', vendor = 'Łódź'"
+        " WHERE product_id = $1",
+        base + 1,
+    )
+    for words in ("cafe", "CAFÉ", "cafe\u0301 strasse", "smorrebrod", "lodz"):
+        items = result(await agent.call("search_products", query=words))["items"]
+        assert [one["id"] for one in items] == [str(base + 1)], words
+        found = result(await agent.call("search", query=words))["results"]
+        assert [one["id"] for one in found] == [f"product-{base + 1}"], words
+    items = result(await agent.call("list_products", vendor="lodz", status="ACTIVE"))["items"]
+    assert [one["id"] for one in items] == [str(base + 1)]
+
+
+async def test_an_order_carries_its_lines_discounts_shipping_and_tags(hall: Hall) -> None:
+    agent, base = await hall.agent(hall.ann), hall.ann.base
+    asked = {"order_id": str(base + 2)}
+    assert "lines" not in result(await agent.call("get_order", **asked))
+    line = {
+        "id": 1,
+        "product_id": 788032119674292900,
+        "variant_id": None,
+        "title": "Aviator sunglasses",
+        "variant_title": None,
+        "sku": "SKU2006-001",
+        "quantity": 2,
+        "current_quantity": 1,
+        "price": "89.99",
+        "total_discount": "5.00",
+        "properties": [{"name": "Engraving", "value": "For Jane"}],
+    }
+    body = {
+        "line_items": [line, {**line, "product_id": None, "title": "Engraved for Jane"}],
+        "discount_codes": [{"code": "SUMMER", "type": "fixed_amount", "amount": "20.00"}],
+        "total_discounts": "20.00",
+        "shipping_lines": [{"title": "Generic Shipping", "price": "10.00"}],
+    }
+    await hall.database.execute(
+        "UPDATE commerce_orders SET parts = $2, metadata = $3 WHERE order_id = $1",
+        base + 2,
+        parts_of(body),
+        json.dumps({"tags": "gift, fragile", "noteAttributes": []}),
+    )
+    told = result(await agent.call("get_order", **asked))
+    assert told["lines"][0] == {
+        "title": "Aviator sunglasses",
+        "sku": "SKU2006-001",
+        "product_id": "788032119674292900",
+        "quantity": 2,
+        "current_quantity": 1,
+        "price": euros("89.99"),
+        "discount": euros("5.00"),
+    }
+    assert "Jane" not in str(told)  # typed by somebody, who may have named a person
+    assert told["discounts"] == [{"code": "SUMMER", "amount": euros("20.00")}]
+    assert told["total_discounts"] == euros("20.00")
+    assert told["shipping"] == [{"title": "Generic Shipping", "price": euros("10.00")}]
+    assert told["tags"] == ["gift", "fragile"]
+    listed = result(await agent.call("list_orders", limit=5))["items"]
+    assert [one["tags"] for one in listed if one["id"] == told["id"]] == [["gift", "fragile"]]
 
 
 async def test_orders_are_chosen_by_time_and_buyer(hall: Hall) -> None:

@@ -110,7 +110,7 @@ async def test_no_tool_takes_a_store_or_an_organization(hall: Hall) -> None:
 
 
 async def test_no_answer_names_a_person(hall: Hall) -> None:
-    """Orders here have tags and note attributes with a name and an address in them."""
+    """Orders here have note attributes with an address in them; their tags are the merchant's own words."""
     agent = await hall.agent(hall.ann)
     for name, wanted in everything(hall.ann).items():
         text = (await told(agent, name, wanted)).replace("s1:", " s1:")

@@ -15,7 +15,8 @@ from tolsey.http.oauth.scopes import SCOPES
 
 pytestmark = pytest.mark.anyio
 
-MOST_BYTES = 25_500
+MOST_BYTES = 32_500
+"""Some 10,000 tokens (product/mcp.md, 5.4)."""
 VOCABULARY = frozenset(
     keyword
     for part in Draft202012Validator.META_SCHEMA["$vocabulary"]
@@ -50,7 +51,34 @@ async def test_every_tool_says_what_it_is_does_takes_and_answers(hall: Hall) -> 
         for schema in (one["inputSchema"], one["outputSchema"]):
             assert schema["type"] == "object"
             Draft202012Validator.check_schema(schema)
+        for name, taken in one["inputSchema"]["properties"].items():
+            assert taken.get("description"), (one["name"], name)
+        assert not Draft202012Validator(one["outputSchema"]).is_valid({}), one["name"]
         assert one["inputSchema"]["additionalProperties"] is False, one["name"]
+
+
+def untyped(schema: Any, where: str) -> Iterator[str]:
+    """Name each value of a schema of which it says nothing."""
+    for name, one in schema.get("properties", {}).items():
+        yield from untyped(one, f"{where}.{name}")
+    if schema.get("type") == "array":
+        yield from untyped(schema.get("items", {}), f"{where}[]")
+    if schema.keys().isdisjoint({"type", "$ref", "anyOf", "enum", "const"}):
+        yield where
+
+
+async def test_every_value_of_an_answer_has_a_type(hall: Hall) -> None:
+    for one in await listed(hall):
+        schema = one["outputSchema"]
+        for root in (schema, *schema.get("$defs", {}).values()):
+            assert list(untyped(root, one["name"])) == []
+
+
+async def test_what_can_take_something_away_says_so(hall: Hall) -> None:
+    destructive = {
+        one["name"] for one in await listed(hall) if one["annotations"]["destructiveHint"]
+    }
+    assert destructive == {"update_product", "set_product_status", "adjust_inventory"}
 
 
 def keywords(schema: Any) -> Iterator[str]:

@@ -8,7 +8,7 @@ Unreadable.
 from typing import Any
 
 from tolsey.actors import bodies
-from tolsey.actors.bodies import Body
+from tolsey.actors.bodies import Body, Unreadable
 from tolsey.actors.store import fields
 from tolsey.actors.store.messages import (
     CustomerChanged,
@@ -33,6 +33,8 @@ NOTE_ATTRIBUTES_KEPT = 100
 VARIANTS_KEPT = 250
 TAG_CHARACTERS = 5_000
 REFUNDS_KEPT = 250
+LINES_KEPT = 250
+DISCOUNTS_KEPT = 50
 
 
 def buyer(reading: Reading, customer: Body, order: Body) -> str | None:
@@ -69,7 +71,58 @@ def order_row(reading: Reading, body: Body) -> CommerceOrder:
         processed_at=fields.moment(body, "processed_at"),
         created_at_platform=fields.moment(body, "created_at"),
         cancelled_at=fields.moment(body, "cancelled_at"),
+        parts=parts_of(body),
     )
+
+
+def parts_of(body: Body) -> str | None:
+    """Keep what an order is made of; None where the body does not tell it, or not as documented.
+
+    No order is lost for its lines: its money counts without them. A line that is of no product is named by whoever typed it, and its properties by the buyer: neither is
+    kept (specification, "Customer identity records").
+    """
+    if "line_items" not in body:
+        return None
+    try:
+        return json_text(
+            {
+                "lines": [line(row) for row in bodies.rows(body, "line_items")[:LINES_KEPT]],
+                "discounts": [
+                    {"code": fields.text(row, "code", 100), "amount": amount_of(row, "amount")}
+                    for row in bodies.rows(body, "discount_codes")[:DISCOUNTS_KEPT]
+                ],
+                "totalDiscounts": amount_of(body, "total_discounts"),
+                "shipping": [
+                    {"title": fields.text(row, "title", 255), "price": amount_of(row, "price")}
+                    for row in bodies.rows(body, "shipping_lines")[:DISCOUNTS_KEPT]
+                ],
+            }
+        )
+    except Unreadable:
+        return None
+
+
+def line(row: Body) -> dict[str, Any]:
+    """Read what was ordered of one thing."""
+    product_id = fields.number(row, "product_id")
+    return {
+        "id": fields.number(row, "id"),
+        "productId": product_id,
+        "variantId": fields.number(row, "variant_id"),
+        "title": None if product_id is None else fields.text(row, "title", 255),
+        "variantTitle": None if product_id is None else fields.text(row, "variant_title", 255),
+        "sku": fields.text(row, "sku", 255),
+        "quantity": fields.number(row, "quantity"),
+        "currentQuantity": fields.number(row, "current_quantity"),
+        "price": amount_of(row, "price"),
+        "discount": amount_of(row, "total_discount"),
+    }
+
+
+def amount_of(row: Body, field: str) -> str | None:
+    """Read an amount as decimal text."""
+    value = row.get(field)
+    return None if value is None else str(fields.amount(value, field))
 
 
 def free_text(body: Body) -> str:
@@ -224,7 +277,6 @@ def product_changed(body: Body, reading: Reading) -> ProductChanged:
 
 def variant(row: Body) -> dict[str, Any]:
     """Read what can be bought of a product; `tracked` is there where the platform tells it."""
-    price = row.get("price")
     tracked = {}
     if "inventory_management" in row:
         # null is a word of its own here: nobody manages the stock
@@ -233,7 +285,7 @@ def variant(row: Body) -> dict[str, Any]:
         "id": fields.identifier(row, "id"),
         "title": fields.text(row, "title"),
         "sku": fields.text(row, "sku", 255),
-        "price": None if price is None else str(fields.amount(price, "variants.price")),
+        "price": amount_of(row, "price"),
         "inventoryItemId": fields.number(row, "inventory_item_id"),
         "inventoryQuantity": fields.number(row, "inventory_quantity"),
         **tracked,

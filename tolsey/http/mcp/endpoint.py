@@ -14,7 +14,7 @@ import structlog
 from tolsey.http.context import REQUEST_ID
 from tolsey.http.edge import Receive, Scope, Send
 from tolsey.http.errors import PROBLEM, problem_body, refusal_of_fault, refusal_of_storage
-from tolsey.http.json import MalformedJson, parse
+from tolsey.http.json import MalformedJson, parse_any
 from tolsey.http.mcp import envelope, wire
 from tolsey.http.mcp.envelope import Request
 from tolsey.http.mcp.replies import Headers, Reply
@@ -254,7 +254,7 @@ async def _gone(receive: Receive) -> None:
 
 def _parsed(body: bytes) -> Any:
     try:
-        return parse(body)
+        return parse_any(body)
     except MalformedJson as error:
         raise RpcError(wire.PARSE_ERROR, str(error)) from error
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from tolsey.http.json import oddity
 from tolsey.http.mcp import wire
 from tolsey.http.mcp.wire import RpcError
 
@@ -96,7 +97,8 @@ def read(message: Any, headers: Headers, revision: str | None) -> Request:
         raise RpcError(
             wire.INVALID_REQUEST, "The body must be one JSON-RPC request or notification."
         )
-    method, params = message.get("method"), message.get("params", {})
+    method, params = message.get("method"), message.get("params")
+    params = {} if params is None else params
     if not isinstance(method, str) or not isinstance(params, dict):
         raise RpcError(wire.INVALID_REQUEST, "A message names a method and has named parameters.")
     request_id = _id(message)
@@ -120,7 +122,7 @@ def _id(message: Mapping[str, Any]) -> str | int | None:
     if "id" not in message:
         return None
     found = message["id"]
-    if isinstance(found, bool) or not isinstance(found, str | int):
+    if isinstance(found, bool) or not isinstance(found, str | int) or oddity(found):
         raise RpcError(wire.INVALID_REQUEST, "The id of a request is a text or a whole number.")
     return found
 

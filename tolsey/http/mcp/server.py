@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol
 
 import structlog
 
+from tolsey.http.json import oddity
 from tolsey.http.mcp import wire
 from tolsey.http.mcp.call import Call, Emit
 from tolsey.http.mcp.envelope import Request
@@ -30,6 +31,7 @@ log = structlog.get_logger()
 
 MOST_COMPLETIONS: Final = 100
 INVALID_ARGUMENTS: Final = "invalid_arguments"
+ARGUMENTS: Final = "arguments"
 KINDS: Final = {
     "elicitation/create": "elicitation",
     "sampling/createMessage": "sampling",
@@ -104,6 +106,11 @@ class Server:
         if method is None:
             raise RpcError(wire.METHOD_NOT_FOUND, f"There is no method {request.method[:100]!r}.")
         call = Call(request, principal, emit)
+        # What a tool is given is the model's to mend; all else is its client's.
+        said = {name: one for name, one in request.params.items() if name != ARGUMENTS}
+        odd = oddity(said if request.method == "tools/call" else request.params)
+        if odd is not None:
+            raise RpcError(wire.INVALID_PARAMS, f"The parameters hold {odd}.")
         if request.method in wire.NAMED and request.is_modern:
             self._take_input(call)
         result = await method(call)
@@ -181,7 +188,8 @@ class Server:
         tool = self.registry.tools.get(_text(params, "name"))
         if tool is None:
             raise RpcError(wire.INVALID_PARAMS, "There is no such tool.")
-        given = params.get("arguments", {})
+        given = params.get(ARGUMENTS)
+        given = {} if given is None else given
         if not isinstance(given, dict):
             await tool.turned_away(call, INVALID_ARGUMENTS)
             raise RpcError(wire.INVALID_PARAMS, "arguments must be an object.")
@@ -317,12 +325,20 @@ def answer_to(call: Call, name: str, method: str) -> Mapping[str, Any] | None:
 async def _run(tool: Tool, call: Call, given: Mapping[str, Any]) -> ToolResult | InputRequired:
     """Run a tool; what the model can mend comes back as its result."""
     try:
+        _require_keepable(given)
         return await tool.run(call, tool.read(given))
     except InvalidArguments as error:
         await tool.turned_away(call, INVALID_ARGUMENTS)
         return failure("The arguments are not valid.", problems=list(error.problems))
     except ToolFailed as error:
         return failure(error.message, **error.fields)
+
+
+def _require_keepable(given: Mapping[str, Any]) -> None:
+    """Refuse by their names arguments that nothing behind this edge can keep."""
+    odd = [f"{name}: it holds {said}" for name, one in given.items() if (said := oddity(one))]
+    if odd:
+        raise InvalidArguments(odd)
 
 
 def failure(message: str, **fields: Any) -> ToolResult:

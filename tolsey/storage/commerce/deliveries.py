@@ -14,6 +14,12 @@ from tolsey.storage.records.commerce.deliveries import (
 )
 from tolsey.storage.tables import table
 
+KEPT = {
+    "parts": "CASE WHEN excluded.deleted_at IS NULL"
+    " THEN coalesce(excluded.{column}, {name}.{column}) END"
+}
+"""What is left as it was by a newer body that does not tell it."""
+
 
 def newer_wins(record: type[Any], name: str, *key: str, tombstones: bool = False) -> str:
     """Say `ON CONFLICT` for a row that is replaced whole, unless what is kept is newer.
@@ -22,7 +28,10 @@ def newer_wins(record: type[Any], name: str, *key: str, tombstones: bool = False
     one must change nothing; a tombstone beats every age and nothing brings its thing back.
     """
     columns = [field.name for field in fields(record) if field.name not in key]
-    assigned = ", ".join(f"{column} = excluded.{column}" for column in columns)
+    assigned = ", ".join(
+        f"{column} = {KEPT.get(column, 'excluded.{column}').format(column=column, name=name)}"
+        for column in columns
+    )
     newer = f"excluded.updated_at >= {name}.updated_at"
     if tombstones:
         newer = f"{name}.deleted_at IS NULL AND (excluded.deleted_at IS NOT NULL OR {newer})"
@@ -65,6 +74,7 @@ table(
         "processed_at": "timestamptz",
         "created_at_platform": "timestamptz",
         "cancelled_at": "timestamptz",
+        "parts": "jsonb",
     },
     conflict=newer_wins(CommerceOrder, "commerce_orders", "store_id", "order_id", tombstones=True),
     key=("store_id", "order_id"),

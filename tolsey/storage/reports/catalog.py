@@ -14,19 +14,19 @@ PAGE: Final = f"""
 SELECT {COLUMNS} FROM commerce_products p
 WHERE p.store_id = $1 AND p.deleted_at IS NULL AND ($2::bigint IS NULL OR p.product_id < $2)
   AND ($4::text IS NULL OR p.status = $4)
-  AND ($5::text IS NULL OR lower(p.vendor) = lower($5))
-  AND ($6::text IS NULL OR lower(p.product_type) = lower($6))
+  AND ($5::text IS NULL OR folded(p.vendor) = folded($5))
+  AND ($6::text IS NULL OR folded(p.product_type) = folded($6))
 ORDER BY p.product_id DESC LIMIT $3
 """  # noqa: S608 - a constant list of columns
 SEARCH: Final = f"""
 SELECT {COLUMNS} FROM commerce_products p
 CROSS JOIN LATERAL (
-    SELECT lower(concat_ws(' ', p.title, p.handle, p.vendor, p.product_type, p.tags,
+    SELECT folded(concat_ws(' ', p.title, p.handle, p.vendor, p.product_type, p.tags,
         string_agg(concat_ws(' ', v->>'title', v->>'sku'), ' '))) AS words
     FROM jsonb_array_elements(p.variants) AS v
 ) said
 WHERE p.store_id = $1 AND p.deleted_at IS NULL AND ($2::bigint IS NULL OR p.product_id < $2)
-  AND NOT EXISTS (SELECT 1 FROM unnest($4::text[]) AS word WHERE strpos(said.words, word) = 0)
+  AND NOT EXISTS (SELECT 1 FROM unnest($4::text[]) AS word WHERE strpos(said.words, folded(word)) = 0)
 ORDER BY p.product_id DESC LIMIT $3
 """  # noqa: S608 - a constant list of columns
 STOCK: Final = """
@@ -87,7 +87,7 @@ ORDER BY available, variant_id LIMIT $3
 LIKE_IDS: Final = """
 SELECT product_id::text AS id FROM commerce_products
 WHERE store_id = $1 AND deleted_at IS NULL
-  AND (starts_with(product_id::text, $2) OR strpos(lower(title), lower($2)) > 0)
+  AND (starts_with(product_id::text, $2) OR strpos(folded(title), folded($2)) > 0)
 ORDER BY product_id DESC LIMIT $3
 """
 
@@ -119,7 +119,7 @@ async def page(
 async def search(
     database: Reader, store_id: str, words: Sequence[str], before: int | None, limit: int
 ) -> list[Row]:
-    """Find the products that have every one of these lower-cased words, the latest made first."""
+    """Find the products that have every one of these words, with or without accents, the latest made first."""
     return await database.fetch(SEARCH, store_id, before, limit, list(words))
 
 

@@ -1,4 +1,4 @@
-"""SQL for a store's orders; their tags and note attributes are free text and stay where they are."""
+"""SQL for a store's orders; their notes are free text and stay where they are."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +10,7 @@ COLUMNS: Final = """
 order_id, name, currency, total_minor, current_total_minor, financial_status,
 coalesce(fulfillment_status, 'unfulfilled') AS fulfillment_status, test, source_name,
 CASE WHEN customer_hash LIKE 's1:%' THEN customer_hash END AS customer, processed_at,
-created_at_platform, cancelled_at, updated_at
+created_at_platform, cancelled_at, updated_at, metadata->>'tags' AS tags
 """
 """Older rows hold a digest that is the same in every store: that is no pseudonym of this one."""
 
@@ -26,7 +26,7 @@ WHERE store_id = $1 AND deleted_at IS NULL AND ($2::bigint IS NULL OR order_id <
 ORDER BY order_id DESC LIMIT $3
 """  # noqa: S608 - a constant list of columns
 ONE: Final = f"""
-SELECT {COLUMNS} FROM commerce_orders
+SELECT {COLUMNS}, parts::text AS parts FROM commerce_orders
 WHERE store_id = $1 AND order_id = $2 AND deleted_at IS NULL
 """  # noqa: S608 - a constant list of columns
 REFUNDS: Final = """

@@ -1,9 +1,10 @@
 """Shapes that tools share: money, ids and times as agents get and give them (product/mcp.md, 5.3)."""
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -46,13 +47,42 @@ def _instant(given: object) -> datetime:
     raise ValueError("a time with its zone is wanted, such as 2026-11-01T00:00:00Z")
 
 
-OrderId = Annotated[str, _of("Order")]
-ProductId = Annotated[str, _of("Product")]
-ItemId = Annotated[str, _of("InventoryItem")]
-LocationId = Annotated[str, _of("Location")]
+def one_of(known: Mapping[str, str]) -> AfterValidator:
+    """Take one of the platform's words in any case as our own, and refuse others with all of them."""
+
+    def read(given: str) -> str:
+        found = known.get(given.strip().lower())
+        if found is None:
+            raise ValueError(f"use one of {', '.join(known)}")
+        return found
+
+    return AfterValidator(read)
+
+
+def said_of(known: Mapping[str, str]) -> Any:
+    """Name the words that are taken."""
+    return Field(description=f"{', '.join(known)}; in any case.")
+
+
+OrderId = Annotated[str, _of("Order"), Field(description="The order's id.")]
+ProductId = Annotated[str, _of("Product"), Field(description="The product's id.")]
+ItemId = Annotated[str, _of("InventoryItem"), Field(description="The inventory item's id.")]
+LocationId = Annotated[str, _of("Location"), Field(description="The location's id.")]
 Instant = Annotated[datetime, BeforeValidator(_instant)]
-Pseudonym = Annotated[str, Field(pattern=r"^s1:[0-9a-f]{64}$")]
+Pseudonym = Annotated[
+    str, Field(pattern=r"^s1:[0-9a-f]{64}$", description="The buyer's pseudonym.")
+]
 """A buyer as this store knows them, and no other does."""
+
+
+def id_of(number: int | None) -> str | None:
+    """Write an id, where there is one."""
+    return None if number is None else str(number)
+
+
+def tags_of(said: str | None) -> list[str]:
+    """Read tags as the platform writes them, between commas."""
+    return [tag.strip() for tag in (said or "").split(",") if tag.strip()]
 
 
 class Money(Answer):

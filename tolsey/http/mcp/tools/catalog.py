@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 import orjson
 from pydantic import Field
@@ -11,7 +11,7 @@ from tolsey.http.context import Service
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import READS, Tool
 from tolsey.http.mcp.tools import answers, facts
-from tolsey.http.mcp.tools.answers import Money, number_of
+from tolsey.http.mcp.tools.answers import Money, number_of, one_of, said_of, tags_of
 from tolsey.http.mcp.tools.building import Answer, Arguments, tool
 from tolsey.http.mcp.tools.facts import Told
 from tolsey.http.mcp.tools.pages import PageArguments, Pages
@@ -22,20 +22,21 @@ from tolsey.storage.reports.catalog import Wanted
 SCOPES: Final = frozenset({"catalog:read"})
 MOST_WORDS: Final = 10
 WHAT: Final = "product"
+STATUS: Final = {name: name for name in ("active", "draft", "archived", "unlisted")}
 
 
 class ProductQuery(PageArguments):
     """Which products."""
 
-    status: Literal["active", "draft", "archived"] | None = None
-    vendor: Annotated[str, Field(max_length=255)] | None = None
-    product_type: Annotated[str, Field(max_length=255)] | None = None
+    status: Annotated[str, one_of(STATUS), said_of(STATUS)] | None = None
+    vendor: Annotated[str, Field(max_length=255, description="Of this vendor.")] | None = None
+    product_type: Annotated[str, Field(max_length=255, description="Of this type.")] | None = None
 
 
 class ProductSearch(PageArguments):
     """What to look for."""
 
-    query: Annotated[str, Field(min_length=1, max_length=200)]
+    query: Annotated[str, Field(min_length=1, max_length=200, description="Words to look for.")]
 
 
 class ProductId(Arguments):
@@ -187,7 +188,7 @@ class CatalogTools:
 
 def words_of(text: str) -> list[str]:
     """Split what somebody looks for into words."""
-    return text.lower().split()[:MOST_WORDS]
+    return text.split()[:MOST_WORDS]
 
 
 def _key(row: Row) -> tuple[int]:
@@ -211,13 +212,12 @@ def summary_of(row: Row) -> ProductSummary:
 
 def detail_of(row: Row) -> ProductDetail:
     """Show a product whole; a price is in the shop's currency."""
-    tags = (row["tags"] or "").split(",")
     variants: list[dict[str, Any]] = orjson.loads(row["variants"])
     return ProductDetail(
         **dict(summary_of(row)),
         handle=row["handle"],
         published_at=row["published_at"],
-        tags=[tag.strip() for tag in tags if tag.strip()],
+        tags=tags_of(row["tags"]),
         variants=[_variant(one, row["currency"]) for one in variants],
     )
 

@@ -40,7 +40,7 @@ Key = Annotated[
         min_length=8,
         max_length=64,
         pattern=r"^[!-~]+$",
-        description="One for each change.",
+        description="One for each change; the same to repeat it.",
     ),
 ]
 Line = Annotated[str, Field(min_length=1, max_length=LONGEST_TITLE), WORDED]
@@ -53,25 +53,37 @@ class WriteArguments(Arguments):
     """What every change takes."""
 
     idempotency_key: Key
-    dry_run: bool = False
+    dry_run: Annotated[bool, Field(description="Plan only, and change nothing.")] = False
 
 
 class EditArguments(WriteArguments):
     """What every change of the shop takes."""
 
-    plan_token: str | None = None
-    expected_version: Annotated[str, Field(min_length=1, max_length=LONGEST_VERSION)] | None = None
+    plan_token: Annotated[str | None, Field(description="Of the dry_run.")] = None
+    expected_version: Annotated[
+        Annotated[str, Field(min_length=1, max_length=LONGEST_VERSION)] | None,
+        Field(description="Change it only if it is still this version."),
+    ] = None
 
 
 class ProductChange(EditArguments):
     """What a product is to be; what is not given stays."""
 
     product_id: ProductId
-    title: Line | None = None
-    description_html: Annotated[str, Field(max_length=LONGEST_DESCRIPTION)] | None = None
-    vendor: Line | None = None
-    product_type: Annotated[str, Field(max_length=LONGEST_TITLE)] | None = None
-    tags: Annotated[list[Tag], Field(max_length=250)] | None = None
+    title: Annotated[Line | None, Field(description="The new title.")] = None
+    description_html: Annotated[
+        Annotated[str, Field(max_length=LONGEST_DESCRIPTION)] | None,
+        Field(description="The new description, as HTML."),
+    ] = None
+    vendor: Annotated[Line | None, Field(description="The new vendor.")] = None
+    product_type: Annotated[
+        Annotated[str, Field(max_length=LONGEST_TITLE)] | None,
+        Field(description="The new type."),
+    ] = None
+    tags: Annotated[
+        Annotated[list[Tag], Field(max_length=250)] | None,
+        Field(description="All its tags from now on."),
+    ] = None
 
     @model_validator(mode="after")
     def _something(self) -> "ProductChange":
@@ -84,7 +96,9 @@ class ProductStatus(EditArguments):
     """Whether a product is sold."""
 
     product_id: ProductId
-    status: Literal["ACTIVE", "DRAFT", "ARCHIVED"]
+    status: Annotated[
+        Literal["ACTIVE", "DRAFT", "ARCHIVED"], Field(description="ACTIVE is on sale.")
+    ]
 
 
 class StockChange(EditArguments):
@@ -92,22 +106,29 @@ class StockChange(EditArguments):
 
     inventory_item_id: ItemId
     location_id: LocationId
-    delta: Annotated[int, Field(ge=-MOST_MOVED, le=MOST_MOVED)]
-    compare_quantity: Annotated[int, Field(ge=-MOST_STOCKED, le=MOST_STOCKED)] | None = None
+    delta: Annotated[
+        int, Field(ge=-MOST_MOVED, le=MOST_MOVED, description="How many more; fewer if negative.")
+    ]
+    compare_quantity: Annotated[
+        Annotated[int, Field(ge=-MOST_STOCKED, le=MOST_STOCKED)] | None,
+        Field(description="Change it only if so many are there."),
+    ] = None
 
 
 class OrderNote(EditArguments):
     """What is added to an order's note."""
 
     order_id: OrderId
-    note: Note
+    note: Annotated[Note, Field(description="The lines to add.")]
 
 
 class OrderTags(EditArguments):
     """What an order is tagged with."""
 
     order_id: OrderId
-    tags: Annotated[list[Tag], Field(min_length=1, max_length=MOST_TAGS)]
+    tags: Annotated[
+        list[Tag], Field(min_length=1, max_length=MOST_TAGS, description="The tags to add.")
+    ]
 
 
 class WriteResult(Answer):
@@ -137,6 +158,9 @@ class Change:
     scope: str
     platform_scope: str
     is_destructive: bool = False
+    """Whether something that was there can be gone after it."""
+    needs_plan: bool = False
+    """Whether texts are overwritten that nothing brings back, so that a person sees them first."""
 
     @property
     def hints(self) -> Hints:
@@ -195,6 +219,7 @@ CHANGES: Final = (
         "catalog:write",
         "write_products",
         is_destructive=True,
+        needs_plan=True,
     ),
     Change(
         "set_product_status",
@@ -204,6 +229,7 @@ CHANGES: Final = (
         _status,
         "catalog:write",
         "write_products",
+        is_destructive=True,
     ),
     Change(
         "adjust_inventory",
@@ -214,6 +240,7 @@ CHANGES: Final = (
         _stock,
         "inventory:write",
         "write_inventory",
+        is_destructive=True,
     ),
     Change(
         "add_order_note",

@@ -48,7 +48,10 @@ class LevelPage(Told):
 class LowStockQuery(PageArguments):
     """How few are few."""
 
-    threshold: Annotated[int, Field(ge=-LARGEST_THRESHOLD, le=LARGEST_THRESHOLD)] = FEW
+    threshold: Annotated[
+        int,
+        Field(ge=-LARGEST_THRESHOLD, le=LARGEST_THRESHOLD, description="So many left, or fewer."),
+    ] = FEW
     include_unlisted: Annotated[
         bool, Field(description="Also products that are drafts or archived.")
     ] = False

@@ -1,9 +1,10 @@
-"""Orders and sales. What a buyer or a merchant typed into an order is read by no tool."""
+"""Orders and sales. What a buyer typed into an order, and its note, is read by no tool."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
+import orjson
 from pydantic import Field
 
 from tolsey.http.context import Service
@@ -14,9 +15,13 @@ from tolsey.http.mcp.tools.answers import (
     Instant,
     Money,
     Pseudonym,
+    id_of,
     known_money,
     money,
     number_of,
+    one_of,
+    said_of,
+    tags_of,
 )
 from tolsey.http.mcp.tools.building import Answer, Arguments, tool
 from tolsey.http.mcp.tools.facts import Told
@@ -28,23 +33,35 @@ from tolsey.storage.reports.orders import OrderParts, Wanted
 SCOPES: Final = frozenset({"orders:read"})
 PERIODS: Final = {"7d": 7, "30d": 30, "90d": 90, "365d": 365}
 WHAT: Final = "order"
-
-Status = Annotated[str, Field(max_length=50)]
+PAYMENT: Final = {
+    name: name
+    for name in (
+        "pending",
+        "authorized",
+        "partially_paid",
+        "paid",
+        "partially_refunded",
+        "refunded",
+        "voided",
+        "expired",
+    )
+}
+FULFILMENT: Final = {
+    **{name: name for name in ("unfulfilled", "partial", "fulfilled", "restocked")},
+    "partially_fulfilled": "partial",
+}
+"""The platform's words for the state of an order, as deliveries say them, and as its queries do."""
 
 
 class OrderQuery(PageArguments):
     """Which orders."""
 
-    financial_status: Annotated[Status | None, Field(description="paid, pending, refunded, …")] = (
-        None
-    )
-    fulfillment_status: Annotated[
-        Status | None, Field(description="unfulfilled, partial, fulfilled, …")
-    ] = None
-    since: Instant | None = None
-    until: Instant | None = None
-    customer: Pseudonym | None = None
-    include_tests: bool = False
+    financial_status: Annotated[str, one_of(PAYMENT), said_of(PAYMENT)] | None = None
+    fulfillment_status: Annotated[str, one_of(FULFILMENT), said_of(FULFILMENT)] | None = None
+    since: Annotated[Instant | None, Field(description="Made at this time or later.")] = None
+    until: Annotated[Instant | None, Field(description="Made before.")] = None
+    customer: Annotated[Pseudonym | None, Field(description="Of this buyer.")] = None
+    include_tests: Annotated[bool, Field(description="Test orders too.")] = False
 
 
 class OrderId(Arguments):
@@ -66,6 +83,7 @@ class OrderSummary(Answer):
     source: str | None
     customer: str | None
     test: bool
+    tags: list[str]
     cancelled_at: datetime | None
     updated_at: datetime
 
@@ -95,9 +113,41 @@ class Parcel(Answer):
     updated_at: datetime
 
 
-class OrderDetail(OrderSummary):
-    """An order with its refunds and parcels."""
+class OrderLine(Answer):
+    """What was ordered of one thing; `quantity` as ordered, `current_quantity` after edits and returns."""
 
+    title: str | None
+    variant_title: str | None
+    sku: str | None
+    product_id: str | None
+    variant_id: str | None
+    quantity: int | None
+    current_quantity: int | None
+    price: Annotated[Money | None, Field(description="Of one.")]
+    discount: Annotated[Money | None, Field(description="On the line.")]
+
+
+class OrderDiscount(Answer):
+    """A code that was used."""
+
+    code: str | None
+    amount: Money | None
+
+
+class OrderShipping(Answer):
+    """How it is shipped."""
+
+    title: str | None
+    price: Money | None
+
+
+class OrderDetail(OrderSummary):
+    """An order whole; lines, discounts and shipping are absent where the shop did not tell them."""
+
+    lines: list[OrderLine] | None
+    discounts: list[OrderDiscount] | None
+    total_discounts: Money | None
+    shipping: list[OrderShipping] | None
     refunds: list[RefundSummary]
     parcels: list[Parcel]
 
@@ -105,8 +155,10 @@ class OrderDetail(OrderSummary):
 class SalesQuery(Arguments):
     """Which sales."""
 
-    period: Literal["7d", "30d", "90d", "365d"] = "30d"
-    group_by: sales.GroupBy = "day"
+    period: Annotated[Literal["7d", "30d", "90d", "365d"], Field(description="Days up to now.")] = (
+        "30d"
+    )
+    group_by: Annotated[sales.GroupBy, Field(description="What a row adds up.")] = "day"
 
 
 class SalesRow(Answer):
@@ -152,7 +204,7 @@ class OrderTools:
             tool(
                 "get_order",
                 "Get an order",
-                "Reads one order with its refunds and parcels.",
+                "Reads one order with its lines, discounts, shipping, refunds and parcels.",
                 arguments=OrderId,
                 answer=OrderDetail,
                 run=self.get,
@@ -231,6 +283,7 @@ def summary_of(row: Row) -> OrderSummary:
         source=row["source_name"],
         customer=row["customer"],
         test=row["test"],
+        tags=tags_of(row["tags"]),
         cancelled_at=row["cancelled_at"],
         updated_at=row["updated_at"],
     )
@@ -240,6 +293,7 @@ def detail_of(found: OrderParts) -> OrderDetail:
     """Show an order whole."""
     return OrderDetail(
         **dict(summary_of(found.order)),
+        **_parts(found.order),
         refunds=[
             RefundSummary(
                 id=str(row["refund_id"]),
@@ -259,6 +313,44 @@ def detail_of(found: OrderParts) -> OrderDetail:
             for row in found.parcels
         ],
     )
+
+
+def _parts(row: Row) -> dict[str, Any]:
+    """Show what an order is made of, as far as the shop told it."""
+    kept: dict[str, Any] | None = None if row["parts"] is None else orjson.loads(row["parts"])
+    if kept is None:
+        return dict.fromkeys(("lines", "discounts", "total_discounts", "shipping"))
+
+    def priced(amount: str | None) -> Money | None:
+        if amount is None or row["currency"] is None:
+            return None
+        return Money(amount=amount, currency=row["currency"])
+
+    return {
+        "lines": [
+            OrderLine(
+                title=one["title"],
+                variant_title=one["variantTitle"],
+                sku=one["sku"],
+                product_id=id_of(one["productId"]),
+                variant_id=id_of(one["variantId"]),
+                quantity=one["quantity"],
+                current_quantity=one["currentQuantity"],
+                price=priced(one["price"]),
+                discount=priced(one["discount"]),
+            )
+            for one in kept["lines"]
+        ],
+        "discounts": [
+            OrderDiscount(code=one["code"], amount=priced(one["amount"]))
+            for one in kept["discounts"]
+        ],
+        "total_discounts": priced(kept["totalDiscounts"]),
+        "shipping": [
+            OrderShipping(title=one["title"], price=priced(one["price"]))
+            for one in kept["shipping"]
+        ],
+    }
 
 
 def _sales_row(row: Row) -> SalesRow:

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import orjson
+from pydantic import Field
 
 from tolsey.actors.refusals import NotFound
 from tolsey.http.context import Service
@@ -21,7 +22,7 @@ NONE: Final = "There is no such operation."
 class OperationId(Arguments):
     """Which change."""
 
-    operation_id: str
+    operation_id: Annotated[str, Field(description="Of the change's answer.")]
 
 
 class Outcome(Answer):

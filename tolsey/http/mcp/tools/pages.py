@@ -30,8 +30,10 @@ def _unsaid(schema: dict[str, Any]) -> None:
 class PageArguments(Arguments):
     """Which part of a list is wanted."""
 
-    limit: Annotated[int, Field(ge=1, le=MOST, json_schema_extra=_unsaid)] = USUAL
-    cursor: str | None = None
+    limit: Annotated[
+        int, Field(ge=1, le=MOST, description="Items wanted.", json_schema_extra=_unsaid)
+    ] = USUAL
+    cursor: Annotated[str | None, Field(description="next_cursor of the part before.")] = None
 
 
 class InvalidCursor(Refusal):

@@ -27,8 +27,8 @@ WRITING: Final = "write_"
 class PlatformQuery(Arguments):
     """What to ask the platform."""
 
-    query: Annotated[str, Field(min_length=1, max_length=CHARACTERS)]
-    variables: Annotated[dict[str, Any], Field(default_factory=dict)]
+    query: Annotated[str, Field(min_length=1, max_length=CHARACTERS, description="GraphQL.")]
+    variables: Annotated[dict[str, Any], Field(default_factory=dict, description="Of the query.")]
 
 
 class PlatformAnswer(Answer):

@@ -13,9 +13,8 @@ DEFINED: Final = "#/$defs/"
 OF_NAMES: Final = frozenset({"properties", "$defs"})
 UNSAID: Final = frozenset({"title"})
 """Names repeat titles."""
-UNSAID_OF_ANSWERS: Final = UNSAID | {"additionalProperties", "format", "pattern", "required"}
+UNSAID_OF_ANSWERS: Final = UNSAID | {"additionalProperties", "format", "pattern"}
 """An answer is made by us: it holds nothing beside, and each time is RFC 3339."""
-SAYING_TYPE: Final = frozenset({"properties", "items", "enum"})
 NULL: Final = {"type": "null"}
 ANYTHING: Final = ("additionalProperties", True)
 """What a schema allows that says nothing of it."""
@@ -27,7 +26,7 @@ def schema_of(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def answer_schema_of(model: type[BaseModel]) -> dict[str, Any]:
-    """Write what a tool answers; a field that is not known is left out, so none is said to be needed."""
+    """Write what a tool answers: what is always there is required; what is not known is left out."""
     return _written(model, UNSAID_OF_ANSWERS)
 
 
@@ -56,8 +55,6 @@ def _shortened(schema: Any, unsaid: frozenset[str], *, names: bool = False) -> A
         return {key: _shortened(value, unsaid) for key, value in schema.items()}
     schema = _said_without_null(_needed(schema))
     left_out = unsaid | ({"description"} if "properties" in schema else set())
-    if unsaid is UNSAID_OF_ANSWERS and not SAYING_TYPE.isdisjoint(schema):
-        left_out |= {"type"}
     return {
         key: _shortened(value, unsaid, names=key in OF_NAMES)
         for key, value in schema.items()

@@ -30,7 +30,9 @@ WHAT: Final = "document"
 class SearchQuery(Arguments):
     """What to look for."""
 
-    query: Annotated[str, Field(min_length=1, max_length=200)]
+    query: Annotated[
+        str, Field(min_length=1, max_length=200, description="Words, or an order's number.")
+    ]
 
 
 class SearchResult(Answer):
@@ -60,7 +62,7 @@ def _named(id: str) -> str:
 class DocumentId(Arguments):
     """A result's id."""
 
-    id: Annotated[str, AfterValidator(_named)]
+    id: Annotated[str, AfterValidator(_named), Field(description="Of a result of search.")]
 
 
 class Document(Answer):

@@ -100,7 +100,7 @@ class Writer:
         await self._check_grant(principal, change.platform_scope)
         if given.dry_run:
             return await self._planned(change, principal, given, edit)
-        if change.is_destructive and given.plan_token is None:
+        if change.needs_plan and given.plan_token is None:
             reviewed = await self._reviewed(change, call, edit, key=given.idempotency_key)
             if not isinstance(reviewed, str):
                 return reviewed

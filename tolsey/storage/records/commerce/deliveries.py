@@ -23,7 +23,10 @@ class WebhookEvent:
 
 @dataclass(frozen=True, slots=True)
 class CommerceOrder:
-    """An order; `metadata` is JSON text of its tags and note attributes, the only free text."""
+    """An order; `metadata` is JSON text of its tags and note attributes, the only free text.
+
+    `parts` is JSON text of its lines, discounts and shipping; None where a body does not tell them.
+    """
 
     store_id: str
     order_id: int
@@ -42,6 +45,7 @@ class CommerceOrder:
     processed_at: datetime | None = None
     created_at_platform: datetime | None = None
     cancelled_at: datetime | None = None
+    parts: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
