@@ -312,7 +312,11 @@ class Committer:
             cell = turn.cell
             if at in outcome.duplicates and index[id(cell)] not in outcome.fenced | outcome.stale:
                 self._close(turn)
-                turn.envelope.fail(Duplicate(turn.envelope.turn.name))
+                turn.envelope.fail(
+                    Unavailable("what its sender sent before still waits")
+                    if at in outcome.early
+                    else Duplicate(turn.envelope.turn.name)
+                )
             elif index[id(cell)] not in spoiled:
                 cell.version += 1
                 cell.committed = turn.after

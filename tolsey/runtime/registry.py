@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
@@ -242,15 +243,19 @@ class Runtime:
         future.add_done_callback(lambda done: bucket.pop(done, None))
         return future
 
-    async def accept(self, to: ActorId, message: Message[Any], *, id: str) -> bool:
+    async def accept(
+        self, to: ActorId, message: Message[Any], *, id: str, sender: str | None = None
+    ) -> bool:
         """Keep a message for good and answer at once; it takes effect later, once for each keeping.
+
+        What a sender sent takes effect in the order in which it was kept, where its records say so.
 
         False when a message of that id is waiting already; one that was taken before is kept again,
         and the claims of its turn make it a duplicate. Raises StorageError when it cannot be
         kept.
         """
         tell = Tell(to, message, key=id)
-        row = row_of(tell, to, id, request_id=REQUEST_ID.get())
+        row = replace(row_of(tell, to, id, request_id=REQUEST_ID.get()), sender=sender)
         added = await self._outbox.add((row,))
         if added:
             self._dispatcher.dispatch((row,))

@@ -22,7 +22,9 @@ class Table:
     key the greatest by `newest` (then the latest turn) is written, the others are dropped, so a
     record with a key must be the whole row. A `claim` is a row that may be written once ever:
     when it is there already the whole turn is a duplicate and none of it happens. `absent` has the
-    SQL of what stands in a column whose field is None.
+    SQL of what stands in a column whose field is None. `kept` has, for what may also wait in the
+    outbox, the SQL of its sender and of its key there, with `{row}` for the record: while it waits
+    itself the turn is a duplicate, while what the same sender sent before does, the turn comes too early.
     """
 
     record: type[Any]
@@ -33,6 +35,7 @@ class Table:
     newest: tuple[str, ...] = ()
     claim: bool = False
     absent: Mapping[str, str] = field(default_factory=dict)
+    kept: tuple[str, str] | None = None
     key_of: Callable[[Any], Any] = field(init=False, compare=False, repr=False)
     """Tells the key of a record."""
 
@@ -68,11 +71,12 @@ def table(
     newest: tuple[str, ...] = (),
     claim: bool = False,
     absent: Mapping[str, str] | None = None,
+    kept: tuple[str, str] | None = None,
 ) -> Table:
     """Say where records of a type are kept. Its columns must be its fields, in order."""
     names = [one.name for one in fields(record)]
     if len(names) != len(columns):
         raise TypeError(f"{record.__name__} has {len(names)} fields, {name} {len(columns)} columns")
-    made = Table(record, name, columns, conflict, key, newest, claim, absent or {})
+    made = Table(record, name, columns, conflict, key, newest, claim, absent or {}, kept)
     TABLES[record] = made
     return made

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,13 @@ from tolsey.actors.store.messages import (
 )
 from tolsey.actors.store.topics import TOPICS
 from tolsey.http.webhooks.commerce import CommerceEvents
+from tolsey.runtime.decision import Tell
 from tolsey.runtime.errors import DeadlineExceeded, Overloaded, TurnFailed
 from tolsey.runtime.messages import ActorId, Message
+from tolsey.runtime.outbox import row_of
 from tolsey.storage.database import Database, Row
 from tolsey.storage.errors import StorageUnavailable
+from tolsey.storage.runtime.outbox import Outbox
 
 SAMPLES = Path(__file__).parents[3].parent / "shared" / "data" / "commerce" / "webhooks"
 EVENTS = "/api/webhooks/commerce/events"
@@ -200,8 +204,8 @@ async def test_an_uninstall_that_cannot_be_saved_is_answered_200_and_saved_later
                 raise TurnFailed("RevokeGrant", "the disk is full")
             return await merchant.runtime.ask(to, message, **options)
 
-        async def accept(self, to: ActorId, message: Message[Any], *, id: str) -> bool:
-            raise AssertionError(to, message, id)
+        async def accept(self, to: ActorId, message: Message[Any], *, id: str, **how: Any) -> bool:
+            raise AssertionError(to, message, id, how)
 
     merchant.app = CommerceEvents(Failing(), merchant.directory, lambda: NOON + timedelta(hours=1))
     answer = await merchant.deliver("app/uninstalled", GONE)
@@ -424,10 +428,10 @@ class Busy:
         del to, message
         raise Overloaded("the mailbox")
 
-    async def accept(self, to: ActorId, message: Message[Any], *, id: str) -> bool:
+    async def accept(self, to: ActorId, message: Message[Any], *, id: str, **how: Any) -> bool:
         if not self.disk:
             raise StorageUnavailable("gone")
-        return await self.merchant.runtime.accept(to, message, id=id)
+        return await self.merchant.runtime.accept(to, message, id=id, **how)
 
 
 async def test_a_busy_store_takes_it_later(merchant: Merchant, database: Database) -> None:
@@ -437,6 +441,42 @@ async def test_a_busy_store_takes_it_later(merchant: Merchant, database: Databas
 
     assert answer.json == ACCEPTED
     await until(database, "SELECT FROM commerce_orders WHERE name = '#7'")
+
+
+class Later(Busy):
+    """Mailboxes that take nothing now; what they keep is tried again in an hour."""
+
+    async def accept(self, to: ActorId, message: Message[Any], *, id: str, **how: Any) -> bool:
+        row = row_of(Tell(to, message, id, NOON + timedelta(days=36500)), to, id)
+        return bool(await Outbox(self.merchant.database).add([replace(row, **how)]))
+
+
+async def test_what_is_kept_is_known_and_not_overtaken_by_what_came_after(
+    merchant: Merchant, database: Database
+) -> None:
+    await merchant.connect()
+    at_once, minute = merchant.app, timedelta(minutes=1)
+    assert (await merchant.deliver("orders/create", order(name="#0"), id="d0")).json == ACCEPTED
+    merchant.app = CommerceEvents(Later(merchant, disk=True), merchant.directory, lambda: NOON)
+    assert (await merchant.deliver("orders/create", order(name="#1"), id="d1")).json == ACCEPTED
+
+    merchant.app = at_once
+    assert (await merchant.deliver("orders/create", order(name="#1"), id="d1")).json == DUPLICATE
+    after = order(NOON + minute, name="#2")
+    assert (await merchant.deliver("orders/updated", after, id="d2")).json == ACCEPTED
+    assert (await merchant.deliver("orders/updated", after, id="d2")).json == DUPLICATE
+    assert (await merchant.deliver("orders/create", order(name="#0"), id="d0")).json == DUPLICATE
+    assert (await one(database, "commerce_orders"))["name"] == "#0"
+
+    await database.execute("UPDATE outbox SET due_at = now()")
+    await until(database, "SELECT WHERE NOT EXISTS (SELECT FROM outbox)")
+    taken = await database.fetch(
+        "SELECT delivery_id FROM commerce_webhook_events JOIN actor_journal j"
+        " ON j.message_id LIKE '%:' || delivery_id"
+        " WHERE delivery_id <> 'd0' ORDER BY j.version"
+    )
+    assert [row["delivery_id"] for row in taken] == ["d1", "d2"]
+    assert (await one(database, "commerce_orders"))["name"] == "#2"
 
 
 async def test_what_cannot_be_kept_is_503_so_that_the_platform_tries_again(
@@ -462,10 +502,10 @@ class Hanging:
         await asyncio.sleep(how["timeout"])
         raise DeadlineExceeded("no turn in time")
 
-    async def accept(self, to: ActorId, message: Message[Any], *, id: str) -> bool:
+    async def accept(self, to: ActorId, message: Message[Any], *, id: str, **how: Any) -> bool:
         if self.hangs == "disk":
             await asyncio.Event().wait()
-        return await self.merchant.runtime.accept(to, message, id=id)
+        return await self.merchant.runtime.accept(to, message, id=id, **how)
 
 
 async def never(_: object) -> None:

@@ -80,8 +80,10 @@ class Mailboxes(Protocol):
         """Post a message and wait for its reply."""
         ...
 
-    async def accept(self, to: ActorId, message: Message[Any], *, id: str) -> bool:
-        """Keep a message for good; False when it is there already."""
+    async def accept(
+        self, to: ActorId, message: Message[Any], *, id: str, sender: str | None = None
+    ) -> bool:
+        """Keep a message for good, behind what its sender sent before; False when it is there already."""
         ...
 
 
@@ -238,11 +240,11 @@ class CommerceEvents:
         except Duplicate:
             return False
         except (RuntimeFault, StorageError) as fault:
-            # Its store is behind or cannot write now. A repeat of a turn that did commit after
+            # Its store is behind or cannot write now, or what came before it waits already. A repeat of a turn that did commit after
             # all is stopped by the delivery's unique row.
             log.warning("commerce.webhook.kept_for_later", store_id=to.key, why=repr(fault))
             try:
-                return await self._mailboxes.accept(to, message, id=id)
+                return await self._mailboxes.accept(to, message, id=id, sender=f"webhook:{to.key}")
             except (RuntimeFault, StorageError) as error:
                 raise storage_unavailable() from error
         return True

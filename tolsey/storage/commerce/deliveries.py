@@ -51,6 +51,10 @@ table(
     },
     key=("store_id", "delivery_id"),
     claim=True,
+    kept=(
+        "'webhook:' || {row}.store_id",
+        "'webhook:' || {row}.store_id || ':' || {row}.delivery_id",
+    ),
 )
 
 table(

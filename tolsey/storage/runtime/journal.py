@@ -6,7 +6,8 @@ lost race or a repeated delivery never costs its neighbours anything:
 
 - fence: every slot's epoch is checked `FOR SHARE`, so a new owner waits for us or we see its epoch;
 - version: every actor's row is locked and must stand where the batch thinks it does;
-- claims: a turn whose unique row exists already, or whose outbox row is gone, is a duplicate.
+- claims: a turn whose unique row exists already, or whose outbox row is gone, is a duplicate;
+- order: a turn whose sender sent something before that still waits in the outbox comes too early.
 """
 
 import asyncio
@@ -53,6 +54,7 @@ table(
         "attempts": "int",
         "interruptions": "int",
         "request_id": "text",
+        "sender": "text",
     },
     conflict="ON CONFLICT (key) DO NOTHING",
     absent={"due_at": "now()"},
@@ -106,9 +108,11 @@ stale AS MATERIALIZED (
 )
 
 GUARDS = """
-duplicate AS MATERIALIZED (
+repeated AS MATERIALIZED (
   SELECT j FROM t WHERE consumes IS NOT NULL
   AND (SELECT true FROM outbox o WHERE o.key = t.consumes LIMIT 1) IS NULL{claimed}),
+early AS MATERIALIZED (SELECT 0::bigint AS j WHERE false{early}),
+duplicate AS MATERIALIZED (SELECT j FROM repeated UNION SELECT j FROM early),
 voided AS MATERIALIZED (SELECT DISTINCT i FROM t WHERE voids AND j IN (SELECT j FROM duplicate)),
 dead AS MATERIALIZED (
   SELECT i FROM fenced UNION ALL SELECT i FROM stale UNION ALL SELECT i FROM voided),
@@ -129,13 +133,37 @@ consumed AS (
   DELETE FROM outbox
   WHERE key = ANY (ARRAY(SELECT consumes FROM live WHERE consumes IS NOT NULL))){writes}
 SELECT (SELECT array_agg(i - 1) FROM fenced), (SELECT array_agg(i - 1) FROM stale),
-       (SELECT array_agg(i - 1) FROM voided), (SELECT array_agg(j - 1) FROM duplicate)
+       (SELECT array_agg(i - 1) FROM voided), (SELECT array_agg(j - 1) FROM duplicate),
+       (SELECT array_agg(j - 1) FROM early WHERE j NOT IN (SELECT j FROM repeated))
 """
+
+ASKED = "{row}.j_ NOT IN (SELECT j FROM t WHERE consumes IS NOT NULL)"
+"""Of a record: whether its turn was asked for, and does not come from the outbox."""
+
+WAITS = (
+    """
+  UNION SELECT {row}.j_ FROM {row} WHERE """
+    + ASKED
+    + """
+  AND (SELECT true FROM outbox o WHERE o.key = {key} LIMIT 1)"""
+)
+EARLY = (
+    """
+  UNION SELECT {row}.j_ FROM {row} WHERE (
+    SELECT true FROM outbox o WHERE o.sender = {sender} AND o.key <> {key}
+    AND ("""
+    + ASKED
+    + """ OR (o.created_at, o.key) < (
+      SELECT w.created_at, w.key FROM outbox w WHERE w.key = {key}))
+    AND o.key <> ALL (ARRAY(
+      SELECT e.consumes FROM t e WHERE e.consumes IS NOT NULL AND e.j < {row}.j_)) LIMIT 1)"""
+)
+"""What goes in the same batch, before, is not waited for."""
 
 
 def statement(tables: Sequence[Table]) -> str:
     """Put together the commit statement of a batch that touches these tables."""
-    rows, claimed, writes = [], "", ""
+    rows, claimed, early, writes = [], "", "", ""
     at = FIXED + 1
     for n, part in enumerate(tables):
         names = ", ".join(part.columns)
@@ -151,10 +179,14 @@ def statement(tables: Sequence[Table]) -> str:
                 f"\n  UNION SELECT j_ FROM r{n}"
                 f" WHERE (SELECT true FROM {part.name} x WHERE {same} LIMIT 1)"
             )
+        if part.kept:
+            sender, key = (text.format(row=f"r{n}") for text in part.kept)
+            claimed += WAITS.format(row=f"r{n}", key=key)
+            early += EARLY.format(row=f"r{n}", sender=sender, key=key)
         writes += (
             f",\nw{n} AS (INSERT INTO {part.name} ({names}) {source(part, n)} {part.conflict})"
         )
-    return HEAD + "\n".join(rows) + GUARDS.format(claimed=claimed, writes=writes)
+    return HEAD + "\n".join(rows) + GUARDS.format(claimed=claimed, early=early, writes=writes)
 
 
 def source(part: Table, n: int) -> str:
@@ -223,8 +255,7 @@ class Journal:
             raise OutcomeUnknown(type(error).__name__) from error
         except (asyncpg.PostgresError, asyncpg.DataError, ValueError, TypeError) as error:
             raise translated(error) from error
-        fenced, stale, voided, duplicates = (frozenset(found or ()) for found in row)
-        return Outcome(fenced, stale, voided, duplicates)
+        return Outcome(*(frozenset(found or ()) for found in row))
 
     @contextmanager
     def _watched(self, connection: Connection) -> Iterator[None]:

@@ -14,11 +14,11 @@ COLUMNS = (
 
 
 ADD = """
-INSERT INTO outbox (key, slot, kind, actor_key, name, payload, due_at, request_id)
-SELECT key, slot, kind, actor_key, name, payload, coalesce(due_at, now()), request_id
+INSERT INTO outbox (key, slot, kind, actor_key, name, payload, due_at, request_id, sender)
+SELECT key, slot, kind, actor_key, name, payload, coalesce(due_at, now()), request_id, sender
 FROM unnest($1::text[], $2::int[], $3::text[], $4::text[], $5::text[],
-            $6::jsonb[], $7::timestamptz[], $8::text[])
-    AS row(key, slot, kind, actor_key, name, payload, due_at, request_id)
+            $6::jsonb[], $7::timestamptz[], $8::text[], $9::text[])
+    AS row(key, slot, kind, actor_key, name, payload, due_at, request_id, sender)
 ON CONFLICT (key) DO NOTHING
 """
 
@@ -34,6 +34,7 @@ def _columns(rows: Sequence[OutboxRow]) -> tuple[list[Any], ...]:
         [row.payload for row in rows],
         [row.due_at for row in rows],
         [row.request_id for row in rows],
+        [row.sender for row in rows],
     )
 
 

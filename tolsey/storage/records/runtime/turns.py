@@ -48,13 +48,15 @@ class Outcome:
 
     Nothing was written for an actor in `fenced` (another process owns its slot), `stale` (its
     version on disk is not `base`) or `voided` (a duplicate turn had changed its state). A turn in
-    `duplicates` wrote nothing. Everything else is on disk.
+    `duplicates` wrote nothing; one that is in `early` as well is no repeat, but what its sender sent
+    before still waits in the outbox. Everything else is on disk.
     """
 
     fenced: frozenset[int] = frozenset()
     stale: frozenset[int] = frozenset()
     voided: frozenset[int] = frozenset()
     duplicates: frozenset[int] = frozenset()
+    early: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,8 @@ class OutboxRow:
     interruptions: int = 0
     """How many processes ended, without a word, while they worked on it."""
     request_id: str | None = None
+    sender: str | None = None
+    """Whose messages take effect in the order in which they were kept; None: no order."""
 
 
 @dataclass(frozen=True, slots=True)
