@@ -64,6 +64,7 @@ from tolsey.storage import keys
 from tolsey.storage.backing import addresses
 from tolsey.storage.cache import Cache
 from tolsey.storage.database import Database
+from tolsey.storage.embedded.roles import service_url
 from tolsey.storage.limits import Limits
 from tolsey.storage.migrate import migrate
 from tolsey.storage.reports.pool import Reports
@@ -137,6 +138,8 @@ async def running(
         database_url, redis_url = await stack.enter_async_context(addresses(settings))
         for name in await migrate(database_url):
             log.info("migration.applied", name=name)
+        if settings.database_url is None:
+            database_url = await service_url(database_url)
         database = Database(database_url, min_size=2, max_size=20)
         await database.open()
         stack.push_async_callback(database.close)
