@@ -164,6 +164,15 @@ def test_the_doctor_says_what_is_set_and_what_answers_503(shell: Shell) -> None:
     assert not (shell.folder / "data").exists()
 
 
+def test_the_doctor_names_what_a_public_service_must_be_told_about_proxies(shell: Shell) -> None:
+    public = {"BASE_URL": "https://tolsey.example", "ENCRYPTION_KEYS": "t1:" + "A" * 43}
+    said = lines_of(shell.tolsey("doctor", **public))
+
+    assert said["METRICS_TOKEN"] == ("MISSING", "/metrics answers 503 without it")
+    word, what = said["TRUSTED_PROXIES"]
+    assert (word, what.partition(",")[0]) == ("default", "behind a proxy all visitors count as one")
+
+
 def test_the_doctor_says_that_an_api_version_is_too_old_to_verify_revenue(shell: Shell) -> None:
     old = lines_of(shell.tolsey("doctor", COMMERCE_API_VERSION="2026-04"))
     new = lines_of(shell.tolsey("doctor", COMMERCE_API_VERSION="2026-07"))

@@ -18,7 +18,7 @@ WANTED_DESCRIPTORS: Final = 65_536
 RESERVED_DESCRIPTORS: Final = 256
 """For the database, Redis, the log, other people's services, and those just accepted."""
 MOST_CONNECTIONS: Final = 10_000
-"""An idle one takes about 20 KB, so that this many fit beside the actors."""
+"""An idle one takes 8 to 16 KB, so that this many fit beside the actors."""
 
 log = structlog.get_logger()
 
