@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # i
 
 from tests.mcp.tools.hall import SHOPS, Hall, connect, refused, result
 from tests.mcp.wire import Agent
-from tolsey.actors.store.grants import CONNECT, RECONNECT
+from tolsey.actors.store.grants import CONNECT, DISCONNECTED_BY_HAND, RECONNECT
 from tolsey.http.mcp.tools.platform_documents import MOST_FIELDS, Unreadable, read
 from tolsey.http.mcp.tools.platform_fields import (
     ARGUMENTS,
@@ -210,11 +210,19 @@ async def relayed_503(agent: Agent) -> httpx.Response:
     return answer
 
 
-@pytest.mark.parametrize("status", ["revoked", "disconnected"])
-async def test_a_store_without_a_token_is_to_be_connected_again(hall: Hall, status: str) -> None:
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        ("revoked", (RECONNECT, "token_unavailable")),
+        ("disconnected", (DISCONNECTED_BY_HAND, "disconnected")),
+    ],
+)
+async def test_a_store_without_a_token_is_to_be_connected_again(
+    hall: Hall, status: str, said: tuple[str, str]
+) -> None:
     await connect(hall.service, hall.ann, "shpat_x", SCOPES, status)
     error = (await relayed_503(await hall.agent(hall.ann))).json()["error"]
-    assert (error["message"], error["data"]["code"]) == (RECONNECT, "token_unavailable")
+    assert (error["message"], error["data"]["code"]) == said
 
 
 async def test_a_store_that_was_never_connected_is_to_be_connected_first(hall: Hall) -> None:

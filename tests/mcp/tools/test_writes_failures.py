@@ -41,6 +41,22 @@ async def test_stock_whose_answer_was_lost_is_sent_again_under_its_key_and_moves
     assert counter.platform.admin.mutations == 2
 
 
+async def test_stock_that_the_platform_is_still_at_work_on_is_not_taken_for_refused(
+    counter: Counter,
+) -> None:
+    under_way = {
+        "code": "IDEMPOTENCY_CONCURRENT_REQUEST",
+        "field": None,
+        "message": "Another request with this key is under way.",
+    }
+    payload = {"inventoryAdjustmentGroup": None, "userErrors": [under_way]}
+    answer = orjson.dumps({"data": {"inventoryAdjustQuantities": payload}})
+    counter.platform.faults.status(200, on="mutation", body=answer)
+    told = await counter.adjust("key-00001", -3)
+    assert (told["status"], told["after"]) == ("applied", {"available": 7})
+    assert counter.variant.available == 7
+
+
 async def test_stock_that_was_never_moved_is_planned_anew_from_what_is_there_now(
     counter: Counter,
 ) -> None:
