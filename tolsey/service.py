@@ -26,7 +26,6 @@ from tolsey.http import health
 from tolsey.http.app import create_app
 from tolsey.http.chat.desk import Desk
 from tolsey.http.chat.terms import Terms
-from tolsey.http.clients.model import ChatModel
 from tolsey.http.context import Service
 from tolsey.http.edge import ASGIApp
 from tolsey.http.exposition import ProcessCollector
@@ -166,7 +165,7 @@ async def running(
             payments=outside.payments,
             seller_accounts=outside.seller_accounts,
             vectors=outside.vectors,
-            chat=await _desk(stack, outside.model, settings, parts, watched=timers),
+            chat=await _desk(stack, Terms.of(settings), parts, shard, watched=timers),
             agents=_agents(stack, settings, shard, parts),
             clock=clock,
         )
@@ -205,6 +204,7 @@ class Parts:
     ) -> None:
         self._settings = settings
         self.database = database
+        self.model = outside.model
         self.vault = vault
         self._outside = outside
         self.clock = clock
@@ -352,10 +352,17 @@ def _last_alive(shard: Shard, lease_seconds: float) -> int:
 
 
 async def _desk(
-    stack: AsyncExitStack, model: ChatModel, settings: Settings, parts: "Parts", *, watched: bool
+    stack: AsyncExitStack, terms: Terms, parts: "Parts", shard: Shard, *, watched: bool
 ) -> Desk:
     """Answer questions with a model; `watched` sweeps what was left alone."""
-    desk = Desk(model, Terms.of(settings), parts.runtime.ask, parts.database, parts.clock)
+    desk = Desk(
+        parts.model,
+        terms,
+        parts.runtime.ask,
+        parts.database,
+        parts.clock,
+        process=shard.id,
+    )
     await stack.enter_async_context(desk)
     if watched:
         desk.watch()

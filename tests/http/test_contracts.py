@@ -70,6 +70,9 @@ async def test_a_contract_gives_stores_credits_and_bonuses_from_now_on(
         "organizationId": ann.organization_id,
         **{name: value for name, value in TERMS.items() if name != "reason"},
     }
+    papers = {"kyc": "case 17", "signedContract": "drawer 4"}
+    assert papers.items() <= (await agree(operator, ann, {**TERMS, **papers})).json().items()
+    assert papers.items() <= (await agree(operator, ann, TERMS)).json().items()
     assert [(await ann.store(f"Shop {n}")).status_code for n in range(3)] == [201, 201, 402]
     assert (await run(house, "daily-bonus", clock))["granted"] == 1
     to = organization(ann.organization_id)

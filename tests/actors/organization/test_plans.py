@@ -166,3 +166,8 @@ def test_no_one_holds_the_free_plan() -> None:
     assert plans.held("free", None) is None
     assert plans.held("max_5x", "yearly") == Offer(MAX_5X, YEARLY)
     assert [plan.code for plan in plans.CATALOGUE if not plan.is_sold] == ["free", "custom"]
+
+
+def test_the_store_add_on_stands_and_nothing_sells_it() -> None:
+    assert plans.STORE_ADD_ON_CENTS == 900
+    assert plans.STORE_ADD_ON_CENTS not in {offer.price.cents for offer in plans.OFFERS}

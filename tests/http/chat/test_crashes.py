@@ -123,6 +123,33 @@ async def test_a_killed_process_settles_at_the_cost_it_last_wrote_down(
     assert await asyncio.to_thread(process.terminate) == 0
 
 
+async def test_a_killed_process_s_hold_ends_within_a_minute_of_the_restart(
+    settings: dict[str, str], process: ServiceProcess, database: Database, model: Model
+) -> None:
+    """Though its lease is what it is without a setting: a quarter of an hour."""
+    del settings["CHAT_LEASE_SECONDS"]
+    model.usual = Script(said=(TWELVE,) * 50, gates={5: anyio.Event()})
+    await asyncio.to_thread(process.start)
+    told: list[Told] = []
+    enough = anyio.Event()
+    async with (
+        visiting(process.url, database) as visitor,
+        visitor.asking() as response,
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(read_until_cut, response, told, enough, 5)
+        await enough.wait()
+        cost = told[0].data["inputTokens"] * INPUT + 5 * 4 * OUTPUT
+        await checkpointed(database, cost)
+        await asyncio.to_thread(process.kill)
+    await asyncio.to_thread(process.start)
+    (row,) = await ended(database)
+    assert (row["outcome"], row["charged"], row["cost"]) == ("crashed", cost, cost)
+    (hold,) = await database.fetch("SELECT used, closed_at, lease_until FROM credit_holds")
+    assert hold["used"] == cost
+    assert hold["closed_at"] < hold["lease_until"]
+
+
 async def test_a_process_that_is_told_to_stop_tells_how_its_answers_end(
     process: ServiceProcess, database: Database, model: Model
 ) -> None:

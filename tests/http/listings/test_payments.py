@@ -104,7 +104,6 @@ async def test_a_key_of_the_wrong_kind_never_reaches_the_processor(
 @pytest.mark.parametrize(
     ("missing", "name"),
     [
-        ("accounts_kyc_basic_read", "account"),
         ("charge_read", "charges"),
         ("subscription_read", "subscriptions"),
     ],

@@ -185,25 +185,36 @@ class ContractTerms:
 
 
 @dataclass(frozen=True, slots=True)
+class ContractPapers:
+    """Where an operator filed the manual check of who the customer is, and the signed contract."""
+
+    kyc: str | None = None
+    signed_contract: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ContractView:
     """An organization's plan, and the contract it is under, if it is."""
 
     plan: str
     terms: ContractTerms | None
     since: datetime | None
+    papers: ContractPapers = ContractPapers()
 
 
 @dataclass(frozen=True, slots=True)
 class SetContract(Message[ContractView]):
     """An administrator puts an organization under a contract, or (no terms) ends it: then what is paid for.
 
-    409 `subscription_exists` while a subscription pays for a plan.
+    409 `subscription_exists` while a subscription pays for a plan. Papers that are not named stay as
+    they were recorded.
     """
 
     terms: ContractTerms | None
     reason: str
     user_id: str
     at: datetime
+    papers: ContractPapers = ContractPapers()
 
 
 @dataclass(frozen=True, slots=True)

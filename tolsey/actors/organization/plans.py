@@ -17,6 +17,8 @@ TAX_BEHAVIOUR = "exclusive"
 """Tax is added to every price, and no credit is ever granted for it."""
 MICRO_PER_CENT = 10_000
 MICRO_PER_USD = 100 * MICRO_PER_CENT
+STORE_ADD_ON_CENTS = 9_00
+"""A month of another store; it stands and is not sold, since stores are included by plan."""
 YEARLY_AFTER = timedelta(days=30)
 """How old an organization must have become before it can pay for a year."""
 

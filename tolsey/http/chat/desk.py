@@ -1,15 +1,16 @@
 """Where answers are made: each outlives the request that asked for it, until it is settled."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
-from datetime import datetime
+from contextlib import AsyncExitStack, suppress
+from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Any, Final, Self
 
 import anyio
 import structlog
 
-from tolsey.actors.organization.messages import ExpireCredits, organization
+from tolsey.actors.organization.messages import ExpireCredits, SettleHold, organization
+from tolsey.actors.refusals import Conflict
 from tolsey.http.chat.generation import Generation, Order, Outcome
 from tolsey.http.chat.terms import Terms
 from tolsey.http.clients.model import ChatModel
@@ -18,7 +19,7 @@ from tolsey.runtime.messages import ActorId, Message
 from tolsey.storage.chat import generations
 from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageError
-from tolsey.storage.records.chat import Ending
+from tolsey.storage.records.chat import Abandoned, Ending
 
 MOST_AT_ONCE: Final = 1_000
 """So many answers are made in one process at a time."""
@@ -29,7 +30,9 @@ Those that are not there yet are broken off, settled and told while the server s
 what is open after its own grace (`tolsey.server`), which is longer.
 """
 STOPPING_SECONDS: Final = 20.0
-SWEEP_SECONDS: Final = 30.0
+SWEEP_SECONDS: Final = 10.0
+SILENT_SECONDS: Final = 20.0
+"""A process that beats no more, and has not written an answer's cost down for so long, is gone."""
 
 log = structlog.get_logger()
 
@@ -44,12 +47,15 @@ class Desk:
         ask: Callable[[ActorId, Message[Any]], Awaitable[Any]],
         database: Database,
         clock: Callable[[], datetime],
+        *,
+        process: str | None = None,
     ) -> None:
         self.model = model
         self.terms = terms
         self.ask = ask
         self.database = database
         self.clock = clock
+        self.process = process
         self._live: set[Generation] = set()
         self._stopping = False
         self._stack = AsyncExitStack()
@@ -128,6 +134,12 @@ class Desk:
     async def sweep(self) -> int:
         """End answers that were left alone at the cost they last reported; tell how many."""
         at, swept = self.clock(), 0
+        silent_since = at - timedelta(seconds=SILENT_SECONDS)
+        for one in await generations.orphaned(self.database, silent_since + self.terms.lease):
+            settled = SettleHold(generations.hold_id(one.id), one.used, at)
+            with suppress(Conflict):  # it has ended just now
+                await self.ask(organization(one.organization_id), settled)
+                swept += await generations.end(self.database, one.id, _crashed(one), at)
         left = await generations.abandoned(self.database, at)
         for organization_id in {one.organization_id for one in left if not one.closed}:
             # The organization ends a hold whose lease is over, and no other.
@@ -135,12 +147,15 @@ class Desk:
         for one in left:
             hold = await generations.hold_of(self.database, one)
             if hold.closed:
-                charged = min(hold.used, hold.covered)
-                ending = Ending(
-                    *(Outcome.CRASHED, None, None),
-                    estimated=True,
-                    cost=hold.used,
-                    charged=charged,
-                )
-                swept += await generations.end(self.database, one.id, ending, at)
+                swept += await generations.end(self.database, one.id, _crashed(hold), at)
         return swept
+
+
+def _crashed(one: Abandoned) -> Ending:
+    """Say how an answer ended whose process is gone: at the cost that it last wrote down."""
+    return Ending(
+        *(Outcome.CRASHED, None, None),
+        estimated=True,
+        cost=one.used,
+        charged=min(one.used, one.covered),
+    )

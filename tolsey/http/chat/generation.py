@@ -131,7 +131,11 @@ class Generation:
         """Claim the request, then hold the most its answer can cost."""
         order = self.order
         whose = (order.organization_id, order.store_id, order.user_id)
-        row = Row(order.id, *whose, order.claim, self._means.model.name, self._means.clock())
+        means = self._means
+        row = Row(
+            *(order.id, *whose, order.claim, means.model.name, means.clock()),
+            process=means.process,
+        )
         if not await generations.begin(self._means.database, row):
             raise Conflict(
                 "This answer is being made, or was: ask again with another key.", code="duplicate"

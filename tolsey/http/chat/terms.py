@@ -54,3 +54,4 @@ class Means(Protocol):
     ask: Callable[[ActorId, Message[Any]], Awaitable[Any]]
     database: Database
     clock: Callable[[], datetime]
+    process: str | None

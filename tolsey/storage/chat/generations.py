@@ -22,8 +22,8 @@ async def begin(database: Database, generation: Generation) -> bool:
         await database.execute(
             """
             INSERT INTO chat_generations
-                (id, organization_id, store_id, user_id, claim, model, created_at)
-            VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (claim) DO NOTHING
+                (id, organization_id, store_id, user_id, claim, model, created_at, process)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (claim) DO NOTHING
             """,
             generation.id,
             generation.organization_id,
@@ -32,6 +32,7 @@ async def begin(database: Database, generation: Generation) -> bool:
             generation.claim,
             generation.model,
             generation.created_at,
+            generation.process,
         )
     )
 
@@ -90,6 +91,24 @@ async def abandoned(database: Database, at: datetime) -> list[Abandoned]:
         """,
         at,
         at - SETTLING,
+        ABANDONED_AT_ONCE,
+    )
+    return [Abandoned(**row) for row in rows]
+
+
+async def orphaned(database: Database, leased_before: datetime) -> list[Abandoned]:
+    """List answers whose process beats no more, and whose hold was last leased before a moment's."""
+    rows = await database.fetch(
+        """
+        SELECT g.id, g.organization_id, h.used, h.amount AS covered, false AS closed
+        FROM chat_generations g JOIN credit_holds h
+            ON h.organization_id = g.organization_id AND h.id = 'chat:' || g.id
+        WHERE g.ended_at IS NULL AND h.closed_at IS NULL AND h.lease_until <= $1
+            AND g.process IS NOT NULL
+            AND NOT EXISTS (SELECT FROM process_beats b WHERE b.process = g.process)
+        ORDER BY g.created_at LIMIT $2
+        """,
+        leased_before,
         ABANDONED_AT_ONCE,
     )
     return [Abandoned(**row) for row in rows]

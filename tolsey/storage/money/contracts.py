@@ -13,6 +13,8 @@ COLUMNS: Final = {
     "daily_bonus": "bigint",
     "since": "timestamptz",
     "ended_at": "timestamptz",
+    "kyc": "text",
+    "signed_contract": "text",
 }
 
 table(

@@ -6,7 +6,10 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """Who asked the model for an answer, over which store; `claim` is the same in a repeat."""
+    """Who asked the model for an answer, over which store; `claim` is the same in a repeat.
+
+    `process` is who makes it; None where no other could tell that it is gone.
+    """
 
     id: str
     organization_id: str
@@ -15,6 +18,7 @@ class Generation:
     claim: str
     model: str
     created_at: datetime
+    process: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import pytest
 
 from tests.actors.organization.books import AT, DOLLAR, Ledger, days, seen
 from tolsey.actors.organization.messages import (
+    ContractPapers,
     ContractTerms,
     ContractView,
     GrantDailyBonus,
@@ -195,3 +196,17 @@ def test_months_are_counted_from_the_first_day_and_end_with_shorter_ones() -> No
     assert month_of(since, ends[0]) == Month(1, ends[1])
     assert month_of(since, datetime(2028, 2, 29, 8, tzinfo=UTC)) == Month(3, ends[3])
     assert month_of(since, datetime(2028, 2, 29, 9, tzinfo=UTC)).number == 4
+
+
+def test_the_check_of_the_customer_and_the_signed_paper_are_recorded(ledger: Ledger) -> None:
+    """What is filed later is recorded with what was; the terms stay what they are."""
+    first = replace(contract(TERMS), papers=ContractPapers(kyc="case 17"))
+    assert ledger.take(first).papers == ContractPapers("case 17", None)
+    signed = replace(contract(TERMS), papers=ContractPapers(signed_contract="drawer 4"))
+    assert ledger.take(signed).papers == ContractPapers("case 17", "drawer 4")
+    assert (ledger.contracts[-1].kyc, ledger.contracts[-1].signed_contract) == (
+        "case 17",
+        "drawer 4",
+    )
+    assert json.loads(ledger.audit[-1].metadata)["papers"]["signed_contract"] == "drawer 4"
+    assert ledger.take(contract(TERMS)).papers == ContractPapers("case 17", "drawer 4")

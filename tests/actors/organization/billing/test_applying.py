@@ -367,3 +367,15 @@ def _essence(told: Told) -> Any:
 
 def _with_plan(told: Told, plan: str) -> Any:
     return replace(told.state, plan=plan)
+
+
+def test_credits_follow_what_was_due_before_the_customers_balance(told: Told) -> None:
+    """What a balance paid was paid; what a coupon made free brings the plan and no credits."""
+    of_balance = invoice("in_1", amount_paid=0, amount_due=0, starting_balance=-8_690)
+    told.tell(PAID, of_balance)
+    assert (told.plan, told.dollars) == ("pro", 49)
+    free = Told()
+    assert free.tell(PAID, invoice("in_1", total=0, amount_paid=0)) == Applied(
+        "applied", "nothing_was_due"
+    )
+    assert (free.plan, free.dollars) == ("pro", 0)

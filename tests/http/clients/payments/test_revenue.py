@@ -54,6 +54,18 @@ async def test_a_restricted_key_says_whose_account_it_is(
     assert (found.is_live, found.domain) == (False, "www.corner.example")
 
 
+async def test_a_key_that_may_not_read_the_account_is_known_by_its_refusal(
+    account: Account, accounts: RestrictedAccounts
+) -> None:
+    account.allow("charge_read", "subscription_read")
+    assert await accounts.account(RESTRICTED_KEY) == SellerAccount(ACCOUNT, "USD", is_live=True)
+    await accounts.probe(RESTRICTED_KEY)
+    account.allow("subscription_read")
+    with pytest.raises(ReadDenied) as denied:
+        await accounts.account(RESTRICTED_KEY)
+    assert (denied.value.read, denied.value.permission) == ("charges", "charge_read")
+
+
 async def test_every_payment_comes_once_however_many_pages_there_are(
     account: Account, accounts: RestrictedAccounts
 ) -> None:
@@ -178,7 +190,7 @@ async def test_whether_there_was_a_payment_before_is_found_beyond_the_window(
 @pytest.mark.parametrize(
     ("allowed", "read", "permission"),
     [
-        (("charge_read", "subscription_read"), "account", "accounts_kyc_basic_read"),
+        (("subscription_read",), "charges", "charge_read"),
         (("accounts_kyc_basic_read", "subscription_read"), "charges", "charge_read"),
         (("accounts_kyc_basic_read", "charge_read"), "subscriptions", "subscription_read"),
     ],

@@ -4,7 +4,7 @@ Specification, "Plan catalog" (Custom); billing.md, "Decided" (the allowance is 
 on a yearly cadence) and 4.1.
 """
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
@@ -12,6 +12,7 @@ from tolsey.actors.organization import plans
 from tolsey.actors.organization.billing import subscription
 from tolsey.actors.organization.ledger import lots
 from tolsey.actors.organization.messages import (
+    ContractPapers,
     ContractTerms,
     ContractView,
     PaidPeriod,
@@ -46,7 +47,8 @@ def agree(
         raise Conflict(
             "The organization pays for a subscription; it ends first.", code="subscription_exists"
         )
-    if message.terms == _terms(state):
+    papers = _papers(state, message)
+    if message.terms == _terms(state) and papers == _papers(state):
         return Decision(state, reply=_view(state))
     audit = _audit(state, message)
     if message.terms is None:
@@ -56,7 +58,7 @@ def agree(
         ended = [replace(one, ended_at=message.at) for one in (state.contract,) if one]
         alone = lots.unrenewed(after, CONTRACT, message.at)
         return Decision(alone.state, reply=_view(after), records=(*ended, audit, *alone.records))
-    after, contract = _agreed(state, message.terms, message.at)
+    after, contract = _agreed(state, message.terms, message.at, papers)
     begun = _month(after, StartMonth(message.at))
     records = (contract, audit, *(begun.records if begun else ()))
     return Decision(begun.state if begun else after, reply=_view(after), records=records)
@@ -111,7 +113,7 @@ def _covers(paid: PaidPeriod, at: datetime) -> bool:
 
 
 def _agreed(
-    state: OrganizationState, terms: ContractTerms, at: datetime
+    state: OrganizationState, terms: ContractTerms, at: datetime, papers: ContractPapers
 ) -> tuple[OrganizationState, Contract]:
     """Apply terms; months go on from the contract's first day."""
     contract = Contract(
@@ -120,6 +122,8 @@ def _agreed(
         terms.daily_bonus,
         since=state.contract.since if state.contract else at,
         ended_at=None,
+        kyc=papers.kyc,
+        signed_contract=papers.signed_contract,
     )
     after = replace(
         state,
@@ -139,7 +143,15 @@ def _terms(state: OrganizationState) -> ContractTerms | None:
 
 def _view(state: OrganizationState) -> ContractView:
     since = state.contract.since if state.contract else None
-    return ContractView(state.plan, _terms(state), since)
+    return ContractView(state.plan, _terms(state), since, _papers(state))
+
+
+def _papers(state: OrganizationState, message: SetContract | None = None) -> ContractPapers:
+    """Tell where the papers are filed: where a message says, else where they were before."""
+    known = state.contract
+    before = ContractPapers(known.kyc, known.signed_contract) if known else ContractPapers()
+    told = message.papers if message else before
+    return ContractPapers(told.kyc or before.kyc, told.signed_contract or before.signed_contract)
 
 
 def _audit(state: OrganizationState, message: SetContract) -> AuditRecord:
@@ -152,10 +164,13 @@ def _audit(state: OrganizationState, message: SetContract) -> AuditRecord:
             "dailyBonus": terms.daily_bonus,
         }
 
+    filed = message.papers
+    papers: dict[str, Any] = {} if filed == ContractPapers() else {"papers": asdict(filed)}
     event = "subscription.contracted" if message.terms else "subscription.contract_ended"
     return audit_record(
         *(event, state.organization_id, state.organization_id, message.user_id),
         reason=message.reason,
         before=said(_terms(state)),
         after=said(message.terms),
+        **papers,
     )

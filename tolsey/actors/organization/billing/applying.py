@@ -42,6 +42,7 @@ GRANTING: Final = frozenset(
 APPLIED: Final = Applied("applied")
 NOT_PAID: Final = Applied("ignored", "not_paid")
 NOTHING: Final = Applied("ignored", "nothing_to_apply")
+NOTHING_DUE: Final = Applied("applied", "nothing_was_due")
 NO_METADATA: Final = Applied("parked", "no_metadata")
 NO_SUBSCRIPTION: Final = Applied("ignored", "no_subscription")
 NOT_GRANTING: Final = Applied("ignored", "billing_reason")
@@ -219,8 +220,12 @@ def _invoice(turn: Turn, facts: InvoiceFacts) -> Applied:
     if bought is None:
         return UNKNOWN_PRICE if lines else NOTHING
     turn.keep(subscription.paid(turn.subscription, facts, bought, created_at))
-    _allow(turn, facts, bought, lines)
-    return APPLIED
+    # Credits follow what was due before the customer's balance paid of it, and the total is that; one
+    # of nothing brings none but by an operator's word (billing.md, "Checked again").
+    is_due = facts.total_cents > 0
+    if is_due:
+        _allow(turn, facts, bought, lines)
+    return APPLIED if is_due else NOTHING_DUE
 
 
 def _bought(turn: Turn, lines: list[InvoiceLine]) -> Paid | None:

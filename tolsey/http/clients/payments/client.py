@@ -26,10 +26,10 @@ class Wire(stripe.HTTPClient):
 
     name = "httpx"
 
-    def __init__(self, timeout_seconds: float) -> None:
+    def __init__(self, timeout_seconds: float, patience_seconds: float) -> None:
         super().__init__()
         self._client = httpx.AsyncClient(timeout=timeout_seconds, trust_env=False)
-        self._patience_seconds = timeout_seconds
+        self._patience_seconds = patience_seconds
 
     def sleep_async(self, secs: float) -> Any:
         """Wait before a retry."""
@@ -40,8 +40,8 @@ class Wire(stripe.HTTPClient):
     ) -> tuple[bytes, int, Mapping[str, str]]:
         """Send a request; no answer is an APIConnectionError, which the package retries.
 
-        It does not retry a 429, of which nothing was done: that is waited for here, as long as a
-        request may take, and then answered with how long the processor asked to be left alone.
+        It does not retry a 429, of which nothing was done: that is waited for here, as long as its
+        maker has patience, and then answered with how long the processor asked to be left alone.
         """
         until = anyio.current_time() + self._patience_seconds
         wait = FIRST_WAIT_SECONDS
@@ -104,9 +104,11 @@ def make_client(
     *,
     timeout_seconds: float = TIMEOUT_SECONDS,
     retries: int = RETRIES,
+    patience_seconds: float = TIMEOUT_SECONDS,
 ) -> ProcessorClient:
     """Make a client with a key; `api_base` is the package's own address unless it is given.
 
     One call may be made with another key: `options={"api_key": ...}`. The caller closes the client.
+    A processor that is asked too much is waited for as long as `patience_seconds`.
     """
-    return ProcessorClient(key, api_base, Wire(timeout_seconds), retries)
+    return ProcessorClient(key, api_base, Wire(timeout_seconds, patience_seconds), retries)

@@ -27,6 +27,7 @@ MOST_DISPUTES: Final = 200
 """Disputes asked for in a sync; any more are taken for open, so nothing is counted for them."""
 NO_KEY: Final = "rk_none"  # every call brings its seller's key
 PERMISSION: Final = re.compile(r"'rak_([a-z_]{1,60})'")
+NAMED_ACCOUNT: Final = re.compile(r"on account '(acct_[A-Za-z0-9_]{1,60})'")
 COUNTED: Final = ("active", "past_due")
 SHOWN: Final = ("data.discounts.source.coupon", "data.items.data.discounts")
 ITEM_SHOWN: Final = (
@@ -44,7 +45,8 @@ class RestrictedAccounts:
     """Reads accounts; one client serves every seller's key."""
 
     def __init__(self, api_base: str | None = None, *, most_pages: int = MOST_PAGES) -> None:
-        self._client = make_client(NO_KEY, api_base)
+        # A sync that is asked to wait is repeated by its queue, and holds nothing up meanwhile.
+        self._client = make_client(NO_KEY, api_base, patience_seconds=0.0)
         self._most_pages = most_pages
 
     async def close(self) -> None:
@@ -52,10 +54,26 @@ class RestrictedAccounts:
         await self._client.close()
 
     async def account(self, key: str) -> SellerAccount:
-        """Read whose key it is."""
+        """Read whose key it is.
+
+        A key may be refused its account although its permission was ticked: then the refusal names
+        it, and what the key is good for is decided by the two other reads (billing.md, "Checked again").
+        """
         with told(key, "account"):
-            found = await self._client.v1.accounts.retrieve_current_async({}, {"api_key": key})
+            try:
+                found = await self._client.v1.accounts.retrieve_current_async({}, {"api_key": key})
+            except stripe.PermissionError as error:
+                named = NAMED_ACCOUNT.search(str(error))
+                if named is None:
+                    raise
+                return SellerAccount(named[1], await self._currency(key), is_live=True)
             return shapes.account(found.to_dict())
+
+    async def _currency(self, key: str) -> str:
+        """Read what the account is paid in from its last payment; dollars when it has none."""
+        with told(key, "charges"):
+            page = await self._client.v1.charges.list_async({"limit": 1}, {"api_key": key})
+            return (page.data[0].currency if page.data else "usd").upper()
 
     async def probe(self, key: str) -> None:
         """Try the two other reads with one object each."""

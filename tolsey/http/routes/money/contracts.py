@@ -7,6 +7,7 @@ from quart import Blueprint
 from quart_schema import tag_blueprint, validate_request
 
 from tolsey.actors.organization.messages import (
+    ContractPapers,
     ContractTerms,
     ContractView,
     SetContract,
@@ -28,12 +29,17 @@ tag_blueprint(routes, ["Credits"])
 
 
 class ContractBody(ApiModel):
-    """What was agreed, in micro-USD; the plan `free` ends it. No bound of stores: null."""
+    """What was agreed, in micro-USD; the plan `free` ends it. No bound of stores: null.
+
+    `kyc` and `signedContract` say where the manual check of the customer and the paper are filed.
+    """
 
     plan: Literal["custom", "free"]
     stores_included: Annotated[Whole, Field(ge=0, le=MOST_STORES)] | None = None
     monthly_allowance: Credits | None = None
     daily_bonus: Credits | None = None
+    kyc: Why | None = None
+    signed_contract: Why | None = None
     reason: Why
 
     @model_validator(mode="after")
@@ -61,12 +67,13 @@ async def put_contract(organization_id: str, data: ContractBody) -> dict[str, An
 
     Its first month's allowance is granted at once. 409 `subscription_exists` while one pays.
     """
-    message = SetContract(data.terms, data.reason, caller().user_id, now())
+    papers = ContractPapers(data.kyc, data.signed_contract)
+    message = SetContract(data.terms, data.reason, caller().user_id, now(), papers)
     return _view(organization_id, await ask(organization(organization_id), message))
 
 
 def _view(organization_id: str, contract: ContractView) -> dict[str, Any]:
-    terms = contract.terms
+    terms, papers = contract.terms, contract.papers
     return {
         "organizationId": organization_id,
         "plan": contract.plan,
@@ -74,4 +81,6 @@ def _view(organization_id: str, contract: ContractView) -> dict[str, Any]:
         "monthlyAllowance": terms.monthly_allowance if terms else None,
         "dailyBonus": terms.daily_bonus if terms else None,
         "since": timestamp(contract.since),
+        **({"kyc": papers.kyc} if papers.kyc else {}),
+        **({"signedContract": papers.signed_contract} if papers.signed_contract else {}),
     }

@@ -8,7 +8,8 @@ from datetime import datetime
 class Contract:
     """What was agreed with an organization: micro-USD a month and a day.
 
-    Months are counted from `since`. How many stores it includes stands with its plan.
+    Months are counted from `since`. How many stores it includes stands with its plan. `kyc` and
+    `signed_contract` say where the check of who the customer is and the signed paper are filed.
     """
 
     organization_id: str
@@ -16,3 +17,5 @@ class Contract:
     daily_bonus: int
     since: datetime
     ended_at: datetime | None
+    kyc: str | None = None
+    signed_contract: str | None = None

@@ -1,0 +1,5 @@
+-- A plan by contract wants a manual check of who the customer is and a signed contract (specification,
+-- "Authentication"): where both are filed is recorded with it.
+-- compatible-from: 0025
+ALTER TABLE contracts ADD COLUMN kyc text;
+ALTER TABLE contracts ADD COLUMN signed_contract text;
