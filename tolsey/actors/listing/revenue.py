@@ -85,6 +85,20 @@ class Sums:
     refunds_of_earlier: Decimal = ZERO
 
 
+@dataclass(frozen=True, slots=True)
+class Paid:
+    """What came in for an order and what goes back, each movement looked at once."""
+
+    payments: list[PulledTransaction]
+    taken: Decimal
+    proven: Decimal
+    """The payments that cannot have been written by hand."""
+    given_back: Decimal
+    """What goes back through the gateways of the proven payments."""
+    going_back: Decimal
+    """What goes back through every gateway."""
+
+
 @dataclass(slots=True)
 class Tally:
     """Folds orders one by one; its size does not depend on their number."""
@@ -99,15 +113,16 @@ class Tally:
         """Count an order, or note why it does not count."""
         with localcontext(PRECISE):
             is_inside = self.start <= order.processed_at < self.end
-            reason = refused(order, is_inside=is_inside)
+            paid = paid_of(order)
+            reason = refused(order, paid, is_inside=is_inside)
             if reason in (None, "disputed", "manual_gateway", "unproven_payment"):
-                self._note_money(order)
+                self._note_money(order, paid)
             if reason is not None:
                 self.skipped[reason] = self.skipped.get(reason, 0) + 1
                 if reason == "unproven_payment":
-                    self._note_unproven(order)
+                    self._note_unproven(order, paid)
                 return
-            revenue, recurring = worth(order)
+            revenue, recurring = worth(order, paid)
             sums = self.sums.setdefault(order.currency, Sums())
             sums.revenue += revenue
             sums.recurring += recurring
@@ -115,13 +130,13 @@ class Tally:
 
     def add_earlier(self, order: PulledOrder) -> None:
         """Take off what went back in the window of an order from before it."""
-        # A return that comes after its order has left the window is told apart (rule 9); what
-        # was never counted is not taken off either.
-        if order.processed_at >= self.start or refused(order) not in (
-            *(None, "cancelled", "disputed"),
-        ):
-            return
         with localcontext(PRECISE):
+            paid = paid_of(order)
+            # A return that comes after its order has left the window is told apart (rule 9); what
+            # was never counted is not taken off either.
+            counted = refused(order, paid) in (None, "cancelled", "disputed")
+            if order.processed_at >= self.start or not counted:
+                return
             fallen = sum(
                 (
                     min(each.paid_back, each.goods + goodwill(each))
@@ -131,22 +146,21 @@ class Tally:
                 ZERO,
             )
             sums = self.sums.setdefault(order.currency, Sums())
-            sums.refunds_of_earlier += (fallen * share_proven(order)).quantize(GUARD)
+            sums.refunds_of_earlier += (fallen * share_proven(order, paid)).quantize(GUARD)
 
-    def _note_money(self, order: PulledOrder) -> None:
+    def _note_money(self, order: PulledOrder, paid: Paid) -> None:
         """Remember how an order was paid, for the red flags."""
         sums = self.sums.setdefault(order.currency, Sums())
-        settled = proven(order)
-        sums.taken += sum((t.amount for t in order.transactions if is_payment(t)), ZERO)
-        sums.proven += settled
+        sums.taken += paid.taken
+        sums.proven += paid.proven
         # What nobody proved cannot have been given back: an order that was paid by hand and
         # refunded says nothing about the refunds of the others.
-        sums.returned += settled if is_disputed(order) else min(given_back(order), settled)
+        sums.returned += paid.proven if is_disputed(order) else min(paid.given_back, paid.proven)
 
-    def _note_unproven(self, order: PulledOrder) -> None:
+    def _note_unproven(self, order: PulledOrder, paid: Paid) -> None:
         """Remember the gateways and the source of an order that does not count."""
         source = (order.source_name or "unknown")[:LONGEST_NAME]
-        for gateway in {t.gateway or "unknown" for t in order.transactions if is_payment(t)}:
+        for gateway in {t.gateway or "unknown" for t in paid.payments}:
             pair = (gateway[:LONGEST_NAME], source)
             is_named = pair in self.unproven or len(self.unproven) < MOST_NAMED
             named = pair if is_named else REST
@@ -199,19 +213,37 @@ def figures(currency: str, sums: Sums) -> CurrencyFigures:
     )
 
 
-def refused(order: PulledOrder, *, is_inside: bool = True) -> str | None:
+def paid_of(order: PulledOrder) -> Paid:
+    """Add up an order's movements of money."""
+    payments = [t for t in order.transactions if is_payment(t)]
+    proven = [t for t in payments if is_proven(order, t)]
+    gateways = {t.gateway for t in proven}
+    back = [
+        t
+        for t in order.transactions
+        if t.kind.upper() == "REFUND" and t.status.upper() in GOING_BACK
+    ]
+    return Paid(
+        payments,
+        taken=sum((t.amount for t in payments), ZERO),
+        proven=sum((t.amount for t in proven), ZERO),
+        given_back=sum((t.amount for t in back if t.gateway in gateways), ZERO),
+        going_back=sum((t.amount for t in back), ZERO),
+    )
+
+
+def refused(order: PulledOrder, paid: Paid, *, is_inside: bool = True) -> str | None:
     """Name the first reason why an order does not count, or None (rule 9)."""
-    paid = [t for t in order.transactions if is_payment(t)]
     created = order.created_at
     checks = (
         ("test", order.test),
         ("cancelled", order.cancelled_at is not None),
         ("outside_window", not is_inside),
         ("imported", created is not None and abs(created - order.processed_at) > IMPORT_GAP),
-        ("unpaid", not paid),
+        ("unpaid", not paid.payments),
         ("disputed", is_disputed(order)),
-        ("manual_gateway", all(t.manual_payment_gateway for t in paid)),
-        ("unproven_payment", not any(is_proven(order, t) for t in paid)),
+        ("manual_gateway", all(t.manual_payment_gateway for t in paid.payments)),
+        ("unproven_payment", paid.proven <= 0),
     )
     return next((reason for reason, holds in checks if holds), None)
 
@@ -222,7 +254,8 @@ def proves_age(order: PulledOrder) -> bool:
     One that was given back whole says as little as one that was cancelled.
     """
     with localcontext(PRECISE):
-        return refused(order) is None and worth(order)[0] > 0
+        paid = paid_of(order)
+        return refused(order, paid) is None and worth(order, paid)[0] > 0
 
 
 def is_disputed(order: PulledOrder) -> bool:
@@ -262,32 +295,7 @@ def is_processor(gateway: str | None) -> bool:
     return name not in UNSETTLED and not name.startswith(EXCHANGE)
 
 
-def proven_payments(order: PulledOrder) -> list[PulledTransaction]:
-    """List the payments that cannot have been written by hand."""
-    return [t for t in order.transactions if is_payment(t) and is_proven(order, t)]
-
-
-def proven(order: PulledOrder) -> Decimal:
-    """Add up the payments that cannot have been written by hand."""
-    return sum((t.amount for t in proven_payments(order)), ZERO)
-
-
-def going_back(order: PulledOrder) -> list[PulledTransaction]:
-    """List the refunds that were made or are under way."""
-    return [
-        t
-        for t in order.transactions
-        if t.kind.upper() == "REFUND" and t.status.upper() in GOING_BACK
-    ]
-
-
-def given_back(order: PulledOrder) -> Decimal:
-    """Add up what goes back through the gateways of the proven payments."""
-    gateways = {t.gateway for t in proven_payments(order)}
-    return sum((t.amount for t in going_back(order) if t.gateway in gateways), ZERO)
-
-
-def worth(order: PulledOrder) -> tuple[Decimal, Decimal]:
+def worth(order: PulledOrder, paid: Paid) -> tuple[Decimal, Decimal]:
     """Say what an order is worth, and how much of that is on subscription lines.
 
     It is the least of what its lines say (A), what was really kept of the money (B), and what its
@@ -304,8 +312,8 @@ def worth(order: PulledOrder) -> tuple[Decimal, Decimal]:
     )
     # A tip is a line, and duties may be inside the prices: neither is the seller's.
     sold = goods - order.tip - (order.duties if order.duties_included else ZERO)
-    by_lines = sold * share_proven(order) - sum(map(goodwill, order.refunds), ZERO)
-    by_money = proven(order) - given_back(order)
+    by_lines = sold * share_proven(order, paid) - sum(map(goodwill, order.refunds), ZERO)
+    by_money = paid.proven - paid.given_back
     revenue = max(ZERO, min(by_lines, by_money, by_totals(order)))
     share = min(ONE, max(ZERO, on_plans / goods)) if goods > 0 else ZERO
     return revenue.quantize(GUARD), (revenue * share).quantize(GUARD)
@@ -318,11 +326,10 @@ def by_totals(order: PulledOrder) -> Decimal:
     return order.current_total - others - gift_cards
 
 
-def share_proven(order: PulledOrder) -> Decimal:
+def share_proven(order: PulledOrder, paid: Paid) -> Decimal:
     """Say how much of what the order asked for is proven, at most all of it."""
-    refunds = sum((t.amount for t in going_back(order)), ZERO)
-    asked = min(order.total, order.current_total + refunds)
-    return min(ONE, proven(order) / asked) if asked > 0 else ZERO
+    asked = min(order.total, order.current_total + paid.going_back)
+    return min(ONE, paid.proven / asked) if asked > 0 else ZERO
 
 
 def goodwill(refund: PulledRefund) -> Decimal:

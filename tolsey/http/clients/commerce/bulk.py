@@ -6,6 +6,7 @@ and an order is given out when that place is reached. A download that breaks off
 without anything having been given out, and memory holds the orders that are still open only.
 """
 
+import re
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -26,6 +27,9 @@ from tolsey.storage.records.selling.revenue import PulledOrder
 IN_MEMORY_BYTES = 4 * 1024 * 1024
 RUNNING = frozenset({"CREATED", "RUNNING", "CANCELING"})
 BUSY = frozenset({"OPERATION_IN_PROGRESS", "LIMIT_REACHED"})
+PARENT = re.compile(rb'"__parentId"\s*:\s*"gid://shopify/Order/(\d{1,20})"')
+ORDER = re.compile(rb'"id"\s*:\s*"gid://shopify/Order/(\d{1,20})"')
+POLLS_GROW = 1.25
 OK, GONE_OR_FORBIDDEN, SERVER_ERROR = 200, 400, 500
 
 File = anyio.SpooledTemporaryFile[bytes]
@@ -37,13 +41,27 @@ class Places:
 
     last: dict[int, int] = field(default_factory=dict)
 
-    def note(self, number: int, value: Mapping[str, Any]) -> None:
+    def note(self, number: int, line: bytes) -> None:
         """Note one line of the file; a child without its parent is not believed."""
-        parent = value.get("__parentId")
-        order = shapes.number_of(parent if parent is not None else value.get("id"), "Order")
-        if (parent is not None) is not (order in self.last):
+        order, is_child = _order_of(line)
+        if is_child is not (order in self.last):
             raise shapes.Misshapen("the order of the lines of an export")
         self.last[order] = number
+
+
+def _order_of(line: bytes) -> tuple[int, bool]:
+    """Say which order a line belongs to, and whether as a child of it.
+
+    Found without reading the line as JSON: a quote inside a text is escaped, so these words are a
+    key and its value. What is read whole later must say the same.
+    """
+    parents, orders = PARENT.findall(line), ORDER.findall(line)
+    if len(parents) + len(orders) == 1:
+        return int((parents or orders)[0]), bool(parents)
+    value = _parsed(line)
+    parent = value.get("__parentId")
+    order = shapes.number_of(parent if parent is not None else value.get("id"), "Order")
+    return order, parent is not None
 
 
 async def bulk_orders(
@@ -121,7 +139,7 @@ def _waits(calls: Calls) -> Iterator[float]:
         if calls.pace.now() + wait >= ends_at:
             return
         yield wait
-        wait = min(limits.bulk_longest_poll_seconds, wait * 1.5)
+        wait = min(limits.bulk_longest_poll_seconds, wait * POLLS_GROW)
 
 
 async def _wait(calls: Calls, waits: Iterator[float], reason: str) -> None:
@@ -165,10 +183,10 @@ async def _fetch(calls: Calls, url: str, file: File, seconds: float) -> Places:
                 raise PlatformUnreachable("The platform's export is larger than the service reads.")
             await file.write(piece)
             for line in lines.feed(piece):
-                places.note(number, _parsed(line))
+                places.note(number, line)
                 number += 1
         for line in lines.rest():
-            places.note(number, _parsed(line))
+            places.note(number, line)
     return places
 
 
@@ -186,6 +204,8 @@ async def _read(file: File, places: Places, line_bytes: int) -> AsyncGenerator[F
         piece = await file.read(PIECE)
         for line in lines.feed(piece) if piece else lines.rest():
             order = _placed(open_orders, _parsed(line))
+            if order not in places.last:
+                raise shapes.Misshapen("the order of the lines of an export")
             if places.last[order] == number:
                 yield _closed(open_orders.pop(order))
             number += 1
@@ -206,6 +226,8 @@ def _placed(open_orders: dict[int, shapes.OpenOrder], value: Mapping[str, Any]) 
         open_orders[order] = shapes.OpenOrder(value)
         return order
     order = shapes.number_of(parent, "Order")
+    if order not in open_orders:
+        raise shapes.Misshapen("the order of the lines of an export")
     open_orders[order].lines.append(shapes.line(value))
     return order
 

@@ -14,6 +14,7 @@ from typing import Any
 from graphql import (
     DocumentNode,
     FieldNode,
+    InlineFragmentNode,
     IntValueNode,
     OperationDefinitionNode,
     OperationType,
@@ -167,10 +168,16 @@ def largest_page(document: str, variables: Mapping[str, Any], points: float) -> 
     return max(1, int((points - empty) // each))
 
 
-def _fields(node: OperationDefinitionNode | FieldNode) -> list[FieldNode]:
+def _fields(node: OperationDefinitionNode | FieldNode | InlineFragmentNode) -> list[FieldNode]:
     if node.selection_set is None:
         return []
-    return [field for field in node.selection_set.selections if isinstance(field, FieldNode)]
+    found = []
+    for selected in node.selection_set.selections:
+        if isinstance(selected, FieldNode):
+            found.append(selected)
+        elif isinstance(selected, InlineFragmentNode):
+            found += _fields(selected)
+    return found
 
 
 def _points_of(field: FieldNode, variables: Mapping[str, Any]) -> float:
@@ -189,6 +196,8 @@ def _points_of(field: FieldNode, variables: Mapping[str, Any]) -> float:
 
 def _size(field: FieldNode, variables: Mapping[str, Any]) -> int | None:
     for argument in field.arguments or ():
+        if argument.name.value == "ids" and isinstance(argument.value, VariableNode):
+            return len(variables.get(argument.value.name.value) or ())
         if argument.name.value not in ("first", "last"):
             continue
         if isinstance(argument.value, IntValueNode):

@@ -183,11 +183,8 @@ def _with_refunds(found: Found, refunds: Iterator[PulledRefund]) -> PulledOrder:
 
 async def _refunds(calls: Calls, shop: Shop, ids: Sequence[str]) -> list[PulledRefund]:
     """Read refunds with what they were for; one with many lines is read once more by itself."""
-    variables = {f"r{n}": refund for n, refund in enumerate(ids)}
-    data = await calls.ask(shop, queries.refunds(len(ids)), {**variables, **SMALL})
     found = []
-    for n, refund_id in enumerate(ids):
-        value = shapes.mapping(data.get(f"r{n}"), "a refund that was listed")
+    for value, refund_id in zip(await _nodes_of(calls, shop, ids, SMALL), ids, strict=True):
         pages = _pages_of(value)
         if any(page.after is not None for page in pages):
             pages = await _large_refund(calls, shop, refund_id)
@@ -196,19 +193,29 @@ async def _refunds(calls: Calls, shop: Shop, ids: Sequence[str]) -> list[PulledR
 
 
 async def _large_refund(calls: Calls, shop: Shop, refund_id: str) -> list[shapes.Page]:
-    variables: dict[str, Any] = {"r0": refund_id, **LARGE}
+    sizes: dict[str, Any] = dict(LARGE)
     lines: list[Mapping[str, Any]] = []
     for _ in range(calls.limits.line_pages):
-        data = await calls.ask(shop, queries.refunds(1), variables)
-        value = shapes.mapping(data.get("r0"), "a refund that was listed")
+        (value,) = await _nodes_of(calls, shop, [refund_id], sizes)
         movements, page, shipping = _pages_of(value)
         if movements.after is not None or shipping.after is not None:
             raise shapes.Misshapen("a refund of more movements than an order has")
         lines += page.nodes
         if page.after is None:
             return [movements, shapes.Page(lines, None), shipping]
-        variables["after"] = page.after
+        sizes["after"] = page.after
     raise shapes.Misshapen("a refund with no last line")
+
+
+async def _nodes_of(
+    calls: Calls, shop: Shop, ids: Sequence[str], sizes: Mapping[str, Any]
+) -> list[Mapping[str, Any]]:
+    """Read the refunds of these ids, in their order."""
+    data = await calls.ask(shop, queries.REFUNDS, {"ids": list(ids), **sizes})
+    found = shapes.objects(data.get("nodes"), "refunds that were listed")
+    if [each.get("id") for each in found] != list(ids):
+        raise shapes.Misshapen("refunds that were listed")
+    return found
 
 
 def _pages_of(value: Mapping[str, Any]) -> list[shapes.Page]:

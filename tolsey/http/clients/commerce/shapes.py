@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 from tolsey.actors.listing.revenue import GOING_BACK
@@ -86,9 +87,16 @@ def money(value: object, what: str) -> Decimal:
     """Take the amount of a MoneyBag in the shop's currency."""
     bag = mapping(value, what)
     amount = mapping(bag.get("shopMoney"), what).get("amount")
-    if not isinstance(amount, str) or AMOUNT.fullmatch(amount) is None:
+    read = _amount(amount) if isinstance(amount, str) else None
+    if read is None:
         raise Misshapen(what)
-    return Decimal(amount)
+    return read
+
+
+@lru_cache(maxsize=4096)
+def _amount(written: str) -> Decimal | None:
+    """Read an amount; most sums of most orders are one of a few, and many are nothing."""
+    return Decimal(written) if AMOUNT.fullmatch(written) else None
 
 
 def money_or_none(value: object, what: str) -> Decimal:

@@ -9,7 +9,7 @@ from tolsey.sandbox.commerce.query.pages import Key, Listing, Page, listed
 from tolsey.sandbox.commerce.query.projection import Call
 from tolsey.sandbox.commerce.query.refused import access_denied
 from tolsey.sandbox.commerce.query.search import Reader, compile_search
-from tolsey.sandbox.commerce.shop.orders import Order, Refund
+from tolsey.sandbox.commerce.shop.orders import Order
 from tolsey.sandbox.commerce.shop.products import LOCATION_ID, Product, Variant
 from tolsey.sandbox.commerce.shop.state import Shop
 
@@ -99,12 +99,6 @@ def order(_root: Any, call: Call) -> Order | None:
     need(call, "order", "read_orders")
     found = find(call, call.args["id"])
     return found if isinstance(found, Order) else None
-
-
-def refund(_root: Any, call: Call) -> tuple[Order, Refund] | None:
-    """Find one refund, with its order."""
-    shop = need(call, "refund", "read_orders")
-    return shop.refunds.get(_number(call.args["id"]))
 
 
 def orders_count(_root: Any, call: Call) -> dict[str, Any]:
@@ -212,6 +206,8 @@ def find(call: Call, gid: str) -> Any:
         return found if visible and shop.grants("read_orders") else None
     if kind == "BulkOperation":
         return operations.poll(call, gid)
+    if kind == "Refund":
+        return shop.refunds.get(number) if shop.grants("read_orders") else None
     places: Mapping[str, Mapping[int, Any]] = {
         "Customer": shop.customers,
         "Product": shop.products,

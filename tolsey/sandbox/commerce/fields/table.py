@@ -31,7 +31,6 @@ from tolsey.sandbox.commerce.fields.reads import (
     products,
     products_count,
     quantities,
-    refund,
     webhook_subscriptions,
     webhook_subscriptions_count,
 )
@@ -171,7 +170,6 @@ FIELDS: Mapping[str, Mapping[str, Getter]] = {
         "product": product,
         "products": products,
         "productsCount": products_count,
-        "refund": refund,
         "webhookSubscription": lambda _r, c: find(c, c.args["id"]),
         "webhookSubscriptions": webhook_subscriptions,
         "webhookSubscriptionsCount": webhook_subscriptions_count,
@@ -215,6 +213,7 @@ FIELDS: Mapping[str, Mapping[str, Getter]] = {
 
 _NAMES: Mapping[type, str] = {
     Order: "Order",
+    tuple: "Refund",  # with its order, which knows the currency
     Customer: "Customer",
     Product: "Product",
     Variant: "ProductVariant",

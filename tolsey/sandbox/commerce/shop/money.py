@@ -1,5 +1,6 @@
 """Amounts of money: whole minor units inside the platform, text at its edge."""
 
+from functools import lru_cache
 from typing import NamedTuple
 
 # ISO 4217 minor units that differ from two.
@@ -28,6 +29,7 @@ def plain(minor: int, currency: str) -> str:
     return f"{sign}{whole}.{rest:0{places}}"
 
 
+@lru_cache(maxsize=16_384)
 def decimal(minor: int, currency: str) -> str:
     """Write an amount as GraphQL answers do: no trailing zeros but always one place, `12.5`."""
     places = digits(currency)
