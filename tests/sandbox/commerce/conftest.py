@@ -99,7 +99,7 @@ class App:
 
 @asynccontextmanager
 async def connected(platform: Platform) -> AsyncIterator[App]:
-    async with platform.serve() as url, httpx.AsyncClient(base_url=url) as client:
+    async with platform.serve() as url, httpx.AsyncClient(base_url=url, timeout=60) as client:
         app = App(platform, client)
         await app.grant()
         yield app

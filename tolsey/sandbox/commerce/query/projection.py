@@ -127,6 +127,15 @@ class Compiler:
     def run(self, steps: Sequence[Step], price: int = 1) -> Projection:
         """Make the function that reads these steps of one object."""
         request = self.request
+        if len(steps) == 1:
+            key, getter, call, inner = steps[0]
+
+            def project_one(value: Any) -> dict[str, Any]:
+                request.spent += price
+                read = getter(value, call)
+                return {key: read if inner is None or read is None else inner(read)}
+
+            return project_one
 
         def project(value: Any) -> dict[str, Any]:
             request.spent += price
