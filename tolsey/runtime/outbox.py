@@ -180,6 +180,9 @@ class Dispatcher:
         """Those of them that wait for a place."""
         self._begun: set[str] = set()
         """The rows that say, or may say, that work on them began."""
+        self._beginning: list[str] = []
+        self._noted: asyncio.Future[set[str]]
+        """The statement that will note those."""
         self._odd: set[str] = set()
         """Rows of classes that are known, but whose shape is not, or what is to be done with them."""
         self._tasks: dict[asyncio.Task[None], None] = {}
@@ -342,7 +345,7 @@ class Dispatcher:
         if is_ours and polled:
             self._begun.add(row.key)
             try:
-                is_ours = bool(await self._store.begin([row.key]))
+                is_ours = await self._note(row.key)
             except StorageError as error:
                 log.warning("outbox.not_begun", key=row.key, error=str(error))
                 self._flying.pop(row.key, None)
@@ -350,6 +353,18 @@ class Dispatcher:
         if not is_ours:
             self._land(row)
         return is_ours
+
+    async def _note(self, key: str) -> bool:
+        """Note that work on a row begins, with all that begin at this moment; false: it is gone."""
+        self._beginning.append(key)
+        if len(self._beginning) == 1:
+            self._noted = asyncio.ensure_future(self._note_all())
+        return key in await asyncio.shield(self._noted)
+
+    async def _note_all(self) -> set[str]:
+        await asyncio.sleep(0)
+        keys, self._beginning = self._beginning, []
+        return await self._store.begin(keys)
 
     async def _post_alone(self, row: OutboxRow, message: Message[Any]) -> None:
         self._queued.add(row.key)

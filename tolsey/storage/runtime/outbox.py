@@ -122,9 +122,8 @@ class Outbox:
         """Take a finished row away and put what follows from it in its place, or nothing."""
         async with self._database.transaction() as tx:
             gone = await tx.fetchval("DELETE FROM outbox WHERE key = $1 RETURNING key", key)
-            if gone is None:
-                return
-            await tx.execute(ADD, *_columns(rows))
+            if gone is not None and rows:
+                await tx.execute(ADD, *_columns(rows))
 
     async def postpone(self, row: OutboxRow, seconds: float, error: str) -> None:
         """Try a row again later, with what it counts by now."""
@@ -156,7 +155,7 @@ class Outbox:
                 row.attempts,
                 error,
             )
-            if gone is not None:
+            if gone is not None and follow:
                 await tx.execute(ADD, *_columns(follow))
 
     async def depth(self) -> int:
