@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,10 @@ from tolsey.storage.embedded import binaries
 
 BASE = "http://127.0.0.1:8000"
 """What every service calls itself: clients come to each by a cable of its own."""
-BEAT = re.compile(rb":processes\r\n\$\d+\r\n([0-9a-f]{12}-\d+-\d+-[0-9a-f]{8})\r\n")
-"""How a beat goes over the cable to Redis (`storage/runtime/presence.py`)."""
+BEAT = re.compile(
+    rb"HSET\r\n\$\d+\r\n[^\r]*:processes\r\n\$\d+\r\n([0-9a-f]{12}-\d+-\d+-[0-9a-f]{8})\r\n"
+)
+"""How a beat goes over the cable to Redis (`storage/runtime/presence.py`); others may delete the line of a dead one."""
 FEW_DESCRIPTORS = 8
 
 
@@ -139,12 +142,13 @@ class Beats:
             self.homes[process] = service
             self._at[process].append(time.time())
 
-    def around(self, process: str, at: float) -> float | None:
-        """Tell how far the beats before and after a moment lie apart; none when one is missing."""
-        after = bisect.bisect(self._at[process], at)
-        if not 0 < after < len(self._at[process]):
+    def longest_silence(self, process: str, since: float, at: float) -> float | None:
+        """Tell the longest gap of a time between beats; none when it beat not before or not after."""
+        beats = self._at[process]
+        first, last = bisect.bisect(beats, since) - 1, bisect.bisect(beats, at)
+        if first < 0 or last == len(beats):
             return None
-        return self._at[process][after] - self._at[process][after - 1]
+        return max(after - before for before, after in pairwise(beats[first : last + 1]))
 
 
 @asynccontextmanager

@@ -12,8 +12,8 @@ from tests.campaigns.nemesis.clients import Model
 from tests.campaigns.nemesis.services import Beats
 from tolsey.runtime.mailbox import slot_of
 
-SILENCE = 0.7
-"""A process whose beats lie closer together than this share of a lease was not silent for one."""
+SILENCE, REMEMBERED = 0.7, 3.0
+"""Whose beats lay closer together than this share of a lease, for so many, was not silent for one."""
 
 SCHEMA = """
 CREATE TABLE nemesis_grants (
@@ -164,10 +164,12 @@ def _robbed(claims: Rows, times: Times) -> Iterator[Finding]:
             continue
         if any(start < row["clock"] < end for start, end in times.masters):
             continue  # the one at the other master saw none of them
-        gap = times.beats.around(row["previous"], row["clock"])
+        since = row["clock"] - REMEMBERED * times.lease_seconds
+        gap = times.beats.longest_silence(row["previous"], since, row["clock"])
         if gap is not None and gap < SILENCE * times.lease_seconds:
             yield Finding(
                 "robbed",
-                f"{row['doer']} took slot {row['slot']} of {row['previous']} ({home}),"
-                f" which beat every {gap:.2f} s",
+                f"{row['doer']} gave {row['owner']} slot {row['slot']} of {row['previous']} ({home})"
+                f" at {row['clock']:.2f},"
+                f" which was never silent for more than {gap:.2f} s",
             )
