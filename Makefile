@@ -6,8 +6,9 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 BENCH_VENV := .venv-bench
+MUTANTS_VENV := .venv-mutants
 
-.PHONY: setup build-name run test check format bench campaign conformance sandbox lock clean
+.PHONY: setup build-name run test check format bench campaign conformance mutants sandbox lock clean
 
 setup: $(STAMP)
 
@@ -61,10 +62,21 @@ $(BENCH_VENV)/.installed: bench/requirements.lock requirements.lock
 bench: $(BENCH_VENV)/.installed
 	for file in turns sleepers webhooks revenue shards limits ledger payments chat mcp; do $(BENCH_VENV)/bin/python -m bench.$$file || exit 1; done
 
+$(MUTANTS_VENV)/.installed: tests/mutation/requirements.lock requirements.lock
+	test -x $(MUTANTS_VENV)/bin/python || $(PYTHON) -m venv $(MUTANTS_VENV)
+	$(MUTANTS_VENV)/bin/python -m pip install --quiet --require-hashes -r requirements.lock -r tests/mutation/requirements.lock
+	$(MUTANTS_VENV)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# Breaks the pure rules that `[tool.mutmut]` names, one line at a time, and lists what no test noticed.
+mutants: $(MUTANTS_VENV)/.installed
+	$(MUTANTS_VENV)/bin/mutmut run
+	$(MUTANTS_VENV)/bin/mutmut results
+
 lock: setup
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --universal --generate-hashes --no-header --no-emit-index-url \
 		--no-emit-find-links --no-annotate --extra dev pyproject.toml -o requirements.lock
 
 clean:
-	rm -rf $(VENV) $(BENCH_VENV) .data .mypy_cache .ruff_cache .pytest_cache .conformance
+	rm -rf $(VENV) $(BENCH_VENV) $(MUTANTS_VENV) mutants .data .mypy_cache .ruff_cache .pytest_cache .conformance

@@ -113,3 +113,15 @@ async def test_a_sponsor_pays_and_is_granted_nothing(
 async def test_nobody_sponsors_without_an_account(shop: Shop, ann: Person) -> None:
     ann.browser.cookies.clear()
     assert (await ann.browser.post("/api/sponsor/checkout", json={})).status_code == 401
+
+
+async def test_a_busy_processors_refusal_is_no_answer_to_keep_for_a_day(
+    shop: Shop, ann: Person
+) -> None:
+    shop.market.processor.faults.rate_limit(path="/v1/checkout", after=77)
+    busy = await shop.post(ann, "/credits/purchase", key="once", **usd(5_000))
+    assert (busy.status_code, busy.json()["code"]) == (429, "processor_busy")
+    assert busy.headers["Retry-After"] == "77"
+    again = await shop.post(ann, "/credits/purchase", key="once", **usd(5_000))
+    assert again.status_code == 200, again.text
+    assert len(shop.market.made("checkout.session")) == 1
