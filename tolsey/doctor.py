@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 import anyio
+import stripe
 
 from tolsey.actors.ports import MEASURED_SINCE, measures_revenue
 from tolsey.settings import Settings
@@ -16,6 +17,10 @@ from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageError
 
 CONNECT_SECONDS = 5.0
+LAST_VERSION = """
+    SELECT api_version FROM payment_events WHERE api_version IS NOT NULL
+    ORDER BY received_at DESC LIMIT 1
+"""
 PORTS = {"http": 80, "https": 443}
 
 Word: TypeAlias = Literal["set", "default", "unread", "reached", "MISSING", "FAILED"]
@@ -138,6 +143,8 @@ async def of_connections(settings: Settings) -> AsyncIterator[Finding]:
                 yield Finding("FAILED", "DATA_DIR", str(error))
         if database_url:
             yield await _of_database(database_url, settings)
+            async for finding in _of_endpoint(database_url):
+                yield finding
         if redis_url:
             cache = Cache(redis_url)
             stack.push_async_callback(cache.close)
@@ -167,6 +174,26 @@ async def _of_database(url: str, settings: Settings) -> Finding:
     if trouble:
         return Finding("FAILED", "ENCRYPTION_KEYS", trouble)
     return Finding("reached", "DATABASE_URL", "PostgreSQL answers")
+
+
+async def _of_endpoint(url: str) -> AsyncIterator[Finding]:
+    """Say that the payment processor's endpoint speaks another version than the package, if it does.
+
+    The version is the endpoint's and stands in every event of it: the last one says which.
+    """
+    database = Database(url)
+    try:
+        await database.open()
+        try:
+            kept = await database.fetchrow("SELECT to_regclass('payment_events') AS known")
+            last = kept and kept["known"] and await database.fetchrow(LAST_VERSION)
+        finally:
+            await database.close()
+    except StorageError:
+        return  # which is told already
+    if last and last["api_version"] != stripe.api_version:
+        what = f"the endpoint sends {last['api_version']}, the package is of {stripe.api_version}"
+        yield Finding("FAILED", "PAYMENTS_WEBHOOK_SECRET", f"{what}: make the endpoint anew")
 
 
 async def _of_address(variable: str, address: str) -> Finding:
