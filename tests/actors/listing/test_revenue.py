@@ -620,3 +620,13 @@ def test_every_order_is_counted_or_skipped(orders: list[PulledOrder]) -> None:
     assert found.orders + sum(each.orders for each in found.skipped) == len(orders)
     assert found.skipped == tuple(sorted(found.skipped, key=lambda each: each.reason))
     assert all(isinstance(each, SkippedOrders) for each in found.skipped)
+
+
+def test_a_payment_of_nothing_is_none() -> None:
+    assert skipped(order(line("9"), transactions=(paid("0"),))) == {"unpaid": 1}
+
+
+def test_a_tip_is_taken_off_the_lines_whatever_the_totals_say() -> None:
+    sold = order(line("100"), line("20"), tip=Decimal(20), total=Decimal(500))
+
+    assert earned(replace(sold, transactions=(paid("500"),))) == {"USD": 10000}

@@ -31,6 +31,7 @@ from tolsey.actors.listing.messages import (
     SourceRevoked,
     SyncDue,
     SyncFailed,
+    SyncFoundDevelopment,
     SyncGrantRefused,
     SyncInsufficient,
     SyncPermissionDenied,
@@ -384,3 +385,31 @@ def test_withdrawn_listings_take_no_credentials() -> None:
     withdrawn = drafted(ListingStatus.WITHDRAWN)
     with pytest.raises(Exception, match="WITHDRAWN"):
         source.accept(withdrawn, credentials(), in_use=False)
+
+
+def test_a_persons_doubt_is_not_lifted_by_a_good_sync_whose_numbers_stay_unpublished() -> None:
+    doubted = connected(State.SUSPENDED)
+    decision = source.report(doubted, succeeded(NOON + HOUR))
+    (kept,) = decision.records
+
+    assert decision.state.proof().verification.state is State.SUSPENDED
+    assert decision.state.proof().verification.verified_at == NOON
+    assert isinstance(kept, RevenueSnapshot)
+    assert kept.verified is False
+    assert source.due(doubted, SyncDue(NOON + HOUR)).effects
+    with pytest.raises(InvalidTransition):
+        source.refresh(doubted, RefreshRevenue(NOON + HOUR))
+
+
+def test_a_shop_on_a_real_plan_again_is_verified_by_that_sync() -> None:
+    found = SyncFoundDevelopment(1, NOON + HOUR)
+    lost = source.develops(connected(State.VERIFIED), found).state
+    record = lost.proof().verification
+
+    assert (record.state, record.suspended_for) == (State.SUSPENDED, "development_store")
+    assert record.verified_at is None
+    assert source.develops(connected(State.SUSPENDED), found).state == connected(State.SUSPENDED)
+    assert source.refresh(lost, RefreshRevenue(NOON + 2 * HOUR)).effects
+    back = source.report(lost, succeeded(NOON + 2 * HOUR))
+    assert back.state.proof().verification.state is State.VERIFIED
+    assert back.state.proof().verification.suspended_for is None
