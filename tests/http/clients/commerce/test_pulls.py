@@ -344,7 +344,7 @@ async def test_an_export_that_is_always_running_is_given_up_with_growing_waits()
     async with wired(MANY, started(), *[running] * 50) as wire:
         with pytest.raises(PlatformUnreachable, match="too long"):
             await pull(wire, bulk_polls=10)
-        assert wire.time.waits == [0.25 * 1.25**n for n in range(10)]
+        assert wire.time.waits == [0.1 * 1.25**n for n in range(10)]
 
 
 async def test_another_export_that_never_ends_is_not_awaited_for_ever() -> None:

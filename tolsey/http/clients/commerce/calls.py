@@ -44,7 +44,7 @@ class Limits:
     pages: int = 5_000
     line_pages: int = 100
     bulk_polls: int = 400
-    bulk_poll_seconds: float = 0.25
+    bulk_poll_seconds: float = 0.1
     bulk_longest_poll_seconds: float = 20.0
     bulk_deadline_seconds: float = 2 * 3600.0
     bulk_file_bytes: int = 2048 * MIB
