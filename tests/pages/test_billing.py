@@ -82,14 +82,14 @@ class TestWhatIsShown:
         url = "https://invoice.example/i/1?a=b&c"
         late = replace(HELD, status="past_due", dunning_since=AT, dunning_url=url)
         page = written(account(held=late))
-        assert "A payment did not go through on" in page
+        assert "could not be collected" in page
         assert 'href="https://invoice.example/i/1?a=b&amp;c"' in page
         assert "Payment failed" in page
 
     def test_a_link_that_is_no_web_address_is_not_one(self) -> None:
         late = replace(HELD, dunning_since=AT, dunning_url="javascript:alert(1)")
         page = written(account(held=late))
-        assert "A payment did not go through on" in page
+        assert "could not be collected" in page
         assert "javascript:" not in page
 
     def test_what_comes_at_the_end_of_the_period_is_told(self) -> None:

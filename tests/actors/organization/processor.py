@@ -90,6 +90,7 @@ def invoice(*lines: dict[str, Any], **fields: Any) -> dict[str, Any]:
     return {
         "id": "in_1",
         "object": "invoice",
+        "created": START,
         "status": "paid",
         "billing_reason": "subscription_create",
         "customer": "cus_1",

@@ -268,8 +268,7 @@ class Purse:
                     lot.expires_at = min(lot.expires_at, at)
         self.period_start = begins_at if is_new else max(begins_at, known)
         self.period_end, self.allowance, self.subscription = ends_at, allowance, paid.subscription
-        expires_at = min(ends_at, month_later(at, 12))
-        self._grant(Lot("allowance", name, more, expires_at, at, f"allowance:{name}"), allowance)
+        self._grant(Lot("allowance", name, more, ends_at, at, f"allowance:{name}"), allowance)
         self._tidy(at)
         return True
 

@@ -186,6 +186,7 @@ class Teller:
         details = {"subscription": plan.id, "metadata": self._ours()}
         given = {
             "id": invoice,
+            "created": self._invoices.get(invoice, {}).get("created", self.at),
             "customer": self._customer,
             "total": total,
             "total_excluding_tax": sum(one["amount"] for one in lines),

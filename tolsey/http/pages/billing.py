@@ -118,7 +118,7 @@ def _warnings(account: Account) -> Iterator[Markup]:
         if held.dunning_url and urlsplit(held.dunning_url).scheme in {"https", "http"}:
             link = Markup('<a class="button" href="{}">Pay now</a>').format(held.dunning_url)
         said = Markup(
-            "<p>A payment did not go through on {}. Pay the open invoice to keep your plan.</p>{}"
+            "<p>The invoice of {} could not be collected. Pay it to keep your plan.</p>{}"
         ).format(day(held.dunning_since), link)
         yield Markup('<div class="notice bad" role="alert">{}</div>').format(said)
     if account.credits.standing.available < 0:

@@ -279,8 +279,8 @@ def test_an_answer_of_before_the_newest_event_is_asked_for_again(told: Told) -> 
 
 def test_a_failed_invoice_is_owed_until_it_is_paid(told: Told) -> None:
     told.tell(PAID, invoice("in_1"))
-    owed: dict[str, Any] = {"status": "open", "amount_remaining": 8_690}
-    told.tell(FAILED, invoice("in_2", **owed), created=END)
+    owed: dict[str, Any] = {"status": "open", "amount_remaining": 8_690, "created": END}
+    told.tell(FAILED, invoice("in_2", **owed), created=END + 1)
     told.tell("invoice.payment_action_required", invoice("in_2", **owed), created=END + DAY)
     kept = told.subscription
     assert kept.dunning_url == "https://invoice.example/1"

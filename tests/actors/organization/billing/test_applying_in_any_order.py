@@ -124,6 +124,26 @@ def test_what_waits_for_its_payment_is_owed_until_it_is_given_up() -> None:
         assert not is_owed(told.subscription, moment(START + 2 * DAY))
 
 
+def test_what_is_owed_is_owed_since_its_invoice_was_written() -> None:
+    """Whatever order two invoices' failures are told in, and what was settled between them."""
+    failed = [
+        apply_message(
+            FAILED, invoice(id, status="open", amount_remaining=1, created=written), created=at
+        )
+        for id, written, at in (("in_2", END, END + 5), ("in_3", END + 7, END + 9))
+    ]
+    again = apply_message(
+        FAILED, invoice("in_2", status="open", amount_remaining=1, created=END), created=END + 9
+    )
+    settled = apply_message(UPDATED, subscription(), created=END + 6)
+    for order in permutations([*failed, again, settled]):
+        told = Told()
+        for message in (apply_message(PAID, invoice("in_1")), *order):
+            told.apply(message)
+        kept = told.subscription
+        assert (kept.dunning_invoice_id, kept.dunning_since) == ("in_3", moment(END + 7))
+
+
 def test_what_is_withdrawn_is_owed_until_the_subscription_is_active_again() -> None:
     owed: dict[str, Any] = {"status": "open", "amount_remaining": 1}
     events = [
@@ -133,6 +153,7 @@ def test_what_is_withdrawn_is_owed_until_the_subscription_is_active_again() -> N
         apply_message(UPDATED, subscription(status="past_due"), created=END + 1),
     ]
     withdrawn = apply_message(UPDATED, subscription(), created=END + DAY)
+    owed["created"] = END + 9 * DAY
     later = apply_message(FAILED, invoice("in_3", **owed), created=END + 9 * DAY)
     for first in permutations(events):
         told = Told()

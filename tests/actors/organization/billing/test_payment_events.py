@@ -157,6 +157,7 @@ def test_both_shapes_of_an_invoice_say_the_same(type_: str) -> None:
         attempts=1,
         next_attempt_at=None,
         hosted_url="https://invoice.example/1",
+        written_at=STARTS,
     )
     assert old == replace(new, payment_intent_id="pi_1", charge_id="ch_1")
 

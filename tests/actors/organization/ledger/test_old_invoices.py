@@ -98,6 +98,16 @@ def test_who_paid_for_which_part_of_a_period_is_the_same_in_any_order() -> None:
             assert told(*order).state.credits.available == left * DOLLAR
 
 
+def test_a_month_told_more_than_a_year_ahead_ends_with_its_period_too() -> None:
+    """Its reversals find it to be the month that stands, in whatever order they are told."""
+    early = AT - days(400)
+    half, all_ = seen("in_1", 7_900, 3_950, at=early), dispute("open", at=early)
+    for order in permutations((half, all_, dispute("won", at=early))):
+        ledger = told(month("in_1", at=early), *order)
+        assert ledger.state.credits.available == int(24.5 * DOLLAR)
+        assert [lot.expires_at for lot in ledger.state.credits.lots.values()] == [END]
+
+
 def test_what_was_spent_or_expired_of_a_step_is_told_to_the_step_that_paid_for_it() -> None:
     late = END + timedelta(days=4)
     low, high = month("in_1", 49, at=late), month("in_2", 149, at=AT)

@@ -132,21 +132,24 @@ def paid(
 def owed(
     known: SubscriptionRecord, facts: InvoiceFacts, created_at: datetime
 ) -> SubscriptionRecord:
-    """Join an invoice that could not be collected; one that a later payment made good is forgotten."""
+    """Join an invoice that could not be collected; one that a later payment made good is forgotten.
+
+    What failed last counts, and is owed since its invoice was written.
+    """
     before = _whose(known, facts.subscription_id or "", created_at)
     if before is None or facts.invoice_id == before.paid_invoice_id:
         return known
-    since = min(created_at, before.dunning_since or created_at)
     told = replace(
         before,
         subscription_id=facts.subscription_id,
         customer_id=before.customer_id or facts.customer_id,
         status=before.status or "incomplete",
-        dunning_since=since,
     )
-    if created_at >= (before.dunning_at or NEVER):
+    known_last = before.dunning_at or NEVER, before.dunning_invoice_id or ""
+    if (created_at, facts.invoice_id) >= known_last:
         told = replace(
             told,
+            dunning_since=facts.written_at or created_at,
             dunning_at=created_at,
             dunning_invoice_id=facts.invoice_id,
             dunning_url=facts.hosted_url,
@@ -240,25 +243,17 @@ def _settled(
     settled_at = facts.pending_until if facts.has_pending_update else at
     if settled_at is None or settled_at <= (known.settled_at or NEVER):
         return known
-    return _dunned(replace(known, settled_at=settled_at))
+    return replace(known, settled_at=settled_at)
 
 
 def _dunned(told: SubscriptionRecord) -> SubscriptionRecord:
     """Forget what was owed before the last payment, or of the very invoice that is paid."""
     at, paid_at = told.dunning_at, told.paid_at or NEVER
-    if at is None:
+    if at is None or (at > paid_at and told.dunning_invoice_id != told.paid_invoice_id):
         return told
-    if at <= paid_at or told.dunning_invoice_id == told.paid_invoice_id:
-        return replace(
-            told,
-            dunning_since=None,
-            dunning_at=None,
-            dunning_invoice_id=None,
-            dunning_url=None,
-        )
-    since, settled_at = told.dunning_since, told.settled_at or NEVER
-    is_older = since is None or since <= paid_at or since < settled_at <= at
-    return replace(told, dunning_since=at) if is_older else told
+    return replace(
+        told, dunning_since=None, dunning_at=None, dunning_invoice_id=None, dunning_url=None
+    )
 
 
 def _order(one: SubscriptionRecord) -> tuple[Any, ...]:

@@ -78,7 +78,9 @@ def reset_allowance(
         _open_lot(
             *(draft, message.key, ALLOWANCE),
             amount=amount,
-            expires_at=min(message.period_end, twelve_months_after(message.at)),
+            # It ends with its period, which tells whose it is, however early that was told; what no
+            # period ends stands twelve months (product/billing.md, "Decided").
+            expires_at=message.period_end,
             reference=message.reference,
             reaches=message.allowance,
         )

@@ -69,6 +69,7 @@ class InvoiceFacts:
     attempts: int
     next_attempt_at: datetime | None
     hosted_url: str | None
+    written_at: datetime | None = None
 
     @property
     def links(self) -> tuple[str, ...]:
@@ -113,6 +114,7 @@ def read_invoice(envelope: Envelope) -> InvoiceFacts:
         number(body, "attempt_count") or 0,
         moment(body, "next_payment_attempt"),
         text(body, "hosted_invoice_url", URL_CHARACTERS),
+        moment(body, "created"),
     )
 
 
