@@ -1,5 +1,6 @@
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -54,7 +55,9 @@ async def test_a_new_organization_has_no_credits(ann: Person) -> None:
         "available": 0,
         "held": 0,
         "grants": [],
+        "grantsTotal": 0,
         "nextExpiry": None,
+        "nextCursor": None,
     }
     assert await read(ann, "/ledger") == {"items": [], "nextCursor": None}
 
@@ -79,6 +82,39 @@ async def test_a_member_sees_what_is_there_what_is_held_and_when_it_expires(
     assert (await read(ann))["held"] == 0
     clock.advance(week)
     assert (await read(ann))["balance"] == 2_000_000
+
+
+async def test_the_hundred_grants_spent_next_are_shown_and_the_rest_by_cursor(
+    house: Running, ann: Person, clock: Clock
+) -> None:
+    at, to, ask = clock(), organization(ann.organization_id), house.service.runtime.ask
+    for n in range(230):
+        ends = at + timedelta(days=300 - n // 10)
+        await ask(to, GrantCredits(f"g|{n:03}", "bonus", DOLLAR, at, ends))
+    first = await read(ann)
+    second = await read(ann, cursor=first["nextCursor"])
+    third = await read(ann, cursor=second["nextCursor"])
+    parts = [[one["id"] for one in part["grants"]] for part in (first, second, third)]
+    assert [len(part) for part in parts] == [100, 100, 30]
+    in_order = sorted(range(230), key=lambda n: (-(n // 10), n))
+    assert list(chain(*parts)) == [f"g|{n:03}" for n in in_order]
+    assert third["nextCursor"] is None
+    assert {part["grantsTotal"] for part in (first, second, third)} == {230}
+    assert {part["balance"] for part in (first, second, third)} == {230 * DOLLAR}
+    assert {part["nextExpiry"] for part in (first, second, third)} == {
+        first["grants"][0]["expiresAt"]
+    }
+    # What is spent meanwhile moves nobody's place: the grant that was last shown is gone.
+    await ask(to, SpendCredits("s", 150 * DOLLAR, "chat", at))
+    rest = await read(ann, cursor=first["nextCursor"])
+    assert [one["id"] for one in rest["grants"]] == list(chain(*parts))[150:]
+
+
+@pytest.mark.parametrize("cursor", ["LTE", "fHw", "Mnwz", "MjAyNi0wNy0wMXx4fGc"])
+async def test_a_cursor_of_something_else_shows_no_grants(ann: Person, cursor: str) -> None:
+    query = {"organizationId": ann.organization_id, "cursor": cursor}
+    wrong = await ann.browser.get("/api/credits", params=query)
+    assert (wrong.status_code, wrong.json()["code"]) == (400, "invalid_cursor")
 
 
 async def test_the_ledger_is_read_page_by_page_newest_first(

@@ -1,5 +1,6 @@
 """What the billing page says of credits: what was granted, and what moved the balance."""
 
+import html
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -53,6 +54,27 @@ async def test_what_moved_the_balance_is_found_behind_what_did_not(
     rows = shown.text.split("<h2>Activity</h2>")[1].split("<tbody>")[1]
     assert rows.count("<tr>") == 2
     assert rows.index("+$70.00") < rows.index("+$50.00")
+
+
+async def test_many_grants_stand_on_pages_that_lead_to_one_another(
+    hall: Hall, visitor: httpx.AsyncClient
+) -> None:
+    id, at = await signed_up(visitor), hall.clock()
+    many = [
+        GrantCredits(f"g{n}", "bonus", (1_000 + n) * DOLLAR, at, at + YEAR - timedelta(days=n))
+        for n in range(110)
+    ]
+    await told(hall, id, *many)
+    shown = (await visitor.get(f"/billing?organizationId={id}")).text
+    assert "100 of 110 grants." in shown
+    assert "$1,109.00 of $1,109.00" in shown
+    assert "$1,009.00 of" not in shown
+    link = html.unescape(shown.split('">Next grants</a>')[0].rsplit('href="', 1)[1])
+    rest = (await visitor.get(link)).text
+    assert "$1,009.00 of $1,009.00" in rest
+    assert "10 of 110 grants." in rest
+    assert "Next grants" not in rest
+    assert "$1,109.00 on" in rest  # what expires next of all
 
 
 @pytest.mark.parametrize("width", [320, 390, 1280])

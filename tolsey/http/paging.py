@@ -37,16 +37,7 @@ class PageQuery(ApiModel):
     @property
     def after(self) -> str:
         """The key of the last item of the page before; empty for the first page."""
-        if self.cursor is None:
-            return ""
-        try:
-            padded = self.cursor + "=" * (-len(self.cursor) % 4)
-            key = base64.b64decode(padded, altchars=b"-_", validate=True).decode()
-        except (binascii.Error, ValueError) as error:
-            raise InvalidCursor from error
-        if NUL in key:
-            raise InvalidCursor
-        return key
+        return key_in(self.cursor) if self.cursor else ""
 
     @property
     def after_number(self) -> int:
@@ -74,6 +65,23 @@ class OrganizationQuery(PageQuery):
     organization_id: Annotated[str, Field(max_length=128)] | None = None
 
 
+def key_in(cursor: str) -> str:
+    """Read the key of the last item of the page before."""
+    try:
+        padded = cursor + "=" * (-len(cursor) % 4)
+        key = base64.b64decode(padded, altchars=b"-_", validate=True).decode()
+    except (binascii.Error, ValueError) as error:
+        raise InvalidCursor from error
+    if NUL in key:
+        raise InvalidCursor
+    return key
+
+
+def cursor_of(key: str) -> str:
+    """Give the cursor of what follows the item of a key."""
+    return base64url(key.encode())
+
+
 def page(
     found: Sequence[Item],
     limit: int,
@@ -85,5 +93,5 @@ def page(
     items = found[:limit]
     following = None
     if len(found) > limit:
-        following = base64url(key(items[-1]).encode())
+        following = cursor_of(key(items[-1]))
     return {"items": [view(item) for item in items], "nextCursor": following}

@@ -1,10 +1,11 @@
 import json
+from datetime import timedelta
 
 import httpx
 import pytest
 
 from tests.mcp.tools.hall import Hall, Owner, result
-from tolsey.actors.organization.messages import AdjustCredits, organization
+from tolsey.actors.organization.messages import AdjustCredits, GrantCredits, organization
 from tolsey.http import policies
 from tolsey.http.mcp import wire
 from tolsey.storage.cache import Cache
@@ -70,6 +71,22 @@ async def test_credits_are_told_in_dollars(hall: Hall) -> None:
     assert [one["kind"] for one in told["grants"]] == ["adjustment"]
     (entry,) = result(await agent.call("list_credit_entries"))["items"]
     assert (entry["id"], entry["amount"]["amount"]) == ("1", "12.345678")
+
+
+async def test_grants_are_told_in_parts_in_the_order_they_are_spent(hall: Hall) -> None:
+    to, at = organization(hall.ann.organization_id), hall.service.clock()
+    for n in range(30):
+        ends = at + timedelta(days=300 - n)
+        await hall.service.runtime.ask(
+            to, GrantCredits(f"g{n}", "bonus", (n + 1) * 10_000, at, ends)
+        )
+    agent = await hall.agent(hall.ann)
+    first = result(await agent.call("get_credit_balance"))
+    rest = result(await agent.call("get_credit_balance", cursor=first["next_cursor"]))
+    told = [one["remaining"]["amount"] for one in first["grants"] + rest["grants"]]
+    assert (len(first["grants"]), first["grants_total"]) == (25, 30)
+    assert told == [f"0.{n:02}" for n in range(30, 0, -1)]
+    assert "next_cursor" not in rest
 
 
 async def test_the_plans_limits_tell_how_many_calls_are_left(hall: Hall) -> None:

@@ -1,13 +1,22 @@
 """An organization's credits as a value: what is open, pinned and owed (product/billing.md, 4.1)."""
 
 import json
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from typing import Any, Final, cast
 
 from tolsey.actors.chain import GENESIS
-from tolsey.actors.organization.messages import CreditsView, Grant, GrantKind, Standing
+from tolsey.actors.organization.messages import (
+    CreditsView,
+    Grant,
+    GrantKind,
+    ReadCredits,
+    SpentAfter,
+    Standing,
+)
 from tolsey.actors.organization.months import months_after
 from tolsey.storage.records.money.credits import CreditAccount, CreditHold, CreditLot, PaymentFacts
 
@@ -76,33 +85,41 @@ class Credits:
         """Sum up."""
         return Standing(self.seq, self.available + self.held, self.available, self.held)
 
-    def view(self, at: datetime) -> CreditsView:
-        """Show the credits to a member: an allowance ends with its period, if its renewal is told."""
-        renewal = awaited(self.period_end, self.renewed_by)
-
-        def ends_at(lot: CreditLot) -> datetime:
-            return lot.expires_at if at < lot.expires_at else lapses_at(lot, renewal)
-
-        grants = tuple(
-            Grant(
-                lot.id,
-                cast("GrantKind", lot.kind),
-                lot.amount,
-                lot.remaining,
-                lot.granted_at,
-                ends_at(lot),
-                lot.reference,
-            )
-            for lot in self.lots.values()
+    def view(self, message: ReadCredits) -> CreditsView:
+        """Show the credits to a member, with the part of the grants that is asked for."""
+        shown = partial(self._shown, at=message.at)
+        lots = list(self.lots.values())
+        begin = bisect_right(lots, message.after, key=spending_order) if message.after else 0
+        part = lots[begin : begin + message.limit]
+        is_last = begin + len(part) >= len(lots)
+        return CreditsView(
+            self.standing,
+            tuple(map(shown, part)),
+            min((shown(lot).expires_at for lot in lots if lot.free), default=None),
+            total=len(lots),
+            first=shown(lots[0]) if lots else None,
+            following=None if is_last else spending_order(part[-1]),
         )
-        first = min((ends_at(lot) for lot in self.lots.values() if lot.free), default=None)
-        return CreditsView(self.standing, grants, first)
+
+    def _shown(self, lot: CreditLot, at: datetime) -> Grant:
+        """Show a grant: an allowance ends with its period, if its renewal is told in time."""
+        is_over = lot.expires_at <= at
+        ends_at = lapses_at(lot, awaited(self.period_end, self.renewed_by))
+        return Grant(
+            lot.id,
+            cast("GrantKind", lot.kind),
+            lot.amount,
+            lot.remaining,
+            lot.granted_at,
+            ends_at if is_over else lot.expires_at,
+            lot.reference,
+        )
 
 
 NONE: Final = Credits()
 
 
-def spending_order(lot: CreditLot) -> tuple[datetime, datetime, str]:
+def spending_order(lot: CreditLot) -> SpentAfter:
     """Sort lots: earliest expiry, then oldest (product/billing.md, "Decided")."""
     return lot.expires_at, lot.granted_at, lot.id
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import Literal
+from typing import Final, Literal
 
 from tolsey.runtime.messages import ActorId, Message
 
@@ -46,6 +46,12 @@ class CloseStore(Message[bool]):
     at: datetime
 
 
+GRANTS_SHOWN: Final = 100
+"""How many grants an answer lists unless it is asked for another number."""
+
+SpentAfter = tuple[datetime, datetime, str]
+"""The place of a grant in the order in which grants are spent: its expiry, its age, its id."""
+
 GrantKind = Literal["purchase", "allowance", "bonus", "adjustment"]
 
 
@@ -78,11 +84,18 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class CreditsView:
-    """An organization's credits as its members see them; grants in the order they are spent."""
+    """An organization's credits as its members see them.
+
+    `grants` are those that were asked for of the `total`, in the order they are spent; `first` is
+    the first of all, and `following` what the next part begins after, if there is one.
+    """
 
     standing: Standing
     grants: tuple[Grant, ...]
     next_expiry: datetime | None
+    total: int = 0
+    first: Grant | None = None
+    following: SpentAfter | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,9 +318,11 @@ class ExpireCredits(Message[Standing]):
 
 @dataclass(frozen=True, slots=True)
 class ReadCredits(Message[CreditsView]):
-    """Somebody looks at the credits."""
+    """Somebody looks at the credits, and at some of the grants: those that are spent `after` one."""
 
     at: datetime
+    after: SpentAfter | None = None
+    limit: int = GRANTS_SHOWN
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,11 @@ from tolsey.actors.organization import plans
 from tolsey.actors.organization.billing.messages import SubscriptionView
 from tolsey.actors.organization.messages import CreditsView
 from tolsey.actors.organization.plans import Cadence, Plan
+from tolsey.http.money.grants import key_of
 from tolsey.http.pages import credits, forms, layout
 from tolsey.http.pages.forms import Filled
 from tolsey.http.pages.words import credit, day, dollars
+from tolsey.http.paging import cursor_of
 from tolsey.storage.people.accounts import OrganizationRow
 from tolsey.storage.records.money.credits import CreditEntry, CreditPosting
 
@@ -87,7 +89,7 @@ def page(
     ]
     if account.may_act and account.plan is not plans.CUSTOM:
         parts.append(_choices(account))
-    parts.append(credits.grants(account.credits))
+    parts.append(credits.grants(account.credits, _next_grants(account)))
     parts.append(credits.ledger(account.entries))
     return layout.document("Billing", layout.together(parts), email=email, look_again=look_again)
 
@@ -98,6 +100,14 @@ def act(organization_id: str, path: str, label: str, kind: str = "", **more: str
     return Markup('<form method="post" action="{}">{}<button class="{}">{}</button></form>').format(
         path, Markup().join(forms.hidden(*pair) for pair in sent.items()), kind, label
     )
+
+
+def _next_grants(account: Account) -> str | None:
+    """Give the address of the page with the grants that are spent after those shown."""
+    after = account.credits.following
+    if after is None:
+        return None
+    return address(account.organization.id, cursor=cursor_of(key_of(after)))
 
 
 def _head(account: Account) -> Markup:

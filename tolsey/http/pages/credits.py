@@ -30,6 +30,7 @@ ENTRIES: Final = {
 """Kinds of ledger entries; payments are told by the accounts they move."""
 EXPIRED: Final = "expired"
 TAKEN: Final = {"refunded": "refund", "clawback": "dispute"}
+NOTHING: Final = Markup()
 AMOUNT: Final = Field(
     "amount",
     "Amount in US dollars",
@@ -45,8 +46,7 @@ def summary(found: CreditsView, buying: Markup) -> Markup:
         ("Balance", credit(standing.balance)),
         ("Held by running work", credit(standing.held)),
     ]
-    if found.grants:
-        first = found.grants[0]
+    if first := found.first:
         expiry = Markup("{} on {}").format(credit(first.remaining), day(first.expires_at))
         facts.append(("Next to expire", expiry))
     rows = Markup().join(
@@ -66,8 +66,8 @@ def buying(organization_id: str, filled: Filled) -> Markup:
     ).format(forms.hidden("organizationId", organization_id), forms.text(AMOUNT, filled))
 
 
-def grants(found: CreditsView) -> Markup:
-    """Write the grants that are left, in the order they are spent."""
+def grants(found: CreditsView, next_part: str | None) -> Markup:
+    """Write grants that are left, in the order they are spent, and where there are more."""
     rows = [
         (
             GRANTS.get(one.kind, one.kind),
@@ -76,7 +76,14 @@ def grants(found: CreditsView) -> Markup:
         )
         for one in found.grants
     ]
-    return _table("Grants", ("Credits", "Left", "Expires"), rows, "No credits yet.")
+    more = NOTHING
+    if len(found.grants) < found.total:
+        link = Markup('<a href="{}">Next grants</a>').format(next_part) if next_part else ""
+        more = Markup('<p class="quiet">{} of {:,} grants. {}</p>').format(
+            len(found.grants), found.total, link
+        )
+    columns = "Credits", "Left", "Expires"
+    return _table("Grants", columns, rows, empty="No credits yet.", below=more)
 
 
 def ledger(entries: Sequence[tuple[CreditEntry, Sequence[CreditPosting]]]) -> Markup:
@@ -87,7 +94,7 @@ def ledger(entries: Sequence[tuple[CreditEntry, Sequence[CreditPosting]]]) -> Ma
         for said, amount in _lines(entry, postings)
     ]
     empty = "Nothing has changed your balance yet."
-    return _table("Activity", ("Day", "What", "Amount"), rows, empty)
+    return _table("Activity", ("Day", "What", "Amount"), rows, empty=empty)
 
 
 def _lines(entry: CreditEntry, postings: Sequence[CreditPosting]) -> Iterator[tuple[str, int]]:
@@ -112,7 +119,12 @@ def _said(entry: CreditEntry, postings: Iterable[CreditPosting]) -> str:
 
 
 def _table(
-    title: str, columns: Sequence[str], rows: Sequence[Sequence[str | Markup]], empty: str
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str | Markup]],
+    *,
+    empty: str,
+    below: Markup = NOTHING,
 ) -> Markup:
     heads = Markup().join(Markup('<th scope="col">{}</th>').format(name) for name in columns)
     lines = Markup().join(
@@ -125,4 +137,4 @@ def _table(
         '<div class="table"><table><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>'
     )
     body = table.format(heads, lines) if rows else Markup('<p class="quiet">{}</p>').format(empty)
-    return Markup('<section class="card"><h2>{}</h2>{}</section>').format(title, body)
+    return Markup('<section class="card"><h2>{}</h2>{}{}</section>').format(title, body, below)

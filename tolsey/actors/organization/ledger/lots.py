@@ -178,7 +178,7 @@ def read(
     current = state
     if message.at >= state.credits.due_at:
         current, _ = lapsed(state, message.at)
-    return Decision(state, reply=current.credits.view(message.at))
+    return Decision(state, reply=current.credits.view(message))
 
 
 def _open_lot(

@@ -16,6 +16,7 @@ from tolsey.http.mcp.registry import READS, Tool
 from tolsey.http.mcp.tools.answers import Money, dollars
 from tolsey.http.mcp.tools.building import Answer, Nothing, tool
 from tolsey.http.mcp.tools.pages import PageArguments, Pages
+from tolsey.http.money.grants import key_of, spent_after
 from tolsey.storage.commerce import stores
 from tolsey.storage.money import credits
 from tolsey.storage.records.money.credits import CreditEntry, CreditPosting
@@ -32,13 +33,18 @@ class CreditGrant(Answer):
 
 
 class CreditBalance(Answer):
-    """What an organization has; `available` is the balance without what is held."""
+    """What an organization has; `available` is the balance without what is held.
+
+    The grants are those that are spent next.
+    """
 
     balance: Money
     available: Money
     held: Money
     grants: list[CreditGrant]
+    grants_total: int
     next_expiry: datetime | None
+    next_cursor: str | None
 
 
 class LedgerEntry(Answer):
@@ -83,6 +89,7 @@ class MoneyTools:
     """Reads an organization's credits and plan for whoever the gate admitted to its store."""
 
     ledger = Pages("list_credit_entries", int)
+    grants = Pages("get_credit_balance", str, str, str)
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -94,7 +101,7 @@ class MoneyTools:
                 "get_credit_balance",
                 "Get the credits",
                 "Reads the organization's credits in USD and when they expire.",
-                arguments=Nothing,
+                arguments=PageArguments,
                 answer=CreditBalance,
                 run=self.balance,
                 scopes=SCOPES,
@@ -122,11 +129,11 @@ class MoneyTools:
             ),
         ]
 
-    async def balance(self, principal: Principal, asked: Nothing) -> CreditBalance:
+    async def balance(self, principal: Principal, asked: PageArguments) -> CreditBalance:
         """Read the credits."""
-        del asked
-        to, now = organization(principal.organization_id), self._service.clock()
-        found = await self._service.runtime.ask(to, ReadCredits(now))
+        to, after = organization(principal.organization_id), self.grants.after(asked)
+        wanted = ReadCredits(self._service.clock(), spent_after("|".join(after or ())), asked.limit)
+        found = await self._service.runtime.ask(to, wanted)
         return CreditBalance(
             balance=dollars(found.standing.balance),
             available=dollars(found.standing.available),
@@ -139,7 +146,10 @@ class MoneyTools:
                 )
                 for grant in found.grants
             ],
+            grants_total=found.total,
             next_expiry=found.next_expiry,
+            next_cursor=found.following
+            and self.grants.cursor(*key_of(found.following).split("|", 2)),
         )
 
     async def entries(self, principal: Principal, asked: PageArguments) -> LedgerPage:

@@ -81,7 +81,11 @@ class Pages:
         part = found[: wanted.limit]
         if len(found) <= wanted.limit:
             return part, None
-        return part, base64url(orjson.dumps([self._name, *key(part[-1])]))
+        return part, self.cursor(*key(part[-1]))
+
+    def cursor(self, *key: int | str) -> str:
+        """Give the cursor of the part that follows the item of a key."""
+        return base64url(orjson.dumps([self._name, *key]))
 
 
 def _is_part(value: Any, kind: type[int | str]) -> bool:

@@ -8,6 +8,7 @@ from quart_schema import tag_blueprint, validate_querystring, validate_request
 
 from tolsey.actors import chain
 from tolsey.actors.organization.messages import (
+    GRANTS_SHOWN,
     AdjustCredits,
     Grant,
     ReadCredits,
@@ -18,8 +19,8 @@ from tolsey.http.access import administrator, caller, member_of, session
 from tolsey.http.api_model import ApiModel, Whole, Why
 from tolsey.http.context import ask, new_id, now, service
 from tolsey.http.idempotency import idempotent
-from tolsey.http.money import billing
-from tolsey.http.paging import PageQuery, page
+from tolsey.http.money import billing, grants
+from tolsey.http.paging import MAXIMUM_LIMIT, PageQuery, cursor_of, page
 from tolsey.http.views import timestamp
 from tolsey.runtime.errors import Duplicate
 from tolsey.storage.money import credits
@@ -34,10 +35,11 @@ routes = Blueprint("credits", __name__, url_prefix="/api")
 tag_blueprint(routes, ["Credits"])
 
 
-class CreditsQuery(ApiModel):
-    """Whose credits."""
+class CreditsQuery(PageQuery):
+    """Whose credits, and which part of the grants."""
 
     organization_id: OrganizationId
+    limit: Annotated[int, Field(ge=1, le=MAXIMUM_LIMIT)] = GRANTS_SHOWN
 
 
 class LedgerQuery(PageQuery):
@@ -72,13 +74,16 @@ class Purchase(ApiModel):
 @session
 @validate_querystring(CreditsQuery)
 async def get_credits(query_args: CreditsQuery) -> dict[str, Any]:
-    """Show an organization's credits in micro-USD; grants stand in the order they are spent."""
+    """Show an organization's credits in micro-USD, and the grants that are spent next."""
     await member_of(query_args.organization_id)
-    found = await ask(organization(query_args.organization_id), ReadCredits(now()))
+    wanted = ReadCredits(now(), grants.spent_after(query_args.after), query_args.limit)
+    found = await ask(organization(query_args.organization_id), wanted)
     return {
         **_standing(found.standing),
         "grants": [_grant(grant) for grant in found.grants],
+        "grantsTotal": found.total,
         "nextExpiry": timestamp(found.next_expiry),
+        "nextCursor": found.following and cursor_of(grants.key_of(found.following)),
     }
 
 

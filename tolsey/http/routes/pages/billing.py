@@ -19,10 +19,12 @@ from tolsey.http import errors
 from tolsey.http.access import Role, caller, member_of, page
 from tolsey.http.context import ask, now, service
 from tolsey.http.money import billing, plan_changes
+from tolsey.http.money.grants import spent_after
 from tolsey.http.pages import billing as billing_page
 from tolsey.http.pages import billing_changes, layout
 from tolsey.http.pages.billing import PATH, Account, address
 from tolsey.http.pages.forms import Filled
+from tolsey.http.paging import key_in
 from tolsey.http.routes.pages.answers import answer_with_pages, sent_on, sentence, shown
 from tolsey.storage.money import credits
 from tolsey.storage.people import accounts
@@ -53,7 +55,7 @@ async def show_billing() -> Response:
             raise NotFound("You belong to no organization. Ask an owner of one to invite you.")
         came_from = {name: request.args[name] for name in ("from",) if name in request.args}
         return sent_on(address(found[0].id, **came_from))
-    account = await _account(wanted)
+    account = await _account(wanted, cursor=request.args.get("cursor", ""))
     return _page(account, *_arrival(account, request.args.get("from", "")))
 
 
@@ -203,8 +205,9 @@ def _current(held: SubscriptionView) -> Offer | None:
     return found or plans.held(held.plan, held.cadence)
 
 
-async def _account(organization_id: str, at_least: Role = "member") -> Account:
+async def _account(organization_id: str, at_least: Role = "member", cursor: str = "") -> Account:
     await member_of(organization_id, at_least)
+    after = spent_after(key_in(cursor))
     database, at, to = service().database, now(), organization(organization_id)
     own = await accounts.organizations_of(database, caller().user_id, "", MOST_ORGANIZATIONS)
     named = await accounts.find_organization(database, organization_id, caller().user_id)
@@ -214,7 +217,7 @@ async def _account(organization_id: str, at_least: Role = "member") -> Account:
         organization=named,
         organizations=own,
         held=await ask(to, ReadSubscription(at)),
-        credits=await ask(to, ReadCredits(at)),
+        credits=await ask(to, ReadCredits(at, after)),
         entries=await credits.movements(database, organization_id, SHOWN_ENTRIES),
         at=at,
     )
