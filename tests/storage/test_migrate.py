@@ -1,16 +1,18 @@
 import asyncio
 from pathlib import Path
 
+import anyio
 import asyncpg
 import pytest
 
 from tolsey.storage.errors import StorageUnavailable
-from tolsey.storage.migrate import COMPATIBLE_FROM, MigrationError, migrate, migrations
+from tolsey.storage.migrate import COMPATIBLE_FROM, LOCKS, MigrationError, migrate, migrations
 
 FIRST = "CREATE TABLE towns (name text PRIMARY KEY);"
 WIDER = "-- It widens.\n-- compatible-from: 0002\n"
 SAID_SINCE = 20
 """The last migration from before they said so."""
+ALONE = "-- Why.\n-- transaction: none\n"
 SECOND = "INSERT INTO towns VALUES ('Delft'); SELECT pg_sleep(0.05);"
 
 
@@ -126,6 +128,17 @@ async def test_a_migration_cannot_ask_for_code_that_follows_it(folder: Path) -> 
         migrations(folder)
 
 
+def test_our_migrations_say_what_they_lock_and_for_how_long_on_a_million_rows() -> None:
+    silent = [
+        step.name
+        for step in migrations()
+        if step.number > SAID_SINCE and not LOCKS.search(step.sql)
+    ]
+    assert not silent, (
+        "each needs a line in its opening comment such as -- locks: outbox, for a moment"
+    )
+
+
 def test_our_migrations_say_from_which_version_on_they_can_be_used() -> None:
     silent = [
         step.name
@@ -174,6 +187,8 @@ async def test_a_migration_that_waits_for_a_busy_table_gives_up_and_can_be_run_a
     empty_database_url: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tolsey.storage.migrate.LOCK_TIMEOUT", "50ms")
+    monkeypatch.setattr("tolsey.storage.migrate.LOCK_TRIES", 2)
+    monkeypatch.setattr("tolsey.storage.migrate.LOCK_PAUSE_SECONDS", 0)
     await migrate(empty_database_url, folder)
     (folder / "0003_mayors.sql").write_text("ALTER TABLE towns ADD COLUMN mayor text;")
     reader = await asyncpg.connect(empty_database_url)
@@ -185,6 +200,122 @@ async def test_a_migration_that_waits_for_a_busy_table_gives_up_and_can_be_run_a
     finally:
         await reader.close()
     assert await migrate(empty_database_url, folder) == ["0003_mayors"]
+
+
+async def test_a_migration_that_waits_for_a_busy_table_lets_the_traffic_behind_it_pass(
+    empty_database_url: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tolsey.storage.migrate.LOCK_PAUSE_SECONDS", 0.05)
+    await migrate(empty_database_url, folder)
+    (folder / "0003_mayors.sql").write_text("ALTER TABLE towns ADD COLUMN mayor text;")
+    reader, writer = [await asyncpg.connect(empty_database_url) for _ in range(2)]
+    waits = "SELECT count(*) FROM pg_locks WHERE relation = 'towns'::regclass AND NOT granted"
+    try:
+        async with reader.transaction():
+            await reader.fetch("SELECT * FROM towns")
+            migrating = asyncio.create_task(migrate(empty_database_url, folder))
+            with anyio.fail_after(30):
+                while not await writer.fetchval(waits):
+                    pass
+                await writer.execute("INSERT INTO towns VALUES ('Breda')")
+        assert await migrating == ["0003_mayors"]
+    finally:
+        await reader.close()
+        await writer.close()
+
+
+async def test_statements_outside_a_transaction_run_once_each_and_go_on_where_one_failed(
+    empty_database_url: str, folder: Path
+) -> None:
+    (folder / "0003_steps.sql").write_text(
+        f"{ALONE}INSERT INTO towns VALUES ('Breda; or ''s Hertogenbosch'); -- one; two\n"  # noqa: S608 - ours
+        "CREATE FUNCTION double(n int) RETURNS int LANGUAGE sql AS $$ SELECT n; SELECT n * 2; $$;\n"
+        "CREATE TABLE mayors ();\nCREATE INDEX CONCURRENTLY IF NOT EXISTS by_name ON towns (name);"
+    )
+    connection = await asyncpg.connect(empty_database_url)
+    try:
+        await connection.execute("CREATE TABLE mayors ()")
+        with pytest.raises(MigrationError, match="0003_steps: DuplicateTableError"):
+            await migrate(empty_database_url, folder)
+        assert await connection.fetchval("SELECT double(4)") == 8
+        assert await connection.fetchval("SELECT max(number) FROM schema_migrations") == 2
+        await connection.execute("DROP TABLE mayors")
+        assert await migrate(empty_database_url, folder) == ["0003_steps"]
+        assert await connection.fetchval("SELECT count(*) FROM towns") == 2
+        assert await connection.fetchval("SELECT count(*) FROM schema_migration_progress") == 0
+    finally:
+        await connection.close()
+
+
+async def test_an_invalid_index_that_a_crash_left_is_built_anew(
+    empty_database_url: str, folder: Path
+) -> None:
+    (folder / "0003_rivers.sql").write_text("CREATE TABLE rivers (name text);")
+    await migrate(empty_database_url, folder)
+    (folder / "0004_key.sql").write_text(
+        f"{ALONE}CREATE UNIQUE INDEX CONCURRENTLY IF NOT EXISTS river ON rivers (name);"
+    )
+    valid = "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('river')"
+    connection = await asyncpg.connect(empty_database_url)
+    try:
+        await connection.execute("INSERT INTO rivers VALUES ('Maas'), ('Maas')")
+        with pytest.raises(MigrationError, match="0004_key: UniqueViolationError"):
+            await migrate(empty_database_url, folder)
+        assert await connection.fetchval(valid) is False
+        await connection.execute("DELETE FROM rivers")
+        assert await migrate(empty_database_url, folder) == ["0004_key"]
+        assert await connection.fetchval(valid) is True
+    finally:
+        await connection.close()
+
+
+async def test_an_index_without_a_name_cannot_be_built_concurrently(
+    empty_database_url: str, folder: Path
+) -> None:
+    (folder / "0003_index.sql").write_text(f"{ALONE}CREATE INDEX CONCURRENTLY ON towns (name);")
+    with pytest.raises(MigrationError, match="has to say CREATE INDEX CONCURRENTLY IF NOT EXISTS"):
+        await migrate(empty_database_url, folder)
+
+
+async def test_processes_that_start_together_do_not_wait_for_each_other_in_a_concurrent_build(
+    empty_database_url: str, folder: Path
+) -> None:
+    (folder / "0003_index.sql").write_text(
+        f"{ALONE}SELECT pg_sleep(0.2);\n"
+        "CREATE INDEX CONCURRENTLY IF NOT EXISTS by_name ON towns (name);"
+    )
+    with anyio.fail_after(60):
+        results = await asyncio.gather(*(migrate(empty_database_url, folder) for _ in range(4)))
+    assert sorted(len(each) for each in results) == [0, 0, 0, 3]
+
+
+async def test_a_change_in_batches_commits_each_and_goes_on_after_the_last(
+    empty_database_url: str, folder: Path
+) -> None:
+    await migrate(empty_database_url, folder)
+    (folder / "0003_batches.sql").write_text(
+        f"{ALONE}-- in batches\n"  # noqa: S608 - ours
+        "WITH batch AS (SELECT name FROM towns WHERE name > $1 AND name < 'a' ORDER BY name LIMIT 3),\n"
+        "changed AS (UPDATE towns SET name = lower(name) || 1 / (SELECT room FROM rooms)\n"
+        "    WHERE name IN (SELECT name FROM batch)),\n"
+        "noted AS (UPDATE rooms SET room = room - 1)\n"
+        "SELECT max(name) FROM batch;"
+    )
+    connection = await asyncpg.connect(empty_database_url)
+    try:
+        await connection.execute("CREATE TABLE rooms AS SELECT 2 AS room")
+        await connection.execute("INSERT INTO towns SELECT 'T' || n FROM generate_series(1, 9) n")
+        with pytest.raises(MigrationError, match="0003_batches: DivisionByZeroError"):
+            await migrate(empty_database_url, folder)
+        assert await connection.fetchval("SELECT count(*) FROM towns WHERE name < 'a'") == 4
+        await connection.execute("UPDATE rooms SET room = 9")
+        assert await migrate(empty_database_url, folder) == ["0003_batches"]
+        assert await connection.fetchval("SELECT count(*) FROM towns WHERE name < 'a'") == 0
+        assert (
+            await connection.fetchval("SELECT room FROM rooms") == 6
+        )  # two batches, and none left
+    finally:
+        await connection.close()
 
 
 async def test_a_migration_may_not_end_its_own_transaction(

@@ -3,6 +3,7 @@
 -- sealed with are kept beside the data. Of older data only the names are known; the first ring with a
 -- key of that name tells its fingerprint.
 -- compatible-from: 0020
+-- locks: nothing that is written to; a million stores are read once, for a second
 CREATE TABLE encryption_keys (
     key_id      text PRIMARY KEY,
     fingerprint bytea,

@@ -1,13 +1,13 @@
 -- Two windows of one agent refresh at the same moment: for ten seconds the second gets what the first
 -- got. Both tokens follow from the refresh token, of which only the hash is kept, and from this salt:
 -- so neither who reads this table nor who finds an old token can make them.
--- Locks oauth_tokens for the moment it takes to change the catalogue.
 -- compatible-from: 0022
+-- locks: oauth_tokens, for a moment; the indexes are built beside the traffic, in a second each
+-- transaction: none
 ALTER TABLE oauth_tokens ADD COLUMN successor_salt bytea;
 
 -- Clients that never came back with a code, the oldest first: of those only so many are kept.
--- Registering waits while it is built; there are at most a day's clients to index.
-CREATE INDEX oauth_clients_unused ON oauth_clients (created_at) WHERE used_at = created_at;
+CREATE INDEX CONCURRENTLY IF NOT EXISTS oauth_clients_unused ON oauth_clients (created_at) WHERE used_at = created_at;
 
 -- What a client of the revisions without `resource` was allowed before.
-CREATE INDEX oauth_grants_client_id ON oauth_grants (client_id) WHERE ended_at IS NULL;
+CREATE INDEX CONCURRENTLY IF NOT EXISTS oauth_grants_client_id ON oauth_grants (client_id) WHERE ended_at IS NULL;

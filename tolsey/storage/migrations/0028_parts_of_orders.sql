@@ -1,6 +1,7 @@
 -- An order's lines, discounts and shipping as the shop delivered them, for its owner's agents. NULL where
--- no delivery told them since. Locks the table for the moment it takes to change the catalogue.
+-- no delivery told them since.
 -- compatible-from: 0025
+-- locks: commerce_orders, for a moment however many rows
 ALTER TABLE commerce_orders ADD COLUMN parts jsonb;
 
 -- Texts as people look for them: without case, accents, and letters that keyboards lack. Immutable, so
