@@ -10,7 +10,7 @@ from tolsey.http.context import Service
 from tolsey.http.edge import Edge
 from tolsey.http.mcp.doors import PREFIX, Door
 from tolsey.http.mcp.endpoint import Endpoint, Places
-from tolsey.http.mcp.gate import StoreGate, name_of, require
+from tolsey.http.mcp.gate import StoreGate, grantable, name_of, require
 from tolsey.http.mcp.opening import VaultSealer
 from tolsey.http.mcp.server import Server
 from tolsey.http.mcp.state import RequestStates
@@ -31,6 +31,7 @@ def edge(service: Service, settings: Settings, clock: Clock) -> Edge:
         {"name": "tolsey", "version": "1"},
         "",
         require=require,
+        grantable=grantable,
         states=RequestStates(VaultSealer(service.vault), lambda: clock().timestamp()),
         name_of=name_of,
     )

@@ -136,9 +136,14 @@ async def settle(service: Service, name: str, base: int, at: datetime) -> Owner:
         f"{name}'s corner shop",
         at,
     )
+    await furnish(database, owner)
+    return owner
+
+
+async def furnish(database: Database, owner: Owner) -> None:
+    """Give an owner everything that can be read of a store."""
     await _sell(database, owner)
     await _stock(database, owner)
-    return owner
 
 
 async def connect(

@@ -122,7 +122,7 @@ async def test_the_platform_is_asked_with_the_stores_token(hall: Hall, platform:
     (product,) = told["data"]["products"]["nodes"]
     assert product == {"title": "Shirt", "variants": {"nodes": [{"sku": "S-1", "price": "19.9"}]}}
     query = "query P($id: ID!) { product(id: $id) { title } }"
-    nothing = {"query": query, "variables": {"id": "gid://shopify/Product/99"}}
+    nothing = {"query": query, "variables": '{"id": "gid://shopify/Product/99"}'}
     told = result(await agent.call("platform_query", **nothing))
     assert told == {"data": {"product": None}}
     schema = stores_registry(hall.service).tools["platform_query"].output_schema
@@ -137,7 +137,7 @@ async def test_fragments_and_conditions_are_read_too(hall: Hall, platform: Platf
         fragment shops on QueryRoot { s: shop { ... names } }
         fragment names on Shop { name currencyCode }
     """
-    told = result(await agent.call("platform_query", query=query, variables={"with": False}))
+    told = result(await agent.call("platform_query", query=query, variables='{"with": false}'))
     assert told["data"]["s"] == {"name": "Sandbox shop", "currencyCode": "USD"}
     assert told["data"]["products"]["edges"] == [{"node": {"title": "Shirt"}}]
 

@@ -334,8 +334,24 @@ async def test_a_token_without_the_scope_is_asked_to_step_up(hall: Hall) -> None
         assert [*error["data"]["held"], "inventory:write"] == asked.split()
 
 
-async def test_a_member_who_only_looks_changes_nothing(hall: Hall) -> None:
+async def test_a_member_is_shown_what_only_looks_and_sent_to_no_consent_for_the_rest(
+    hall: Hall,
+) -> None:
     await hall.database.execute("UPDATE members SET role = 'member' WHERE user_id = 'usr_ann'")
     agent = await hall.agent(hall.ann)
-    answer = await agent.call("adjust_inventory", idempotency_key="key-00001")
-    assert answer.status_code == 403
+    listed = (await agent.ask("tools/list")).json()["result"]["tools"]
+    changing = [one["name"] for one in listed if not one["annotations"]["readOnlyHint"]]
+    assert changing == ["refresh_revenue"]  # of the service, not of the shop
+    assert "list_orders" in {one["name"] for one in listed}
+    assert "list_audit_events" not in {one["name"] for one in listed}
+    for name, wanted in (
+        ("adjust_inventory", {"idempotency_key": "key-00001"}),
+        ("list_audit_events", {}),
+    ):
+        answer = await agent.call(name, **wanted)
+        assert "an owner or admin has to do it" in refused(answer)
+        assert "www-authenticate" not in answer.headers
+    rows = await hall.database.fetch(
+        "SELECT metadata->>'code' AS code FROM audit_log WHERE event = 'agent.write.refused'"
+    )
+    assert [row["code"] for row in rows] == ["forbidden"]

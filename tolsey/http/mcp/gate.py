@@ -108,6 +108,11 @@ def require(principal: Principal, scopes: frozenset[str]) -> None:
     )
 
 
+def grantable(principal: Principal, scopes: frozenset[str]) -> bool:
+    """Tell whether the user's role could let an agent use scopes, whatever is held (product/mcp.md, 5.2)."""
+    return len(allowed(scopes, principal.role)) == len(scopes)
+
+
 def name_of(principal: Principal) -> str:
     """Name a principal in one text, for what is bound to it."""
     return f"{principal.grant_id} {principal.store_id}"

@@ -12,7 +12,7 @@ from tolsey.http.context import Service
 from tolsey.http.edge import ASGIApp, Receive, Scope, Send
 from tolsey.http.mcp.doors import PREFIX, Door
 from tolsey.http.mcp.endpoint import Denied, Endpoint, Places, answer_denied
-from tolsey.http.mcp.gate import StoreGate, name_of, require
+from tolsey.http.mcp.gate import StoreGate, grantable, name_of, require
 from tolsey.http.mcp.server import Server
 from tolsey.http.mcp.state import RequestStates
 from tolsey.http.mcp.tools.instructions import INSTRUCTIONS
@@ -58,6 +58,7 @@ def opened(service: Service) -> Opened:
         {"name": NAME, "title": TITLE, "version": __version__},
         INSTRUCTIONS,
         require=require,
+        grantable=grantable,
         states=RequestStates(VaultSealer(service.vault), lambda: service.clock().timestamp()),
         name_of=name_of,
     )

@@ -4,6 +4,7 @@ It knows neither HTTP nor who is asked for what: the endpoint admits, limits and
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, Protocol
 
 import structlog
@@ -32,6 +33,10 @@ log = structlog.get_logger()
 MOST_COMPLETIONS: Final = 100
 INVALID_ARGUMENTS: Final = "invalid_arguments"
 ARGUMENTS: Final = "arguments"
+BEYOND_ROLE: Final = (
+    "The role of this user in the organization does not include this, and no consent can add it:"
+    " an owner or admin has to do it."
+)
 KINDS: Final = {
     "elicitation/create": "elicitation",
     "sampling/createMessage": "sampling",
@@ -55,8 +60,9 @@ class Scopes(Protocol):
 class Server:
     """What is offered, as answers to requests.
 
-    `require` is asked before anything that needs scopes; `states` seals what waits for input;
-    `name_of` names a principal in one text, for what is bound to it.
+    `require` is asked before anything that needs scopes, and `grantable` whether a principal could
+    ever be let use them; `states` seals what waits for input; `name_of` names a principal in one text,
+    for what is bound to it.
     """
 
     def __init__(
@@ -66,6 +72,7 @@ class Server:
         instructions: str,
         *,
         require: Scopes,
+        grantable: Callable[[Any, frozenset[str]], bool],
         states: RequestStates,
         name_of: Callable[[Any], str],
     ) -> None:
@@ -73,6 +80,7 @@ class Server:
         self._info = info
         self._instructions = instructions
         self._require = require
+        self._grantable = grantable
         self._states = states
         self._name_of = name_of
         shared: dict[str, Callable[[Call], Awaitable[Mapping[str, Any]]]] = {
@@ -93,11 +101,11 @@ class Server:
             self._handshake["resources/subscribe"] = self._watch
             self._handshake["resources/unsubscribe"] = self._watch
         self._listed = {
-            "tools": [one.listed for one in registry.tools.values()],
             "resources": [one.listed for one in registry.resources.values()],
             "resourceTemplates": [one.listed for one in registry.templates],
             "prompts": [one.listed for one in registry.prompts.values()],
         }
+        self._listed_tools = [(one.scopes, one.listed) for one in registry.tools.values()]
 
     async def answer(self, request: Request, principal: Any, emit: Emit) -> dict[str, Any]:
         """Answer a request with its result. Raises RpcError for what is not one."""
@@ -166,22 +174,25 @@ class Server:
         return {}
 
     async def _tools(self, call: Call) -> Mapping[str, Any]:
-        return self._page(call, "tools")
+        """List what the user's role may use: no step-up would open the rest (product/mcp.md, 5.2)."""
+        may = partial(self._grantable, call.principal)
+        return self._page(call, "tools", [one for needs, one in self._listed_tools if may(needs)])
 
     async def _resources(self, call: Call) -> Mapping[str, Any]:
-        return self._page(call, "resources")
+        return self._page(call, "resources", self._listed["resources"])
 
     async def _templates(self, call: Call) -> Mapping[str, Any]:
-        return self._page(call, "resourceTemplates")
+        return self._page(call, "resourceTemplates", self._listed["resourceTemplates"])
 
     async def _prompts(self, call: Call) -> Mapping[str, Any]:
-        return self._page(call, "prompts")
+        return self._page(call, "prompts", self._listed["prompts"])
 
-    def _page(self, call: Call, name: str) -> Mapping[str, Any]:
+    @staticmethod
+    def _page(call: Call, name: str, listed: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
         """Answer a whole list: it has one page, so no cursor was ever given out."""
         if call.request.params.get("cursor") is not None:
             raise RpcError(wire.INVALID_PARAMS, "There is no such cursor.")
-        return {name: self._listed[name]}
+        return {name: listed}
 
     async def _call(self, call: Call) -> Mapping[str, Any]:
         params = call.request.params
@@ -193,6 +204,10 @@ class Server:
         if not isinstance(given, dict):
             await tool.turned_away(call, INVALID_ARGUMENTS)
             raise RpcError(wire.INVALID_PARAMS, "arguments must be an object.")
+        # Whom a role keeps from a tool no consent helps, so they are sent to none (product/mcp.md, 5.2).
+        if not self._grantable(call.principal, tool.scopes):
+            await tool.turned_away(call, "forbidden")
+            return failure(BEYOND_ROLE, code="forbidden").result
         try:
             self._require(call.principal, tool.scopes)
         except RpcError:

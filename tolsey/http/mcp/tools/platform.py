@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Final
 
 import orjson
-from pydantic import Field
+from pydantic import Field, Json, WithJsonSchema
 
 from tolsey.actors.ports import PlatformDenied, PlatformUnreachable, Shop
 from tolsey.actors.refusals import Refusal, Unprocessable
@@ -28,7 +28,12 @@ class PlatformQuery(Arguments):
     """What to ask the platform."""
 
     query: Annotated[str, Field(min_length=1, max_length=CHARACTERS, description="GraphQL.")]
-    variables: Annotated[dict[str, Any], Field(default_factory=dict, description="Of the query.")]
+    # A text: an object of any fields is none to clients that hold a model to a schema strictly.
+    variables: Annotated[
+        Json[dict[str, Any]],
+        WithJsonSchema({"type": "string"}),
+        Field(default_factory=dict, description="Of the query, as a JSON object in a text."),
+    ]
 
 
 class PlatformAnswer(Answer):
