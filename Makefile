@@ -49,9 +49,12 @@ campaign: setup
 	CAMPAIGN_SECONDS=$${CAMPAIGN_SECONDS:-300} $(BIN)/pytest tests/campaigns/cluster -s --timeout=1200
 	CAMPAIGN_SECONDS=$${CAMPAIGN_SECONDS:-180} $(BIN)/pytest tests/campaigns/nemesis -s --timeout=1200
 
+# The clients are tried last, and what they found is printed; `--write` puts it into docs/agents.md.
 conformance: setup
 	$(BIN)/python -m tests.mcp.conformance.suite
+	$(BIN)/python -m tests.mcp.real.clients.catalogue
 	$(BIN)/pytest tests/mcp/real
+	$(BIN)/python -m tests.mcp.real.clients.table
 
 $(BENCH_VENV)/.installed: bench/requirements.lock requirements.lock
 	test -x $(BENCH_VENV)/bin/python || $(PYTHON) -m venv $(BENCH_VENV)
@@ -77,6 +80,9 @@ lock: setup
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --universal --generate-hashes --no-header --no-emit-index-url \
 		--no-emit-find-links --no-annotate --extra dev pyproject.toml -o requirements.lock
+	cd tests/mcp/real/clients/python && for one in mcp1 mcp2; do \
+		$(CURDIR)/$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header \
+		--no-emit-index-url --no-emit-find-links --no-annotate $$one.in -o $$one.lock || exit 1; done
 
 clean:
 	rm -rf $(VENV) $(BENCH_VENV) $(MUTANTS_VENV) mutants .data .mypy_cache .ruff_cache .pytest_cache .conformance

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import anyio
-import httpx
 
 from tests.mcp.conformance import suite
 from tests.mcp.real.town import Keeper
@@ -87,7 +86,7 @@ class Inspector:
                     found = ASKED.search(said)
                     if found and not asked and said[found.end() :]:
                         asked = True
-                        await _come_back(await keeper.decide(found[0]))
+                        await keeper.visit(found[0])
                 await process.wait()
         finally:
             loop.remove_reader(terminal)
@@ -103,9 +102,3 @@ def _hear(terminal: int, told: "asyncio.Queue[str]") -> None:
         told.put_nowait(os.read(terminal, 65_536).decode(errors="replace"))
     except OSError:  # how a terminal ends when nobody writes to it any more
         told.put_nowait("")
-
-
-async def _come_back(address: str) -> None:
-    """Let the browser be sent to where the Inspector listens."""
-    async with httpx.AsyncClient() as web:
-        await web.get(address)

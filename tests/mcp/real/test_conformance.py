@@ -1,8 +1,6 @@
 """The official conformance suite against the service itself: its authorization server, a real store."""
 
 import json
-import re
-import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from pathlib import Path
@@ -10,10 +8,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import anyio
-import httpx
 import pytest
 
 from tests.mcp.conformance import suite
+from tests.mcp.real import visits
 from tests.mcp.real.town import Town
 from tolsey.server import serve_app
 
@@ -35,7 +33,6 @@ SCENARIOS = [
 ]
 """Those that need none of the suite's own tools."""
 NOT_TESTABLE = "Not testable: server does not list the diagnostic tool"
-VISIT = re.compile(r"^https?://\S+/oauth/authorize\?\S+$", re.MULTILINE)
 
 
 async def run(
@@ -43,20 +40,7 @@ async def run(
 ) -> tuple[int, str]:
     """Run the suite; where it asks for a visitor with a browser, one comes."""
     command = [str(suite.NODE), str(suite.SUITE), *arguments]
-    told, visitor = "", visited
-    with anyio.fail_after(60):
-        async with await anyio.open_process(
-            command, cwd=suite.HOME, stderr=subprocess.STDOUT
-        ) as process:
-            assert process.stdout is not None
-            async for part in process.stdout:
-                told += part.decode()
-                found = VISIT.search(told)
-                if found and visitor:
-                    await visitor(found[0])
-                    visitor = None
-        assert process.returncode is not None
-        return process.returncode, told
+    return await visits.run(command, suite.HOME, visited=visited)
 
 
 def checks(folder: Path) -> list[dict[str, Any]]:
@@ -102,13 +86,8 @@ async def test_the_authorization_server_conforms(town: Town, tmp_path: Path) -> 
     port = suite.free_port()
     client = await town.ann.registered(f"http://127.0.0.1:{port}/callback")
 
-    async def visited(address: str) -> None:
-        sent = await town.ann.decide(address)
-        async with httpx.AsyncClient() as browser:
-            await browser.get(sent)
-
     named = ("--url", town.url, "--client-id", client.client_id, "--resource", town.ann.address)
     output = ("--port", str(port), "-o", str(tmp_path))
-    status, told = await run("authorization", *named, *output, visited=visited)
+    status, told = await run("authorization", *named, *output, visited=town.ann.visit)
     assert status == 0, told
     assert [one["status"] for one in checks(tmp_path)] == ["SUCCESS"] * 3, told

@@ -1,10 +1,12 @@
 """The whole service on a port, with two people who have a store each, for real clients to call."""
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+import anyio
 import httpx
 
 from tests.http.oauth.client import Client, boxes, said
@@ -25,17 +27,30 @@ class Keeper:
     """Where agents call the store."""
     consents: int = 0
 
-    async def decide(self, address: str) -> str:
-        """Come to the consent page as an agent's visitor and allow; answers where one is sent.
+    ticks_all: bool = False
+    """Whether they tick every box of a consent page; else the boxes stay as they are."""
 
-        The boxes stay as they are.
-        """
+    async def visit(self, address: str) -> None:
+        """Allow what an agent asks for, and let the browser follow to where it listens."""
+        sent = await self.decide(address)
+        async with httpx.AsyncClient() as web:
+            with anyio.fail_after(30):
+                while True:  # some listen only after they have sent their user away
+                    with suppress(httpx.ConnectError):
+                        await web.get(sent)
+                        return
+                    await anyio.sleep(0.05)
+
+    async def decide(self, address: str) -> str:
+        """Come to the consent page as an agent's visitor and allow; answers where one is sent."""
         self.consents += 1
         asked = await self.browser.get(address)
         page = await self.browser.get(asked.headers["location"])
         found = CSRF.search(page.text)
         assert found, page.text
-        chosen = [name for name, is_ticked in boxes(page.text).items() if is_ticked]
+        chosen = [
+            name for name, is_ticked in boxes(page.text).items() if is_ticked or self.ticks_all
+        ]
         form = {"csrf": found[1], "decision": "allow", "scope": chosen}
         decided = await self.browser.post(str(page.url), data=form)
         assert decided.status_code == 303, decided.text
