@@ -197,7 +197,7 @@ class Ledger:
         known = self.state.credits.payments
         if ref is None or ref in known or ref not in self.payments:
             return self.state
-        kept = {**known, ref: self.payments[ref]}
+        kept = known.insert(ref, self.payments[ref])
         return replace(self.state, credits=replace(self.state.credits, payments=kept))
 
     def _write(self, record: Any) -> None:

@@ -32,7 +32,7 @@ from tests.campaigns.money.catching import (
     swapped,
 )
 from tests.http.webhooks.payments import test_keeping, test_receiver
-from tolsey.actors.organization import plans
+from tolsey.actors.organization import open_lots, plans
 from tolsey.actors.organization.billing import applying, subscription
 from tolsey.actors.organization.billing.payment_events import invoices
 from tolsey.actors.organization.billing.payment_events.fields import reference
@@ -222,7 +222,7 @@ def the_newest_is_spent_first() -> Iterator[None]:
     def reverse(lot: Any) -> Any:
         return -lot.expires_at.timestamp(), -lot.granted_at.timestamp(), lot.id
 
-    with swapped(entries, "spending_order", reverse):
+    with swapped(open_lots, "spending_order", reverse):
         yield
 
 

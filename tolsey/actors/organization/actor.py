@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
+from rpds import HashTrieMap
+
 from tolsey.actors.organization import credits, stores, workflows
 from tolsey.actors.organization.agreements import affiliates, contracts
 from tolsey.actors.organization.agreements.messages import RedeemAffiliateCode, Redeemed
@@ -48,6 +50,7 @@ from tolsey.actors.organization.messages import (
     StoreOpened,
     WorkflowsRunning,
 )
+from tolsey.actors.organization.open_lots import OpenLots
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.runtime.actor import Actor, handles
 from tolsey.runtime.decision import Decision
@@ -273,7 +276,7 @@ class OrganizationActor(Actor[OrganizationState]):
         found = await credit_rows.payment(self._database, state.organization_id, payment_ref)
         if found is None:
             return state
-        payments = {**state.credits.payments, payment_ref: found}
+        payments = state.credits.payments.insert(payment_ref, found)
         return replace(state, credits=replace(state.credits, payments=payments))
 
     async def load(self, keys: Sequence[str]) -> Mapping[str, OrganizationState]:
@@ -317,13 +320,13 @@ def opened(books: Books) -> Credits:
     account = books.account
     if account is None:
         return credits.NONE
-    lots = {lot.id: lot for lot in sorted(books.lots, key=credits.spending_order)}
+    lots = OpenLots(books.lots)
     live = {one.id: credits.hold_of(one) for one in books.holds}
     return Credits(
         account.seq,
         account.hash,
-        free=sum(lot.free for lot in lots.values()),
-        held=sum(lot.pinned for lot in lots.values()),
+        free=sum(lot.free for lot in books.lots),
+        held=sum(lot.pinned for lot in books.lots),
         debt=account.debt,
         due_at=credits.due_at(lots, live, credits.awaited(account.period_end, account.renewed_by)),
         period_start=account.period_start,
@@ -333,7 +336,7 @@ def opened(books: Books) -> Credits:
         bonus_day=books.bonus_day,
         lots=lots,
         holds=live,
-        payments={one.payment_ref: one for one in books.payments},
+        payments=HashTrieMap({one.payment_ref: one for one in books.payments}),
     )
 
 

@@ -1,12 +1,14 @@
 """An organization's credits as a value: what is open, pinned and owed (product/billing.md, 4.1)."""
 
 import json
-from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
+from itertools import islice
 from typing import Any, Final, cast
+
+from rpds import HashTrieMap
 
 from tolsey.actors.chain import GENESIS
 from tolsey.actors.organization.messages import (
@@ -14,10 +16,10 @@ from tolsey.actors.organization.messages import (
     Grant,
     GrantKind,
     ReadCredits,
-    SpentAfter,
     Standing,
 )
 from tolsey.actors.organization.months import months_after
+from tolsey.actors.organization.open_lots import OpenLots, spending_order
 from tolsey.storage.records.money.credits import CreditAccount, CreditHold, CreditLot, PaymentFacts
 
 NEVER: Final = datetime.max.replace(tzinfo=UTC)
@@ -26,6 +28,9 @@ ALLOWANCE: Final = "allowance"
 ALLOWANCE_GRACE: Final = timedelta(days=3)
 """A renewal's event may come this late (product/billing.md, 1.2): until then the allowance stands,
 as long as there is somebody to renew it."""
+
+
+NO_PAYMENTS: "Final[HashTrieMap[str, PaymentFacts]]" = HashTrieMap()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +55,8 @@ class Hold:
 class Credits:
     """What an organization has, owes and has pinned, in micro-USD, after ledger entry `seq`.
 
-    Lots stand in the order they are spent: earliest expiry first, then oldest. Only lots with
-    something left, live holds, and payments that were touched or wait for their grant are here.
+    Only lots with something left, live holds, and payments that were touched or wait for their
+    grant are here.
     While there is a debt nothing is free: what becomes free pays it first.
     """
 
@@ -71,9 +76,9 @@ class Credits:
     """Who is to renew the allowance (a subscription's id, or `contract`); nobody once that ended."""
     bonus_day: date = date.min
     """The last day that was granted its bonus."""
-    lots: Mapping[str, CreditLot] = field(default_factory=dict)
+    lots: OpenLots = field(default_factory=OpenLots)
     holds: Mapping[str, Hold] = field(default_factory=dict)
-    payments: Mapping[str, PaymentFacts] = field(default_factory=dict)
+    payments: "HashTrieMap[str, PaymentFacts]" = NO_PAYMENTS
 
     @property
     def available(self) -> int:
@@ -88,16 +93,17 @@ class Credits:
     def view(self, message: ReadCredits) -> CreditsView:
         """Show the credits to a member, with the part of the grants that is asked for."""
         shown = partial(self._shown, at=message.at)
-        lots = list(self.lots.values())
-        begin = bisect_right(lots, message.after, key=spending_order) if message.after else 0
-        part = lots[begin : begin + message.limit]
-        is_last = begin + len(part) >= len(lots)
+        part = list(islice(self.lots.after(message.after), message.limit + 1))
+        is_last = len(part) <= message.limit
+        part = part[: message.limit]
+        first = next(self.lots.after(None), None)
+        next_expiry = earliest(self.lots, lambda lot: shown(lot).expires_at)
         return CreditsView(
             self.standing,
             tuple(map(shown, part)),
-            min((shown(lot).expires_at for lot in lots if lot.free), default=None),
-            total=len(lots),
-            first=shown(lots[0]) if lots else None,
+            None if next_expiry == NEVER else next_expiry,
+            total=len(self.lots),
+            first=shown(first) if first else None,
             following=None if is_last else spending_order(part[-1]),
         )
 
@@ -119,11 +125,6 @@ class Credits:
 NONE: Final = Credits()
 
 
-def spending_order(lot: CreditLot) -> SpentAfter:
-    """Sort lots: earliest expiry, then oldest (product/billing.md, "Decided")."""
-    return lot.expires_at, lot.granted_at, lot.id
-
-
 def awaited(period_end: datetime | None, renewed_by: str | None) -> datetime | None:
     """Tell when the period ends whose renewal may be told late; None when nobody is to renew it."""
     return None if renewed_by is None else period_end
@@ -135,13 +136,21 @@ def lapses_at(lot: CreditLot, renewal: datetime | None) -> datetime:
     return lot.expires_at + ALLOWANCE_GRACE if waits else lot.expires_at
 
 
-def due_at(
-    lots: Mapping[str, CreditLot], holds: Mapping[str, Hold], renewal: datetime | None
-) -> datetime:
+def due_at(lots: OpenLots, holds: Mapping[str, Hold], renewal: datetime | None) -> datetime:
     """Tell when the next lot lapses or the next hold is left alone."""
-    moments = [lapses_at(lot, renewal) for lot in lots.values() if lot.free]
-    moments += [hold.lease_until for hold in holds.values()]
-    return min(moments, default=NEVER)
+    lapse = earliest(lots, lambda lot: lapses_at(lot, renewal))
+    return min([lapse, *(hold.lease_until for hold in holds.values())])
+
+
+def earliest(lots: OpenLots, ends_at: Callable[[CreditLot], datetime]) -> datetime:
+    """Tell when the first lot ends of which something is free; `ends_at` is never before its expiry."""
+    found = NEVER
+    for lot in lots.after(None):
+        if lot.expires_at >= found:
+            break
+        if lot.free:
+            found = min(found, ends_at(lot))
+    return found
 
 
 def hold_of(record: CreditHold) -> Hold:
@@ -156,7 +165,7 @@ def twelve_months_after(at: datetime) -> datetime:
 
 
 def changes(organization_id: str, old: Credits, new: Credits) -> Iterator[Any]:
-    """List the rows that say what changed; a lot or hold that ended was written by its turn."""
+    """List the rows that say what changed; payments and what ended were written by their turns."""
     if old is new:
         return
     yield CreditAccount(
@@ -164,10 +173,8 @@ def changes(organization_id: str, old: Credits, new: Credits) -> Iterator[Any]:
         *(new.period_start, new.period_end, new.allowance, new.renewed_by),
     )
     if new.lots is not old.lots:
-        yield from (lot for id, lot in new.lots.items() if old.lots.get(id) is not lot)
+        yield from new.lots.moved_after(old.seq)
     if new.holds is not old.holds:
         for id, hold in new.holds.items():
             if old.holds.get(id) is not hold:
                 yield hold.record(organization_id)
-    if new.payments is not old.payments:
-        yield from (one for id, one in new.payments.items() if old.payments.get(id) is not one)

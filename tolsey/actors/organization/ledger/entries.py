@@ -8,6 +8,7 @@ Every movement goes from one account into another, so the books balance by const
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
+from itertools import takewhile
 from typing import Any
 
 from tolsey.actors.chain import Move, sealed
@@ -17,7 +18,6 @@ from tolsey.actors.organization.credits import (
     awaited,
     due_at,
     lapses_at,
-    spending_order,
 )
 from tolsey.actors.organization.ledger import parts
 from tolsey.actors.organization.state import OrganizationState
@@ -38,7 +38,7 @@ class Draft:
 
     __slots__ = (
         *("state", "before", "at", "records", "moves", "seq", "free", "held", "debt"),
-        *("due_at", "lots", "holds", "payments", "bonus_day"),
+        *("due_at", "lots", "holds", "payments", "bonus_day", "closed", "told"),
         *("period_start", "period_end", "allowance", "renewed_by"),
     )
 
@@ -52,8 +52,9 @@ class Draft:
         self.seq = before.seq + 1
         self.free, self.held, self.debt = before.free, before.held, before.debt
         self.due_at = before.due_at
-        self.lots: dict[str, CreditLot] = dict(before.lots)
-        self.holds, self.payments = before.holds, before.payments
+        self.lots, self.holds, self.payments = before.lots, before.holds, before.payments
+        self.closed: dict[str, CreditLot] = {}
+        self.told: dict[str, PaymentFacts] = {}
         self.period_start, self.period_end = before.period_start, before.period_end
         self.allowance, self.renewed_by = before.allowance, before.renewed_by
         self.bonus_day = before.bonus_day
@@ -81,8 +82,7 @@ class Draft:
         """Put value back into a lot, which may have been used up."""
         if amount:
             self._move(f"lot:{lot.id}", source, amount)
-            self.lots[lot.id] = replace(lot, remaining=lot.remaining + amount, seq=self.seq)
-            self.lots = {one.id: one for one in sorted(self.lots.values(), key=spending_order)}
+            self._put(lot, lot.remaining + amount, lot.pinned)
             self.free += amount
             self.due_at = min(self.due_at, self.lapses_at(lot))
 
@@ -92,7 +92,6 @@ class Draft:
         self._put(part, part.remaining, part.pinned)
         rest = replace(lot, amount=lot.amount - part.amount)
         self._put(rest, lot.remaining - part.remaining, lot.pinned)
-        self.lots = {one.id: one for one in sorted(self.lots.values(), key=spending_order)}
 
     def burn(self, amount: int, into: str, only: Callable[[CreditLot], bool] | None = None) -> int:
         """Move free value into an account, in spending order; answer what was not there to move."""
@@ -161,7 +160,8 @@ class Draft:
 
     def keep_payment(self, payment: PaymentFacts) -> None:
         """Remember what is known of a payment."""
-        self.payments = {**self.payments, payment.payment_ref: payment}
+        self.payments = self.payments.insert(payment.payment_ref, payment)
+        self.told[payment.payment_ref] = payment
 
     def expire_lot(self, lot: CreditLot) -> None:
         """End a lot now: what is free of it expires, what is pinned does when it is free again."""
@@ -189,7 +189,7 @@ class Draft:
             self.burn(repaid, "debt")
             self.debt -= repaid
         if self.at >= self.due_at:
-            for lot in list(self.lots.values()):
+            for lot in takewhile(lambda one: one.expires_at <= self.at, self.lots.after(None)):
                 if lot.free and self.lapses_at(lot) <= self.at:
                     self.expire_lot(lot)
             self.due_at = self.next_due
@@ -219,6 +219,7 @@ class Draft:
         return self._state(self.before.seq, self.before.hash), self.records
 
     def _state(self, seq: int, chained: str) -> OrganizationState:
+        self.records += (*self.closed.values(), *self.told.values())
         after = Credits(
             seq,
             chained,
@@ -242,7 +243,7 @@ class Draft:
     ) -> list[tuple[CreditLot, int]]:
         """Say how much of which lot makes up an amount, as far as it can."""
         found: list[tuple[CreditLot, int]] = []
-        for lot in self.lots.values():
+        for lot in self.lots.after(None):
             if not amount:
                 break
             free = lot.remaining - lot.pinned
@@ -266,10 +267,12 @@ class Draft:
             self.seq,
         )
         if remaining:
-            self.lots[lot.id] = put
+            self.lots = self.lots.put(put)
+            self.closed.pop(lot.id, None)
         else:
-            self.lots.pop(lot.id, None)
-            self.records.append(put)
+            if lot.id in self.lots:
+                self.lots = self.lots.without(lot.id)
+            self.closed[lot.id] = put
 
     def _move(self, debit: str, credit: str, amount: int) -> None:
         if amount:
