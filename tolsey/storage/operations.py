@@ -2,37 +2,38 @@
 
 from datetime import datetime
 
-from tolsey.storage.database import Database, Row
+from tolsey.storage.conditions import Conditions
+from tolsey.storage.database import Database, Reader, Row
 
 
-async def audit_rows(database: Database, limit: int, before: int | None) -> list[Row]:
+async def audit_rows(database: Reader, limit: int, before: int | None) -> list[Row]:
     """Read audit rows, newest first, after a cursor."""
+    wanted = Conditions(limit)
+    wanted.add("id < {}", before)
     return await database.fetch(
-        """
+        f"""
         SELECT id, event, subject, organization_id, actor, metadata::text AS metadata, created_at,
             audit_retention(event, retention) AS retention
-        FROM audit_log WHERE $1::bigint IS NULL OR id < $1 ORDER BY id DESC LIMIT $2
-        """,
-        before,
-        limit,
+        FROM audit_log WHERE {wanted} ORDER BY id DESC LIMIT $1
+        """,  # noqa: S608 - conditions of this function
+        *wanted.args,
     )
 
 
 async def deliveries(
-    database: Database, limit: int, before: tuple[datetime, str] | None
+    database: Reader, limit: int, before: tuple[datetime, str] | None
 ) -> list[Row]:
     """Read deliveries, newest first, after a cursor of time and delivery id."""
-    at, delivery_id = before or (None, "")
+    wanted = Conditions(limit)
+    if before is not None:
+        wanted.add("(created_at, delivery_id) < ({}, {})", *before)
     return await database.fetch(
-        """
+        f"""
         SELECT store_id, delivery_id, topic, shop_domain, triggered_at, created_at
-        FROM commerce_webhook_events
-        WHERE $1::timestamptz IS NULL OR (created_at, delivery_id) < ($1, $2)
-        ORDER BY created_at DESC, delivery_id DESC LIMIT $3
-        """,
-        at,
-        delivery_id,
-        limit,
+        FROM commerce_webhook_events WHERE {wanted}
+        ORDER BY created_at DESC, delivery_id DESC LIMIT $1
+        """,  # noqa: S608 - conditions of this function
+        *wanted.args,
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from tolsey.storage.conditions import Conditions
 from tolsey.storage.database import Database, Row, Transaction
 from tolsey.storage.records.commerce.stores import StoreRecord
 from tolsey.storage.sealed import SealBroken, Vault
@@ -127,18 +128,17 @@ async def stores_for(
     database: Database, user_id: str, organization_id: str | None, after: str, limit: int
 ) -> list[StoreRow]:
     """List the stores a user has a role over, by id; of one organization when it is named."""
+    wanted = Conditions(user_id, after, limit)
+    wanted.add("stores.organization_id = {}", organization_id)
     rows = await database.fetch(
-        """
+        f"""
         SELECT stores.id, stores.organization_id, stores.name, stores.created_at
         FROM stores
         JOIN members ON members.organization_id = stores.organization_id
         WHERE members.user_id = $1 AND stores.deleted_at IS NULL
-          AND ($2::text IS NULL OR stores.organization_id = $2) AND stores.id > $3
-        ORDER BY stores.id LIMIT $4
-        """,
-        user_id,
-        organization_id,
-        after,
-        limit,
+          AND stores.id > $2 AND {wanted}
+        ORDER BY stores.id LIMIT $3
+        """,  # noqa: S608 - conditions of this function
+        *wanted.args,
     )
     return [StoreRow(**row) for row in rows]

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Final
 
 from tolsey.storage import audit
+from tolsey.storage.conditions import Conditions
 from tolsey.storage.database import Database
 from tolsey.storage.records.money.affiliates import AffiliateCode, AffiliateRedemption, CodeUse
 from tolsey.storage.tables import table
@@ -63,13 +64,10 @@ async def codes_of(
     database: Database, user_id: str, before: str | None, limit: int
 ) -> list[AffiliateCode]:
     """List a person's codes, newest first."""
+    wanted = Conditions(user_id, limit)
+    wanted.add("c.id < {}", before)
     rows = await database.fetch(
-        f"""{CODES}
-        WHERE c.user_id = $1 AND ($2::text IS NULL OR c.id < $2) ORDER BY c.id DESC LIMIT $3
-        """,
-        user_id,
-        before,
-        limit,
+        f"{CODES} WHERE c.user_id = $1 AND {wanted} ORDER BY c.id DESC LIMIT $2", *wanted.args
     )
     return [AffiliateCode(**row) for row in rows]
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Final
 
+from tolsey.storage.conditions import Conditions
 from tolsey.storage.database import Database, Transaction
 from tolsey.storage.records.money.credits import (
     OWN_ACCOUNTS,
@@ -198,13 +199,12 @@ READ_ENTRIES: Final = """
         FROM credit_postings p
         WHERE p.organization_id = e.organization_id AND p.seq = e.seq) AS postings
     FROM credit_entries e
-    WHERE organization_id = $1 AND ($2::bigint IS NULL OR seq < $2) {}
-    ORDER BY seq DESC LIMIT $3
+    WHERE organization_id = $1 AND {} ORDER BY seq DESC LIMIT $2
 """
-MOVED: Final = """AND EXISTS (
+MOVED: Final = """EXISTS (
     SELECT FROM credit_postings p
     WHERE p.organization_id = e.organization_id AND p.seq = e.seq
-        AND (p.debit ~ $4) <> (p.credit ~ $4))
+        AND (p.debit ~ $3) <> (p.credit ~ $3))
 """
 
 
@@ -240,7 +240,9 @@ async def entries(
     database: Database, organization_id: str, limit: int, before: int | None = None
 ) -> list[tuple[CreditEntry, list[CreditPosting]]]:
     """Read a part of a ledger, newest first."""
-    found = await database.fetch(READ_ENTRIES.format(""), organization_id, before, limit)
+    wanted = Conditions(organization_id, limit)
+    wanted.add("seq < {}", before)
+    found = await database.fetch(READ_ENTRIES.format(wanted), *wanted.args)
     return [_entry(row) for row in found]
 
 
@@ -249,7 +251,7 @@ async def movements(
 ) -> list[tuple[CreditEntry, list[CreditPosting]]]:
     """Read the entries that last changed a balance, newest first."""
     sql = READ_ENTRIES.format(MOVED)
-    found = await database.fetch(sql, organization_id, None, limit, OWN_ACCOUNTS)
+    found = await database.fetch(sql, organization_id, limit, OWN_ACCOUNTS)
     return [_entry(row) for row in found]
 
 

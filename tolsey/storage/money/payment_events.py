@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from tolsey.storage.database import Database, Row, Transaction
+from tolsey.storage.conditions import Conditions
+from tolsey.storage.database import Database, Reader, Row, Transaction
 from tolsey.storage.records.money.payment_event import (
     EventState,
     PaymentEvent,
@@ -83,7 +84,7 @@ WITH found AS (
     SELECT e.event_id, min(l.organization_id) AS organization_id
     FROM payment_events e JOIN payment_links l ON l.reference = ANY(e.links)
     WHERE e.state = 'parked' AND e.organization_id IS NULL AND e.claimed_by IS NULL
-        AND ($1::text[] IS NULL OR e.links && $1)
+        AND {}
     GROUP BY e.event_id HAVING count(DISTINCT l.organization_id) = 1
 ), locked AS (
     SELECT e.event_id FROM payment_events e JOIN found USING (event_id)
@@ -102,7 +103,7 @@ WITH found AS (
     RETURNING reference
 )
 SELECT (SELECT count(*) FROM adopted) AS adopted,
-    (SELECT coalesce(array_agg(reference), '{}') FROM linked) AS linked
+    (SELECT coalesce(array_agg(reference), ARRAY[]::text[]) FROM linked) AS linked
 """
 """Rows are locked in one order, so that two that adopt the same events never wait in a circle."""
 
@@ -135,10 +136,8 @@ WHERE event_id = $1 AND state = 'new'
 LISTED: Final = """
 SELECT event_id, type, object_id, account, api_version, livemode, created_at, organization_id,
     state, why, tries, attempts, received_at, settled_at
-FROM payment_events
-WHERE ($1::text IS NULL OR state = $1) AND ($2::text IS NULL OR organization_id = $2)
-    AND ($3::timestamptz IS NULL OR (received_at, event_id) < ($3, $4))
-ORDER BY received_at DESC, event_id DESC LIMIT $5
+FROM payment_events WHERE {}
+ORDER BY received_at DESC, event_id DESC LIMIT $1
 """
 
 RETRY: Final = """
@@ -218,7 +217,9 @@ async def adopt(database: Database, references: Sequence[str] | None = None) -> 
     if looking is not None and await database.fetchrow(AWAITED, looking) is None:
         return 0
     while looking is None or looking:
-        (row,) = await database.fetch(ADOPT, looking)
+        wanted = Conditions()
+        wanted.add("e.links && {}::text[]", looking)
+        (row,) = await database.fetch(ADOPT.format(wanted), *wanted.args)
         adopted += row["adopted"]
         looking = row["linked"]
     return adopted
@@ -263,7 +264,7 @@ async def settle_in(
 
 
 async def listed(
-    database: Database,
+    database: Reader,
     limit: int,
     *,
     state: str | None = None,
@@ -271,8 +272,12 @@ async def listed(
     before: tuple[datetime, str] | None = None,
 ) -> list[Row]:
     """List events for operators, newest first, after a place; never what was read from them."""
-    at, event_id = before or (None, None)
-    return await database.fetch(LISTED, state, organization_id, at, event_id, limit)
+    wanted = Conditions(limit)
+    wanted.add("state = {}", state)
+    wanted.add("organization_id = {}", organization_id)
+    if before is not None:
+        wanted.add("(received_at, event_id) < ({}, {})", *before)
+    return await database.fetch(LISTED.format(wanted), *wanted.args)
 
 
 async def retry(tx: Transaction, event_id: str) -> bool:

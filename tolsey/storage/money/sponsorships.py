@@ -12,7 +12,7 @@ ADOPT: Final = """
 UPDATE payment_events e SET state = 'new', due_at = now()
 FROM sponsorships s
 WHERE e.state = 'parked' AND e.claimed_by IS NULL AND e.type LIKE 'charge.dispute.%'
-    AND s.payment_ref = ANY(e.links) AND ($1::text IS NULL OR s.payment_ref = $1)
+    AND s.payment_ref = ANY(e.links)
 """
 """A dispute names nobody but its payment; that may be a sponsor's whom no organization sent."""
 
@@ -50,7 +50,7 @@ async def observed(database: Database, event_id: str, seen: SponsorPayment) -> N
             seen.created_at,
         )
         await payment_events.settle_in(tx, event_id, EventState.APPLIED)
-        await tx.execute(ADOPT, seen.payment_ref)
+        await tx.execute(f"{ADOPT} AND s.payment_ref = $1", seen.payment_ref)
 
 
 async def disputed(database: Database, event_id: str, told: SponsorDispute) -> None:
@@ -75,7 +75,7 @@ async def disputed(database: Database, event_id: str, told: SponsorDispute) -> N
 
 async def adopt(database: Database) -> int:
     """Let disputes be applied that were parked before their payment was known to be a sponsor's."""
-    return await database.execute(ADOPT, None)
+    return await database.execute(ADOPT)
 
 
 async def is_known(database: Database, payment_ref: str) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from tolsey.storage.conditions import Conditions
 from tolsey.storage.database import Database
 from tolsey.storage.records.runtime.executions import Execution, ExecutionStarted
 from tolsey.storage.tables import table
@@ -41,16 +42,16 @@ async def last(
     database: Database, jobs: Sequence[str], limit: int = 1, trigger: str | None = None
 ) -> dict[str, list[Execution]]:
     """Read the last runs of each job, newest due time first."""
+    wanted = Conditions(list(jobs), limit)
+    wanted.add("trigger = {}", trigger)
     rows = await database.fetch(
         f"""
         SELECT e.* FROM unnest($1::text[]) AS wanted(name) CROSS JOIN LATERAL (
             SELECT {_COLUMNS} FROM cron_executions
-            WHERE job = wanted.name AND ($3::text IS NULL OR trigger = $3)
+            WHERE job = wanted.name AND {wanted}
             ORDER BY scheduled_at DESC LIMIT $2) e
         """,  # noqa: S608 - a constant list of columns
-        list(jobs),
-        limit,
-        trigger,
+        *wanted.args,
     )
     found: dict[str, list[Execution]] = {job: [] for job in jobs}
     for row in rows:
