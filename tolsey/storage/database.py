@@ -189,6 +189,15 @@ class Database:
         async with self._lent() as connection:
             return await connection.fetchrow(sql, *args)
 
+    async def fetch_as_it_is(self, sql: str, *args: Any) -> list[Row]:
+        """Read rows by a plan for these values, and for tables as large as they are by now.
+
+        A kept plan may be from when a table was empty, and nobody makes a new one before statistics come.
+        """
+        async with self.transaction(readonly=True) as tx:
+            await tx.execute("SET LOCAL plan_cache_mode = force_custom_plan")
+            return await tx.fetch(sql, *args)
+
     async def execute(self, sql: str, *args: Any) -> int:
         """Run one statement; answer how many rows it touched."""
         async with self._lent() as connection:

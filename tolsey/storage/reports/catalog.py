@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tolsey.storage.database import Reader, Row
+from tolsey.storage.reports.prefixes import MOST, numbered, ranges
 
 COLUMNS: Final = """
 p.product_id, p.title, p.handle, p.vendor, p.product_type, p.status, p.tags, p.variant_count,
@@ -18,17 +19,36 @@ WHERE p.store_id = $1 AND p.deleted_at IS NULL AND ($2::bigint IS NULL OR p.prod
   AND ($6::text IS NULL OR folded(p.product_type) = folded($6))
 ORDER BY p.product_id DESC LIMIT $3
 """  # noqa: S608 - a constant list of columns
-SEARCH: Final = f"""
-SELECT {COLUMNS} FROM commerce_products p
-CROSS JOIN LATERAL (
-    SELECT folded(concat_ws(' ', p.title, p.handle, p.vendor, p.product_type, p.tags,
-        string_agg(concat_ws(' ', v->>'title', v->>'sku'), ' '))) AS words
-    FROM jsonb_array_elements(p.variants) AS v
-) said
-WHERE p.store_id = $1 AND p.deleted_at IS NULL AND ($2::bigint IS NULL OR p.product_id < $2)
-  AND NOT EXISTS (SELECT 1 FROM unnest($4::text[]) AS word WHERE strpos(said.words, folded(word)) = 0)
-ORDER BY p.product_id DESC LIMIT $3
-"""  # noqa: S608 - a constant list of columns
+WORDS: Final = "product_words(p.title, p.handle, p.vendor, p.product_type, p.tags, p.variants)"
+NEWEST: Final = 32
+"""So many products are looked through one by one, before an index tells which others may be meant."""
+MAYBE: Final = f"""
+WITH newest AS (
+    SELECT * FROM commerce_products
+    WHERE store_id = $1 AND deleted_at IS NULL AND product_id < $2
+    ORDER BY product_id DESC LIMIT {NEWEST}
+),
+older AS (
+    SELECT * FROM commerce_products p
+    WHERE p.store_id = $1 AND p.deleted_at IS NULL
+      AND p.product_id < (SELECT min(product_id) FROM newest)
+      AND store_grams(p.store_id, {WORDS}) @> ARRAY(
+        SELECT unnest(store_grams($1, folded(word))) FROM unnest($4::text[]) AS word)
+    ORDER BY p.product_id DESC OFFSET 0
+),
+maybe AS (SELECT * FROM newest UNION ALL SELECT * FROM older)
+"""  # noqa: S608 - put together from constants
+"""Products before `$2` that may hold all words `$4`, newest first, each read as it is asked for.
+
+What many products have is among the newest; `OFFSET 0` keeps all others' words from being put
+together before they are sorted.
+"""
+SEARCH: Final = f"""{MAYBE}
+SELECT {COLUMNS} FROM maybe p CROSS JOIN LATERAL (SELECT {WORDS} AS words OFFSET 0) AS said
+WHERE NOT EXISTS (
+    SELECT 1 FROM unnest($4::text[]) AS word WHERE strpos(said.words, folded(word)) = 0)
+LIMIT $3
+"""  # noqa: S608 - put together from constants
 STOCK: Final = """
 jsonb_array_elements(p.variants) WITH ORDINALITY AS said(v, place)
 CROSS JOIN LATERAL (
@@ -84,12 +104,10 @@ WHERE available <= $2
   AND ($4::bigint IS NULL OR (available, variant_id) > ($4, $5::bigint))
 ORDER BY available, variant_id LIMIT $3
 """  # noqa: S608 - put together from constants
-LIKE_IDS: Final = """
-SELECT product_id::text AS id FROM commerce_products
-WHERE store_id = $1 AND deleted_at IS NULL
-  AND (starts_with(product_id::text, $2) OR strpos(folded(title), folded($2)) > 0)
-ORDER BY product_id DESC LIMIT $3
-"""
+ENTITLED: Final = f"""{MAYBE}
+SELECT product_id FROM maybe WHERE strpos(folded(title), folded($4[1])) > 0 LIMIT $3
+"""  # noqa: S608 - put together from constants
+NUMBERED: Final = numbered("commerce_products", "product_id")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +138,7 @@ async def search(
     database: Reader, store_id: str, words: Sequence[str], before: int | None, limit: int
 ) -> list[Row]:
     """Find the products that have every one of these words, with or without accents, the latest made first."""
-    return await database.fetch(SEARCH, store_id, before, limit, list(words))
+    return await database.fetch(SEARCH, store_id, before or MOST, limit, list(words))
 
 
 async def find(database: Reader, store_id: str, product_id: int) -> Row | None:
@@ -168,4 +186,9 @@ async def low(
 
 async def ids_like(database: Reader, store_id: str, typed: str, limit: int) -> list[str]:
     """List the ids of products whose id begins as typed, or whose title holds it."""
-    return [row["id"] for row in await database.fetch(LIKE_IDS, store_id, typed, limit)]
+    begun = await database.fetch(NUMBERED, store_id, limit, *ranges(typed))
+    if len(begun) >= limit or not typed:
+        return [str(row["product_id"]) for row in begun]
+    entitled = await database.fetch(ENTITLED, store_id, MOST, limit, [typed])
+    found = {row["product_id"] for row in (*begun, *entitled)}
+    return [str(id) for id in sorted(found, reverse=True)[:limit]]

@@ -5,11 +5,13 @@ from typing import Final
 from tolsey.storage.database import Reader, Row
 
 KNOWN: Final = """
-SELECT customer_hash AS pseudonym FROM commerce_orders
+(SELECT DISTINCT customer_hash AS pseudonym FROM commerce_orders
 WHERE store_id = $1 AND customer_hash LIKE 's1:%' AND deleted_at IS NULL AND customer_hash > $2
+ORDER BY customer_hash LIMIT $3)
 UNION
-SELECT email_hash FROM commerce_customers
+(SELECT DISTINCT email_hash FROM commerce_customers
 WHERE store_id = $1 AND email_hash LIKE 's1:%' AND deleted_at IS NULL AND email_hash > $2
+ORDER BY email_hash LIMIT $3)
 ORDER BY pseudonym LIMIT $3
 """
 """Older rows hold a digest that is the same in every store: that is no pseudonym of this one."""

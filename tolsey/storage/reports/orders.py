@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from tolsey.storage.database import Reader, Row
+from tolsey.storage.reports.prefixes import MOST, numbered, ranges
 
 COLUMNS: Final = """
 order_id, name, currency, total_minor, current_total_minor, financial_status,
@@ -38,17 +39,24 @@ SELECT fulfillment_id, status, shipment_status, tracking_company, updated_at
 FROM commerce_fulfillments WHERE store_id = $1 AND order_id = $2 ORDER BY fulfillment_id LIMIT 100
 """
 NAMED: Final = f"""
-SELECT {COLUMNS} FROM commerce_orders
-WHERE store_id = $1 AND deleted_at IS NULL
-  AND (lower(ltrim(name, '#')) = lower(ltrim($2, '#')) OR order_id::text = $2)
+SELECT {COLUMNS} FROM commerce_orders WHERE store_id = $1 AND deleted_at IS NULL
+  AND order_id IN (
+    (SELECT order_id FROM commerce_orders
+    WHERE store_id = $1 AND deleted_at IS NULL
+      AND lower(ltrim(name, '#')) = lower(ltrim($2, '#'))
+    ORDER BY order_id DESC LIMIT $3)
+    UNION SELECT $4::bigint
+  )
 ORDER BY order_id DESC LIMIT $3
 """  # noqa: S608 - a constant list of columns
-LIKE_IDS: Final = """
-SELECT order_id::text AS id FROM commerce_orders
+BEGINNING: Final = """
+SELECT order_id FROM commerce_orders
 WHERE store_id = $1 AND deleted_at IS NULL
-  AND (starts_with(order_id::text, $2) OR starts_with(ltrim(name, '#'), ltrim($2, '#')))
-ORDER BY order_id DESC LIMIT $3
+  AND lower(ltrim(name, '#')) ~>=~ lower(ltrim($2, '#'))
+  AND lower(ltrim(name, '#')) ~<=~ (lower(ltrim($2, '#')) || U&'\\+10FFFF')
+ORDER BY lower(ltrim(name, '#')) USING ~>~, order_id DESC LIMIT $3
 """
+NUMBERED: Final = numbered("commerce_orders", "order_id")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,9 +109,13 @@ async def find(database: Reader, store_id: str, order_id: int) -> OrderParts | N
 
 async def named(database: Reader, store_id: str, name: str, limit: int) -> list[Row]:
     """Find orders by their whole name, with or without its sign, or by their id."""
-    return await database.fetch(NAMED, store_id, name, limit)
+    id = int(name) if name.isascii() and name.isdigit() and int(name) <= MOST else None
+    return await database.fetch(NAMED, store_id, name, limit, id)
 
 
 async def ids_like(database: Reader, store_id: str, typed: str, limit: int) -> list[str]:
     """List the ids of orders whose id or name begins as typed."""
-    return [row["id"] for row in await database.fetch(LIKE_IDS, store_id, typed, limit)]
+    begun = await database.fetch(NUMBERED, store_id, limit, *ranges(typed))
+    named = await database.fetch(BEGINNING, store_id, typed, limit)
+    found = {row["order_id"] for row in (*begun, *named)}
+    return [str(id) for id in sorted(found, reverse=True)[:limit]]

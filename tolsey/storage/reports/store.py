@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Final
 
 from tolsey.storage.database import Reader, Row
+from tolsey.storage.reports.prefixes import MOST
 from tolsey.storage.selling.listings import VIEW, ListingView, read_view
 
 SUMMARY: Final = """
@@ -24,15 +25,30 @@ LISTINGS: Final = f"""{VIEW}
   AND l.store_id = $1 AND l.organization_id = $2
 ORDER BY l.id DESC LIMIT 20
 """
-AUDIT: Final = """
+ROW: Final = """
 SELECT id, event, actor, created_at,
     (metadata - ARRAY['payload', 'before', 'after'])::text AS detail
 FROM audit_log
 WHERE subject = $1 AND (organization_id = $2 OR organization_id IS NULL)
-  AND event NOT LIKE 'admin.%' AND ($3::bigint IS NULL OR id < $3)
-  AND ($5::text IS NULL OR starts_with(event, $5))
-ORDER BY id DESC LIMIT $4
+  AND event NOT LIKE 'admin.%' AND id < $3
 """
+AUDIT: Final = f"{ROW} ORDER BY id DESC LIMIT $4"
+AUDIT_OF_EVENTS: Final = f"""
+WITH RECURSIVE named(event) AS (
+    (SELECT event FROM audit_log WHERE subject = $1 AND event COLLATE "C" >= $5
+    ORDER BY event COLLATE "C" LIMIT 1)
+    UNION ALL
+    SELECT (
+        SELECT event FROM audit_log WHERE subject = $1 AND event COLLATE "C" > named.event
+        ORDER BY event COLLATE "C" LIMIT 1)
+    FROM named WHERE starts_with(named.event, $5)
+)
+SELECT found.* FROM named
+CROSS JOIN LATERAL ({ROW} AND event COLLATE "C" = named.event ORDER BY id DESC LIMIT $4) AS found
+WHERE starts_with(named.event, $5)
+ORDER BY found.id DESC LIMIT $4
+"""  # noqa: S608 - put together from constants
+"""There are few names of events: each that begins so is found in one step, and its newest rows."""
 
 
 async def summary(
@@ -71,7 +87,10 @@ async def audit(
 
     What operators did, and the extracts of what was delivered or changed, are left out.
     """
-    return await database.fetch(AUDIT, store_id, organization_id, before, limit, event)
+    asked = (store_id, organization_id, before or MOST, limit)
+    if event is None:
+        return await database.fetch(AUDIT, *asked)
+    return await database.fetch(AUDIT_OF_EVENTS, *asked, event)
 
 
 async def shop_domain(database: Reader, store_id: str) -> str | None:

@@ -1,9 +1,11 @@
 """SQL for work that follows commits, and for messages that failed for good."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Any
 
+from tolsey.storage.conditions import Conditions
 from tolsey.storage.database import Database, Row
 from tolsey.storage.records.runtime.turns import Known, OutboxRow, Unread
 
@@ -38,6 +40,27 @@ def _columns(rows: Sequence[OutboxRow]) -> tuple[list[Any], ...]:
     )
 
 
+_KNOWN = "NOT key = ANY($2::text[]) AND name = ANY($3::text[]) AND kind = ANY($4::text[])"
+# Equal slots said as a range: then no index but that of slots can serve the order.
+_OF_SLOT = f"slot >= owned.slot AND (slot, due_at) <= (owned.slot, now()) AND {_KNOWN}"
+DUE = f"SELECT {COLUMNS} FROM outbox WHERE due_at <= now() AND {_KNOWN} ORDER BY due_at LIMIT $1"  # noqa: S608 - constants
+DUE_OF_SLOTS = f"""
+SELECT waiting.* FROM (
+    SELECT owned.slot, count(*) OVER () AS slots
+    FROM unnest($5::int[]) AS owned(slot)
+    CROSS JOIN LATERAL (
+        SELECT due_at FROM outbox WHERE {_OF_SLOT} ORDER BY slot, due_at LIMIT 1
+    ) AS first
+    ORDER BY first.due_at LIMIT $1
+) AS owned
+CROSS JOIN LATERAL (
+    SELECT {COLUMNS} FROM outbox WHERE {_OF_SLOT}
+    ORDER BY slot, due_at LIMIT greatest($1 / slots, 1)
+) AS waiting
+ORDER BY waiting.due_at LIMIT $1
+"""  # noqa: S608 - put together from constants
+
+
 class Outbox:
     """The outbox and the dead letters of a service."""
 
@@ -53,22 +76,28 @@ class Outbox:
     ) -> list[OutboxRow]:
         """Read up to `limit` rows that are due and not in `but`, first due first.
 
-        Only what is `known` here, and only of actors in `slots`, where given.
+        Only what is `known` here, and only of actors in `slots`, where given: then each has its share.
         """
-        rows = await self._database.fetch(
-            f"""
-            SELECT {COLUMNS} FROM outbox
-            WHERE due_at <= now() AND NOT key = ANY($2::text[])
-            AND name = ANY($3::text[]) AND kind = ANY($4::text[])
-            AND ($5::int[] IS NULL OR slot = ANY($5))
-            ORDER BY due_at LIMIT $1
-            """,  # noqa: S608 - a constant list of columns
-            limit,
-            list(but),
-            list(known.names),
-            list(known.kinds),
-            None if slots is None else list(slots),
-        )
+        left_out = list(but)
+        if slots is None:
+            return await self._due(DUE, limit, left_out, known)
+        rows: list[OutboxRow] = []
+        asked = list(slots)
+        while asked and len(rows) < limit:
+            left_out += [row.key for row in rows]
+            found = await self._due(DUE_OF_SLOTS, limit - len(rows), left_out, known, asked)
+            counts = Counter(row.slot for row in found)
+            # Every slot that has something gave the same share at most: who gave as much may have more.
+            share = (limit - len(rows)) // max(len(counts), 1)
+            asked = [slot for slot, count in counts.items() if count >= share]
+            rows += found
+        return rows
+
+    async def _due(
+        self, sql: str, limit: int, but: list[str], known: Known, *slots: list[int]
+    ) -> list[OutboxRow]:
+        names, kinds = list(known.names), list(known.kinds)
+        rows = await self._database.fetch_as_it_is(sql, limit, but, names, kinds, *slots)
         return [OutboxRow(**dict(row)) for row in rows]
 
     async def begin(self, keys: Sequence[str]) -> set[str]:
@@ -99,18 +128,16 @@ class Outbox:
         slots: Sequence[int] | None = None,
     ) -> list[Unread]:
         """Count what has been due for so long and is not `known` here, or is among `keys`."""
-        rows = await self._database.fetch(
-            """
+        wanted = Conditions(waited, list(known.names), list(known.kinds), list(keys))
+        wanted.add("slot = ANY({}::int[])", slots)
+        rows = await self._database.fetch_as_it_is(
+            f"""
             SELECT kind, name, count(*) AS rows, now() - min(due_at) AS waited FROM outbox
-            WHERE due_at <= now() - $1::interval AND ($5::int[] IS NULL OR slot = ANY($5))
+            WHERE due_at <= now() - $1::interval AND {wanted}
             AND (NOT name = ANY($2::text[]) OR NOT kind = ANY($3::text[]) OR key = ANY($4::text[]))
             GROUP BY kind, name ORDER BY kind, name
-            """,
-            waited,
-            list(known.names),
-            list(known.kinds),
-            list(keys),
-            None if slots is None else list(slots),
+            """,  # noqa: S608 - conditions of this function
+            *wanted.args,
         )
         return [Unread(row["kind"], row["name"], row["rows"], row["waited"]) for row in rows]
 
@@ -165,16 +192,16 @@ class Outbox:
 
     async def dead(self, limit: int, before: str | None, status: str = "dead") -> list[Row]:
         """List dead letters, newest first, after a cursor."""
+        wanted = Conditions(status, limit)
+        wanted.add("id < {}", before)
         return await self._database.fetch(
-            """
+            f"""
             SELECT id, key, kind, actor_key, name, payload::text AS payload, attempts, error,
                    status, request_id, created_at, died_at, settled_at
             FROM dead_letters
-            WHERE status = $1 AND ($2::text IS NULL OR id < $2) ORDER BY id DESC LIMIT $3
-            """,
-            status,
-            before,
-            limit,
+            WHERE status = $1 AND {wanted} ORDER BY id DESC LIMIT $2
+            """,  # noqa: S608 - conditions of this function
+            *wanted.args,
         )
 
     async def revive(self, id: str) -> OutboxRow | None:

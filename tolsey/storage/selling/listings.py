@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from typing import Any, Final, TypeVar
 
-from tolsey.storage.database import Database, Row
+from tolsey.storage.conditions import Conditions
+from tolsey.storage.database import Database, Reader, Row
 from tolsey.storage.records.selling.listing import (
     COMMERCE,
     PROVIDERS,
@@ -171,27 +172,36 @@ WHERE l.deleted_at IS NULL
 
 OF_USER: Final = f"""{VIEW}
   AND l.organization_id IN (SELECT m.organization_id FROM members m WHERE m.user_id = $1)
-  AND ($2::text IS NULL OR l.organization_id = $2)
-  AND ($3::text IS NULL OR l.id < $3)
-ORDER BY l.id DESC LIMIT $4
+  AND {{}} ORDER BY l.id DESC LIMIT $2
 """  # noqa: S608 - put together from constants
 IN_PUBLIC: Final = f"""{VIEW}
-  AND l.status = ANY($1::text[]) AND ($2::text IS NULL OR l.id < $2)
-ORDER BY l.id DESC LIMIT $3
+  AND l.status IN ({", ".join(f"'{status}'" for status in PUBLIC_STATUSES)})
+  AND {{}} ORDER BY l.id DESC LIMIT $1
 """
-FLAGGED: Final = f"""{VIEW}
-  AND EXISTS (
+FLAGGED: Final = f"""
+WITH RECURSIVE once(listing_id) AS (
+    (SELECT listing_id FROM revenue_snapshots WHERE flags <> '[]' AND {{}}
+    ORDER BY listing_id DESC LIMIT 1)
+    UNION ALL
+    SELECT (
+        SELECT r.listing_id FROM revenue_snapshots r
+        WHERE r.flags <> '[]' AND r.listing_id < once.listing_id
+        ORDER BY r.listing_id DESC LIMIT 1)
+    FROM once WHERE once.listing_id IS NOT NULL
+)
+SELECT found.* FROM once CROSS JOIN LATERAL ({VIEW}
+  AND l.id = once.listing_id AND EXISTS (
     SELECT 1 FROM listing_verifications v
     CROSS JOIN LATERAL (
         SELECT r.flags FROM revenue_snapshots r
         WHERE r.listing_id = l.id AND r.source = v.provider AND r.shop_domain = v.shop_domain
         ORDER BY r.window_end DESC LIMIT 1
     ) s
-    WHERE v.listing_id = l.id AND v.state <> 'revoked' AND s.flags ?| $1::text[]
-  )
-  AND ($2::text IS NULL OR l.id < $2)
-ORDER BY l.id DESC LIMIT $3
+    WHERE v.listing_id = l.id AND v.state <> 'revoked' AND s.flags ?| $2::text[]
+  ) LIMIT 1) AS found
+LIMIT $1
 """  # noqa: S608 - put together from constants
+"""Steps from one listing that ever had a flag to the one before it, until the page is full."""
 
 
 async def load(database: Database, listing_ids: Sequence[str]) -> dict[str, ListingRows]:
@@ -232,21 +242,28 @@ async def page_of_user(
     database: Database, user_id: str, organization_id: str | None, after: str | None, limit: int
 ) -> list[ListingView]:
     """List the listings of a user's organizations, or of one of them, newest first."""
-    rows = await database.fetch(OF_USER, user_id, organization_id, after, limit)
+    wanted = Conditions(user_id, limit)
+    wanted.add("l.organization_id = {}", organization_id)
+    wanted.add("l.id < {}", after)
+    rows = await database.fetch(OF_USER.format(wanted), *wanted.args)
     return [read_view(row) for row in rows]
 
 
 async def page_public(database: Database, after: str | None, limit: int) -> list[ListingView]:
     """List what the public may see, newest first."""
-    rows = await database.fetch(IN_PUBLIC, list(PUBLIC_STATUSES), after, limit)
+    wanted = Conditions(limit)
+    wanted.add("l.id < {}", after)
+    rows = await database.fetch(IN_PUBLIC.format(wanted), *wanted.args)
     return [read_view(row) for row in rows]
 
 
 async def page_flagged(
-    database: Database, flags: Sequence[str], after: str | None, limit: int
+    database: Reader, flags: Sequence[str], after: str | None, limit: int
 ) -> list[ListingView]:
     """List the listings whose latest numbers carry one of these flags, newest first."""
-    rows = await database.fetch(FLAGGED, list(flags), after, limit)
+    wanted = Conditions(limit, list(flags))
+    wanted.add("listing_id < {}", after)
+    rows = await database.fetch(FLAGGED.format(wanted), *wanted.args)
     return [read_view(row) for row in rows]
 
 
