@@ -19,7 +19,7 @@ from tolsey import settings
 from tolsey.http.edge import Edge, Receive, Scope, Send
 from tolsey.http.mcp.doors import PREFIX, Door
 from tolsey.http.mcp.endpoint import Endpoint, Places
-from tolsey.http.mcp.gate import Principal, StoreGate, name_of, require
+from tolsey.http.mcp.gate import Principal, StoreGate, grantable, name_of, require
 from tolsey.http.mcp.registry import READS, Registry
 from tolsey.http.mcp.server import Server
 from tolsey.http.mcp.state import RequestStates
@@ -86,6 +86,7 @@ def application(database: Database, cache: Cache) -> Edge:
         {"name": "tolsey", "version": "1"},
         "",
         require=require,
+        grantable=grantable,
         states=RequestStates(Unsealed(), time.time),
         name_of=name_of,
     )

@@ -19,6 +19,7 @@ from tests.journeys.conftest import free_port
 STEPS = (
     ".myshopify.com is active",
     "A payout account is opened",
+    "Goods are put on its shelves: 8 products, 40 of each",
     "Its revenue is verified: verified",
     "were applied once each",
     "Pro is paid, and its invoice granted 49.00 USD of credits",
@@ -56,6 +57,13 @@ def test_the_sandbox_shows_the_main_job_on_its_own(tmp_path: Path) -> None:
     for said in STEPS:
         assert said in told
     assert complained == ""
+    ((apart,),) = [re.findall(r"in 30 days, (-?[0-9.]+) % apart", told)]
+    assert abs(float(apart)) < 5, "the shop and the payments tell of one business"
+    agents = re.findall(r"^ +agents  (\S+)", told, re.MULTILINE)
+    ((claude,),) = [re.findall(r"^ +Claude  claude mcp add .* (\S+)$", told, re.MULTILINE)]
+    assert agents == [claude]
+    (variables,) = tmp_path.glob("sandbox/env.sh")
+    assert f"MCP_URL={claude}\n" in variables.read_text()
 
 
 def test_the_sandbox_shows_it_a_second_time_in_the_same_folder(tmp_path: Path) -> None:
@@ -106,7 +114,7 @@ def verified_by_key(told: str, processor: str) -> tuple[dict[str, Any], dict[str
     ((email, password),) = re.findall(r"^ +seller  (\S+)  password (\S+)", told, re.MULTILINE)
     page = httpx.get(processor, trust_env=False).text
     assert key in page
-    (account,) = re.findall(r'/sandbox/make_key"><input [^>]*value="(acct_\w+)"', page)
+    account, *_ = re.findall(r'/sandbox/make_key"><input [^>]*value="(acct_\w+)"', page)
     form = {"account": account, "accounts_kyc_basic_read": "yes"}
     poor = httpx.post(f"{processor}/make_key", data=form, trust_env=False).json()["secret"]
     with httpx.Client(base_url=base, headers={"Origin": base}, trust_env=False) as browser:

@@ -6,7 +6,6 @@ import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 import anyio
@@ -24,6 +23,7 @@ from tolsey.service import Running, running
 from tolsey.storage.people import administrators
 
 ORDER_SECONDS = 3.0
+INSPECT = "npx @modelcontextprotocol/inspector --cli --transport http"
 
 
 @dataclass
@@ -108,18 +108,20 @@ class Demo:
             self.teller.chapter("money")
             await self._pay(others, seller, operator)
             self._actors(service)
-            self._write_variables(others, operator)
+            self._write_variables(others, seller, operator)
             self._addresses(seller, operator, others)
 
     async def _sell(self, service: Running, others: StandIns, seller: Seller) -> None:
-        shop, step = others.shop, self.teller.step
+        trade, step = others.trade, self.teller.step
+        shop, key = trade.shop, trade.restricted_key
         await step("An account signs up", seller.sign_up)
         await step("The store connects to its shop", lambda: seller.connect(shop))
+        await step("Goods are put on its shelves", trade.open_shelves)
+        await deliver(self.teller, service.service.database, trade.sell)
         await step("A payout account is opened", seller.open_payouts)
         await step("A listing is published", seller.publish)
         await step("Its revenue is verified", lambda: seller.verify(shop))
-        place_order = partial(others.platform.place_order, shop.spec.domain)
-        await deliver(self.teller, service.service.database, place_order)
+        await step("Its payments say the same", lambda: seller.corroborate(key))
         await step("The badge", seller.badge)
 
     async def _pay(self, others: StandIns, seller: Seller, operator: Operator) -> None:
@@ -142,15 +144,16 @@ class Demo:
             f" {runtime.telemetry.counters['batches']} commits"
         )
 
-    def _write_variables(self, others: StandIns, operator: Operator) -> None:
+    def _write_variables(self, others: StandIns, seller: Seller, operator: Operator) -> None:
         """Write what `docs/start.md` types by hand: a shop to connect, keys, and who operates."""
-        yours = others.spare_shop.spec
+        yours = others.spare.shop.spec
         variables = {
             "B": self.ports.base,
             "SHOP": yours.domain,
             "CLIENT_ID": yours.client_id,
             "CLIENT_SECRET": yours.client_secret,
-            "RESTRICTED_KEY": others.restricted_key,
+            "RESTRICTED_KEY": others.spare.restricted_key,
+            "MCP_URL": seller.agents_address,
             "OPERATOR_EMAIL": operator.email,
             "OPERATOR_PASSWORD": operator.password,
             "CRON_SECRET": self.cron_secret,
@@ -171,7 +174,10 @@ class Demo:
             ("seller", f"{seller.email}  password {seller.password}"),
             ("operator", f"{operator.email}  password {operator.password}"),
             ("listing", seller.listing_id),
-            ("payments key", f"{others.restricted_key} (proves the listing's revenue, too)"),
+            (
+                "payments key",
+                f"{seller.payments_key} (reads the payments of the listing's revenue)",
+            ),
             ("sign in", f"{base}/login"),
             ("billing", f"{base}/billing?organizationId={seller.organization_id}"),
             ("processor", f"{others.processor.url}/sandbox (time, banks and cards)"),
@@ -180,6 +186,9 @@ class Demo:
             ("verification", f"{base}/api/public/listings/{seller.slug}/verification"),
             ("actors", f"{base}/api/admin/actors (sign in as the operator)"),
             ("API", f"{base}/docs/api"),
+            ("agents", f"{seller.agents_address} (sign in as the seller)"),
+            ("Claude", f"claude mcp add --transport http demo {seller.agents_address}"),
+            ("Inspector", f"{INSPECT} --server-url {seller.agents_address} --method tools/list"),
             ("variables", f"{self.variables} (docs/start.md goes on with them)"),
         ):
             self.teller.named(name, value)
@@ -192,7 +201,7 @@ class Demo:
                 async def live() -> None:
                     while True:
                         await anyio.sleep(ORDER_SECONDS)
-                        others.platform.place_order(others.shop.spec.domain)
+                        others.trade.sell()
 
                 tasks.start_soon(live)
                 async for _ in signals:

@@ -20,6 +20,12 @@ class Seller:
     store_id: str = ""
     listing_id: str = ""
     slug: str = ""
+    payments_key: str = ""
+
+    @property
+    def agents_address(self) -> str:
+        """Give the address at which agents call the store."""
+        return f"{str(self.browser.client.base_url).rstrip('/')}/api/mcp/v1/{self.store_id}"
 
     async def sign_up(self) -> str:
         """Make an account with an organization."""
@@ -90,6 +96,21 @@ class Seller:
             return None
         amount = verification["revenue30d"] / 100
         return f"{verification['state']}, {amount:,.2f} {verification['currency']} in 30 days"
+
+    async def corroborate(self, key: str) -> str:
+        """Prove the revenue by the payment processor, too; the two are never added."""
+        self.payments_key = key
+        path = f"/api/sell/listings/{self.listing_id}/verify/payments"
+        await self.browser.post(path, restrictedKey=key)
+        return await until(self._corroborated, "the reading of the payments")
+
+    async def _corroborated(self) -> str | None:
+        answer = await self.browser.get(f"/api/sell/listings/{self.listing_id}")
+        found = answer["verification"]["corroboration"]
+        if found is None or found["differencePercent"] is None:
+            return None
+        amount = found["revenue30d"] / 100
+        return f"{amount:,.2f} {found['currency']} in 30 days, {found['differencePercent']} % apart"
 
     async def badge(self) -> str:
         """Look at what the public sees."""

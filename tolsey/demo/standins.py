@@ -8,13 +8,13 @@ from dataclasses import astuple, dataclass
 from typing import Any
 
 from tolsey.demo.catalogue import make_prices, open_endpoints
+from tolsey.demo.trade import Trade
 from tolsey.http.clients.payments.client import make_client
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.history import make_history
-from tolsey.sandbox.commerce.shop.state import ALL_SCOPES, WRITE_SCOPES, Shop, ShopSpec
+from tolsey.sandbox.commerce.shop.state import ALL_SCOPES, WRITE_SCOPES, ShopSpec
 from tolsey.sandbox.model import KEY, NAME, Model
 from tolsey.sandbox.payments.account.webhooks import Webhooks
-from tolsey.sandbox.payments.course.business import READS, open_business
 from tolsey.sandbox.payments.processor import SECRET_KEY, Processor
 
 PAYMENTS_PATH = "/api/webhooks/payments"
@@ -53,14 +53,11 @@ def _is_free(port: int) -> bool:
 class StandIns:
     """The services that stand in for others, running; `settings` are for `settings.read`."""
 
-    platform: Platform
-    shop: Shop
-    spare_shop: Shop
-    """One that nobody has connected yet: for whoever tries the steps by hand."""
+    trade: Trade
+    spare: Trade
+    """One whose shop nobody has connected yet: for whoever tries the steps by hand."""
     processor: Processor
     model: Model
-    restricted_key: str
-    """Reads the account of a seller with customers of their own."""
     settings: dict[str, Any]
 
 
@@ -81,12 +78,10 @@ async def standing_in(ports: Ports, orders: int) -> AsyncIterator[StandIns]:
         model_url = await stack.enter_async_context(model.serve(ports.model))
         payments_url = await stack.enter_async_context(processor.serve(ports.payments))
         yield StandIns(
-            platform,
-            shop,
-            spare_shop,
+            Trade(platform, processor, shop),
+            Trade(platform, processor, spare_shop),
             processor,
             model,
-            processor.make_key(open_business(processor).id, *READS).secret,
             {
                 "commerce_url_template": platform.url_template,
                 "llm_base_url": model_url,

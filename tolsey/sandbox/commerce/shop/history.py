@@ -18,7 +18,7 @@ from tolsey.sandbox.commerce.shop.orders import (
     new_ids,
 )
 
-_GOODS = (
+GOODS = (
     ("Linen shirt", 4900),
     ("Canvas bag", 3200),
     ("Ceramic mug", 1800),
@@ -72,7 +72,7 @@ class _Writer:
     def order(self, number: int, at: datetime, kind: str) -> Order:
         """Draw an order with one to three lines, not paid yet."""
         draw = self.random
-        goods = draw.choices(_GOODS, k=draw.choice((1, 1, 1, 2, 2, 3)))
+        goods = draw.choices(GOODS, k=draw.choice((1, 1, 1, 2, 2, 3)))
         lines = [
             Line(next(self.ids), title, price, draw.choice((1, 1, 1, 2, 3)))
             for title, price in goods

@@ -1,6 +1,8 @@
-"""A seller's own business at the processor: customers who have paid it for a while."""
+"""A seller's own business at the processor: what its customers paid."""
 
-from datetime import timedelta
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from tolsey.sandbox.payments.account.merchant import Merchant
@@ -8,42 +10,46 @@ from tolsey.sandbox.payments.course.accounts import Accounts
 
 READS: Final = ("accounts_kyc_basic_read", "charge_read", "subscription_read")
 """What a restricted key must be allowed for a business to be read with it."""
-CUSTOMERS, DAYS = 12, 75
-CENTS, CENTS_MORE = 2_400, 350
 
 
-def open_business(accounts: Accounts) -> Merchant:
-    """Open an account with a payment on each of its days."""
+@dataclass(frozen=True, slots=True)
+class Payment:
+    """What a customer paid by card, and how much of it was given back; amounts in cents."""
+
+    customer: str
+    cents: int
+    refunded: int
+    at: datetime
+
+
+def open_business(accounts: Accounts, payments: Iterable[Payment] = ()) -> Merchant:
+    """Open an account with the payments it took so far."""
     merchant = accounts.add_merchant(accounts.platform.books.new_id("acct", 16))
-    customers = [merchant.books.new_id("cus") for _ in range(CUSTOMERS)]
-    for days_ago in range(DAYS, 0, -1):
-        cents = CENTS + CENTS_MORE * (days_ago % 7)
-        _pay(merchant, customers[days_ago % CUSTOMERS], cents, _at(merchant, days_ago))
+    for payment in payments:
+        take(merchant, payment)
     return merchant
 
 
-def _at(merchant: Merchant, days_ago: int) -> int:
-    return int((merchant.clock.now() - timedelta(days=days_ago)).timestamp())
-
-
-def _pay(merchant: Merchant, customer: str, cents: int, at: int) -> None:
-    card = {"brand": "visa", "last4": "4242", "fingerprint": f"print_{customer}"}
+def take(merchant: Merchant, payment: Payment) -> None:
+    """Take a payment of a customer's card."""
+    name = payment.customer
+    card = {"brand": "visa", "last4": "4242", "fingerprint": f"print_{name}"}
     merchant.new(
         "charge",
         "ch",
-        created=at,
+        created=int(payment.at.timestamp()),
         livemode=True,
-        amount=cents,
-        amount_captured=cents,
-        amount_refunded=0,
+        amount=payment.cents,
+        amount_captured=payment.cents,
+        amount_refunded=payment.refunded,
         billing_details={"email": None, "name": None},
         captured=True,
         currency="usd",
-        customer=customer,
+        customer=f"cus_{name}",
         disputed=False,
         metadata={},
         paid=True,
         payment_method_details={"type": "card", "card": card},
-        refunded=False,
+        refunded=payment.refunded == payment.cents,
         status="succeeded",
     )
