@@ -11,8 +11,8 @@ import asyncio
 import hashlib
 import itertools
 from collections import defaultdict
-from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from statistics import median, quantiles
@@ -176,8 +176,12 @@ class Ours:
 
     async def spend(self, n: int, key: str) -> None:
         """Ask for a spend."""
+        await self.spend_of(f"org_{n}", key)
+
+    async def spend_of(self, organization_id: str, key: str) -> None:
+        """Ask for a spend of any organization."""
         message = SpendCredits(key, COST, "bench", self.at)
-        await self.runtime.ask(organization(f"org_{n}"), message)
+        await self.runtime.ask(organization(organization_id), message)
 
     async def check(self) -> int:
         """Replay every ledger to what it says; answer how many spends they tell of."""
@@ -243,8 +247,9 @@ async def measured(
     return line, asked["tolsey"], asked["function"] + asked["row lock"]
 
 
-async def compare(url: str, *, quick: bool) -> None:
-    collect_seldom()
+@asynccontextmanager
+async def running(url: str) -> AsyncIterator[tuple[Runtime, Database]]:
+    """Let organizations live in a database, with all slots of it."""
     async with AsyncExitStack() as stack:
         await migrate(url)
         database = Database(url)
@@ -261,6 +266,13 @@ async def compare(url: str, *, quick: bool) -> None:
                 epochs=await slots.claim(database, "bench"),
             )
         )
+        yield runtime, database
+
+
+async def compare(url: str, *, quick: bool) -> None:
+    collect_seldom()
+    async with AsyncExitStack() as stack:
+        runtime, database = await stack.enter_async_context(running(url))
         pool = await stack.enter_async_context(
             asyncpg.create_pool(url, min_size=POOL, max_size=POOL)
         )

@@ -1,0 +1,318 @@
+"""What growth costs: every page, tool, job and admin list while the service fills up.
+
+A real `tolsey serve` is asked for everything it says it can be asked (`surface.py`), empty and then at
+two or three sizes of one world (`world.py`): a large tenant beside a small one and many like it. Each
+line has the law it follows, fitted over the sizes. What can be asked is listed by the service itself,
+and what is left out is printed with the reason. Jobs run under a steady load of deliveries, and
+spends are timed at 10 to 10,000 open lots.
+"""
+
+import asyncio
+import json
+import math
+import re
+import tempfile
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Final
+
+import asyncpg
+import httpx
+
+from bench import ledger, load, measure, orders, surface, world
+from bench.asking import quantile
+from bench.surface import Ask, Surface
+from bench.tenants import Growing, values_of
+from bench.world import Tenant
+from tolsey.actors.job.catalogue import JOBS
+
+PAGE_MS: Final = 100.0
+REPORT_MS: Final = 300.0
+REPORTS: Final = frozenset({"get_sales_report", "get_low_stock_report", "list_customers"})
+"""Tools that add a store up; all else is a page of it."""
+JOB_FACTOR: Final = 3.0
+SPEND_FACTOR: Final = 1.5
+NOISE_MS: Final = 3.0
+"""What a machine that others use adds by itself: less growth than that is none."""
+LOTS: Final = (10, 100, 1_000, 10_000)
+SENDERS: Final = 2
+WINDOW_SECONDS: Final = 3.0
+
+Seen = dict[str, dict[str, list[float]]]
+"""Seconds by what was asked, and of whom."""
+
+
+def law(points: Sequence[tuple[int, float]]) -> str:
+    """Name how milliseconds follow the number of rows: O(1), O(log n) or O(n), whichever fits."""
+    if len(points) < 3:
+        return "?"  # any line goes through two points
+    (_, first), *_, (_, last) = points
+    if last - first < max(NOISE_MS, first / 2):
+        return "O(1)"
+    shapes: dict[str, Callable[[float], float]] = {"O(log n)": math.log1p, "O(n)": float}
+    return min(shapes, key=lambda name: _left_over(points, shapes[name]))
+
+
+def _left_over(points: Sequence[tuple[int, float]], shape: Callable[[float], float]) -> float:
+    """Sum the squares of what a line through `shape` of the sizes does not explain."""
+    xs, ys = [shape(n) for n, _ in points], [ms for _, ms in points]
+    middle_x, middle_y = sum(xs) / len(xs), sum(ys) / len(ys)
+    spread = sum((x - middle_x) ** 2 for x in xs)
+    slope = sum((x - middle_x) * (y - middle_y) for x, y in zip(xs, ys, strict=True)) / spread
+    return sum((y - middle_y - slope * (x - middle_x)) ** 2 for x, y in zip(xs, ys, strict=True))
+
+
+async def ask_all(
+    growing: Growing, client: httpx.AsyncClient, *, most: int, rounds: int
+) -> tuple[Seen, dict[str, int], Surface]:
+    """Ask both tenants everything so many times, in turn; answer how long each answer took.
+
+    Also the bytes of the large tenant's answers, and what was there to ask; what was refused is left.
+    """
+    surfaces = {
+        tenant.name: await surface.surface(client, tenant, values_of(tenant, most))
+        for tenant in growing.tenants
+    }
+    seen: Seen = {}
+    sizes: dict[str, int] = {}
+    refused: dict[tuple[str, str], str] = {}
+    cursors: dict[tuple[str, str], str | None] = {}
+    asked = [(t, ask) for t in growing.tenants for ask in surfaces[t.name].asks]
+    for number in range(rounds):
+        for tenant, general in asked if number % 2 == 0 else reversed(asked):
+            ask = general.after(cursors.get((tenant.name, general.plain)))
+            if ask is None or (tenant.name, ask.name) in refused:
+                continue
+            started = perf_counter()
+            answer = await _asked(growing, client, tenant, ask)
+            took = perf_counter() - started
+            # In an empty service some things are not there to be answered.
+            if (wrong := _refusal(answer)) and most:
+                refused[tenant.name, ask.name] = wrong
+                continue
+            if ask.name == ask.plain:
+                cursors[tenant.name, ask.name] = surface.next_page(answer)
+            seen.setdefault(ask.name, {}).setdefault(tenant.name, []).append(took)
+            if tenant.name == "large":
+                sizes[ask.name] = len(answer.content)
+    left = surfaces["large"].left
+    left |= {f"{name} ({who} tenant)": why for (who, name), why in refused.items()}
+    return seen, sizes, surfaces["large"]
+
+
+async def _asked(
+    growing: Growing, client: httpx.AsyncClient, tenant: Tenant, ask: Ask
+) -> httpx.Response:
+    if ask.arguments is not None:
+        tool = ask.name.split()[0]
+        headers, message = surface.call("tools/call", name=tool, arguments=dict(ask.arguments))
+        headers["Authorization"] = f"Bearer {tenant.token}"
+        return await client.post(ask.path, headers=headers, json=message)
+    headers = dict(growing.administrator if ask.kind == "admin" else tenant.headers)
+    return await client.get(ask.path, params=ask.query, headers=headers)
+
+
+def _refusal(answer: httpx.Response) -> str:
+    """Say why an answer is none; empty when it is one."""
+    if answer.status_code >= 400:
+        detail = re.search(r'"detail":\s*"([^"]*)"', answer.text)
+        return f"{answer.status_code} {detail[1] if detail else ''}".strip()
+    if answer.headers.get("content-type", "").startswith("application/json"):
+        said = answer.json()
+        result = said.get("result", {}) if isinstance(said, dict) else {}
+        if isinstance(result, dict) and result.get("isError"):
+            return json.dumps(result.get("content"))[:80]
+    return ""
+
+
+async def run_jobs(
+    growing: Growing, client: httpx.AsyncClient, *, quick: bool
+) -> tuple[list[list[Any]], list[str]]:
+    """Run every job while deliveries come steadily; answer the table's lines, and what missed."""
+    window = 0.5 if quick else WINDOW_SECONDS
+    idle = _p99(await _deliveries(growing, window))
+    idle = max(idle, _p99(await _deliveries(growing, window)))
+    lines: list[list[Any]] = [["(no job)", "", "", "", idle, 1.0]]
+    missed = []
+    for name in (name for name, job in JOBS.items() if job.built):
+        runs: list[float] = []
+        waits: list[float] = []
+
+        async def again(job: str = name, runs: list[float] = runs) -> None:
+            for _ in range(2 if quick else 6):
+                started = perf_counter()
+                answer = await client.post(
+                    f"/api/admin/crons/{job}/run",
+                    json={"reason": "a bench"},
+                    headers=growing.administrator,
+                )
+                answer.raise_for_status()
+                runs.append(perf_counter() - started)
+
+        running = asyncio.create_task(again())
+        while True:
+            waits += await _deliveries(growing, window)
+            if running.done():
+                break
+        await running
+        p99 = _p99(waits)
+        lines.append(
+            [name, *(_ms(one) for one in (runs[:1], runs[1:])), _p99(runs), p99, p99 / idle]
+        )
+        measure.say(f"{name}: {runs[0]:.2f} s, then {runs[-1]:.2f} s; deliveries p99 {p99:.1f} ms")
+        if p99 > JOB_FACTOR * idle + NOISE_MS:
+            missed.append(f"job {name}: deliveries' p99 is {p99 / idle:.1f} times that of no job")
+    return lines, missed
+
+
+async def _deliveries(growing: Growing, seconds: float) -> list[float]:
+    """Send deliveries of the large store for some seconds, each connection one after the other."""
+    most = int(seconds * 600)
+    waiting = deque(orders.requests("/api/webhooks/commerce/events", growing.delivered, most))
+    growing.delivered += most
+    sent = await load.send(waiting, growing.port, seconds, SENDERS, b'"accepted"')
+    if sent.first_refusal or sent.broken:
+        raise RuntimeError(f"a delivery was refused: {sent.first_refusal or 'broken'}")
+    return sent.seconds
+
+
+def _ms(seconds: Sequence[float], share: float = 0.5) -> float:
+    return quantile(sorted(seconds), share) * 1000
+
+
+_p99 = partial(_ms, share=0.99)
+
+
+async def spends(url: str, *, quick: bool) -> tuple[list[list[Any]], list[str]]:
+    """Time spends of organizations with 10 to 10,000 open lots, in a service's own runtime."""
+    count = 40 if quick else 400
+    took: dict[int, list[float]] = {}
+    async with ledger.running(url) as (runtime, database):
+        connection = await asyncpg.connect(url)
+        try:
+            for lots in LOTS:
+                name = f"org_lots{lots}"
+                await connection.execute(
+                    "INSERT INTO organizations (id, name) VALUES ($1, $1)", name
+                )
+                await world.fill_ledger(connection, name, lots, 0)
+        finally:
+            await connection.close()
+        one = ledger.Ours(runtime, database)
+        for number in range(count + 5):
+            for lots in LOTS:
+                started = perf_counter()
+                await one.spend_of(f"org_lots{lots}", f"spend:growth:{lots}:{number}")
+                if number >= 5:  # the first wake the organization up
+                    took.setdefault(lots, []).append(perf_counter() - started)
+    first = _ms(took[LOTS[0]])
+    lines = [[lots, _ms(found), _p99(found), _ms(found) / first] for lots, found in took.items()]
+    factor = lines[-1][-1]
+    missed = [f"spends at {LOTS[-1]:,} lots cost {factor:.1f} times those at {LOTS[0]}"]
+    return lines, missed if factor > SPEND_FACTOR else []
+
+
+def show(
+    stages: Mapping[int, Seen], sizes: Mapping[int, Mapping[str, int]], kinds: Mapping[str, str]
+) -> list[str]:
+    """Print what was asked, the slowest first; answer what misses its aim."""
+    _, begins, *_ = *stages, 0
+    *_, most = stages
+    lines, missed = [], []
+    for name, of in stages[most].items():
+        if "large" not in of:
+            continue
+        took = {who: [_ms(of.get(who, ()), 0.5), _p99(of.get(who, ()))] for who in of}
+        empty = stages[0].get(name, {}).get("large", ())
+        # What else runs on the machine moves the fastest answers least.
+        points = [
+            (n, min(seen[name]["large"]) * 1000)
+            for n, seen in stages.items()
+            if "large" in seen.get(name, ())
+        ]
+        follows = law(points)
+        # An answer that says more takes longer; no aim is for those.
+        grows = sizes[most][name] > 2 * max(sizes[begins].get(name, 0), 1_000)
+        said = [sizes[most][name] / 1024, f"{follows}, so does its answer" if grows else follows]
+        small = took.get("small", ["", ""])
+        lines.append([name, kinds[name], *took["large"], *small, _ms(empty), _p99(empty), *said])
+        aim, p99 = REPORT_MS if name.split()[0] in REPORTS else PAGE_MS, took["large"][1]
+        if p99 > aim and not grows:
+            missed.append(f"{name}: p99 {p99:,.0f} ms on the large tenant, the aim is {aim:,.0f}")
+        if follows == "O(n)" and not grows:
+            missed.append(
+                f"{name} is O(n): " + ", ".join(f"{ms:.1f} ms at {n:,}" for n, ms in points)
+            )
+    columns = ("asked", "kind", "large p50", "p99", "small p50", "p99", "empty p50", "p99", "KB")
+    measure.table(
+        f"Milliseconds at {most:,} orders of the large store",
+        [*columns, "law"],
+        sorted(lines, key=lambda line: -line[2]),
+    )
+    return missed
+
+
+async def grow(growing: Growing, size: str, *, rounds: int) -> list[str]:
+    """Ask at every step of a size, then run the jobs at the last; answer what misses its aim."""
+    stages: dict[int, Seen] = {}
+    sizes: dict[int, Mapping[str, int]] = {}
+    quick = size == "quick"
+    steps = (0, *world.SIZES[size])
+    for before, after in zip((0, *steps), steps, strict=False):
+        if after:
+            await growing.grow(before, after)
+            measure.say(
+                f"there are {', '.join(f'{n:,} {what}' for what, n in world.Size(after).rows.items())}"
+            )
+        async with growing.serving() as client:
+            if not after:
+                await growing.sign_up(client)
+            stages[after], sizes[after], offered = await ask_all(
+                growing, client, most=after, rounds=rounds
+            )
+            measure.say(f"asked {len(offered.asks)} things of each tenant, {rounds} times")
+            if after == steps[-1]:
+                jobs, missed = await run_jobs(growing, client, quick=quick)
+    missed = show(stages, sizes, {ask.name: ask.kind for ask in offered.asks}) + missed
+    measure.table(
+        "Jobs: milliseconds of a first run and of later ones, and of deliveries meanwhile",
+        ["job", "first", "again p50", "p99", "deliveries p99", "to idle"],
+        jobs,
+    )
+    measure.table("Not asked", ["what", "why"], sorted(offered.left.items()))
+    return missed
+
+
+async def main(growing: Growing, size: str, *, rounds: int) -> None:
+    """Measure, and print what was found."""
+    missed = await grow(growing, size, rounds=rounds)
+    lines, wrong = await spends(growing.url, quick=size == "quick")
+    columns = ["open lots", "p50", "p99", f"to {LOTS[0]}"]
+    measure.table("Spends: milliseconds by open lots", columns, lines)
+    print("\nWhat misses its aim" + "".join(f"\n- {one}" for one in missed + wrong or ["nothing"]))
+
+
+def run() -> None:
+    parser = measure.arguments(__doc__ or "")
+    sizes = [size for size in world.SIZES if size != "quick"]
+    parser.add_argument(
+        "--size", choices=sizes, default="small", help="how large the world becomes"
+    )
+    given = parser.parse_args()
+    size = "quick" if given.quick else given.size
+    measure.machine(given.loop)
+    rounds = {"quick": 6, "small": 14}.get(size, 40)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tolsey-bench-")))
+        server_url, redis_url = stack.enter_context(measure.servers())
+        url = stack.enter_context(measure.database(server_url))
+        growing = Growing(url, redis_url, folder)
+        measure.run(partial(main, growing, size, rounds=rounds), given.loop)
+
+
+if __name__ == "__main__":
+    run()

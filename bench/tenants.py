@@ -1,0 +1,212 @@
+"""A service over a world that grows, and the tenants who ask of it: `bench/growth.py`."""
+
+import asyncio
+import hashlib
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import asyncpg
+import httpx
+
+from bench import measure, orders, surface, world
+from bench.webhooks import CLIENT_ID
+from bench.world import Tenant
+from tolsey.http.oauth.scopes import SCOPES
+from tolsey.sandbox.commerce.platform import Platform
+from tolsey.sandbox.commerce.shop.state import ShopSpec
+from tolsey.storage.sealed import fingerprint
+
+PASSWORD: Final = "correct horse battery staple"  # noqa: S105 - of accounts that end with the bench
+
+
+class Growing:
+    """One database that grows, and the tenants who ask of it."""
+
+    def __init__(self, url: str, redis_url: str | None, folder: Path) -> None:
+        self.url = url
+        self.redis_url = redis_url
+        self.folder = folder
+        self.port, self.platform_port = measure.free_port(), measure.free_port()
+        self.base = f"http://127.0.0.1:{self.port}"
+        self.tenants: list[Tenant] = []
+        self.administrator: Mapping[str, str] = {}
+        self.delivered = 0
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[httpx.AsyncClient]:
+        """Run the service; its shops answer meanwhile."""
+        env = {
+            "DATABASE_URL": self.url,
+            "DATA_DIR": str(self.folder),
+            "BASE_URL": self.base,
+            "COMMERCE_URL_TEMPLATE": f"http://127.0.0.1:{self.platform_port}/{{shop}}",
+            "LOG_LEVEL": "error",
+            **({"REDIS_URL": self.redis_url} if self.redis_url else {}),
+        }
+        log = self.folder / "service.log"
+        platform = Platform(published_folder=None)
+        for shop in ("small.myshopify.com", orders.SHOP):
+            platform.add_shop(
+                ShopSpec(domain=shop, client_id=CLIENT_ID, client_secret=orders.SECRET)
+            )
+        command = [sys.executable, "-m", "tolsey", "serve", "--port", str(self.port)]
+        with measure.child(command, env=env, log=log) as process:
+            try:
+                await asyncio.to_thread(measure.await_port, self.port, process, seconds=180)
+                async with (
+                    platform.serve(port=self.platform_port),
+                    httpx.AsyncClient(base_url=self.base, timeout=120) as client,
+                ):
+                    yield client
+            except Exception:
+                print(log.read_text(encoding="utf-8")[-4000:], file=sys.stderr)
+                raise
+
+    async def sign_up(self, client: httpx.AsyncClient) -> None:
+        """Let the tenants in, connect their stores, and let their agents in."""
+        database = await asyncpg.connect(self.url)
+        try:
+            for name, shop in (("large", orders.SHOP), ("small", "small.myshopify.com")):
+                self.tenants.append(await self._tenant(client, database, name, shop))
+            account = await self._account(client, "operator")
+            self.administrator = account["headers"]
+            await database.execute(
+                "UPDATE organizations SET is_administrators = true WHERE id = $1", account["id"]
+            )
+            small = self.tenants[1]
+            await world.fill_store(database, small.store_id, 0, world.SMALL_TENANT)
+            await world.fill_ledger(database, small.organization_id, 4)
+        finally:
+            await database.close()
+
+    async def _account(self, client: httpx.AsyncClient, name: str) -> dict[str, Any]:
+        client.cookies.clear()
+        answer = await client.post(
+            "/api/auth/signup",
+            json={
+                "email": f"{name}@example.com",
+                "password": PASSWORD,
+                "organizationName": name,
+            },
+            headers={"Origin": self.base},
+        )
+        made = answer.raise_for_status().json()
+        cookie = "; ".join(f"{key}={value}" for key, value in client.cookies.items())
+        client.cookies.clear()
+        return {
+            "id": made["organization"]["id"],
+            "user": made["user"]["id"],
+            "headers": {"Cookie": cookie, "Origin": self.base},
+        }
+
+    async def _tenant(
+        self,
+        client: httpx.AsyncClient,
+        database: "asyncpg.Connection[asyncpg.Record]",
+        name: str,
+        shop: str,
+    ) -> Tenant:
+        account = await self._account(client, name)
+        headers, organization = account["headers"], account["id"]
+        # By contract: their calls are not counted against a plan.
+        await database.execute(
+            "UPDATE organizations SET plan = 'custom' WHERE id = $1", organization
+        )
+        store = await client.post(
+            "/api/stores", json={"organizationId": organization, "name": name}, headers=headers
+        )
+        store_id = store.raise_for_status().json()["id"]
+        connected = await client.post(
+            "/api/integrations/commerce/custom-app",
+            json={
+                "storeId": store_id,
+                "shopDomain": shop,
+                "clientId": CLIENT_ID,
+                "clientSecret": orders.SECRET,
+            },
+            headers=headers,
+        )
+        connected.raise_for_status()
+        token = f"bench-agent-{name}-{'x' * 30}"
+        until = datetime.now(UTC) + timedelta(days=1)
+        await database.execute(
+            """
+            WITH granted AS (
+                INSERT INTO oauth_grants (id, user_id, client_id, client_name, redirect_uri,
+                    organization_id, store_id, resource, scopes, created_at)
+                VALUES ($1, $2, 'bench', 'Bench', '', $3, $4, $5, $6, now())
+            )
+            INSERT INTO oauth_tokens (token_hash, grant_id, kind, scopes, expires_at)
+            VALUES ($7, $1, 'access', $6, $8)
+            """,
+            *(f"grant_{name}", account["user"], organization, store_id),
+            *(f"{self.base}/api/mcp/v1/{store_id}", list(SCOPES), fingerprint(token), until),
+        )
+        return Tenant(
+            name=name,
+            user_id=account["user"],
+            organization_id=organization,
+            store_id=store_id,
+            shop=shop,
+            headers=headers,
+            token=token,
+        )
+
+    async def grow(self, before: int, after: int) -> None:
+        """Write the rows between two sizes down."""
+        database = await asyncpg.connect(self.url, command_timeout=3_600)
+        try:
+            await world.fill(database, self.tenants[0], before, after)
+        finally:
+            await database.close()
+
+
+def values_of(tenant: Tenant, orders_there: int) -> dict[str, Any]:
+    """Give what a tenant's parameters are asked with, by name, or by place and name."""
+    its_own = orders_there if tenant.name == "large" else world.SMALL_TENANT
+    last = world.FIRST_ORDER + max(its_own - 1, 0)
+    product = world.FIRST_PRODUCT + max(its_own // 100 - 1, 0)
+    # Each twentieth listing is the large tenant's, each tenth has a proof, each fiftieth its badge.
+    listing = max(orders_there // 10 - 1, 0) // 100 * 100
+    at = datetime.now(UTC)
+    return {
+        "organizationId": tenant.organization_id,
+        "organization_id": tenant.organization_id,
+        "storeId": tenant.store_id,
+        "store_id": tenant.store_id,
+        "provider": "commerce",
+        "listing_id": f"lst_g{listing:09}",
+        "slug": f"lamps-{listing}",
+        "kind": "organization",
+        "/api/admin/actors/{kind}/{id} id": tenant.organization_id,
+        "/docs/api/{name} name": "swagger-ui.css",
+        "/billing/change": {"plan": "pro", "cadence": "monthly"},
+        "resource": f"api/mcp/v1/{tenant.store_id}",
+        "owner": "nobody",
+        "limit": 100,
+        "days": 365,
+        "shard": 7,
+        "id": f"order-{last}",
+        "order_id": str(last),
+        "product_id": str(product),
+        "inventory_item_id": "11",
+        "location_id": "1",
+        "threshold": 5,
+        "operation_id": "op_g0",
+        "customer": f"s1:{hashlib.sha256(b'buyer0').hexdigest()}",
+        "query": "lamp brass",
+        "platform_query query": "{ shop { name } }",
+        "event": world.EVENTS[-1],
+        "financial_status": "refunded",
+        "fulfillment_status": "unfulfilled",
+        "since": (at - timedelta(days=30)).isoformat(),
+        "until": (at - timedelta(days=300)).isoformat(),
+        "status": "draft",
+        "vendor": "Vendor 7",
+        "product_type": "Type 7",
+        "cursor": surface.NEXT_PAGE,
+    }
