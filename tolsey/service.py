@@ -57,9 +57,10 @@ from tolsey.runtime.messages import ActorId, Call, Message
 from tolsey.runtime.registry import Runtime
 from tolsey.runtime.shards.oversight import Oversight
 from tolsey.runtime.shards.shard import Shard
+from tolsey.runtime.throttle import Throttle
 from tolsey.runtime.timers import Timers
 from tolsey.settings import Settings
-from tolsey.storage import keys
+from tolsey.storage import keys, retention
 from tolsey.storage.backing import addresses
 from tolsey.storage.cache import Cache
 from tolsey.storage.database import Database
@@ -259,8 +260,11 @@ class Parts:
             self.database,
             self.clock,
         )
-        upkeep = Upkeep(self.database, self._post).work()
-        keeping = CreditKeeping(self.database, self._ask, self.clock).work()
+        throttle = Throttle(partial(retention.commit, self.database))
+        upkeep = Upkeep(self.database, self._post, throttle).work()
+        keeping = CreditKeeping(
+            self.database, self._ask, clock=self.clock, throttle=throttle
+        ).work()
         jobs = JobEffects({**upkeep, **keeping}, self.clock)
         return {
             **store.handlers(),

@@ -71,8 +71,7 @@ async def test_what_was_asked_opens_for_its_own_row_only() -> None:
 async def test_ended_operations_are_let_go_of_after_90_days(database: Database) -> None:
     long_ago = replace(OPEN, operation_id="op_5", created_at=NOW - timedelta(days=200))
     await kept(database, ended("op_3", 91), ended("op_4", 89), long_ago)
-    sweep = retention.batches(database, retention.SWEPT["agentOperations"])
-    assert [n async for n in sweep] == [1]
+    assert await retention.sweep(database, retention.SWEPT["agentOperations"], 100) == 1
     assert await agent_operations.find(database, "store_1", "op_3") is None
     assert await agent_operations.find(database, "store_1", "op_5") == long_ago
 

@@ -38,8 +38,9 @@ async def grant(database: Database, id: str, *, began: int, ended: int | None = 
     await database.execute(
         """
         INSERT INTO oauth_grants (id, user_id, client_id, client_name, redirect_uri,
-            organization_id, store_id, resource, scopes, created_at, ended_at, why)
-        VALUES ($1, 'usr_1', 'c', 'Robo', 'r', 'org_1', 'store_1', 'r', '{}', $2, $3, $4)
+            organization_id, store_id, resource, scopes, created_at, ended_at, why, review_at)
+        VALUES ($1, 'usr_1', 'c', 'Robo', 'r', 'org_1', 'store_1', 'r', '{}', $2, $3, $4,
+            $2::timestamptz + interval '30 days')
         """,
         *(id, NOW - timedelta(days=began)),
         *((None, None) if ended is None else (NOW - timedelta(days=ended), "user")),
@@ -58,7 +59,7 @@ async def token(database: Database, id: str, grant_id: str, *, expired: int) -> 
 
 
 async def swept(database: Database, name: str) -> int:
-    return sum([count async for count in retention.batches(database, retention.SWEPT[name])])
+    return await retention.sweep(database, retention.SWEPT[name], 100)
 
 
 async def left(database: Database, table: str, column: str = "id") -> set[str]:
@@ -147,7 +148,9 @@ async def test_grants_go_that_ended_long_ago_or_of_which_no_token_is_left(
     await token(database, "4", "asleep", expired=29)
 
     assert await swept(database, "agentTokens") == 1
-    assert await swept(database, "agentGrants") == 2
+    assert await swept(database, "agentGrants") == 1
+    assert await swept(database, "agentGrantsReviewed") == 2
+    assert await swept(database, "agentGrantsReviewed") == 0  # one went, one is looked at tomorrow
     assert await left(database, "oauth_grants") == {"ended", "asleep", "begun"}
     assert await left(database, "oauth_tokens", "grant_id") == {"ended", "asleep"}
 

@@ -115,7 +115,7 @@ async def test_only_settled_events_are_let_go_and_after_400_days(known: Database
                 state,
                 days,
             )
-    (deleted,) = [n async for n in retention.batches(known, retention.SWEPT["paymentEvents"])]
+    deleted = await retention.sweep(known, retention.SWEPT["paymentEvents"], 100)
 
     assert deleted == 2
     left = {one["event_id"] for one in await known.fetch("SELECT event_id FROM payment_events")}

@@ -24,6 +24,8 @@ from tolsey.actors.organization.messages import (
 from tolsey.runtime.errors import Unavailable
 from tolsey.runtime.messages import ActorId, Message
 from tolsey.runtime.registry import Runtime
+from tolsey.runtime.throttle import Throttle
+from tolsey.storage import retention
 from tolsey.storage.database import Database
 from tolsey.storage.runtime import slots
 from tolsey.storage.runtime.journal import Journal
@@ -42,7 +44,12 @@ class Night:
         self.runtime = runtime
         self.now = AT
         self.silent: set[str] = set()
-        self.keeping = CreditKeeping(database, self.reach, lambda: self.now)
+        self.keeping = CreditKeeping(
+            database,
+            self.reach,
+            clock=lambda: self.now,
+            throttle=Throttle(partial(retention.commit, database)),
+        )
 
     async def reach(self, to: ActorId, message: Message[Any]) -> Any:
         if to.key in self.silent:

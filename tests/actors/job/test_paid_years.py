@@ -1,6 +1,7 @@
 """A year that was paid at once, from the checkout page to its renewal, with a job every night."""
 
 from collections.abc import AsyncIterator, Mapping
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from tests.http.payments import market as markets
 from tests.sandbox.payments.stage import STRIPE
 from tolsey.actors.job.effects import CreditKeeping
 from tolsey.actors.organization.messages import SpendCredits, organization
+from tolsey.runtime.throttle import Throttle
+from tolsey.storage import retention
 from tolsey.storage.database import Database
 
 pytestmark = STRIPE
@@ -24,7 +27,12 @@ async def house(database: Database) -> AsyncIterator[House]:
 
 async def night(house: House) -> Mapping[str, Any]:
     """Run what grants months, then what expires and checks."""
-    work = CreditKeeping(house.database, house.runtime.ask, lambda: house.now).work()
+    work = CreditKeeping(
+        house.database,
+        house.runtime.ask,
+        clock=lambda: house.now,
+        throttle=Throttle(partial(retention.commit, house.database)),
+    ).work()
     months = await work["monthly-credits-reset"](house.now, lambda _: None)
     checked = await work["expire-credits"](house.now, lambda _: None)
     assert (checked["failed"], checked["ledgersBroken"]) == (0, 0)

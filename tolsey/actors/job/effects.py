@@ -22,6 +22,7 @@ from tolsey.actors.organization.messages import (
 from tolsey.runtime.decision import Refused, Tell
 from tolsey.runtime.errors import RuntimeFault, Stopping
 from tolsey.runtime.messages import ActorId, Call, Message
+from tolsey.runtime.throttle import Throttle
 from tolsey.storage import retention
 from tolsey.storage.database import Database, Row
 from tolsey.storage.money import credit_jobs, credits
@@ -32,6 +33,8 @@ from tolsey.storage.selling import listings
 log = structlog.get_logger()
 
 ASKED_AT_ONCE: Final = 16
+TELL_EVERY: Final = timedelta(seconds=10)
+"""How often a long run says in the log how far it is."""
 LEDGER_PAGE: Final = 500
 WHOLE_EVERY: Final = timedelta(days=30)
 """How often a ledger is replayed from its first entry on, and not from where it was right last."""
@@ -59,9 +62,14 @@ class JobEffects:
         event = f"cron.{call.name}"  # the specification's own event names
         said = log.bind(execution_id=call.execution_id)
         said.info(event + ".started")
+        told_at: datetime | None = None
 
         def progress(counters: Mapping[str, int]) -> None:
-            said.info(event + ".progress", **counters)
+            nonlocal told_at
+            now = self._clock()
+            if told_at is None or now - told_at >= TELL_EVERY:
+                said.info(event + ".progress", **counters)
+                told_at = now
 
         try:
             outcome = await self._work[call.name](call.scheduled_at, progress)
@@ -84,19 +92,23 @@ def _is_cut(error: Exception) -> bool:
 
 
 class Upkeep:
-    """The work of the jobs that are built."""
+    """The work of the jobs that are built; a run that was cut off goes on with what is left."""
 
     def __init__(
-        self, database: Database, post: Callable[[Sequence[Tell]], Awaitable[int]]
+        self,
+        database: Database,
+        post: Callable[[Sequence[Tell]], Awaitable[int]],
+        throttle: Throttle,
     ) -> None:
         self._database = database
         self._post = post
+        self._throttle = throttle
 
     def work(self) -> Mapping[str, Work]:
         """List it by the jobs' names."""
         return {
             "sync-verified-revenue": self.sync_verified_revenue,
-            "prune-webhook-deliveries": partial(self.prune, retention.WEBHOOK_DELIVERIES),
+            "prune-webhook-deliveries": partial(self.prune, [retention.WEBHOOK_DELIVERIES]),
             "prune-audit-log": partial(self.prune, retention.AUDIT_LOG),
             "retention-sweep": self.sweep,
         }
@@ -104,44 +116,55 @@ class Upkeep:
     async def sync_verified_revenue(
         self, scheduled_at: datetime, progress: Progress
     ) -> Mapping[str, int]:
-        """Tell every listing that wants it to sync, spread over the hour."""
-        due = await listings.due_for_sync(self._database)
+        """Tell every listing that wants it to sync, spread over the hour; the first due are told first."""
+        due = sorted(await listings.due_for_sync(self._database), key=listings.jitter)
+        tells = [
+            Tell(
+                listing(id),
+                SyncDue(scheduled_at),
+                key=f"sync:{id}:{scheduled_at.isoformat()}",
+                due_at=scheduled_at + listings.jitter(id),
+            )
+            for id in due
+        ]
         told = 0
-        for at in range(0, len(due), retention.BATCH):
-            tells = [
-                Tell(
-                    listing(id),
-                    SyncDue(scheduled_at),
-                    key=f"sync:{id}:{scheduled_at.isoformat()}",
-                    due_at=scheduled_at + listings.jitter(id),
-                )
-                for id in due[at : at + retention.BATCH]
-            ]
-            told += await self._post(tells)
+
+        async def post(portion: Sequence[Tell]) -> None:
+            nonlocal told
+            told += await self._post(portion)
+
+        async for _ in self._throttle.portions(tells, post):
             progress({"listings": len(due), "scheduled": told})
         return {"listings": len(due), "scheduled": told}
 
-    async def prune(self, sql: str, _: datetime, progress: Progress) -> Mapping[str, int]:
-        """Delete what one statement finds, a batch at a time."""
+    async def prune(
+        self, statements: Sequence[str], _: datetime, progress: Progress
+    ) -> Mapping[str, int]:
+        """Delete what the statements find, a batch at a time."""
         deleted = 0
-        async for count in retention.batches(self._database, sql):
-            deleted += count
-            progress({"deleted": deleted})
+        for sql in statements:
+            async for count in self._throttle.batches(
+                partial(retention.sweep, self._database, sql)
+            ):
+                deleted += count
+                progress({"deleted": deleted})
         return {"deleted": deleted}
 
     async def sweep(self, scheduled_at: datetime, progress: Progress) -> Mapping[str, int]:
         """Delete what has served its time, and tell listings that were left alone for too long."""
         swept: dict[str, int] = {}
         for name, sql in retention.SWEPT.items():
-            async for count in retention.batches(self._database, sql):
+            async for count in self._throttle.batches(
+                partial(retention.sweep, self._database, sql)
+            ):
                 swept[name] = swept.get(name, 0) + count
-            progress(swept)
+                progress(swept)
         tells = [
             Tell(listing(id), ClockTick(scheduled_at), key=f"tick:{id}:{scheduled_at.isoformat()}")
             for id in await listings.left_alone(self._database, scheduled_at - LEFT_ALONE)
         ]
-        for at in range(0, len(tells), retention.BATCH):
-            await self._post(tells[at : at + retention.BATCH])
+        async for told in self._throttle.portions(tells, self._post):
+            progress({**swept, "listingsLeftAlone": told})
         return {**swept, "listingsLeftAlone": len(tells)}
 
 
@@ -155,10 +178,13 @@ class Ask(Protocol):
 class CreditKeeping:
     """The work of the jobs that look after credits (billing.md, "Decided" and 4.3)."""
 
-    def __init__(self, database: Database, ask: Ask, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self, database: Database, ask: Ask, *, clock: Callable[[], datetime], throttle: Throttle
+    ) -> None:
         self._database = database
         self._ask = ask
         self._clock = clock
+        self._throttle = throttle
 
     def work(self) -> Mapping[str, Work]:
         """List it by the jobs' names."""
@@ -210,26 +236,33 @@ class CreditKeeping:
                 else:
                     counters[counter] += bool(done)
 
-        async for page in pages:
+        async def ask_all(portion: Sequence[Row]) -> None:
             async with anyio.create_task_group() as tasks:
-                for row in page:
+                for row in portion:
                     tasks.start_soon(ask, row)
-            counters["organizations"] += len(page)
-            progress(counters)
+            counters["organizations"] += len(portion)
+
+        async for page in pages:
+            async for _ in self._throttle.portions(page, ask_all):
+                progress(counters)
         return counters
 
     async def _check_ledgers(self, at: datetime, progress: Progress) -> Mapping[str, int]:
         """Hold each ledger that was written to against its chain and what stands beside it."""
         counters = {"ledgersChecked": 0, "entriesReplayed": 0, "ledgersBroken": 0}
-        async for page in credit_jobs.changed(self._database):
-            for row in page:
+
+        async def check(portion: Sequence[Row]) -> None:
+            for row in portion:
                 entries, broken = await self._check(row["id"], at)
                 counters["ledgersChecked"] += 1
                 counters["entriesReplayed"] += entries
                 counters["ledgersBroken"] += broken is not None
                 if broken is not None:
                     log.error("ledger.broken", organization_id=row["id"], **broken)
-            progress(counters)
+
+        async for page in credit_jobs.changed(self._database):
+            async for _ in self._throttle.portions(page, check):
+                progress(counters)
         return counters
 
     async def _check(

@@ -1,0 +1,99 @@
+"""The jobs that keep tables small and shops synced: paced, and resumed where they were stopped."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+import anyio
+import pytest
+
+from tolsey.actors.job.effects import Upkeep
+from tolsey.runtime.decision import Tell
+from tolsey.runtime.throttle import FIRST, Throttle
+from tolsey.storage import retention
+from tolsey.storage.database import Database
+from tolsey.storage.records.selling.listing import VerificationState
+
+AT = datetime(2026, 7, 1, 3, 0, tzinfo=UTC)
+
+
+async def nothing_posted(_: Sequence[Tell]) -> int:
+    raise AssertionError
+
+
+async def left(database: Database) -> int:
+    row = await database.fetchrow("SELECT count(*) AS n FROM commerce_webhook_events")
+    return int(row["n"]) if row else 0
+
+
+async def test_a_prune_that_is_stopped_keeps_what_it_did_and_goes_on_with_the_rest(
+    database: Database,
+) -> None:
+    await database.execute(
+        """
+        INSERT INTO commerce_webhook_events
+        SELECT 's', n::text, 't', NULL, 'd', NULL, now() - interval '8 days'
+        FROM generate_series(1, $1::int) n
+        """,
+        3 * FIRST,
+    )
+    resting = asyncio.Event()
+
+    async def rest(_: float) -> None:
+        resting.set()
+        await asyncio.get_running_loop().create_future()
+
+    def upkeep(throttle: Throttle) -> Upkeep:
+        return Upkeep(database, nothing_posted, throttle)
+
+    probe = partial(retention.commit, database)
+    prune = upkeep(Throttle(probe, rest)).work()["prune-webhook-deliveries"]
+
+    async def run() -> None:
+        await prune(AT, lambda _: None)
+
+    stopped = asyncio.create_task(run())
+    with anyio.fail_after(60):
+        await resting.wait()
+    stopped.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await stopped
+    assert await left(database) == 2 * FIRST
+
+    told: list[int] = []
+    again = upkeep(Throttle(probe)).work()["prune-webhook-deliveries"]
+    outcome = await again(AT, lambda counters: told.append(counters["deleted"]))
+    assert outcome == {"deleted": 2 * FIRST}
+    assert told[-1] == 2 * FIRST
+    assert await left(database) == 0
+
+
+async def test_syncs_are_posted_in_portions_the_first_due_first_and_spread_over_the_hour(
+    database: Database,
+) -> None:
+    count = 2 * FIRST
+    async with database.transaction() as tx:
+        await tx.execute("SET LOCAL session_replication_role = replica")
+        await tx.execute(
+            """
+            INSERT INTO listing_verifications (listing_id, generation, keeps_badge, state)
+            SELECT 'listing_' || n, 1, false, $2 FROM generate_series(1, $1::int) n
+            """,
+            count,
+            VerificationState.VERIFIED,
+        )
+    posted: list[Sequence[Tell]] = []
+
+    async def post(tells: Sequence[Tell]) -> int:
+        posted.append(tells)
+        return len(tells)
+
+    work = Upkeep(database, post, Throttle(partial(retention.commit, database))).work()
+    outcome = await work["sync-verified-revenue"](AT, lambda _: None)
+    assert outcome == {"listings": count, "scheduled": count}
+    assert len(posted) > 1
+    due = [tell.due_at for tells in posted for tell in tells if tell.due_at]
+    assert due == sorted(due)
+    quarters = {(at - AT) // timedelta(minutes=12) for at in due}
+    assert quarters == {0, 1, 2, 3, 4}

@@ -1,0 +1,105 @@
+"""Jobs give way to those who wait for an answer."""
+
+import asyncio
+from collections.abc import Sequence
+
+import anyio
+import pytest
+
+from tolsey.runtime.throttle import FIRST, LARGEST, SMALLEST, Throttle
+from tolsey.storage import retention
+from tolsey.storage.database import Database
+from tolsey.storage.errors import StorageUnavailable
+
+
+class Answers:
+    """What those who wait see: an answer takes until the event it waits for."""
+
+    def __init__(self) -> None:
+        self.working = False
+        self.late = False
+        self.rests: list[float] = []
+        self.asked: list[int] = []
+
+    async def probe(self) -> None:
+        if self.working and self.late:
+            raise StorageUnavailable("no answer in time")
+
+    async def rest(self, seconds: float) -> None:
+        self.rests.append(seconds)
+
+    def throttle(self) -> Throttle:
+        return Throttle(self.probe, self.rest)
+
+    async def work(self, rows: int) -> int:
+        self.working = True
+        self.asked.append(rows)
+        await asyncio.sleep(0)  # whoever looks at answers looks now
+        self.working = False
+        return rows if len(self.asked) < 30 else 0
+
+
+async def test_portions_shrink_while_answers_are_late_and_grow_again_after() -> None:
+    answers = Answers()
+    answers.late = True
+    throttle = answers.throttle()
+    async for _ in throttle.batches(answers.work):
+        if len(answers.asked) == 10:
+            assert throttle.size == SMALLEST
+            answers.late = False
+    assert answers.asked[:3] == [FIRST, FIRST // 2, FIRST // 4]
+    assert answers.asked[-1] > FIRST
+
+
+async def test_a_portion_never_outgrows_its_bound_and_rows_a_second_are_bounded() -> None:
+    answers = Answers()
+    throttle = answers.throttle()
+    done = [count async for count in throttle.batches(answers.work)]
+    assert max(answers.asked) == LARGEST
+    assert done[-1] == 0
+    for rows, rest in zip(done, answers.rests, strict=True):
+        assert rest >= rows / 10_000
+
+
+async def test_jobs_work_by_turns_and_items_are_done_once_each_in_order() -> None:
+    answers = Answers()
+    throttle = answers.throttle()
+    at_work, done = 0, {"a": list[int](), "b": list[int]()}
+
+    async def job(name: str, count: int) -> None:
+        async def work(portion: Sequence[int]) -> None:
+            nonlocal at_work
+            at_work += 1
+            assert at_work == 1
+            await asyncio.sleep(0)
+            done[name] += portion
+            at_work -= 1
+
+        reached = [at async for at in throttle.portions(list(range(count)), work)]
+        assert reached[-1] == count
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(job, "a", 3 * FIRST)
+        tasks.start_soon(job, "b", FIRST)
+    assert done == {"a": list(range(3 * FIRST)), "b": list(range(FIRST))}
+
+
+async def test_work_that_fails_fails_and_leaves_the_turn_to_the_next() -> None:
+    throttle = Answers().throttle()
+
+    async def broken(_: int) -> int:
+        raise LookupError("broken")
+
+    async def empty(_: int) -> int:
+        return 0
+
+    with pytest.raises(LookupError):
+        [_ async for _ in throttle.batches(broken)]
+    assert [count async for count in throttle.batches(empty)] == [0]
+
+
+async def test_a_commit_that_changes_nothing_tells_what_a_commit_costs(database: Database) -> None:
+    async with database.transaction() as tx:
+        before = await tx.fetchval("SELECT pg_current_wal_flush_lsn()")
+        await retention.commit(database)
+        assert await tx.fetchval("SELECT pg_current_wal_flush_lsn() > $1", before)

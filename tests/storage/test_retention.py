@@ -1,0 +1,117 @@
+"""What sweeps read is what is due, however much is kept."""
+
+import pytest
+
+from tolsey.storage import retention
+from tolsey.storage.database import Database
+
+KEPT = 4000
+DUE = 3
+ROWS = {
+    "sessions": "INSERT INTO sessions SELECT sha256(n::text::bytea), 'u', now(), {at} FROM {n}",
+    "idempotencyKeys": "INSERT INTO idempotency_keys SELECT 'u', n::text, '', '', {at} FROM {n}",
+    "executions": (
+        "INSERT INTO cron_executions SELECT n::text, 'job', now() - n * interval '1 hour', 'schedule',"
+        " {at}, {at}, 'done' FROM {n}"
+    ),
+    "deadLetters": (
+        "INSERT INTO dead_letters SELECT n::text, 'k', 1, 'store', 's', 'n', '{{}}', 1, 'e', NULL,"
+        " 'retried', {at}, {at}, {at} FROM {n}"
+    ),
+    "workflowClaims": "INSERT INTO workflow_claims SELECT 'o', n::text, 'k', {at}, {at}, {at} FROM {n}",
+    "agentRequests": (
+        "INSERT INTO oauth_requests SELECT sha256(n::text::bytea), 'c', 'C', 'r', NULL, 'c', 'r', 's',"
+        " '{{}}', {at} FROM {n}"
+    ),
+    "agentCodes": (
+        "INSERT INTO oauth_codes SELECT sha256(n::text::bytea), 'g', 'c', {at} FROM {n}"
+    ),
+    "agentTokens": (
+        "INSERT INTO oauth_tokens SELECT sha256(n::text::bytea), 'g', 'access', '{{}}', {at} FROM {n}"
+    ),
+    "agentGrants": (
+        "INSERT INTO oauth_grants (id, user_id, client_id, client_name, redirect_uri, organization_id,"
+        " store_id, resource, scopes, created_at, ended_at, why)"
+        " SELECT n::text, 'u', 'c', 'C', 'r', 'o', 's', 'r', '{{}}', {at}, {at}, 'user' FROM {n}"
+    ),
+    "agentGrantsReviewed": (
+        "INSERT INTO oauth_grants (id, user_id, client_id, client_name, redirect_uri, organization_id,"
+        " store_id, resource, scopes, created_at, review_at)"
+        " SELECT n::text, 'u', 'c', 'C', 'r', 'o', 's', 'r', '{{}}', now() - interval '1 year', {at}"
+        " FROM {n}"
+    ),
+    "agentClients": (
+        "INSERT INTO oauth_clients SELECT n::text, 'C', '{{}}', 'none', NULL, {at}, {at} FROM {n}"
+    ),
+    "agentOperations": "",
+    "paymentEvents": (
+        "INSERT INTO payment_events (event_id, type, livemode, created_at, state, received_at)"
+        " SELECT n::text, 't', false, {at}, 'applied', {at} FROM {n}"
+    ),
+    "webhookDeliveries": (
+        "INSERT INTO commerce_webhook_events"
+        " SELECT 's', n::text, 't', NULL, 'd', NULL, {at} FROM {n}"
+    ),
+}
+STATEMENTS = {**retention.SWEPT, "webhookDeliveries": retention.WEBHOOK_DELIVERIES}
+READ = """
+SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::int AS rows FROM pg_stat_xact_user_tables
+"""
+
+
+async def read_by(database: Database, sql: str) -> tuple[int, int]:
+    """Run a sweep; answer how many rows it took, and how many it read for them."""
+    async with database.transaction() as tx:
+        await tx.execute("SELECT pg_stat_force_next_flush()")
+    async with database.transaction() as tx:
+        await tx.execute("SET LOCAL enable_seqscan = off")
+        taken = int((await tx.execute(sql, 100)).rsplit(" ", 1)[-1])
+        return taken, await tx.fetchval(READ)
+
+
+def rows(name: str, count: int, at: str) -> str:
+    first = 0 if at.startswith("now() -") else 10
+    numbers = f"generate_series({first}, {first + count - 1}) n"
+    return ROWS[name].format(at=at, n=numbers)
+
+
+@pytest.mark.parametrize("name", [name for name, sql in ROWS.items() if sql])
+async def test_a_sweep_reads_what_is_due_and_nothing_of_what_is_kept(
+    database: Database, name: str
+) -> None:
+    async with database.transaction() as tx:
+        await tx.execute("SET LOCAL session_replication_role = replica")
+        await tx.execute(rows(name, KEPT, "now() + interval '1 day'"))
+    assert await read_by(database, STATEMENTS[name]) == (0, 0)
+
+    async with database.transaction() as tx:
+        await tx.execute("SET LOCAL session_replication_role = replica")
+        await tx.execute(rows(name, DUE, "now() - interval '500 days'"))
+    taken, read = await read_by(database, STATEMENTS[name])
+    assert taken == DUE
+    assert read <= 4 * DUE
+
+
+async def test_letting_audit_rows_go_reads_none_that_stay(database: Database) -> None:
+    await database.execute(
+        """
+        INSERT INTO audit_log (event, subject, actor, metadata, retention, created_at)
+        SELECT (ARRAY['commerce.webhook.orders.create', 'refund.requested', 'refund.requested'])[1 + n % 3],
+            's', 'u', '{}', (ARRAY['until_erased', '7_years', NULL])[1 + n % 3], now() - interval '1 year'
+        FROM generate_series(1, $1) n
+        """,
+        KEPT,
+    )
+    for sql in retention.AUDIT_LOG:
+        assert await read_by(database, sql) == (0, 0)
+
+    await database.execute(
+        """
+        INSERT INTO audit_log (event, subject, actor, metadata, retention, created_at) VALUES
+            ('user.signed_in', 's', 'u', '{}', '180_days', now() - interval '181 days'),
+            ('user.signed_in', 's', 'u', '{}', NULL, now() - interval '181 days'),
+            ('user.signed_in', 's', 'u', '{}', '180_days', now() - interval '179 days'),
+            ('refund.requested', 's', 'u', '{}', '7_years', now() - interval '8 years')
+        """
+    )
+    assert [await read_by(database, sql) for sql in retention.AUDIT_LOG] == [(2, 4), (1, 2)]

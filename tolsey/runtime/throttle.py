@@ -1,0 +1,109 @@
+"""How long jobs give way: they work in portions, and see after each what answers cost meanwhile.
+
+A job asks for nothing that anyone waits for. So a commit is timed before a portion, with nothing of ours
+under way, and again and again beside it; where those beside it cost too much, portions shrink.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Any, Final, TypeVar
+
+import anyio
+
+from tolsey.runtime.clock import steady
+from tolsey.storage.errors import StorageError
+
+Item = TypeVar("Item")
+
+FIRST, SMALLEST, LARGEST = 500, 20, 5000
+"""Rows of a portion: of the first one, and the bounds between which they adapt."""
+DEAREST: Final = 3.0
+"""So many times what it costs without us may an answer cost."""
+UNNOTICED_SECONDS: Final = 0.01
+"""What nobody notices, however many times more than nothing it is."""
+ROWS_A_SECOND: Final = 10_000
+PROBE_EVERY_SECONDS: Final = 0.05
+GIVING_WAY: Final = 4
+"""So many times as long as a portion took is rested after one that others noticed; else once."""
+
+
+class Throttle:
+    """Lets the jobs of a process work by turns, a portion at a time.
+
+    `probe` is what is timed. No more than half of the time is worked, and a bound of rows a second.
+    """
+
+    def __init__(
+        self,
+        probe: Callable[[], Awaitable[Any]],
+        sleep: Callable[[float], Awaitable[Any]] = anyio.sleep,
+    ) -> None:
+        self._probe = probe
+        self._sleep = sleep
+        self._turn = asyncio.Lock()
+        self.size = FIRST
+
+    async def batches(self, work: Callable[[int], Awaitable[int]]) -> AsyncIterator[int]:
+        """Have work done that is told how many rows to take, until it took fewer; give each count."""
+        while True:
+            async with self._turn:
+                asked = self.size
+                done = await self._portion(work, asked)
+            yield done
+            if done < asked:
+                return
+
+    async def portions(
+        self, items: Sequence[Item], work: Callable[[Sequence[Item]], Awaitable[Any]]
+    ) -> AsyncIterator[int]:
+        """Have work done on items, a portion after the other; give how many are done."""
+        at = 0
+
+        async def following(size: int) -> int:
+            nonlocal at
+            portion = items[at : at + size]
+            if portion:
+                await work(portion)
+            at += len(portion)
+            return len(portion)
+
+        async for _ in self.batches(following):
+            yield at
+
+    async def _portion(self, work: Callable[[int], Awaitable[int]], asked: int) -> int:
+        idle = await self._cost()
+        over = asyncio.Event()
+        began = steady()
+        beside = asyncio.ensure_future(self._dearest_until(over))
+        try:
+            done = await work(asked)
+        except BaseException:
+            beside.cancel()
+            raise
+        took = steady() - began
+        over.set()
+        dearest = await beside
+        noticed = dearest > max(DEAREST * idle, UNNOTICED_SECONDS)
+        if noticed:
+            self.size = max(SMALLEST, self.size // 2)
+        elif done == asked:
+            self.size = min(LARGEST, self.size * 5 // 4)
+        await self._sleep(max(took * (GIVING_WAY if noticed else 1), done / ROWS_A_SECOND))
+        return done
+
+    async def _dearest_until(self, over: asyncio.Event) -> float:
+        dearest = 0.0
+        while True:
+            dearest = max(dearest, await self._cost())
+            with anyio.move_on_after(PROBE_EVERY_SECONDS):
+                await over.wait()
+            if over.is_set():
+                return dearest
+
+    async def _cost(self) -> float:
+        began = steady()
+        try:
+            await self._probe()
+        except StorageError:  # whoever waits for an answer now gets none
+            return float("inf")
+        return steady() - began
