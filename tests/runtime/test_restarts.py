@@ -20,7 +20,7 @@ from tests.runtime.counter import (
     counter,
 )
 from tests.runtime.house import House, running, until
-from tolsey.runtime.outbox import MOST_INTERRUPTIONS, SUSPECTED_AFTER
+from tolsey.runtime.interruptions import MOST_INTERRUPTIONS, SUSPECTED_AFTER
 from tolsey.storage.database import Database
 
 pytestmark = pytest.mark.anyio
@@ -82,7 +82,6 @@ async def killed_at_work(counters: Database, platform: Hanging, *, seen: str = "
 async def test_a_call_that_ends_the_process_each_time_is_given_up(counters: Database) -> None:
     async with running(counters, poll_seconds=60, handlers={PullNumber: Hanging().pull}) as house:
         await house.ask(counter("a"), Pull("ann", "poison"))
-    await counters.execute("UPDATE outbox SET interruptions = 0")
     for n in range(MOST_INTERRUPTIONS):
         assert await rows(counters) == [(0, n)]
         await killed_at_work(counters, Hanging())
@@ -151,15 +150,13 @@ async def test_a_call_that_fails_because_the_process_stops_uses_no_attempt(
 ) -> None:
     began = asyncio.Event()
 
-    async with running(counters, grace_seconds=5) as house:
+    async def asks(call: FetchNumber) -> None:
+        del call
+        began.set()
+        await until(lambda: house.runtime.stopping)
+        await house.ask(counter("b"), Add(1))
 
-        async def asks(call: FetchNumber) -> None:
-            del call
-            began.set()
-            await until(lambda: house.runtime.stopping)
-            await house.ask(counter("b"), Add(1))
-
-        house.runtime._dispatcher._handlers = {FetchNumber: asks}
+    async with running(counters, grace_seconds=5, handlers={FetchNumber: asks}) as house:
         asked = asyncio.ensure_future(house.ask(counter("a"), Fetch()))
         await began.wait()
     asked.cancel()

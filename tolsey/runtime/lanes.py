@@ -7,7 +7,7 @@ of the places, and the last quarter is for tenants that have none.
 import asyncio
 from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Final
 
 from tolsey.runtime.messages import LaneName
@@ -38,16 +38,16 @@ class Lane:
     @asynccontextmanager
     async def place(self, tenant: str) -> AsyncIterator[None]:
         """Hold a place for as long as the block runs; who waits is let in by turns of the tenants."""
-        await self._enter(tenant)
+        if tenant in self._waiting or not self._has_place_for(tenant):
+            await self._wait_for_turn(tenant)
+        else:
+            self._take(tenant)
         try:
             yield
         finally:
             self._leave(tenant)
 
-    async def _enter(self, tenant: str) -> None:
-        if tenant not in self._waiting and self._has_place_for(tenant):
-            self._take(tenant)
-            return
+    async def _wait_for_turn(self, tenant: str) -> None:
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(tenant, deque()).append(turn)
         try:
@@ -105,13 +105,13 @@ class Lanes:
         self._lanes = {name: Lane(places) for name, places in PLACES.items()}
         self._suspects = {name: Lane(1) for name in PLACES}
 
-    @asynccontextmanager
-    async def place(
+    def place(
         self, lane: LaneName, tenant: str, *, suspect: bool = False
-    ) -> AsyncIterator[None]:
+    ) -> AbstractAsyncContextManager[None]:
         """Hold a place in a lane; of suspects, that may end the process, one at a time."""
-        async with AsyncExitStack() as stack:
-            if suspect:
-                await stack.enter_async_context(self._suspects[lane].place(tenant))
-            await stack.enter_async_context(self._lanes[lane].place(tenant))
+        return self._alone(lane, tenant) if suspect else self._lanes[lane].place(tenant)
+
+    @asynccontextmanager
+    async def _alone(self, lane: LaneName, tenant: str) -> AsyncIterator[None]:
+        async with self._suspects[lane].place(tenant), self._lanes[lane].place(tenant):
             yield

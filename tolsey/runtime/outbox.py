@@ -12,22 +12,24 @@ matters tells them in one message.
 import asyncio
 from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
-from typing import Any, Final, Protocol
+from datetime import datetime
+from typing import Any, Protocol
 
 import anyio
 import structlog
 
-from tolsey.runtime.codec import decode, encode
-from tolsey.runtime.decision import Effect, Perform, Refused, Tell
+from tolsey.runtime.codec import decode
+from tolsey.runtime.decision import Refused, Tell
 from tolsey.runtime.errors import Duplicate, Overloaded, Stopping, Unavailable
 from tolsey.runtime.ids import new_id
+from tolsey.runtime.interruptions import MOST_INTERRUPTIONS, SUSPECTED_AFTER, Interruptions
 from tolsey.runtime.lanes import Lane, Lanes
-from tolsey.runtime.mailbox import Cell, Envelope, slot_of
-from tolsey.runtime.messages import REGISTERED, ActorId, Call, Message
+from tolsey.runtime.messages import ActorId, Call, Message
+from tolsey.runtime.reading import Reader
+from tolsey.runtime.rows import OutboxStore, row_of
 from tolsey.runtime.telemetry import Telemetry
 from tolsey.storage.errors import StorageError
-from tolsey.storage.records.runtime.turns import Known, OutboxRow, Unread
+from tolsey.storage.records.runtime.turns import OutboxRow, Unread
 
 log = structlog.get_logger()
 
@@ -37,50 +39,6 @@ BACKOFF_SECONDS = (1.0, 5.0, 30.0, 120.0)
 """Waits between the attempts of a message; after the last the message is dead."""
 
 PAGE = 500
-
-SUSPECTED_AFTER: Final = 3
-"""A row that so many processes ended over is worked on beside no other of its sort, so that the next
-end tells which of them it was."""
-MOST_INTERRUPTIONS: Final = 8
-"""After so many it goes to the dead letters: it ends whatever works on it."""
-
-UNREAD_AFTER: Final = timedelta(minutes=10)
-LOOK_SECONDS: Final = 30.0
-"""How often rows are looked for that have waited so long for a version that knows them."""
-
-
-class OutboxStore(Protocol):
-    """Where rows wait; `storage.runtime.outbox.Outbox` is the real one."""
-
-    async def due(
-        self, limit: int, but: Any, known: Known, slots: Sequence[int] | None = None
-    ) -> list[OutboxRow]:
-        """Read rows that are due and known, of actors in these slots."""
-
-    async def begin(self, keys: Sequence[str]) -> set[str]:
-        """Note that work on rows begins; answer which of them are still there."""
-
-    async def give_back(self, keys: Sequence[str]) -> None:
-        """Take back that work on rows began."""
-
-    async def unread(
-        self, known: Known, keys: Any, waited: timedelta, slots: Sequence[int] | None = None
-    ) -> list[Unread]:
-        """Count rows that have waited so long and are not known, or are among the keys."""
-
-    async def add(self, rows: Sequence[OutboxRow]) -> int:
-        """Keep rows; answer how many were new."""
-
-    async def replace(self, key: str, rows: Sequence[OutboxRow]) -> None:
-        """Take a finished row away and put others in its place."""
-
-    async def postpone(self, row: OutboxRow, seconds: float, error: str) -> None:
-        """Try a row again later, with what it counts by now."""
-
-    async def bury(
-        self, row: OutboxRow, id: str, error: str, follow: Sequence[OutboxRow] = ()
-    ) -> None:
-        """Move a row to the dead letters, and put what follows in its place."""
 
 
 class Deliver(Protocol):
@@ -109,43 +67,6 @@ class Slots(Protocol):
         """Let the owners of rows know of them; they are on disk, so nothing depends on it."""
 
 
-def rows_of(effects: Sequence[Effect], cell: Cell, envelope: Envelope) -> tuple[OutboxRow, ...]:
-    """Write a turn's effects as outbox rows; each has its own key or one made from the turn's."""
-    return tuple(
-        row_of(
-            effect,
-            cell.id,
-            f"{cell.id}:{envelope.id}:{n}",
-            request_id=envelope.request_id,
-            consumed=envelope.consumes,
-        )
-        for n, effect in enumerate(effects)
-    )
-
-
-def row_of(
-    effect: Effect,
-    owner: ActorId,
-    fallback: str,
-    *,
-    request_id: str | None = None,
-    consumed: str | None = None,
-) -> OutboxRow:
-    """Write one effect as an outbox row; `consumed` is the row that goes in the same commit."""
-    to, value = (owner, effect.call) if isinstance(effect, Perform) else (effect.to, effect.message)
-    key = effect.key or fallback
-    return OutboxRow(
-        f"{key}+" if key == consumed else key,
-        slot_of(to.key),
-        to.kind,
-        to.key,
-        type(value).__name__,
-        encode(value),
-        effect.due_at,
-        request_id=request_id,
-    )
-
-
 class Dispatcher:
     """Runs the outbox of one process."""
 
@@ -167,7 +88,8 @@ class Dispatcher:
         self._handlers = handlers
         self._telemetry = telemetry
         self._slots = slots
-        self._known = Known(REGISTERED, kinds)
+        self._reader = Reader(store, kinds, handlers.keys())
+        self._interruptions = Interruptions(store)
         self._clock = clock
         self._poll_seconds = poll_seconds
         self._backoff = tuple(backoff_seconds)
@@ -178,24 +100,19 @@ class Dispatcher:
         """The rows that are worked on or wait for a place in their lane, each with its slot."""
         self._queued: set[str] = set()
         """Those of them that wait for a place."""
-        self._begun: set[str] = set()
-        """The rows that say, or may say, that work on them began."""
-        self._beginning: list[str] = []
-        self._noted: asyncio.Future[set[str]]
-        """The statement that will note those."""
-        self._odd: set[str] = set()
-        """Rows of classes that are known, but whose shape is not, or what is to be done with them."""
         self._tasks: dict[asyncio.Task[None], None] = {}
         self._woken = asyncio.Event()
-        self._look_at = 0.0
-        self.unread: Sequence[Unread] = ()
-        """What has waited for long for a version that can read it, as of the last look."""
         self.stopping = False
 
     @property
     def in_flight(self) -> int:
         """How many rows are being worked on."""
         return len(self._flying)
+
+    @property
+    def unread(self) -> Sequence[Unread]:
+        """List what has waited for long for a version that can read it, as of the last look."""
+        return self._reader.unread
 
     def dispatch(self, rows: Sequence[OutboxRow]) -> None:
         """Start on rows that are on disk; those with a time of their own are left to the poll."""
@@ -206,7 +123,7 @@ class Dispatcher:
             if not self._slots.owns(row.slot):
                 away.append(row)
             elif not self.stopping:
-                self._start(row, self._read(row))
+                self._start(row, self._reader.read(row))
         if away:
             self._slots.forward(away)
 
@@ -227,7 +144,7 @@ class Dispatcher:
                 none = owned is not None and not owned
                 taken = 0 if none else await self._poll(owned)
                 if not none:
-                    await self._look_for_unread(owned)
+                    await self._reader.look_for_unread(owned)
             except StorageError as error:
                 log.warning("outbox.poll_failed", error=str(error))
                 taken = 0
@@ -239,14 +156,13 @@ class Dispatcher:
 
     async def _poll(self, owned: Sequence[int] | None) -> int:
         """Start on a page of what is due; answer how many rows that was."""
-        stray = self._begun - self._flying.keys()
-        if stray:  # nobody knows whether they were noted, but nothing was done with them
-            await self._store.give_back(list(stray))
-            self._begun -= stray
-        rows = await self._store.due(PAGE, [*self._flying, *self._odd], self._known, owned)
+        # What nobody works on: no one knows whether it was noted, but nothing was done with it.
+        await self._interruptions.give_back(but=self._flying)
+        passed = [*self._flying, *self._reader.odd]
+        rows = await self._store.due(PAGE, passed, self._reader.known, owned)
         self._telemetry.counters["outbox_polls"] += 1
         values = {
-            row.key: (row, self._read(row))
+            row.key: (row, self._reader.read(row))
             for row in rows
             if row.key not in self._flying and not self.stopping and self._slots.owns(row.slot)
         }
@@ -256,30 +172,12 @@ class Dispatcher:
             if isinstance(value, Message) and row.interruptions < SUSPECTED_AFTER
         ]
         if at_once:
-            self._begun.update(at_once)
-            gone = set(at_once) - await self._store.begin(at_once)
-            self._begun -= gone
-            for key in gone:
+            for key in set(at_once) - await self._interruptions.begin(at_once):
                 del values[key]
         for row, value in values.values():
             if row.key not in self._flying:
                 self._start(row, value, polled=True)
         return len(rows)
-
-    async def _look_for_unread(self, owned: Sequence[int] | None) -> None:
-        """Tell of what has waited for long: a newer version wrote it, and none of that version is here."""
-        now = asyncio.get_running_loop().time()
-        if now < self._look_at:
-            return
-        self._look_at = now + LOOK_SECONDS
-        self.unread = await self._store.unread(self._known, self._odd, UNREAD_AFTER, owned)
-        for found in self.unread:
-            log.error(
-                "outbox.unread",
-                name=f"{found.kind}.{found.name}",
-                rows=found.rows,
-                waited_seconds=round(found.waited.total_seconds()),
-            )
 
     async def stop(self, grace_seconds: float) -> None:
         """Start nothing more and let what runs end; what does not end in time stays on disk."""
@@ -290,30 +188,7 @@ class Dispatcher:
             task.cancel()
         if self._tasks:
             await asyncio.wait(list(self._tasks), timeout=1)
-        if self._begun:
-            try:
-                await self._store.give_back(list(self._begun))
-            except StorageError as error:
-                log.warning("outbox.not_given_back", rows=len(self._begun), error=str(error))
-
-    def _read(self, row: OutboxRow) -> Any:
-        """Read what a row holds; none for what this version does not know, which stays as it is."""
-        why = "no one here takes it"
-        try:
-            value = decode(row.name, row.payload)
-        except (LookupError, ValueError) as error:
-            value, why = None, f"unreadable: {type(error).__name__}"
-        if isinstance(value, Call):
-            is_taken = type(value) in self._handlers
-        else:
-            kind = self._known.kinds.get(row.kind)
-            is_taken = kind is not None and type(value) in kind.turns
-        if is_taken:
-            return value
-        if row.key not in self._odd:
-            log.warning("outbox.not_known", key=row.key, name=row.name, kind=row.kind, why=why)
-            self._odd.add(row.key)
-        return None
+        await self._interruptions.stop()
 
     def _start(self, row: OutboxRow, value: Any, *, polled: bool = False) -> None:
         if value is None:
@@ -336,16 +211,15 @@ class Dispatcher:
     def _land(self, row: OutboxRow) -> None:
         """Work on a row no longer."""
         self._flying.pop(row.key, None)
-        self._begun.discard(row.key)
+        self._interruptions.end(row.key)
 
     async def _begin(self, row: OutboxRow, *, polled: bool) -> bool:
         """Note that work on a row begins, unless it is ours no more; a first try needs no note."""
         self._queued.discard(row.key)
         is_ours = not self.stopping and self._slots.owns(row.slot)
         if is_ours and polled:
-            self._begun.add(row.key)
             try:
-                is_ours = await self._note(row.key)
+                is_ours = await self._interruptions.begin_one(row.key)
             except StorageError as error:
                 log.warning("outbox.not_begun", key=row.key, error=str(error))
                 self._flying.pop(row.key, None)
@@ -353,18 +227,6 @@ class Dispatcher:
         if not is_ours:
             self._land(row)
         return is_ours
-
-    async def _note(self, key: str) -> bool:
-        """Note that work on a row begins, with all that begin at this moment; false: it is gone."""
-        self._beginning.append(key)
-        if len(self._beginning) == 1:
-            self._noted = asyncio.ensure_future(self._note_all())
-        return key in await asyncio.shield(self._noted)
-
-    async def _note_all(self) -> set[str]:
-        await asyncio.sleep(0)
-        keys, self._beginning = self._beginning, []
-        return await self._store.begin(keys)
 
     async def _post_alone(self, row: OutboxRow, message: Message[Any]) -> None:
         self._queued.add(row.key)
@@ -400,7 +262,7 @@ class Dispatcher:
         """Leave a row for later that found no one to take it: that was no attempt."""
         if self.stopping:
             self._flying.pop(row.key, None)  # what has begun is given back by the stop
-        elif row.key not in self._begun:
+        elif row.key not in self._interruptions:
             self._land(row)
         else:
             self._spawn(self._postpone(row, self._poll_seconds, "not taken"))

@@ -18,14 +18,9 @@ from tolsey.runtime.decision import Tell
 from tolsey.runtime.errors import Cycle, NotOwner, Overloaded, Stopping
 from tolsey.runtime.mailbox import SLOTS, Cell, Envelope, slot_of
 from tolsey.runtime.messages import ActorId, Call, Message
-from tolsey.runtime.outbox import (
-    BACKOFF_SECONDS,
-    CallHandler,
-    Dispatcher,
-    OutboxStore,
-    row_of,
-)
+from tolsey.runtime.outbox import BACKOFF_SECONDS, CallHandler, Dispatcher
 from tolsey.runtime.parking import Parking
+from tolsey.runtime.rows import OutboxStore, row_of
 from tolsey.runtime.telemetry import Telemetry
 from tolsey.runtime.turns import CHAIN, REQUEST_ID, Scheduler, Versions
 from tolsey.storage.records.runtime.turns import OutboxRow, Unread

@@ -29,7 +29,7 @@ from tolsey.runtime.errors import (
 )
 from tolsey.runtime.mailbox import Cell, Envelope
 from tolsey.runtime.messages import ActorId, Message
-from tolsey.runtime.outbox import rows_of
+from tolsey.runtime.rows import rows_of
 from tolsey.runtime.telemetry import FOLDED, Span, Telemetry
 from tolsey.runtime.wheel import Wheel
 from tolsey.storage.errors import StorageError

@@ -147,9 +147,12 @@ class Outbox:
 
     async def replace(self, key: str, rows: Sequence[OutboxRow]) -> None:
         """Take a finished row away and put what follows from it in its place, or nothing."""
+        if not rows:
+            await self._database.execute("DELETE FROM outbox WHERE key = $1", key)
+            return
         async with self._database.transaction() as tx:
             gone = await tx.fetchval("DELETE FROM outbox WHERE key = $1 RETURNING key", key)
-            if gone is not None and rows:
+            if gone is not None:
                 await tx.execute(ADD, *_columns(rows))
 
     async def postpone(self, row: OutboxRow, seconds: float, error: str) -> None:

@@ -1,0 +1,74 @@
+"""How often work on a row was cut off by the end of its process: no attempt, but it is bounded.
+
+That work begins is noted on disk where somebody worked on the row before: so a row that ends
+whatever works on it is known by what it leaves. A stop takes its notes back.
+"""
+
+import asyncio
+from collections.abc import Container, Sequence
+from typing import Final
+
+import structlog
+
+from tolsey.runtime.rows import OutboxStore
+from tolsey.storage.errors import StorageError
+
+log = structlog.get_logger()
+
+SUSPECTED_AFTER: Final = 3
+"""A row that so many processes ended over is worked on beside no other of its sort, so that the next
+end tells which of them it was."""
+MOST_INTERRUPTIONS: Final = 8
+"""After so many it goes to the dead letters: it ends whatever works on it."""
+
+
+class Interruptions:
+    """The notes of one process that work on rows began."""
+
+    def __init__(self, store: OutboxStore) -> None:
+        self._store = store
+        self._begun: set[str] = set()
+        """The rows that say, or may say, that work on them began."""
+        self._beginning: list[str] = []
+        self._noted: asyncio.Future[set[str]]
+        """The statement that will note those."""
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._begun
+
+    async def begin(self, keys: Sequence[str]) -> set[str]:
+        """Note that work on rows begins; answer which of them are still there."""
+        self._begun.update(keys)
+        there = await self._store.begin(keys)
+        self._begun.difference_update(set(keys) - there)
+        return there
+
+    async def begin_one(self, key: str) -> bool:
+        """Note that work on a row begins, with all that begin at this moment; false: it is gone."""
+        self._beginning.append(key)
+        if len(self._beginning) == 1:
+            self._noted = asyncio.ensure_future(self._begin_together())
+        return key in await asyncio.shield(self._noted)
+
+    async def _begin_together(self) -> set[str]:
+        await asyncio.sleep(0)
+        keys, self._beginning = self._beginning, []
+        return await self.begin(keys)
+
+    def end(self, key: str) -> None:
+        """Forget a row whose work ended: what became of it is on disk."""
+        self._begun.discard(key)
+
+    async def give_back(self, but: Container[str] = ()) -> None:
+        """Take the notes back of rows that are not worked on."""
+        keys = [key for key in self._begun if key not in but]
+        if keys:
+            await self._store.give_back(keys)
+            self._begun.difference_update(keys)
+
+    async def stop(self) -> None:
+        """Take every note back; what cannot be taken back counts as an interruption."""
+        try:
+            await self.give_back()
+        except StorageError as error:
+            log.warning("outbox.not_given_back", rows=len(self._begun), error=str(error))
