@@ -30,12 +30,12 @@ from tolsey.actors.listing.messages import (
     SyncSucceeded,
     WithdrawListing,
 )
-from tolsey.actors.listing.revenue import DEFINITION
 from tolsey.actors.listing.state import ListingState, Proof, blank
 from tolsey.runtime.actor import Actor, handles
 from tolsey.runtime.decision import Decision
 from tolsey.storage.database import Database
 from tolsey.storage.records.selling.listing import VerificationState
+from tolsey.storage.records.selling.revenue import DEFINITION
 from tolsey.storage.selling import listings
 
 log = structlog.get_logger()

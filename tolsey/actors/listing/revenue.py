@@ -23,7 +23,6 @@ from tolsey.storage.records.selling.revenue import (
     UnprovenOrders,
 )
 
-DEFINITION: Final = "rv2"
 WINDOW: Final = timedelta(days=30)
 IMPORT_GAP: Final = timedelta(hours=48)
 """An order made further from its processing time than this was imported, not sold here."""
@@ -256,6 +255,17 @@ def proves_age(order: PulledOrder) -> bool:
     with localcontext(PRECISE):
         paid = paid_of(order)
         return refused(order, paid) is None and worth(order, paid)[0] > 0
+
+
+def depends_on_refunds(order: PulledOrder) -> bool:
+    """Whether what refunds were for can change what an order is worth.
+
+    They only lower A of rule 9: not where the order does not count, or B or C leave nothing of it.
+    """
+    with localcontext(PRECISE):
+        paid = paid_of(order)
+        is_kept = min(paid.proven - paid.given_back, by_totals(order)) > 0
+        return is_kept and refused(order, paid) is None
 
 
 def is_disputed(order: PulledOrder) -> bool:

@@ -28,7 +28,6 @@ from tolsey.actors.listing.messages import (
     SyncReport,
     SyncSucceeded,
 )
-from tolsey.actors.listing.revenue import DEFINITION
 from tolsey.actors.listing.state import ListingState, Proof
 from tolsey.actors.refusals import Conflict, InvalidTransition, NotFound
 from tolsey.runtime.decision import Decision, Perform
@@ -40,7 +39,7 @@ from tolsey.storage.records.selling.listing import (
     VerificationRecord,
     VerificationState,
 )
-from tolsey.storage.records.selling.revenue import CurrencyFigures, RevenueSnapshot
+from tolsey.storage.records.selling.revenue import DEFINITION, CurrencyFigures, RevenueSnapshot
 
 Event = machine.Event
 Answer = Decision[ListingState, str]

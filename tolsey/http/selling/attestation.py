@@ -17,11 +17,10 @@ from typing import Any
 import orjson
 
 from tolsey.actors.listing import source
-from tolsey.actors.listing.revenue import DEFINITION
 from tolsey.actors.listing.verification import Badge, badge_of, listing_badge, primary, settle
 from tolsey.http.views import timestamp
 from tolsey.storage.records.selling.listing import COMMERCE, VerificationState
-from tolsey.storage.records.selling.revenue import RevenueSnapshot
+from tolsey.storage.records.selling.revenue import DEFINITION, RevenueSnapshot
 from tolsey.storage.sealed import Vault, base64url
 from tolsey.storage.selling.listings import ListingView, ProofView
 

@@ -178,15 +178,16 @@ async def test_an_order_is_pulled_with_everything_revenue_is_made_of(bulk_above:
         duties=1200,
         duties_included=True,
         additional_fees=70,
-        disputes=[Dispute(next(NUMBERS), "UNDER_REVIEW")],
+        disputes=[Dispute(next(NUMBERS), "WON")],
         checkout_token="c0ffee",
+        payments=2,
     )
     sold.lines = [
         Line(next(NUMBERS), "box", 1000, 3, discount=300, returned=1),
         Line(next(NUMBERS), "card", 2500, gift_card=True, selling_plan=SellingPlan(7, "Monthly")),
     ]
-    paid = sold.transactions[0]
-    paid.manual, paid.fee = True, 3
+    paid, by_hand = sold.transactions
+    paid.amount, paid.fee, by_hand.manual = 5669, 3, True
     gone = Transaction(next(NUMBERS), "REFUND", "PENDING", 900, "shopify_payments", NOW)
     failed = Transaction(next(NUMBERS), "REFUND", "FAILURE", 5000, "shopify_payments", NOW)
     sold.transactions.append(gone)
@@ -213,7 +214,7 @@ async def test_an_order_is_pulled_with_everything_revenue_is_made_of(bulk_above:
         cancelled_at=None,
         source_name="web",
         has_checkout=True,
-        disputes=("UNDER_REVIEW",),
+        disputes=("WON",),
         total=Decimal("57.70"),
         current_total=Decimal("47.17"),
         tax=Decimal("-0.53"),
@@ -227,7 +228,8 @@ async def test_an_order_is_pulled_with_everything_revenue_is_made_of(bulk_above:
             PulledLine(Decimal(25), is_gift_card=True, selling_plan="gid://shopify/SellingPlan/7"),
         ),
         transactions=(
-            movement("SALE", "SUCCESS", "1", manual=True, has_fees=True),
+            movement("SALE", "SUCCESS", "56.69", has_fees=True),
+            movement("SALE", "SUCCESS", "1.01", manual=True),
             movement("REFUND", "PENDING", "9"),
         ),
         refunds=(
@@ -254,25 +256,42 @@ def movement(
 async def test_refunds_of_many_orders_are_read_beside_the_export_each_whole(
     bulk_above: int,
 ) -> None:
-    sold = [refunded(order(), returned=n % 3) for n in range(40)]
-    large, cancelled = refunded(order(), returned=200), refunded(order(), cancelled_at=NOW)
-    plain = order()
-    orders = [*sold, large, cancelled, plain]
+    sold = [refunded(charged(), returned=n % 3) for n in range(40)]
+    large = refunded(charged(), returned=200)
+    # What these refunds were for changes nothing: it does not count, or nothing of it was kept.
+    cancelled, unproven = refunded(charged(), cancelled_at=NOW), refunded(order())
+    plain, given_back = charged(), refunded(charged(), amount=100_000)
+    worthless = [cancelled, unproven, given_back]
+    orders = [*sold, large, *worthless, plain]
     async with stand(orders, bulk_above=bulk_above) as s:
         got = await pulled(s)
     assert got.keys() == {each.id for each in orders}
     for each in (*sold, large):
         (back,) = got[each.id].refunds
         assert back.goods == sum(line.subtotal for line in each.refunds[0].lines) / Decimal(100)
-    assert got[plain.id].refunds == got[cancelled.id].refunds == ()
+    assert all(not got[each.id].refunds for each in (*worthless, plain))
+
+
+def charged() -> Order:
+    """Sell something that the platform's own processor was paid for."""
+    sold = order()
+    sold.lines[0].unit_price = sold.transactions[0].amount = 100_000
+    sold.transactions[0].fee = 3
+    return sold
 
 
 def refunded(
-    sold: Order, *, returned: int = 1, at: datetime = NOW, cancelled_at: datetime | None = None
+    sold: Order,
+    *,
+    returned: int = 1,
+    amount: int | None = None,
+    at: datetime = NOW,
+    cancelled_at: datetime | None = None,
 ) -> Order:
     """Give back some of an order, line by line."""
     sold.cancelled_at = cancelled_at
-    gone = Transaction(next(NUMBERS), "REFUND", "SUCCESS", returned, "shopify_payments", at)
+    paid_back = returned if amount is None else amount
+    gone = Transaction(next(NUMBERS), "REFUND", "SUCCESS", paid_back, "shopify_payments", at)
     sold.transactions.append(gone)
     lines = [RefundedLine(next(NUMBERS), sold.lines[0], 0, n, 0) for n in range(returned)]
     sold.refunds.append(Refund(next(NUMBERS), at, returned, lines=lines, transactions=[gone]))

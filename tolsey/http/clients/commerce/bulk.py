@@ -27,8 +27,7 @@ from tolsey.storage.records.selling.revenue import PulledOrder
 IN_MEMORY_BYTES = 4 * 1024 * 1024
 RUNNING = frozenset({"CREATED", "RUNNING", "CANCELING"})
 BUSY = frozenset({"OPERATION_IN_PROGRESS", "LIMIT_REACHED"})
-PARENT = re.compile(rb'"__parentId"\s*:\s*"gid://shopify/Order/(\d{1,20})"')
-ORDER = re.compile(rb'"id"\s*:\s*"gid://shopify/Order/(\d{1,20})"')
+ORDER = re.compile(rb'"(__parentId|id)"\s*:\s*"gid://shopify/Order/(\d{1,20})"')
 POLLS_GROW = 1.25
 OK, GONE_OR_FORBIDDEN, SERVER_ERROR = 200, 400, 500
 
@@ -55,13 +54,14 @@ def _order_of(line: bytes) -> tuple[int, bool]:
     Found without reading the line as JSON: a quote inside a text is escaped, so these words are a
     key and its value. What is read whole later must say the same.
     """
-    parents, orders = PARENT.findall(line), ORDER.findall(line)
-    if len(parents) + len(orders) == 1:
-        return int((parents or orders)[0]), bool(parents)
+    named = ORDER.findall(line)
+    if len(named) == 1:
+        ((key, order),) = named
+        return int(order), key != b"id"
     value = _parsed(line)
     parent = value.get("__parentId")
-    order = shapes.number_of(parent if parent is not None else value.get("id"), "Order")
-    return order, parent is not None
+    number = shapes.number_of(parent if parent is not None else value.get("id"), "Order")
+    return number, parent is not None
 
 
 async def bulk_orders(

@@ -1,16 +1,20 @@
 """Orders pulled page by page: for stores with few of them, and for what a page leaves out."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
+from itertools import chain
 from typing import Any
 
+from tolsey.actors.listing.revenue import depends_on_refunds
 from tolsey.actors.ports import PlatformUnreachable, Shop
 from tolsey.http.clients.commerce import queries, shapes
 from tolsey.http.clients.commerce.answers import QueryTooCostly
 from tolsey.http.clients.commerce.calls import Calls
 from tolsey.http.clients.commerce.costs import largest_page
+from tolsey.runtime.tasks import together
 from tolsey.storage.records.selling.revenue import (
     PulledLine,
     PulledOrder,
@@ -24,8 +28,10 @@ FIRST_LOOK = 5
 """How many orders are asked for where the first of them will most likely do."""
 LOOKS = 60
 """How many pages of old orders are looked through for one that says how old a shop's history is."""
-REFUNDS_PER_QUERY = 16
-SMALL = {"lines": 5, "movements": 2}
+REFUNDS_PER_QUERY = 27
+"""So many, at the sizes below, stay under what a single query may cost."""
+QUERIES_AT_ONCE = 4
+SMALL = {"lines": 3, "movements": 1}
 LARGE = {"lines": 80, "movements": 20}
 """How many lines and movements of a refund are asked for among others, and by itself."""
 REFUNDED = ("partially_refunded", "refunded")
@@ -73,7 +79,8 @@ async def orders_given_back(
     """Yield the orders from before a moment that were refunded, perhaps, since then."""
     for status in REFUNDED:
         nodes = _nodes(calls, shop, queries.given_back_since(start, status), first=FIRST_LOOK)
-        batch = Batch(calls, shop, reads_cancelled=True)
+        # A return is told apart even where its order is worth nothing by now.
+        batch = Batch(calls, shop, is_wanted=lambda _: True)
         async with aclosing(nodes), aclosing(_completed(batch, nodes)) as orders:
             async for order in orders:
                 if not order.test and order.processed_at < start:
@@ -148,32 +155,32 @@ async def _whole(calls: Calls, shop: Shop, node: Mapping[str, Any]) -> Found:
 
 @dataclass(slots=True)
 class Batch:
-    """Orders that wait until enough refunds are to be read to ask for them in one query."""
+    """Orders that wait until enough refunds are to be read to ask for them in a few full queries."""
 
     calls: Calls
     shop: Shop
-    reads_cancelled: bool = False
-    """A cancelled order is worth nothing, whatever its refunds were for."""
+    is_wanted: Callable[[PulledOrder], bool] = depends_on_refunds
     waiting: list[Found] = field(default_factory=list)
     refunds: int = 0
 
     async def add(self, found: Found) -> Sequence[PulledOrder]:
         """Take an order and give those that are whole now."""
-        is_wanted = self.reads_cancelled or found.order.cancelled_at is None
-        if not found.refunds or not is_wanted:
+        if not found.refunds or not self.is_wanted(found.order):
             return (found.order,)
         self.waiting.append(found)
         self.refunds += len(found.refunds)
-        return await self.rest() if self.refunds >= REFUNDS_PER_QUERY else ()
+        is_full = self.refunds >= REFUNDS_PER_QUERY * QUERIES_AT_ONCE
+        return await self.rest() if is_full else ()
 
     async def rest(self) -> Sequence[PulledOrder]:
         """Read the refunds of those that wait, and give them."""
         found, self.waiting, self.refunds = self.waiting, [], 0
         wanted = [refund for each in found for refund in each.refunds]
-        read: list[PulledRefund] = []
-        for at in range(0, len(wanted), REFUNDS_PER_QUERY):
-            read += await _refunds(self.calls, self.shop, wanted[at : at + REFUNDS_PER_QUERY])
-        refunds = iter(read)
+        parts = (
+            wanted[at : at + REFUNDS_PER_QUERY] for at in range(0, len(wanted), REFUNDS_PER_QUERY)
+        )
+        reads = [partial(_refunds, self.calls, self.shop, part) for part in parts]
+        refunds = chain.from_iterable(await together(reads))
         return [_with_refunds(each, refunds) for each in found]
 
 

@@ -85,8 +85,10 @@ def moment_or_none(value: object, what: str) -> datetime | None:
 
 def money(value: object, what: str) -> Decimal:
     """Take the amount of a MoneyBag in the shop's currency."""
-    bag = mapping(value, what)
-    amount = mapping(bag.get("shopMoney"), what).get("amount")
+    try:
+        amount = value["shopMoney"]["amount"]  # type: ignore[index]  # what is no object is caught
+    except (TypeError, KeyError):
+        raise Misshapen(what) from None
     read = _amount(amount) if isinstance(amount, str) else None
     if read is None:
         raise Misshapen(what)

@@ -7,6 +7,10 @@ forge a delivery for its own shop (product page "The commerce platform", section
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from typing import Final
+
+DEFINITION: Final = "rv2"
+"""The rules that new snapshots are made by; those made by others stay as they are."""
 
 
 @dataclass(frozen=True, slots=True)
