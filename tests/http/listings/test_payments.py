@@ -375,6 +375,24 @@ async def test_a_suspended_listing_is_not_saved_by_another_source(
     assert (await verified.public("/verification")).json()["corroboration"] is None
 
 
+async def test_rejected_numbers_are_not_shown_again_by_a_source_that_had_failed_before(
+    verified: Seller, account: Account, clock: Clock, boss: httpx.AsyncClient
+) -> None:
+    clock.advance(8 * DAY)
+    account.pay("cus_a", 14_000, days_ago=20)
+    assert (await verified.post("verify/payments", KEY)).status_code == 200
+    found = await verified.synced()
+    assert [each["state"] for each in found["connections"]] == ["failed", "verified"]
+
+    review = f"/api/admin/listings/{verified.made['id']}/verification"
+    for verdict in ("flag", "reject"):
+        answer = await boss.post(f"{review}/{verdict}", json={"reason": "forged"})
+        assert answer.status_code == 200, answer.text
+        assert (await verified.public("/history")).json()["items"] == []
+    found = await verified.read()
+    assert [each["state"] for each in found["connections"]] == ["failed", "failed"]
+
+
 async def test_another_account_starts_without_the_badge_of_the_first(
     paid: Seller, account: Account, clock: Clock
 ) -> None:
