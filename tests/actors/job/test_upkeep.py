@@ -91,7 +91,7 @@ async def test_syncs_are_posted_in_portions_the_first_due_first_and_spread_over_
 
     work = Upkeep(database, post, Throttle(partial(retention.commit, database))).work()
     outcome = await work["sync-verified-revenue"](AT, lambda _: None)
-    assert outcome == {"listings": count, "scheduled": count}
+    assert outcome == {"listings": count, "scheduled": count, "redefined": 0}
     assert len(posted) > 1
     due = [tell.due_at for tells in posted for tell in tells if tell.due_at]
     assert due == sorted(due)

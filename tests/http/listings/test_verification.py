@@ -1,7 +1,9 @@
 """A seller connects the shop, and its revenue is read."""
 
 import json
+from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 from xml.etree import ElementTree as ET
 
 import anyio
@@ -11,10 +13,14 @@ import pytest
 
 from tests.http.listings.desk import CREDENTIALS, SECRET, SHOP, VERIFICATION, Seller, listed
 from tests.http.people import Clock, SignUp
+from tolsey.actors.job.effects import Upkeep
 from tolsey.actors.listing.messages import SourceRevoked, SyncDue, listing
+from tolsey.runtime.decision import Tell
 from tolsey.runtime.registry import Runtime
+from tolsey.runtime.throttle import Throttle
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.state import ShopSpec
+from tolsey.storage import retention
 from tolsey.storage.database import Database
 from tolsey.storage.selling import listings
 
@@ -194,10 +200,33 @@ async def test_the_hourly_job_finds_what_wants_to_be_read(
 ) -> None:
     id = verified.made["id"]
 
-    assert await listings.due_for_sync(database) == [id]
+    assert await listings.due_for_sync(database) == {id: False}
     assert 0 <= listings.jitter(id).total_seconds() < 3000
     await verified.browser.delete(f"{verified.path}/verify")
-    assert await listings.due_for_sync(database) == []
+    assert await listings.due_for_sync(database) == {}
+
+
+async def test_what_another_definition_measured_is_measured_anew_first(
+    verified: Seller, database: Database, clock: Clock
+) -> None:
+    await database.execute("UPDATE revenue_snapshots SET definition = 'rv1'")
+    posted: list[Tell] = []
+
+    async def post(tells: Sequence[Tell]) -> int:
+        posted.extend(tells)
+        return len(tells)
+
+    throttle = Throttle(partial(retention.commit, database))
+    job = Upkeep(database, post, throttle).work()["sync-verified-revenue"]
+    assert await job(clock.now, lambda _: None) == {"listings": 1, "scheduled": 1, "redefined": 1}
+    (told,) = posted
+    assert told.due_at == clock.now + listings.jitter(verified.made["id"]) / 10
+
+    clock.advance(timedelta(minutes=5))
+    await verified.post("verify/refresh")
+    await verified.synced()
+    assert (await job(clock.now, lambda _: None))["redefined"] == 0
+    assert posted[-1].due_at == clock.now + listings.jitter(verified.made["id"])
 
 
 async def test_a_shop_that_turns_into_a_development_store_loses_its_badge_at_that_sync(
@@ -255,6 +284,7 @@ async def test_the_owner_is_told_what_a_new_definition_made_of_the_numbers(
         "UPDATE revenue_snapshots SET definition = 'rv1', figures = $1::jsonb", json.dumps(figures)
     )
     assert (await verified.public("/verification")).json()["definition"] == "rv1"
+    assert "Measured by definition rv1." in (await verified.public("/embed")).text
     clock.advance(timedelta(minutes=5))
     await verified.post("verify/refresh")
     found = await verified.synced()

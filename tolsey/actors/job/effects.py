@@ -4,6 +4,7 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from operator import itemgetter
 from typing import Any, Final, Protocol
 
 import anyio
@@ -117,15 +118,16 @@ class Upkeep:
         self, scheduled_at: datetime, progress: Progress
     ) -> Mapping[str, int]:
         """Tell every listing that wants it to sync, spread over the hour; the first due are told first."""
-        due = sorted(await listings.due_for_sync(self._database), key=listings.jitter)
+        due = await listings.due_for_sync(self._database)
+        waits = {id: listings.jitter(id, redefined=redefined) for id, redefined in due.items()}
         tells = [
             Tell(
                 listing(id),
                 SyncDue(scheduled_at),
                 key=f"sync:{id}:{scheduled_at.isoformat()}",
-                due_at=scheduled_at + listings.jitter(id),
+                due_at=scheduled_at + wait,
             )
-            for id in due
+            for id, wait in sorted(waits.items(), key=itemgetter(1))
         ]
         told = 0
 
@@ -135,7 +137,7 @@ class Upkeep:
 
         async for _ in self._throttle.portions(tells, post):
             progress({"listings": len(due), "scheduled": told})
-        return {"listings": len(due), "scheduled": told}
+        return {"listings": len(due), "scheduled": told, "redefined": sum(due.values())}
 
     async def prune(
         self, statements: Sequence[str], _: datetime, progress: Progress

@@ -18,7 +18,7 @@ from tolsey.storage.records.selling.listing import (
     VerificationRecord,
     VerificationState,
 )
-from tolsey.storage.records.selling.revenue import RevenueSnapshot
+from tolsey.storage.records.selling.revenue import DEFINITION, RevenueSnapshot
 from tolsey.storage.sealed import Vault
 from tolsey.storage.tables import replaced_whole, table
 
@@ -320,16 +320,21 @@ async def listings_of_shop(database: Database, organization_id: str, shop_domain
     return [row["listing_id"] for row in rows]
 
 
-async def due_for_sync(database: Database) -> list[str]:
-    """Name the listings whose shop is to be read each hour, and whose clock may have run out."""
+async def due_for_sync(database: Database) -> dict[str, bool]:
+    """Name the listings that are read each hour, and whether another definition made their numbers."""
     rows = await database.fetch(
         """
-        SELECT DISTINCT listing_id FROM listing_verifications
-        WHERE state = ANY($1::text[]) ORDER BY listing_id
+        SELECT v.listing_id, bool_or(s.definition <> $2) AS redefined
+        FROM listing_verifications v
+        LEFT JOIN revenue_snapshots s ON s.listing_id = v.listing_id AND s.source = v.provider
+            AND s.shop_domain = v.shop_domain AND s.window_end = v.last_ok_at
+        WHERE v.state = ANY($1::text[])
+        GROUP BY v.listing_id ORDER BY v.listing_id
         """,
         list(SYNCED_STATES),
+        DEFINITION,
     )
-    return [row["listing_id"] for row in rows]
+    return {row["listing_id"]: row["redefined"] is True for row in rows}
 
 
 async def left_alone(database: Database, before: datetime) -> list[str]:
@@ -344,9 +349,13 @@ async def left_alone(database: Database, before: datetime) -> list[str]:
     return [row["id"] for row in rows]
 
 
-def jitter(listing_id: str) -> timedelta:
-    """Say how long after the hour a listing's sync comes: always the same 0 to 2999 seconds."""
-    return timedelta(seconds=zlib.crc32(listing_id.encode()) % JITTER_SECONDS)
+def jitter(listing_id: str, *, redefined: bool = False) -> timedelta:
+    """Say how long after the hour a listing's sync comes: always the same 0 to 2999 seconds.
+
+    Numbers that another definition made are measured anew first, in a tenth of that.
+    """
+    wait = timedelta(seconds=zlib.crc32(listing_id.encode()) % JITTER_SECONDS)
+    return wait / 10 if redefined else wait
 
 
 def seal_secret(vault: Vault, listing_id: str, provider: str, secret: str) -> str:
