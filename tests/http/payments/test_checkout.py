@@ -199,7 +199,7 @@ async def test_a_repeat_under_its_key_opens_one_page(shop: Shop, ann: Person) ->
 async def test_a_processor_out_of_reach_is_said_and_the_repeat_succeeds(
     shop: Shop, ann: Person
 ) -> None:
-    shop.market.processor.faults.rate_limit(path="/v1/checkout")
+    shop.market.processor.faults.status(503, times=3, path="/v1/checkout")
     away = await shop.post(ann, "/payments/checkout", **CHOICE, key="k")
     assert (away.status_code, away.json()["code"]) == (502, "processor_unreachable")
     again = await shop.post(ann, "/payments/checkout", **CHOICE, key="k")

@@ -175,7 +175,7 @@ async def test_a_subscription_ends_although_the_first_attempt_died_after_its_ref
 ) -> None:
     await shop.buy(ann)
     payment = await reference(shop, ann)
-    shop.market.processor.faults.rate_limit(path="/v1/subscriptions/")
+    shop.market.processor.faults.status(503, times=3, path="/v1/subscriptions/")
     away = await refund(operator, ann, payment)
     assert (away.status_code, away.json()["code"]) == (502, "processor_unreachable")
     await shop.settled()
@@ -302,7 +302,7 @@ async def test_a_refund_begun_within_a_week_is_finished_after_it(
 ) -> None:
     await shop.buy(ann)
     payment = await reference(shop, ann)
-    shop.market.processor.faults.rate_limit(path="/v1/subscriptions/")
+    shop.market.processor.faults.status(503, times=3, path="/v1/subscriptions/")
     assert (await refund(operator, ann, payment)).status_code == 502
     await shop.settled()
     assert (await shop.credits(ann))["balance"] == 0
