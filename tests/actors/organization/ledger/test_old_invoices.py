@@ -1,5 +1,6 @@
 """Reversing an old invoice never takes what a newer one brought (product/billing.md, 4.1)."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import permutations
 from typing import Any
@@ -7,7 +8,15 @@ from typing import Any
 import pytest
 
 from tests.actors.organization.books import AT, DOLLAR, Ledger, days, purchase, seen
-from tolsey.actors.organization.messages import Dispute, ResetAllowance, SpendCredits
+from tolsey.actors.organization.ledger import parts
+from tolsey.actors.organization.messages import (
+    Dispute,
+    HoldCredits,
+    PaymentObserved,
+    ResetAllowance,
+    SpendCredits,
+)
+from tolsey.storage.records.money.credits import PaymentFacts
 
 END = AT + days(30)
 
@@ -116,3 +125,67 @@ def test_what_was_spent_or_expired_of_a_step_is_told_to_the_step_that_paid_for_i
         ledger = told(high, spent(dollars), low, gone)
         assert ledger.state.credits.debt == int(debt * DOLLAR)
     assert told(high, spent(120), low, gone).state.credits.debt == 49 * DOLLAR
+
+
+def test_a_step_that_is_told_late_has_a_lot_of_its_own() -> None:
+    ledger = told(month("in_2", 149), month("in_1", 49))
+    lots = {one.reference: one.amount // DOLLAR for one in ledger.lots.values()}
+    assert lots == {"in_1": 49, "in_2": 100}
+
+
+@pytest.mark.parametrize(("pinned", "own"), [(100, 49), (120, 29), (149, None)])
+def test_a_step_that_is_told_late_leaves_what_is_pinned(pinned: int, own: int | None) -> None:
+    held = HoldCredits("h", pinned * DOLLAR, AT, AT + days(1))
+    ledger = told(month("in_2", 149), held, month("in_1", 49))
+    found = {one.reference: one.amount // DOLLAR for one in ledger.lots.values()}
+    assert found.get("in_1") == own
+    assert ("in_1" in ledger.payments) == (own is not None)
+
+
+def test_a_second_payment_of_the_same_step_has_no_part_of_the_first() -> None:
+    for first in (month("in_1", 49), month("in_0", 149, ends_at=AT, starts_at=AT - days(30))):
+        ledger = told(first, month("in_2", 49), month("in_3", 49))
+        assert "in_3" not in ledger.payments
+        ledger.take(seen("in_3", 7_900, 7_900))
+        assert ledger.state.credits.available == 49 * DOLLAR
+
+
+@pytest.mark.parametrize("dollars", [40, 100, 149])
+@pytest.mark.parametrize("cents", [4_000, 9_950, 19_900])
+def test_what_was_taken_back_before_a_step_is_told_is_counted_once(
+    dollars: int, cents: int
+) -> None:
+    low, high, used = month("in_1", 49), month("in_2", 149), spent(dollars)
+    back = seen("in_2", 19_900, cents)
+    in_order, late = told(low, high, used, back), told(high, used, back, low)
+    assert in_order.state.credits.available == late.state.credits.available
+    for ledger in (in_order, late):
+        ledger.take(seen("in_1", 7_900, 7_900))
+        ledger.check()
+    assert in_order.state.credits.available == late.state.credits.available
+
+
+def test_a_payment_remembers_each_of_its_grants_apart() -> None:
+    known = PaymentFacts("org_1", "in_1", "allowance", 70, None, None, 0, 0, 0, "[]", 0, 0)
+    both = [parts.GrantPart(id, 35, AT, END) for id in ("a", "b")]
+    less = parts.without(parts.kept(known, both), "b", 5)
+    assert less.granted == 65
+    assert [one.amount for one in parts.of_payment(less)] == [35, 30]
+    expired = parts.with_expired(parts.with_expired(less, "a", 4), "a", 3)
+    assert [one.expired for one in parts.of_payment(expired)] == [7, 0]
+    assert parts.of_payment(parts.kept(known, both)) == both
+    assert parts.shares(both, 35) == [18, 17]
+    assert parts.shares([], 9) == []
+
+
+def test_facts_of_a_payment_only_ever_grow() -> None:
+    """The greatest refund, total and dispute, and of a dispute the furthest it came."""
+    opened = Dispute("dp_1", 500, "open")
+    ledger = told(purchase("pi_1", 10))
+    ledger.take(PaymentObserved("pi_1", 900, 1_000, 200, (opened, Dispute("dp_0", 9, "won")), AT))
+    ledger.take(PaymentObserved("pi_1", 1_000, 900, 100, (Dispute("dp_1", 400, "lost"),), AT))
+    ledger.take(PaymentObserved("pi_1", 0, 0, 0, (replace(opened, amount=1),), AT))
+    known = ledger.payments["pi_1"]
+    assert (known.credits, known.total, known.refunded) == (1_000, 1_000, 200)
+    assert known.disputes == '[["dp_0", 9, "won"], ["dp_1", 500, "lost"]]'
+    assert (known.refund_removed, known.dispute_removed) == (2 * DOLLAR, 5 * DOLLAR)
