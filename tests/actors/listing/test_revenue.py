@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.actors.listing.orders import END, MIDDLE, START, back, line, order, paid, refund
 from tolsey.actors.listing import revenue
+from tolsey.actors.ports import ShopFacts
 from tolsey.storage.records.selling.revenue import (
     DEFINITION,
     CurrencyFigures,
@@ -631,3 +632,35 @@ def test_a_tip_is_taken_off_the_lines_whatever_the_totals_say() -> None:
     sold = order(line("100"), line("20"), tip=Decimal(20), total=Decimal(500))
 
     assert earned(replace(sold, transactions=(paid("500"),))) == {"USD": 10000}
+
+
+@pytest.mark.parametrize(
+    ("plan", "partner_development", "is_development"),
+    [
+        ("Basic", False, False),
+        (" plus ", False, False),
+        ("Trial", False, True),
+        ("Plus", True, True),
+    ],
+)
+def test_a_plan_that_sells_nothing_and_a_partners_shop_are_development(
+    plan: str, partner_development: bool, is_development: bool
+) -> None:
+    facts = ShopFacts(
+        "a.myshopify.com", "A", "USD", plan, partner_development, None, START, "UTC", ()
+    )
+    assert revenue.is_development(facts) is is_development
+
+
+def test_refunds_are_asked_for_only_where_they_can_change_what_an_order_is_worth() -> None:
+    part = replace(order(line("100")), transactions=(paid("100"), back("10")))
+    nothing_kept = replace(part, transactions=(paid("100"), back("100")))
+    all_returned = replace(part, current_total=Decimal(0))
+    unproven = replace(part, transactions=(paid("100", gateway="manual"), back("10")))
+    cancelled = replace(part, cancelled_at=MIDDLE)
+
+    assert revenue.depends_on_refunds(part)
+    for each in (nothing_kept, all_returned, unproven, cancelled):
+        assert not revenue.depends_on_refunds(each)
+        assert earned(replace(each, refunds=(refund("10"),))) == earned(each)
+    assert earned(replace(part, refunds=(refund("10"),))) == {"USD": 9000}

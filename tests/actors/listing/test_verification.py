@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -24,6 +25,7 @@ from tests.actors.listing.states import (
 )
 from tolsey.actors.listing import source, verification
 from tolsey.actors.listing.messages import (
+    Former,
     PullRevenue,
     RefreshRevenue,
     RemoveRevenueSource,
@@ -35,10 +37,12 @@ from tolsey.actors.listing.messages import (
     SyncGrantRefused,
     SyncInsufficient,
     SyncPermissionDenied,
+    SyncSucceeded,
 )
 from tolsey.actors.listing.verification import Badge, Event, State, badge_of, settle
 from tolsey.actors.refusals import InvalidTransition, NotFound
 from tolsey.runtime.decision import Perform
+from tolsey.storage.records.journal import AuditRecord
 from tolsey.storage.records.selling.listing import ListingStatus, VerificationRecord
 from tolsey.storage.records.selling.revenue import RevenueSnapshot
 
@@ -403,8 +407,9 @@ def test_a_persons_doubt_is_not_lifted_by_a_good_sync_whose_numbers_stay_unpubli
 
 def test_a_shop_on_a_real_plan_again_is_verified_by_that_sync() -> None:
     found = SyncFoundDevelopment(1, NOON + HOUR)
-    lost = source.develops(connected(State.VERIFIED), found).state
+    lost = source.develops(connected(State.VERIFIED, syncing_since=NOON), found).state
     record = lost.proof().verification
+    assert record.syncing_since is None
 
     assert (record.state, record.suspended_for) == (State.SUSPENDED, "development_store")
     assert record.verified_at is None
@@ -413,3 +418,25 @@ def test_a_shop_on_a_real_plan_again_is_verified_by_that_sync() -> None:
     back = source.report(lost, succeeded(NOON + 2 * HOUR))
     assert back.state.proof().verification.state is State.VERIFIED
     assert back.state.proof().verification.suspended_for is None
+
+
+def test_a_sync_keeps_the_domain_it_found_and_what_a_new_definition_did_to_the_numbers() -> None:
+    former = Former("rv1", '{"USD": {"revenue30d": 99000}}')
+    good = SyncSucceeded(replace(report(NOON + HOUR), former=former), NOON + HOUR)
+    decision = source.report(connected(State.VERIFIED), good)
+    record = decision.state.proof().verification
+
+    assert record.primary_domain == "corner.example"
+    told = json.loads(record.redefined or "{}")
+    assert (told["from"], told["to"], told["at"]) == ("rv1", "rv2", (NOON + HOUR).isoformat())
+    assert told["before"] == {"USD": {"revenue30d": 99_000}}
+    assert told["after"]["USD"]["revenue30d"] == 10_000
+    (audit,) = (each for each in decision.records if isinstance(each, AuditRecord))
+    assert audit.event == "verification.redefined"
+
+
+def test_credentials_given_twice_before_a_sync_keep_the_badge_of_the_same_shop() -> None:
+    once = source.accept(connected(State.VERIFIED), credentials(NOON), in_use=False).state
+    twice = source.accept(once, credentials(NOON + HOUR), in_use=False).state
+
+    assert badge_of(twice.proof().verification, NOON + HOUR) is Badge.GREEN
