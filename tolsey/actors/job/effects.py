@@ -29,6 +29,7 @@ from tolsey.storage.database import Database, Row
 from tolsey.storage.money import credit_jobs, credits
 from tolsey.storage.money.credit_jobs import LedgerCheck
 from tolsey.storage.money.credits import Books
+from tolsey.storage.reports import sums
 from tolsey.storage.selling import listings
 
 log = structlog.get_logger()
@@ -153,7 +154,7 @@ class Upkeep:
         return {"deleted": deleted}
 
     async def sweep(self, scheduled_at: datetime, progress: Progress) -> Mapping[str, int]:
-        """Delete what has served its time, and tell listings that were left alone for too long."""
+        """Delete what has served its time, check kept sums, and tell listings left alone too long."""
         swept: dict[str, int] = {}
         for name, sql in retention.SWEPT.items():
             async for count in self._throttle.batches(
@@ -161,6 +162,7 @@ class Upkeep:
             ):
                 swept[name] = swept.get(name, 0) + count
                 progress(swept)
+        swept |= await self._keep_sums(progress)
         tells = [
             Tell(listing(id), ClockTick(scheduled_at), key=f"tick:{id}:{scheduled_at.isoformat()}")
             for id in await listings.left_alone(self._database, scheduled_at - LEFT_ALONE)
@@ -168,6 +170,24 @@ class Upkeep:
         async for told in self._throttle.portions(tells, self._post):
             progress({**swept, "listingsLeftAlone": told})
         return {**swept, "listingsLeftAlone": len(tells)}
+
+    async def _keep_sums(self, progress: Progress) -> Mapping[str, int]:
+        """Hold each store's kept sums against its rows; what is not whole or not right is built."""
+        counters = {"sumsChecked": 0, "sumsDiffering": 0, "sumsBuilt": 0}
+        for kept in sums.KINDS:
+            async for store_id in sums.stores(self._database):
+                if wrong := await sums.differences(self._database, kept, store_id):
+                    log.error("sums.differ", store_id=store_id, kind=kept.name, wrong=wrong)
+                    counters["sumsDiffering"] += 1
+                    await sums.forget(self._database, kept, store_id)
+                counters["sumsChecked"] += 1
+            for store_id in await sums.unbuilt(self._database, kept):
+                async for _ in self._throttle.batches(
+                    partial(sums.build, self._database, kept, store_id)
+                ):
+                    progress(counters)
+                counters["sumsBuilt"] += 1
+        return counters
 
 
 class Ask(Protocol):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tolsey.storage.database import Reader, Row
+from tolsey.storage.reports import sums
 from tolsey.storage.reports.prefixes import MOST, numbered, ranges
 
 COLUMNS: Final = """
@@ -22,6 +23,8 @@ ORDER BY p.product_id DESC LIMIT $3
 WORDS: Final = "product_words(p.title, p.handle, p.vendor, p.product_type, p.tags, p.variants)"
 NEWEST: Final = 32
 """So many products are looked through one by one, before an index tells which others may be meant."""
+FEWEST: Final = -(2**63)
+"""Less than any stock and any id: where the report of what runs out begins."""
 MAYBE: Final = f"""
 WITH newest AS (
     SELECT * FROM commerce_products
@@ -92,7 +95,20 @@ CROSS JOIN LATERAL jsonb_array_elements(p.variants) AS v
 WHERE p.store_id = $1 AND p.product_id = $2 AND p.deleted_at IS NULL
   AND v->>'inventoryItemId' IS NOT NULL
 """
-LOW: Final = f"""
+LOW: Final = """
+SELECT k.product_id, p.title AS product, k.variant_id, v->>'title' AS variant, v->>'sku' AS sku,
+    k.item, k.tracked, k.available
+FROM (
+    SELECT * FROM commerce_stock
+    WHERE store_id = $1 AND available <= $2 AND (available, variant_id) > ($4, $5)
+      AND ($6 OR is_listed)
+    ORDER BY available, variant_id LIMIT $3
+) k
+JOIN commerce_products p ON p.store_id = k.store_id AND p.product_id = k.product_id
+CROSS JOIN LATERAL (SELECT p.variants->(k.place - 1)::int AS v) AS said
+ORDER BY k.available, k.variant_id
+"""
+LOW_OF_ROWS: Final = f"""
 SELECT * FROM (
     SELECT p.product_id, p.title AS product, (v->>'id')::bigint AS variant_id,
         v->>'title' AS variant, v->>'sku' AS sku, (v->>'inventoryItemId')::bigint AS item,
@@ -100,8 +116,7 @@ SELECT * FROM (
     FROM commerce_products p CROSS JOIN LATERAL {STOCK}
     WHERE p.store_id = $1 AND p.deleted_at IS NULL AND ($6 OR p.status = 'active')
 ) AS counted
-WHERE available <= $2
-  AND ($4::bigint IS NULL OR (available, variant_id) > ($4, $5::bigint))
+WHERE available <= $2 AND (available, variant_id) > ($4, $5)
 ORDER BY available, variant_id LIMIT $3
 """  # noqa: S608 - put together from constants
 ENTITLED: Final = f"""{MAYBE}
@@ -180,8 +195,9 @@ async def low(
 
     What is known not to be tracked never runs out.
     """
-    available, variant = after or (None, None)
-    return await database.fetch(LOW, store_id, threshold, limit, available, variant, drafts)
+    available, variant = after or (FEWEST, FEWEST)
+    sql = LOW if await sums.knows_stock(database, store_id) else LOW_OF_ROWS
+    return await database.fetch(sql, store_id, threshold, limit, available, variant, drafts)
 
 
 async def ids_like(database: Reader, store_id: str, typed: str, limit: int) -> list[str]:

@@ -3,7 +3,10 @@
 from typing import Final
 
 from tolsey.storage.database import Reader, Row
+from tolsey.storage.reports import sums
 
+MANY: Final = 2**63 - 1
+"""More orders than anyone makes: where the list begins."""
 KNOWN: Final = """
 (SELECT DISTINCT customer_hash AS pseudonym FROM commerce_orders
 WHERE store_id = $1 AND customer_hash LIKE 's1:%' AND deleted_at IS NULL AND customer_hash > $2
@@ -16,11 +19,19 @@ ORDER BY pseudonym LIMIT $3
 """
 """Older rows hold a digest that is the same in every store: that is no pseudonym of this one."""
 BUSIEST: Final = """
+(SELECT pseudonym, orders FROM commerce_buyers
+WHERE store_id = $1 AND orders = $2 AND pseudonym > $3 ORDER BY pseudonym LIMIT $4)
+UNION ALL
+(SELECT pseudonym, orders FROM commerce_buyers
+WHERE store_id = $1 AND orders < $2 AND orders > 0 ORDER BY orders DESC, pseudonym LIMIT $4)
+ORDER BY orders DESC, pseudonym LIMIT $4
+"""
+BUSIEST_OF_ROWS: Final = """
 SELECT customer_hash AS pseudonym FROM commerce_orders
 WHERE store_id = $1 AND customer_hash LIKE 's1:%' AND deleted_at IS NULL
   AND cancelled_at IS NULL AND NOT test
 GROUP BY customer_hash
-HAVING $2::bigint IS NULL OR count(*) < $2 OR (count(*) = $2 AND customer_hash > $3)
+HAVING count(*) < $2 OR (count(*) = $2 AND customer_hash > $3)
 ORDER BY count(*) DESC, customer_hash LIMIT $4
 """
 COUNTS: Final = """
@@ -61,8 +72,9 @@ async def busiest(
     database: Reader, store_id: str, after: tuple[int, str] | None, limit: int
 ) -> list[str]:
     """List buyers by how many orders they made, the most first."""
-    orders, pseudonym = after or (None, "")
-    rows = await database.fetch(BUSIEST, store_id, orders, pseudonym, limit)
+    orders, pseudonym = after or (MANY, "")
+    sql = BUSIEST if await sums.is_whole(database, store_id) else BUSIEST_OF_ROWS
+    rows = await database.fetch(sql, store_id, orders, pseudonym, limit)
     return [row["pseudonym"] for row in rows]
 
 

@@ -14,13 +14,22 @@ SELECT s.id, s.name, s.created_at, p.shop_domain, p.name AS shop_name, p.currenc
         SELECT count(*) FROM commerce_products c WHERE c.store_id = s.id AND c.deleted_at IS NULL
     ) END AS products,
     CASE WHEN $3 THEN (
+        SELECT coalesce(sum(k.orders), 0)::bigint FROM commerce_sales k
+        WHERE k.store_id = s.id AND k.minutes = 60 AND k.at >= kept.since
+    ) + (
         SELECT count(*) FROM commerce_orders c
         WHERE c.store_id = s.id AND c.deleted_at IS NULL AND c.cancelled_at IS NULL AND NOT c.test
-          AND c.processed_at >= $4
+          AND c.processed_at >= $4 AND c.processed_at < kept.since
     ) END AS orders
 FROM stores s LEFT JOIN store_shops p ON p.store_id = s.id
+CROSS JOIN LATERAL (
+    SELECT CASE WHEN EXISTS (SELECT 1 FROM commerce_sums b WHERE b.store_id = s.id) THEN 'infinity'
+        ELSE date_bin('1 hour', $4::timestamptz - interval '1 microsecond', 'epoch') + interval '1 hour'
+        END::timestamptz AS since
+) kept
 WHERE s.id = $1 AND s.deleted_at IS NULL
 """
+"""Orders are those of the hours that are kept, and those of the hour that the time is in."""
 LISTINGS: Final = f"""{VIEW}
   AND l.store_id = $1 AND l.organization_id = $2
 ORDER BY l.id DESC LIMIT 20

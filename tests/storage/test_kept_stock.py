@@ -1,0 +1,126 @@
+"""Stock that is kept with products and levels: what runs out is what reading every product says."""
+
+import json
+import random
+from datetime import UTC, datetime
+from typing import Any
+
+import anyio
+import pytest
+
+from tests.storage.test_kept_sums import built, opened
+from tolsey.storage.database import Database
+from tolsey.storage.reports import catalog, sums
+
+NOW = datetime(2026, 7, 1, 12, tzinfo=UTC)
+
+
+async def made(database: Database, id: int, *variants: dict[str, Any], **said: Any) -> None:
+    row = {"title": f"Product {id}", "status": "active", "deleted_at": None, **said}
+    text = json.dumps([{"title": "S", "sku": f"sku-{one['id']}", **one} for one in variants])
+    await database.execute(
+        """
+        INSERT INTO commerce_products (store_id, product_id, updated_at, deleted_at, title, status,
+            variants, variant_count)
+        VALUES ('store_1', $1, $2, $3, $4, $5, $6, $7)
+        ON CONFLICT (store_id, product_id) DO UPDATE SET deleted_at = excluded.deleted_at,
+            title = excluded.title, status = excluded.status, variants = excluded.variants
+        """,
+        *(id, NOW, row["deleted_at"], row["title"], row["status"], text, len(variants)),
+    )
+
+
+async def counted(database: Database, item: int, location: int, available: int | None) -> None:
+    await database.execute(
+        "INSERT INTO commerce_inventory_levels VALUES ('store_1', $1, $2, $3, $4)"
+        " ON CONFLICT (store_id, inventory_item_id, location_id)"
+        " DO UPDATE SET available = excluded.available",
+        *(item, location, NOW, available),
+    )
+
+
+async def low(database: Database, threshold: int = 5, **asked: Any) -> list[tuple[Any, ...]]:
+    """Read the whole report, three variants at a time."""
+    found: list[tuple[Any, ...]] = []
+    after = None
+    while rows := await catalog.low(database, "store_1", threshold, after, 3, **asked):
+        found += map(tuple, rows)
+        after = rows[-1]["available"], rows[-1]["variant_id"]
+    return found
+
+
+def variant(id: int, quantity: int | None = None, *, tracked: bool | None = None) -> dict[str, Any]:
+    said = {"id": id, "inventoryItemId": id + 1_000, "inventoryQuantity": quantity}
+    return said if tracked is None else {**said, "tracked": tracked}
+
+
+async def test_what_runs_out_follows_products_and_levels_in_any_order(database: Database) -> None:
+    await counted(database, 1_001, 7, 2)
+    await made(database, 1, variant(1, 90), variant(2, 4), variant(3, 0, tracked=False))
+    await made(database, 2, variant(4, 1), status="draft")
+    assert [(row[2], row[7]) for row in await low(database)] == [(1, 2), (2, 4)]
+    assert [row[2] for row in await low(database, drafts=True)] == [4, 1, 2]
+    await counted(database, 1_001, 8, 40)
+    await counted(database, 1_002, 7, 0)
+    assert await low(database) == [(1, "Product 1", 2, "S", "sku-2", 1_002, True, 0)]
+    await counted(database, 1_002, 7, None)  # nobody tracks it any more
+    assert await low(database) == []
+    await made(database, 1, variant(5, 3), title="Renamed")
+    assert [(row[1], row[2]) for row in await low(database)] == [("Renamed", 5)]
+    await made(database, 1, deleted_at=NOW)
+    assert await low(database) == []
+    assert await sums.differences(database, sums.VARIANTS, "store_1") == 0
+
+
+async def changed(database: Database, seed: int, steps: int = 150) -> None:
+    luck = random.Random(seed)  # noqa: S311 - a history of its seed
+    for _ in range(steps):
+        id = luck.randrange(1, 12)
+        match luck.randrange(6):
+            case 0:
+                await database.execute(
+                    "DELETE FROM commerce_inventory_levels WHERE inventory_item_id = $1", 1_000 + id
+                )
+            case 1:
+                await database.execute("DELETE FROM commerce_products WHERE product_id = $1", id)
+            case 2 | 3:
+                left = luck.choice([None, 0, 3, 50])
+                await counted(database, 1_000 + luck.randrange(40), luck.randrange(3), left)
+            case _:
+                variants = [
+                    variant(
+                        id * 3 + n,
+                        luck.choice([None, 0, 2, 9]),
+                        tracked=luck.choice([None, True, False]),
+                    )
+                    for n in range(luck.randrange(4))
+                ]
+                status = luck.choice(["active", "draft", None])
+                deleted_at = luck.choice([None, None, None, NOW])
+                await made(database, id, *variants, status=status, deleted_at=deleted_at)
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_kept_stock_reports_what_reading_every_product_does(
+    database: Database, seed: int
+) -> None:
+    await changed(database, seed)
+    assert await sums.differences(database, sums.VARIANTS, "store_1") == 0
+    asked = [
+        {"threshold": left, "drafts": drafts} for left in (-1, 0, 5) for drafts in (True, False)
+    ]
+    kept = [await low(database, **one) for one in asked]
+    await sums.forget(database, sums.VARIANTS, "store_1")
+    assert kept == [await low(database, **one) for one in asked]
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(changed, database, seed + 50, 60)
+        await built(database, sums.VARIANTS, 2)
+    assert await sums.knows_stock(database, "store_1")
+    assert await sums.differences(database, sums.VARIANTS, "store_1") == 0
+
+
+async def test_the_check_sees_stock_that_is_wrong(database: Database) -> None:
+    await opened(database)
+    await made(database, 1, variant(1, 2))
+    await database.execute("UPDATE commerce_stock SET available = 3")
+    assert await sums.differences(database, sums.VARIANTS, "store_1") == 2

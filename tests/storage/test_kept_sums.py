@@ -1,0 +1,262 @@
+"""Sums that are kept with their rows: they equal a recount after whatever came, in whatever order."""
+
+import random
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+
+import anyio
+import pytest
+
+from tolsey.storage.database import Database
+from tolsey.storage.reports import customers, sales, store, sums
+
+NOW = datetime(2026, 7, 1, 12, 34, 56, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+
+
+async def opened(database: Database) -> None:
+    await database.execute(
+        "INSERT INTO organizations (id, name, created_at) VALUES ('org_1', 'A', $1)", NOW
+    )
+    await database.execute(
+        "INSERT INTO stores VALUES ('store_1', 'org_1', 'A', 'salt', $1, NULL)", NOW
+    )
+
+
+async def built(database: Database, kind: sums.Kept, most: int) -> None:
+    while await sums.build(database, kind, "store_1", most) == most:
+        pass
+
+
+async def ordered(database: Database, id: int, at: datetime | None = NOW, **said: Any) -> None:
+    """Write an order as a delivery does: whole, over what there was of it."""
+    row = {
+        "store_id": "store_1",
+        "currency": "EUR",
+        "total_minor": 1_000,
+        "current_total_minor": None,
+        "test": False,
+        "source_name": "web",
+        "customer_hash": "s1:a",
+        "cancelled_at": None,
+        "deleted_at": None,
+        **said,
+    }
+    names = ", ".join(row)
+    values = ", ".join(f"${n}" for n in range(4, len(row) + 4))
+    changed = ", ".join(f"{name} = excluded.{name}" for name in (*row, "processed_at"))
+    await database.execute(
+        f"INSERT INTO commerce_orders (order_id, processed_at, updated_at, metadata, {names})"  # noqa: S608 - names of this test
+        f" VALUES ($1, $2, $3, '{{}}', {values}) ON CONFLICT (store_id, order_id)"
+        f" DO UPDATE SET {changed}",
+        *(id, at, NOW, *row.values()),
+    )
+
+
+async def refunded(
+    database: Database, id: int, order: int, minor: int | None, at: datetime = NOW
+) -> None:
+    await database.execute(
+        "INSERT INTO commerce_refunds VALUES ('store_1', $1, $2, 'EUR', $3, $4, $4)"
+        " ON CONFLICT (store_id, refund_id) DO UPDATE SET amount_minor = excluded.amount_minor",
+        *(id, order, minor, at),
+    )
+
+
+async def told(database: Database, **asked: Any) -> list[tuple[Any, ...]]:
+    start, end = NOW - timedelta(days=30), NOW + MINUTE
+    wanted = {"group_by": "none", **asked}
+    rows = await sales.report(database, "store_1", start, end, **wanted)
+    return [tuple(row) for row in rows]
+
+
+async def kept(database: Database, name: str = "commerce_sales") -> int:
+    rows = await database.fetch(f"SELECT count(*) FROM {name}")  # noqa: S608 - names of this test
+    return cast("int", rows[0][0])
+
+
+async def test_a_sale_is_in_the_sums_with_its_row_and_leaves_them_with_it(
+    database: Database,
+) -> None:
+    await ordered(database, 1)
+    await ordered(database, 2, source_name=None, customer_hash="s1:b")
+    await ordered(database, 3, customer_hash="s1:b", at=NOW - timedelta(days=3))
+    assert await told(database) == [("all", "EUR", 3, 3_000, 3_000, 0)]
+    assert await customers.busiest(database, "store_1", None, 9) == ["s1:b", "s1:a"]
+    assert await customers.busiest(database, "store_1", (2, "s1:b"), 9) == ["s1:a"]
+    await ordered(database, 2, source_name=None, current_total_minor=400, customer_hash=None)
+    await ordered(database, 3, cancelled_at=NOW)
+    assert await told(database, group_by="source") == [
+        ("unknown", "EUR", 1, 1_000, 400, 0),
+        ("web", "EUR", 1, 1_000, 1_000, 0),
+    ]
+    assert await customers.busiest(database, "store_1", None, 9) == ["s1:a"]
+    assert await kept(database, "commerce_buyers") == 1  # no pseudonym stays of who is erased
+    assert await sums.differences(database, sums.ORDERS, "store_1") == 0
+    await database.execute("DELETE FROM commerce_orders")
+    assert await told(database) == []
+    assert await sums.differences(database, sums.ORDERS, "store_1") == 0
+
+
+@pytest.mark.parametrize("refund_first", [False, True])
+async def test_a_refund_counts_while_its_order_does_whichever_comes_first(
+    database: Database, *, refund_first: bool
+) -> None:
+    if refund_first:
+        await refunded(database, 7, 1, None)
+        await ordered(database, 1)
+    else:
+        await ordered(database, 1)
+        await refunded(database, 7, 1, None)
+    await refunded(database, 7, 1, 250)
+    await refunded(database, 7, 1, 250)
+    assert await told(database) == [("all", "EUR", 1, 1_000, 1_000, 250)]
+    await ordered(database, 1, source_name="pos")
+    assert await told(database, group_by="source") == [("pos", "EUR", 1, 1_000, 1_000, 250)]
+    await ordered(database, 1, deleted_at=NOW)
+    assert await told(database) == []
+    assert await kept(database, "commerce_counted_refunds") == 0
+    assert await sums.differences(database, sums.ORDERS, "store_1") == 0
+
+
+async def test_an_order_and_its_refund_of_one_statement_are_counted_once(
+    database: Database,
+) -> None:
+    await database.execute(
+        """
+        WITH o AS (
+            INSERT INTO commerce_orders (store_id, order_id, updated_at, currency, total_minor,
+                test, metadata, processed_at)
+            VALUES ('store_1', 1, $1, 'EUR', 900, false, '{}', $1)
+        )
+        INSERT INTO commerce_refunds VALUES ('store_1', 7, 1, 'EUR', 100, $1, $1)
+        """,
+        NOW,
+    )
+    assert await told(database) == [("all", "EUR", 1, 900, 900, 100)]
+
+
+async def filled(database: Database, seed: int, steps: int = 250) -> None:
+    """Let orders and refunds come, change, come again and go, in one order of many."""
+    luck = random.Random(seed)  # noqa: S311 - a history of its seed
+    for _ in range(steps):
+        at = NOW - timedelta(minutes=luck.randrange(60 * 24 * 40))
+        id = luck.randrange(1, 40)
+        match luck.randrange(8):
+            case 0:
+                await refunded(database, luck.randrange(1, 40), id, luck.choice([None, 5, 70]), at)
+            case 1:
+                await database.execute("DELETE FROM commerce_refunds WHERE refund_id = $1", id)
+            case 2:
+                await database.execute("DELETE FROM commerce_orders WHERE order_id = $1", id)
+            case _:
+                await ordered(
+                    database,
+                    id,
+                    luck.choice([None, at, at, at]),
+                    currency=luck.choice([None, "EUR", "USD", "EUR"]),
+                    total_minor=luck.choice([None, 100, 2_000]),
+                    current_total_minor=luck.choice([None, 90]),
+                    source_name=luck.choice([None, "web", "pos"]),
+                    customer_hash=luck.choice([None, "s1:a", "s1:b", "s1:c", "old digest"]),
+                    test=luck.random() < 0.1,
+                    cancelled_at=luck.choice([None, None, None, at]),
+                    deleted_at=luck.choice([None, None, None, None, at]),
+                )
+
+
+async def recounted(
+    database: Database, asked: Sequence[dict[str, Any]], since: Sequence[datetime]
+) -> list[Any]:
+    """Ask for sales, for buyers page by page, and for the summary's orders."""
+    found: list[Any] = [
+        [tuple(row) for row in await sales.report(database, "store_1", **one)] for one in asked
+    ]
+    whole = await customers.busiest(database, "store_1", None, 10)
+    found.append(whole)
+    for row in await customers.counts(database, "store_1", whole):
+        after = (row["orders"], row["pseudonym"])
+        found.append(await customers.busiest(database, "store_1", after, 2))
+    for at in since:
+        one = await store.summary(database, "store_1", products=True, orders=True, since=at)
+        found.append(one and one["orders"])
+    return found
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_kept_sums_answer_what_counting_the_rows_does(database: Database, seed: int) -> None:
+    """In every zone, also those that are half an hour or three quarters off, and at ragged ends."""
+    await opened(database)
+    await filled(database, seed)
+    assert await sums.differences(database, sums.ORDERS, "store_1") == 0
+    periods = [
+        (NOW - timedelta(days=30), NOW),
+        (NOW - timedelta(days=9), NOW - timedelta(days=2, minutes=11)),
+        (NOW - 20 * MINUTE, NOW - 3 * MINUTE),
+        (NOW.replace(minute=0, second=0) - timedelta(days=8), NOW.replace(minute=0, second=0)),
+    ]
+    asked = [
+        {"start": start, "end": end, "group_by": group, "zone": zone}
+        for start, end in periods
+        for group in ("none", "source", "day", "week", "month")
+        for zone in ("UTC", "America/New_York", "Asia/Kolkata", "Asia/Kathmandu")
+    ]
+    since = [NOW - timedelta(days=days, minutes=days) for days in range(0, 40, 7)]
+    from_sums = await recounted(database, asked, since)
+    await sums.forget(database, sums.ORDERS, "store_1")
+    from_rows = await recounted(database, asked, since)
+    assert from_sums == from_rows
+    assert any(from_rows)
+
+
+async def test_sums_are_built_while_deliveries_go_on(database: Database) -> None:
+    await filled(database, 5)
+    await sums.forget(database, sums.ORDERS, "store_1")
+    assert not await sums.is_whole(database, "store_1")
+    counted = await told(database)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(filled, database, 6, 120)
+        tasks.start_soon(filled, database, 7, 120)
+        await built(database, sums.ORDERS, 3)
+    assert await sums.is_whole(database, "store_1")
+    assert await sums.differences(database, sums.ORDERS, "store_1") == 0
+    assert counted != await told(database) != []
+
+
+async def test_the_check_sees_a_sum_that_is_wrong(database: Database) -> None:
+    await ordered(database, 1)
+    await database.execute("UPDATE commerce_sales SET gross_minor = 1 WHERE minutes = 60")
+    assert await sums.differences(database, sums.ORDERS, "store_1") == 2
+    await sums.forget(database, sums.ORDERS, "store_1")
+    await built(database, sums.ORDERS, 500)
+    assert await sums.differences(database, sums.ORDERS, "store_1") == 0
+    assert await told(database) == [("all", "EUR", 1, 1_000, 1_000, 0)]
+
+
+async def test_a_report_of_a_year_reads_hours_and_not_orders(database: Database) -> None:
+    """No order is read but those of the hours in which the year begins and ends."""
+    await database.execute(
+        "INSERT INTO commerce_orders (store_id, order_id, updated_at, currency, total_minor, test,"
+        " metadata, processed_at) SELECT 'store_1', n, $1, 'EUR', 1, false, '{}', $2 FROM"
+        " generate_series(1, 20000) n",
+        *(NOW, NOW - timedelta(days=3)),
+    )
+    await database.execute("ANALYZE commerce_orders, commerce_sales")
+    plan = await database.fetch(
+        "EXPLAIN (ANALYZE, FORMAT TEXT) " + sales.FROM_SUMS,
+        *("store_1", NOW - timedelta(days=365), NOW, "day", "UTC", 60),
+        *(
+            sales._rounded(NOW, 60, up=True) - timedelta(days=365),
+            sales._rounded(NOW, 60, up=False),
+        ),
+    )
+    most = max(
+        int(float(line[0].split("rows=")[2].split()[0]))
+        * int(line[0].split("loops=")[1].rstrip(")"))
+        for line in plan
+        if "actual" in line[0] and "loops=" in line[0]
+    )
+    assert most <= 400, plan  # the days of the year, and one for what spans two
+    row = await store.summary(database, "store_1", products=True, orders=True, since=NOW)
+    assert row is None  # there is no such store
