@@ -42,6 +42,8 @@ ORDER: Final[Mapping[str, Any]] = {
     "customer": f"s1:{'0f' * 32}",
     "test": False,
     "cancelled_at": None,
+    "tags": None,
+    "parts": None,
     "updated_at": AT,
 }
 REFUND: Final = {"refund_id": 1, "currency": "EUR", "amount_minor": 30_00, "processed_at": AT}
@@ -57,7 +59,7 @@ PARCEL: Final = {
 def order(order_id: str) -> OrderDetail:
     """Answer as our own tool does, of rows that need no database."""
     found = cast("Row", {**ORDER, "order_id": order_id})
-    return detail_of(OrderParts(found, [cast("Row", REFUND)], [cast("Row", PARCEL)]))
+    return detail_of(OrderParts(found, [REFUND], [PARCEL]))
 
 
 def requests(path: str, first: int, count: int, *, revision: str) -> Iterator[bytes]:

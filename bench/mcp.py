@@ -6,7 +6,8 @@ around a tool: reading the message, the token, the limit, the arguments, the ans
 Redis; the peers, which have neither, look it up in memory and count nothing: the official Python SDK's
 low-level server, fastmcp, and the TypeScript SDK on Node. All are stateless and answer JSON, one process
 each; 64 agents of 64 organizations call in turn. The load generator shares the cores with all of them.
-Beside them `tolsey serve`, as shipped, answers the same orders from PostgreSQL.
+First stands `tolsey serve`, as shipped, which answers the same orders from PostgreSQL, and how many times the
+official SDK's server it is, that reads nothing, on the same server.
 """
 
 import asyncio
@@ -32,9 +33,10 @@ from tolsey.storage.sealed import fingerprint
 
 SERVERS: Final = ("hypercorn", "uvicorn")
 OURS: Final = {
+    "tolsey serve, real orders on hypercorn": ("tolsey", "serve", "--port"),
+    "tolsey serve, real orders on uvicorn": ("tolsey", "serve", "--server", "uvicorn", "--port"),
     "tolsey on hypercorn": ("bench.door", "hypercorn"),
     "tolsey on uvicorn": ("bench.door", "uvicorn"),
-    "tolsey serve, real orders": ("tolsey", "serve", "--port"),
 }
 """Ours, by the command that its port ends."""
 PEERS: Final = {"SDK, low level": "bench.peers.mcp_sdk", "fastmcp": "bench.peers.mcp_fastmcp"}
@@ -232,18 +234,24 @@ def compare(servers: list[Served], *, quick: bool) -> None:
 
 
 def show(title: str, seen: dict[str, list[dict[str, Any]]]) -> None:
-    """Print the medians of one load, with the ratio of ours on each server to everyone."""
+    """Print the medians of one load, with the ratio of each to the SDK on its server, and of ours to all."""
     medians = {
         name: [statistics.median(float(one[key]) for one in found) for key in KEYS]
         for name, found in seen.items()
     }
     ours = [medians[f"tolsey on {server}"][0] for server in SERVERS]
+
+    def of_sdk(name: str) -> str:
+        """Say how many times the SDK on the same server one is; nothing of Node's."""
+        sdk = medians.get(f"SDK, low level on {name.rpartition(' ')[2]}")
+        return f"{medians[name][0] / sdk[0]:.2f}" if sdk else ""
+
     columns = ["server", "calls/s", "p50 ms", "p99 ms", "CPU us/call", "stores us/call"]
     measure.table(
         title,
-        [*columns, *(f"tolsey on {server} is x" for server in SERVERS)],
+        [*columns, "x the SDK", *(f"tolsey on {server} is x" for server in SERVERS)],
         [
-            (name, *found, *(f"{speed / found[0]:.2f}" for speed in ours))
+            (name, *found, of_sdk(name), *(f"{speed / found[0]:.2f}" for speed in ours))
             for name, found in medians.items()
         ],
     )

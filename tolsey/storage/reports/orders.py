@@ -1,8 +1,11 @@
 """SQL for a store's orders; their notes are free text and stay where they are."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
+
+import orjson
 
 from tolsey.storage.database import Reader, Row
 from tolsey.storage.reports.prefixes import MOST, numbered, ranges
@@ -27,17 +30,17 @@ WHERE store_id = $1 AND deleted_at IS NULL AND ($2::bigint IS NULL OR order_id <
 ORDER BY order_id DESC LIMIT $3
 """  # noqa: S608 - a constant list of columns
 ONE: Final = f"""
-SELECT {COLUMNS}, parts::text AS parts FROM commerce_orders
-WHERE store_id = $1 AND order_id = $2 AND deleted_at IS NULL
+SELECT {COLUMNS}, parts::text AS parts,
+  (SELECT json_agg(one) FROM (
+    SELECT refund_id, currency, amount_minor, processed_at FROM commerce_refunds
+    WHERE store_id = $1 AND order_id = $2 ORDER BY refund_id LIMIT 100) AS one)::text AS refunds,
+  (SELECT json_agg(one) FROM (
+    SELECT fulfillment_id, status, shipment_status, tracking_company, updated_at
+    FROM commerce_fulfillments WHERE store_id = $1 AND order_id = $2
+    ORDER BY fulfillment_id LIMIT 100) AS one)::text AS parcels
+FROM commerce_orders WHERE store_id = $1 AND order_id = $2 AND deleted_at IS NULL
 """  # noqa: S608 - a constant list of columns
-REFUNDS: Final = """
-SELECT refund_id, currency, amount_minor, processed_at FROM commerce_refunds
-WHERE store_id = $1 AND order_id = $2 ORDER BY refund_id LIMIT 100
-"""
-PARCELS: Final = """
-SELECT fulfillment_id, status, shipment_status, tracking_company, updated_at
-FROM commerce_fulfillments WHERE store_id = $1 AND order_id = $2 ORDER BY fulfillment_id LIMIT 100
-"""
+"""In one statement: an order is what agents ask for most, and three round trips are most of its cost."""
 NAMED: Final = f"""
 SELECT {COLUMNS} FROM commerce_orders WHERE store_id = $1 AND deleted_at IS NULL
   AND order_id IN (
@@ -76,8 +79,8 @@ class OrderParts:
     """An order with the money that was given back on it, and its parcels."""
 
     order: Row
-    refunds: list[Row]
-    parcels: list[Row]
+    refunds: list[Mapping[str, Any]]
+    parcels: list[Mapping[str, Any]]
 
 
 async def page(
@@ -103,8 +106,8 @@ async def find(database: Reader, store_id: str, order_id: int) -> OrderParts | N
     order = await database.fetchrow(ONE, store_id, order_id)
     if order is None:
         return None
-    refunds = await database.fetch(REFUNDS, store_id, order_id)
-    return OrderParts(order, refunds, await database.fetch(PARCELS, store_id, order_id))
+    refunds, parcels = (orjson.loads(order[name] or "[]") for name in ("refunds", "parcels"))
+    return OrderParts(order, refunds, parcels)
 
 
 async def named(database: Reader, store_id: str, name: str, limit: int) -> list[Row]:
