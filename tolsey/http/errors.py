@@ -31,7 +31,7 @@ from tolsey.runtime.errors import (
     TurnFailed,
 )
 from tolsey.runtime.errors import Unavailable as ShardUnavailable
-from tolsey.storage.errors import StorageBusy, StorageError, StorageUnavailable
+from tolsey.storage.errors import StorageBusy, StorageError, StorageOverdue, StorageUnavailable
 
 PROBLEM = "application/problem+json"
 ERRORS_SHOWN = 50
@@ -151,6 +151,14 @@ def refusal_of_storage(error: StorageError) -> Refusal:
                 status=429,
                 code="too_many_reports",
                 retryAfter=1,
+            )
+        case StorageOverdue():
+            log.warning("request.storage_overdue")
+            return Unavailable(
+                "The database took too long to read this. Ask for less at once, such as a shorter"
+                " period, or try again later.",
+                code="storage_overdue",
+                retryAfter=5,
             )
         case StorageUnavailable():
             log.warning("request.storage_unavailable", reason=str(error))

@@ -8,7 +8,13 @@ from typing import Any, Final, Protocol, TypeAlias
 
 import asyncpg
 
-from tolsey.storage.errors import Duplicate, OutcomeUnknown, StorageError, StorageUnavailable
+from tolsey.storage.errors import (
+    Duplicate,
+    OutcomeUnknown,
+    StorageError,
+    StorageOverdue,
+    StorageUnavailable,
+)
 
 Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
 Transaction: TypeAlias = "asyncpg.pool.PoolConnectionProxy[asyncpg.Record]"
@@ -49,6 +55,8 @@ def translated(error: BaseException) -> StorageError:
     """Say a driver's error in the words of this package."""
     if isinstance(error, asyncpg.UniqueViolationError):
         return Duplicate(str(error.constraint_name))
+    if isinstance(error, asyncpg.QueryCanceledError):
+        return StorageOverdue(type(error).__name__)
     if isinstance(error, UNREACHABLE):
         return StorageUnavailable(type(error).__name__)
     return StorageError(f"{type(error).__name__}: {error}")

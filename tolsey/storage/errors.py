@@ -9,6 +9,10 @@ class StorageUnavailable(StorageError):  # noqa: N818 - says what is, as its bas
     """The database is out of reach; what was asked has not happened."""
 
 
+class StorageOverdue(StorageUnavailable):
+    """PostgreSQL ended a statement that took longer than it may; the next one may be quicker."""
+
+
 class StorageBusy(StorageError):  # noqa: N818 - as above
     """Too many reports of one organization are being read; what was asked has not begun."""
 
