@@ -17,6 +17,7 @@ from tests.runtime.counter import (
 from tests.runtime.house import House, running, until
 from tolsey.runtime.decision import Tell
 from tolsey.runtime.messages import Message
+from tolsey.storage import operations
 from tolsey.storage.database import Database
 from tolsey.storage.records.runtime.turns import OutboxRow
 from tolsey.storage.runtime import slots
@@ -203,14 +204,14 @@ async def test_a_call_that_keeps_failing_is_buried_and_can_be_replayed(counters:
         asked = asyncio.ensure_future(house.ask(counter("z"), Fetch()))
         await until(lambda: buried(house, 1))
         assert world.calls == 5
-        (dead,) = await outbox.dead(10, None)
+        (dead,) = await operations.dead_letters(counters, 10, None)
         assert (dead["name"], dead["attempts"], dead["key"]) == ("FetchNumber", 5, "f:z")
         assert "hung up" in dead["error"]
         assert await house.count("outbox") == 0
         assert await outbox.revive(dead["id"]) is not None
         assert await outbox.revive(dead["id"]) is None
         assert await asked == 6
-        assert await outbox.dead(10, None) == []
+        assert await operations.dead_letters(counters, 10, None) == []
 
 
 async def test_what_a_call_tells_to_others_takes_its_place(counters: Database) -> None:

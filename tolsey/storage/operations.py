@@ -37,6 +37,22 @@ async def deliveries(
     )
 
 
+async def dead_letters(
+    database: Reader, limit: int, before: str | None, status: str = "dead"
+) -> list[Row]:
+    """Read messages and calls that failed for good, newest first, after a cursor."""
+    wanted = Conditions(status, limit)
+    wanted.add("id < {}", before)
+    return await database.fetch(
+        f"""
+        SELECT id, key, kind, actor_key, name, payload::text AS payload, attempts, error,
+               status, request_id, created_at, died_at, settled_at
+        FROM dead_letters WHERE status = $1 AND {wanted} ORDER BY id DESC LIMIT $2
+        """,  # noqa: S608 - conditions of this function
+        *wanted.args,
+    )
+
+
 async def has_map(database: Database) -> bool:
     """Tell whether the migrations that make the map of slots have been applied."""
     row = await database.fetchrow("SELECT to_regclass('deployment') IS NOT NULL AS is_there")

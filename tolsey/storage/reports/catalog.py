@@ -33,8 +33,8 @@ WITH newest AS (
 ),
 older AS (
     SELECT * FROM commerce_products p
-    WHERE p.store_id = $1 AND p.deleted_at IS NULL
-      AND p.product_id < (SELECT min(product_id) FROM newest)
+    WHERE p.store_id || '' = $1 AND p.deleted_at IS NULL
+      AND p.product_id + 0 < (SELECT min(product_id) FROM newest)
       AND store_grams(p.store_id, {WORDS}) @> ARRAY(
         SELECT unnest(store_grams($1, folded(word))) FROM unnest($4::text[]) AS word)
     ORDER BY p.product_id DESC OFFSET 0
@@ -44,7 +44,8 @@ maybe AS (SELECT * FROM newest UNION ALL SELECT * FROM older)
 """Products before `$2` that may hold all words `$4`, newest first, each read as it is asked for.
 
 What many products have is among the newest; `OFFSET 0` keeps all others' words from being put
-together before they are sorted.
+together before they are sorted. Store and number are part of expressions, so that the index of
+words is used alone: through the key, every product of the store would be read.
 """
 SEARCH: Final = f"""{MAYBE}
 SELECT {COLUMNS} FROM maybe p CROSS JOIN LATERAL (SELECT {WORDS} AS words OFFSET 0) AS said

@@ -12,6 +12,8 @@ from tolsey.storage.database import REQUEST_SECONDS, Database, Row
 from tolsey.storage.errors import StorageBusy
 
 CONNECTIONS: Final = 8
+OPERATORS: Final = "operators"
+"""Those of the service count as an organization."""
 PLACES: Final = 4
 """So many reports of one organization run at once: half of the connections are left to others."""
 WAITING: Final = 64

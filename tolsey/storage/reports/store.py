@@ -39,9 +39,9 @@ SELECT id, event, actor, created_at,
     (metadata - ARRAY['payload', 'before', 'after'])::text AS detail
 FROM audit_log
 WHERE subject = $1 AND (organization_id = $2 OR organization_id IS NULL)
-  AND event NOT LIKE 'admin.%' AND id < $3
+  AND event NOT LIKE 'admin.%'
 """
-AUDIT: Final = f"{ROW} ORDER BY id DESC LIMIT $4"
+AUDIT: Final = f"{ROW} AND id < $3 ORDER BY id DESC LIMIT $4"
 AUDIT_OF_EVENTS: Final = f"""
 WITH RECURSIVE named(event) AS (
     (SELECT event FROM audit_log WHERE subject = $1 AND event COLLATE "C" >= $5
@@ -53,11 +53,17 @@ WITH RECURSIVE named(event) AS (
     FROM named WHERE starts_with(named.event, $5)
 )
 SELECT found.* FROM named
-CROSS JOIN LATERAL ({ROW} AND event COLLATE "C" = named.event ORDER BY id DESC LIMIT $4) AS found
+CROSS JOIN LATERAL ({ROW}
+    AND event COLLATE "C" >= named.event AND (event COLLATE "C", id) < (named.event, $3)
+    ORDER BY event COLLATE "C" DESC, id DESC LIMIT $4
+) AS found
 WHERE starts_with(named.event, $5)
 ORDER BY found.id DESC LIMIT $4
 """  # noqa: S608 - put together from constants
-"""There are few names of events: each that begins so is found in one step, and its newest rows."""
+"""There are few names of events: each that begins so is found in one step, and its newest rows.
+
+The one name is said as a range: then no index but that of events can serve the order.
+"""
 
 
 async def summary(

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from tolsey.storage.conditions import Conditions
-from tolsey.storage.database import Database, Row
+from tolsey.storage.database import Database
 from tolsey.storage.records.runtime.turns import Known, OutboxRow, Unread
 
 COLUMNS = (
@@ -62,7 +62,7 @@ ORDER BY waiting.due_at LIMIT $1
 
 
 class Outbox:
-    """The outbox and the dead letters of a service."""
+    """The outbox of a service, and what becomes of its dead letters."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -192,20 +192,6 @@ class Outbox:
         """Count what waits."""
         row = await self._database.fetchrow("SELECT count(*) AS n FROM outbox")
         return int(row["n"]) if row else 0
-
-    async def dead(self, limit: int, before: str | None, status: str = "dead") -> list[Row]:
-        """List dead letters, newest first, after a cursor."""
-        wanted = Conditions(status, limit)
-        wanted.add("id < {}", before)
-        return await self._database.fetch(
-            f"""
-            SELECT id, key, kind, actor_key, name, payload::text AS payload, attempts, error,
-                   status, request_id, created_at, died_at, settled_at
-            FROM dead_letters
-            WHERE status = $1 AND {wanted} ORDER BY id DESC LIMIT $2
-            """,  # noqa: S608 - conditions of this function
-            *wanted.args,
-        )
 
     async def revive(self, id: str) -> OutboxRow | None:
         """Put a dead letter back into the outbox under its own key; none when it is not dead."""

@@ -170,9 +170,11 @@ FROM listings l
 WHERE l.deleted_at IS NULL
 """
 
-OF_USER: Final = f"""{VIEW}
-  AND l.organization_id IN (SELECT m.organization_id FROM members m WHERE m.user_id = $1)
-  AND {{}} ORDER BY l.id DESC LIMIT $2
+OF_USER: Final = f"""
+SELECT found.* FROM members m CROSS JOIN LATERAL ({VIEW}
+  AND l.organization_id = m.organization_id AND {{}} ORDER BY l.id DESC LIMIT $2
+) AS found
+WHERE m.user_id = $1 ORDER BY (found.listing).id DESC LIMIT $2
 """  # noqa: S608 - put together from constants
 IN_PUBLIC: Final = f"""{VIEW}
   AND l.status IN ({", ".join(f"'{status}'" for status in PUBLIC_STATUSES)})
@@ -243,7 +245,7 @@ async def page_of_user(
 ) -> list[ListingView]:
     """List the listings of a user's organizations, or of one of them, newest first."""
     wanted = Conditions(user_id, limit)
-    wanted.add("l.organization_id = {}", organization_id)
+    wanted.add("m.organization_id = {}", organization_id)
     wanted.add("l.id < {}", after)
     rows = await database.fetch(OF_USER.format(wanted), *wanted.args)
     return [read_view(row) for row in rows]

@@ -15,6 +15,7 @@ from tolsey.http.views import timestamp
 from tolsey.storage import audit
 from tolsey.storage.money import payment_events
 from tolsey.storage.records.money.payment_event import EventState
+from tolsey.storage.reports.pool import OPERATORS
 
 routes = Blueprint("payment_events", __name__, url_prefix="/api/admin/payment-events")
 tag_blueprint(routes, ["Operators"])
@@ -32,7 +33,7 @@ class PaymentEventQuery(OrganizationQuery):
 async def list_events(query_args: PaymentEventQuery) -> ResponseReturnValue:
     """List the processor's events, newest first: which, whose, and what became of each."""
     rows = await payment_events.listed(
-        service().database,
+        service().reports.of(OPERATORS),
         query_args.limit + 1,
         state=query_args.state,
         organization_id=query_args.organization_id,

@@ -28,6 +28,7 @@ from tolsey.runtime.shards.oversight import Oversight
 from tolsey.runtime.supervision import Busy, Rank, Sort
 from tolsey.storage import audit, operations
 from tolsey.storage.records.runtime.executions import Execution
+from tolsey.storage.reports.pool import OPERATORS
 from tolsey.storage.runtime import executions
 from tolsey.storage.runtime.outbox import Outbox
 
@@ -125,8 +126,12 @@ async def act_on_actor(
 @validate_querystring(DeadLetterQuery)
 async def dead_letters(query_args: DeadLetterQuery) -> ResponseReturnValue:
     """List messages and calls that failed for good, newest first."""
-    outbox = Outbox(service().database)
-    rows = await outbox.dead(query_args.limit + 1, query_args.after or None, query_args.status)
+    rows = await operations.dead_letters(
+        service().reports.of(OPERATORS),
+        query_args.limit + 1,
+        query_args.after or None,
+        query_args.status,
+    )
     return page(rows, query_args.limit, key=lambda row: row["id"], view=_dead_letter)
 
 
@@ -218,7 +223,7 @@ def _execution(execution: Execution) -> dict[str, Any]:
 async def audit_log(query_args: PageQuery) -> ResponseReturnValue:
     """List audit rows, newest first."""
     rows = await operations.audit_rows(
-        service().database, query_args.limit + 1, query_args.after_number or None
+        service().reports.of(OPERATORS), query_args.limit + 1, query_args.after_number or None
     )
     return page(
         rows,
@@ -243,7 +248,7 @@ async def audit_log(query_args: PageQuery) -> ResponseReturnValue:
 async def webhooks(query_args: PageQuery) -> ResponseReturnValue:
     """List the last deliveries from the commerce platform, newest first."""
     rows = await operations.deliveries(
-        service().database, query_args.limit + 1, query_args.after_moment
+        service().reports.of(OPERATORS), query_args.limit + 1, query_args.after_moment
     )
     return page(
         rows,

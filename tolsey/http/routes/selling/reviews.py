@@ -12,6 +12,7 @@ from tolsey.http.context import ask, now, service
 from tolsey.http.pages.badge import RED_FLAGS
 from tolsey.http.paging import PageQuery, page
 from tolsey.http.selling.listing_views import existing, owner_view, shown
+from tolsey.storage.reports.pool import OPERATORS
 from tolsey.storage.selling import listings
 
 VERDICTS = {"flag": "fraud.flag", "clear": "admin.clear", "reject": "admin.reject"}
@@ -27,7 +28,10 @@ async def list_flagged(query_args: PageQuery) -> dict[str, Any]:
     """List the listings whose numbers look odd: the review queue of revenue verification."""
     at = now()
     found = await listings.page_flagged(
-        service().database, tuple(RED_FLAGS), query_args.after or None, query_args.limit + 1
+        service().reports.of(OPERATORS),
+        tuple(RED_FLAGS),
+        query_args.after or None,
+        query_args.limit + 1,
     )
     return page(
         found,

@@ -1,0 +1,112 @@
+-- One tenant that has grown, and others beside it: what a page must not read through.
+INSERT INTO organizations (id, name) SELECT 'org_' || n, 'Shop ' || n FROM generate_series(1, 300) n;
+INSERT INTO users (id, email, password_hash)
+SELECT 'usr_' || n, 'u' || n || '@example.com', 'x' FROM generate_series(1, 300) n;
+INSERT INTO members (organization_id, user_id, role)
+SELECT 'org_' || n, 'usr_' || n, 'owner' FROM generate_series(1, 300) n;
+INSERT INTO stores (id, organization_id, name, sealed_salt, created_at)
+SELECT 'sto_' || n, 'org_' || n, 'Store', 'x', now() FROM generate_series(1, 300) n;
+
+INSERT INTO commerce_orders (store_id, order_id, updated_at, name, currency, total_minor,
+    current_total_minor, financial_status, fulfillment_status, test, source_name, customer_hash,
+    metadata, processed_at)
+SELECT 'sto_1', 5000000000 + n * 7, now(), '#' || 1000 + n, 'EUR', n % 9000, n % 9000,
+    CASE WHEN n % 20000 = 0 THEN 'refunded' ELSE 'paid' END,
+    CASE WHEN n % 20000 <> 1 THEN 'fulfilled' END, false, 'web', 's1:' || md5((n % 20000)::text),
+    '{}', now() - n * interval '10 minutes'
+FROM generate_series(1, 60000) n;
+INSERT INTO commerce_refunds (store_id, refund_id, order_id, currency, amount_minor, processed_at)
+SELECT 'sto_1', n, 5000000000 + n * 7, 'EUR', 100, now() FROM generate_series(1, 5000) n;
+INSERT INTO commerce_fulfillments (store_id, fulfillment_id, order_id, updated_at)
+SELECT 'sto_1', n, 5000000000 + n * 7, now() FROM generate_series(1, 5000) n;
+INSERT INTO commerce_customers (store_id, customer_id, updated_at, email_hash)
+SELECT 'sto_1', n, now(), 's1:' || md5(n::text) FROM generate_series(1, 20000) n;
+INSERT INTO commerce_products (store_id, product_id, updated_at, title, handle, vendor,
+    product_type, status, tags, variants, variant_count)
+SELECT 'sto_1', 7000000000 + n * 3, now(), 'Robe n° ' || n || CASE WHEN n = 7 THEN ' été' ELSE '' END,
+    'robe-' || n, CASE WHEN n = 7 THEN 'Rare' ELSE 'House' END,
+    CASE WHEN n = 7 THEN 'Rare' ELSE 'Dress' END, 'active', 'sale',
+    jsonb_build_array(jsonb_build_object('id', n, 'title', 'S', 'sku', 'K' || n,
+        'inventoryItemId', n, 'inventoryQuantity', 3)), 1
+FROM generate_series(1, 5000) n;
+INSERT INTO commerce_inventory_levels (store_id, inventory_item_id, location_id, updated_at, available)
+SELECT 'sto_1', n, 1, now(), 3 FROM generate_series(1, 5000) n;
+INSERT INTO integration_connections (store_id, provider, shop_domain, status, connected_at)
+SELECT 'sto_' || n, 'commerce', 's' || n || '.example', 'active', now() FROM generate_series(1, 300) n;
+INSERT INTO store_shops (store_id, shop_domain, facts_at)
+SELECT 'sto_' || n, 's' || n || '.example', now() FROM generate_series(1, 300) n;
+INSERT INTO commerce_webhook_events (store_id, delivery_id, topic, shop_domain, created_at)
+SELECT 'sto_' || n % 300, n, 'orders/create', 's.example', now() - n * interval '1 second'
+FROM generate_series(1, 30000) n;
+
+INSERT INTO audit_log (event, subject, organization_id, actor, metadata)
+SELECT CASE WHEN n % 20000 = 0 THEN 'agent.write' ELSE 'commerce.webhook.orders/create' END,
+    'sto_1', 'org_1', 'platform', '{}' FROM generate_series(1, 60000) n;
+INSERT INTO agent_operations (store_id, operation_id, user_id, client_id, tool, subject, digest,
+    state, created_at, finished_at)
+SELECT 'sto_1', 'op_' || n, 'usr_1', 'c', 't', 's', 'd', 'applied', now(), now()
+FROM generate_series(1, 10000) n;
+
+INSERT INTO credit_entries (organization_id, seq, key, kind, at, hash)
+SELECT 'org_1', n, 'k' || n, 'spend', now(), 'h' FROM generate_series(1, 20000) n;
+INSERT INTO credit_postings (organization_id, seq, n, debit, credit, amount)
+SELECT 'org_1', n, 0, 'lot:' || n, 'usage', 1 FROM generate_series(1, 20000) n;
+INSERT INTO payment_events (event_id, type, object_id, livemode, created_at, links, organization_id,
+    state, received_at)
+SELECT 'evt_' || n, 'invoice.paid', 'in_' || n, false, now(), ARRAY['in_' || n],
+    'org_' || n % 300, CASE WHEN n % 10000 = 0 THEN 'failed' ELSE 'applied' END,
+    now() - n * interval '1 second' FROM generate_series(1, 30000) n;
+INSERT INTO affiliate_codes (id, user_id, code, created_at)
+SELECT 'afc_' || n, 'usr_' || n % 300 + 1, 'CODE' || n, now() FROM generate_series(1, 6000) n;
+INSERT INTO affiliate_redemptions (id, organization_id, user_id, code_id, affiliate_id, credits,
+    redeemed_at)
+SELECT 'afr_' || n, 'o' || n, 'u' || n, 'afc_' || n % 6000, 'usr_1', 1, now()
+FROM generate_series(1, 20000) n;
+
+INSERT INTO listings (title, anonymous, included_assets, excluded_assets, self_reported,
+    auto_approve_access, financing_offered, id, organization_id, slug, status, created_by, created_at,
+    seller_active_at)
+SELECT 'L', false, '[]', '[]', '{}', false, false, 'lst_' || lpad(n::text, 6, '0'),
+    'org_' || 2 + n % 298, 's' || n, CASE WHEN n <= 3 THEN 'ACTIVE' ELSE 'DRAFT' END, 'usr_1', now(),
+    now() FROM generate_series(1, 20000) n;
+UPDATE listings SET organization_id = 'org_1', store_id = 'sto_1' WHERE id < 'lst_000004';
+INSERT INTO listing_verifications (listing_id, state, generation, shop_domain, keeps_badge, provider)
+SELECT id, 'verified', 1, id || '.example', false, 'commerce' FROM listings;
+INSERT INTO revenue_snapshots (listing_id, window_end, window_start, source, shop_domain, definition,
+    shop_currency, verified, figures, orders, skipped, flags)
+SELECT id, now() - n * interval '1 hour', now(), 'commerce', id || '.example', 'rv2', 'EUR', true,
+    '{}', 1, '{}', CASE WHEN id = 'lst_000002' THEN '["refund_rate"]' ELSE '[]' END::jsonb
+FROM listings, generate_series(1, 2) n;
+INSERT INTO revenue_sources (listing_id, organization_id, provider, shop_domain, client_id,
+    connected_by, connected_at)
+SELECT id, organization_id, 'commerce', id || '.example', 'c', 'usr_1', now() FROM listings;
+
+INSERT INTO oauth_clients (id, name, redirect_uris, auth_method, created_at, used_at)
+SELECT 'cli_' || n, 'Agent', '{}', 'none', now(), now() FROM generate_series(1, 2000) n;
+INSERT INTO oauth_grants (id, user_id, client_id, client_name, redirect_uri, organization_id,
+    store_id, resource, scopes, created_at)
+SELECT 'gra_' || n, 'usr_' || 1 + n % 300, 'cli_' || 1 + n % 2000, 'Agent', 'https://a.example', 'org_1',
+    'sto_1', 'https://r.example', '{}', now() FROM generate_series(1, 20000) n;
+INSERT INTO oauth_tokens (token_hash, grant_id, kind, scopes, expires_at)
+SELECT sha256(n::text::bytea), 'gra_' || n, 'access', '{}', now() + interval '1 day'
+FROM generate_series(1, 20000) n;
+INSERT INTO oauth_codes (code_hash, grant_id, code_challenge, expires_at)
+SELECT sha256(n::text::bytea), 'gra_' || n, 'c', now() + interval '1 day'
+FROM generate_series(1, 20000) n;
+INSERT INTO sessions (token_hash, user_id, created_at, expires_at)
+SELECT sha256(n::text::bytea), 'usr_' || 1 + n % 300, now(), now() + interval '1 day'
+FROM generate_series(1, 20000) n;
+
+INSERT INTO actors (kind, key, slot, version)
+SELECT 'store', 'sto_' || n, n % 1024, 1 FROM generate_series(1, 20000) n;
+INSERT INTO actor_journal (kind, key, version, message_id, message, epoch)
+SELECT 'store', 'sto_' || n, 1, 'm' || n, 'N', 1 FROM generate_series(1, 20000) n;
+INSERT INTO cron_executions (id, job, scheduled_at, trigger, started_at, status)
+SELECT 'run_' || n, 'sweep', now() - n * interval '1 hour', 'schedule', now(), 'succeeded'
+FROM generate_series(1, 20000) n;
+INSERT INTO outbox (key, slot, kind, actor_key, name, payload)
+SELECT 'o' || n, 512 + n % 512, 'store', 's', 'N', '{}' FROM generate_series(1, 60000) n;
+INSERT INTO dead_letters (id, key, slot, kind, actor_key, name, payload, attempts, error, status,
+    created_at, settled_at)
+SELECT 'dl_' || lpad(n::text, 8, '0'), 'k' || n, n % 1024, 'store', 's', 'N', '{}', 4, 'e',
+    CASE WHEN n < 3 THEN 'dead' ELSE 'replayed' END, now(), now() FROM generate_series(1, 60000) n;

@@ -1,0 +1,466 @@
+"""However much one tenant has, and however often a connection asked, a page reads a bounded number of rows."""
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import asyncpg
+import pytest
+
+import tolsey.storage
+from tests.conftest import Servers, copied
+from tolsey.http.pages.badge import RED_FLAGS
+from tolsey.storage import operations
+from tolsey.storage.chat import generations, memory
+from tolsey.storage.commerce import agent_operations, connections, stores
+from tolsey.storage.database import Database, Row, Transaction
+from tolsey.storage.money import (
+    affiliates,
+    checkouts,
+    contracts,
+    credit_jobs,
+    credits,
+    payment_events,
+    payouts,
+    sponsorships,
+    subscriptions,
+)
+from tolsey.storage.oauth import clients, grants, requests
+from tolsey.storage.people import accounts, members, tokens
+from tolsey.storage.records.runtime.turns import Known
+from tolsey.storage.reports import catalog, customers, orders, pool, sales, store
+from tolsey.storage.runtime import executions, slots, workflows
+from tolsey.storage.runtime.outbox import Outbox
+from tolsey.storage.selling import listings, snapshots
+
+GROWN: Final = (Path(__file__).parent / "grown.sql").read_text()
+TIMES: Final = 12
+"""After five calls PostgreSQL may take a plan for all values."""
+MOST: Final = 2_000
+"""Rows and index entries; a walk through any of the tables reads thousands."""
+PAGE: Final = 51
+AT: Final = datetime.now(UTC)
+AGO: Final = AT - timedelta(days=30)
+KNOWN: Final = Known({"N": 1}, {"store": 1})
+OTHERS_WAIT: Final = """
+INSERT INTO outbox (key, slot, kind, actor_key, name, payload)
+SELECT 'o' || n, 512 + n % 512, 'store', 's', 'N', '{}' FROM generate_series(1, 60000) n
+"""
+
+READ: Final = """
+SELECT sum(pg_stat_get_xact_tuples_returned(oid)) FROM pg_class
+WHERE relkind IN ('r', 'i') AND relnamespace = 'public'::regnamespace
+"""
+
+
+class Counted(Database):
+    """One connection that counts the rows and index entries which its statements read."""
+
+    def __init__(self, dsn: str, session: Mapping[str, str]) -> None:
+        alone = {"max_parallel_workers_per_gather": "0"}  # workers count for themselves
+        super().__init__(dsn, max_size=1, session={**session, **alone})
+        self.read = 0
+
+    async def fetch(self, sql: str, *args: Any) -> list[Row]:
+        async with self.transaction() as tx:
+            return await self._counted(tx, sql, *args)
+
+    async def fetchrow(self, sql: str, *args: Any) -> Row | None:
+        rows = await self.fetch(sql, *args)
+        return rows[0] if rows else None
+
+    async def fetch_as_it_is(self, sql: str, *args: Any) -> list[Row]:
+        async with self.transaction() as tx:
+            await tx.execute("SET LOCAL plan_cache_mode = force_custom_plan")
+            return await self._counted(tx, sql, *args)
+
+    async def _counted(self, tx: Transaction, sql: str, *args: Any) -> list[Row]:
+        before = await tx.fetchval(READ)
+        rows = await tx.fetch(sql, *args)
+        self.read += int(await tx.fetchval(READ) - before)
+        return rows
+
+
+Case = Callable[[Counted], Awaitable[Any]]
+
+REPORTS: Final[dict[str, list[Case]]] = {
+    "reports.catalog.find": [lambda db: catalog.find(db, "sto_1", 7000000021)],
+    "reports.catalog.items_of": [lambda db: catalog.items_of(db, "sto_1", 7000000021)],
+    "reports.catalog.page": [
+        lambda db: catalog.page(db, "sto_1", catalog.Wanted(), None, PAGE),
+        lambda db: catalog.page(db, "sto_1", catalog.Wanted(), 7000000900, PAGE),
+        lambda db: catalog.page(db, "sto_1", catalog.Wanted(vendor="RARE"), None, PAGE),
+        lambda db: catalog.page(db, "sto_1", catalog.Wanted(product_type="râre"), None, PAGE),
+    ],
+    "reports.catalog.search": [
+        lambda db: catalog.search(db, "sto_1", ["ete"], None, 10),
+        lambda db: catalog.search(db, "sto_1", ["Robe", "k4711"], None, 10),
+        lambda db: catalog.search(db, "sto_1", ["robe"], None, 10),
+        lambda db: catalog.search(db, "sto_1", ["robe"], 7000000900, 10),
+        lambda db: catalog.search(db, "sto_1", ["zebra"], None, 10),
+        lambda db: catalog.search(db, "sto_1", ["zx"], None, 10),
+    ],
+    "reports.catalog.ids_like": [
+        lambda db: catalog.ids_like(db, "sto_1", "été", 101),
+        lambda db: catalog.ids_like(db, "sto_1", "70000009", 101),
+        lambda db: catalog.ids_like(db, "sto_1", "", 101),
+    ],
+    "reports.catalog.levels": [
+        lambda db: catalog.levels(db, "sto_1", None, PAGE),
+        lambda db: catalog.levels(db, "sto_1", (4000, 1), PAGE, location_id=1),
+        lambda db: catalog.levels(db, "sto_1", None, PAGE, items=[4711]),
+    ],
+    "reports.customers.by_pseudonym": [
+        lambda db: customers.by_pseudonym(db, "sto_1", "", PAGE),
+        lambda db: customers.by_pseudonym(db, "sto_1", "s1:f", PAGE),
+    ],
+    "reports.customers.counts": [
+        lambda db: customers.counts(db, "sto_1", ["s1:c4ca4238a0b923820dcc509a6f75849b"]),
+    ],
+    "reports.customers.is_known": [
+        lambda db: customers.is_known(db, "sto_1", "s1:c4ca4238a0b923820dcc509a6f75849b"),
+        lambda db: customers.is_known(db, "sto_1", "s1:nobody"),
+    ],
+    "reports.orders.find": [lambda db: orders.find(db, "sto_1", 5000000007)],
+    "reports.orders.named": [
+        lambda db: orders.named(db, "sto_1", "#1007", 5),
+        lambda db: orders.named(db, "sto_1", "5000000007", 5),
+        lambda db: orders.named(db, "sto_1", "nothing", 5),
+    ],
+    "reports.orders.ids_like": [
+        lambda db: orders.ids_like(db, "sto_1", "#1", 101),
+        lambda db: orders.ids_like(db, "sto_1", "5", 101),
+        lambda db: orders.ids_like(db, "sto_1", "", 101),
+    ],
+    "reports.orders.page": [
+        lambda db: orders.page(db, "sto_1", orders.Wanted(), None, PAGE),
+        lambda db: orders.page(db, "sto_1", orders.Wanted(), 5000100000, PAGE),
+        lambda db: orders.page(db, "sto_1", orders.Wanted(financial_status="refunded"), None, PAGE),
+        lambda db: orders.page(
+            db, "sto_1", orders.Wanted(fulfillment_status="unfulfilled"), None, PAGE
+        ),
+        lambda db: orders.page(
+            db, "sto_1", orders.Wanted(since=AT - timedelta(hours=9), until=AT), None, PAGE
+        ),
+        lambda db: orders.page(
+            db,
+            "sto_1",
+            orders.Wanted(customer="s1:c4ca4238a0b923820dcc509a6f75849b"),
+            None,
+            PAGE,
+        ),
+    ],
+    "reports.sales.zone_of": [lambda db: sales.zone_of(db, "sto_1")],
+    "reports.store.audit": [
+        lambda db: store.audit(db, "sto_1", "org_1", None, PAGE),
+        lambda db: store.audit(db, "sto_1", "org_1", 30_000, PAGE),
+        lambda db: store.audit(db, "sto_1", "org_1", None, PAGE, event="agent."),
+        lambda db: store.audit(db, "sto_1", "org_1", 30_000, PAGE, event="commerce."),
+        lambda db: store.audit(db, "sto_1", "org_1", None, PAGE, event="nothing"),
+    ],
+    "reports.store.connected_at": [lambda db: store.connected_at(db, "sto_1")],
+    "reports.store.listings": [lambda db: store.listings(db, "sto_1", "org_1")],
+    "reports.store.shop_domain": [lambda db: store.shop_domain(db, "sto_1")],
+    "operations.audit_rows": [
+        lambda db: operations.audit_rows(db, PAGE, None),
+        lambda db: operations.audit_rows(db, PAGE, 30_000),
+    ],
+    "operations.dead_letters": [
+        lambda db: operations.dead_letters(db, PAGE, None),
+        lambda db: operations.dead_letters(db, PAGE, "dl_00000002"),
+        lambda db: operations.dead_letters(db, PAGE, None, "discarded"),
+        lambda db: operations.dead_letters(db, PAGE, None, "replayed"),
+    ],
+    "operations.deliveries": [
+        lambda db: operations.deliveries(db, PAGE, None),
+        lambda db: operations.deliveries(db, PAGE, (AT - timedelta(hours=4), "1")),
+    ],
+    "money.payment_events.listed": [
+        lambda db: payment_events.listed(db, PAGE),
+        lambda db: payment_events.listed(db, PAGE, state="failed"),
+        lambda db: payment_events.listed(db, PAGE, state="parked"),
+        lambda db: payment_events.listed(db, PAGE, organization_id="org_7"),
+        lambda db: payment_events.listed(db, PAGE, state="failed", organization_id="org_7"),
+        lambda db: payment_events.listed(db, PAGE, before=(AT - timedelta(hours=4), "x")),
+    ],
+    "selling.listings.page_flagged": [
+        lambda db: listings.page_flagged(db, tuple(RED_FLAGS), None, PAGE),
+        lambda db: listings.page_flagged(db, tuple(RED_FLAGS), "lst_000002", PAGE),
+    ],
+}
+"""What is read over connections that plan for values."""
+
+SHORT: Final[dict[str, list[Case]]] = {
+    "chat.generations.has_chatted": [lambda db: generations.has_chatted(db, "org_1", AGO)],
+    "chat.memory.counts": [lambda db: memory.counts(db, "org_1")],
+    "chat.memory.stores_of": [lambda db: memory.stores_of(db, "org_1")],
+    "commerce.agent_operations.audit_id": [
+        lambda db: agent_operations.audit_id(db, "sto_1", "op_1")
+    ],
+    "commerce.agent_operations.find": [lambda db: agent_operations.find(db, "sto_1", "op_1")],
+    "commerce.agent_operations.load": [lambda db: agent_operations.load(db, ["sto_1"])],
+    "commerce.agent_operations.planned": [lambda db: agent_operations.planned(db, "sto_1", "op_1")],
+    "commerce.connections.credentials_of": [lambda db: connections.credentials_of(db, "sto_1", AT)],
+    "commerce.connections.is_shared": [lambda db: connections.is_shared(db, "sto_1")],
+    "commerce.connections.listeners_of": [lambda db: connections.listeners_of(db, "s1.example")],
+    "commerce.connections.load": [lambda db: connections.load(db, ["sto_1"])],
+    "commerce.stores.find_for": [lambda db: stores.find_for(db, "sto_1", "usr_1")],
+    "commerce.stores.load": [lambda db: stores.load(db, ["org_1"])],
+    "commerce.stores.stores_for": [
+        lambda db: stores.stores_for(db, "usr_1", None, "", PAGE),
+        lambda db: stores.stores_for(db, "usr_1", "org_1", "", PAGE),
+    ],
+    "money.affiliates.code_use": [lambda db: affiliates.code_use(db, "CODE7", "org_1", "usr_1")],
+    "money.affiliates.codes_of": [
+        lambda db: affiliates.codes_of(db, "usr_1", None, PAGE),
+        lambda db: affiliates.codes_of(db, "usr_1", "afc_5", PAGE),
+    ],
+    "money.affiliates.organizations_run_by": [
+        lambda db: affiliates.organizations_run_by(db, "usr_1")
+    ],
+    "money.affiliates.redemption": [lambda db: affiliates.redemption(db, "afr_7")],
+    "money.checkouts.last": [lambda db: checkouts.last(db, "org_1")],
+    "money.contracts.load": [lambda db: contracts.load(db, ["org_1"])],
+    "money.credit_jobs.last_check": [lambda db: credit_jobs.last_check(db, "org_1")],
+    "money.credits.entries": [
+        lambda db: credits.entries(db, "org_1", PAGE),
+        lambda db: credits.entries(db, "org_1", PAGE, 9_000),
+    ],
+    "money.credits.history": [lambda db: credits.history(db, "org_1", 9_000, PAGE)],
+    "money.credits.movements": [lambda db: credits.movements(db, "org_1", PAGE)],
+    "money.credits.payment": [lambda db: credits.payment(db, "org_1", "pi_1")],
+    "money.payment_events.has_ended": [lambda db: payment_events.has_ended(db, "org_7", "sub_1")],
+    "money.payment_events.invoice_paid_by": [
+        lambda db: payment_events.invoice_paid_by(db, "org_7", "pi_1")
+    ],
+    "money.payment_events.waiting": [lambda db: payment_events.waiting(db, PAGE)],
+    "money.payment_events.adopt": [
+        payment_events.adopt,
+        lambda db: payment_events.adopt(db, ["in_7"]),
+    ],
+    "money.payouts.failures": [lambda db: payouts.failures(db, "acct_1")],
+    "money.payouts.find": [lambda db: payouts.find(db, "usr_1")],
+    "money.payouts.may_sell": [lambda db: payouts.may_sell(db, "org_1")],
+    "money.sponsorships.is_known": [lambda db: sponsorships.is_known(db, "pi_1")],
+    "money.subscriptions.load": [lambda db: subscriptions.load(db, ["org_1"])],
+    "money.subscriptions.seen_at": [lambda db: subscriptions.seen_at(db, "org_1", "sub_1")],
+    "money.subscriptions.set_aside": [lambda db: subscriptions.set_aside(db, AT, PAGE)],
+    "oauth.clients.find": [lambda db: clients.find(db, "cli_7")],
+    "oauth.grants.admitted": [lambda db: grants.admitted(db, "token", AT)],
+    "oauth.grants.find_code": [lambda db: grants.find_code(db, "code")],
+    "oauth.grants.find_token": [lambda db: grants.find_token(db, "token")],
+    "oauth.grants.of_user": [lambda db: grants.of_user(db, "usr_1", PAGE)],
+    "oauth.grants.only_resource": [lambda db: grants.only_resource(db, "cli_7")],
+    "oauth.requests.find": [lambda db: requests.find(db, "request", AT)],
+    "people.accounts.find_organization": [
+        lambda db: accounts.find_organization(db, "org_1", "usr_1")
+    ],
+    "people.accounts.find_user": [lambda db: accounts.find_user(db, "u1@example.com")],
+    "people.accounts.organizations_of": [lambda db: accounts.organizations_of(db, "usr_1", "", 9)],
+    "people.accounts.role_in": [lambda db: accounts.role_in(db, "usr_1", "org_1")],
+    "people.members.find_member": [lambda db: members.find_member(db, "org_1", "usr_1")],
+    "people.members.members_of": [lambda db: members.members_of(db, "org_1")],
+    "people.tokens.find": [lambda db: tokens.find(db, "token", AT)],
+    "runtime.executions.last": [
+        lambda db: executions.last(db, ["sweep"], 10),
+        lambda db: executions.last(db, ["sweep"], trigger="schedule"),
+    ],
+    "runtime.executions.running": [lambda db: executions.running(db, ["sweep"])],
+    "runtime.outbox.Outbox.due": [
+        lambda db: Outbox(db).due(500, ["k"], KNOWN, range(512)),
+        lambda db: Outbox(db).due(500, ["k"], KNOWN, range(256, 768)),
+        lambda db: Outbox(db).due(500, ["k"], KNOWN),
+    ],
+    "runtime.slots.reply_of": [lambda db: slots.reply_of(db, "store", "sto_1", "m1")],
+    "runtime.slots.versions": [lambda db: slots.versions(db, "store", ["sto_1", "sto_2"])],
+    "runtime.workflows.load": [lambda db: workflows.load(db, ["org_1"])],
+    "selling.listings.find": [lambda db: listings.find(db, "lst_000001")],
+    "selling.listings.find_public": [lambda db: listings.find_public(db, "s1")],
+    "selling.listings.left_alone": [lambda db: listings.left_alone(db, AT)],
+    "selling.listings.listing_using": [
+        lambda db: listings.listing_using(db, "commerce", "lst_000001.example")
+    ],
+    "selling.listings.listings_of_shop": [
+        lambda db: listings.listings_of_shop(db, "org_1", "lst_000001.example")
+    ],
+    "selling.listings.load": [lambda db: listings.load(db, ["lst_000001"])],
+    "selling.listings.page_of_user": [
+        lambda db: listings.page_of_user(db, "usr_1", None, None, PAGE),
+        lambda db: listings.page_of_user(db, "usr_1", "org_1", "lst_000002", PAGE),
+    ],
+    "selling.listings.page_public": [
+        lambda db: listings.page_public(db, None, PAGE),
+        lambda db: listings.page_public(db, "lst_000003", PAGE),
+    ],
+    "selling.listings.source_of": [lambda db: listings.source_of(db, "lst_000001")],
+    "selling.snapshots.earlier": [
+        lambda db: snapshots.earlier(db, "lst_000001", "lst_000001.example", "rv2", [AT])
+    ],
+    "selling.snapshots.history": [
+        lambda db: snapshots.history(db, "lst_000001", "lst_000001.example", AGO)
+    ],
+    "selling.snapshots.latest": [
+        lambda db: snapshots.latest(db, "lst_000001", "lst_000001.example")
+    ],
+}
+"""What is read over the pool of all."""
+
+UNBOUNDED: Final = {
+    "chat.generations": {"abandoned", "orphaned", "hold_of"},  # a job's, of what goes on
+    "chat.knowledge": {"knowledge"},  # what a model is told, added up from a month
+    "chat.vectors": {"DatabaseVectors.count"},
+    "commerce.exports": {"rows"},  # everything, a page at a time
+    "keys": {"accept", "open_vault", "trouble"},  # a look at each start
+    "money.credit_jobs": {"books", "changed", "lapsed", "months_due", "without_bonus"},
+    "money.credits": {"load"},  # what is open
+    "operations": {"has_map", "outbox_by_slot", "slot", "slots"},  # 1,024 slots
+    "people.administrators": {"organization_id"},
+    "reports.catalog": {"low"},  # added up
+    "reports.customers": {"busiest"},
+    "reports.sales": {"report"},
+    "reports.store": {"summary"},
+    "retention": {"sweep"},  # jobs: what is due, batch by batch
+    "runtime.outbox": {"Outbox.depth", "Outbox.unread"},
+    "runtime.slots": {"Slots.deployment", "Slots.read", "Slots.take", "claim"},
+    "selling.listings": {"due_for_sync"},  # the work of an hour
+}
+"""What reads as much as there is of something, or a table that does not grow."""
+
+WRITING: Final = {
+    "chat.generations": {"begin", "end", "forget"},
+    "chat.vectors": {"DatabaseVectors.purge"},
+    "commerce.agent_operations": {"put_on_record"},
+    "commerce.stores": {"salt_of"},
+    "idempotency": {"answer", "claim", "release"},
+    "money.affiliates": {"add_code"},
+    "money.checkouts": {"follow"},
+    "money.credit_jobs": {"keep_check"},
+    "money.payment_events": {"claim", "postpone", "settle", "take"},
+    "money.payouts": {"account_observed", "opened", "payout_failed", "refreshed", "visited"},
+    "money.sponsorships": {"adopt", "disputed", "observed"},
+    "oauth.clients": {"add"},
+    "oauth.requests": {"keep"},
+    "people.accounts": {"rename_organization", "replace_rules"},
+    "people.administrators": {"create_administrator"},
+    "people.members": {"remove", "set_role"},
+    "runtime.outbox": {
+        *("Outbox.add", "Outbox.begin", "Outbox.bury", "Outbox.discard", "Outbox.give_back"),
+        *("Outbox.postpone", "Outbox.replace", "Outbox.revive"),
+    },
+    "retention": {"commit"},
+    "runtime.slots": {"Slots.beat", "Slots.forget", "Slots.pin"},
+}
+
+
+@pytest.fixture(scope="module")
+async def grown(servers: Servers, template: str) -> AsyncIterator[str]:
+    """Fill a database of this module's own."""
+    async for url in copied(servers, template):
+        connection = await asyncpg.connect(url)
+        await connection.execute(GROWN)
+        await connection.execute("ANALYZE")
+        await connection.close()
+        yield url
+
+
+@pytest.mark.parametrize("name", [*REPORTS, *SHORT])
+async def test_a_page_of_a_large_tenant_reads_few_rows_however_often_it_is_asked(
+    grown: str, name: str
+) -> None:
+    session = pool.SESSION if name in REPORTS else {}
+    for number, case in enumerate(REPORTS.get(name) or SHORT[name]):
+        async with connected(grown, session) as database:
+            for _ in range(TIMES):
+                database.read = 0
+                await case(database)
+                assert database.read <= MOST, f"case {number}"
+
+
+async def test_the_rows_that_a_statement_reads_are_counted(grown: str) -> None:
+    async with connected(grown) as database:
+        await database.fetch("SELECT count(*) FROM listings WHERE title = 'L'")
+        assert database.read >= 20_000
+
+
+async def test_the_poll_of_the_outbox_depends_on_no_statistics(database_url: str) -> None:
+    async with connected(database_url) as database:
+        outbox = Outbox(database)
+        for _ in range(TIMES):
+            assert await outbox.due(500, ["k"], KNOWN, range(512)) == []
+        await database.execute(OTHERS_WAIT)
+        database.read = 0
+        assert await outbox.due(500, ["k"], KNOWN, range(512)) == []
+        assert database.read <= MOST
+
+
+async def test_each_slot_has_its_share_of_what_is_due_and_the_page_is_full(
+    database: Database,
+) -> None:
+    outbox = Outbox(database)
+    await database.execute(
+        "INSERT INTO outbox (key, slot, kind, actor_key, name, payload)"
+        " SELECT 'many' || n, 1, 'store', 's', 'N', '{}' FROM generate_series(1, 300) n"
+    )
+    await database.execute(
+        "INSERT INTO outbox (key, slot, kind, actor_key, name, payload)"
+        " SELECT 'few' || n, n, 'store', 's', 'N', '{}' FROM generate_series(2, 9) n"
+    )
+    found = await outbox.due(100, [], KNOWN, range(10))
+    assert len({row.key for row in found}) == 100
+    assert {row.slot for row in found} == set(range(1, 10))
+    assert len(await outbox.due(500, [row.key for row in found], KNOWN, range(10))) == 208
+    assert {row.slot for row in await outbox.due(500, [], KNOWN, [1, 5])} == {1, 5}
+
+
+def test_every_function_that_reads_is_tried_or_said_to_read_all_there_is() -> None:
+    apart = {
+        f"{module}.{name}"
+        for said in (UNBOUNDED, WRITING)
+        for module, names in said.items()
+        for name in names
+    }
+    known = {*REPORTS, *SHORT, *apart}
+    found = set(reading())
+    assert found - known == set(), "give each a case above"
+    assert known - found == set(), "these are gone"
+
+
+@asynccontextmanager
+async def connected(url: str, session: Mapping[str, str] | None = None) -> AsyncIterator[Counted]:
+    database = Counted(url, session or {})
+    await database.open()
+    try:
+        yield database
+    finally:
+        await database.close()
+
+
+def reading() -> Iterator[str]:
+    """Name what takes a database, of all modules of storage."""
+    for module in pkgutil.walk_packages(tolsey.storage.__path__, "tolsey.storage."):
+        found = importlib.import_module(module.name)
+        if module.name.endswith((".database", ".journal", ".pool")):
+            continue
+        for name, one in inspect.getmembers(found):
+            if name.startswith("_") or getattr(one, "__module__", None) != module.name:
+                continue
+            place = f"{module.name.removeprefix('tolsey.storage.')}.{name}"
+            if inspect.isclass(one) and takes_a_database(one.__init__):
+                for method, _ in inspect.getmembers(one, inspect.iscoroutinefunction):
+                    if not method.startswith("_"):
+                        yield f"{place}.{method}"
+            elif inspect.isfunction(one) and takes_a_database(one):
+                yield place
+
+
+def takes_a_database(called: Callable[..., Any]) -> bool:
+    """Whether one of the first two parameters is a database, or whatever rows are read from."""
+    first = list(inspect.signature(called).parameters.values())[:2]
+    return any(
+        name in str(parameter.annotation) for parameter in first for name in ("Database", "Reader")
+    )
