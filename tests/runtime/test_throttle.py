@@ -13,7 +13,7 @@ from tolsey.storage.errors import StorageUnavailable
 
 
 class Answers:
-    """What those who wait see: an answer takes until the event it waits for."""
+    """What those who wait for an answer see; while a job works they may get none."""
 
     def __init__(self) -> None:
         self.working = False

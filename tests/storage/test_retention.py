@@ -43,7 +43,6 @@ ROWS = {
     "agentClients": (
         "INSERT INTO oauth_clients SELECT n::text, 'C', '{{}}', 'none', NULL, {at}, {at} FROM {n}"
     ),
-    "agentOperations": "",
     "paymentEvents": (
         "INSERT INTO payment_events (event_id, type, livemode, created_at, state, received_at)"
         " SELECT n::text, 't', false, {at}, 'applied', {at} FROM {n}"
@@ -75,7 +74,7 @@ def rows(name: str, count: int, at: str) -> str:
     return ROWS[name].format(at=at, n=numbers)
 
 
-@pytest.mark.parametrize("name", [name for name, sql in ROWS.items() if sql])
+@pytest.mark.parametrize("name", ROWS)
 async def test_a_sweep_reads_what_is_due_and_nothing_of_what_is_kept(
     database: Database, name: str
 ) -> None:
