@@ -125,12 +125,69 @@ def test_what_was_spent_or_expired_of_a_step_is_told_to_the_step_that_paid_for_i
         ledger = told(high, spent(dollars), low, gone)
         assert ledger.state.credits.debt == int(debt * DOLLAR)
     assert told(high, spent(120), low, gone).state.credits.debt == 49 * DOLLAR
+    ledger = told(high, spent(30), low)
+    expired = {
+        name: [part.expired // DOLLAR for part in parts.of_payment(one)]
+        for name, one in ledger.payments.items()
+    }
+    assert expired == {"in_1": [19], "in_2": [100]}
 
 
 def test_a_step_that_is_told_late_has_a_lot_of_its_own() -> None:
-    ledger = told(month("in_2", 149), month("in_1", 49))
-    lots = {one.reference: one.amount // DOLLAR for one in ledger.lots.values()}
-    assert lots == {"in_1": 49, "in_2": 100}
+    high = month("in_2", 149)
+    ledger = told(high, month("in_1", 49, at=AT + days(1)))
+    assert {
+        one.reference: (one.amount // DOLLAR, one.remaining // DOLLAR, one.granted_at, one.seq)
+        for one in ledger.lots.values()
+    } == {"in_1": (49, 49, AT + days(1), 2), "in_2": (100, 100, AT, 2)}
+    written = [(one.key, one.kind, one.reference) for one in ledger.entries]
+    assert written[-1] == ("allowance:in_1", "allowance", "in_1")
+
+
+def test_a_period_began_when_the_last_of_its_payments_did() -> None:
+    late = month("in_1", 49, starts_at=AT + days(2))
+    ledger = told(late, month("in_2", 149, starts_at=AT))
+    assert ledger.state.credits.period_start == AT + days(2)
+
+
+def test_a_dispute_won_after_a_dearer_plan_began_gives_back_nothing_of_the_month() -> None:
+    """Its month has not come to its end, and another is in its place."""
+    first, last = dispute("open", at=AT + days(6)), dispute("won", at=AT + days(6))
+    dearer = month("in_2", 149, ends_at=END + days(5), starts_at=AT + days(5))
+    for order in permutations((dearer, first, last)):
+        ledger = told(month("in_1"), *order, seen("in_1", 7_900, 0, at=AT + days(6)))
+        assert ledger.state.credits.available == 149 * DOLLAR
+
+
+def test_what_expired_takes_up_each_reversal_once() -> None:
+    """Of 49, 30 were spent and 19 expired: whatever is lost and won meanwhile, 30 are owed."""
+    half, other = Dispute("dp_1", 3_950, "open"), Dispute("dp_2", 1_000, "open")
+    ledger = told(month("in_1"), spent(30), renewal())
+    for refunded, disputes, left in (
+        (1_000, (), 49),
+        (1_000, (half,), 37.297_468),
+        (1_000, (replace(half, status="won"),), 49),
+        (1_000, (replace(half, status="won"), other), 49),
+        (1_000, (replace(other, status="won"),), 49),
+        (7_900, (), 19),
+    ):
+        ledger.take(seen("in_1", 7_900, refunded, *disputes, at=END))
+        assert ledger.state.credits.available == pytest.approx(left * DOLLAR, abs=2)
+        ledger.check()
+    assert [(one.owed, one.expired) for one in parts.of_payment(ledger.payments["in_1"])] == [
+        (30 * DOLLAR, 0)
+    ]
+
+
+def test_a_refund_and_a_dispute_told_at_once_are_booked_under_their_own_names() -> None:
+    ledger = told(purchase("pi_1", 10))
+    ledger.take(seen("pi_1", 1_000, 500, Dispute("dp_1", 200, "open")))
+    moved = [(one.debit, one.credit, one.amount // DOLLAR) for one in ledger.postings[1:]]
+    assert moved == [
+        ("refunded", "lot:purchase:pi_1", 7),
+        ("clawback", "refunded", 2),
+    ]
+    ledger.check()
 
 
 @pytest.mark.parametrize(("pinned", "own"), [(100, 49), (120, 29), (149, None)])
@@ -158,11 +215,16 @@ def test_what_was_taken_back_before_a_step_is_told_is_counted_once(
     low, high, used = month("in_1", 49), month("in_2", 149), spent(dollars)
     back = seen("in_2", 19_900, cents)
     in_order, late = told(low, high, used, back), told(high, used, back, low)
-    assert in_order.state.credits.available == late.state.credits.available
+    assert _left(in_order) == _left(late)
     for ledger in (in_order, late):
         ledger.take(seen("in_1", 7_900, 7_900))
         ledger.check()
     assert in_order.state.credits.available == late.state.credits.available
+
+
+def _left(ledger: Ledger) -> dict[str | None, int]:
+    lots = ledger.state.credits.lots.values()
+    return {one.reference: one.remaining for one in lots} | {"debt": ledger.state.credits.debt}
 
 
 def test_a_payment_remembers_each_of_its_grants_apart() -> None:
