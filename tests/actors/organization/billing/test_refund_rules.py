@@ -272,6 +272,8 @@ def test_a_refund_of_ours_that_arrived_is_not_told_to_be_of_elsewhere(subscribed
     subscribed.begin("in_1")
     subscribed.refund(8_690, 8_690)
     assert subscribed.holds == []
+    moves = [one for one in subscribed.records if isinstance(one, CreditPosting)]
+    assert "usage" not in {one.debit for one in moves}
     assert subscribed.begin("in_1").is_returned is True
     assert subscribed.said["elsewhere"] is False
 

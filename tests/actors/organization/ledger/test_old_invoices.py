@@ -135,13 +135,15 @@ def test_what_was_spent_or_expired_of_a_step_is_told_to_the_step_that_paid_for_i
 
 def test_a_step_that_is_told_late_has_a_lot_of_its_own() -> None:
     high = month("in_2", 149)
-    ledger = told(high, month("in_1", 49, at=AT + days(1)))
+    ledger = told(high)
+    assert ledger.take(month("in_1", 49, at=AT + days(1))) == ledger.state.credits.standing
     assert {
         one.reference: (one.amount // DOLLAR, one.remaining // DOLLAR, one.granted_at, one.seq)
         for one in ledger.lots.values()
     } == {"in_1": (49, 49, AT + days(1), 2), "in_2": (100, 100, AT, 2)}
     written = [(one.key, one.kind, one.reference) for one in ledger.entries]
     assert written[-1] == ("allowance:in_1", "allowance", "in_1")
+    assert ledger.take(high) == ledger.state.credits.standing
 
 
 def test_a_period_began_when_the_last_of_its_payments_did() -> None:
@@ -157,6 +159,24 @@ def test_a_dispute_won_after_a_dearer_plan_began_gives_back_nothing_of_the_month
     for order in permutations((dearer, first, last)):
         ledger = told(month("in_1"), *order, seen("in_1", 7_900, 0, at=AT + days(6)))
         assert ledger.state.credits.available == 149 * DOLLAR
+
+
+def test_a_dispute_of_a_purchase_that_is_won_gives_it_back_beside_a_plan() -> None:
+    opened = Dispute("dp_1", 1_000, "open")
+    ledger = told(month("in_1"), purchase("pi_1", 10), seen("pi_1", 1_000, 0, opened))
+    assert ledger.state.credits.available == 49 * DOLLAR
+    ledger.take(seen("pi_1", 1_000, 0, replace(opened, status="won")))
+    assert ledger.state.credits.available == 59 * DOLLAR
+
+
+def test_a_refund_of_what_a_dispute_took_already_takes_nothing_more() -> None:
+    opened = Dispute("dp_1", 1_000, "open")
+    ledger = told(purchase("pi_1", 10), seen("pi_1", 1_000, 500, opened))
+    ledger.take(seen("pi_1", 1_000, 1_000, opened))
+    told_of = [one for one in ledger.events() if one.startswith("clawback")]
+    assert told_of == ["clawback.applied"]
+    assert ledger.accounts["refunded"] == 10 * DOLLAR
+    ledger.check()
 
 
 def test_what_expired_takes_up_each_reversal_once() -> None:
@@ -201,7 +221,9 @@ def test_a_step_that_is_told_late_leaves_what_is_pinned(pinned: int, own: int | 
 
 def test_a_second_payment_of_the_same_step_has_no_part_of_the_first() -> None:
     for first in (month("in_1", 49), month("in_0", 149, ends_at=AT, starts_at=AT - days(30))):
-        ledger = told(first, month("in_2", 49), month("in_3", 49))
+        ledger = Ledger()
+        for message in (first, month("in_2", 49), month("in_3", 49)):
+            ledger.take(message)
         assert "in_3" not in ledger.payments
         ledger.take(seen("in_3", 7_900, 7_900))
         assert ledger.state.credits.available == 49 * DOLLAR

@@ -272,6 +272,16 @@ def test_what_lapses_and_holds_left_alone_are_entries_of_their_own() -> None:
     ledger.check()
 
 
+def test_a_hold_that_lives_on_writes_down_the_end_of_one_that_was_left_alone() -> None:
+    ledger = Ledger()
+    ledger.take(purchase("pi_1", 20))
+    for name in "gh":
+        ledger.take(replace(HELD, hold_id=name))
+    ledger.take(ExtendHold("h", 0, LATER, LATER + days(1)))
+    assert entries(ledger)[3:] == [("settle:g", "release", "g")]
+    ledger.check()
+
+
 def test_a_hold_of_several_lots_is_paid_out_of_them_in_order() -> None:
     ledger = Ledger()
     ledger.take(purchase("pi_1", 10))
