@@ -302,10 +302,10 @@ def run() -> None:
     parser.add_argument(
         "--size", choices=sizes, default="small", help="how large the world becomes"
     )
+    parser.add_argument("--rounds", type=int, default=12, help="how often each thing is asked")
     given = parser.parse_args()
-    size = "quick" if given.quick else given.size
+    size, rounds = ("quick", 6) if given.quick else (given.size, given.rounds)
     measure.machine(given.loop)
-    rounds = {"quick": 6, "small": 14}.get(size, 40)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tolsey-bench-")))
         server_url, redis_url = stack.enter_context(measure.servers())
