@@ -8,6 +8,7 @@ spends are timed at 10 to 10,000 open lots.
 """
 
 import asyncio
+import itertools
 import json
 import math
 import re
@@ -15,6 +16,7 @@ import tempfile
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -29,11 +31,14 @@ from bench.surface import Ask, Surface
 from bench.tenants import Growing, values_of
 from bench.world import Tenant
 from tolsey.actors.job.catalogue import JOBS
+from tolsey.storage.chat.knowledge import knowledge
+from tolsey.storage.database import Database
 
 PAGE_MS: Final = 100.0
 REPORT_MS: Final = 300.0
 REPORTS: Final = frozenset({"get_sales_report", "get_low_stock_report", "list_customers"})
 """Tools that add a store up; all else is a page of it."""
+CHAT: Final = "POST /api/chat, what the model is told of a store"
 JOB_FACTOR: Final = 3.0
 SPEND_FACTOR: Final = 1.5
 NOISE_MS: Final = 3.0
@@ -102,6 +107,22 @@ async def ask_all(
     left = surfaces["large"].left
     left |= {f"{name} ({who} tenant)": why for (who, name), why in refused.items()}
     return seen, sizes, surfaces["large"]
+
+
+async def tell_model(growing: Growing, rounds: int) -> dict[str, list[float]]:
+    """Time what a question reads of a store before its model is asked, for both tenants."""
+    took: dict[str, list[float]] = {}
+    database = Database(growing.url)
+    await database.open()
+    try:
+        for tenant, _ in itertools.product(growing.tenants, range(rounds)):
+            whose, at = (tenant.organization_id, tenant.store_id), datetime.now(UTC)
+            started = perf_counter()
+            await knowledge(database, *whose, ["lamp"], at)
+            took.setdefault(tenant.name, []).append(perf_counter() - started)
+    finally:
+        await database.close()
+    return took
 
 
 async def _asked(
@@ -236,8 +257,9 @@ def show(
         ]
         follows = law(points)
         # An answer that says more takes longer; no aim is for those.
-        grows = sizes[most][name] > 2 * max(sizes[begins].get(name, 0), 1_000)
-        said = [sizes[most][name] / 1024, f"{follows}, so does its answer" if grows else follows]
+        size = sizes[most].get(name, 0)
+        grows = size > 2 * max(sizes[begins].get(name, 0), 1_000)
+        said = [size / 1024, f"{follows}, so does its answer" if grows else follows]
         small = took.get("small", ["", ""])
         lines.append([name, kinds[name], *took["large"], *small, _ms(empty), _p99(empty), *said])
         aim, p99 = REPORT_MS if name.split()[0] in REPORTS else PAGE_MS, took["large"][1]
@@ -274,10 +296,12 @@ async def grow(growing: Growing, size: str, *, rounds: int) -> list[str]:
             stages[after], sizes[after], offered = await ask_all(
                 growing, client, most=after, rounds=rounds
             )
+            stages[after][CHAT] = await tell_model(growing, rounds)
             measure.say(f"asked {len(offered.asks)} things of each tenant, {rounds} times")
             if after == steps[-1]:
                 jobs, missed = await run_jobs(growing, client, quick=quick)
-    missed = show(stages, sizes, {ask.name: ask.kind for ask in offered.asks}) + missed
+    kinds = {CHAT: "chat", **{ask.name: ask.kind for ask in offered.asks}}
+    missed = show(stages, sizes, kinds) + missed
     measure.table(
         "Jobs: milliseconds of a first run and of later ones, and of deliveries meanwhile",
         ["job", "first", "again p50", "p99", "deliveries p99", "to idle"],
