@@ -33,7 +33,7 @@ from tolsey.storage.money import (
 from tolsey.storage.oauth import clients, grants, requests
 from tolsey.storage.people import accounts, members, tokens
 from tolsey.storage.records.runtime.turns import Known
-from tolsey.storage.reports import catalog, customers, orders, pool, sales, store
+from tolsey.storage.reports import catalog, customers, orders, pool, sales, store, sums
 from tolsey.storage.runtime import executions, slots, workflows
 from tolsey.storage.runtime.outbox import Outbox
 from tolsey.storage.selling import listings, snapshots
@@ -115,6 +115,10 @@ REPORTS: Final[dict[str, list[Case]]] = {
         lambda db: catalog.levels(db, "sto_1", (4000, 1), PAGE, location_id=1),
         lambda db: catalog.levels(db, "sto_1", None, PAGE, items=[4711]),
     ],
+    "reports.customers.busiest": [
+        lambda db: customers.busiest(db, "sto_1", None, PAGE),
+        lambda db: customers.busiest(db, "sto_1", (2, "s1:8"), PAGE),
+    ],
     "reports.customers.by_pseudonym": [
         lambda db: customers.by_pseudonym(db, "sto_1", "", PAGE),
         lambda db: customers.by_pseudonym(db, "sto_1", "s1:f", PAGE),
@@ -155,6 +159,8 @@ REPORTS: Final[dict[str, list[Case]]] = {
             PAGE,
         ),
     ],
+    "reports.sums.is_whole": [lambda db: sums.is_whole(db, "sto_1")],
+    "reports.sums.knows_stock": [lambda db: sums.knows_stock(db, "sto_1")],
     "reports.sales.zone_of": [lambda db: sales.zone_of(db, "sto_1")],
     "reports.store.audit": [
         lambda db: store.audit(db, "sto_1", "org_1", None, PAGE),
@@ -321,9 +327,9 @@ UNBOUNDED: Final = {
     "operations": {"has_map", "outbox_by_slot", "slot", "slots"},  # 1,024 slots
     "people.administrators": {"organization_id"},
     "reports.catalog": {"low"},  # added up
-    "reports.customers": {"busiest"},
     "reports.sales": {"report"},
     "reports.store": {"summary"},
+    "reports.sums": {"differences", "stores", "unbuilt"},  # a job's recount
     "retention": {"sweep"},  # jobs: what is due, batch by batch
     "runtime.outbox": {"Outbox.depth", "Outbox.unread"},
     "runtime.slots": {"Slots.deployment", "Slots.read", "Slots.take", "claim"},
@@ -348,6 +354,7 @@ WRITING: Final = {
     "people.accounts": {"rename_organization", "replace_rules"},
     "people.administrators": {"create_administrator"},
     "people.members": {"remove", "set_role"},
+    "reports.sums": {"build", "forget"},
     "runtime.outbox": {
         *("Outbox.add", "Outbox.begin", "Outbox.bury", "Outbox.discard", "Outbox.give_back"),
         *("Outbox.postpone", "Outbox.replace", "Outbox.revive"),
