@@ -273,3 +273,20 @@ def test_facts_of_a_payment_only_ever_grow() -> None:
     assert (known.credits, known.total, known.refunded) == (1_000, 1_000, 200)
     assert known.disputes == '[["dp_0", 9, "won"], ["dp_1", 500, "lost"]]'
     assert (known.refund_removed, known.dispute_removed) == (2 * DOLLAR, 5 * DOLLAR)
+
+
+def test_what_comes_back_to_a_lot_that_was_closed_is_the_lot_it_was() -> None:
+    opened = Dispute("dp_1", 1_000, "open")
+    ledger = told(purchase("pi_1", 10))
+    (lot,) = ledger.lots.values()
+    ledger.take(seen("pi_1", 1_000, 0, opened))
+    ledger.take(seen("pi_1", 1_000, 0, replace(opened, status="won")))
+    assert list(ledger.state.credits.lots.values()) == [replace(lot, seq=3)]
+    again = ledger.take(seen("pi_1", 1_000, 0, opened))
+    assert again == ledger.state.credits.standing
+
+
+def test_of_a_payment_that_was_not_granted_only_what_was_told_is_known() -> None:
+    ledger = told(seen("pi_1", 0, 5))
+    nothing = (None, 0, None, None)
+    assert ledger.payments["pi_1"] == PaymentFacts("org_1", "pi_1", *nothing, 0, 0, 5, "[]", 0, 0)
