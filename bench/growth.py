@@ -12,6 +12,7 @@ import itertools
 import json
 import math
 import re
+import statistics
 import tempfile
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
