@@ -10,7 +10,9 @@ from tests.campaigns.cluster.linear import Finding, Line
 from tests.campaigns.cluster.verdict import Claim, owned
 from tests.campaigns.nemesis.clients import Model
 from tests.campaigns.nemesis.services import Beats
+from tests.campaigns.sums import wrong_sums
 from tolsey.runtime.mailbox import slot_of
+from tolsey.storage.database import Database
 
 SILENCE, REMEMBERED = 0.7, 3.0
 """Whose beats lay closer together than this share of a lease, for so many, was not silent for one."""
@@ -90,6 +92,7 @@ async def judged(ground: Ground, model: Model, times: Times) -> list[Finding]:
         *await _deliveries(ground, model),
         *_founded(founded, model),
         *_robbed(claims, times),
+        *await _sums(ground),
     ]
 
 
@@ -145,6 +148,16 @@ async def _deliveries(ground: Ground, model: Model) -> list[Finding]:
     if orders != len(taken):
         found.append(Finding("torn", f"{orders} orders of {len(taken)} deliveries"))
     return found
+
+
+async def _sums(ground: Ground) -> list[Finding]:
+    """Every kept sum is what counting its rows gives."""
+    database = Database(ground.database_url)
+    await database.open()
+    try:
+        return [Finding("wrong_sum", one) for one in await wrong_sums(database)]
+    finally:
+        await database.close()
 
 
 def _founded(there: Mapping[str, int], model: Model) -> Iterator[Finding]:
