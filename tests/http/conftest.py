@@ -77,15 +77,29 @@ async def runtime(database: Database) -> AsyncIterator[Runtime]:
 
 
 @pytest.fixture
+async def reports(database: Database) -> AsyncIterator[Reports]:
+    opened = Reports(database.dsn)
+    await opened.open()
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
 def service(
-    settings: Settings, database: Database, cache: Cache, runtime: Runtime, clock: Clock
+    settings: Settings,
+    database: Database,
+    cache: Cache,
+    runtime: Runtime,
+    clock: Clock,
+    *,
+    reports: Reports,
 ) -> Service:
     return Service(
         settings=settings,
         runtime=runtime,
         shard=cast("Shard", None),  # this process is alone, and no route here looks at the others
         database=database,
-        reports=Reports(database.dsn),
+        reports=reports,
         cache=cache,
         limits=Limits(cache),
         vault=Vault.from_keys(KEYRING),
