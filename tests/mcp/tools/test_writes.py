@@ -349,9 +349,11 @@ async def test_the_tools_say_what_they_do(counter: Counter) -> None:
         "tag_order",
         "refresh_revenue",
     }
-    assert [n for n, one in writes.items() if one["annotations"]["destructiveHint"]] == [
-        "update_product"
-    ]
+    assert {n for n, one in writes.items() if one["annotations"]["destructiveHint"]} == {
+        "update_product",
+        "set_product_status",
+        "adjust_inventory",
+    }
     for one in writes.values():
         assert "idempotency_key" in one["inputSchema"]["required"]
         assert one["outputSchema"] == writes["tag_order"]["outputSchema"]
