@@ -110,6 +110,7 @@ async def test_stock_that_was_sent_before_a_crash_moves_once_and_its_item_is_fre
         wanted = {"inventory_item_id": str(ITEM), "location_id": str(LOCATION_ID), "delta": -3}
         await died_while_changing(before, counter, "adjust_inventory", **wanted)
     assert counter.variant.available == (7 if was_made else 10)
+    platform.faults.clear()  # the lost answer may have been the last that the dead process asked for
     async with process(settings, clock) as after:
         counter = await moved(counter, after, clock)
         told = await counter.adjust("key-00001", -3)
