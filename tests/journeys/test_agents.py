@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import httpx
 import pytest
 
-from tests.http.oauth.client import CSRF, Client, said
+from tests.http.oauth.client import CSRF, Client, boxes, said
 from tests.journeys.conftest import Seller, sign_up
 from tests.journeys.neighbours import browsing
 from tolsey.service import Running
@@ -38,7 +38,8 @@ async def hosts(pair: tuple[Running, Running]) -> AsyncIterator[Hosts]:
         page = await person.browser.get(asked.headers["location"])
         found = CSRF.search(page.text)
         assert found, page.text
-        form = {"csrf": found[1], "decision": "allow"}
+        ticked = [name for name, is_ticked in boxes(page.text).items() if is_ticked]
+        form = {"csrf": found[1], "decision": "allow", "scope": ticked}
         decided = await person.browser.post(page.request.url.path, data=form)
         answer = await agent.redeem(said(decided.headers["location"])["code"])
         made = Hosts(agent, answer.json()["access_token"], person)
