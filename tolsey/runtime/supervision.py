@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import Enum
 from heapq import nsmallest
+from itertools import islice
 from typing import Any, Literal
 
 from tolsey.runtime.errors import RuntimeFault
@@ -16,6 +17,8 @@ from tolsey.runtime.registry import Runtime
 
 MASK = "•••"
 SEALED_PREFIX = "v1."
+MOST_SHOWN = 100
+"""How many parts of a collection are shown; an organization may have ten thousand lots of credits."""
 LOOKED_AT = 5_000
 """How many actors are looked at before turns go on."""
 
@@ -156,7 +159,9 @@ def _masked_parts(value: Any) -> Any:
             for field in dataclasses.fields(value)
         }
     if isinstance(value, Mapping):
-        return {str(key): masked(item) for key, item in value.items()}
+        shown = {str(key): masked(item) for key, item in islice(value.items(), MOST_SHOWN)}
+        return shown | ({"more": len(value) - MOST_SHOWN} if len(value) > MOST_SHOWN else {})
     if isinstance(value, tuple | list | set | frozenset):
-        return [masked(item) for item in value]
+        listed = [masked(item) for item in islice(value, MOST_SHOWN)]
+        return listed + ([{"more": len(value) - MOST_SHOWN}] if len(value) > MOST_SHOWN else [])
     return json.loads(json.dumps(value, default=str))
