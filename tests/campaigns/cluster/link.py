@@ -1,11 +1,15 @@
 """The cable between one process and one server: it can be cut, held up, or made slow."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 READ = 65536
+
+
+async def _lets_pass(_line: object, _block: bytes) -> None:
+    """Hold nothing back."""
 
 
 class Link:
@@ -16,11 +20,16 @@ class Link:
     """
 
     def __init__(
-        self, upstream: Path | int, heard: Callable[[bytes], object] = lambda _: None
+        self,
+        upstream: Path | int,
+        heard: Callable[[bytes], object] = lambda _: None,
+        passes: Callable[[object, bytes], Awaitable[None]] = _lets_pass,
     ) -> None:
         self._upstream = upstream
         self._heard = heard
         """Told of every block that goes up."""
+        self._passes = passes
+        """Waited for before a block goes up; told the connection, too, which alone waits."""
         self.port = 0
         self.delay_seconds = 0.0
         self.held = 0
@@ -111,6 +120,7 @@ class Link:
                 if not block:
                     return
                 if flow == "up":
+                    await self._passes(source, block)
                     self._heard(block)
                 target.write(block)
                 await target.drain()

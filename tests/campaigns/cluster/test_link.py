@@ -80,6 +80,28 @@ async def test_what_is_held_may_be_lost_with_its_connection(link: Link, flow: st
     ends[1].close()
 
 
+async def test_a_block_that_has_to_wait_holds_up_its_connection_alone(tmp_path: Path) -> None:
+    asked, gate = asyncio.Event(), asyncio.Event()
+
+    async def passes(_: object, block: bytes) -> None:
+        if block == b"commit":
+            asked.set()
+            await gate.wait()
+
+    server = await asyncio.start_unix_server(echo, str(tmp_path / "echo"))
+    async with server, Link(tmp_path / "echo", passes=passes).standing() as link:
+        ends, other = await plug(link), await plug(link)
+        ends[1].write(b"commit")
+        async with asyncio.timeout(30):
+            await asked.wait()
+        assert await say(other, b"hello") == b"hello"
+        assert await silent(ends)
+        gate.set()
+        assert await say(ends, b"") == b"commit"
+        for one in (ends, other):
+            one[1].close()
+
+
 async def test_a_cut_cable_turns_everyone_away_until_it_is_mended(link: Link) -> None:
     ends = await plug(link)
     assert await say(ends, b"hello") == b"hello"

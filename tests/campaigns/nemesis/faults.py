@@ -4,16 +4,17 @@ import asyncio
 import random
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import redis.asyncio
 
 from tests.campaigns.cluster.faults import GROUND, LINKS, Fault
-from tests.campaigns.cluster.ground import Ground
+from tests.campaigns.cluster.ground import Ground, Rows
 from tests.campaigns.cluster.nemesis import LAND_SECONDS, Nemesis, eventually
-from tests.campaigns.nemesis.services import Service
+from tests.campaigns.nemesis.services import COMMIT, Service
 
 SERVICES = 3
 FLEET = 0
@@ -28,6 +29,12 @@ OFTEN = ("kill", "pause", "partition", "descriptors", "two_masters", "restarts")
 OF_ONE_PROCESS = ("pause", "descriptors")
 FLOOD = 200
 """Connections that come and say nothing."""
+OWNED = "SELECT slot FROM slot_epochs WHERE split_part(owner, '-', 2) = $1"
+COMMITTERS = """
+SELECT pid, state_change, state FROM pg_stat_activity
+WHERE usename = $1 AND strpos(query, $2) > 0
+"""
+"""The backends that run the commits of a service: whether they are at work, and since when."""
 
 
 def schedule(seed: int, seconds: float, lease_seconds: float) -> list[Fault]:
@@ -139,6 +146,40 @@ class ServiceNemesis(Nemesis):
         service.signal(signal.SIGHUP)
         return await eventually(lambda: ended() >= before + 2)
 
+    async def _late_commit(self, fault: Fault) -> bool:
+        """Take a service's slots from it while a commit of its is on the way, then let that arrive.
+
+        Nobody else commits in between: what others changed, its versions would not let it overwrite.
+        """
+        service = self._service(fault)
+        if not await self._serves(service):
+            return False
+        before = service.commits.held
+        service.commits.hold()
+        try:
+            if not await eventually(lambda: service.commits.held > before):
+                return False
+            # Who sees that PostgreSQL is not at work on its commit, gives it up and ends the backend.
+            service.postgres.hold("up")
+            for other in self._services:
+                other.commits.hold()
+            await service.redis.cut()
+            owned = partial(self._ground.fetch, OWNED, str(service.pid))
+            committers = partial(self._ground.fetch, COMMITTERS, service.name, COMMIT.decode())
+            if not await _changes(owned, lambda rows: not rows):
+                return False
+            idle = set(await committers())
+            service.commits.let_go()
+            return bool(idle) and await _changes(
+                committers,
+                lambda rows: idle.isdisjoint(rows) and all(row["state"] == "idle" for row in rows),
+            )
+        finally:
+            for one in self._services:
+                one.commits.let_go()
+            await service.postgres.heal()
+            await service.redis.heal()
+
     def _service(self, fault: Fault) -> Service:
         assert fault.node is not None
         return self._services[fault.node]
@@ -153,3 +194,13 @@ async def _copy(source: Path, target: Path) -> None:
         for key in await one.keys():
             if (value := await one.dump(key)) is not None:
                 await other.restore(key, 0, value)
+
+
+async def _changes(look: Callable[[], Awaitable[Rows]], holds: Callable[[Rows], bool]) -> bool:
+    """Look at the disk until a condition holds; false when it does not within the time that a fault has."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(LAND_SECONDS):
+            while not holds(await look()):
+                await asyncio.sleep(0.02)
+            return True
+    return False

@@ -56,8 +56,7 @@ def any_error_means_dead() -> Iterator[None]:
 
 
 PLANTED_SECONDS = 26.0
-BOTH = ("up", "down")
-JUST_PARTED = tuple(Fault(1.0 + 4 * n, "partition", n % 3, 2.3, BOTH) for n in range(6))
+LATE_COMMITS = tuple(Fault(1.0 + 6 * n, "late_commit", 1) for n in range(3))
 """What a service sent last arrives when others have just taken its slots."""
 LONELY = tuple(Fault(1.0 + 12 * n, "cut_redis", 1 + n, 11.0) for n in range(2))
 """Who is cut from Redis still reads who asks for what, and has what others change meanwhile in memory."""
@@ -66,7 +65,7 @@ STARVED = tuple(Fault(1.0 + 6 * n, "descriptors", 1 + n % 2, 4.0) for n in range
 BUGS = {
     bug.name: bug
     for bug in (
-        Bug("commits_are_not_fenced", commits_are_not_fenced, JUST_PARTED, ("epoch_order", "fork")),
+        Bug("commits_are_not_fenced", commits_are_not_fenced, LATE_COMMITS, ("epoch_order",)),
         Bug("nothing_is_claimed", nothing_is_claimed, (), ("double_delivery",)),
         Bug(
             "leases_are_twenty_times_too_long",

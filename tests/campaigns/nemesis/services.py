@@ -1,5 +1,6 @@
 """One `tolsey serve` of the campaign: its cables to PostgreSQL, to Redis and from its clients."""
 
+import asyncio
 import bisect
 import os
 import re
@@ -16,6 +17,7 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import httpx
 
@@ -24,6 +26,7 @@ from tests.campaigns.cluster.link import Link
 from tests.campaigns.cluster.processes import CHECKOUT, Node, Terms
 from tests.journeys.conftest import free_port
 from tolsey.storage.embedded import binaries
+from tolsey.storage.runtime import journal
 
 BASE = "http://127.0.0.1:8000"
 """What every service calls itself: clients come to each by a cable of its own."""
@@ -31,6 +34,8 @@ BEAT = re.compile(
     rb"HSET\r\n\$\d+\r\n[^\r]*:processes\r\n\$\d+\r\n([0-9a-f]{12}-\d+-\d+-[0-9a-f]{8})\r\n"
 )
 """How a beat goes over the cable to Redis (`storage/runtime/presence.py`); others may delete the line of a dead one."""
+COMMIT = journal.HEAD[: journal.HEAD.index("(")].encode()
+"""How the statement of every group commit begins when it is prepared."""
 FEW_DESCRIPTORS = 8
 
 
@@ -49,6 +54,8 @@ class Service(Node):
     ) -> None:
         super().__init__(place, ground, terms)
         self.redis = Link(ground.redis_socket, partial(beats.heard, self.name))
+        self.commits = Commits()
+        self.postgres = Link(ground.postgres_socket, passes=self.commits.passes)
         self.port = free_port()
         self.front = Link(self.port)
         self.shards = shards
@@ -126,6 +133,35 @@ class Service(Node):
         finally:
             if self.pid == pid:
                 resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+
+
+class Commits:
+    """The group commits in a service's cable to PostgreSQL: they alone can be held there."""
+
+    def __init__(self) -> None:
+        self.held = 0
+        """How many had to wait."""
+        self._gate = asyncio.Event()
+        self._gate.set()
+        self._lines: WeakSet[object] = WeakSet()
+        """The connections on which such a statement was prepared: nothing else is run there after it."""
+
+    def hold(self) -> None:
+        """Let none pass that comes from now on."""
+        self._gate.clear()
+
+    def let_go(self) -> None:
+        """Let all pass."""
+        self._gate.set()
+
+    async def passes(self, line: object, block: bytes) -> None:
+        """Wait, with a block that runs a commit, for as long as they are held."""
+        if COMMIT in block:
+            self._lines.add(line)
+        # Bind, the first of the messages that run what was prepared (PostgreSQL 55.7).
+        elif line in self._lines and block.startswith(b"B") and not self._gate.is_set():
+            self.held += 1
+            await self._gate.wait()
 
 
 class Beats:
