@@ -17,7 +17,7 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 import httpx
 
@@ -36,6 +36,7 @@ BEAT = re.compile(
 """How a beat goes over the cable to Redis (`storage/runtime/presence.py`); others may delete the line of a dead one."""
 COMMIT = journal.HEAD[: journal.HEAD.index("(")].encode()
 """How the statement of every group commit begins when it is prepared."""
+PREPARED = re.compile(rb"(\w+)\0" + re.escape(COMMIT))
 FEW_DESCRIPTORS = 8
 
 
@@ -143,8 +144,8 @@ class Commits:
         """How many had to wait."""
         self._gate = asyncio.Event()
         self._gate.set()
-        self._lines: WeakSet[object] = WeakSet()
-        """The connections on which such a statement was prepared: nothing else is run there after it."""
+        self._names: WeakKeyDictionary[object, set[bytes]] = WeakKeyDictionary()
+        """What such statements are called on each connection: the driver runs others there, too."""
 
     def hold(self) -> None:
         """Let none pass that comes from now on."""
@@ -156,10 +157,11 @@ class Commits:
 
     async def passes(self, line: object, block: bytes) -> None:
         """Wait, with a block that runs a commit, for as long as they are held."""
-        if COMMIT in block:
-            self._lines.add(line)
-        # Bind, the first of the messages that run what was prepared (PostgreSQL 55.7).
-        elif line in self._lines and block.startswith(b"B") and not self._gate.is_set():
+        names = self._names.setdefault(line, set())
+        names.update(PREPARED.findall(block))
+        # Bind runs what was prepared: its length, a portal, then the statement (PostgreSQL 55.7).
+        runs = block.startswith(b"B") and block[5:].split(b"\0", 2)[1] in names
+        if runs and not self._gate.is_set():
             self.held += 1
             await self._gate.wait()
 
