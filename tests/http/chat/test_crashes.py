@@ -83,9 +83,10 @@ async def read_until_cut(
         return
 
 
-async def test_a_killed_process_settles_at_the_cost_it_last_wrote_down(
+async def killed_while_answering(
     process: ServiceProcess, database: Database, model: Model
-) -> None:
+) -> tuple[Visitor, int]:
+    """Kill a process once the cost of five words is on disk; answers who asked, and that cost."""
     model.usual = Script(said=(TWELVE,) * 50, gates={5: anyio.Event()})
     await asyncio.to_thread(process.start)
     told: list[Told] = []
@@ -100,6 +101,13 @@ async def test_a_killed_process_settles_at_the_cost_it_last_wrote_down(
         cost = told[0].data["inputTokens"] * INPUT + 5 * 4 * OUTPUT
         await checkpointed(database, cost)
         await asyncio.to_thread(process.kill)
+    return visitor, cost
+
+
+async def test_a_killed_process_settles_at_the_cost_it_last_wrote_down(
+    process: ServiceProcess, database: Database, model: Model
+) -> None:
+    visitor, cost = await killed_while_answering(process, database, model)
     assert not await database.fetch("SELECT 1 FROM chat_generations WHERE ended_at IS NOT NULL")
 
     await asyncio.to_thread(process.start)
@@ -128,20 +136,7 @@ async def test_a_killed_process_s_hold_ends_within_a_minute_of_the_restart(
 ) -> None:
     """Though its lease is what it is without a setting: a quarter of an hour."""
     del settings["CHAT_LEASE_SECONDS"]
-    model.usual = Script(said=(TWELVE,) * 50, gates={5: anyio.Event()})
-    await asyncio.to_thread(process.start)
-    told: list[Told] = []
-    enough = anyio.Event()
-    async with (
-        visiting(process.url, database) as visitor,
-        visitor.asking() as response,
-        anyio.create_task_group() as tasks,
-    ):
-        tasks.start_soon(read_until_cut, response, told, enough, 5)
-        await enough.wait()
-        cost = told[0].data["inputTokens"] * INPUT + 5 * 4 * OUTPUT
-        await checkpointed(database, cost)
-        await asyncio.to_thread(process.kill)
+    _, cost = await killed_while_answering(process, database, model)
     await asyncio.to_thread(process.start)
     (row,) = await ended(database)
     assert (row["outcome"], row["charged"], row["cost"]) == ("crashed", cost, cost)
