@@ -33,7 +33,7 @@ from tolsey.storage.money import (
 from tolsey.storage.oauth import clients, grants, requests
 from tolsey.storage.people import accounts, members, tokens
 from tolsey.storage.records.runtime.turns import Known
-from tolsey.storage.reports import catalog, customers, orders, pool, sales, store, sums
+from tolsey.storage.reports import catalog, customers, orders, pool, prefixes, sales, store, sums
 from tolsey.storage.runtime import executions, slots, workflows
 from tolsey.storage.runtime.outbox import Outbox
 from tolsey.storage.selling import listings, snapshots
@@ -87,6 +87,15 @@ class Counted(Database):
 
 
 Case = Callable[[Counted], Awaitable[Any]]
+TYPED: Final = ("", "5", "7", "50000", "70000009", "x")
+
+
+def begun(table: str, column: str, typed: str) -> Case:
+    """Ask for the numbers of a table that begin as typed."""
+    return lambda db: prefixes.numbers_like(
+        db, table, column, store_id="sto_1", typed=typed, limit=101
+    )
+
 
 REPORTS: Final[dict[str, list[Case]]] = {
     "reports.catalog.find": [lambda db: catalog.find(db, "sto_1", 7000000021)],
@@ -158,6 +167,10 @@ REPORTS: Final[dict[str, list[Case]]] = {
             None,
             PAGE,
         ),
+    ],
+    "reports.prefixes.numbers_like": [
+        *(begun("commerce_orders", "order_id", typed) for typed in TYPED),
+        *(begun("commerce_products", "product_id", typed) for typed in TYPED),
     ],
     "reports.sums.is_whole": [lambda db: sums.is_whole(db, "sto_1")],
     "reports.sums.knows_stock": [lambda db: sums.knows_stock(db, "sto_1")],

@@ -6,7 +6,7 @@ from typing import Final
 
 from tolsey.storage.database import Reader, Row
 from tolsey.storage.reports import sums
-from tolsey.storage.reports.prefixes import MOST, numbered, ranges
+from tolsey.storage.reports.prefixes import MOST, numbers_like
 
 COLUMNS: Final = """
 p.product_id, p.title, p.handle, p.vendor, p.product_type, p.status, p.tags, p.variant_count,
@@ -123,7 +123,6 @@ ORDER BY available, variant_id LIMIT $3
 ENTITLED: Final = f"""{MAYBE}
 SELECT product_id FROM maybe WHERE strpos(folded(title), folded($4[1])) > 0 LIMIT $3
 """  # noqa: S608 - put together from constants
-NUMBERED: Final = numbered("commerce_products", "product_id")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,9 +202,11 @@ async def low(
 
 async def ids_like(database: Reader, store_id: str, typed: str, limit: int) -> list[str]:
     """List the ids of products whose id begins as typed, or whose title holds it."""
-    begun = await database.fetch(NUMBERED, store_id, limit, *ranges(typed))
+    begun = await numbers_like(
+        database, "commerce_products", "product_id", store_id=store_id, typed=typed, limit=limit
+    )
     if len(begun) >= limit or not typed:
-        return [str(row["product_id"]) for row in begun]
+        return [str(id) for id in begun]
     entitled = await database.fetch(ENTITLED, store_id, MOST, limit, [typed])
-    found = {row["product_id"] for row in (*begun, *entitled)}
+    found = {*begun, *(row["product_id"] for row in entitled)}
     return [str(id) for id in sorted(found, reverse=True)[:limit]]

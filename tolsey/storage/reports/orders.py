@@ -8,7 +8,7 @@ from typing import Any, Final
 import orjson
 
 from tolsey.storage.database import Reader, Row
-from tolsey.storage.reports.prefixes import MOST, numbered, ranges
+from tolsey.storage.reports.prefixes import MOST, numbers_like
 
 COLUMNS: Final = """
 order_id, name, currency, total_minor, current_total_minor, financial_status,
@@ -59,7 +59,6 @@ WHERE store_id = $1 AND deleted_at IS NULL
   AND lower(ltrim(name, '#')) ~<=~ (lower(ltrim($2, '#')) || U&'\\+10FFFF')
 ORDER BY lower(ltrim(name, '#')) USING ~>~, order_id DESC LIMIT $3
 """
-NUMBERED: Final = numbered("commerce_orders", "order_id")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +117,9 @@ async def named(database: Reader, store_id: str, name: str, limit: int) -> list[
 
 async def ids_like(database: Reader, store_id: str, typed: str, limit: int) -> list[str]:
     """List the ids of orders whose id or name begins as typed."""
-    begun = await database.fetch(NUMBERED, store_id, limit, *ranges(typed))
+    begun = await numbers_like(
+        database, "commerce_orders", "order_id", store_id=store_id, typed=typed, limit=limit
+    )
     named = await database.fetch(BEGINNING, store_id, typed, limit)
-    found = {row["order_id"] for row in (*begun, *named)}
+    found = {*begun, *(row["order_id"] for row in named)}
     return [str(id) for id in sorted(found, reverse=True)[:limit]]
