@@ -12,11 +12,11 @@ MUTANTS_VENV := .venv-mutants
 
 setup: $(STAMP)
 
-$(STAMP): requirements.lock pyproject.toml
+$(STAMP): requirements-dev.lock pyproject.toml
 	@test -n "$(PYTHON)" || \
 		{ echo "tolsey needs Python 3.11, 3.12 or 3.13; set PYTHON=/path/to/one"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements-dev.lock
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
@@ -35,6 +35,7 @@ check: setup
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/deptry tolsey
 
 format: setup
 	$(BIN)/ruff format .
@@ -56,18 +57,18 @@ conformance: setup
 	$(BIN)/pytest tests/mcp/real
 	$(BIN)/python -m tests.mcp.real.clients.table
 
-$(BENCH_VENV)/.installed: bench/requirements.lock requirements.lock
+$(BENCH_VENV)/.installed: bench/requirements.lock requirements-dev.lock
 	test -x $(BENCH_VENV)/bin/python || $(PYTHON) -m venv $(BENCH_VENV)
-	$(BENCH_VENV)/bin/python -m pip install --quiet --require-hashes -r requirements.lock -r bench/requirements.lock
+	$(BENCH_VENV)/bin/python -m pip install --quiet --require-hashes -r requirements-dev.lock -r bench/requirements.lock
 	$(BENCH_VENV)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
 bench: $(BENCH_VENV)/.installed
 	for file in turns sleepers webhooks revenue shards limits ledger payments chat mcp growth; do $(BENCH_VENV)/bin/python -m bench.$$file || exit 1; done
 
-$(MUTANTS_VENV)/.installed: tests/mutation/requirements.lock requirements.lock
+$(MUTANTS_VENV)/.installed: tests/mutation/requirements.lock requirements-dev.lock
 	test -x $(MUTANTS_VENV)/bin/python || $(PYTHON) -m venv $(MUTANTS_VENV)
-	$(MUTANTS_VENV)/bin/python -m pip install --quiet --require-hashes -r requirements.lock -r tests/mutation/requirements.lock
+	$(MUTANTS_VENV)/bin/python -m pip install --quiet --require-hashes -r requirements-dev.lock -r tests/mutation/requirements.lock
 	$(MUTANTS_VENV)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
@@ -77,10 +78,13 @@ mutants: $(MUTANTS_VENV)/.installed
 	$(MUTANTS_VENV)/bin/mutmut run
 	$(MUTANTS_VENV)/bin/python tests/mutation/explained.py
 
+# Two locks of the same versions: what a server installs, and what is needed to work on it.
 lock: setup
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --universal --generate-hashes --no-header --no-emit-index-url \
-		--no-emit-find-links --no-annotate --extra dev pyproject.toml -o requirements.lock
+		--no-emit-find-links --no-annotate --extra dev pyproject.toml -o requirements-dev.lock
+	$(BIN)/uv pip compile --universal --generate-hashes --no-header --no-emit-index-url \
+		--no-emit-find-links --no-annotate --extra build --extra uvicorn -c requirements-dev.lock pyproject.toml -o requirements.lock
 	cd tests/mcp/real/clients/python && for one in mcp1 mcp2; do \
 		$(CURDIR)/$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header \
 		--no-emit-index-url --no-emit-find-links --no-annotate $$one.in -o $$one.lock || exit 1; done

