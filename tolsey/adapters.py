@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import httpx
 
 from tolsey.actors.ports import UnsetVectors, Vectors
+from tolsey.http.clients.certificates import trusted_certificates
 from tolsey.http.clients.commerce.admin import API_VERSION, ShopifyAdmin
 from tolsey.http.clients.model import ChatModel, StreamingModel, UnsetModel
 from tolsey.http.clients.payments.processor import StripePayments
@@ -48,7 +49,9 @@ async def _vectors(stack: AsyncExitStack, settings: Settings, database: Database
         return DatabaseVectors(database)
     if settings.vector_token is None:
         return UnsetVectors("VECTOR_TOKEN")
-    client = await stack.enter_async_context(httpx.AsyncClient(trust_env=False))
+    client = await stack.enter_async_context(
+        httpx.AsyncClient(verify=trusted_certificates(), trust_env=False)
+    )
     return RestVectors(settings.vector_url, settings.vector_token, client)
 
 

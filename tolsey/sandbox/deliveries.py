@@ -10,6 +10,8 @@ from typing import ClassVar, Final, Generic, TypeVar
 import anyio
 import httpx
 
+from tolsey.http.clients.certificates import trusted_certificates
+
 RETRIES: Final = 8
 TIMEOUT_SECONDS = 5.0
 
@@ -94,7 +96,9 @@ class Outgoing(ABC, Generic[D]):
         """Send what is queued until cancelled."""
         timeout = httpx.Timeout(TIMEOUT_SECONDS, connect=self.connect_timeout_seconds)
         async with (
-            httpx.AsyncClient(timeout=timeout, trust_env=False) as client,
+            httpx.AsyncClient(
+                verify=trusted_certificates(), timeout=timeout, trust_env=False
+            ) as client,
             anyio.create_task_group() as tasks,
         ):
             for _ in range(self.workers):

@@ -15,6 +15,8 @@ import anyio
 import httpcore
 import httpx
 
+from tolsey.http.clients.certificates import trusted_certificates
+
 Address = IPv4Address | IPv6Address
 Resolver = Callable[[str, int], Awaitable[Iterable[str]]]
 
@@ -174,7 +176,7 @@ class GuardedTransport(httpx.AsyncHTTPTransport):
     """httpx's own transport over a pool whose connections the guard opens."""
 
     def __init__(self, backend: GuardedBackend, limits: httpx.Limits) -> None:
-        certificates = httpx.create_ssl_context(trust_env=False)
+        certificates = trusted_certificates()
         super().__init__(verify=certificates, trust_env=False)
         # httpx has no public way to hand its pool a network backend
         self._pool = httpcore.AsyncConnectionPool(

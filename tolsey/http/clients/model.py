@@ -12,6 +12,7 @@ import structlog
 
 from tolsey.actors.chat import MOST_TOKENS, Usage
 from tolsey.actors.refusals import MissingCredential
+from tolsey.http.clients.certificates import trusted_certificates
 
 CONNECT_SECONDS: Final = 10.0
 SILENCE_SECONDS: Final = 60.0
@@ -99,6 +100,7 @@ class StreamingModel:
             headers=headers,
             timeout=httpx.Timeout(CONNECT_SECONDS, read=silence_seconds),
             limits=httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=20),
+            verify=trusted_certificates(),
             trust_env=False,
         )
 

@@ -7,6 +7,8 @@ import anyio
 import httpx
 import stripe
 
+from tolsey.http.clients.certificates import trusted_certificates
+
 TIMEOUT_SECONDS: Final = 10.0
 RETRIES: Final = 2
 BUSY: Final = 429
@@ -28,7 +30,9 @@ class Wire(stripe.HTTPClient):
 
     def __init__(self, timeout_seconds: float, patience_seconds: float) -> None:
         super().__init__()
-        self._client = httpx.AsyncClient(timeout=timeout_seconds, trust_env=False)
+        self._client = httpx.AsyncClient(
+            verify=trusted_certificates(), timeout=timeout_seconds, trust_env=False
+        )
         self._patience_seconds = patience_seconds
 
     def sleep_async(self, secs: float) -> Any:

@@ -5,6 +5,7 @@ The whole list of tools is bounded (product/mcp.md, 5.4), so a schema says what 
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, Final
 
 from pydantic import BaseModel
@@ -20,11 +21,13 @@ ANYTHING: Final = ("additionalProperties", True)
 """What a schema allows that says nothing of it."""
 
 
+@cache
 def schema_of(model: type[BaseModel]) -> dict[str, Any]:
     """Write what a tool takes."""
     return _written(model, UNSAID)
 
 
+@cache
 def answer_schema_of(model: type[BaseModel]) -> dict[str, Any]:
     """Write what a tool answers: what is always there is required; what is not known is left out."""
     return _written(model, UNSAID_OF_ANSWERS)
