@@ -235,7 +235,7 @@ class Parts:
             JobActor(self.database),
         ]
 
-    def handlers(self) -> dict[type[Call], Any]:
+    def handlers(self) -> dict[type[Call[Any]], Any]:
         """Say who performs which call."""
         store = StoreEffects(
             ask=self._ask,

@@ -134,7 +134,7 @@ class Consult(Message[Standing]):
 
 
 @dataclass(frozen=True, slots=True)
-class Look(Call):
+class Look(Call["Looked"]):
     lane: ClassVar[LaneName] = "platform"
 
     key: str

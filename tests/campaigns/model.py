@@ -15,7 +15,15 @@ from typing import Any, TypeVar
 import tolsey.storage.runtime.journal  # noqa: F401 - says where the outbox rows go
 from tests.campaigns.simloop import SimLoop, reply_of
 from tolsey.storage.errors import OutcomeUnknown, StorageError, StorageUnavailable
-from tolsey.storage.records.runtime.turns import Batch, Known, OutboxRow, Outcome, TurnPart, Unread
+from tolsey.storage.records.runtime.turns import (
+    Batch,
+    CallState,
+    Known,
+    OutboxRow,
+    Outcome,
+    TurnPart,
+    Unread,
+)
 from tolsey.storage.tables import TABLES
 
 Result = TypeVar("Result")
@@ -266,10 +274,19 @@ class Connection:
 
         return await self._soon(read)
 
-    async def begin(self, keys: Sequence[str]) -> set[str]:
-        """Note that work on rows begins; answer which of them are still there."""
+    async def begin(self, keys: Sequence[str]) -> Mapping[str, CallState]:
+        """Note that work on rows begins; answer how far those are that are still there."""
         await self._reach("outbox_unavailable")
-        return await self._answered(await self._soon(lambda: self._count(keys, 1)))
+
+        def run() -> dict[str, CallState]:
+            rows = self._disk.outbox
+            were = {key: rows[key].state for key in keys if key in rows}
+            for key in self._count(keys, 1):
+                if rows[key].lane is not None:
+                    rows[key] = replace(rows[key], state="sent")
+            return were
+
+        return await self._answered(await self._soon(run))
 
     async def give_back(self, keys: Sequence[str]) -> None:
         """Take back that work on rows began."""

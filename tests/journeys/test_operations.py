@@ -238,6 +238,21 @@ async def test_an_operator_sees_a_store_without_its_secrets(
     assert [turn["message"] for turn in seen.json()["turns"]].count("Connect") == 1
 
 
+async def test_an_operator_sees_what_a_store_asks_of_the_outside(
+    seller: Seller, operator: httpx.AsyncClient, house: Running, platform: Platform
+) -> None:
+    await seller.connect()
+    with anyio.fail_after(60):
+        while await house.service.database.fetch("SELECT FROM outbox"):
+            await anyio.sleep(0.01)
+    seen = await operator.get(f"/api/admin/actors/store/{seller.store_id}")
+    calls = {call["call"]: call for call in seen.json()["calls"]}
+    done = calls["ReconcileSubscriptions"]
+    assert (done["state"], done["lane"], done["attempts"]) == ("done", "platform", 1)
+    assert (done["nextTryAt"], done["lastError"]) == (None, None)
+    assert done["createdAt"] <= done["finishedAt"]
+
+
 async def test_a_paused_store_keeps_its_deliveries_waiting_until_it_is_resumed(
     seller: Seller, operator: httpx.AsyncClient, browser: httpx.AsyncClient, house: Running
 ) -> None:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from tolsey.runtime.actor import Actor, handles
 from tolsey.runtime.decision import Decision, Parked, Perform, Refused, Tell
-from tolsey.runtime.messages import ActorId, Call, LaneName, Message
+from tolsey.runtime.messages import ActorId, Call, LaneName, Message, Patience
 from tolsey.storage.database import Database
 from tolsey.storage.tables import table
 
@@ -121,7 +121,7 @@ class Fetch(Message[int]):
 
 
 @dataclass(frozen=True, slots=True)
-class FetchNumber(Call):
+class FetchNumber(Call["Fetched"]):
     lane: ClassVar[LaneName] = "platform"
 
     key: str
@@ -137,7 +137,7 @@ class Pull(Message[int]):
 
 
 @dataclass(frozen=True, slots=True)
-class PullNumber(Call):
+class PullNumber(Call[None]):
     lane: ClassVar[LaneName] = "platform"
 
     name: str
@@ -145,11 +145,28 @@ class PullNumber(Call):
 
 
 @dataclass(frozen=True, slots=True)
-class RenewNumber(Call):
+class RenewNumber(Call[None]):
     lane: ClassVar[LaneName] = "short"
 
     name: str
     organization_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Order(Message[int]):
+    """Have something sent that must not be sent twice, and do not wait for it."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SendOnce(Call["Add"]):
+    lane: ClassVar[LaneName] = "platform"
+    deadline_seconds: ClassVar[float] = 30.0
+    patience: ClassVar[Patience | None] = Patience((0.0, 0.0), 4, (ConnectionError,))
+    repeatable: ClassVar[bool] = False
+
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,6 +297,11 @@ class Counter(Actor[CounterState]):
     def pull(self, state: CounterState, message: Pull) -> Decision[CounterState, int]:
         call = PullNumber if message.lane == "platform" else RenewNumber
         effect = Perform(call(message.name, message.organization_id), key=message.name)
+        return Decision(state, state.total, effects=[effect])
+
+    @handles(Order)
+    def order(self, state: CounterState, message: Order) -> Decision[CounterState, int]:
+        effect = Perform(SendOnce(message.name), key=message.name)
         return Decision(state, state.total, effects=[effect])
 
     @handles(Fetched)

@@ -195,6 +195,7 @@ REPORTS: Final[dict[str, list[Case]]] = {
         lambda db: operations.dead_letters(db, PAGE, None, "discarded"),
         lambda db: operations.dead_letters(db, PAGE, None, "replayed"),
     ],
+    "operations.calls_of": [lambda db: operations.calls_of(db, "store", "s", PAGE)],
     "operations.deliveries": [
         lambda db: operations.deliveries(db, PAGE, None),
         lambda db: operations.deliveries(db, PAGE, (AT - timedelta(hours=4), "1")),

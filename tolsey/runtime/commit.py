@@ -232,6 +232,7 @@ class Committer:
             if turn.outbox:
                 records = (*records, *turn.outbox)
             envelope = turn.envelope
+            batch.finishes_calls |= envelope.finishes_call
             batch.turns.append(
                 TurnPart(
                     at,

@@ -33,7 +33,7 @@ class Tell:
 class Perform:
     """A call to the world after the commit, at least once; `key` as in `Tell`."""
 
-    call: Call
+    call: Call[Any]
     key: str = ""
     due_at: datetime | None = None
 

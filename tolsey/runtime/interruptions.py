@@ -5,13 +5,14 @@ whatever works on it is known by what it leaves. A stop takes its notes back.
 """
 
 import asyncio
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Final
 
 import structlog
 
 from tolsey.runtime.rows import OutboxStore
 from tolsey.storage.errors import StorageError
+from tolsey.storage.records.runtime.turns import CallState
 
 log = structlog.get_logger()
 
@@ -30,27 +31,27 @@ class Interruptions:
         self._begun: set[str] = set()
         """The rows that say, or may say, that work on them began."""
         self._beginning: list[str] = []
-        self._noted: asyncio.Future[set[str]]
+        self._noted: asyncio.Future[Mapping[str, CallState]]
         """The statement that will note those."""
 
     def __contains__(self, key: str) -> bool:
         return key in self._begun
 
-    async def begin(self, keys: Sequence[str]) -> set[str]:
-        """Note that work on rows begins; answer which of them are still there."""
+    async def begin(self, keys: Sequence[str]) -> Mapping[str, CallState]:
+        """Note that work on rows begins; answer how far those are that are still there."""
         self._begun.update(keys)
         there = await self._store.begin(keys)
-        self._begun.difference_update(set(keys) - there)
+        self._begun.difference_update(set(keys) - there.keys())
         return there
 
-    async def begin_one(self, key: str) -> bool:
-        """Note that work on a row begins, with all that begin at this moment; false: it is gone."""
+    async def begin_one(self, key: str) -> CallState | None:
+        """Note that work on a row begins, with all that begin at this moment; None: it is gone."""
         self._beginning.append(key)
         if len(self._beginning) == 1:
             self._noted = asyncio.ensure_future(self._begin_together())
-        return key in await asyncio.shield(self._noted)
+        return (await asyncio.shield(self._noted)).get(key)
 
-    async def _begin_together(self) -> set[str]:
+    async def _begin_together(self) -> Mapping[str, CallState]:
         await asyncio.sleep(0)
         keys, self._beginning = self._beginning, []
         return await self.begin(keys)

@@ -38,6 +38,7 @@ class Envelope:
         "chain",
         "consumes",
         "deadline",
+        "finishes_call",
         "future",
         "id",
         "keeps_reply",
@@ -59,6 +60,8 @@ class Envelope:
         self.attempts = 0
         self.order = 0
         self.consumes: str | None = None
+        self.finishes_call = False
+        """True for the result of a call: what it `consumes` is shown as done for a day."""
         self.request_id: str | None = None
         self.chain: tuple[ActorId, ...] = ()
         self.keeps_reply = False

@@ -1,9 +1,11 @@
 """What actors are asked, and who is asked."""
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 Reply_co = TypeVar("Reply_co", covariant=True)
+Result_co = TypeVar("Result_co", covariant=True)
 
 LaneName = Literal["short", "processor", "platform", "model", "scan", "mail", "job"]
 """Sorts of outside work that wait apart from each other (architecture, "One way to act")."""
@@ -40,17 +42,44 @@ class Message(Generic[Reply_co]):
         _register(cls)
 
 
-class Call:
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """Which tries of a call that failed are made again, when, and how often."""
+
+    waits: tuple[float, ...]
+    """Seconds before the second try, the third and so on; the last is waited again until `tries`."""
+    tries: int
+    """After so many that failed it is moved to the dead letters, and its actor is told."""
+    retried: tuple[type[Exception], ...] = (Exception,)
+    """What may be better the next time; anything else that is raised is the last word."""
+
+    def wait_after(self, failures: int, error: BaseException) -> float | None:
+        """Say in how many seconds it is tried again after so many failures; None: never."""
+        if failures >= self.tries or not isinstance(error, self.retried):
+            return None
+        return self.waits[min(failures, len(self.waits)) - 1]
+
+
+class Call(Generic[Result_co]):
     """Work outside the service that follows a commit: a platform call, a mail, a purge.
 
-    A subclass is a frozen dataclass of plain values and says in which `lane` it waits. It runs at
-    least once, after the commit that holds it, outside every mailbox; its result comes back to its
-    actor as a message.
+    A subclass is a frozen dataclass of plain values. It runs at least once, after the commit that
+    holds it, outside every mailbox. Its type parameter is the message that its result comes back as,
+    to its actor, once: the commit of that turn is what ends the call. Architecture, "One way to act".
     """
 
     __slots__ = ()
 
     lane: ClassVar[LaneName]
+    deadline_seconds: ClassVar[float] = 300.0
+    """How long one try may take."""
+    patience: ClassVar[Patience | None] = None
+    """None: as long as the runtime has with a message."""
+    repeatable: ClassVar[bool] = True
+    """Whether it may be sent again blindly, since the other side does it once however often it is asked.
+
+    Otherwise it is looked up first whenever it may have been sent (`outbox.LookFirst`).
+    """
 
     def __init_subclass__(cls) -> None:
         _register(cls)

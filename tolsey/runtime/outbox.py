@@ -11,7 +11,7 @@ matters tells them in one message.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -24,16 +24,29 @@ from tolsey.runtime.errors import Duplicate, Overloaded, Stopping, Unavailable
 from tolsey.runtime.ids import new_id
 from tolsey.runtime.interruptions import MOST_INTERRUPTIONS, SUSPECTED_AFTER, Interruptions
 from tolsey.runtime.lanes import Lane, Lanes
-from tolsey.runtime.messages import ActorId, Call, Message
+from tolsey.runtime.messages import ActorId, Call, Message, Patience
 from tolsey.runtime.reading import Reader
 from tolsey.runtime.rows import OutboxStore, row_of
 from tolsey.runtime.telemetry import Telemetry
 from tolsey.storage.errors import StorageError
-from tolsey.storage.records.runtime.turns import OutboxRow, Unread
+from tolsey.storage.records.runtime.turns import CallState, OutboxRow, Unread
 
 log = structlog.get_logger()
 
 CallHandler = Callable[[Any], Awaitable[Message[Any] | Sequence[Tell] | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class LookFirst:
+    """How a call is made that is not `repeatable`.
+
+    `look` says what became of it when it may have been sent: its result, or None if it surely was not
+    done and is to be sent.
+    """
+
+    send: CallHandler
+    look: Callable[[Any], Awaitable[Message[Any] | None]]
+
 
 BACKOFF_SECONDS = (1.0, 5.0, 30.0, 120.0)
 """Waits between the attempts of a message; after the last the message is dead."""
@@ -74,7 +87,7 @@ class Dispatcher:
         self,
         store: OutboxStore,
         deliver: Deliver,
-        handlers: Mapping[type[Call], CallHandler],
+        handlers: Mapping[type[Call[Any]], CallHandler | LookFirst],
         telemetry: Telemetry,
         *,
         slots: Slots,
@@ -83,6 +96,9 @@ class Dispatcher:
         poll_seconds: float = 1.0,
         backoff_seconds: Sequence[float] = BACKOFF_SECONDS,
     ) -> None:
+        for kind, handler in handlers.items():
+            if kind.repeatable is isinstance(handler, LookFirst):
+                raise TypeError(f"{kind.__name__} has to be looked up first, or does not")
         self._store = store
         self._deliver = deliver
         self._handlers = handlers
@@ -92,7 +108,7 @@ class Dispatcher:
         self._interruptions = Interruptions(store)
         self._clock = clock
         self._poll_seconds = poll_seconds
-        self._backoff = tuple(backoff_seconds)
+        self._patience = Patience(tuple(backoff_seconds), len(backoff_seconds) + 1)
         self._lanes = Lanes()
         self._suspects = Lane(1)
         """Messages that may end the process, one at a time."""
@@ -130,6 +146,10 @@ class Dispatcher:
     def at_work(self, slots: Container[int]) -> bool:
         """Whether rows of these slots are still being worked on."""
         return any(slot in slots for key, slot in self._flying.items() if key not in self._queued)
+
+    def at_work_on(self, slot: int) -> list[str]:
+        """List the rows of a slot that are being worked on and do not wait for a place."""
+        return [key for key, of in self._flying.items() if of == slot and key not in self._queued]
 
     def wake(self) -> None:
         """Poll now."""
@@ -172,7 +192,7 @@ class Dispatcher:
             if isinstance(value, Message) and row.interruptions < SUSPECTED_AFTER
         ]
         if at_once:
-            for key in set(at_once) - await self._interruptions.begin(at_once):
+            for key in set(at_once) - (await self._interruptions.begin(at_once)).keys():
                 del values[key]
         for row, value in values.values():
             if row.key not in self._flying:
@@ -193,6 +213,8 @@ class Dispatcher:
     def _start(self, row: OutboxRow, value: Any, *, polled: bool = False) -> None:
         if value is None:
             return
+        if isinstance(value, Call):
+            row = replace(row, lane=value.lane)  # another process may have sent it without
         self._flying[row.key] = row.slot
         if row.interruptions >= MOST_INTERRUPTIONS:
             self._spawn(self._bury(row, f"it ended {row.interruptions} processes"))
@@ -213,25 +235,30 @@ class Dispatcher:
         self._flying.pop(row.key, None)
         self._interruptions.end(row.key)
 
-    async def _begin(self, row: OutboxRow, *, polled: bool) -> bool:
-        """Note that work on a row begins, unless it is ours no more; a first try needs no note."""
+    async def _begin(self, row: OutboxRow, *, noted: bool) -> CallState | None:
+        """Say how far a row is on which work begins; None when it is ours no more.
+
+        That it begins is `noted` on disk, which the first try of what may be repeated does not need.
+        """
         self._queued.discard(row.key)
-        is_ours = not self.stopping and self._slots.owns(row.slot)
-        if is_ours and polled:
-            try:
-                is_ours = await self._interruptions.begin_one(row.key)
-            except StorageError as error:
-                log.warning("outbox.not_begun", key=row.key, error=str(error))
-                self._flying.pop(row.key, None)
-                return False
-        if not is_ours:
+        state: CallState | None = None
+        if not self.stopping and self._slots.owns(row.slot):
+            state = row.state
+            if noted:
+                try:
+                    state = await self._interruptions.begin_one(row.key)
+                except StorageError as error:
+                    log.warning("outbox.not_begun", key=row.key, error=str(error))
+                    self._flying.pop(row.key, None)
+                    return None
+        if state is None:
             self._land(row)
-        return is_ours
+        return state
 
     async def _post_alone(self, row: OutboxRow, message: Message[Any]) -> None:
         self._queued.add(row.key)
         async with self._suspects.place(""):
-            if await self._begin(row, polled=True):
+            if await self._begin(row, noted=True) is not None:
                 over = asyncio.Event()
                 self._post(row, message, over.set)
                 await over.wait()
@@ -267,26 +294,34 @@ class Dispatcher:
         else:
             self._spawn(self._postpone(row, self._poll_seconds, "not taken"))
 
-    async def _call(self, row: OutboxRow, call: Call, *, polled: bool) -> None:
+    async def _call(self, row: OutboxRow, call: Call[Any], *, polled: bool) -> None:
         structlog.contextvars.bind_contextvars(request_id=row.request_id, effect=row.name)
         tenant = call.tenant or f"{row.kind}:{row.actor_key}"
         suspect = row.interruptions >= SUSPECTED_AFTER
+        limit = asyncio.timeout(None)
         self._queued.add(row.key)
         try:
             async with self._lanes.place(call.lane, tenant, suspect=suspect):
-                if not await self._begin(row, polled=polled):
+                # Of a call that is looked up first the disk says that it may be sent, before it is.
+                state = await self._begin(row, noted=polled or not call.repeatable)
+                if state is None:
                     return
                 started = asyncio.get_running_loop().time()
-                result = await self._handlers[type(call)](call)
+                limit = asyncio.timeout(call.deadline_seconds)
+                async with limit:
+                    result = await self._try(call, state)
         except Exception as error:  # noqa: BLE001 - the edge of an effect: it is tried again
+            overdue = TimeoutError(f"no result in {call.deadline_seconds} seconds")
             if self.stopping or isinstance(error, Stopping):
                 self._put_back(row)
                 return
             self._telemetry.counters["effects_failed"] += 1
-            await self._retry(row, error)
+            why = overdue if limit.expired() else error
+            await self._retry(_unless_sent(row, call), why, call.patience)
             return
         finally:
             self._queued.discard(row.key)
+        row = _unless_sent(row, call)
         self._telemetry.counters["effects"] += 1
         log.debug("effect.done", seconds=asyncio.get_running_loop().time() - started)
         if isinstance(result, Message):
@@ -299,6 +334,16 @@ class Dispatcher:
             ]
             await self._finish(row, follow)
 
+    async def _try(self, call: Call[Any], state: CallState) -> Any:
+        handler = self._handlers[type(call)]
+        if not isinstance(handler, LookFirst):
+            return await handler(call)
+        if state != "waiting":
+            found = await handler.look(call)
+            if found is not None:
+                return found
+        return await handler.send(call)
+
     async def _finish(self, row: OutboxRow, follow: Sequence[OutboxRow]) -> None:
         try:
             await self._store.replace(row.key, follow)
@@ -307,15 +352,18 @@ class Dispatcher:
         self._land(row)
         self.dispatch(follow)
 
-    async def _retry(self, row: OutboxRow, error: BaseException) -> None:
+    async def _retry(
+        self, row: OutboxRow, error: BaseException, patience: Patience | None = None
+    ) -> None:
         failed = replace(row, attempts=row.attempts + 1, interruptions=0)
-        if failed.attempts > len(self._backoff):
+        wait = (patience or self._patience).wait_after(failed.attempts, error)
+        if wait is None:
             await self._bury(failed, f"{type(error).__name__}: {error}")
             return
         log.warning(
             "outbox.retry", key=row.key, name=row.name, attempts=failed.attempts, error=repr(error)
         )
-        await self._postpone(failed, self._backoff[failed.attempts - 1], repr(error))
+        await self._postpone(failed, wait, repr(error))
 
     async def _postpone(self, row: OutboxRow, wait: float, why: str) -> None:
         try:
@@ -338,3 +386,8 @@ class Dispatcher:
             follow = ()
         self._land(row)
         self.dispatch(follow)
+
+
+def _unless_sent(row: OutboxRow, call: Call[Any]) -> OutboxRow:
+    """Say of a call that began whether its next try may send it without a look."""
+    return replace(row, state="waiting" if call.repeatable else "unknown")

@@ -23,7 +23,7 @@ class Reader:
     """Reads rows, and remembers which of them nobody here can read or take."""
 
     def __init__(
-        self, store: OutboxStore, kinds: Mapping[str, Any], handled: Collection[type[Call]]
+        self, store: OutboxStore, kinds: Mapping[str, Any], handled: Collection[type[Call[Any]]]
     ) -> None:
         self.known = Known(REGISTERED, kinds)
         self.odd: set[str] = set()

@@ -18,7 +18,7 @@ from tolsey.runtime.decision import Tell
 from tolsey.runtime.errors import Cycle, NotOwner, Overloaded, Stopping
 from tolsey.runtime.mailbox import SLOTS, Cell, Envelope, slot_of
 from tolsey.runtime.messages import ActorId, Call, Message
-from tolsey.runtime.outbox import BACKOFF_SECONDS, CallHandler, Dispatcher
+from tolsey.runtime.outbox import BACKOFF_SECONDS, CallHandler, Dispatcher, LookFirst
 from tolsey.runtime.parking import Parking
 from tolsey.runtime.rows import OutboxStore, row_of
 from tolsey.runtime.telemetry import Telemetry
@@ -67,7 +67,7 @@ class Runtime:
         versions: Versions,
         *,
         epochs: Mapping[int, int] | None = None,
-        handlers: Mapping[type[Call], CallHandler] | None = None,
+        handlers: Mapping[type[Call[Any]], CallHandler | LookFirst] | None = None,
         limit: int = PROCESS_LIMIT,
         cold_seconds: float = 30.0,
         idle_seconds: float = 300.0,
@@ -399,6 +399,10 @@ class Runtime:
         """How many effects are being worked on."""
         return self._dispatcher.in_flight
 
+    def at_work_on(self, slot: int) -> list[str]:
+        """List the outbox rows of a slot that are being worked on here."""
+        return self._dispatcher.at_work_on(slot)
+
     @property
     def unread(self) -> Sequence[Unread]:
         """What has waited in the outbox for ten minutes for a version that can read it."""
@@ -508,6 +512,7 @@ class Runtime:
         cell = self._scheduler.cells.get(to) or self._leaving_cells.get(to) or self._admit(to, ())
         envelope = self._envelope(cell, message, row.key)
         envelope.consumes = row.key
+        envelope.finishes_call = row.lane is not None
         envelope.settled = settled
         envelope.request_id = row.request_id
         self._post(cell, envelope)

@@ -1,14 +1,14 @@
 """How effects are written into the outbox as rows, and where the rows wait."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Protocol
 
 from tolsey.runtime.codec import encode
 from tolsey.runtime.decision import Effect, Perform
 from tolsey.runtime.mailbox import Cell, Envelope, slot_of
-from tolsey.runtime.messages import ActorId
-from tolsey.storage.records.runtime.turns import Known, OutboxRow, Unread
+from tolsey.runtime.messages import ActorId, Call
+from tolsey.storage.records.runtime.turns import CallState, Known, OutboxRow, Unread
 
 
 def rows_of(effects: Sequence[Effect], cell: Cell, envelope: Envelope) -> tuple[OutboxRow, ...]:
@@ -45,6 +45,7 @@ def row_of(
         encode(value),
         effect.due_at,
         request_id=request_id,
+        lane=value.lane if isinstance(value, Call) else None,
     )
 
 
@@ -56,8 +57,8 @@ class OutboxStore(Protocol):
     ) -> list[OutboxRow]:
         """Read rows that are due and known, of actors in these slots."""
 
-    async def begin(self, keys: Sequence[str]) -> set[str]:
-        """Note that work on rows begins; answer which of them are still there."""
+    async def begin(self, keys: Sequence[str]) -> Mapping[str, CallState]:
+        """Note that work on rows begins; answer how far those are that are still there."""
 
     async def give_back(self, keys: Sequence[str]) -> None:
         """Take back that work on rows began."""

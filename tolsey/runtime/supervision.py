@@ -84,6 +84,7 @@ class Supervision:
                 }
                 for span in self._runtime.telemetry.last_of(actor)
             ],
+            "atWorkOn": self._runtime.at_work_on(cell.slot),
         }
 
     async def pause(self, actor: ActorId) -> dict[str, Any]:

@@ -53,6 +53,31 @@ async def dead_letters(
     )
 
 
+async def calls_of(database: Reader, kind: str, key: str, limit: int) -> list[Row]:
+    """Read the calls of an actor: those that wait or are made, then failed ones, then what is done."""
+    return await database.fetch(
+        """
+        (SELECT key, name, lane, state, attempts, due_at, last_error, request_id, created_at,
+            NULL::timestamptz AS finished_at
+        FROM outbox WHERE kind = $1 AND actor_key = $2 AND lane IS NOT NULL
+        ORDER BY due_at LIMIT $3)
+        UNION ALL
+        (SELECT key, name, lane, 'failed', attempts, NULL, error, request_id, created_at, died_at
+        FROM dead_letters
+        WHERE kind = $1 AND actor_key = $2 AND lane IS NOT NULL AND status = 'dead'
+        ORDER BY died_at DESC LIMIT $3)
+        UNION ALL
+        (SELECT key, name, lane, 'done', attempts, NULL, last_error, request_id, created_at,
+            finished_at
+        FROM finished_calls WHERE kind = $1 AND actor_key = $2
+        ORDER BY finished_at DESC LIMIT $3)
+        """,
+        kind,
+        key,
+        limit,
+    )
+
+
 async def has_map(database: Database) -> bool:
     """Tell whether the migrations that make the map of slots have been applied."""
     row = await database.fetchrow("SELECT to_regclass('deployment') IS NOT NULL AS is_there")

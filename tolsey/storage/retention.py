@@ -79,6 +79,10 @@ SWEPT: Final = {
         WHERE used_at = created_at AND created_at < now() - interval '1 day'
         ORDER BY created_at LIMIT $1)))""",
     # For that long the same key changes nothing twice.
+    # Architecture, "One way to act": what was done is shown for a day.
+    "finishedCalls": """DELETE FROM finished_calls WHERE ctid = ANY(ARRAY(
+        SELECT ctid FROM finished_calls WHERE finished_at < now() - interval '1 day'
+        ORDER BY finished_at LIMIT $1))""",
     "agentOperations": """DELETE FROM agent_operations WHERE ctid = ANY(ARRAY(
         SELECT ctid FROM agent_operations WHERE finished_at < now() - interval '90 days'
         ORDER BY finished_at LIMIT $1))""",

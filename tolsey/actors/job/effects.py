@@ -55,7 +55,7 @@ class JobEffects:
         self._work = work
         self._clock = clock
 
-    def handlers(self) -> dict[type[Call], Callable[[Any], Awaitable[Message[Any]]]]:
+    def handlers(self) -> dict[type[Call[Any]], Callable[[Any], Awaitable[Message[Any]]]]:
         """Say which calls this performs."""
         return {RunJob: self.run}
 

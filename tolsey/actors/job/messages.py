@@ -31,10 +31,11 @@ class RunNow(Message[Execution]):
 
 
 @dataclass(frozen=True, slots=True)
-class RunJob(Call):
+class RunJob(Call["JobEnded"]):
     """Do a job's work."""
 
     lane: ClassVar[LaneName] = "job"
+    deadline_seconds: ClassVar[float] = 12 * 3600.0
 
     name: str
     execution_id: str

@@ -166,10 +166,17 @@ class ClockTick(Message[None]):
 
 
 @dataclass(frozen=True)
-class PullRevenue(Call):
+class PullRevenue(
+    Call[
+        "SyncSucceeded | SyncInsufficient | SyncFoundDevelopment | SyncPermissionDenied"
+        " | SyncGrantRefused | SyncFailed"
+    ]
+):
     """Read thirty days of orders from the listing's shop, or of payments from its account."""
 
     lane: ClassVar[LaneName] = "platform"
+    deadline_seconds: ClassVar[float] = 3 * 3600.0
+    """The export of a large shop takes two hours."""
 
     listing_id: str
     generation: int

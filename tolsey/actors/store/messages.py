@@ -347,7 +347,7 @@ class InventoryChanged(Message[Outcome]):
 
 
 @dataclass(frozen=True, slots=True)
-class RenewToken(Call):
+class RenewToken(Call[RenewalSucceeded | RenewalRefused | RenewalUnreachable]):
     """Ask the platform for a new token with the credentials of the connection of `connected_at`."""
 
     lane: ClassVar[LaneName] = "short"
@@ -357,7 +357,7 @@ class RenewToken(Call):
 
 
 @dataclass(frozen=True, slots=True)
-class ReconcileSubscriptions(Call):
+class ReconcileSubscriptions(Call[SubscriptionsReconciled]):
     """Make the platform's subscriptions those of the catalogue."""
 
     lane: ClassVar[LaneName] = "platform"
@@ -368,7 +368,7 @@ class ReconcileSubscriptions(Call):
 
 
 @dataclass(frozen=True, slots=True)
-class EndSubscriptions(Call):
+class EndSubscriptions(Call[SubscriptionsEnded]):
     """End what the platform delivers for a store that leaves its shop."""
 
     lane: ClassVar[LaneName] = "platform"
@@ -379,7 +379,7 @@ class EndSubscriptions(Call):
 
 
 @dataclass(frozen=True, slots=True)
-class CheckGrant(Call):
+class CheckGrant(Call[RevokeGrant]):
     """Ask the platform whether a grant still lives."""
 
     lane: ClassVar[LaneName] = "platform"
@@ -389,7 +389,7 @@ class CheckGrant(Call):
 
 
 @dataclass(frozen=True, slots=True)
-class ReadOrder(Call):
+class ReadOrder(Call[OrderRead]):
     """Ask the platform what an order is now."""
 
     lane: ClassVar[LaneName] = "platform"
@@ -400,7 +400,7 @@ class ReadOrder(Call):
 
 
 @dataclass(frozen=True, slots=True)
-class RevokeListingSources(Call):
+class RevokeListingSources(Call[None]):
     """Tell the organization's listings that stand on this shop that their source is gone."""
 
     lane: ClassVar[LaneName] = "short"
@@ -411,7 +411,7 @@ class RevokeListingSources(Call):
 
 
 @dataclass(frozen=True, slots=True)
-class ForgetShops(Call):
+class ForgetShops(Call[None]):
     """Let the webhook receiver read these shops' secrets afresh."""
 
     lane: ClassVar[LaneName] = "short"

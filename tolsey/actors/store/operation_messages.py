@@ -125,7 +125,7 @@ class OperationUnanswered(Message[None]):
 
 
 @dataclass(frozen=True, slots=True)
-class CarryOut(Call):
+class CarryOut(Call[OperationApplied | OperationRejected | OperationNotSent | OperationUnanswered]):
     """Make the change of an operation, or find out whether it was made."""
 
     lane: ClassVar[LaneName] = "platform"

@@ -24,6 +24,7 @@ from tolsey.storage.errors import OutcomeUnknown, StorageUnavailable
 from tolsey.storage.records.journal import AuditRecord
 from tolsey.storage.records.runtime.turns import ActorPart, Batch, OutboxRow, Outcome
 from tolsey.storage.runtime.arrays import argument, parameter
+from tolsey.storage.runtime.outbox import FINISHED_COLUMNS
 from tolsey.storage.tables import TABLES, Table, table
 
 log = structlog.get_logger()
@@ -55,6 +56,8 @@ table(
         "interruptions": "int",
         "request_id": "text",
         "sender": "text",
+        "lane": "text",
+        "state": "text",
     },
     conflict="ON CONFLICT (key) DO NOTHING",
     absent={"due_at": "now()"},
@@ -131,11 +134,18 @@ journal AS (
   SELECT kind, key, base + n, message_id, message, epoch, reply FROM live),
 consumed AS (
   DELETE FROM outbox
-  WHERE key = ANY (ARRAY(SELECT consumes FROM live WHERE consumes IS NOT NULL))){writes}
+  WHERE key = ANY (ARRAY(SELECT consumes FROM live WHERE consumes IS NOT NULL)){finished}){writes}
 SELECT (SELECT array_agg(i - 1) FROM fenced), (SELECT array_agg(i - 1) FROM stale),
        (SELECT array_agg(i - 1) FROM voided), (SELECT array_agg(j - 1) FROM duplicate),
        (SELECT array_agg(j - 1) FROM early WHERE j NOT IN (SELECT j FROM repeated))
 """
+
+FINISHED = f"""
+  RETURNING {FINISHED_COLUMNS}),
+finished AS (
+  INSERT INTO finished_calls ({FINISHED_COLUMNS})
+  SELECT {FINISHED_COLUMNS} FROM consumed WHERE lane IS NOT NULL"""
+"""Of a batch that ends calls: each is shown for a day."""
 
 ASKED = "{row}.j_ NOT IN (SELECT j FROM t WHERE consumes IS NOT NULL)"
 """Of a record: whether its turn was asked for, and does not come from the outbox."""
@@ -161,7 +171,7 @@ EARLY = (
 """What goes in the same batch, before, is not waited for."""
 
 
-def statement(tables: Sequence[Table]) -> str:
+def statement(tables: Sequence[Table], *, finishes_calls: bool = False) -> str:
     """Put together the commit statement of a batch that touches these tables."""
     rows, claimed, early, writes = [], "", "", ""
     at = FIXED + 1
@@ -186,7 +196,12 @@ def statement(tables: Sequence[Table]) -> str:
         writes += (
             f",\nw{n} AS (INSERT INTO {part.name} ({names}) {source(part, n)} {part.conflict})"
         )
-    return HEAD + "\n".join(rows) + GUARDS.format(claimed=claimed, early=early, writes=writes)
+    finished = FINISHED if finishes_calls else ""
+    return (
+        HEAD
+        + "\n".join(rows)
+        + GUARDS.format(claimed=claimed, early=early, finished=finished, writes=writes)
+    )
 
 
 def source(part: Table, n: int) -> str:
@@ -210,7 +225,7 @@ class Journal:
         """The server's process at the other end; a connection that was given up no longer tells."""
         self._lost: list[int] = []
         """Backends whose connection was lost and that may still be at work."""
-        self._prepared: dict[tuple[type[Any], ...], Any] = {}
+        self._prepared: dict[tuple[tuple[type[Any], ...], bool], Any] = {}
         self._getters = {record: _getter(tuple(record.__dataclass_fields__)) for record in TABLES}
         self._order = {record: n for n, record in enumerate(TABLES)}
 
@@ -241,10 +256,12 @@ class Journal:
         connection = await self.open()
         shapes, arguments = self._arguments(batch)
         try:
-            prepared = self._prepared.get(shapes)
+            prepared = self._prepared.get((shapes, batch.finishes_calls))
             if prepared is None:
-                sql = statement([TABLES[record] for record in shapes])
-                prepared = self._prepared[shapes] = await connection.prepare(sql)
+                tables = [TABLES[record] for record in shapes]
+                sql = statement(tables, finishes_calls=batch.finishes_calls)
+                prepared = await connection.prepare(sql)
+                self._prepared[shapes, batch.finishes_calls] = prepared
         except UNREACHABLE as error:
             await self.close()
             raise StorageUnavailable(type(error).__name__) from error

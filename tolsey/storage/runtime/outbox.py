@@ -7,22 +7,35 @@ from typing import Any
 
 from tolsey.storage.conditions import Conditions
 from tolsey.storage.database import Database
-from tolsey.storage.records.runtime.turns import Known, OutboxRow, Unread
+from tolsey.storage.records.runtime.turns import CallState, Known, OutboxRow, Unread
 
 COLUMNS = (
     "key, slot, kind, actor_key, name, payload::text AS payload, due_at, attempts, interruptions,"
-    " request_id"
+    " request_id, lane, state"
 )
+FINISHED_COLUMNS = "key, kind, actor_key, name, lane, attempts, last_error, request_id, created_at"
+"""What is shown of a call for a day when it is done: not what it said, which may be personal."""
 
 
 ADD = """
-INSERT INTO outbox (key, slot, kind, actor_key, name, payload, due_at, request_id, sender)
-SELECT key, slot, kind, actor_key, name, payload, coalesce(due_at, now()), request_id, sender
+INSERT INTO outbox
+    (key, slot, kind, actor_key, name, payload, due_at, request_id, sender, lane, state)
+SELECT key, slot, kind, actor_key, name, payload, coalesce(due_at, now()), request_id, sender, lane,
+    state
 FROM unnest($1::text[], $2::int[], $3::text[], $4::text[], $5::text[],
-            $6::jsonb[], $7::timestamptz[], $8::text[], $9::text[])
-    AS row(key, slot, kind, actor_key, name, payload, due_at, request_id, sender)
+            $6::jsonb[], $7::timestamptz[], $8::text[], $9::text[], $10::text[],
+            $11::text[])
+    AS row(key, slot, kind, actor_key, name, payload, due_at, request_id, sender, lane, state)
 ON CONFLICT (key) DO NOTHING
 """
+
+
+FINISH = f"""
+WITH gone AS (DELETE FROM outbox WHERE key = $1 RETURNING {FINISHED_COLUMNS}), finished AS (
+    INSERT INTO finished_calls ({FINISHED_COLUMNS})
+    SELECT {FINISHED_COLUMNS} FROM gone WHERE lane IS NOT NULL)
+SELECT key FROM gone
+"""  # noqa: S608 - names of our own tables
 
 
 def _columns(rows: Sequence[OutboxRow]) -> tuple[list[Any], ...]:
@@ -37,6 +50,8 @@ def _columns(rows: Sequence[OutboxRow]) -> tuple[list[Any], ...]:
         [row.due_at for row in rows],
         [row.request_id for row in rows],
         [row.sender for row in rows],
+        [row.lane for row in rows],
+        [row.state for row in rows],
     )
 
 
@@ -100,17 +115,22 @@ class Outbox:
         rows = await self._database.fetch_as_it_is(sql, limit, but, names, kinds, *slots)
         return [OutboxRow(**dict(row)) for row in rows]
 
-    async def begin(self, keys: Sequence[str]) -> set[str]:
-        """Note that work on rows begins; answer which of them are still there.
+    async def begin(self, keys: Sequence[str]) -> dict[str, CallState]:
+        """Note that work on rows begins; answer how far those are that are still there.
 
         In a commit of its own, so that a row that ends the process is known by what it leaves.
         """
         rows = await self._database.fetch(
-            "UPDATE outbox SET interruptions = interruptions + 1 WHERE key = ANY($1::text[])"
-            " RETURNING key",
+            """
+            UPDATE outbox SET interruptions = interruptions + 1,
+                state = CASE WHEN lane IS NULL THEN outbox.state ELSE 'sent' END
+            FROM (SELECT key, state FROM outbox WHERE key = ANY($1::text[])
+                ORDER BY key FOR UPDATE) AS was
+            WHERE outbox.key = was.key RETURNING was.key, was.state
+            """,
             list(keys),
         )
-        return {row["key"] for row in rows}
+        return {row["key"]: row["state"] for row in rows}
 
     async def give_back(self, keys: Sequence[str]) -> None:
         """Take back that work on rows began: this process stops, and says so."""
@@ -148,23 +168,23 @@ class Outbox:
     async def replace(self, key: str, rows: Sequence[OutboxRow]) -> None:
         """Take a finished row away and put what follows from it in its place, or nothing."""
         if not rows:
-            await self._database.execute("DELETE FROM outbox WHERE key = $1", key)
+            await self._database.execute(FINISH, key)
             return
         async with self._database.transaction() as tx:
-            gone = await tx.fetchval("DELETE FROM outbox WHERE key = $1 RETURNING key", key)
-            if gone is not None:
+            if await tx.fetchval(FINISH, key) is not None:
                 await tx.execute(ADD, *_columns(rows))
 
     async def postpone(self, row: OutboxRow, seconds: float, error: str) -> None:
         """Try a row again later, with what it counts by now."""
         await self._database.execute(
             "UPDATE outbox SET due_at = now() + $2, attempts = $3, interruptions = $4,"
-            " last_error = $5 WHERE key = $1",
+            " last_error = $5, state = $6 WHERE key = $1",
             row.key,
             timedelta(seconds=seconds),
             row.attempts,
             row.interruptions,
             error,
+            row.state,
         )
 
     async def bury(
@@ -176,8 +196,9 @@ class Outbox:
                 """
                 WITH gone AS (DELETE FROM outbox WHERE key = $1 RETURNING *)
                 INSERT INTO dead_letters (id, key, slot, kind, actor_key, name, payload, attempts,
-                                          error, request_id, created_at)
-                SELECT $2, key, slot, kind, actor_key, name, payload, $3, $4, request_id, created_at
+                                          error, request_id, created_at, lane)
+                SELECT $2, key, slot, kind, actor_key, name, payload, $3, $4, request_id,
+                       created_at, lane
                 FROM gone RETURNING id
                 """,
                 row.key,
@@ -194,14 +215,18 @@ class Outbox:
         return int(row["n"]) if row else 0
 
     async def revive(self, id: str) -> OutboxRow | None:
-        """Put a dead letter back into the outbox under its own key; none when it is not dead."""
+        """Put a dead letter back into the outbox under its own key; none when it is not dead.
+
+        Nobody knows whether a call that was given up was done.
+        """
         async with self._database.transaction() as tx:
             row = await tx.fetchrow(
                 """
                 UPDATE dead_letters SET status = 'replayed', settled_at = now()
                 WHERE id = $1 AND status = 'dead'
                 RETURNING key, slot, kind, actor_key, name, payload::text AS payload,
-                          now() AS due_at, request_id
+                          now() AS due_at, request_id, lane,
+                          CASE WHEN lane IS NULL THEN 'waiting' ELSE 'unknown' END AS state
                 """,
                 id,
             )

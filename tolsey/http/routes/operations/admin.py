@@ -4,6 +4,7 @@ Every act writes an AuditLog row with who, what and why before it is answered.
 """
 
 import json
+from collections.abc import Container
 from typing import Annotated, Any, Literal
 
 import orjson
@@ -102,8 +103,28 @@ async def actors(query_args: ActorQuery) -> ResponseReturnValue:
 @routes.get("/actors/<kind>/<id>")
 @administrator
 async def actor(kind: str, id: str) -> ResponseReturnValue:
-    """Inspect one actor; it is woken for it. Secrets are masked."""
-    return await _oversight().actor("inspect", _actor(kind, id))
+    """Inspect one actor, with its calls to the outside; it is woken for it. Secrets are masked."""
+    told = await _oversight().actor("inspect", _actor(kind, id))
+    being_made = set(told.pop("atWorkOn", ()))
+    calls = await operations.calls_of(service().reports.of(OPERATORS), kind, id, HISTORY)
+    return {**told, "calls": [_call(row, being_made) for row in calls]}
+
+
+def _call(row: Any, being_made: Container[str]) -> dict[str, Any]:
+    """Show a call. A try counts when it begins; the first one of what may be repeated is not on disk."""
+    is_begun = row["state"] == "sent" or row["key"] in being_made
+    return {
+        "key": row["key"],
+        "call": row["name"],
+        "lane": row["lane"],
+        "state": "sent" if is_begun else row["state"],
+        "attempts": row["attempts"] + (is_begun or row["state"] == "done"),
+        "nextTryAt": None if is_begun else timestamp(row["due_at"]),
+        "lastError": row["last_error"],
+        "requestId": row["request_id"],
+        "createdAt": timestamp(row["created_at"]),
+        "finishedAt": timestamp(row["finished_at"]),
+    }
 
 
 @routes.post("/actors/<kind>/<id>/<any(pause, resume, passivate):act>")

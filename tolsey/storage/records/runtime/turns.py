@@ -3,7 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Literal
+
+CallState = Literal["waiting", "sent", "unknown"]
+"""`sent` while it may be on its way to the outside, `unknown` when nobody knows whether it was done."""
 
 
 @dataclass(slots=True)
@@ -40,6 +43,8 @@ class Batch:
 
     actors: list[ActorPart] = field(default_factory=list)
     turns: list[TurnPart] = field(default_factory=list)
+    finishes_calls: bool = False
+    """Whether one of the rows that are consumed is a call, which is shown as done for a day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +87,10 @@ class OutboxRow:
     request_id: str | None = None
     sender: str | None = None
     """Whose messages take effect in the order in which they were kept; None: no order."""
+    lane: str | None = None
+    """Where a call waits for its place; None for a message."""
+    state: CallState = "waiting"
+    """How far a call is; a message only waits."""
 
 
 @dataclass(frozen=True, slots=True)
