@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tolsey.storage.cache import Cache, CacheUnavailable, Script
-from tolsey.storage.limits import ADMIT, Limits, Policy
+from tolsey.storage.limits import ADMIT, Limits, Policy, spoken
 
 SMALL = Policy("small", 2, 60)
 LARGE = Policy("large", 3, 3_600)
@@ -28,6 +28,31 @@ async def test_a_window_admits_its_limit_and_no_more(limits: Limits) -> None:
     assert [verdict.remaining for verdict in verdicts] == [1, 0, 0]
     assert 59 < verdicts[2].retry_after <= 60
     assert (await limits.admit([SMALL], "bob")).allowed
+
+
+async def test_a_refusal_says_the_limit_and_when_to_come_back(limits: Limits) -> None:
+    for _ in range(3):
+        verdict = await limits.admit([SMALL], "ann")
+    assert (
+        verdict.sentence == "No more than 2 requests are taken in a minute. Try again in a minute."
+    )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (1, "a second"),
+        (59, "59 seconds"),
+        (60, "a minute"),
+        (61, "2 minutes"),
+        (900, "15 minutes"),
+        (3_600, "an hour"),
+        (86_400, "a day"),
+        (86_401, "2 days"),
+    ],
+)
+def test_times_are_said_in_the_largest_unit_that_they_fill(seconds: int, said: str) -> None:
+    assert spoken(seconds) == said
 
 
 async def test_a_call_that_one_policy_refuses_counts_for_none(limits: Limits) -> None:

@@ -17,6 +17,7 @@ from quart_schema.openapi import (
 from swagger_ui_bundle import swagger_ui_path
 from werkzeug.routing import Rule
 
+from tolsey.actors.codes import CODES
 from tolsey.actors.refusals import NotFound
 from tolsey.http import described_by_hand
 from tolsey.http.access import Access, access_of, public
@@ -72,7 +73,11 @@ PROBLEM_SCHEMA: dict[str, Any] = {
         "title": {"type": "string"},
         "status": {"type": "integer"},
         "detail": {"type": "string"},
-        "code": {"type": "string", "description": "stable, for programs"},
+        "code": {
+            "type": "string",
+            "description": "stable, for programs; others may be added",
+            "x-extensible-enum": sorted(CODES),
+        },
         "requestId": {"type": "string"},
         "retryAfter": {"type": "number", "description": "seconds"},
         "errors": {

@@ -27,12 +27,11 @@ class TooManyRequests(Refusal):
     code = "too_many_requests"
 
     def __init__(self, verdict: Verdict) -> None:
-        policy = verdict.policy
         named: dict[str, Any] = {
             "violated-policies": [violated.name for violated in verdict.violated]
         }
         super().__init__(
-            f"The limit is {policy.limit} in {policy.window_seconds} seconds.",
+            verdict.sentence,
             retryAfter=whole_seconds(verdict.retry_after),
             **named,
         )

@@ -140,6 +140,15 @@ class Verdict:
         return self._tightest.wait_seconds
 
     @property
+    def sentence(self) -> str:
+        """What to tell whoever is refused: the limit, and when to come back."""
+        policy = self.policy
+        return (
+            f"No more than {policy.limit} requests are taken in {spoken(policy.window_seconds)}."
+            f" Try again in {spoken(whole_seconds(self.retry_after))}."
+        )
+
+    @property
     def _tightest(self) -> Standing:
         # Of those that refuse, the one that does so longest, whatever each has left.
         enough = 0 if self.allowed else self.cost - 1
@@ -290,6 +299,16 @@ class Limits:
 def _keys(policies: Sequence[Policy], identity: str) -> list[str]:
     """Name windows; the braces put all of a caller's into one slot of a Redis cluster."""
     return [f"window:{{{identity}}}:{policy.name}" for policy in policies]
+
+
+def spoken(seconds: int) -> str:
+    """Say a time in the largest unit that it fills, rounded up: `45 seconds`, `an hour`, `15 minutes`."""
+    for unit, length in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        if seconds >= length:
+            count = math.ceil(seconds / length)
+            one = "an hour" if unit == "hour" else f"a {unit}"
+            return one if count == 1 else f"{count} {unit}s"
+    return "a second" if seconds == 1 else f"{seconds} seconds"
 
 
 def whole_seconds(seconds: float) -> int:

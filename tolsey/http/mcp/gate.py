@@ -153,7 +153,7 @@ def _unauthorized(resource: Resource, error: str | None) -> Denied:
 
 def too_many(verdict: Verdict) -> RpcError:
     """Say that a limit is reached, and when it no longer is."""
-    policy, seconds = verdict.policy, whole_seconds(verdict.retry_after)
+    seconds = whole_seconds(verdict.retry_after)
     told: dict[str, Any] = {
         "code": "too_many_requests",
         "retryAfter": seconds,
@@ -162,7 +162,7 @@ def too_many(verdict: Verdict) -> RpcError:
     headers = {"Retry-After": str(seconds), **standing_headers([verdict])}
     return RpcError(
         TOO_MANY,
-        f"The limit is {policy.limit} in {policy.window_seconds} seconds.",
+        verdict.sentence,
         told,
         status=TOO_MANY,
         headers=_encoded(headers),

@@ -68,12 +68,16 @@ async def register(database: Database, said: Any, at: datetime) -> dict[str, Any
     wanted = _readable(said)
     if not all(is_registrable(uri) for uri in wanted.redirect_uris):
         raise OAuthError(
-            "invalid_redirect_uri", "A redirect_uri is https, this machine, or an own scheme."
+            "invalid_redirect_uri",
+            "A redirect_uri is https, http on this machine (localhost), or a scheme of the app's own.",
         )
     if sum(map(len, wanted.redirect_uris)) > MOST_URI_CHARACTERS:
         raise OAuthError("invalid_redirect_uri", "The redirect_uris are too long together.")
     if set(wanted.grant_types) - GRANTS or wanted.response_types != ["code"]:
-        raise OAuthError("invalid_client_metadata", "Only the code grant and its refresh are had.")
+        raise OAuthError(
+            "invalid_client_metadata",
+            "grant_types may be authorization_code and refresh_token, response_types is code.",
+        )
     secret = None
     if wanted.token_endpoint_auth_method != "none":  # noqa: S105 - a method, not a secret
         secret = secrets.token_urlsafe(SECRET_BYTES)
