@@ -17,6 +17,7 @@ from hypercorn.typing import ConnectionState, LifespanState
 from hypercorn.utils import parse_socket_addr
 
 from tolsey.serving.connections import Connection
+from tolsey.serving.outgoing import Outgoing
 
 READ_BYTES = 64 * 1024
 
@@ -53,7 +54,8 @@ class Hypercorn:
         server = parse_socket_addr(accepted.family, accepted.getsockname())
         reader = asyncio.StreamReader(limit=READ_BYTES)
         made = asyncio.StreamReaderProtocol(reader)
-        transport, _ = await loop.connect_accepted_socket(lambda: made, accepted)
+        made_transport, _ = await loop.connect_accepted_socket(lambda: made, accepted)
+        transport = Outgoing(made_transport, loop)
         writer = asyncio.StreamWriter(transport, made, reader, loop)
         connection.opened(transport.close, transport.abort)
         conversation = Conversation(reader, writer)

@@ -13,6 +13,7 @@ from uvicorn.server import ServerState
 
 from tolsey.http.edge import Receive, Scope, Send
 from tolsey.serving.connections import Connection, refusal
+from tolsey.serving.outgoing import Outgoing
 
 HEAD_BYTES: Final = 64 * 1024
 """Where reading a head stops; of those that are complete, the application refuses the large ones."""
@@ -42,7 +43,8 @@ class Uvicorn:
         """Serve a connection until it is closed."""
         protocol = ConnectionProtocol(connection, self._config, ServerState())
         loop = asyncio.get_running_loop()
-        transport, _ = await loop.connect_accepted_socket(lambda: protocol, accepted)
+        await loop.connect_accepted_socket(lambda: protocol, accepted)
+        transport = protocol.transport
         self._protocols.add(protocol)
         connection.opened(transport.close, transport.abort)
         try:
@@ -69,6 +71,10 @@ class ConnectionProtocol(HttpToolsProtocol):
         self.app = cast("Any", connection)
         self.lost = asyncio.Event()
         self._head_bytes = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
+        """Begin, with one write for the head and the body of an answer."""
+        super().connection_made(Outgoing(transport, self.loop))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Let who waits for the end know."""

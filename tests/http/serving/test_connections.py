@@ -1,11 +1,14 @@
 """What clients may do with connections, and what it costs the others: nothing."""
 
+import socket
+import struct
+import sys
 from contextlib import AsyncExitStack
 from typing import Any
 
 import anyio
 import pytest
-from anyio.abc import SocketStream
+from anyio.abc import SocketAttribute, SocketStream
 
 from tests.http.serving.conftest import Serve, head_of, rest_of
 from tolsey.http.edge import Edge
@@ -53,6 +56,8 @@ class Application:
 
 
 LENGTH = (b"content-length", b"2")
+DATA_SEGMENTS_RECEIVED = 152
+"""Where `tcp_info` says so (linux/tcp.h)."""
 STARTS = {
     "nothing": b"",
     "half a head": b"GET /answer HTTP/1.1\r\nHost: 127",
@@ -72,6 +77,18 @@ async def honest(stream: SocketStream) -> None:
     await stream.send(GET)
     told = await head_of(stream)
     assert told.startswith(b"http/1.1 200 "), told
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts a connection's segments so")
+async def test_a_small_answer_is_one_write(serve: Serve, application: Application) -> None:
+    async with serve(application.edge) as served, served.connected() as stream:
+        await stream.send(GET)
+        told = await head_of(stream)
+        while not told.endswith(b"\r\n\r\nok"):
+            told += await stream.receive()
+        connection = stream.extra(SocketAttribute.raw_socket)  # noqa: S610 - of a socket
+        told_of = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 160)
+        assert struct.unpack_from("I", told_of, DATA_SEGMENTS_RECEIVED)[0] == 1
 
 
 @pytest.mark.parametrize("said", STARTS)
