@@ -19,6 +19,7 @@ from tolsey.storage import operations
 from tolsey.storage.chat import generations, memory
 from tolsey.storage.commerce import agent_operations, connections, stores
 from tolsey.storage.database import Database, Row, Transaction
+from tolsey.storage.lookups import Lookups
 from tolsey.storage.money import (
     affiliates,
     checkouts,
@@ -139,7 +140,6 @@ REPORTS: Final[dict[str, list[Case]]] = {
         lambda db: customers.is_known(db, "sto_1", "s1:c4ca4238a0b923820dcc509a6f75849b"),
         lambda db: customers.is_known(db, "sto_1", "s1:nobody"),
     ],
-    "reports.orders.find": [lambda db: orders.find(db, "sto_1", 5000000007)],
     "reports.orders.named": [
         lambda db: orders.named(db, "sto_1", "#1007", 5),
         lambda db: orders.named(db, "sto_1", "5000000007", 5),
@@ -216,6 +216,7 @@ REPORTS: Final[dict[str, list[Case]]] = {
 """What is read over connections that plan for values."""
 
 SHORT: Final[dict[str, list[Case]]] = {
+    "reports.orders.find": [lambda db: orders.find(Lookups(db, orders.BY_ID), "sto_1", 5000000007)],
     "chat.generations.has_chatted": [lambda db: generations.has_chatted(db, "org_1", AGO)],
     "chat.memory.counts": [lambda db: memory.counts(db, "org_1")],
     "chat.memory.stores_of": [lambda db: memory.stores_of(db, "org_1")],
@@ -465,7 +466,7 @@ def reading() -> Iterator[str]:
     """Name what takes a database, of all modules of storage."""
     for module in pkgutil.walk_packages(tolsey.storage.__path__, "tolsey.storage."):
         found = importlib.import_module(module.name)
-        if module.name.endswith((".database", ".journal", ".pool")):
+        if module.name.endswith((".database", ".journal", ".lookups", ".pool")):
             continue
         for name, one in inspect.getmembers(found):
             if name.startswith("_") or getattr(one, "__module__", None) != module.name:
@@ -483,5 +484,7 @@ def takes_a_database(called: Callable[..., Any]) -> bool:
     """Whether one of the first two parameters is a database, or whatever rows are read from."""
     first = list(inspect.signature(called).parameters.values())[:2]
     return any(
-        name in str(parameter.annotation) for parameter in first for name in ("Database", "Reader")
+        name in str(parameter.annotation)
+        for parameter in first
+        for name in ("Database", "Lookups", "Reader")
     )

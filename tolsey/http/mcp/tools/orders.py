@@ -27,6 +27,7 @@ from tolsey.http.mcp.tools.building import Answer, Arguments, tool
 from tolsey.http.mcp.tools.facts import Told
 from tolsey.http.mcp.tools.pages import PageArguments, Pages
 from tolsey.storage.database import Row
+from tolsey.storage.lookups import Lookups
 from tolsey.storage.reports import orders, sales
 from tolsey.storage.reports.orders import OrderParts, Wanted
 
@@ -187,6 +188,7 @@ class OrderTools:
 
     def __init__(self, service: Service) -> None:
         self._service = service
+        self._orders = Lookups(service.database, orders.BY_ID)
 
     def tools(self) -> Sequence[Tool]:
         """List the tools."""
@@ -247,7 +249,7 @@ class OrderTools:
     async def get(self, principal: Principal, asked: OrderId) -> OrderDetail:
         """Read one order."""
         order_id = number_of(asked.order_id, WHAT)
-        found = await orders.find(self._service.database, principal.store_id, order_id)
+        found = await orders.find(self._orders, principal.store_id, order_id)
         if found is None:
             raise await facts.unknown(self._service, principal, WHAT)
         return detail_of(found)

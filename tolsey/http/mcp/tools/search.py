@@ -18,6 +18,7 @@ from tolsey.http.mcp.tools.answers import GID, number_of
 from tolsey.http.mcp.tools.building import Answer, Arguments, tool
 from tolsey.http.mcp.tools.facts import Told
 from tolsey.storage.database import Row
+from tolsey.storage.lookups import Lookups
 from tolsey.storage.reports import catalog, orders
 from tolsey.storage.reports import store as reports
 
@@ -80,6 +81,7 @@ class SearchTools:
 
     def __init__(self, service: Service) -> None:
         self._service = service
+        self._orders = Lookups(service.database, orders.BY_ID)
 
     def tools(self) -> Sequence[Tool]:
         """List the tools."""
@@ -135,7 +137,7 @@ class SearchTools:
         require(principal, NEEDED[kind])
         number, shop = number_of(id, WHAT), await self._shop(principal)
         if kind == "order":
-            parts = await orders.find(self._service.database, principal.store_id, number)
+            parts = await orders.find(self._orders, principal.store_id, number)
             if parts is None:
                 raise await facts.unknown(self._service, principal, kind)
             return _document(_order_result(parts.order, shop), kind, sold.detail_of(parts))

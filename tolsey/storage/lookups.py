@@ -1,0 +1,51 @@
+"""Rows by their keys: what many ask for at once is read in one statement."""
+
+import asyncio
+from typing import Any, Final
+
+from tolsey.storage.database import Reader, Row
+
+MOST_AT_ONCE: Final = 256
+"""How many keys share one statement."""
+
+
+class Lookups:
+    """Reads one row for a key, with all keys that are asked for in the same turn of the loop.
+
+    The statement takes an array for each part of a key, and answers for each key that it finds the
+    place in the arrays, counted from 1, as `place`.
+    """
+
+    def __init__(self, reader: Reader, statement: str) -> None:
+        self._reader = reader
+        self._statement = statement
+        self._gathered: list[tuple[tuple[Any, ...], asyncio.Future[Row | None]]] = []
+        self._reading: set[asyncio.Task[None]] = set()
+
+    async def find(self, *key: Any) -> Row | None:
+        """Read one row, or none."""
+        loop = asyncio.get_running_loop()
+        if not self._gathered or len(self._gathered) >= MOST_AT_ONCE:
+            self._gathered = []
+            task = loop.create_task(self._read(self._gathered))
+            self._reading.add(task)
+            task.add_done_callback(self._reading.discard)
+        row: asyncio.Future[Row | None] = loop.create_future()
+        self._gathered.append((key, row))
+        return await row
+
+    async def _read(self, asked: list[tuple[tuple[Any, ...], asyncio.Future[Row | None]]]) -> None:
+        if asked is self._gathered:
+            self._gathered = []
+        try:
+            arrays = zip(*(key for key, _ in asked), strict=True)
+            rows = await self._reader.fetch(self._statement, *(list(one) for one in arrays))
+        except Exception as error:  # noqa: BLE001 - whatever it is, everyone who waits is told
+            for _, row in asked:
+                if not row.done():
+                    row.set_exception(error)
+            return
+        found = {row["place"]: row for row in rows}
+        for place, (_, row) in enumerate(asked, start=1):
+            if not row.done():
+                row.set_result(found.get(place))
