@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 BENCH_VENV := .venv-bench
 MUTANTS_VENV := .venv-mutants
 
-.PHONY: setup build-name run test check format bench campaign conformance mutants sandbox lock clean
+.PHONY: setup build-name run test check format bench campaign conformance mutants sandbox messages lock clean
 
 setup: $(STAMP)
 
@@ -77,6 +77,11 @@ $(MUTANTS_VENV)/.installed: tests/mutation/requirements.lock requirements-dev.lo
 mutants: $(MUTANTS_VENV)/.installed
 	$(MUTANTS_VENV)/bin/mutmut run
 	$(MUTANTS_VENV)/bin/python tests/mutation/explained.py
+
+# Lists every sentence of the pages for translators.
+messages: setup
+	$(BIN)/pybabel --quiet extract --mapping-file pyproject.toml --add-comments "Translators:" \
+		--project tolsey --output tolsey/http/locale/tolsey.pot tolsey
 
 # Two locks of the same versions: what a server installs, and what is needed to work on it.
 lock: setup

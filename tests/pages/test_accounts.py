@@ -1,12 +1,14 @@
 """People sign up, in and out without a script."""
 
+import hashlib
+
 import httpx
 import pytest
 
 from tests.http.people import PASSWORD
 from tests.pages.chromium import Page
 from tests.pages.conftest import Hall
-from tolsey.http.pages.layout import STYLE_HASH
+from tolsey.http.web.assets import STYLE_ADDRESS
 
 ANN = {"email": "ann@example.com", "password": PASSWORD, "organizationName": "Ann's <Ceramics>"}
 ELSEWHERE = (
@@ -127,7 +129,7 @@ async def test_a_foreign_page_can_neither_sign_in_nor_up_nor_out(
     assert (await visitor.get("/api/auth/session")).status_code == 200
 
 
-async def test_a_page_loads_nothing_runs_nothing_and_stands_in_no_frame(
+async def test_a_page_loads_its_stylesheet_alone_runs_nothing_and_stands_in_no_frame(
     visitor: httpx.AsyncClient,
 ) -> None:
     for path in ("/signup", "/login"):
@@ -140,11 +142,29 @@ async def test_a_page_loads_nothing_runs_nothing_and_stands_in_no_frame(
         assert said["frame-ancestors"] == "'none'"
         assert said["base-uri"] == "'none'"
         assert said["form-action"] == "'self'"
-        assert said["style-src"] == f"'sha256-{STYLE_HASH}'"
+        assert said["style-src"] == "'self'"
         assert "script-src" not in said
         assert "<script" not in shown.text
+        assert "style=" not in shown.text
+        assert shown.text.count('rel="stylesheet"') == 1
         assert shown.headers["cache-control"] == "no-store"
         assert shown.headers["referrer-policy"] == "same-origin"
+
+
+async def test_the_stylesheet_may_be_kept_for_good_under_the_hash_of_what_it_says(
+    visitor: httpx.AsyncClient,
+) -> None:
+    assert f'href="{STYLE_ADDRESS}"' in (await visitor.get("/login")).text
+    sheet = await visitor.get(STYLE_ADDRESS)
+    assert sheet.headers["content-type"] == "text/css; charset=utf-8"
+    assert sheet.headers["cache-control"] == "public, max-age=31536000, immutable"
+    assert hashlib.sha256(sheet.content).hexdigest()[:16] in STYLE_ADDRESS
+    for path in (
+        "/assets/style.css",
+        "/assets/style.0123456789abcdef.css",
+        "/assets/..%2fwords.py",
+    ):
+        assert (await visitor.get(path)).status_code == 404
 
 
 async def test_what_was_sent_is_shown_as_text_and_never_as_markup(
@@ -186,7 +206,7 @@ async def test_the_pages_count_against_the_same_limits_as_the_api(
         assert made.status_code in {201, 303}, made.text
     refused = await sign_up(visitor)
     assert refused.status_code == 429
-    assert "Please try again in" in refused.text
+    assert "Too many attempts. Try again in" in refused.text
     assert int(refused.headers["retry-after"]) > 3_600
     assert (await visitor.post("/api/auth/signup", json=ANN)).status_code == 429
 

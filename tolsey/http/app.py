@@ -10,6 +10,7 @@ from quart.routing import QuartRule
 from tolsey.http import access, context, cookies, documentation, errors, json, limits
 from tolsey.http.context import Service
 from tolsey.http.edge import NO_HOSTS, NOTHING, ASGIApp, Edge
+from tolsey.http.web import assets, templates
 
 MAXIMUM_BODY_BYTES = 1024 * 1024
 BODY_SECONDS = 15
@@ -53,7 +54,8 @@ def create_app(
     errors.install(app)
     cookies.install(app)
     limits.install(app)
-    for blueprint in blueprints:
+    templates.compile_all()
+    for blueprint in (assets.routes, *blueprints):
         app.register_blueprint(blueprint)
     access.require_classes(app)
     return Edge(

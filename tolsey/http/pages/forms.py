@@ -11,7 +11,7 @@ from tolsey.http.api_model import ApiModel
 
 Model = TypeVar("Model", bound=ApiModel)
 
-UNREADABLE: Final = "That could not be read. Please fill the form in again."
+UNREADABLE: Final = "That could not be read. Fill the form in again."
 WHOLE: Final = ""
 """Where the error of no single field is kept."""
 

@@ -2,19 +2,19 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
 
-from markupsafe import Markup
 from quart import Blueprint, Response, request
 from quart_schema import hide
 
 from tolsey.actors.refusals import Conflict, Refusal
-from tolsey.http import cookies, signing
+from tolsey.http import api_model, cookies, signing
 from tolsey.http.access import identify, public
-from tolsey.http.pages import accounts, forms
-from tolsey.http.pages.forms import Filled, Misfilled
-from tolsey.http.routes.pages.answers import (
+from tolsey.http.signing import Login, Signup
+from tolsey.http.web import forms
+from tolsey.http.web.answers import (
     HOME,
     answer_with_pages,
     login_address,
@@ -22,13 +22,39 @@ from tolsey.http.routes.pages.answers import (
     sentence,
     shown,
 )
-from tolsey.http.signing import Login, Signup
+from tolsey.http.web.forms import Filled, Misfilled
+from tolsey.http.web.templates import Page
 
 OWN_PATH: Final = re.compile(r"/(?![/\\])[\x21-\x5b\x5d-\x7e]{0,2047}")
 """A path and query of ours: no host, no backslash (browsers read it as a slash), no blank."""
 
 routes = Blueprint("account_pages", __name__)
 answer_with_pages(routes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccountForm(Page):
+    """A form of an account: as it was sent, where it leads to, and the address of the other form."""
+
+    filled: Filled
+    next_path: str
+    elsewhere: str
+    email_characters = api_model.EMAIL_CHARACTERS
+    name_characters = api_model.NAME_CHARACTERS
+    password_characters = api_model.PASSWORD_CHARACTERS
+    longest_password = api_model.LONGEST_PASSWORD
+
+
+class SignupPage(AccountForm):
+    """The page on which an account is made."""
+
+    template = "people/signup.html"
+
+
+class LoginPage(AccountForm):
+    """The page on which people sign in."""
+
+    template = "people/login.html"
 
 
 def own_path(wanted: str) -> str:
@@ -55,7 +81,7 @@ async def signup() -> Response:
     values, next_path = await _sent()
     filled = Filled(values)
     try:
-        made = await signing.sign_up(forms.read(Signup, values, accounts.SENTENCES))
+        made = await signing.sign_up(forms.read(Signup, values))
     except Misfilled as wrong:
         return shown(_signup(Filled(values, wrong.errors), next_path), 422)
     except Conflict as taken:
@@ -84,7 +110,7 @@ async def login() -> Response:
     """Sign in with a new session and go on."""
     values, next_path = await _sent()
     try:
-        found = await signing.sign_in(forms.read(Login, values, accounts.SENTENCES))
+        found = await signing.sign_in(forms.read(Login, values))
     except Misfilled as wrong:
         return shown(_login(Filled(values, wrong.errors), next_path), 422)
     except Refusal as refused:
@@ -110,13 +136,13 @@ async def _sent() -> tuple[Mapping[str, str], str]:
     return values, own_path(values.pop("next", ""))
 
 
-def _signup(filled: Filled, next_path: str) -> Markup:
-    return accounts.signup(filled, login_address(next_path), next_path)
+def _signup(filled: Filled, next_path: str) -> SignupPage:
+    return SignupPage(filled=filled, next_path=next_path, elsewhere=login_address(next_path))
 
 
-def _login(filled: Filled, next_path: str) -> Markup:
+def _login(filled: Filled, next_path: str) -> LoginPage:
     elsewhere = "/signup" if next_path == HOME else f"/signup?next={quote(next_path, safe='/')}"
-    return accounts.login(filled, elsewhere, next_path)
+    return LoginPage(filled=filled, next_path=next_path, elsewhere=elsewhere)
 
 
 def _signed_in(token: str, next_path: str) -> Response:

@@ -25,7 +25,7 @@ from tolsey.http.pages import billing_changes, layout
 from tolsey.http.pages.billing import PATH, Account, address
 from tolsey.http.pages.forms import Filled
 from tolsey.http.paging import key_in
-from tolsey.http.routes.pages.answers import answer_with_pages, sent_on, sentence, shown
+from tolsey.http.web.answers import answer_with_pages, sent_on, sentence, shown
 from tolsey.storage.money import credits
 from tolsey.storage.people import accounts
 

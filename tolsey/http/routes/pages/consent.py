@@ -19,7 +19,7 @@ from tolsey.http.oauth.scopes import SCOPES, allowed
 from tolsey.http.oauth.server import Misdirected
 from tolsey.http.pages import consent
 from tolsey.http.pages.consent import CHOSEN, CSRF, PATH, Question
-from tolsey.http.routes.pages.answers import answer_with_pages, sent_on, shown
+from tolsey.http.web.answers import answer_with_pages, sent_on, shown
 from tolsey.storage.commerce import stores
 from tolsey.storage.commerce.stores import StoreRow
 from tolsey.storage.oauth import grants, requests

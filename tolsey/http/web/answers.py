@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final, cast
 from urllib.parse import quote
 
@@ -19,7 +20,9 @@ from tolsey.http.api_model import NUL
 from tolsey.http.cookies import SAFE_METHODS
 from tolsey.http.limits import TooManyRequests
 from tolsey.http.pages import layout
-from tolsey.http.pages.forms import UNREADABLE
+from tolsey.http.web.catalogue import _
+from tolsey.http.web.forms import unreadable
+from tolsey.http.web.templates import Page, rendered
 from tolsey.runtime.errors import RuntimeFault
 from tolsey.storage.errors import StorageError
 
@@ -29,8 +32,25 @@ HOME: Final = "/billing"
 log = structlog.get_logger()
 
 
+@dataclass(frozen=True)
+class RefusalPage(Page):
+    """What a page says that cannot be shown."""
+
+    template = "refusal.html"
+    detail: str
+
+
+def policy(form_targets: Sequence[str] = ()) -> str:
+    """Write a page's security policy; its forms go to us, and may be sent on to these origins."""
+    targets = " ".join(("'self'", *form_targets))
+    return (
+        "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; "
+        f"form-action {targets}; frame-ancestors 'none'; report-uri /api/security/csp-report"
+    )
+
+
 def shown(
-    page: Markup,
+    page: Page | Markup,
     status: int = 200,
     *,
     refusal: Refusal | None = None,
@@ -38,8 +58,13 @@ def shown(
 ) -> Response:
     """Answer with a page, which may tell a refusal; its forms may be sent on to the origins named."""
     status = refusal.status if refusal else status
-    response = Response(page, status=status, content_type="text/html; charset=utf-8")
-    response.headers["Content-Security-Policy"] = layout.policy(form_targets)
+    if isinstance(page, Page):
+        who = signed_in()
+        written, held_to = rendered(page, who.email if who else None), policy(form_targets)
+    else:
+        written, held_to = page, layout.policy(form_targets)
+    response = Response(written, status=status, content_type="text/html; charset=utf-8")
+    response.headers["Content-Security-Policy"] = held_to
     response.headers["X-Frame-Options"] = "DENY"  # for browsers that do not read the policy
     # Without a referrer browsers say that a form comes from nowhere (Fetch, "Origin" header).
     response.headers["Referrer-Policy"] = "same-origin"
@@ -66,15 +91,21 @@ def login_address(next_path: str) -> str:
 def sentence(refusal: Refusal) -> str:
     """Say a refusal to a person."""
     if isinstance(refusal, TooManyRequests):
-        return f"Too many attempts. Please try again in {_span(refusal.fields['retryAfter'])}."
+        return too_many(refusal.fields["retryAfter"])
     return refusal.detail
 
 
-def _span(seconds: int) -> str:
-    for size, name in ((3_600, "hour"), (60, "minute")):
-        if seconds > size:
-            return f"{-(-seconds // size)} {name}s"
-    return "a minute"
+def too_many(seconds: int) -> str:
+    """Say when to try again, in whole hours or minutes, never too early."""
+    if seconds > 3_600:  # noqa: PLR2004 - seconds of an hour
+        return _("Too many attempts. Try again in %(hours)s hours.") % {
+            "hours": -(-seconds // 3_600)
+        }
+    if seconds > 60:  # noqa: PLR2004 - seconds of a minute
+        return _("Too many attempts. Try again in %(minutes)s minutes.") % {
+            "minutes": -(-seconds // 60)
+        }
+    return _("Too many attempts. Try again in a minute.")
 
 
 def answer_with_pages(routes: Blueprint) -> None:
@@ -86,7 +117,7 @@ def answer_with_pages(routes: Blueprint) -> None:
     async def require_text() -> None:
         sent = (await request.form).items(multi=True)
         if any(NUL in one for pair in sent for one in pair):
-            raise Unprocessable(UNREADABLE, code="nul_in_form")
+            raise Unprocessable(unreadable(), code="nul_in_form")
 
     async def on_refusal(error: Refusal) -> Response:
         if isinstance(error, Unauthorized):
@@ -130,8 +161,4 @@ async def _translated(problem: Response) -> Response:
 
 
 def _page(detail: str, status: int = 200, *, refusal: Refusal | None = None) -> Response:
-    caller = signed_in()
-    body = layout.refusal(detail)
-    title = "That did not work"
-    page = layout.document(title, body, email=caller.email if caller else None, narrow=True)
-    return shown(page, status, refusal=refusal)
+    return shown(RefusalPage(detail), status, refusal=refusal)

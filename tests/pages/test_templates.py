@@ -1,0 +1,113 @@
+"""Templates escape, fail on what is not given, and hold no words that are not in the catalogue."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html.parser import HTMLParser
+
+import pytest
+from jinja2 import Environment, TemplateSyntaxError, UndefinedError, nodes
+
+from tolsey.http.web.templates import ENVIRONMENT, Page
+
+SPOKEN = ("aria-label", "alt", "title", "placeholder", "content")
+"""Attributes that are read to people."""
+NAME = "tolsey"
+"""The one word that is the same in every language."""
+SENTENCE = re.compile(r"[A-Z][a-z]+\b")
+"""How a text that a template gives to a part begins; names of kinds and fields begin small."""
+SHOWN = "\ufffc"
+"""Stands for what is put into a template."""
+
+
+class Literals(HTMLParser):
+    """Collects what a template says by itself: its text, and the attributes that are read out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self._inside: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._inside.append(tag)
+        if tag == "meta" and ("name", "viewport") in attrs:
+            return
+        self.found += [value for name, value in attrs if name in SPOKEN and value]
+
+    def handle_endtag(self, tag: str) -> None:
+        while self._inside and self._inside.pop() != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        if not {"style", "script"} & set(self._inside):
+            self.found.append(data)
+
+
+def untranslated(source: str, environment: Environment = ENVIRONMENT) -> list[str]:
+    """List the words of a template that do not go through the catalogue."""
+    tree = environment.parse(source)
+    literals = Literals()
+    literals.feed("".join(_written(tree)))
+    said = [re.sub(rf"{SHOWN}|\b{NAME}\b", "", text).strip() for text in literals.found]
+    given = [one.value for one in _given(tree) if isinstance(one.value, str)]
+    return [
+        *(text for text in said if re.search(r"[^\W\d_]", text)),
+        *(text for text in given if SENTENCE.match(text)),
+    ]
+
+
+def _written(tree: nodes.Node) -> Iterator[str]:
+    for output in tree.find_all(nodes.Output):
+        for one in output.nodes:
+            yield one.data if isinstance(one, nodes.TemplateData) else SHOWN
+
+
+def _given(node: nodes.Node) -> Iterator[nodes.Const]:
+    """List the texts of an expression, but those that are looked up in the catalogue."""
+    called = node.node if isinstance(node, nodes.Call) else None
+    if isinstance(called, nodes.Name) and called.name in {"_", "gettext", "ngettext"}:
+        return
+    if isinstance(node, nodes.Const):
+        yield node
+    for child in node.iter_child_nodes():
+        yield from _given(child)
+
+
+def test_a_word_outside_of_the_catalogue_is_found() -> None:
+    assert untranslated("<p>Sign in</p>") == ["Sign in"]
+    assert untranslated("<p>{{ page.name }}, welcome</p>") == [", welcome"]
+    assert untranslated('<a aria-label="Close"></a>') == ["Close"]
+    assert untranslated('{{ ui.button("Sign in", "second") }}') == ["Sign in"]
+    assert untranslated("{% set title = 'Sign in' %}") == ["Sign in"]
+    assert untranslated('<p class="quiet">{{ _("Sign in") }} · {{ page.at }}</p>') == []
+    assert untranslated("{% trans name=page.name %}Welcome {{ name }}{% endtrans %}") == []
+
+
+@pytest.mark.parametrize("name", ENVIRONMENT.list_templates())
+def test_every_word_of_a_template_goes_through_the_catalogue(name: str) -> None:
+    loader = ENVIRONMENT.loader
+    assert loader is not None
+    source, _, _ = loader.get_source(ENVIRONMENT, name)
+    assert untranslated(source) == []
+
+
+def test_what_a_template_is_given_is_text_in_sentences_too() -> None:
+    written = ENVIRONMENT.from_string(
+        "{{ name }}{% trans name=name %}<b>Hello</b> {{ name }}{% endtrans %}{{ _('Bye %(name)s', name=name) }}"
+    ).render(name="<script>")
+    assert written == "&lt;script&gt;<b>Hello</b> &lt;script&gt;Bye &lt;script&gt;"
+
+
+def test_a_field_that_a_page_does_not_have_fails() -> None:
+    @dataclass(frozen=True)
+    class Named(Page):
+        name: str
+
+    template = ENVIRONMENT.from_string("{{ page.nmae }}")
+    with pytest.raises(UndefinedError, match="nmae"):
+        template.render(page=Named("Ann"))
+
+
+def test_a_broken_template_does_not_compile() -> None:
+    with pytest.raises(TemplateSyntaxError):
+        ENVIRONMENT.from_string("{% if page %}")

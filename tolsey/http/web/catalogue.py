@@ -1,0 +1,15 @@
+"""The one catalogue through which goes every string that a person reads: gettext, English for now.
+
+Templates say `{% trans %}` and `_()`; Python says `_()` where a sentence depends on what happened.
+`make messages` lists them all for translators.
+"""
+
+import gettext
+from importlib import resources
+from typing import Final
+
+TRANSLATIONS: Final = gettext.translation(
+    "tolsey", str(resources.files("tolsey.http").joinpath("locale")), ["en"], fallback=True
+)
+
+_ = TRANSLATIONS.gettext

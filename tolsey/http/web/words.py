@@ -1,0 +1,36 @@
+"""Amounts and days as people read them; the filters of templates."""
+
+from datetime import UTC, datetime
+from typing import Final
+
+from tolsey.actors.organization import plans
+
+CENT: Final = plans.MICRO_PER_CENT
+
+
+def dollars(cents: int) -> str:
+    """Write an amount of cents; whole dollars without any."""
+    return credit(cents * CENT).removesuffix(".00")
+
+
+def credit(micro: int) -> str:
+    """Write credits: to the cent, and on to the last digit where fractions of a cent are left."""
+    whole, rest = divmod(abs(micro), plans.MICRO_PER_USD)
+    decimals = f"{rest:06}".rstrip("0").ljust(2, "0")
+    return f"{'-' if micro < 0 else ''}${whole:,}.{decimals}"
+
+
+def moved(micro: int) -> str:
+    """Write by how much a balance moved."""
+    return f"+{credit(micro)}" if micro > 0 else credit(micro)
+
+
+def day(at: datetime) -> str:
+    """Write the day of a moment, in UTC."""
+    at = at.astimezone(UTC)
+    return f"{at.day} {at:%b %Y}"
+
+
+def iso(at: datetime) -> str:
+    """Write a moment for programs, to the second, in UTC."""
+    return at.astimezone(UTC).isoformat(timespec="seconds")
