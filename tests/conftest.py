@@ -98,14 +98,18 @@ async def database(database_url: str) -> AsyncIterator[Database]:
     await opened.close()
 
 
-@pytest.fixture
-async def redis_url(servers: Servers) -> str:
+async def emptied(servers: Servers) -> str:
     """Point at Redis; the embedded one is emptied first, a given one is not ours to empty."""
     if servers.embedded:
         client = redis.asyncio.from_url(servers.redis_url)
         await client.flushall()
         await client.aclose()
     return servers.redis_url
+
+
+@pytest.fixture
+async def redis_url(servers: Servers) -> str:
+    return await emptied(servers)
 
 
 def memory() -> Path | None:

@@ -12,7 +12,7 @@ import anyio
 import httpx
 import pytest
 
-from tests.conftest import Servers, copied
+from tests.conftest import Servers, copied, emptied
 from tests.http.payments.market import catalogue
 from tests.http.people import Clock, settings_of
 from tests.journeys.conftest import SECRET, SHOP, free_port, sign_up
@@ -209,7 +209,7 @@ async def market(chromium_path: str, servers: Servers, template: str) -> AsyncIt
             settings = settings_of(
                 base_url=url,
                 database_url=database_url,
-                redis_url=servers.redis_url,
+                redis_url=await emptied(servers),
                 commerce_url_template=platform.url_template,
             )
             async with (
