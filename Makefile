@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 BENCH_VENV := .venv-bench
 MUTANTS_VENV := .venv-mutants
 
-.PHONY: setup build-name run test check format bench campaign conformance mutants sandbox messages lock clean
+.PHONY: setup build-name run test test-slow check format bench campaign conformance mutants sandbox messages lock clean
 
 setup: $(STAMP)
 
@@ -41,9 +41,15 @@ format: setup
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-# Three at a time on two cores: much of the suite waits for processes, leases and browsers.
+# Three at a time on two cores: each waits for the servers, for leases or for processes now and then.
+PYTEST := $(BIN)/pytest -n 3 --dist worksteal --ignore=tests/mcp/real
+
 test: check
-	$(BIN)/pytest -n 3 --dist worksteal --ignore=tests/mcp/real
+	$(PYTEST) -m "not slow"
+
+# Browsers, processes of the service that are killed or replaced, and campaigns.
+test-slow: setup
+	$(PYTEST) -m slow
 
 campaign: setup
 	CAMPAIGN_SECONDS=$${CAMPAIGN_SECONDS:-60} $(BIN)/pytest tests/campaigns --ignore=tests/campaigns/cluster --ignore=tests/campaigns/nemesis -s --timeout=1200

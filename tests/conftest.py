@@ -22,9 +22,33 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("tolsey")
 
+HERE = Path(__file__).parent
+SLOW_PLACES = tuple(
+    HERE / place
+    for place in (
+        "campaigns",
+        "mcp/real",
+        "http/chat/test_crashes.py",
+        "journeys/test_newcomer.py",
+        "journeys/test_processes.py",
+    )
+)
+"""Campaigns, other people's clients, and what starts the service as its own processes."""
+SLOW_FIXTURES = frozenset({"chromium_path", "fleet", "process"})
+"""A browser, several processes of the service, and one that is killed."""
+
 NUMBERS = itertools.count()
 ROOM_BYTES = 4 << 30
 """More than these servers ever fill."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what `make test` leaves to `make test-slow`: no rule, and no test of security that can do without."""
+    for item in items:
+        needed = SLOW_FIXTURES.intersection(getattr(item, "fixturenames", ()))
+        if needed or any(item.path.is_relative_to(place) for place in SLOW_PLACES):
+            item.add_marker("slow")
 
 
 @dataclass(frozen=True)
