@@ -133,7 +133,8 @@ class Edge:
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         request_id = _request_id(scope)
         scope[REQUEST_ID] = request_id
-        CURRENT_REQUEST.set(request_id)  # messages and effects of this request carry it on
+        # Messages and effects of this request carry it on; each request is a task of its own.
+        CURRENT_REQUEST.set(request_id)
         body = UnreadBody.of(scope, receive)
         answered = closes = False
 
@@ -154,10 +155,8 @@ class Edge:
                 event = {"type": "http.response.body"}
             await send(event)
 
-        with (
-            structlog.contextvars.bound_contextvars(request_id=request_id),
-            patience(REQUEST_SECONDS),
-        ):
+        structlog.contextvars.bind_contextvars(request_id=request_id)
+        with patience(REQUEST_SECONDS):
             refusal = _refusal(scope)
             if refusal is not None:
                 status, code, detail, ends = refusal

@@ -1,6 +1,7 @@
 """The open connections of a process: how many there may be, and whose turn ends when there are too many."""
 
 import resource
+import time
 from collections import OrderedDict
 from collections.abc import Callable
 from http import HTTPStatus
@@ -172,7 +173,7 @@ class Connections:
             self._strangers.pop(connection, None)
             self._known.pop(connection, None)
         elif connection not in waiting and connection in self._open:
-            waiting[connection] = anyio.current_time()
+            waiting[connection] = time.monotonic()
 
     def forget(self, connection: Connection) -> None:
         """Stop counting one that is closed."""
@@ -183,7 +184,7 @@ class Connections:
         """Give up, for as long as this runs, whoever keeps us waiting too long."""
         while True:
             await anyio.sleep(SWEEP_SECONDS)
-            before = anyio.current_time() - self._patience_seconds
+            before = time.monotonic() - self._patience_seconds
             for waiting in (self._strangers, self._known):
                 while waiting and next(iter(waiting.values())) <= before:
                     self._give_up(next(iter(waiting)))

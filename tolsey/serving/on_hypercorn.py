@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import socket
+import time
 from typing import Any, cast
 
 import h11
@@ -17,9 +18,18 @@ from hypercorn.typing import ConnectionState, LifespanState
 from hypercorn.utils import parse_socket_addr
 
 from tolsey.serving.connections import Connection
-from tolsey.serving.outgoing import Outgoing
+from tolsey.serving.outgoing import Outgoing, http_date
 
 READ_BYTES = 64 * 1024
+
+
+class DatedConfig(Config):
+    """Hypercorn's configuration, which writes the date of answers once a second."""
+
+    def response_headers(self, protocol: str) -> list[tuple[bytes, bytes]]:
+        """Give the headers that the server adds."""
+        del protocol
+        return [(b"date", http_date(int(time.time())))]
 
 
 class Http1Protocol(H11Protocol):
@@ -38,11 +48,10 @@ class Hypercorn:
     def __init__(self, *, cleartext_http2: bool = False) -> None:
         self._protocol = ProtocolWrapper if cleartext_http2 else Http1Protocol
         self._context = WorkerContext(max_requests=None)
-        self._config = Config()
+        self._config = DatedConfig()
         self._config.h11_max_incomplete_size = 16 * 1024
         self._config.h2_max_concurrent_streams = 100
         self._config.keep_alive_max_requests = 1_000_000
-        self._config.include_server_header = False
         self._config.accesslog = None
         self._config.errorlog = "-"
         self._config.loglevel = "WARNING"
@@ -96,7 +105,6 @@ class Conversation:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
-        self._writing = asyncio.Lock()
 
     async def listen(self) -> None:
         """Read until the client has said all, or is gone."""
@@ -110,11 +118,12 @@ class Conversation:
     async def send(self, event: Event) -> None:
         """Do what the protocol says."""
         if isinstance(event, RawData):
-            async with self._writing:
-                try:
-                    self._writer.write(event.data)
-                    await self._writer.drain()
-                except (ConnectionError, RuntimeError):
-                    await self.protocol.handle(Closed())
+            if not event.data:  # the end of a body whose length was said
+                return
+            try:
+                self._writer.write(event.data)
+                await self._writer.drain()
+            except (ConnectionError, RuntimeError):
+                await self.protocol.handle(Closed())
         elif isinstance(event, Closed):
             self._writer.close()

@@ -3,8 +3,6 @@
 import asyncio
 import socket
 import time
-from email.utils import formatdate
-from functools import lru_cache
 from typing import Any, Final, cast
 
 from uvicorn.config import Config
@@ -13,7 +11,7 @@ from uvicorn.server import ServerState
 
 from tolsey.http.edge import Receive, Scope, Send
 from tolsey.serving.connections import Connection, refusal
-from tolsey.serving.outgoing import Outgoing
+from tolsey.serving.outgoing import Outgoing, http_date
 
 HEAD_BYTES: Final = 64 * 1024
 """Where reading a head stops; of those that are complete, the application refuses the large ones."""
@@ -92,7 +90,7 @@ class ConnectionProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Begin a request, and date its answer."""
         self._head_bytes = 0
-        self.server_state.default_headers = [(b"date", _date(int(time.time())))]
+        self.server_state.default_headers = [(b"date", http_date(int(time.time())))]
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
@@ -103,8 +101,3 @@ class ConnectionProtocol(HttpToolsProtocol):
 
 async def _nobody(scope: Scope, receive: Receive, send: Send) -> None:
     """Serve nothing."""
-
-
-@lru_cache(maxsize=1)
-def _date(second: int) -> bytes:
-    return formatdate(second, usegmt=True).encode()

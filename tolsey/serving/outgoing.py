@@ -1,10 +1,18 @@
 """What goes out to a client: one write for all that is said within one turn of the loop."""
 
 import asyncio
+from email.utils import formatdate
+from functools import lru_cache
 from typing import Any, Final
 
 MOST_BYTES: Final = 64 * 1024
 """So much waits for the end of a turn; what is more goes at once, and feels how fast the client reads."""
+
+
+@lru_cache(maxsize=1)
+def http_date(second: int) -> bytes:
+    """Write a time as answers are dated (RFC 9110 section 6.6.1)."""
+    return formatdate(second, usegmt=True).encode()
 
 
 class Outgoing(asyncio.Transport):

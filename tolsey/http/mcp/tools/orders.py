@@ -273,28 +273,32 @@ class OrderTools:
 
 def summary_of(row: Row) -> OrderSummary:
     """Show an order in a list."""
+    return OrderSummary(**_head(row))
+
+
+def _head(row: Row) -> dict[str, Any]:
     currency = row["currency"]
-    return OrderSummary(
-        id=str(row["order_id"]),
-        name=row["name"],
-        processed_at=row["processed_at"] or row["created_at_platform"],
-        total=money(row["total_minor"], currency),
-        current_total=money(row["current_total_minor"], currency),
-        financial_status=row["financial_status"],
-        fulfillment_status=row["fulfillment_status"],
-        source=row["source_name"],
-        customer=row["customer"],
-        test=row["test"],
-        tags=tags_of(row["tags"]),
-        cancelled_at=row["cancelled_at"],
-        updated_at=row["updated_at"],
-    )
+    return {
+        "id": str(row["order_id"]),
+        "name": row["name"],
+        "processed_at": row["processed_at"] or row["created_at_platform"],
+        "total": money(row["total_minor"], currency),
+        "current_total": money(row["current_total_minor"], currency),
+        "financial_status": row["financial_status"],
+        "fulfillment_status": row["fulfillment_status"],
+        "source": row["source_name"],
+        "customer": row["customer"],
+        "test": row["test"],
+        "tags": tags_of(row["tags"]),
+        "cancelled_at": row["cancelled_at"],
+        "updated_at": row["updated_at"],
+    }
 
 
 def detail_of(found: OrderParts) -> OrderDetail:
     """Show an order whole."""
     return OrderDetail(
-        **dict(summary_of(found.order)),
+        **_head(found.order),
         **_parts(found.order),
         refunds=[
             RefundSummary(
