@@ -15,6 +15,8 @@ from tolsey.storage.runtime.journal import Journal
 from tolsey.storage.runtime.outbox import Outbox
 from tolsey.storage.tables import table
 
+KIND = "counter"
+
 TABLE = "CREATE TABLE bench_counters (key text PRIMARY KEY, total bigint NOT NULL)"
 
 
@@ -46,13 +48,13 @@ class Read(Message[int]):
 
 
 def counter(key: str) -> ActorId:
-    return ActorId("counter", key)
+    return ActorId(KIND, key)
 
 
 class Counter(Actor[CounterRow]):
     """Counts."""
 
-    kind = "counter"
+    kind = KIND
 
     def __init__(self, database: Database) -> None:
         super().__init__()

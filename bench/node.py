@@ -36,6 +36,8 @@ from tolsey.storage.runtime.slots import Slots
 from tolsey.storage.runtime.streams import Streams
 from tolsey.storage.sealed import Vault
 
+KIND = Counter.kind
+
 
 @dataclass(frozen=True, slots=True)
 class Count(Message[int]):

@@ -364,6 +364,7 @@ def test_two_messages_of_one_name_stop_the_start_with_one_line(shell: Shell) -> 
     plugin = shell.folder / "plugin.py"
     plugin.write_text(
         "from tolsey.runtime.messages import Message\n"
+        "KIND = 'job'\n"
         "class Tick(Message[None]): ...\n"
         "from tolsey.__main__ import main\n"
         "main()\n"
@@ -378,7 +379,7 @@ def test_two_messages_of_one_name_stop_the_start_with_one_line(shell: Shell) -> 
     )
     assert done.returncode == 1
     assert done.stderr == (
-        "Error: Two messages are named Tick: one in __main__ and one in"
+        "Error: Two messages are named job.Tick: one in __main__ and one in"
         " tolsey.actors.job.messages. Rename one of them.\n"
     )
 

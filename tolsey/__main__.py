@@ -27,7 +27,7 @@ import structlog
 from tolsey import logs, settings
 from tolsey.fleet import Fleet, Parent
 from tolsey.listeners import Listeners
-from tolsey.runtime.messages import NameTaken
+from tolsey.runtime.messages import UnusableName
 from tolsey.settings import Settings, SettingsError
 from tolsey.storage.errors import StorageError, StorageUnavailable
 
@@ -59,7 +59,7 @@ def _run(main: Callable[[], Awaitable[Any]]) -> Any:
         return anyio.run(main, backend="asyncio", backend_options={"use_uvloop": _has_uvloop()})
     except StorageUnavailable as error:
         raise click.ClickException(f"The database is out of reach: {error}") from None
-    except (StorageError, NameTaken) as error:
+    except (StorageError, UnusableName) as error:
         raise click.ClickException(str(error)) from None
 
 
@@ -186,13 +186,13 @@ async def _serve(read: Settings, place: Listeners | Parent, server: "Server") ->
     """Answer an exit status, or None when this process is to be followed by a new one."""
     parent = place if isinstance(place, Parent) else None
     ending = Ending()
-    failure: StorageError | NameTaken | None = None
+    failure: StorageError | UnusableName | None = None
     async with anyio.create_task_group() as tasks:
         await tasks.start(_watch_signals, ending, parent)
         try:
             with ending.start:
                 await _serve_until(read, place, server, ending)
-        except (StorageError, NameTaken) as error:
+        except (StorageError, UnusableName) as error:
             failure = error  # raised below: a group would wrap it
         except Exception as error:
             log.exception("service.failed", error=repr(error))

@@ -221,6 +221,7 @@ class Parts:
             Outbox(self.database),
             partial(slots.versions, self.database),
             handlers=self.handlers(),
+            form=self._settings.wire_form,
             clock=self.clock,
             **options,
         )

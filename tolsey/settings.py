@@ -173,6 +173,7 @@ class Settings(BaseSettings):
     database_url: Annotated[Secret, _scheme("postgresql", "postgres")] | None = None
     redis_url: Annotated[Secret, _scheme("redis", "rediss", "unix")] | None = None
     data_dir: Path = Path(".data")
+    wire_form: Literal["1", "2"] = "1"
     lease_seconds: Annotated[float, Field(ge=0.5, le=60)] = 5.0
     encryption_keys: Annotated[Secret, AfterValidator(_keyring)] | None = None
 

@@ -73,7 +73,7 @@ def test_what_is_no_answer_of_ours_says_only_its_kind() -> None:
     crossed = decode_error(encode_error(KeyError("shpss_secret")))
     assert isinstance(crossed, errors.Unavailable)
     assert "secret" not in str(crossed)
-    unknown = decode_error('["someone:Else", [], {}]')
+    unknown = decode_error({"name": "someone:Else", "args": [], "fields": {}})
     assert isinstance(unknown, errors.Unavailable)
     assert unknown.outcome == "unknown"
 

@@ -13,6 +13,8 @@ from tolsey.runtime.decision import Decision, Parked, Perform, Refused, Tell
 from tolsey.runtime.messages import ActorId, Call, LaneName, Message
 from tolsey.storage.tables import table
 
+KIND = "account"
+
 
 @dataclass(frozen=True, slots=True)
 class AccountRow:
@@ -146,7 +148,7 @@ class Looked(Message[None]):
 
 
 class Accounts(Actor[Account]):
-    kind = "account"
+    kind = KIND
     mailbox = 4
     turn_seconds = 3.0
 
@@ -184,7 +186,7 @@ class Accounts(Actor[Account]):
 
     @handles(Move)
     def move(self, state: Account, message: Move) -> Decision[Account, Standing]:
-        told = Tell(ActorId("account", message.to), Receive(f"in {message.op}", message.amount))
+        told = Tell(ActorId(KIND, message.to), Receive(f"in {message.op}", message.amount))
         return self._post(state, message.op, -message.amount, effects=[told])
 
     @handles(Receive)

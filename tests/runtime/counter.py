@@ -15,6 +15,8 @@ from tolsey.runtime.messages import ActorId, Call, LaneName, Message, Patience
 from tolsey.storage.database import Database
 from tolsey.storage.tables import table
 
+KIND = "counter"
+
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS test_counters (key text PRIMARY KEY, total bigint NOT NULL CHECK (total < 1000000));
 CREATE TABLE IF NOT EXISTS test_entries (key text NOT NULL, entry text NOT NULL, amount bigint NOT NULL);
@@ -23,7 +25,7 @@ CREATE TABLE IF NOT EXISTS test_claims (key text NOT NULL, claim text NOT NULL, 
 
 
 def counter(key: str) -> ActorId:
-    return ActorId("counter", key)
+    return ActorId(KIND, key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +202,7 @@ class Misdirect(Message[int]):
 
 
 class Counter(Actor[CounterState]):
-    kind = "counter"
+    kind = KIND
 
     def __init__(self, database: Database | None) -> None:
         super().__init__()

@@ -11,18 +11,19 @@ from structlog.testing import capture_logs
 from tests.runtime.counter import Add, Misdirect, Note, Pull, Read, Send, counter
 from tests.runtime.house import House, running, until
 from tolsey.runtime.mailbox import slot_of
-from tolsey.runtime.messages import REGISTERED, Message, NameTaken
+from tolsey.runtime.messages import REGISTERED, Message, UnusableName
 from tolsey.storage.database import Database
 
 pytestmark = pytest.mark.anyio
+KIND = "counter"
 
 
 @pytest.fixture
 def older() -> Iterator[None]:
     """A version that does not know `Add`."""
-    added = REGISTERED.pop("Add")
+    added = REGISTERED.pop("counter.Add")
     yield
-    REGISTERED["Add"] = added
+    REGISTERED["counter.Add"] = added
 
 
 async def written(house: House, name: str, payload: str, kind: str = "counter") -> None:
@@ -55,16 +56,17 @@ async def counts(house: House) -> tuple[int, int, int]:
 
 
 @pytest.mark.usefixtures("older")
+@pytest.mark.parametrize("name", ["Add", "counter.Add"])
 async def test_a_row_of_an_unknown_class_waits_uncounted_for_a_version_that_knows_it(
-    counters: Database,
+    counters: Database, name: str
 ) -> None:
     for _ in range(7):
         async with running(counters) as house:
             if await house.count("outbox") == 0:
-                await written(house, "Add", '{"amount": 5}')
+                await written(house, name, '{"amount": 5}')
             await settled(house)
             assert await counts(house) == (0, 0, 0)
-    REGISTERED["Add"] = Add
+    REGISTERED["counter.Add"] = Add
     async with running(counters) as house:
         await until(lambda: _total(house, 5))
         assert await house.count("outbox") == 0
@@ -76,6 +78,9 @@ async def test_a_row_of_an_unknown_class_waits_uncounted_for_a_version_that_know
         ("Add", '{"amount": {"cents": 5}}', "counter"),
         ("Add", '{"cents": 5}', "counter"),
         ("Add", '{"amount": 5}', "abacus"),
+        ("counter.Add", '{"cents": 5}', "counter"),
+        ("counter.Add", '{"amount": 5}', "abacus"),
+        ("abacus.Add", '{"amount": 5}', "counter"),
         ("Fetched", "[]", "counter"),
         ("PullNumber", '{"name": "n", "organization_id": "o"}', "counter"),
         ("Look", '{"key": "k"}', "counter"),
@@ -103,9 +108,10 @@ async def test_an_effect_that_nobody_here_takes_is_kept(
         assert await house.count("dead_letters") == 0
 
 
-async def test_what_has_waited_for_ten_minutes_is_told(counters: Database) -> None:
+@pytest.mark.parametrize("name", ["FromTomorrow", "counter.FromTomorrow"])
+async def test_what_has_waited_for_ten_minutes_is_told(counters: Database, name: str) -> None:
     async with running(counters) as house:
-        await written(house, "FromTomorrow", "{}")
+        await written(house, name, "{}")
     with capture_logs() as logs:
         for minutes in (9, 11):
             await counters.execute(
@@ -117,7 +123,7 @@ async def test_what_has_waited_for_ten_minutes_is_told(counters: Database) -> No
                 )
             assert bool(house.runtime.unread) == (minutes == 11)
     (found,) = house.runtime.unread
-    assert (found.kind, found.name, found.rows) == ("counter", "FromTomorrow", 1)
+    assert (found.kind, found.name, found.rows) == ("counter", name, 1)
     told: list[Any] = [one for one in logs if one["event"] == "outbox.unread"]
     assert (told[0]["log_level"], told[0]["name"]) == ("error", "counter.FromTomorrow")
     assert told[0]["waited_seconds"] >= 660
@@ -136,17 +142,17 @@ async def test_rows_that_nobody_knows_keep_nothing_else_waiting(counters: Databa
 
 
 def test_a_second_class_of_one_name_is_refused() -> None:
-    with pytest.raises(NameTaken) as refused:
+    with pytest.raises(UnusableName) as refused:
 
         @dataclass(frozen=True)
         class Add(Message[int]):
             amount: int
 
     assert str(refused.value) == (
-        "Two messages are named Add: one in tests.runtime.counter and one in"
+        "Two messages are named counter.Add: one in tests.runtime.counter and one in"
         " tests.runtime.test_unread. Rename one of them."
     )
-    assert REGISTERED["Add"].__module__ == "tests.runtime.counter"
+    assert REGISTERED["counter.Add"].__module__ == "tests.runtime.counter"
 
 
 async def _total(house: House, total: int) -> bool:

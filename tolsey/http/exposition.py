@@ -16,6 +16,7 @@ from tolsey.runtime.telemetry import BUCKETS
 COUNTED = {
     "bus_sent": ("tolsey_asks_sent", "Asks sent to other processes."),
     "bus_resent": ("tolsey_asks_resent", "Asks sent again: moved, lost or unanswered."),
+    "asks_not_known": ("tolsey_asks_not_known", "Asks that only another version can read."),
     "bus_served": ("tolsey_asks_served", "Asks of other processes that were answered."),
     "slots_taken": ("tolsey_slots_taken", "Slots taken that nobody alive held."),
     "slots_received": ("tolsey_slots_received", "Slots that another process handed over."),

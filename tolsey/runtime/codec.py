@@ -1,14 +1,19 @@
 """Messages, calls, replies and errors as JSON text: they wait in the outbox and cross processes."""
 
 import typing
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import orjson
 from pydantic import TypeAdapter
 
 from tolsey.runtime.decision import Refused
 from tolsey.runtime.errors import RuntimeFault, Unavailable
-from tolsey.runtime.messages import REGISTERED, Message
+from tolsey.runtime.messages import NAMES, Message, class_named
+
+WireForm = Literal["1", "2"]
+"""How a release writes rows and entries: 1 by the class alone and by position, 2 by `kind.Name` and
+named fields. Both are read; a release that knows only the former leaves the latter alone."""
 
 _adapters: dict[type[Any], TypeAdapter[Any]] = {}
 _replies: dict[type[Any], TypeAdapter[Any]] = {}
@@ -21,14 +26,19 @@ def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
     return adapter
 
 
+def name_in(form: WireForm, found: type[Any]) -> str:
+    """Name a class as rows of this form do."""
+    return found.__name__ if form == "1" else NAMES[found]
+
+
 def encode(value: Any) -> str:
     """Write a registered message or call as JSON text."""
     return _adapter(type(value)).dump_json(value).decode()
 
 
-def decode(name: str, payload: str) -> Any:
-    """Read a message or call back by its class name. Raises LookupError for an unknown name."""
-    return _adapter(REGISTERED[name]).validate_json(payload)
+def decode(name: str, kind: str, payload: str) -> Any:
+    """Read a message or call of an actor of this kind. Raises LookupError for an unknown name."""
+    return _adapter(class_named(name, kind)).validate_json(payload)
 
 
 def _reply_adapter(message: type[Message[Any]]) -> TypeAdapter[Any]:
@@ -55,28 +65,30 @@ def decode_reply(message: type[Message[Any]], payload: str) -> Any:
     return _reply_adapter(message).validate_json(payload)
 
 
-def encode_error(error: BaseException) -> str:
-    """Write an answer that is an error; what is no answer of ours becomes Unavailable."""
+def encode_error(error: BaseException) -> dict[str, Any]:
+    """Write an answer that is an error as JSON; what is no answer of ours becomes Unavailable."""
     if not isinstance(error, RuntimeFault | Refused):
         error = Unavailable(type(error).__name__, outcome="unknown")
     kind = type(error)
-    parts = (f"{kind.__module__}:{kind.__qualname__}", error.args, vars(error))
-    return orjson.dumps(parts, default=str).decode()
+    name = f"{kind.__module__}:{kind.__qualname__}"
+    written = {"name": name, "args": error.args, "fields": vars(error)}
+    return dict(orjson.loads(orjson.dumps(written, default=str)))
 
 
-def decode_error(payload: str) -> BaseException:
+def decode_error(written: Mapping[str, Any]) -> BaseException:
     """Read an error back, of the class it had."""
-    name, args, fields = orjson.loads(payload)
-    kind = _error_kinds().get(name)
+    kind = error_kinds().get(written["name"])
     if kind is None:
-        return Unavailable(f"an answer of an unknown kind: {name}", outcome="unknown")
-    error = kind.__new__(kind, *args)
-    error.args = tuple(args)
-    error.__dict__.update(fields)
+        unknown = f"an answer of an unknown kind: {written['name']}"
+        return Unavailable(unknown, outcome="unknown")
+    error = kind.__new__(kind, *written["args"])
+    error.args = tuple(written["args"])
+    error.__dict__.update(written["fields"])
     return error
 
 
-def _error_kinds() -> dict[str, type[BaseException]]:
+def error_kinds() -> dict[str, type[BaseException]]:
+    """Name the classes of errors that cross."""
     found: dict[str, type[BaseException]] = {}
     waiting: list[type[BaseException]] = [RuntimeFault, Refused]
     while waiting:

@@ -1,5 +1,7 @@
 """What actors are asked, and who is asked."""
 
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
@@ -11,22 +13,62 @@ LaneName = Literal["short", "processor", "platform", "model", "scan", "mail", "j
 """Sorts of outside work that wait apart from each other (architecture, "One way to act")."""
 
 REGISTERED: dict[str, type[Any]] = {}
-"""Every message and effect by its class name: what is written to the outbox is read back by it."""
+"""Every message and call by its `kind.Name`: what is written to the outbox is read back by it."""
+
+NAMES: dict[type[Any], str] = {}
+"""Their names, by class."""
 
 
-class NameTaken(Exception):  # noqa: N818 - what the name is
-    """Two classes of messages or calls have one name: a row of it could be read as either."""
+class UnusableName(Exception):  # noqa: N818 - what the name is
+    """A class of messages or calls has the name of another, or nothing says whose kind it is."""
 
 
 def _register(found: type[Any]) -> None:
-    known = REGISTERED.setdefault(found.__name__, found)
+    name = NAMES[found] = _name_of(found)
+    known = REGISTERED.setdefault(name, found)
     # A dataclass with slots is made twice, under one address.
     if (known.__module__, known.__qualname__) != (found.__module__, found.__qualname__):
-        raise NameTaken(
-            f"Two messages are named {found.__name__}: one in {known.__module__} and one in"
+        raise UnusableName(
+            f"Two messages are named {name}: one in {known.__module__} and one in"
             f" {found.__module__}. Rename one of them."
         )
-    REGISTERED[found.__name__] = found
+    REGISTERED[name] = found
+
+
+def _name_of(found: type[Any]) -> str:
+    """Name a class by the `KIND` of its module, or of the nearest package around it, and itself."""
+    place = found.__module__
+    while place:
+        kind = getattr(sys.modules.get(place), "KIND", None)
+        if kind is not None:
+            return f"{kind}.{found.__name__}"
+        place = place.rpartition(".")[0]
+    raise UnusableName(
+        f"{found.__module__}.{found.__name__} belongs to no kind of actor: give its package a KIND."
+    )
+
+
+def class_named(name: str, kind: str) -> type[Any]:
+    """Find the class of a row or an ask for an actor of this kind. Raises LookupError.
+
+    The form before wrote the class alone: it is the kind's own, or the only one of that name.
+    """
+    if "." in name:
+        return REGISTERED[name]
+    own = REGISTERED.get(f"{kind}.{name}")
+    if own is not None:
+        return own
+    others = [found for found in REGISTERED.values() if found.__name__ == name]
+    if len(others) != 1:
+        raise LookupError(name)
+    return others[0]
+
+
+def names_read() -> Iterator[str]:
+    """List every name that a row may have to be read here, in either form."""
+    for name, found in REGISTERED.items():
+        yield name
+        yield found.__name__
 
 
 class Message(Generic[Reply_co]):

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import anyio
 import structlog
 
-from tolsey.runtime.codec import decode
+from tolsey.runtime.codec import WireForm, decode
 from tolsey.runtime.decision import Refused, Tell
 from tolsey.runtime.errors import Duplicate, Overloaded, Stopping, Unavailable
 from tolsey.runtime.ids import new_id
@@ -92,6 +92,7 @@ class Dispatcher:
         *,
         slots: Slots,
         kinds: Mapping[str, Any],
+        form: WireForm,
         clock: Callable[[], datetime],
         poll_seconds: float = 1.0,
         backoff_seconds: Sequence[float] = BACKOFF_SECONDS,
@@ -106,6 +107,7 @@ class Dispatcher:
         self._slots = slots
         self._reader = Reader(store, kinds, handlers.keys())
         self._interruptions = Interruptions(store)
+        self._form = form
         self._clock = clock
         self._poll_seconds = poll_seconds
         self._patience = Patience(tuple(backoff_seconds), len(backoff_seconds) + 1)
@@ -329,7 +331,11 @@ class Dispatcher:
         else:
             owner = ActorId(row.kind, row.actor_key)
             follow = [
-                row_of(tell, owner, f"{row.key}:{n}", request_id=row.request_id)
+                row_of(
+                    *(tell, owner, f"{row.key}:{n}"),
+                    form=self._form,
+                    request_id=row.request_id,
+                )
                 for n, tell in enumerate(result or ())
             ]
             await self._finish(row, follow)
@@ -376,9 +382,10 @@ class Dispatcher:
         log.error("outbox.dead", key=row.key, name=row.name, error=error)
         self._telemetry.counters["dead_letters"] += 1
         buried = replace(row, attempts=max(row.attempts, 1))
-        owner, value = ActorId(row.kind, row.actor_key), decode(row.name, row.payload)
+        owner, value = ActorId(row.kind, row.actor_key), decode(row.name, row.kind, row.payload)
         told = value.given_up(error, self._clock()) if isinstance(value, Call) else None
-        follow = () if told is None else (row_of(Tell(owner, told), owner, f"{row.key}:given up"),)
+        key, form = f"{row.key}:given up", self._form
+        follow = () if told is None else (row_of(Tell(owner, told), owner, key, form=form),)
         try:
             await self._store.bury(buried, new_id("dead"), error[:4000], follow)
         except StorageError as lost:

@@ -8,7 +8,7 @@ from typing import Any, Final
 import structlog
 
 from tolsey.runtime.codec import decode
-from tolsey.runtime.messages import REGISTERED, Call
+from tolsey.runtime.messages import Call, names_read
 from tolsey.runtime.rows import OutboxStore
 from tolsey.storage.records.runtime.turns import Known, OutboxRow, Unread
 
@@ -25,7 +25,7 @@ class Reader:
     def __init__(
         self, store: OutboxStore, kinds: Mapping[str, Any], handled: Collection[type[Call[Any]]]
     ) -> None:
-        self.known = Known(REGISTERED, kinds)
+        self.known = Known(frozenset(names_read()), kinds)
         self.odd: set[str] = set()
         """Rows of classes that are known, but whose shape is not, or what is to be done with them."""
         self.unread: Sequence[Unread] = ()
@@ -38,7 +38,7 @@ class Reader:
         """Read what a row holds; none for what this version does not know, which stays as it is."""
         why = "no one here takes it"
         try:
-            value = decode(row.name, row.payload)
+            value = decode(row.name, row.kind, row.payload)
         except (LookupError, ValueError) as error:
             value, why = None, f"unreadable: {type(error).__name__}"
         if isinstance(value, Call):
@@ -63,7 +63,7 @@ class Reader:
         for found in self.unread:
             log.error(
                 "outbox.unread",
-                name=f"{found.kind}.{found.name}",
+                name=found.name if "." in found.name else f"{found.kind}.{found.name}",
                 rows=found.rows,
                 waited_seconds=round(found.waited.total_seconds()),
             )

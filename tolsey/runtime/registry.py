@@ -13,6 +13,7 @@ import structlog
 from anyio.abc import TaskGroup
 
 from tolsey.runtime.actor import Actor
+from tolsey.runtime.codec import WireForm
 from tolsey.runtime.commit import CommitLog, Committer
 from tolsey.runtime.decision import Tell
 from tolsey.runtime.errors import Cycle, NotOwner, Overloaded, Stopping
@@ -76,6 +77,7 @@ class Runtime:
         settle_seconds: float = 15.0,
         grace_seconds: float = 10.0,
         incarnation: str | None = None,
+        form: WireForm = "1",
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self.epochs = dict(epochs or {})
@@ -83,6 +85,8 @@ class Runtime:
         self.router: Router | None = None
         self.telemetry = Telemetry()
         self._kinds = {actor.kind: actor for actor in actors}
+        self.form: WireForm = form
+        """How what it writes for other processes is named."""
         self._outbox = outbox
         self._limit = limit
         self._grace_seconds = grace_seconds
@@ -99,6 +103,7 @@ class Runtime:
             self.telemetry,
             slots=self,
             kinds=self._kinds,
+            form=form,
             clock=clock,
             poll_seconds=poll_seconds,
             backoff_seconds=backoff_seconds,
@@ -110,6 +115,7 @@ class Runtime:
             cold_seconds=cold_seconds,
             idle_seconds=idle_seconds,
             keeps=self._parking.__contains__,
+            form=form,
         )
         self._tasks: TaskGroup | None = None
         self.draining = False
@@ -250,7 +256,8 @@ class Runtime:
         kept.
         """
         tell = Tell(to, message, key=id)
-        row = replace(row_of(tell, to, id, request_id=REQUEST_ID.get()), sender=sender)
+        row = row_of(tell, to, id, form=self.form, request_id=REQUEST_ID.get())
+        row = replace(row, sender=sender)
         added = await self._outbox.add((row,))
         if added:
             self._dispatcher.dispatch((row,))
@@ -258,7 +265,7 @@ class Runtime:
 
     async def post(self, tells: Sequence[Tell]) -> int:
         """Keep many messages for good, each under its own key; answer how many were new."""
-        rows = [row_of(tell, tell.to, tell.key) for tell in tells]
+        rows = [row_of(tell, tell.to, tell.key, form=self.form) for tell in tells]
         added = await self._outbox.add(rows)
         self.wake_outbox({row.slot for row in rows})
         return added

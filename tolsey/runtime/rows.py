@@ -4,20 +4,23 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Protocol
 
-from tolsey.runtime.codec import encode
+from tolsey.runtime.codec import WireForm, encode, name_in
 from tolsey.runtime.decision import Effect, Perform
 from tolsey.runtime.mailbox import Cell, Envelope, slot_of
 from tolsey.runtime.messages import ActorId, Call
 from tolsey.storage.records.runtime.turns import CallState, Known, OutboxRow, Unread
 
 
-def rows_of(effects: Sequence[Effect], cell: Cell, envelope: Envelope) -> tuple[OutboxRow, ...]:
+def rows_of(
+    effects: Sequence[Effect], cell: Cell, envelope: Envelope, form: WireForm
+) -> tuple[OutboxRow, ...]:
     """Write a turn's effects as outbox rows; each has its own key or one made from the turn's."""
     return tuple(
         row_of(
             effect,
             cell.id,
             f"{cell.id}:{envelope.id}:{n}",
+            form=form,
             request_id=envelope.request_id,
             consumed=envelope.consumes,
         )
@@ -30,6 +33,7 @@ def row_of(
     owner: ActorId,
     fallback: str,
     *,
+    form: WireForm,
     request_id: str | None = None,
     consumed: str | None = None,
 ) -> OutboxRow:
@@ -41,7 +45,7 @@ def row_of(
         slot_of(to.key),
         to.kind,
         to.key,
-        type(value).__name__,
+        name_in(form, type(value)),
         encode(value),
         effect.due_at,
         request_id=request_id,

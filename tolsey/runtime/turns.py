@@ -17,6 +17,7 @@ import structlog
 
 from tolsey.runtime.actor import Turn
 from tolsey.runtime.clock import steady
+from tolsey.runtime.codec import WireForm
 from tolsey.runtime.commit import MAX_ATTEMPTS, Committer, PendingTurn
 from tolsey.runtime.decision import Decision, Parked, Refused
 from tolsey.runtime.errors import (
@@ -76,6 +77,7 @@ class Scheduler:
         cold_seconds: float,
         idle_seconds: float,
         keeps: Callable[[ActorId], bool],
+        form: WireForm,
     ) -> None:
         self.cells: dict[ActorId, Cell] = {}
         self.paused: dict[ActorId, None] = {}
@@ -91,6 +93,7 @@ class Scheduler:
         self._cold_seconds = cold_seconds
         self._idle_seconds = idle_seconds
         self._keeps = keeps
+        self._form = form
         self._ready: deque[Cell] = deque()
         self._pumping = False
         self._arming = False
@@ -149,7 +152,8 @@ class Scheduler:
             envelope.answer(decided.reply)
             return
         try:
-            rows = rows_of(decided.effects, cell, envelope) if decided.effects else ()
+            effects = decided.effects
+            rows = rows_of(effects, cell, envelope, self._form) if effects else ()
             pending = PendingTurn(cell, envelope, decided, rows)
         except Exception as error:  # noqa: BLE001 - the edge of a turn
             envelope.fail(self._failure(cell, envelope.turn, error))

@@ -271,4 +271,4 @@ def test_the_report_on_subscriptions_is_kept_for_operators() -> None:
     ids=lambda message: type(message).__name__,
 )
 def test_messages_wait_in_the_outbox_unchanged(message: object) -> None:
-    assert decode(type(message).__name__, encode(message)) == message
+    assert decode(type(message).__name__, "store", encode(message)) == message

@@ -241,7 +241,7 @@ def test_memory_keeps_only_the_last_ends() -> None:
     ],
 )
 def test_messages_cross_processes(message: Any) -> None:
-    assert decode(type(message).__name__, encode(message)) == message
+    assert decode(type(message).__name__, "store", encode(message)) == message
 
 
 def test_an_answer_crosses_processes() -> None:

@@ -105,7 +105,7 @@ def test_every_documented_body_is_read_and_nobody_in_it_can_be_recognised(topic:
         decision = events.keep(state, message, row)  # type: ignore[arg-type]
 
     assert decision.reply == "applied"
-    assert decode(type(message).__name__, encode(message)) == message
+    assert decode(type(message).__name__, "store", encode(message)) == message
     kept = encode(message) + repr(decision)
     for text in personal_texts(body):
         assert text not in kept

@@ -11,6 +11,8 @@ from tolsey.runtime.messages import ActorId, Message
 from tolsey.storage.database import Database
 from tolsey.storage.tables import table
 
+KIND = "account"
+
 SCHEMA = """
 CREATE TABLE campaign_accounts (key text PRIMARY KEY, count bigint NOT NULL, total bigint NOT NULL);
 CREATE TABLE campaign_deliveries (key text, op text, PRIMARY KEY (key, op));
@@ -44,7 +46,7 @@ FOR EACH ROW EXECUTE FUNCTION campaign_note();
 
 
 def account(key: str) -> ActorId:
-    return ActorId("account", key)
+    return ActorId(KIND, key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +144,7 @@ class LookUp(Message[Standing]):
 
 
 class Accounts(Actor[Account]):
-    kind = "account"
+    kind = KIND
 
     def __init__(self, database: Database, owner: str, *, claims: bool = True) -> None:
         super().__init__()

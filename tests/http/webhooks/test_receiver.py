@@ -447,7 +447,7 @@ class Later(Busy):
     """Mailboxes that take nothing now; what they keep is tried again in an hour."""
 
     async def accept(self, to: ActorId, message: Message[Any], *, id: str, **how: Any) -> bool:
-        row = row_of(Tell(to, message, id, NOON + timedelta(days=36500)), to, id)
+        row = row_of(Tell(to, message, id, NOON + timedelta(days=36500)), to, id, form="1")
         return bool(await Outbox(self.merchant.database).add([replace(row, **how)]))
 
 

@@ -1,1 +1,3 @@
 """The job actor."""
+
+KIND = "job"

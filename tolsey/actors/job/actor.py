@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tolsey.actors.job import schedule
+from tolsey.actors.job import KIND, schedule
 from tolsey.actors.job.messages import JobEnded, RunNow, Tick
 from tolsey.actors.job.state import JobState
 from tolsey.runtime.actor import Actor, handles
@@ -16,7 +16,7 @@ from tolsey.storage.runtime import executions
 class JobActor(Actor[JobState]):
     """Every scheduled job, by name."""
 
-    kind = "job"
+    kind = KIND
     rank = 3
 
     def __init__(self, database: Database) -> None:

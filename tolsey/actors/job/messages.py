@@ -4,13 +4,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
+from tolsey.actors.job import KIND
 from tolsey.runtime.messages import ActorId, Call, LaneName, Message
 from tolsey.storage.records.runtime.executions import Execution
 
 
 def job(name: str) -> ActorId:
     """Address a job."""
-    return ActorId("job", name)
+    return ActorId(KIND, name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,3 @@
 """The listing actor."""
+
+KIND = "listing"

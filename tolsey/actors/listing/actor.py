@@ -5,9 +5,8 @@ from typing import Any, ClassVar
 
 import structlog
 
-from tolsey.actors.listing import lifecycle, source
+from tolsey.actors.listing import KIND, lifecycle, source
 from tolsey.actors.listing.messages import (
-    KIND,
     ClockTick,
     CreateListing,
     EditListing,

@@ -1,17 +1,13 @@
-"""What a listing is told and asked.
-
-Class names are unique in the whole service, because the outbox reads messages back by them.
-"""
+"""What a listing is told and asked."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar, Final
 
+from tolsey.actors.listing import KIND
 from tolsey.runtime.messages import ActorId, Call, LaneName, Message
 from tolsey.storage.records.selling.listing import COMMERCE, ListingFields
 from tolsey.storage.records.selling.revenue import Measure
-
-KIND = "listing"
 
 LEFT_ALONE: Final = timedelta(days=180)
 """A listing whose seller did nothing for so long leaves the market."""

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, TypeVar
 
 from rpds import HashTrieMap
 
-from tolsey.actors.organization import credits, stores, workflows
+from tolsey.actors.organization import KIND, credits, stores, workflows
 from tolsey.actors.organization.agreements import affiliates, contracts
 from tolsey.actors.organization.agreements.messages import RedeemAffiliateCode, Redeemed
 from tolsey.actors.organization.billing import acts, applying, refunds
@@ -24,7 +24,6 @@ from tolsey.actors.organization.billing.messages import (
 from tolsey.actors.organization.credits import Credits
 from tolsey.actors.organization.ledger import bonuses, holds, lots, payments
 from tolsey.actors.organization.messages import (
-    KIND,
     AdjustCredits,
     ClaimWorkflow,
     CloseStore,

@@ -4,9 +4,8 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Final, Literal
 
+from tolsey.actors.organization import KIND
 from tolsey.runtime.messages import ActorId, Message
-
-KIND = "organization"
 
 
 def organization(organization_id: str) -> ActorId:

@@ -6,9 +6,8 @@ from typing import Any, ClassVar
 
 import structlog
 
-from tolsey.actors.store import connection, events, operations, tokens
+from tolsey.actors.store import KIND, connection, events, operations, tokens
 from tolsey.actors.store.messages import (
-    KIND,
     AppUninstalled,
     BulkFinished,
     Connect,

@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import ClassVar
 
+from tolsey.actors.store import KIND
 from tolsey.runtime.messages import ActorId, Call, LaneName, Message
 from tolsey.storage.records.commerce.connection import ShopProfile
 from tolsey.storage.records.commerce.deliveries import (
@@ -15,8 +16,6 @@ from tolsey.storage.records.commerce.deliveries import (
     CommerceProduct,
     CommerceRefund,
 )
-
-KIND = "store"
 
 
 def store(store_id: str) -> ActorId:

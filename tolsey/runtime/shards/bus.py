@@ -8,16 +8,17 @@ depends on a stream: it may be cut, emptied or lost.
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, Final, Protocol
 
-import orjson
 import structlog
 
 from tolsey.runtime.clock import steady
-from tolsey.runtime.codec import decode_error
+from tolsey.runtime.codec import WireForm, decode_error
 from tolsey.runtime.errors import Overloaded, Unavailable
+from tolsey.runtime.shards import frames as frames_of
+from tolsey.runtime.shards.frames import Entry
 from tolsey.runtime.telemetry import Telemetry
 from tolsey.runtime.wheel import Wheel
 from tolsey.storage.cache import CacheUnavailable
@@ -35,18 +36,10 @@ SILENCE_SECONDS = 2.0
 MOST_SENDS = 8
 PAUSE_SECONDS = 0.1
 
+UNREADABLE = (ValueError, TypeError, LookupError)
+
 MOVED: Final = object()
 """Instead of an answer: ask again wherever the actor is now."""
-
-Entry = list[Any]
-"""One line of a frame; its first item says what it is.
-
-`a` number kind key message payload id seconds chain request-id again epoch: an ask; the epoch is
-that of the slot, as who asks knows it.
-`o` number name payload: an operation of the process itself; number 0 wants no answer.
-`r` and the fields of an outbox row: it is on disk, look at it.
-`k` number payload: a reply. `e` number error: an answer that is one. `m` number: not the owner.
-"""
 
 
 class Wire(Protocol):
@@ -85,7 +78,9 @@ class Bus:
         wire: Wire,
         take: Callable[[str, Entry, float], None],
         telemetry: Telemetry,
+        form: WireForm,
     ) -> None:
+        self._form = form
         self._me = me
         self._wire = wire
         self._take = take
@@ -114,12 +109,12 @@ class Bus:
     # What this process asks.
 
     def fly(self, entry: Entry, slot: int | None, seconds: float) -> Flight:
-        """Make a flight for an entry; its number goes in second place. Raises Overloaded."""
+        """Make a flight for an entry; which gets its number. Raises Overloaded."""
         if len(self._flights) >= MOST_FLIGHTS:
             self._telemetry.counters["bus_full"] += 1
             raise Overloaded("the way to other processes")
         self._numbers += 1
-        entry[1] = self._numbers
+        entry["number"] = self._numbers
         flight = Flight(self._numbers, entry, slot, asyncio.get_running_loop().time() + seconds)
         self._flights[flight.number] = flight
         return flight
@@ -146,11 +141,10 @@ class Bus:
         flight.sends += 1
         flight.sent_at = steady()
         entry = flight.entry
-        if entry[0] == "a":
+        if entry["is"] == "ask":
             # A copy, for a former one may still wait to be written.
             left = max(0.0, flight.until - asyncio.get_running_loop().time())
-            entry = [*entry]
-            entry[7], entry[10] = round(left, 3), flight.sends > 1
+            entry = {**entry, "seconds": round(left, 3), "again": flight.sends > 1}
         self._telemetry.counters["bus_resent" if flight.sends > 1 else "bus_sent"] += 1
         self.post((flight.target, "in"), entry)
 
@@ -206,7 +200,7 @@ class Bus:
         for address, waiting in list(self._pending.items()):
             entries = [waiting.popleft() for _ in range(min(len(waiting), FRAME_ENTRIES))]
             try:
-                frames[address] = orjson.dumps([self._me, entries])
+                frames[address] = frames_of.write(self._form, self._me, entries)
             except TypeError as error:  # what is no JSON must not keep the others back
                 log.exception("bus.unwritable", error=repr(error))
             if not waiting:
@@ -243,29 +237,33 @@ class Bus:
             for frame in frames:
                 self.lag_seconds = max(0.0, now - frame.at_seconds)
                 try:
-                    sender, entries = orjson.loads(frame.body)
-                    self._deal(sender, entries, self.lag_seconds)
-                except (ValueError, TypeError, IndexError, LookupError) as error:
+                    sender, entries = frames_of.read(frame.body)
+                except UNREADABLE as error:
                     log.exception("bus.unreadable", error=repr(error))
+                    continue
+                for entry in entries:
+                    try:
+                        self._deal(sender, entry, self.lag_seconds)
+                    except UNREADABLE as error:  # the others are not to blame
+                        log.exception("bus.unreadable", error=repr(error))
 
-    def _deal(self, sender: str, entries: Sequence[Entry], age: float) -> None:
-        for entry in entries:
-            if entry[0] not in {"k", "e", "m"}:
-                self._take(sender, entry, age)
-                continue
-            flight = self._flights.get(entry[1])
-            if flight is None or flight.sends == 0 or flight.future.done():
-                continue
-            if entry[0] == "k":
-                flight.future.set_result(entry[2])
-            elif sender != flight.target:
-                continue  # it has moved on: a former owner's no says nothing of what follows
-            elif entry[0] == "e":
-                flight.future.set_exception(decode_error(entry[2]))
-            else:
-                if flight.sends == 1:
-                    flight.sends = 0  # it has been nowhere else, so it took effect nowhere
-                flight.future.set_result(MOVED)
+    def _deal(self, sender: str, entry: Entry, age: float) -> None:
+        if entry["is"] not in {"reply", "error", "moved"}:
+            self._take(sender, entry, age)
+            return
+        flight = self._flights.get(entry["number"])
+        if flight is None or flight.sends == 0 or flight.future.done():
+            return
+        if entry["is"] == "reply":
+            flight.future.set_result(entry["payload"])
+        elif sender != flight.target:
+            return  # it has moved on: a former owner's no says nothing of what follows
+        elif entry["is"] == "error":
+            flight.future.set_exception(decode_error(entry["error"]))
+        else:
+            if flight.sends == 1:
+                flight.sends = 0  # it has been nowhere else, so it took effect nowhere
+            flight.future.set_result(MOVED)
 
 
 class Tasks:

@@ -21,6 +21,7 @@ import structlog
 from tolsey.runtime.clock import steady
 from tolsey.runtime.registry import Runtime
 from tolsey.runtime.shards.bus import Bus
+from tolsey.runtime.shards.frames import operation_entry
 from tolsey.runtime.shards.leases import BEATS, HELD, Observer, Witness
 from tolsey.runtime.shards.membership import Line, Mail, Member, Presences, SlotMap, read_line
 from tolsey.runtime.shards.placement import place
@@ -366,7 +367,7 @@ class Ownership:
             given = await self._exchange(to, part, self.id)
             self._runtime.telemetry.counters["slots_handed_over"] += len(given)
             paused = [list(actor) for actor in self._runtime.paused_of(given)]
-            self.bus.post((to, "in"), ["o", 0, "look", {"paused": paused}])
+            self.bus.post((to, "in"), operation_entry("look", {"paused": paused}))
             log.info("shard.handed_over", slots=len(given), to=to)
         await self.tell_change()
 
@@ -375,7 +376,7 @@ class Ownership:
         with suppress(CacheUnavailable):
             await self._presence.changed()
         for process in self.others():
-            self.bus.post((process, "in"), ["o", 0, "look", {}])
+            self.bus.post((process, "in"), operation_entry("look", {}))
         await asyncio.sleep(0)
 
     async def _forget_dead(self) -> None:

@@ -10,16 +10,21 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any, Protocol
 
+import structlog
+
 from tolsey.runtime.codec import decode, decode_reply, encode, encode_error, encode_reply
 from tolsey.runtime.errors import DeadlineExceeded, NotOwner, Stopping, Unavailable
 from tolsey.runtime.mailbox import slot_of
-from tolsey.runtime.messages import ActorId, Message
+from tolsey.runtime.messages import NAMES, ActorId, Message
 from tolsey.runtime.registry import Runtime
-from tolsey.runtime.shards.bus import MOVED, Bus, Entry, Flight, Tasks
+from tolsey.runtime.shards.bus import MOVED, Bus, Flight, Tasks
+from tolsey.runtime.shards.frames import FIELDS, Entry, operation_entry
 from tolsey.runtime.turns import CHAIN, LAPSED, REQUEST_ID
 from tolsey.storage.errors import StorageError
 from tolsey.storage.records.runtime.slots import Holding
 from tolsey.storage.records.runtime.turns import OutboxRow
+
+log = structlog.get_logger()
 
 HOLD_SECONDS = 2.0
 """How long an ask waits for a slot to get an owner before it is refused."""
@@ -76,10 +81,17 @@ class Routing:
         """Ask an actor at whoever owns it. Raises what `Runtime.ask` raises."""
         slot = slot_of(to.key)
         chain = [list(actor) for actor in CHAIN.get()]
-        entry: Entry = [
-            *("a", 0, *to, type(message).__name__, encode(message), id),
-            *(timeout, chain, REQUEST_ID.get(), False, -1),
-        ]
+        entry: Entry = {
+            "is": "ask",
+            "kind": to.kind,
+            "key": to.key,
+            "message": NAMES[type(message)],
+            "payload": encode(message),
+            "id": id,
+            "chain": chain,
+            "request_id": REQUEST_ID.get(),
+            "epoch": -1,
+        }
         flight = self._bus.fly(entry, slot, timeout)
         try:
             while True:
@@ -91,7 +103,7 @@ class Routing:
                         await self._shard.round()
                         continue
                 if slot in self._shard.holdings:
-                    flight.entry[-1] = self._shard.holdings[slot].epoch
+                    flight.entry["epoch"] = self._shard.holdings[slot].epoch
                 answer = await self._bus.exchange(flight, owner)
                 if answer is not MOVED:
                     return decode_reply(type(message), answer)
@@ -160,94 +172,104 @@ class Routing:
         for row in rows:
             owner = self._elsewhere(row.slot)
             if owner is not None:
-                fields = (row.kind, row.actor_key, row.name, row.payload)
-                entry: Entry = ["r", row.key, row.slot, *fields, row.request_id]
-                self._bus.post((owner, "in"), entry)
+                entry = {name: getattr(row, name) for name in FIELDS["row"]}
+                self._bus.post((owner, "in"), {"is": "row", **entry})
 
     def wake(self, slots: Collection[int]) -> None:
         """Let the owners of these slots look at the outbox now."""
         for owner in dict.fromkeys(map(self._elsewhere, slots)):
             if owner is not None:
-                self._bus.post((owner, "in"), ["o", 0, "poll", None])
+                self._bus.post((owner, "in"), operation_entry("poll", None))
 
     # What others ask of actors here.
 
     def take(self, sender: str, entry: Entry, age: float) -> None:
         """Take an ask or a row that another process sent."""
-        if entry[0] == "r":
+        if entry["is"] == "row":
             self._take_row(entry)
             return
-        about = (sender, entry[1])
-        left = entry[7] - age
+        about = (sender, entry["number"])
+        left = entry["seconds"] - age
         if left <= 0 or about in self._serving:
             return  # nobody waits for it any more, or it is being answered
         self._serving[about] = None
         # Under this very epoch nobody but us can have taken it; under another somebody may have.
-        here = self._runtime.epochs.get(slot_of(entry[3]))
-        again = entry[10] or about in self._served or entry[11] != here
-        if not again and self._runtime.owns(slot_of(entry[3])):
+        slot = slot_of(entry["key"])
+        here = self._runtime.epochs.get(slot)
+        again = entry["again"] or about in self._served or entry["epoch"] != here
+        if not again and self._runtime.owns(slot):
             self._begin(about, entry, left)
         else:
             self._tasks.start(self._begin_later(about, entry, left, again=again))
 
     def _take_row(self, entry: Entry) -> None:
-        _, key, slot, kind, actor_key, name, payload, request_id = entry
-        if self._runtime.owns(slot):
-            row = OutboxRow(key, slot, kind, actor_key, name, payload, request_id=request_id)
-            self._runtime.dispatch((row,))
+        if self._runtime.owns(entry["slot"]):
+            self._runtime.dispatch((OutboxRow(**{name: entry[name] for name in FIELDS["row"]}),))
 
     async def _begin_later(
         self, about: tuple[str, int], entry: Entry, left: float, *, again: bool
     ) -> None:
         """Take an ask that may not be for us, or may have been taken before."""
-        slot, to = slot_of(entry[3]), ActorId(entry[2], entry[3])
+        slot, to = slot_of(entry["key"]), ActorId(entry["kind"], entry["key"])
         try:
-            if not self._runtime.owns(slot) and not (entry[8] and self._runtime.is_leaving(slot)):
+            if not self._runtime.owns(slot) and not (
+                entry["chain"] and self._runtime.is_leaving(slot)
+            ):
                 await self._shard.round()
             if again and self._runtime.owns(slot):
-                reply = await self._on_disk(to, entry[6])
+                reply = await self._on_disk(to, entry["id"])
                 if reply is not None:
-                    self._reply(about, ["k", about[1], reply])
+                    self._reply(about, {"is": "reply", "payload": reply})
                     return
         except StorageError as error:
             # A former copy may have taken effect; nobody can say now.
             unknown = Unavailable(f"storage: {error}", outcome="unknown")
-            self._reply(about, ["e", about[1], encode_error(unknown)])
+            self._reply(about, {"is": "error", "error": encode_error(unknown)})
             return
         self._begin(about, entry, left)
 
     def _begin(self, about: tuple[str, int], entry: Entry, left: float) -> None:
         try:
-            message = decode(entry[4], entry[5])
+            message = self._read(entry)
             future = self._runtime.receive(
-                ActorId(entry[2], entry[3]),
+                ActorId(entry["kind"], entry["key"]),
                 message,
-                id=entry[6],
+                id=entry["id"],
                 timeout=left,
-                chain=tuple(ActorId(*actor) for actor in entry[8]),
-                request_id=entry[9],
+                chain=tuple(ActorId(*actor) for actor in entry["chain"]),
+                request_id=entry["request_id"],
             )
         except (NotOwner, Stopping):
-            self._reply(about, ["m", about[1]])
+            self._reply(about, {"is": "moved"})
         except Exception as error:  # noqa: BLE001 - the one who asks is told
-            self._reply(about, ["e", about[1], encode_error(error)])
+            self._reply(about, {"is": "error", "error": encode_error(error)})
         else:
             future.add_done_callback(lambda done: self._answer(about, type(message), done))
+
+    def _read(self, entry: Entry) -> Message[Any]:
+        """Read what is asked. Raises Unavailable for what this version does not take."""
+        name, kind = entry["message"], entry["kind"]
+        try:
+            message: Message[Any] = decode(name, kind, entry["payload"])
+            self._runtime.kinds[kind].turns[type(message)]
+        except (LookupError, ValueError) as error:
+            log.warning("bus.not_known", name=name, kind=kind, why=type(error).__name__)
+            self._runtime.telemetry.counters["asks_not_known"] += 1
+            why = f"its process is of a version that does not take this {name}"
+            raise Unavailable(why) from error
+        return message
 
     def _answer(
         self, about: tuple[str, int], message: type[Message[Any]], done: asyncio.Future[Any]
     ) -> None:
-        number = about[1]
-        if done.cancelled():
-            self._reply(about, ["e", number, encode_error(Unavailable("cancelled"))])
-            return
-        error = done.exception()
+        error = Unavailable("cancelled") if done.cancelled() else done.exception()
         if error is None:
-            self._reply(about, ["k", number, encode_reply(message, done.result())])
+            payload = encode_reply(message, done.result())
+            self._reply(about, {"is": "reply", "payload": payload})
         elif isinstance(error, NotOwner | Stopping):
-            self._reply(about, ["m", number])
+            self._reply(about, {"is": "moved"})
         else:
-            self._reply(about, ["e", number, encode_error(error)])
+            self._reply(about, {"is": "error", "error": encode_error(error)})
 
     def _reply(self, about: tuple[str, int], answer: Entry) -> None:
         self._serving.pop(about, None)
@@ -255,7 +277,7 @@ class Routing:
         while len(self._served) > REMEMBERED_ASKS:
             self._served.popitem(last=False)
         self._runtime.telemetry.counters["bus_served"] += 1
-        self._bus.post((about[0], "re"), answer)
+        self._bus.post((about[0], "re"), {**answer, "number": about[1]})
 
     async def _on_disk(self, to: ActorId, id: str) -> str | None:
         """Read what an ask was answered that may have been taken before."""

@@ -12,6 +12,7 @@ import orjson
 from tolsey.runtime.codec import encode_error
 from tolsey.runtime.registry import Runtime
 from tolsey.runtime.shards.bus import Bus, Tasks
+from tolsey.runtime.shards.frames import Entry, operation_entry
 from tolsey.runtime.shards.leases import is_gone, process_id
 from tolsey.runtime.shards.membership import Mail, Member, Presences, SlotMap
 from tolsey.runtime.shards.ownership import Ownership
@@ -60,7 +61,9 @@ class Shard:
             gone=gone,
             witnesses=witnesses,
         )
-        self.bus = self._ownership.bus = Bus(self.id, mail, self._take, runtime.telemetry)
+        self.bus = self._ownership.bus = Bus(
+            self.id, mail, self._take, runtime.telemetry, runtime.form
+        )
         self._routing = Routing(self._ownership, runtime, self.bus, answered, self._tasks)
         self._ownership.announce = self._routing.announce
 
@@ -162,7 +165,7 @@ class Shard:
             return await self.operations[operation](payload)
         if not self._ownership.is_alive(process):
             raise LookupError(process)
-        flight = self.bus.fly(["o", 0, operation, payload], None, timeout)
+        flight = self.bus.fly(operation_entry(operation, payload), None, timeout)
         try:
             return orjson.loads(await self.bus.exchange(flight, process))
         finally:
@@ -184,18 +187,19 @@ class Shard:
 
     # What other processes send.
 
-    def _take(self, sender: str, entry: list[Any], age: float) -> None:
-        if entry[0] == "o":
+    def _take(self, sender: str, entry: Entry, age: float) -> None:
+        if entry["is"] == "operation":
             self._tasks.start(self._operate(sender, entry))
         else:
             self._routing.take(sender, entry, age)
 
-    async def _operate(self, sender: str, entry: list[Any]) -> None:
-        _, number, name, payload = entry
+    async def _operate(self, sender: str, entry: Entry) -> None:
+        number = entry["number"]
         try:
-            answer = ["k", number, orjson.dumps(await self.operations[name](payload)).decode()]
+            done = await self.operations[entry["name"]](entry["payload"])
+            answer = {"is": "reply", "number": number, "payload": orjson.dumps(done).decode()}
         except Exception as error:  # noqa: BLE001 - the one who asked is told
-            answer = ["e", number, encode_error(error)]
+            answer = {"is": "error", "number": number, "error": encode_error(error)}
         if number:
             self.bus.post((sender, "re"), answer)
 

@@ -1,6 +1,6 @@
 """Turns on their way to disk: what a group commit is made of, and what became of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -68,7 +68,7 @@ class Outcome:
 class OutboxRow:
     """Work that follows a commit: a message to an actor or a call to the world.
 
-    `payload` is JSON text of the message or call whose class is `name`; `kind` and `actor_key` say
+    `payload` is JSON text of the message or call whose class is `name`, as `kind.Name` or, as older releases wrote it, alone; `kind` and `actor_key` say
     who receives the message, or whose call it is.
     """
 
@@ -97,7 +97,7 @@ class OutboxRow:
 class Known:
     """What a process can work on: classes of messages and calls, and kinds of actor, by name."""
 
-    names: Mapping[str, Any]
+    names: Collection[str]
     kinds: Mapping[str, Any]
 
 
