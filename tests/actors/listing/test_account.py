@@ -1,10 +1,8 @@
 """Definition rv2 for a payment processor, case by case."""
 
-import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.actors.listing.payments import DAY, NOW, charge, item, subscription
+from tests.golden.cases import golden
 from tolsey.actors.listing import account, recurring
 from tolsey.actors.listing.account import Earlier
 from tolsey.http.clients.payments import revenue_shapes as shapes
@@ -24,8 +23,7 @@ from tolsey.storage.records.selling.revenue import (
     Tier,
 )
 
-SHARED = Path(__file__).parents[3].parent / "shared" / "data" / "revenue_vectors.json"
-GOLDEN = json.loads(SHARED.read_text())["cases"] if SHARED.exists() else []
+GOLDEN = golden("revenue_vectors.json")["cases"]
 
 
 def measured(

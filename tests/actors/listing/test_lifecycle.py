@@ -1,13 +1,12 @@
 """The listing machine and what its seller may change."""
 
-import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.actors.listing.states import BLANK, DAY, FIELDS, ID, NOON, connected, drafted
+from tests.golden.cases import golden
 from tolsey.actors.listing import lifecycle
 from tolsey.actors.listing.lifecycle import Event, Status
 from tolsey.actors.listing.messages import (
@@ -25,8 +24,6 @@ from tolsey.actors.listing.state import ListingState
 from tolsey.actors.refusals import Forbidden, InvalidTransition, Unprocessable
 from tolsey.storage.records.selling.listing import ListingFields, ListingRecord, VerificationState
 
-SHARED = Path(__file__).parents[3].parent / "shared" / "data" / "state_machines.json"
-
 
 def record_of(state: ListingState) -> ListingRecord:
     assert state.listing is not None
@@ -37,9 +34,8 @@ def publish(**changed: Any) -> PublishListing:
     return PublishListing(**{"at": NOON, "by": "usr_1", "automatic": True, **changed})
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="the machines lie beside the project")
 def test_the_table_is_the_published_machine() -> None:
-    moves = json.loads(SHARED.read_text())["listing"]["transitions"]
+    moves = golden("state_machines.json")["listing"]["transitions"]
     published = {
         (None if move["from"] == "-" else Status(move["from"]), Event(move["event"])): Status(
             move["to"]

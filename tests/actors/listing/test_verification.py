@@ -5,7 +5,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -23,6 +22,7 @@ from tests.actors.listing.states import (
     report,
     succeeded,
 )
+from tests.golden.cases import golden
 from tolsey.actors.listing import source, verification
 from tolsey.actors.listing.messages import (
     Former,
@@ -46,7 +46,6 @@ from tolsey.storage.records.journal import AuditRecord
 from tolsey.storage.records.selling.listing import ListingStatus, VerificationRecord
 from tolsey.storage.records.selling.revenue import RevenueSnapshot
 
-SHARED = Path(__file__).parents[3].parent / "shared" / "data" / "state_machines_v2.json"
 BADGES = {
     State.VERIFIED: Badge.GREEN,
     State.STALE: Badge.GREY,
@@ -55,9 +54,8 @@ BADGES = {
 }
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="the machines lie beside the project")
 def test_the_table_is_the_published_machine() -> None:
-    moves = json.loads(SHARED.read_text())["verification"]["transitions"]
+    moves = golden("state_machines_v2.json")["verification"]["transitions"]
     published = {
         (State("none" if move["from"] == "-" else move["from"]), Event(move["event"])): State(
             move["to"]
