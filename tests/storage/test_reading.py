@@ -158,14 +158,23 @@ REPORTS: Final[dict[str, list[Case]]] = {
             db, "sto_1", orders.Wanted(fulfillment_status="unfulfilled"), None, PAGE
         ),
         lambda db: orders.page(
-            db, "sto_1", orders.Wanted(since=AT - timedelta(hours=9), until=AT), None, PAGE
-        ),
-        lambda db: orders.page(
             db,
             "sto_1",
             orders.Wanted(customer="s1:c4ca4238a0b923820dcc509a6f75849b"),
             None,
             PAGE,
+        ),
+    ],
+    "reports.orders.page_of_times": [
+        lambda db: orders.page_of_times(
+            db, "sto_1", orders.Wanted(since=AT - timedelta(hours=9), until=AT), None, PAGE
+        ),
+        lambda db: orders.page_of_times(db, "sto_1", orders.Wanted(until=AGO), None, PAGE),
+        lambda db: orders.page_of_times(
+            db, "sto_1", orders.Wanted(until=AT), (AGO, 5000000007), PAGE
+        ),
+        lambda db: orders.page_of_times(
+            db, "sto_1", orders.Wanted(since=AGO), (AGO + timedelta(hours=1), 5000000007), PAGE
         ),
     ],
     "reports.prefixes.numbers_like": [

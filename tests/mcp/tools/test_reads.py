@@ -164,16 +164,17 @@ async def test_orders_are_chosen_by_time_and_buyer(hall: Hall) -> None:
 
 async def test_a_list_is_read_part_by_part(hall: Hall) -> None:
     agent = await hall.agent(hall.ann)
-    lists: dict[str, dict[str, Any]] = {
-        "list_orders": {},
-        "list_products": {},
-        "search_products": {"query": "shirt"},
-        "list_inventory_levels": {},
-        "get_low_stock_report": {"threshold": 1000, "include_unlisted": True},
-        "list_customers": {},
-        "list_audit_events": {},
-    }
-    for name, wanted in lists.items():
+    lists: list[tuple[str, dict[str, Any]]] = [
+        ("list_orders", {}),
+        ("list_orders", {"since": "2000-01-01T00:00:00Z"}),
+        ("list_products", {}),
+        ("search_products", {"query": "shirt"}),
+        ("list_inventory_levels", {}),
+        ("get_low_stock_report", {"threshold": 1000, "include_unlisted": True}),
+        ("list_customers", {}),
+        ("list_audit_events", {}),
+    ]
+    for name, wanted in lists:
         whole = result(await agent.call(name, **wanted))["items"]
         parts: list[Any] = []
         cursor: dict[str, str] = {}

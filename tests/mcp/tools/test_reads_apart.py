@@ -5,6 +5,7 @@ import pytest
 
 from tests.mcp.tools.hall import Hall, Owner, connect, refused, result
 from tests.mcp.wire import Agent
+from tolsey.storage.sealed import base64url
 
 FOREIGN = re.compile(r"bob|\b2[0-9]{6}\b|2000000")
 """What only Bob's store has: his name, and the numbers of his things."""
@@ -146,6 +147,9 @@ async def test_a_cursor_that_this_list_never_gave_is_refused(hall: Hall) -> None
     for cursor in CURSORS:
         text = refused(await agent.call("list_orders", cursor=cursor))
         assert "invalid_cursor" in text, cursor
+    beyond = base64url(b'["list_orders_of_times",4611686018427387904,1]')
+    text = refused(await agent.call("list_orders", until="2030-01-01T00:00:00Z", cursor=beyond))
+    assert "invalid_cursor" in text
 
 
 async def test_a_scope_that_is_missing_is_named_for_every_tool(hall: Hall) -> None:

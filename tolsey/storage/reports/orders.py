@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import orjson
@@ -11,6 +11,7 @@ from tolsey.storage.database import Reader, Row
 from tolsey.storage.lookups import Lookups
 from tolsey.storage.reports.prefixes import MOST, numbers_like
 
+FIRST, LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 COLUMNS: Final = """
 order_id, name, currency, total_minor, current_total_minor, financial_status,
 coalesce(fulfillment_status, 'unfulfilled') AS fulfillment_status, test, source_name,
@@ -19,17 +20,25 @@ created_at_platform, cancelled_at, updated_at, metadata->>'tags' AS tags
 """
 """Older rows hold a digest that is the same in every store: that is no pseudonym of this one."""
 
+MATCHING: Final = """
+store_id = $1 AND deleted_at IS NULL
+  AND ($3::text IS NULL OR financial_status = $3)
+  AND ($4::text IS NULL OR coalesce(fulfillment_status, 'unfulfilled') = $4)
+  AND ($5::text IS NULL OR customer_hash = $5)
+  AND ($6 OR NOT test)
+"""
 PAGE: Final = f"""
 SELECT {COLUMNS} FROM commerce_orders
-WHERE store_id = $1 AND deleted_at IS NULL AND ($2::bigint IS NULL OR order_id < $2)
-  AND ($4::text IS NULL OR financial_status = $4)
-  AND ($5::text IS NULL OR coalesce(fulfillment_status, 'unfulfilled') = $5)
-  AND ($6::timestamptz IS NULL OR processed_at >= $6)
-  AND ($7::timestamptz IS NULL OR processed_at < $7)
-  AND ($8::text IS NULL OR customer_hash = $8)
-  AND ($9 OR NOT test)
-ORDER BY order_id DESC LIMIT $3
-"""  # noqa: S608 - a constant list of columns
+WHERE {MATCHING} AND ($7::bigint IS NULL OR order_id < $7)
+ORDER BY order_id DESC LIMIT $2
+"""  # noqa: S608 - put together from constants
+PAGE_OF_TIMES: Final = f"""
+SELECT {COLUMNS} FROM commerce_orders
+WHERE {MATCHING} AND processed_at >= $7 AND processed_at < $8
+  AND ($9::timestamptz IS NULL OR processed_at <= $9 AND (processed_at, order_id) < ($9, $10))
+ORDER BY processed_at DESC, order_id DESC LIMIT $2
+"""  # noqa: S608 - put together from constants
+"""By time, for by number the orders of last year stand behind all that came since."""
 BY_ID: Final = f"""
 SELECT asked.place, found.* FROM unnest($1::text[], $2::bigint[]) WITH ORDINALITY
   AS asked (store_id, order_id, place)
@@ -75,7 +84,7 @@ ORDER BY lower(ltrim(name, '#')) USING ~>~, order_id DESC LIMIT $3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """Which orders; what is None leaves all of them in."""
+    """Which orders; what is None leaves all of them in. Times are for `page_of_times`."""
 
     financial_status: str | None = None
     fulfillment_status: str | None = None
@@ -98,15 +107,32 @@ async def page(
     database: Reader, store_id: str, wanted: Wanted, before: int | None, limit: int
 ) -> list[Row]:
     """List orders, the latest made first, after an order of the page before."""
+    return await database.fetch(PAGE, *_matching(store_id, wanted, limit), before)
+
+
+async def page_of_times(
+    database: Reader,
+    store_id: str,
+    wanted: Wanted,
+    before: tuple[datetime, int] | None,
+    limit: int,
+) -> list[Row]:
+    """List the orders of some time, the latest first, after an order of the page before."""
     return await database.fetch(
-        PAGE,
+        PAGE_OF_TIMES,
+        *_matching(store_id, wanted, limit),
+        wanted.since or FIRST,
+        wanted.until or LAST,
+        *(before or (None, None)),
+    )
+
+
+def _matching(store_id: str, wanted: Wanted, limit: int) -> tuple[object, ...]:
+    return (
         store_id,
-        before,
         limit,
         wanted.financial_status,
         wanted.fulfillment_status,
-        wanted.since,
-        wanted.until,
         wanted.customer,
         wanted.tests,
     )

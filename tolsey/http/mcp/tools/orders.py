@@ -1,7 +1,7 @@
 """Orders and sales. What a buyer typed into an order, and its note, is read by no tool."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final, Literal
 
 import orjson
@@ -25,7 +25,7 @@ from tolsey.http.mcp.tools.answers import (
 )
 from tolsey.http.mcp.tools.building import Answer, Arguments, tool
 from tolsey.http.mcp.tools.facts import Told
-from tolsey.http.mcp.tools.pages import PageArguments, Pages
+from tolsey.http.mcp.tools.pages import InvalidCursor, PageArguments, Pages
 from tolsey.storage.database import Row
 from tolsey.storage.lookups import Lookups
 from tolsey.storage.reports import orders, sales
@@ -34,6 +34,8 @@ from tolsey.storage.reports.orders import OrderParts, Wanted
 SCOPES: Final = frozenset({"orders:read"})
 PERIODS: Final = {"7d": 7, "30d": 30, "90d": 90, "365d": 365}
 WHAT: Final = "order"
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND: Final = timedelta(microseconds=1)
 PAYMENT: Final = {
     name: name
     for name in (
@@ -185,6 +187,7 @@ class OrderTools:
     """Reads orders for whoever the gate admitted."""
 
     pages = Pages("list_orders", int)
+    of_times = Pages("list_orders_of_times", int, int)
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -236,10 +239,24 @@ class OrderTools:
             customer=asked.customer,
             tests=asked.include_tests,
         )
-        before = self.pages.number_after(asked)
         database = self._service.reports.of(principal.organization_id)
-        found = await orders.page(database, principal.store_id, wanted, before, asked.limit + 1)
-        part, following = self.pages.cut(found, asked, lambda row: (row["order_id"],))
+        store_id, most = principal.store_id, asked.limit + 1
+        if wanted.since is wanted.until is None:
+            before = self.pages.number_after(asked)
+            found = await orders.page(database, store_id, wanted, before, most)
+            part, following = self.pages.cut(found, asked, lambda row: (row["order_id"],))
+        else:
+            key = self.of_times.after(asked)
+            try:
+                last = (EPOCH + key[0] * MICROSECOND, key[1]) if key else None
+            except OverflowError as error:
+                raise InvalidCursor from error
+            found = await orders.page_of_times(database, store_id, wanted, last, most)
+            part, following = self.of_times.cut(
+                found,
+                asked,
+                lambda row: ((row["processed_at"] - EPOCH) // MICROSECOND, row["order_id"]),
+            )
         return OrderPage(
             facts_since=await facts.since(self._service, principal),
             items=[summary_of(row) for row in part],
