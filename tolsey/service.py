@@ -18,6 +18,7 @@ from tolsey.actors.job.messages import Tick, job
 from tolsey.actors.listing.actor import ListingActor
 from tolsey.actors.listing.effects import ListingEffects
 from tolsey.actors.organization.actor import OrganizationActor
+from tolsey.actors.organization.billing.processor_calls import ProcessorCalls
 from tolsey.actors.organization.effects import Applier
 from tolsey.actors.store.actor import StoreActor
 from tolsey.actors.store.effects import OperationEffects, StoreEffects
@@ -46,7 +47,7 @@ from tolsey.http.routes.money import (
 )
 from tolsey.http.routes.operations import admin, cron, metrics, security, shards
 from tolsey.http.routes.pages import accounts, billing, consent
-from tolsey.http.routes.people import auth, oauth, organizations
+from tolsey.http.routes.people import auth, oauth, operations, organizations
 from tolsey.http.routes.selling import public, reviews, sell
 from tolsey.http.webhooks.commerce import CommerceEvents
 from tolsey.http.webhooks.directory import TELL_SECONDS, ShopDirectory
@@ -84,6 +85,7 @@ BLUEPRINTS: Sequence[Blueprint] = (
     accounts.routes,
     billing.routes,
     organizations.routes,
+    operations.routes,
     plans.routes,
     stores.routes,
     integrations.routes,
@@ -247,7 +249,7 @@ class Parts:
             events_url=self._settings.base_url + EVENTS_PATH,
             invalidate=self.directory.invalidate,
         )
-        operations = OperationEffects(
+        edits = OperationEffects(
             ask=self._ask,
             editor=self._outside.commerce,
             database=self.database,
@@ -269,9 +271,10 @@ class Parts:
         jobs = JobEffects({**upkeep, **keeping}, self.clock)
         return {
             **store.handlers(),
-            **operations.handlers(),
+            **edits.handlers(),
             **listing_effects.handlers(),
             **jobs.handlers(),
+            **ProcessorCalls(self._outside.payments, self.clock).handlers(),
         }
 
     async def _ask(self, to: ActorId, message: Message[Any]) -> Any:

@@ -18,7 +18,7 @@ from tests.runtime.counter import (
 )
 from tests.runtime.house import House, running, until
 from tests.runtime.test_restarts import cut
-from tolsey.runtime.outbox import LookFirst
+from tolsey.runtime.messages import LookFirst
 from tolsey.storage import operations, retention
 from tolsey.storage.database import Database
 from tolsey.storage.runtime.outbox import Outbox

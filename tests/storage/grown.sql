@@ -104,6 +104,10 @@ SELECT 'store', 'sto_' || n, 1, 'm' || n, 'N', 1 FROM generate_series(1, 20000) 
 INSERT INTO cron_executions (id, job, scheduled_at, trigger, started_at, status)
 SELECT 'run_' || n, 'sweep', now() - n * interval '1 hour', 'schedule', now(), 'succeeded'
 FROM generate_series(1, 20000) n;
+INSERT INTO operations (id, organization_id, user_id, kind, subject, state, wanted, created_at,
+    finished_at)
+SELECT 'operation_' || n, 'org_' || 1 + n % 300, 'usr_1', 'refund', 'pi_' || n, 'done', '{}', now(), now()
+FROM generate_series(1, 20000) n;
 INSERT INTO finished_calls (key, kind, actor_key, name, lane, attempts, created_at)
 SELECT 'f' || n, 'store', 's', 'N', 'short', 0, now() FROM generate_series(1, 60000) n;
 INSERT INTO outbox (key, slot, kind, actor_key, name, payload, lane)

@@ -36,6 +36,7 @@ from tolsey.storage.people import accounts, members, tokens
 from tolsey.storage.records.runtime.turns import Known
 from tolsey.storage.reports import catalog, customers, orders, pool, prefixes, sales, store, sums
 from tolsey.storage.runtime import executions, slots, workflows
+from tolsey.storage.runtime import operations as asked
 from tolsey.storage.runtime.outbox import Outbox
 from tolsey.storage.selling import listings, snapshots
 
@@ -301,6 +302,8 @@ SHORT: Final[dict[str, list[Case]]] = {
         lambda db: executions.last(db, ["sweep"], trigger="schedule"),
     ],
     "runtime.executions.running": [lambda db: executions.running(db, ["sweep"])],
+    "runtime.operations.find": [lambda db: asked.find(db, "operation_7")],
+    "runtime.operations.load": [lambda db: asked.load(db, ["org_1"])],
     "runtime.outbox.Outbox.due": [
         lambda db: Outbox(db).due(500, ["k"], KNOWN, range(512)),
         lambda db: Outbox(db).due(500, ["k"], KNOWN, range(256, 768)),

@@ -7,7 +7,6 @@ PATHS: Final = (
     r"/api/account(/export|/restore|/api-keys(/[^/]+)?)?",
     r"/api/auth/(password(/forgot|/reset)?|sessions(/[^/]+)?)",
     r"/api/invitations/[^/]+/accept",
-    r"/api/operations/[^/]+",
     r"/api/stores/[^/]+/(preview|privacy|competitors(/[^/]+)?)",
     r"/api/(vendor/)?marketplace/.+",
     r"/api/wizard/.+",

@@ -1,7 +1,7 @@
 """What actors are asked, and who is asked."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
@@ -120,7 +120,7 @@ class Call(Generic[Result_co]):
     repeatable: ClassVar[bool] = True
     """Whether it may be sent again blindly, since the other side does it once however often it is asked.
 
-    Otherwise it is looked up first whenever it may have been sent (`outbox.LookFirst`).
+    Otherwise it is looked up first whenever it may have been sent (`LookFirst`).
     """
 
     def __init_subclass__(cls) -> None:
@@ -135,6 +135,18 @@ class Call(Generic[Result_co]):
         """Say what its actor is told when it is moved to the dead letters; nothing by default."""
         del why, at
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class LookFirst:
+    """How a call is made that is not `repeatable`.
+
+    `look` says what became of it when it may have been sent: its result, or None if it surely was not
+    done and is to be sent.
+    """
+
+    send: Callable[[Any], Awaitable[Any]]
+    look: Callable[[Any], Awaitable[Message[Any] | None]]
 
 
 class ActorId(NamedTuple):

@@ -11,7 +11,7 @@ matters tells them in one message.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -24,7 +24,7 @@ from tolsey.runtime.errors import Duplicate, Overloaded, Stopping, Unavailable
 from tolsey.runtime.ids import new_id
 from tolsey.runtime.interruptions import MOST_INTERRUPTIONS, SUSPECTED_AFTER, Interruptions
 from tolsey.runtime.lanes import Lane, Lanes
-from tolsey.runtime.messages import ActorId, Call, Message, Patience
+from tolsey.runtime.messages import ActorId, Call, LookFirst, Message, Patience
 from tolsey.runtime.reading import Reader
 from tolsey.runtime.rows import OutboxStore, row_of
 from tolsey.runtime.telemetry import Telemetry
@@ -34,19 +34,6 @@ from tolsey.storage.records.runtime.turns import CallState, OutboxRow, Unread
 log = structlog.get_logger()
 
 CallHandler = Callable[[Any], Awaitable[Message[Any] | Sequence[Tell] | None]]
-
-
-@dataclass(frozen=True, slots=True)
-class LookFirst:
-    """How a call is made that is not `repeatable`.
-
-    `look` says what became of it when it may have been sent: its result, or None if it surely was not
-    done and is to be sent.
-    """
-
-    send: CallHandler
-    look: Callable[[Any], Awaitable[Message[Any] | None]]
-
 
 BACKOFF_SECONDS = (1.0, 5.0, 30.0, 120.0)
 """Waits between the attempts of a message; after the last the message is dead."""

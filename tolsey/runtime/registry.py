@@ -18,8 +18,8 @@ from tolsey.runtime.commit import CommitLog, Committer
 from tolsey.runtime.decision import Tell
 from tolsey.runtime.errors import Cycle, NotOwner, Overloaded, Stopping
 from tolsey.runtime.mailbox import SLOTS, Cell, Envelope, slot_of
-from tolsey.runtime.messages import ActorId, Call, Message
-from tolsey.runtime.outbox import BACKOFF_SECONDS, CallHandler, Dispatcher, LookFirst
+from tolsey.runtime.messages import ActorId, Call, LookFirst, Message
+from tolsey.runtime.outbox import BACKOFF_SECONDS, CallHandler, Dispatcher
 from tolsey.runtime.parking import Parking
 from tolsey.runtime.rows import OutboxStore, row_of
 from tolsey.runtime.telemetry import Telemetry

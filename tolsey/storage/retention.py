@@ -78,6 +78,10 @@ SWEPT: Final = {
         (SELECT id FROM oauth_clients
         WHERE used_at = created_at AND created_at < now() - interval '1 day'
         ORDER BY created_at LIMIT $1)))""",
+    # Contract 2: whoever asked may look for seven days.
+    "operations": """DELETE FROM operations WHERE id = ANY(ARRAY(
+        SELECT id FROM operations WHERE finished_at < now() - interval '7 days'
+        ORDER BY finished_at LIMIT $1))""",
     # For that long the same key changes nothing twice.
     # Architecture, "One way to act": what was done is shown for a day.
     "finishedCalls": """DELETE FROM finished_calls WHERE ctid = ANY(ARRAY(

@@ -6,7 +6,14 @@ import pytest
 from tests.http.payments.market import Market, opened
 from tests.http.payments.shop import Shop, served
 from tests.http.people import Clock, Person, SignUp, made_operator
+from tolsey.http import operations
 from tolsey.http.edge import Edge
+
+
+@pytest.fixture(autouse=True)
+def long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let answers wait for whatever a busy machine does."""
+    monkeypatch.setattr(operations, "WAIT_SECONDS", 60.0)
 
 
 @pytest.fixture

@@ -3,14 +3,18 @@ import json
 from datetime import timedelta
 from typing import Any
 
+import anyio
 import httpx
 import pytest
 
 from tests.http.payments.shop import Shop
 from tests.http.payments.test_changes import sign_in
 from tests.http.people import Person
+from tolsey.actors.organization.billing.calls import AWAY, EndSubscriptionNow, RefundPayment
 from tolsey.actors.organization.messages import HoldCredits, SpendCredits, organization
 from tolsey.actors.refusals import PaymentRequired
+from tolsey.http import operations
+from tolsey.runtime.messages import Patience
 from tolsey.storage.chat import generations
 from tolsey.storage.records.chat import Generation
 
@@ -170,18 +174,40 @@ async def test_only_the_newest_payment_of_a_subscription_goes_back(
     assert (await refund(operator, ann, renewed)).status_code == 201
 
 
-async def test_a_subscription_ends_although_the_first_attempt_died_after_its_refund(
+async def test_a_plan_ends_after_its_refund_although_its_end_failed_at_first(
     shop: Shop, ann: Person, operator: Person
 ) -> None:
     await shop.buy(ann)
     payment = await reference(shop, ann)
     shop.market.processor.faults.status(503, times=3, path="/v1/subscriptions/")
-    away = await refund(operator, ann, payment)
-    assert (away.status_code, away.json()["code"]) == (502, "processor_unreachable")
+    answer = await refund(operator, ann, payment)
+    assert answer.status_code == 201, answer.text
     await shop.settled()
-    assert (await shop.plan(ann))["plan"] == "pro"
-    again = await refund(operator, ann, payment)
-    assert again.status_code == 201, again.text
+    assert (await shop.plan(ann))["plan"] == "free"
+    assert len(shop.market.made("refund")) == 1
+
+
+async def test_a_plan_whose_end_takes_longer_than_an_answer_waits_ends_without_a_person(
+    shop: Shop, ann: Person, operator: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await shop.buy(ann)
+    payment = await reference(shop, ann)
+    monkeypatch.setattr(operations, "WAIT_SECONDS", 0.05)
+    shop.market.processor.faults.status(503, times=6, path="/v1/subscriptions/")
+    answer = await refund(operator, ann, payment)
+    assert answer.status_code == 202, answer.text
+    told, where = answer.json()["operation"], answer.headers["Location"]
+    assert (told["kind"], told["state"], told["finishedAt"]) == ("refund", "running", None)
+    assert where == f"/api/operations/{told['id']}"
+    for _ in range(2):  # whoever asks again waits with the first
+        again = await refund(operator, ann, payment)
+        assert again.json().get("operation", told)["id"] == told["id"]
+    with anyio.fail_after(60):
+        while (found := (await operator.browser.get(where)).json()["operation"])["state"] != "done":
+            await anyio.sleep(0.05)
+    (subscription,) = shop.market.made("subscription")
+    assert found["result"]["subscriptionEnded"] == subscription["id"]
+    assert (await ann.browser.get(where)).status_code == 404
     await shop.settled()
     assert (await shop.plan(ann))["plan"] == "free"
     assert len(shop.market.made("refund")) == 1
@@ -220,18 +246,21 @@ async def test_refunded_credits_are_gone_before_any_event_tells_of_it(
 
 
 async def test_credits_cannot_be_spent_while_their_refund_is_on_its_way(
-    shop: Shop, ann: Person, operator: Person
+    shop: Shop, ann: Person, operator: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other, payment = await purchase(shop, ann, 1_000), await purchase(shop, ann)
     shop.market.processor.webhooks.pause()
     shop.market.processor.faults.lose_answer(times=3, path="/v1/refunds")
-    away = await refund(operator, ann, payment)
-    assert (away.status_code, away.json()["code"]) == (502, "processor_unreachable")
+    with monkeypatch.context() as patched:
+        patched.setattr(operations, "WAIT_SECONDS", 0.0)
+        under_way = await refund(operator, ann, payment)
+    assert under_way.status_code == 202
     with pytest.raises(PaymentRequired):
         await spend(shop, ann, 11)
     await spend(shop, ann, 10)  # what another payment bought
     assert (await refund(operator, ann, other)).json()["code"] == "refund_credits_used"
-    shop.market.processor.webhooks.resume()  # the event comes before any answer
+    assert (await refund(operator, ann, payment)).status_code == 201
+    shop.market.processor.webhooks.resume()
     await shop.settled()
     after = await shop.credits(ann)
     assert (after["balance"], after["held"]) == (0, 0)
@@ -239,6 +268,7 @@ async def test_credits_cannot_be_spent_while_their_refund_is_on_its_way(
     assert json.loads(taken["metadata"])["debt"] == 0
     again = await refund(operator, ann, payment)
     assert (again.status_code, again.json()["code"]) == (409, "already_refunded")
+    assert len(shop.market.made("refund")) == 1
 
 
 async def test_a_refund_that_the_processor_refuses_leaves_the_credits(
@@ -256,22 +286,16 @@ async def test_a_refund_that_the_processor_refuses_leaves_the_credits(
 
 
 async def test_credits_are_free_again_when_a_refund_was_never_answered(
-    shop: Shop, ann: Person, operator: Person
+    shop: Shop, ann: Person, operator: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     payment = await purchase(shop, ann)
-    shop.market.processor.faults.status(500, times=3, path="/v1/refunds")
-    assert (await refund(operator, ann, payment)).status_code == 502
-    assert (await shop.credits(ann))["available"] == 0
-    await shop.advance(minutes=10)
+    monkeypatch.setattr(RefundPayment, "patience", Patience((0.0,), 2, AWAY))
+    shop.market.processor.faults.status(500, times=6, path="/v1/refunds")
+    away = await refund(operator, ann, payment)
+    assert (away.status_code, away.json()["code"]) == (502, "processor_unreachable")
     assert (await shop.credits(ann))["available"] == 50_000_000
-    shop.market.processor.webhooks.pause()
-    shop.market.processor.faults.status(500, times=3, path="/v1/refunds")
-    assert (await refund(operator, ann, payment)).status_code == 502
-    assert (await shop.credits(ann))["held"] == 50_000_000
-    holds = "SELECT count(*) FILTER (WHERE closed_at IS NULL), count(*) FROM credit_holds"
-    (row,) = await shop.service.database.fetch(holds)
-    assert tuple(row) == (1, 2)
     await shop.advance(days=1)  # it was decided in time, and nothing of it is used
+    await sign_in(operator)
     assert (await refund(operator, ann, payment)).status_code == 201
     assert (await shop.credits(ann))["balance"] == 0
 
@@ -297,22 +321,27 @@ async def test_a_subscription_returned_elsewhere_ends_with_the_operators_reason(
     assert len(shop.market.made("refund")) == 1
 
 
-async def test_a_refund_begun_within_a_week_is_finished_after_it(
-    shop: Shop, ann: Person, operator: Person
+async def test_an_end_that_was_given_up_is_gone_on_with_by_an_operator(
+    shop: Shop, ann: Person, operator: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await shop.buy(ann)
     payment = await reference(shop, ann)
+    monkeypatch.setattr(EndSubscriptionNow, "patience", Patience((0.0,), 1, AWAY))
     shop.market.processor.faults.status(503, times=3, path="/v1/subscriptions/")
-    assert (await refund(operator, ann, payment)).status_code == 502
+    away = await refund(operator, ann, payment)
+    assert (away.status_code, away.json()["code"]) == (502, "processor_unreachable")
+    assert "dead letters" in away.json()["detail"]
     await shop.settled()
     assert (await shop.credits(ann))["balance"] == 0
-    await shop.advance(days=8)
-    again = await refund(operator, ann, payment)
-    assert again.status_code == 201, again.text
+    (dead,) = (await operator.browser.get("/api/admin/dead-letters")).json()["items"]
+    assert dead["message"] == "EndSubscriptionNow"
+    act = f"/api/admin/dead-letters/{dead['id']}/replay"
+    assert (await operator.browser.post(act, json={"reason": "it is back"})).status_code == 200
+    with anyio.fail_after(60):
+        while await shop.service.database.fetch("SELECT FROM outbox"):
+            await anyio.sleep(0.02)
     await shop.settled()
     assert (await shop.plan(ann))["plan"] == "free"
-    acts = [json.loads(one["metadata"]) for one in await shop.audited("refund.requested")]
-    assert [one["elsewhere"] for one in acts] == [False, False]
 
 
 async def spend(shop: Shop, who: Person, dollars: int) -> None:

@@ -6,18 +6,23 @@ from typing import Any, ClassVar, TypeVar
 
 from rpds import HashTrieMap
 
-from tolsey.actors.organization import KIND, credits, stores, workflows
+from tolsey.actors.organization import KIND, credits, operations, stores, workflows
 from tolsey.actors.organization.agreements import affiliates, contracts
 from tolsey.actors.organization.agreements.messages import RedeemAffiliateCode, Redeemed
-from tolsey.actors.organization.billing import acts, applying, refunds
+from tolsey.actors.organization.billing import acts, applying, returns
+from tolsey.actors.organization.billing.calls import (
+    RefundMade,
+    RefundRefused,
+    ReturnGivenUp,
+    SubscriptionEndedNow,
+)
 from tolsey.actors.organization.billing.messages import (
     Applied,
     ApplyPaymentEvent,
-    BeginRefund,
-    DropRefund,
+    AwaitOperation,
+    GiveBackPayment,
     ReadSubscription,
     RecordBillingAct,
-    RefundBegun,
     SettleChange,
     SubscriptionView,
 )
@@ -62,6 +67,8 @@ from tolsey.storage.money import credits as credit_rows
 from tolsey.storage.money import subscriptions as subscription_rows
 from tolsey.storage.money.credits import Books
 from tolsey.storage.records.money.subscription import OrganizationTerms
+from tolsey.storage.records.runtime.operations import Operation
+from tolsey.storage.runtime import operations as operation_rows
 from tolsey.storage.runtime import workflows as workflow_rows
 
 Reply = TypeVar("Reply")
@@ -217,23 +224,55 @@ class OrganizationActor(Actor[OrganizationState]):
         known = await self._knowing(state, message.payment_ref)
         return _kept(state, known, payments.observe(known, message))
 
-    @handles(BeginRefund)
-    async def begin_refund(
-        self, state: OrganizationState, message: BeginRefund
-    ) -> Decision[OrganizationState, RefundBegun]:
-        """Decide whether a payment goes back."""
+    @handles(GiveBackPayment)
+    async def give_back_payment(
+        self, state: OrganizationState, message: GiveBackPayment
+    ) -> Decision[OrganizationState, Operation]:
+        """Begin to give a payment back."""
         known = await self._knowing(state, message.payment_ref)
+        kept = await operation_rows.find(self._database, message.operation_id)
         paid_at = (known.subscription and known.subscription.paid_at) or message.at
         chatted = await generations.has_chatted(self._database, state.organization_id, paid_at)
-        return _kept(state, known, refunds.begin(known, message, has_chatted=chatted))
+        return _kept(state, known, returns.begin(known, message, kept, has_chatted=chatted))
 
-    @handles(DropRefund)
-    async def drop_refund(
-        self, state: OrganizationState, message: DropRefund
+    @handles(AwaitOperation)
+    async def await_operation(
+        self, state: OrganizationState, message: AwaitOperation
+    ) -> Decision[OrganizationState, Operation]:
+        """Let whoever asks wait for the end of an operation."""
+        kept = await operation_rows.find(self._database, message.operation_id)
+        return operations.wait(state, message.operation_id, kept)
+
+    @handles(RefundMade)
+    async def refund_made(
+        self, state: OrganizationState, message: RefundMade
+    ) -> Decision[OrganizationState, None]:
+        """Go on after a refund."""
+        known = await self._knowing(state, message.payment_ref)
+        return _kept(state, known, returns.made(known, message))
+
+    @handles(RefundRefused)
+    async def refund_refused(
+        self, state: OrganizationState, message: RefundRefused
     ) -> Decision[OrganizationState, None]:
         """Free what was kept for a refund that will not be."""
         known = await self._knowing(state, message.payment_ref)
-        return _kept(state, known, refunds.drop(known, message))
+        return _kept(state, known, returns.refused(known, message))
+
+    @handles(SubscriptionEndedNow)
+    def subscription_ended_now(
+        self, state: OrganizationState, message: SubscriptionEndedNow
+    ) -> Decision[OrganizationState, None]:
+        """Say that what was given back has ended."""
+        return returns.ended(state, message)
+
+    @handles(ReturnGivenUp)
+    async def return_given_up(
+        self, state: OrganizationState, message: ReturnGivenUp
+    ) -> Decision[OrganizationState, None]:
+        """Say how far giving a payment back came."""
+        known = await self._knowing(state, message.payment_ref)
+        return _kept(state, known, returns.given_up(known, message))
 
     @handles(ApplyPaymentEvent)
     async def apply_payment_event(
@@ -285,6 +324,7 @@ class OrganizationActor(Actor[OrganizationState]):
         agreed = await contract_rows.load(self._database, keys)
         claims = await workflow_rows.load(self._database, keys)
         billed = await subscription_rows.load(self._database, keys)
+        asked = await operation_rows.load(self._database, keys)
         return {
             key: OrganizationState(
                 key,
@@ -296,6 +336,7 @@ class OrganizationActor(Actor[OrganizationState]):
                 workflows=claims.get(key, {}),
                 created_at=billed[key].created_at,
                 subscription=billed[key].subscription,
+                operations=asked.get(key, ()),
             )
             if key in found and key in billed
             else OrganizationState(key, exists=False)
@@ -310,6 +351,8 @@ class OrganizationActor(Actor[OrganizationState]):
             yield from (store for store in new.stores if before.get(store.id) != store)
         if new.subscription is not None and new.subscription is not old.subscription:
             yield new.subscription
+        if new.operations is not old.operations:
+            yield from (one for one in new.operations if one not in old.operations)
         if (new.plan, new.stores_contracted) != (old.plan, old.stores_contracted):
             yield OrganizationTerms(new.organization_id, new.plan, new.stores_contracted)
 

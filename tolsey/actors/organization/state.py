@@ -8,6 +8,7 @@ from tolsey.actors.organization.credits import NONE, Credits
 from tolsey.storage.records.commerce.stores import StoreRecord
 from tolsey.storage.records.money.contracts import Contract
 from tolsey.storage.records.money.subscription import SubscriptionRecord
+from tolsey.storage.records.runtime.operations import Operation
 from tolsey.storage.records.runtime.workflows import WorkflowClaim
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ class OrganizationState:
     """Those that run, or did when they were last heard of."""
     created_at: "datetime | None" = None
     subscription: SubscriptionRecord | None = None
+    operations: tuple[Operation, ...] = ()
+    """What was asked for and takes calls to the outside, until it has ended."""
 
     @property
     def open_stores(self) -> "Sequence[StoreRecord]":

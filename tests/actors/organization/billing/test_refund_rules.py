@@ -12,7 +12,7 @@ from tests.actors.organization.books import days
 from tests.actors.organization.processor import END, START
 from tests.actors.organization.told import AT, DAY, DOLLAR, Told, invoice, line, subscription
 from tolsey.actors.organization.billing import refunds
-from tolsey.actors.organization.billing.messages import BeginRefund, DropRefund, RefundBegun
+from tolsey.actors.organization.billing.messages import GiveBackPayment, RefundBegun
 from tolsey.actors.organization.credits import Hold
 from tolsey.actors.organization.ledger import holds, lots
 from tolsey.actors.organization.messages import HoldCredits, SettleHold, SpendCredits
@@ -31,12 +31,12 @@ class House(Told):
     def begin(
         self, payment: str = "pi_1", *, at: datetime = AT, lease: float = 1, chatted: bool = False
     ) -> RefundBegun:
-        message = BeginRefund(payment, "a mistake", "usr_9", at, at + days(lease))
-        decision = refunds.begin(self.state, message, has_chatted=chatted)
+        message = GiveBackPayment("operation_1", payment, "a mistake", "usr_9", at)
+        until = at + days(lease)
+        decision, begun = refunds.begin(self.state, message, has_chatted=chatted, lease_until=until)
         self.state = decision.state
         self.records = list(decision.records)
-        assert isinstance(decision.reply, RefundBegun)
-        return decision.reply
+        return begun
 
     def refused(self, payment: str = "pi_1", **more: Any) -> tuple[int, str, str]:
         before = self.state
@@ -46,7 +46,7 @@ class House(Told):
         return caught.value.status, caught.value.code, str(caught.value.detail)
 
     def drop(self, payment: str = "pi_1", at: datetime = AT) -> None:
-        decision = refunds.drop(self.state, DropRefund(payment, at))
+        decision = refunds.drop(self.state, payment, at)
         self.state, self.records = decision.state, list(decision.records)
 
     def refund(self, cents: int, of: int = 6_000, at: int = START) -> None:

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from tolsey.runtime.messages import Message
+from tolsey.storage.records.runtime.operations import Operation
 
 ALIVE = frozenset({"incomplete", "trialing", "active", "past_due", "unpaid", "paused"})
 """The states in which a subscription still is one: a second must not be bought beside it."""
@@ -172,23 +173,22 @@ class RefundBegun:
 
 
 @dataclass(frozen=True, slots=True)
-class BeginRefund(Message[RefundBegun]):
-    """An operator gives a payment back whole, or ends the subscription of one that went back.
+class AwaitOperation(Message[Operation]):
+    """Somebody waits for the end of an operation, or is told what became of it."""
 
-    Refused with the reason by the rules of product/billing.md. What is left of the payment's credits
-    is pinned until its refund is observed, refused, or `lease_until` has come.
-    """
-
-    payment_ref: str
-    reason: str
-    user_id: str
-    at: datetime
-    lease_until: datetime
+    operation_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class DropRefund(Message[None]):
-    """The processor refused the refund: the credits are free again, and nothing was decided."""
+class GiveBackPayment(Message[Operation]):
+    """An operator gives a payment back whole, or ends the subscription of one that went back.
 
+    Refused with the reason by the rules of product/billing.md. What is left of the payment's credits
+    is pinned until its refund is observed or refused, or nobody tries it any more.
+    """
+
+    operation_id: str
     payment_ref: str
+    reason: str
+    user_id: str
     at: datetime

@@ -6,8 +6,7 @@ from typing import Final
 
 from tolsey.actors.organization.billing import acts
 from tolsey.actors.organization.billing.messages import (
-    BeginRefund,
-    DropRefund,
+    GiveBackPayment,
     RefundBegun,
     SubscriptionView,
 )
@@ -23,10 +22,17 @@ from tolsey.storage.records.money.credits import CreditLot, PaymentFacts
 PURCHASE_WITHIN: Final = timedelta(hours=24)
 SUBSCRIPTION_WITHIN: Final = timedelta(days=7)
 
+Begun = tuple[Decision[OrganizationState, None], RefundBegun]
+"""What a refund changes at once, and what is to be done for it at the processor."""
+
 
 def begin(
-    state: OrganizationState, message: BeginRefund, *, has_chatted: bool
-) -> Decision[OrganizationState, RefundBegun]:
+    state: OrganizationState,
+    message: GiveBackPayment,
+    *,
+    has_chatted: bool,
+    lease_until: datetime,
+) -> Begun:
     """Decide whether a payment goes back; what is left of its credits is kept for the refund.
 
     A repeat is judged by when we decided. What was returned elsewhere was not ours to decide: its
@@ -58,40 +64,53 @@ def begin(
     reply = RefundBegun(is_returned, ends)
     if is_returned:
         after, records = draft.unsealed()
-        return Decision(after, reply, records=records)
+        return Decision(after, None, records=records), reply
     draft.keep_payment(replace(payment, refund_asked_at=at))
-    return _pinned(draft, message, reply)
+    return _pinned(draft, message, lease_until), reply
 
 
-def drop(state: OrganizationState, message: DropRefund) -> Decision[OrganizationState, None]:
-    """Free what was kept for a refund that will not be."""
-    draft = opened(state, message.at)
-    payment = draft.payments.get(message.payment_ref)
+def drop(
+    state: OrganizationState, payment_ref: str, at: datetime
+) -> Decision[OrganizationState, None]:
+    """Free what was kept for a refund that will not be: nothing was decided."""
+    draft = opened(state, at)
+    payment = draft.payments.get(payment_ref)
     if payment is not None:
         draft.keep_payment(replace(payment, refund_asked_at=None))
-    if hold := refund_hold(draft, message.payment_ref):
+    return _freed(draft, payment_ref)
+
+
+def release(
+    state: OrganizationState, payment_ref: str, at: datetime
+) -> Decision[OrganizationState, None]:
+    """Free what was kept for a refund of which nobody knows; asked again, it was decided in time."""
+    return _freed(opened(state, at), payment_ref)
+
+
+def _freed(draft: Draft, payment_ref: str) -> Decision[OrganizationState, None]:
+    if hold := refund_hold(draft, payment_ref):
         draft.end(hold, 0)
-    key = f"refund.dropped:{message.payment_ref}:{draft.seq}"
-    after, records = draft.close_if_moved(key, "release", message.payment_ref)
+    key = f"refund.dropped:{payment_ref}:{draft.seq}"
+    after, records = draft.close_if_moved(key, "release", payment_ref)
     return Decision(after, None, records=records)
 
 
 def _pinned(
-    draft: Draft, message: BeginRefund, reply: RefundBegun
-) -> Decision[OrganizationState, RefundBegun]:
+    draft: Draft, message: GiveBackPayment, lease_until: datetime
+) -> Decision[OrganizationState, None]:
     """Keep what is left of the payment's own credits, or keep it for longer."""
 
     def is_own(lot: CreditLot) -> bool:
         return lot.reference == message.payment_ref
 
     id = refund_hold_id(message.payment_ref, draft.seq)
-    known = refund_hold(draft, message.payment_ref) or Hold(id, (), 0, 0, message.lease_until)
+    known = refund_hold(draft, message.payment_ref) or Hold(id, (), 0, 0, lease_until)
     amount = sum(lot.free for lot in draft.lots.values() if is_own(lot))
     lines = (*known.lines, *draft.pin(known.id, amount, is_own))
     if lines:
-        draft.keep_hold(Hold(known.id, lines, known.amount + amount, 0, message.lease_until))
+        draft.keep_hold(Hold(known.id, lines, known.amount + amount, 0, lease_until))
     after, records = draft.close_if_moved(id, "hold", message.payment_ref)
-    return Decision(after, reply, records=records)
+    return Decision(after, None, records=records)
 
 
 def _is_unused(draft: Draft, payment: PaymentFacts) -> bool:

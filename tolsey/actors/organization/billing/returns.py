@@ -1,0 +1,151 @@
+"""Giving a payment back, step by step: the refund first, then the end of what it paid for.
+
+Whoever were left with neither would have paid for nothing (product/billing.md, "Decided").
+"""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, Final
+
+import orjson
+
+from tolsey.actors.organization import operations
+from tolsey.actors.organization.billing import refunds
+from tolsey.actors.organization.billing.calls import (
+    EndSubscriptionNow,
+    RefundMade,
+    RefundPayment,
+    RefundRefused,
+    ReturnGivenUp,
+    SubscriptionEndedNow,
+)
+from tolsey.actors.organization.billing.messages import GiveBackPayment
+from tolsey.actors.organization.ledger import payments
+from tolsey.actors.organization.messages import PaymentObserved
+from tolsey.actors.organization.state import OrganizationState
+from tolsey.actors.refusals import Refusal
+from tolsey.runtime.decision import Decision, Perform
+from tolsey.storage.records.runtime.operations import Operation
+
+REFUND: Final = "refund"
+LEASE: Final = timedelta(hours=24)
+"""How long the credits of a refund are kept: longer than it is tried, then nobody speaks of it."""
+
+Step = Decision[OrganizationState, None]
+
+
+def begin(
+    state: OrganizationState,
+    message: GiveBackPayment,
+    kept: Operation | None,
+    *,
+    has_chatted: bool,
+) -> Decision[OrganizationState, Operation]:
+    """Begin to give a payment back, unless that is under way; `kept` is what is on disk of it."""
+    known = (
+        operations.find(state, message.operation_id)
+        or kept
+        or operations.about(state, REFUND, message.payment_ref)
+    )
+    if known is not None:
+        return operations.answer(state, known)
+    until = message.at + LEASE
+    decided, begun = refunds.begin(state, message, has_chatted=has_chatted, lease_until=until)
+    subscription_id = begun.subscription_id
+    operation = Operation(
+        id=message.operation_id,
+        organization_id=state.organization_id,
+        user_id=message.user_id,
+        kind=REFUND,
+        subject=message.payment_ref,
+        state="running",
+        wanted=orjson.dumps({"subscriptionId": subscription_id}).decode(),
+        created_at=message.at,
+        result=_result(state, message.payment_ref, None, subscription_id),
+    )
+    if begun.is_returned:
+        first = _ending(operation, str(subscription_id))
+    else:
+        call = RefundPayment(state.organization_id, operation.id, message.payment_ref)
+        first = Perform(call, key=f"refund:{operation.id}")
+    return Decision(
+        operations.begin(decided.state, operation),
+        operation,
+        records=decided.records,
+        effects=(first,),
+    )
+
+
+def made(state: OrganizationState, message: RefundMade) -> Step:
+    """Take the credits that went back, and end what the payment paid for."""
+    refunded = message.total_cents, message.refunded_cents
+    seen = payments.observe(
+        state, PaymentObserved(message.payment_ref, 0, *refunded, (), message.at)
+    )
+    decision: Step = Decision(seen.state, None, records=seen.records)
+    operation = operations.find(state, message.operation_id)
+    if operation is None:
+        return decision
+    subscription_id = orjson.loads(operation.wanted)["subscriptionId"]
+    told = _result(state, message.payment_ref, message.refund_id, subscription_id)
+    operation = replace(operation, result=told)
+    if subscription_id is None:
+        return operations.end(decision, operation, message.at)
+    return Decision(
+        operations.keep(seen.state, operation),
+        None,
+        records=seen.records,
+        effects=(_ending(operation, subscription_id),),
+    )
+
+
+def refused(state: OrganizationState, message: RefundRefused) -> Step:
+    """Free what was kept for a refund that will not be, and say why it will not."""
+    dropped = refunds.drop(state, message.payment_ref, message.at)
+    operation = operations.find(state, message.operation_id)
+    if operation is None:
+        return dropped
+    said: dict[str, Any] = {"processorCode": message.processor_code}
+    why = Refusal(message.detail, status=message.status, code=message.code, **said)
+    return operations.end(dropped, operation, message.at, why=why)
+
+
+def ended(state: OrganizationState, message: SubscriptionEndedNow) -> Step:
+    """Say that all of it is done: the processor's event takes the plan away."""
+    operation = operations.find(state, message.operation_id)
+    if operation is None:
+        return Decision(state, None)
+    return operations.end(Decision(state, None), operation, message.at)
+
+
+def given_up(state: OrganizationState, message: ReturnGivenUp) -> Step:
+    """Say how far it came: an operator goes on from the dead letter."""
+    decision: Step = Decision(state, None)
+    detail = "The payment went back, but its plan could not be ended: look into the dead letters."
+    if not message.is_returned:
+        decision = refunds.release(state, message.payment_ref, message.at)
+        detail = "The payment processor could not be reached. Look there before you ask again."
+    operation = operations.find(state, message.operation_id)
+    if operation is None:
+        return decision
+    why = Refusal(detail, status=502, code="processor_unreachable")
+    return operations.end(decision, operation, message.at, why=why)
+
+
+def _ending(operation: Operation, subscription_id: str) -> Perform:
+    call = EndSubscriptionNow(
+        operation.organization_id, operation.id, operation.subject, subscription_id
+    )
+    return Perform(call, key=f"end:{operation.id}")
+
+
+def _result(
+    state: OrganizationState, payment_ref: str, refund_id: str | None, subscription_id: str | None
+) -> str:
+    told = {
+        "id": refund_id,
+        "organizationId": state.organization_id,
+        "paymentRef": payment_ref,
+        "subscriptionEnded": subscription_id,
+    }
+    return orjson.dumps(told).decode()

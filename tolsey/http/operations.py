@@ -1,0 +1,61 @@
+"""Asking an organization for what takes calls to the outside, and telling how far it is (contract 2)."""
+
+from typing import Any, Final
+
+import orjson
+
+from tolsey.actors.organization.billing.messages import AwaitOperation
+from tolsey.http.context import ask, service
+from tolsey.http.views import timestamp
+from tolsey.runtime.errors import DeadlineExceeded, Overloaded, Unavailable
+from tolsey.runtime.messages import ActorId, Message
+from tolsey.storage.records.runtime.operations import Operation
+
+WAIT_SECONDS: Final = 10.0
+"""How long whoever asks waits; after that they are told where to look."""
+
+
+async def carried_out(to: ActorId, message: Message[Operation]) -> Operation:
+    """Ask an organization for an operation: answers its end, or how far it is after ten seconds.
+
+    Raises what it was refused with.
+    """
+    begun = await ask(to, message)
+    if begun.finished_at is not None:
+        return begun
+    try:
+        waits = AwaitOperation(begun.id)
+        return await service().runtime.ask(to, waits, timeout=WAIT_SECONDS)
+    except (DeadlineExceeded, Overloaded, Unavailable):
+        return begun  # it goes on, though nobody waits for it here any more
+
+
+def answered(operation: Operation) -> dict[str, Any]:
+    """Say what an operation came to that is done."""
+    return dict(orjson.loads(operation.result or "{}"))
+
+
+def accepted(operation: Operation) -> tuple[dict[str, Any], int, dict[str, str]]:
+    """Answer that it takes longer, and where to look."""
+    where = {"Location": f"/api/operations/{operation.id}"}
+    return {"operation": view(operation)}, 202, where
+
+
+def view(operation: Operation) -> dict[str, Any]:
+    """Show an operation to whoever asked for it."""
+    shown: dict[str, Any] = {
+        "id": operation.id,
+        "kind": operation.kind,
+        "state": operation.state,
+        "createdAt": timestamp(operation.created_at),
+        "finishedAt": timestamp(operation.finished_at),
+    }
+    if operation.state == "done":
+        shown["result"] = answered(operation)
+    if operation.code is not None:
+        shown["error"] = {
+            "status": operation.status,
+            "code": operation.code,
+            "detail": operation.detail,
+        }
+    return shown
