@@ -44,11 +44,12 @@ def decode(name: str, kind: str, payload: str) -> Any:
 def _reply_adapter(message: type[Message[Any]]) -> TypeAdapter[Any]:
     adapter = _replies.get(message)
     if adapter is None:
-        adapter = _replies[message] = TypeAdapter(_reply_type(message))
+        adapter = _replies[message] = TypeAdapter(reply_type(message))
     return adapter
 
 
-def _reply_type(message: type[Any]) -> Any:
+def reply_type(message: type[Any]) -> Any:
+    """Name the type that a message says it is answered with. Raises LookupError where it says none."""
     for base in getattr(message, "__orig_bases__", ()):
         if typing.get_origin(base) is Message:
             return typing.get_args(base)[0]
