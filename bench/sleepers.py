@@ -111,9 +111,9 @@ def connected(store_id: str) -> StoreState:
         scopes_at=now,
     )
     profile = ShopProfile(
-        store_id,
-        shop,
-        now,
+        store_id=store_id,
+        shop_domain=shop,
+        facts_at=now,
         name=f"The shop {store_id[-6:]}",
         currency="USD",
         primary_domain=shop,

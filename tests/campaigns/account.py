@@ -11,11 +11,12 @@ from tests.campaigns.model import Connection
 from tolsey.runtime.actor import Actor, handles
 from tolsey.runtime.decision import Decision, Parked, Perform, Refused, Tell
 from tolsey.runtime.messages import ActorId, Call, LaneName, Message
-from tolsey.storage.tables import table
+from tolsey.storage.tables import stored
 
 KIND = "account"
 
 
+@stored("sim_accounts", key=("key",), replaces=("total",))
 @dataclass(frozen=True, slots=True)
 class AccountRow:
     key: str
@@ -23,6 +24,7 @@ class AccountRow:
     count: int
 
 
+@stored("sim_postings")
 @dataclass(frozen=True, slots=True)
 class Posting:
     """What changed an account: its n-th change."""
@@ -33,6 +35,7 @@ class Posting:
     amount: int
 
 
+@stored("sim_seals", key=("op",), claim=True)
 @dataclass(frozen=True, slots=True)
 class Seal:
     """A claim: this op may happen once."""
@@ -40,6 +43,7 @@ class Seal:
     op: str
 
 
+@stored("sim_marks")
 @dataclass(frozen=True, slots=True)
 class MarkRow:
     """Something an account noted without changing."""
@@ -48,24 +52,12 @@ class MarkRow:
     op: str
 
 
+@stored("sim_bad")
 @dataclass(frozen=True, slots=True)
 class BadRow:
     """A row that no table takes."""
 
     op: str
-
-
-table(
-    AccountRow,
-    "sim_accounts",
-    {"key": "text", "total": "bigint", "count": "bigint"},
-    conflict="ON CONFLICT (key) DO UPDATE SET total = excluded.total",
-    key=("key",),
-)
-table(Posting, "sim_postings", {"key": "text", "n": "bigint", "op": "text", "amount": "bigint"})
-table(Seal, "sim_seals", {"op": "text"}, key=("op",), claim=True)
-table(MarkRow, "sim_marks", {"key": "text", "op": "text"})
-table(BadRow, "sim_bad", {"op": "text"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,17 @@ class Writer:
         if self.luck.random() < 0.4:
             name = f"row {self.luck.randint(1, 30)}"
             now = datetime.now(UTC)
-            records.append(OutboxRow(name, 1, "counter", key, "Add", "{}", now))
+            records.append(
+                OutboxRow(
+                    key=name,
+                    slot=1,
+                    kind="counter",
+                    actor_key=key,
+                    name="Add",
+                    payload="{}",
+                    due_at=now,
+                )
+            )
         consumes = None
         if self.luck.random() < 0.3:
             consumes = waiting.pop() if waiting else f"gone {self.count}"

@@ -307,7 +307,17 @@ async def test_a_dead_letter_is_listed_replayed_and_discarded(
     database = house.service.database
     tick = encode(Tick(datetime.now(UTC), "run_1", datetime.now(UTC)))
     row = await house.service.runtime._outbox.add(  # no route makes one
-        [OutboxRow("k1", slot_of("nap"), "job", "nap", "Tick", tick, datetime.now(UTC))]
+        [
+            OutboxRow(
+                key="k1",
+                slot=slot_of("nap"),
+                kind="job",
+                actor_key="nap",
+                name="Tick",
+                payload=tick,
+                due_at=datetime.now(UTC),
+            )
+        ]
     )
     assert row == 1
     house.service.runtime.wake_outbox()

@@ -21,7 +21,7 @@ from tolsey.http.pages.forms import Filled
 from tolsey.http.pages.words import credit, dollars, moved
 from tolsey.http.routes.pages.billing import MOST_LOOKS
 from tolsey.storage.people.accounts import OrganizationRow
-from tolsey.storage.records.money.credits import CreditEntry, CreditPosting
+from tolsey.storage.records.money.credits import CreditEntry, postings
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ANN = OrganizationRow("org_1", "Ann's <Ceramics>", "pro", {}, AT - timedelta(days=3), "owner")
@@ -116,10 +116,11 @@ class TestWhatIsShown:
 
     def test_what_expired_and_what_was_granted_are_two_lines(self) -> None:
         """A new period whose allowance is as high as what expired changes no sum, and yet a lot."""
-        entry = CreditEntry("org_1", 2, "k", "reset", "in_2", AT, "h")
+        entry = CreditEntry(
+            organization_id="org_1", seq=2, key="k", kind="reset", reference="in_2", at=AT, hash="h"
+        )
         moves = (("expired", "lot:a", 49_000_000), ("lot:b", "promo", 49_000_000))
-        postings = [CreditPosting("org_1", 2, n, *move) for n, move in enumerate(moves)]
-        page = written(account(entries=[(entry, postings)]))
+        page = written(account(entries=[(entry, postings("org_1", 2, moves))]))
         for said, amount in (("Expired<", "-$49.00"), ("new period<", "+$49.00")):
             assert amount in next(row for row in page.split("<tr>")[1:] if said in row)
 

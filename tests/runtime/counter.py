@@ -13,7 +13,7 @@ from tolsey.runtime.actor import Actor, handles
 from tolsey.runtime.decision import Decision, Parked, Perform, Refused, Tell
 from tolsey.runtime.messages import ActorId, Call, LaneName, Message, Patience
 from tolsey.storage.database import Database
-from tolsey.storage.tables import table
+from tolsey.storage.tables import stored
 
 KIND = "counter"
 
@@ -28,12 +28,14 @@ def counter(key: str) -> ActorId:
     return ActorId(KIND, key)
 
 
+@stored("test_counters", key=("key",))
 @dataclass(frozen=True, slots=True)
 class CounterRow:
     key: str
     total: int
 
 
+@stored("test_entries")
 @dataclass(frozen=True, slots=True)
 class Entry:
     key: str
@@ -41,21 +43,11 @@ class Entry:
     amount: int
 
 
+@stored("test_claims", key=("key", "claim"), claim=True)
 @dataclass(frozen=True, slots=True)
 class Claim:
     key: str
     claim: str
-
-
-table(
-    CounterRow,
-    "test_counters",
-    {"key": "text", "total": "bigint"},
-    conflict="ON CONFLICT (key) DO UPDATE SET total = excluded.total",
-    key=("key",),
-)
-table(Entry, "test_entries", {"key": "text", "entry": "text", "amount": "bigint"})
-table(Claim, "test_claims", {"key": "text", "claim": "text"}, key=("key", "claim"), claim=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,16 @@ pytestmark = pytest.mark.anyio
 
 NOW = datetime.now(UTC)
 OPEN = AgentOperation(
-    "store_1", "op_1", "usr_1", "client_1", "tag_order", "order/1", "d", "sent", NOW, "sealed"
+    store_id="store_1",
+    operation_id="op_1",
+    user_id="usr_1",
+    client_id="client_1",
+    tool="tag_order",
+    subject="order/1",
+    digest="d",
+    state="sent",
+    created_at=NOW,
+    intent="sealed",
 )
 
 

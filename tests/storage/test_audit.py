@@ -20,7 +20,8 @@ def events() -> Iterator[str]:
             if not isinstance(call, ast.Call):
                 continue
             name = getattr(call.func, "attr", getattr(call.func, "id", ""))
-            for given in call.args[:2] if name in WRITERS else ():
+            named = [one.value for one in call.keywords if one.arg == "event"]
+            for given in (*call.args[:2], *named) if name in WRITERS else ():
                 text = given.values[0] if isinstance(given, ast.JoinedStr) else given
                 if isinstance(text, ast.Constant) and "." in str(text.value):
                     yield str(text.value).rstrip(".")
@@ -50,7 +51,7 @@ def test_every_event_that_is_put_on_record_is_one_that_somebody_thought_of() -> 
 async def test_a_row_stays_as_long_as_it_says_and_one_of_before_by_its_name(
     database: Database, event: str, stays: str
 ) -> None:
-    assert AuditRecord(event, "s").retention == retention_of(event) == stays
+    assert AuditRecord(event=event, subject="s").retention == retention_of(event) == stays
     row = await database.fetchrow("SELECT audit_retention($1, NULL) AS stays", event)
     assert row is not None
     assert row["stays"] == stays

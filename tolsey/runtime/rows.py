@@ -41,13 +41,13 @@ def row_of(
     to, value = (owner, effect.call) if isinstance(effect, Perform) else (effect.to, effect.message)
     key = effect.key or fallback
     return OutboxRow(
-        f"{key}+" if key == consumed else key,
-        slot_of(to.key),
-        to.kind,
-        to.key,
-        name_in(form, type(value)),
-        encode(value),
-        effect.due_at,
+        key=f"{key}+" if key == consumed else key,
+        slot=slot_of(to.key),
+        kind=to.kind,
+        actor_key=to.key,
+        name=name_in(form, type(value)),
+        payload=encode(value),
+        due_at=effect.due_at,
         request_id=request_id,
         lane=value.lane if isinstance(value, Call) else None,
     )

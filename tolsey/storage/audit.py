@@ -1,9 +1,12 @@
 """SQL for audit rows that no turn writes."""
 
-from typing import Any
+from typing import Any, Final
 
 from tolsey.storage.database import Transaction
-from tolsey.storage.records.journal import audit_record
+from tolsey.storage.records.journal import AuditRecord, audit_record
+from tolsey.storage.tables import table_of
+
+AUDIT: Final = table_of(AuditRecord)
 
 
 async def write(
@@ -17,15 +20,4 @@ async def write(
 ) -> None:
     """Append an audit row in the transaction of what it tells about; see `audit_record`."""
     record = audit_record(event, subject, organization_id, actor, **metadata)
-    await tx.execute(
-        """
-        INSERT INTO audit_log (event, subject, organization_id, actor, metadata, retention)
-        VALUES ($1, $2, $3, $4, $5::jsonb, $6)
-        """,
-        record.event,
-        record.subject,
-        record.organization_id,
-        record.actor,
-        record.metadata,
-        record.retention,
-    )
+    await tx.execute(AUDIT.insert, *AUDIT.values_of(record))

@@ -1,47 +1,138 @@
-"""How a record reaches its table: one type of record, one table, one INSERT.
+"""How a record says where it is kept: one declaration, and the SQL that follows from it.
 
-A commit of many turns is one statement made of these parts (`storage.runtime.journal`), so each
+A commit of many turns is one statement made of such tables (`storage.runtime.journal`), so each
 table is touched by one part only. The rows of all turns of a batch travel as parallel arrays.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import types
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from datetime import date, datetime
+from decimal import Decimal
+from enum import Enum, StrEnum
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Generic,
+    Literal,
+    TypeAlias,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 Record = TypeVar("Record")
+Restore: TypeAlias = Callable[[Any], Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Where records of one type go.
+class Jsonb:
+    """Marks JSON text that is kept as jsonb."""
 
-    `columns` maps each column to its SQL type, in the order of the record's fields (a jsonb
-    column takes JSON text). `conflict` is the plain SQL after the INSERT. `key` names the columns
-    that identify a row when it can be written again: of several records of a batch with the same
-    key the greatest by `newest` (then the latest turn) is written, the others are dropped, so a
-    record with a key must be the whole row. A `claim` is a row that may be written once ever:
-    when it is there already the whole turn is a duplicate and none of it happens. `absent` has the
-    SQL of what stands in a column whose field is None. `kept` has, for what may also wait in the
-    outbox, the SQL of its sender and of its key there, with `{row}` for the record: while it waits
-    itself the turn is a duplicate, while what the same sender sent before does, the turn comes too early.
-    """
 
-    record: type[Any]
+class Integer:
+    """Marks a number that is kept in four bytes."""
+
+
+class Personal(StrEnum):
+    """What a column may say of a person; a column without this mark says nothing of anyone."""
+
+    USER = "user"
+    """Which of our users somebody is."""
+    EMAIL = "email"
+    PSEUDONYM = "pseudonym"
+    """Which buyer of one store somebody is; nobody can tell who once the store's salt is gone."""
+    FREE_TEXT = "free_text"
+    """Text that other people wrote, and in which they may have named anyone (contract, section 4)."""
+    NAME = "name"
+
+
+SQL_TYPES: Final[Mapping[Any, str]] = {
+    str: "text",
+    int: "bigint",
+    bool: "boolean",
+    bytes: "bytea",
+    date: "date",
+    datetime: "timestamptz",
+    Decimal: "numeric",
+    Jsonb: "jsonb",
+    Integer: "int",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One column as its annotation says it: `str | None` is nullable text, `Annotated` adds marks."""
+
     name: str
-    columns: dict[str, str]
-    conflict: str = ""
+    sql: str
+    nullable: bool
+    personal: Personal | None
+    restore: Restore | None
+    """Makes the field's value of the driver's, where they differ."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Age:
+    """Rows go when a column's moment is this long ago; `where` says which of them, if not all."""
+
+    column: str
+    interval: str = "0"
+    where: str = ""
+    ordered: bool = True
+    """Whether its index knows the order of the moments, so that the oldest can go first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table(Generic[Record]):
+    """Where records of one type go; `stored` has what the arguments mean."""
+
+    record: type[Record]
+    name: str
+    shape: tuple[Column, ...]
+    besides: tuple[Column, ...] = ()
     key: tuple[str, ...] = ()
     newest: tuple[str, ...] = ()
     claim: bool = False
+    conflict: str = ""
     absent: Mapping[str, str] = field(default_factory=dict)
     kept: tuple[str, str] | None = None
-    key_of: Callable[[Any], Any] = field(init=False, compare=False, repr=False)
+    retention: tuple[Age, ...] = ()
+    swept: str = ""
+    export: str = ""
+    columns: Mapping[str, str] = field(init=False, compare=False, repr=False)
+    """The SQL type of each column, in the order of the record's fields."""
+    key_of: Callable[[Record], Any] = field(init=False, compare=False, repr=False)
     """Tells the key of a record."""
+    read: Callable[[Any], Record] = field(init=False, compare=False, repr=False)
+    """Makes a record of a row that has its columns, by their names."""
+    values_of: Callable[[Record], tuple[Any, ...]] = field(init=False, compare=False, repr=False)
+    """Tells a record's fields in the order of the columns."""
 
     def __post_init__(self) -> None:
-        names = self.key or tuple(self.columns)
-        object.__setattr__(self, "key_of", attrgetter(*names))
+        columns = {one.name: one.sql for one in self.shape}
+        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "key_of", attrgetter(*(self.key or columns)))
+        object.__setattr__(self, "read", _reader(self.record, self.shape))
+        object.__setattr__(self, "values_of", _values(tuple(columns)))
+
+    @property
+    def selected(self) -> str:
+        """The columns, as a SELECT names them."""
+        return ", ".join(self.columns)
+
+    def selected_of(self, alias: str) -> str:
+        """Name the columns of one table among several."""
+        return ", ".join(f"{alias}.{column}" for column in self.columns)
+
+    @property
+    def insert(self) -> str:
+        """The INSERT of one record, whose parameters are its `values_of`."""
+        places = ", ".join(f"${n}" for n in range(1, len(self.columns) + 1))
+        return f"INSERT INTO {self.name} ({self.selected}) VALUES ({places})"  # noqa: S608 - names of our own tables
 
     @property
     def values(self) -> str:
@@ -52,31 +143,133 @@ class Table:
         )
 
 
-TABLES: dict[type[Any], Table] = {}
+TABLES: Final[dict[type[Any], Table[Any]]] = {}
 
 
-def replaced_whole(columns: Iterable[str], *key: str) -> str:
-    """Say `ON CONFLICT` for a row whose only writer is its actor."""
-    assigned = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in key)
-    return f"ON CONFLICT ({', '.join(key)}) DO UPDATE SET {assigned}"
+def table_of(record: type[Record]) -> Table[Record]:
+    """Tell where records of a type are kept."""
+    return TABLES[record]
 
 
-def table(
-    record: type[Any],
+def stored(
     name: str,
-    columns: dict[str, str],
     *,
-    conflict: str = "",
     key: tuple[str, ...] = (),
     newest: tuple[str, ...] = (),
     claim: bool = False,
+    replaces: Sequence[str] | None = None,
+    merged: Mapping[str, str] | None = None,
+    when: str = "",
+    conflict: str | None = None,
     absent: Mapping[str, str] | None = None,
     kept: tuple[str, str] | None = None,
-) -> Table:
-    """Say where records of a type are kept. Its columns must be its fields, in order."""
-    names = [one.name for one in fields(record)]
-    if len(names) != len(columns):
-        raise TypeError(f"{record.__name__} has {len(names)} fields, {name} {len(columns)} columns")
-    made = Table(record, name, columns, conflict, key, newest, claim, absent or {}, kept)
-    TABLES[record] = made
-    return made
+    besides: Mapping[str, Any] | None = None,
+    retention: Age | tuple[Age, ...] = (),
+    swept: str = "",
+    export: str = "",
+) -> Callable[[type[Record]], type[Record]]:
+    """Say of a record in which table it is kept; its columns are its fields.
+
+    `key` names the columns that identify a row when it can be written again: of several records of a
+    batch with the same key the greatest by `newest` (then the latest turn) is written, the others are
+    dropped, so a record with a key must be the whole row. It takes the place of the row that is there,
+    or only of its columns in `replaces`, each as `merged` says if it does, and not unless `when` holds;
+    `conflict` is plain SQL in place of all that. A `claim` is a row that may be written once ever: when
+    it is there already the whole turn is a duplicate and none of it happens. `absent` has the SQL of
+    what stands in a column whose field is None. `kept` has, for what may also wait in the outbox, the
+    SQL of its sender and of its key there, with `{row}` for the record: while it waits itself the turn is
+    a duplicate, while what the same sender sent before does, the turn comes too early. `besides` are
+    columns of the table that no record writes. Rows go by their `retention`, counted as `swept`; an
+    `export` of a store has them under that name.
+    """
+
+    def declare(record: type[Record]) -> type[Record]:
+        hints = get_type_hints(record, include_extras=True)
+        shape = tuple(_column(one.name, hints[one.name]) for one in fields(record))  # type: ignore[arg-type]  # it is a dataclass
+        if conflict is not None or claim or not key:
+            then = conflict or ""
+        else:
+            again = replaces or [one.name for one in shape if one.name not in key]
+            sets = (f"{one} = {(merged or {}).get(one, f'excluded.{one}')}" for one in again)
+            then = f"ON CONFLICT ({', '.join(key)}) DO UPDATE SET {', '.join(sets)}"
+            then += f" WHERE {when}" if when else ""
+        TABLES[record] = Table(
+            record=record,
+            name=name,
+            shape=shape,
+            besides=tuple(_column(one, hint) for one, hint in (besides or {}).items()),
+            key=key,
+            newest=newest,
+            claim=claim,
+            conflict=then,
+            absent=absent or {},
+            kept=kept,
+            retention=retention if isinstance(retention, tuple) else (retention,),
+            swept=swept,
+            export=export,
+        )
+        return record
+
+    return declare
+
+
+def _column(name: str, hint: Any) -> Column:
+    marks: list[Any] = []
+    nullable = False
+    while get_origin(hint) in {Annotated, Union, types.UnionType}:
+        if get_origin(hint) is Annotated:
+            hint, *more = get_args(hint)
+            marks += more
+        else:
+            (hint,) = (one for one in get_args(hint) if one is not types.NoneType)
+            nullable = True
+    sql, restore = _kept_as(hint)
+    kinds = [SQL_TYPES[mark] for mark in marks if isinstance(mark, type)]
+    personal = next((mark for mark in marks if isinstance(mark, Personal)), None)
+    return Column(
+        name=name,
+        sql=kinds[0] if kinds else sql,
+        nullable=nullable,
+        personal=personal,
+        restore=restore and (_unless_none(restore) if nullable else restore),
+    )
+
+
+def _kept_as(hint: Any) -> tuple[str, Restore | None]:
+    if get_origin(hint) is Literal:
+        return SQL_TYPES[type(get_args(hint)[0])], None
+    if get_origin(hint) is tuple:
+        return f"{SQL_TYPES[get_args(hint)[0]]}[]", tuple
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return "text", hint
+    return SQL_TYPES[hint], None
+
+
+def _unless_none(restore: Restore) -> Restore:
+    return lambda value: None if value is None else restore(value)
+
+
+def _reader(record: type[Record], shape: Sequence[Column]) -> Callable[[Any], Record]:
+    """Make what reads a row: it fills the slots by name, at a third of what a call by name takes."""
+    fill = tuple((one.name, getattr(record, one.name).__set__) for one in shape)
+    restored = tuple((one.name, one.restore) for one in shape if one.restore)
+    new, check = object.__new__, getattr(record, "__post_init__", None)
+
+    def read(row: Any) -> Record:
+        made = new(record)
+        for name, put in fill:
+            put(made, row[name])
+        for name, restore in restored:
+            object.__setattr__(made, name, restore(row[name]))
+        if check is not None:
+            check(made)
+        return made
+
+    return read
+
+
+def _values(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
+    if len(names) > 1:
+        return attrgetter(*names)
+    one = attrgetter(*names)
+    return lambda record: (one(record),)

@@ -24,7 +24,9 @@ def test_a_due_time_starts_a_run_that_waits_for_its_work() -> None:
     decision = schedule.tick(JobState(JOB), Tick(TEN, "run_1", TEN))
 
     assert decision.reply == Parked("run_1")
-    assert decision.records == [ExecutionStarted("run_1", JOB, TEN, "schedule", TEN)]
+    assert decision.records == [
+        ExecutionStarted(id="run_1", job=JOB, scheduled_at=TEN, trigger="schedule", started_at=TEN)
+    ]
     assert decision.effects == [Perform(RunJob(JOB, "run_1", TEN), key="run:run_1")]
 
 

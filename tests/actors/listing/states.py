@@ -44,13 +44,22 @@ def drafted(status: ListingStatus = ListingStatus.DRAFT, **changed: Any) -> List
 
 
 def source() -> RevenueSource:
-    return RevenueSource(ID, "org_1", "commerce", SHOP, "client", "v1.k.sealed", "usr_1", NOON)
+    return RevenueSource(
+        listing_id=ID,
+        organization_id="org_1",
+        provider="commerce",
+        shop_domain=SHOP,
+        client_id="client",
+        sealed_secret="v1.k.sealed",
+        connected_by="usr_1",
+        connected_at=NOON,
+    )
 
 
 def machine(state: VerificationState, **changed: Any) -> VerificationRecord:
     record = VerificationRecord(
-        ID,
-        state,
+        listing_id=ID,
+        state=state,
         since=NOON,
         generation=1,
         shop_domain=SHOP,

@@ -350,7 +350,7 @@ events = st.sampled_from(Event)
 def test_whatever_happens_a_green_badge_is_less_than_a_day_old(
     happened: list[tuple[Event, int]],
 ) -> None:
-    at, record = NOON, VerificationRecord("listing_1")
+    at, record = NOON, VerificationRecord(listing_id="listing_1")
     for event, hours in happened:
         at += timedelta(hours=hours)
         record = _after(record, event, at)

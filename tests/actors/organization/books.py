@@ -189,8 +189,14 @@ class Ledger:
         )
         assert chain.broken_at(self.pairs, now.hash) is None
         assert self.account == CreditAccount(
-            *("org_1", now.seq, now.hash, now.debt),
-            *(now.period_start, now.period_end, now.allowance, now.renewed_by),
+            organization_id="org_1",
+            seq=now.seq,
+            hash=now.hash,
+            debt=now.debt,
+            period_start=now.period_start,
+            period_end=now.period_end,
+            allowance=now.allowance,
+            renewed_by=now.renewed_by,
         ) or (self.account is None and now == credits.NONE)
 
     def _knowing(self, ref: str | None) -> OrganizationState:

@@ -14,14 +14,24 @@ from tolsey.storage.records.journal import AuditRecord
 AT = datetime(2026, 7, 1, tzinfo=UTC)
 EMPTY = OrganizationState("org_1")
 OPEN = OpenStore("store_1", "Corner shop", "usr_1", AT, "v1.k.sealed")
-STORE = StoreRecord("store_1", "org_1", "Corner shop", "v1.k.sealed", AT)
+STORE = StoreRecord(
+    id="store_1",
+    organization_id="org_1",
+    name="Corner shop",
+    sealed_salt="v1.k.sealed",
+    created_at=AT,
+)
 
 
 def test_the_first_store_of_a_free_organization_is_opened() -> None:
     assert stores.open_store(EMPTY, OPEN) == Decision(
         replace(EMPTY, stores=(STORE,)),
         reply=StoreOpened("store_1", "Corner shop", AT),
-        records=(AuditRecord("store.created", "store_1", "org_1", "usr_1"),),
+        records=(
+            AuditRecord(
+                event="store.created", subject="store_1", organization_id="org_1", actor="usr_1"
+            ),
+        ),
     )
 
 

@@ -52,7 +52,14 @@ def test_a_workflow_that_claims_again_keeps_its_place_and_lengthens_its_lease() 
     assert again.state is first.state
     assert not again.records
     longer = workflows.claim(first.state, claim(1, AT + days(0.005), LEASE + days(1)))
-    kept = WorkflowClaim("org_1", "wf_1", "launch", AT, LEASE + days(1), None)
+    kept = WorkflowClaim(
+        organization_id="org_1",
+        id="wf_1",
+        kind="launch",
+        started_at=AT,
+        lease_until=LEASE + days(1),
+        ended_at=None,
+    )
     assert longer.records == (kept,)
     assert longer.reply == WorkflowsRunning(1, 1)
 
@@ -60,8 +67,22 @@ def test_a_workflow_that_claims_again_keeps_its_place_and_lengthens_its_lease() 
 def test_a_workflow_whose_lease_has_ended_gives_its_place_to_the_next() -> None:
     first = workflows.claim(OrganizationState("org_1"), claim(1))
     second = workflows.claim(first.state, claim(2, LEASE, LEASE + days(1)))
-    lapsed = WorkflowClaim("org_1", "wf_1", "launch", AT, LEASE, LEASE)
-    begun = WorkflowClaim("org_1", "wf_2", "launch", LEASE, LEASE + days(1), None)
+    lapsed = WorkflowClaim(
+        organization_id="org_1",
+        id="wf_1",
+        kind="launch",
+        started_at=AT,
+        lease_until=LEASE,
+        ended_at=LEASE,
+    )
+    begun = WorkflowClaim(
+        organization_id="org_1",
+        id="wf_2",
+        kind="launch",
+        started_at=LEASE,
+        lease_until=LEASE + days(1),
+        ended_at=None,
+    )
     assert second.records == (lapsed, begun)
     assert set(second.state.workflows) == {"wf_2"}
 
@@ -70,7 +91,16 @@ def test_a_released_place_is_free_and_releasing_twice_is_once() -> None:
     first = workflows.claim(OrganizationState("org_1"), claim(1))
     released = workflows.release(first.state, ReleaseWorkflow("wf_1", AT))
     assert released.reply is True
-    assert released.records == (WorkflowClaim("org_1", "wf_1", "launch", AT, LEASE, AT),)
+    assert released.records == (
+        WorkflowClaim(
+            organization_id="org_1",
+            id="wf_1",
+            kind="launch",
+            started_at=AT,
+            lease_until=LEASE,
+            ended_at=AT,
+        ),
+    )
     assert workflows.release(released.state, ReleaseWorkflow("wf_1", AT)).reply is False
     assert workflows.claim(released.state, claim(2)).reply == WorkflowsRunning(1, 1)
 

@@ -49,12 +49,12 @@ CONNECTED = StoreState(
         scopes=("read_orders",),
         scopes_at=NOON,
     ),
-    ShopProfile("store_1", SHOP, NOON),
+    ShopProfile(store_id="store_1", shop_domain=SHOP, facts_at=NOON),
 )
 
 
 def connect(shop: str = SHOP, at: datetime = NOON + DAY) -> Connect:
-    profile = ShopProfile("store_1", shop, at, currency="EUR")
+    profile = ShopProfile(store_id="store_1", shop_domain=shop, facts_at=at, currency="EUR")
     return Connect(at, "usr_1", profile, "app", "t2", "s2", ("read_products",), at + DAY)
 
 

@@ -41,7 +41,7 @@ def delivery(topic: str, at: datetime = NOON) -> Delivery:
     return Delivery("d1", topic, SHOP, at, "e1", at)
 
 
-ORDER = CommerceOrder("store_1", 7, NOON, name="#7")
+ORDER = CommerceOrder(store_id="store_1", order_id=7, updated_at=NOON, name="#7")
 CREATED = OrderChanged(delivery("orders/create"), ORDER, '{"payload":{"id":7}}')
 
 
@@ -54,9 +54,20 @@ def test_an_order_is_claimed_put_on_record_and_kept_without_touching_the_state()
 
     assert decision.state is CONNECTED
     assert decision.records == (
-        WebhookEvent("store_1", "d1", "orders/create", "e1", SHOP, NOON),
+        WebhookEvent(
+            store_id="store_1",
+            delivery_id="d1",
+            topic="orders/create",
+            event_id="e1",
+            shop_domain=SHOP,
+            triggered_at=NOON,
+        ),
         AuditRecord(
-            "commerce.webhook.orders.create", "store_1", "org_1", "platform", CREATED.audit
+            event="commerce.webhook.orders.create",
+            subject="store_1",
+            organization_id="org_1",
+            actor="platform",
+            metadata=CREATED.audit,
         ),
         ORDER,
     )
@@ -104,7 +115,7 @@ def test_an_edited_order_is_read_anew() -> None:
 
 def test_older_facts_of_a_shop_change_nothing() -> None:
     def told(plan: str, at: datetime) -> ShopUpdated:
-        profile = ShopProfile("store_1", SHOP, at, plan_name=plan)
+        profile = ShopProfile(store_id="store_1", shop_domain=SHOP, facts_at=at, plan_name=plan)
         return ShopUpdated(delivery("shop/update", at), profile, "{}")
 
     newer = events.shop_updated(CONNECTED, told("basic", NOON + MINUTE)).state

@@ -87,7 +87,9 @@ def test_every_documented_body_is_read_and_nobody_in_it_can_be_recognised(topic:
         "store_1",
         "org_1",
         Connection("store_1", SHOP, "active", NOON),
-        ShopProfile("store_1", SHOP, datetime(2020, 1, 1, tzinfo=UTC)),
+        ShopProfile(
+            store_id="store_1", shop_domain=SHOP, facts_at=datetime(2020, 1, 1, tzinfo=UTC)
+        ),
     )
     handler = {
         "AppUninstalled": events.app_uninstalled,

@@ -9,7 +9,7 @@ from tolsey.runtime.actor import Actor, handles
 from tolsey.runtime.decision import Decision, Tell
 from tolsey.runtime.messages import ActorId, Message
 from tolsey.storage.database import Database
-from tolsey.storage.tables import table
+from tolsey.storage.tables import stored
 
 KIND = "account"
 
@@ -49,6 +49,7 @@ def account(key: str) -> ActorId:
     return ActorId(KIND, key)
 
 
+@stored("campaign_accounts", key=("key",))
 @dataclass(frozen=True, slots=True)
 class AccountRow:
     key: str
@@ -56,6 +57,7 @@ class AccountRow:
     total: int
 
 
+@stored("campaign_deliveries", key=("key", "op"), claim=True)
 @dataclass(frozen=True, slots=True)
 class DeliveryRow:
     """A claim: this operation may happen once."""
@@ -64,6 +66,7 @@ class DeliveryRow:
     op: str
 
 
+@stored("campaign_postings")
 @dataclass(frozen=True, slots=True)
 class PostingRow:
     """The n-th change of an account, and the process that made it."""
@@ -73,27 +76,6 @@ class PostingRow:
     op: str
     amount: int
     owner: str
-
-
-table(
-    AccountRow,
-    "campaign_accounts",
-    {"key": "text", "count": "bigint", "total": "bigint"},
-    conflict="ON CONFLICT (key) DO UPDATE SET count = excluded.count, total = excluded.total",
-    key=("key",),
-)
-table(
-    DeliveryRow,
-    "campaign_deliveries",
-    {"key": "text", "op": "text"},
-    key=("key", "op"),
-    claim=True,
-)
-table(
-    PostingRow,
-    "campaign_postings",
-    {"key": "text", "n": "bigint", "op": "text", "amount": "bigint", "owner": "text"},
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 from tests.campaigns.cluster.faults import Fault
@@ -17,7 +18,7 @@ def nothing_is_claimed() -> Iterator[None]:
     """What is delivered again is taken again: nobody looks at the unique rows, and none is refused."""
     statement = journal.statement
 
-    def blind(tables: Sequence[Table]) -> str:
+    def blind(tables: Sequence[Table[Any]]) -> str:
         return statement(
             tuple(
                 replace(one, claim=False, conflict="ON CONFLICT DO NOTHING") if one.claim else one

@@ -66,7 +66,7 @@ class Merchant:
             Connect(
                 at=at,
                 user_id="usr_1",
-                shop=ShopProfile(store_id, shop, at, currency="USD"),
+                shop=ShopProfile(store_id=store_id, shop_domain=shop, facts_at=at, currency="USD"),
                 client_id="app",
                 access_token=connections.seal_token(self.vault, store_id, "shpat_1"),
                 client_secret=connections.seal_secret(self.vault, store_id, secret),

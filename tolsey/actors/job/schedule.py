@@ -60,8 +60,12 @@ def ended(state: JobState, message: JobEnded) -> Decision[JobState, None]:
 def _start(
     state: JobState, due_at: datetime, execution_id: str, trigger: str, at: datetime
 ) -> Decision[JobState, Execution]:
-    started = ExecutionStarted(execution_id, state.name, due_at, trigger, at)
-    running = Execution(execution_id, state.name, due_at, trigger, at)
+    started = ExecutionStarted(
+        id=execution_id, job=state.name, scheduled_at=due_at, trigger=trigger, started_at=at
+    )
+    running = Execution(
+        id=execution_id, job=state.name, scheduled_at=due_at, trigger=trigger, started_at=at
+    )
     last = running if trigger == "schedule" else state.last
     return Decision(
         replace(state, running=running, last=last),

@@ -239,7 +239,7 @@ def is_left_alone(listing: ListingRecord, at: datetime) -> bool:
     """Whether an active listing's seller did nothing for half a year."""
     if listing.status is not Status.ACTIVE or listing.deleted_at is not None:
         return False
-    return listing.seller_active_at is not None and at - listing.seller_active_at >= LEFT_ALONE
+    return at - listing.seller_active_at >= LEFT_ALONE
 
 
 def check_complete(listing: ListingFields) -> None:

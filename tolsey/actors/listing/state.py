@@ -58,5 +58,5 @@ class ListingState:
 
 def blank(listing_id: str) -> ListingState:
     """Make the state of a listing that nobody made yet."""
-    machines = (VerificationRecord(listing_id, provider=name) for name in PROVIDERS)
+    machines = (VerificationRecord(listing_id=listing_id, provider=name) for name in PROVIDERS)
     return ListingState(listing_id, proofs=tuple(map(Proof, machines)))

@@ -354,7 +354,9 @@ class OrganizationActor(Actor[OrganizationState]):
         if new.operations is not old.operations:
             yield from (one for one in new.operations if one not in old.operations)
         if (new.plan, new.stores_contracted) != (old.plan, old.stores_contracted):
-            yield OrganizationTerms(new.organization_id, new.plan, new.stores_contracted)
+            yield OrganizationTerms(
+                id=new.organization_id, plan=new.plan, stores_contracted=new.stores_contracted
+            )
 
 
 def opened(books: Books) -> Credits:

@@ -47,7 +47,13 @@ class Hold:
         """Write the hold down."""
         lines = json.dumps(self.lines)
         return CreditHold(
-            organization_id, self.id, self.amount, lines, self.used, self.lease_until, closed_at
+            organization_id=organization_id,
+            id=self.id,
+            amount=self.amount,
+            lines=lines,
+            used=self.used,
+            lease_until=self.lease_until,
+            closed_at=closed_at,
         )
 
 
@@ -169,8 +175,14 @@ def changes(organization_id: str, old: Credits, new: Credits) -> Iterator[Any]:
     if old is new:
         return
     yield CreditAccount(
-        *(organization_id, new.seq, new.hash, new.debt),
-        *(new.period_start, new.period_end, new.allowance, new.renewed_by),
+        organization_id=organization_id,
+        seq=new.seq,
+        hash=new.hash,
+        debt=new.debt,
+        period_start=new.period_start,
+        period_end=new.period_end,
+        allowance=new.allowance,
+        renewed_by=new.renewed_by,
     )
     if new.lots is not old.lots:
         yield from new.lots.moved_after(old.seq)

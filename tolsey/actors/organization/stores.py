@@ -32,9 +32,18 @@ def open_store(
             storesIncluded=included,
         )
     opened = StoreRecord(
-        message.store_id, state.organization_id, message.name, message.sealed_salt, message.at
+        id=message.store_id,
+        organization_id=state.organization_id,
+        name=message.name,
+        sealed_salt=message.sealed_salt,
+        created_at=message.at,
     )
-    made = AuditRecord("store.created", opened.id, state.organization_id, message.user_id)
+    made = AuditRecord(
+        event="store.created",
+        subject=opened.id,
+        organization_id=state.organization_id,
+        actor=message.user_id,
+    )
     after = replace(state, stores=(*state.stores, opened))
     return Decision(after, reply=_opened(opened), records=(made,))
 
@@ -46,7 +55,12 @@ def close_store(state: OrganizationState, message: CloseStore) -> Decision[Organ
         return Decision(state, reply=False)
     closed = replace(known, deleted_at=message.at)
     stores = tuple(closed if kept is known else kept for kept in state.stores)
-    gone = AuditRecord("store.deleted", known.id, state.organization_id, message.user_id)
+    gone = AuditRecord(
+        event="store.deleted",
+        subject=known.id,
+        organization_id=state.organization_id,
+        actor=message.user_id,
+    )
     return Decision(replace(state, stores=stores), reply=True, records=(gone,))
 
 

@@ -34,9 +34,9 @@ def claim(
     elif message.lease_until <= known.lease_until:
         return Decision(state, reply=WorkflowsRunning(len(live), allowed))
     claimed = WorkflowClaim(
-        state.organization_id,
-        message.workflow_id,
-        message.kind,
+        organization_id=state.organization_id,
+        id=message.workflow_id,
+        kind=message.kind,
         started_at=known.started_at if known else message.at,
         lease_until=message.lease_until,
         ended_at=None,

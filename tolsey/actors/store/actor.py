@@ -51,11 +51,7 @@ from tolsey.actors.store.operation_messages import (
 from tolsey.actors.store.state import StoreState
 from tolsey.runtime.actor import Actor, handles
 from tolsey.runtime.decision import Decision
-from tolsey.storage.commerce import (
-    agent_operations,
-    connections,
-    deliveries,  # noqa: F401 - registers the tables of what deliveries leave
-)
+from tolsey.storage.commerce import agent_operations, connections
 from tolsey.storage.database import Database
 
 log = structlog.get_logger()

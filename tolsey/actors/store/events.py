@@ -61,19 +61,25 @@ def is_listening(state: StoreState, shop_domain: str) -> bool:
 def claim(state: StoreState, delivery: Delivery) -> WebhookEvent:
     """Make the row that lets a delivery take effect once."""
     return WebhookEvent(
-        state.store_id,
-        delivery.id,
-        delivery.topic,
-        delivery.event_id,
-        delivery.shop_domain,
-        delivery.triggered_at,
+        store_id=state.store_id,
+        delivery_id=delivery.id,
+        topic=delivery.topic,
+        event_id=delivery.event_id,
+        shop_domain=delivery.shop_domain,
+        triggered_at=delivery.triggered_at,
     )
 
 
 def put_on_record(state: StoreState, delivery: Delivery, audit: str) -> AuditRecord:
     """Make the audit row of a delivery; `audit` is JSON text without personal data."""
     event = EVENT + delivery.topic.replace("/", ".")
-    return AuditRecord(event, state.store_id, state.organization_id, PLATFORM, audit)
+    return AuditRecord(
+        event=event,
+        subject=state.store_id,
+        organization_id=state.organization_id,
+        actor=PLATFORM,
+        metadata=audit,
+    )
 
 
 def applied(
@@ -246,4 +252,6 @@ def known(state: StoreState, delivery: Delivery) -> ShopProfile:
     """Start from what is known of the shop; a shop never heard of knows nothing yet."""
     if state.shop is not None and state.shop.shop_domain == delivery.shop_domain:
         return state.shop
-    return ShopProfile(state.store_id, delivery.shop_domain, facts_at=delivery.happened_at)
+    return ShopProfile(
+        store_id=state.store_id, shop_domain=delivery.shop_domain, facts_at=delivery.happened_at
+    )

@@ -166,7 +166,12 @@ def order_changed(body: Body, reading: Reading) -> OrderChanged:
 def order_deleted(body: Body, reading: Reading) -> OrderChanged:
     """Read the deletion of an order."""
     at = reading.delivery.at
-    order = CommerceOrder(reading.store_id, fields.identifier(body, "id"), at, deleted_at=at)
+    order = CommerceOrder(
+        store_id=reading.store_id,
+        order_id=fields.identifier(body, "id"),
+        updated_at=at,
+        deleted_at=at,
+    )
     return OrderChanged(reading.delivery, order, audit(reading, {"id": order.order_id}))
 
 
@@ -295,7 +300,12 @@ def variant(row: Body) -> dict[str, Any]:
 def product_deleted(body: Body, reading: Reading) -> ProductChanged:
     """Read the deletion of a product."""
     at = reading.delivery.at
-    product = CommerceProduct(reading.store_id, fields.identifier(body, "id"), at, deleted_at=at)
+    product = CommerceProduct(
+        store_id=reading.store_id,
+        product_id=fields.identifier(body, "id"),
+        updated_at=at,
+        deleted_at=at,
+    )
     return ProductChanged(reading.delivery, product, audit(reading, {"id": product.product_id}))
 
 
@@ -325,7 +335,12 @@ def customer_changed(body: Body, reading: Reading) -> CustomerChanged:
 def customer_deleted(body: Body, reading: Reading) -> CustomerChanged:
     """Read the deletion of a buyer: the pseudonym goes too."""
     at = reading.delivery.at
-    customer = CommerceCustomer(reading.store_id, fields.identifier(body, "id"), at, deleted_at=at)
+    customer = CommerceCustomer(
+        store_id=reading.store_id,
+        customer_id=fields.identifier(body, "id"),
+        updated_at=at,
+        deleted_at=at,
+    )
     payload = {"id": customer.customer_id}
     return CustomerChanged(reading.delivery, customer, audit(reading, payload))
 

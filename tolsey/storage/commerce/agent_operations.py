@@ -2,50 +2,19 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from typing import Any, Final
 
+from tolsey.storage.audit import AUDIT
 from tolsey.storage.database import Database, Row
 from tolsey.storage.records.commerce.agent_operation import AgentOperation
 from tolsey.storage.records.journal import audit_record
 from tolsey.storage.sealed import Vault
-from tolsey.storage.tables import replaced_whole, table
+from tolsey.storage.tables import table_of
 
 TABLE: Final = "agent_operations"
 EVENT: Final = "agent.write"
 """The audit event of an operation's end; others of its calls are named after it."""
-COLUMNS: Final = {
-    "store_id": "text",
-    "operation_id": "text",
-    "user_id": "text",
-    "client_id": "text",
-    "tool": "text",
-    "subject": "text",
-    "digest": "text",
-    "state": "text",
-    "created_at": "timestamptz",
-    "intent": "text",
-    "before": "jsonb",
-    "after": "jsonb",
-    "version": "text",
-    "code": "text",
-    "detail": "text",
-    "sends": "integer",
-    "looks": "integer",
-    "finished_at": "timestamptz",
-}
-table(
-    AgentOperation,
-    TABLE,
-    COLUMNS,
-    conflict=replaced_whole(COLUMNS, "store_id", "operation_id"),
-    key=("store_id", "operation_id"),
-)
-assert tuple(COLUMNS) == tuple(one.name for one in fields(AgentOperation))  # noqa: S101 - a slip here would mix columns up
-
-SELECTED: Final = ", ".join(
-    f"{name}::text AS {name}" if kind == "jsonb" else name for name, kind in COLUMNS.items()
-)
+OPERATIONS: Final = table_of(AgentOperation)
 
 
 async def load(
@@ -54,25 +23,25 @@ async def load(
     """Read what has not ended yet of stores, oldest first; a store without any is absent."""
     rows = await database.fetch(
         f"""
-        SELECT {SELECTED} FROM agent_operations
+        SELECT {OPERATIONS.selected} FROM agent_operations
         WHERE store_id = ANY($1::text[]) AND finished_at IS NULL ORDER BY created_at, operation_id
         """,  # noqa: S608 - constants of this module
         list(store_ids),
     )
     found: dict[str, list[AgentOperation]] = defaultdict(list)
     for row in rows:
-        found[row["store_id"]].append(_operation(row))
+        found[row["store_id"]].append(OPERATIONS.read(row))
     return {store_id: tuple(some) for store_id, some in found.items()}
 
 
 async def find(database: Database, store_id: str, operation_id: str) -> AgentOperation | None:
     """Read one operation of a store."""
     row = await database.fetchrow(
-        f"SELECT {SELECTED} FROM agent_operations WHERE store_id = $1 AND operation_id = $2",  # noqa: S608 - constants of this module
+        f"SELECT {OPERATIONS.selected} FROM agent_operations WHERE store_id = $1 AND operation_id = $2",  # noqa: S608 - constants of this module
         store_id,
         operation_id,
     )
-    return None if row is None else _operation(row)
+    return None if row is None else OPERATIONS.read(row)
 
 
 async def audit_id(database: Database, store_id: str, operation_id: str) -> str | None:
@@ -112,18 +81,7 @@ async def put_on_record(
 ) -> str:
     """Append an audit row of a call that changed nothing; answer its id."""
     record = audit_record(event, store_id, organization_id, user_id, **metadata)
-    row = await database.fetchrow(
-        """
-        INSERT INTO audit_log (event, subject, organization_id, actor, metadata, retention)
-        VALUES ($1, $2, $3, $4, $5::jsonb, $6) RETURNING id
-        """,
-        record.event,
-        record.subject,
-        record.organization_id,
-        record.actor,
-        record.metadata,
-        record.retention,
-    )
+    row = await database.fetchrow(f"{AUDIT.insert} RETURNING id", *AUDIT.values_of(record))
     return "" if row is None else str(row["id"])
 
 
@@ -135,7 +93,3 @@ def seal_intent(vault: Vault, store_id: str, operation_id: str, intent: str) -> 
 def open_intent(vault: Vault, store_id: str, operation_id: str, sealed: str) -> str:
     """Open what an agent asked; SealBroken when it cannot be."""
     return vault.open(sealed, table=TABLE, column="intent", row=operation_id, tenant=store_id)
-
-
-def _operation(row: Row) -> AgentOperation:
-    return AgentOperation(**{name: row[name] for name in COLUMNS})

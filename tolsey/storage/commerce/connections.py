@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -10,12 +10,11 @@ from tolsey.storage.database import Database, Row
 from tolsey.storage.records.commerce.connection import (
     PROVIDER,
     Connection,
-    ConnectionRow,
     ConnectionStatus,
     ShopProfile,
 )
 from tolsey.storage.sealed import Vault
-from tolsey.storage.tables import replaced_whole, table
+from tolsey.storage.tables import table_of
 
 TABLE: Final = "integration_connections"
 TOKEN: Final = "access_token"  # noqa: S105 - a column's name
@@ -23,58 +22,7 @@ SECRET: Final = "metadata.clientSecretEncrypted"  # noqa: S105 - a column's name
 FORMER_SECRET_LIFE: Final = timedelta(hours=48)
 """How long deliveries may still be signed with a replaced secret: the platform's retry window."""
 
-CONNECTION_COLUMNS: Final = {
-    "store_id": "text",
-    "provider": "text",
-    "shop_domain": "text",
-    "status": "text",
-    "client_id": "text",
-    "access_token": "text",
-    "token_expires_at": "timestamptz",
-    "metadata": "jsonb",
-    "refused_at": "timestamptz",
-    "connected_at": "timestamptz",
-    "uninstalled_at": "timestamptz",
-}
-SHOP_COLUMNS: Final = {
-    "store_id": "text",
-    "shop_domain": "text",
-    "facts_at": "timestamptz",
-    "shop_id": "bigint",
-    "name": "text",
-    "plan_name": "text",
-    "plan_display_name": "text",
-    "partner_development": "boolean",
-    "currency": "text",
-    "primary_domain": "text",
-    "timezone": "text",
-    "country": "text",
-    "password_enabled": "boolean",
-    "setup_required": "boolean",
-    "shop_created_at": "timestamptz",
-    "theme_id": "bigint",
-    "theme_name": "text",
-    "theme_at": "timestamptz",
-    "custom_domains": "jsonb",
-    "subscriptions": "jsonb",
-    "subscribed_at": "timestamptz",
-    "bulk_operation": "jsonb",
-    "bulk_at": "timestamptz",
-}
-table(
-    ConnectionRow,
-    TABLE,
-    CONNECTION_COLUMNS,
-    conflict=replaced_whole(CONNECTION_COLUMNS, "store_id", "provider"),
-    key=("store_id", "provider"),
-)
-table(
-    ShopProfile,
-    "store_shops",
-    SHOP_COLUMNS,
-    conflict=replaced_whole(SHOP_COLUMNS, "store_id"),
-    key=("store_id",),
-)
+SHOP: Final = table_of(ShopProfile)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +81,7 @@ def _connection(kept: dict[str, Any], row: Row) -> Connection:
 
 
 def _shop(kept: dict[str, Any]) -> ShopProfile:
-    for name, kind in SHOP_COLUMNS.items():
+    for name, kind in SHOP.columns.items():
         value = kept[name]
         if value is None:
             continue
@@ -141,7 +89,7 @@ def _shop(kept: dict[str, Any]) -> ShopProfile:
             kept[name] = datetime.fromisoformat(value)
         elif kind == "jsonb":
             kept[name] = json.dumps(value)
-    return ShopProfile(**{one.name: kept[one.name] for one in fields(ShopProfile)})
+    return SHOP.read(kept)
 
 
 @dataclass(frozen=True, slots=True)

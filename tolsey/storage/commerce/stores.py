@@ -11,22 +11,9 @@ from tolsey.storage.conditions import Conditions
 from tolsey.storage.database import Database, Row, Transaction
 from tolsey.storage.records.commerce.stores import StoreRecord
 from tolsey.storage.sealed import SealBroken, Vault
-from tolsey.storage.tables import table
+from tolsey.storage.tables import table_of
 
-table(
-    StoreRecord,
-    "stores",
-    {
-        "id": "text",
-        "organization_id": "text",
-        "name": "text",
-        "sealed_salt": "text",
-        "created_at": "timestamptz",
-        "deleted_at": "timestamptz",
-    },
-    conflict="ON CONFLICT (id) DO UPDATE SET name = excluded.name, deleted_at = excluded.deleted_at",
-    key=("id",),
-)
+STORES: Final = table_of(StoreRecord)
 
 FIND_FOR: Final = """
 SELECT stores.id, stores.organization_id, stores.name, stores.created_at, members.role
@@ -90,15 +77,12 @@ async def load(
         list(organization_ids),
     )
     rows = await database.fetch(
-        """
-        SELECT id, organization_id, name, sealed_salt, created_at, deleted_at
-        FROM stores WHERE organization_id = ANY($1::text[]) ORDER BY id
-        """,
+        f"SELECT {STORES.selected} FROM stores WHERE organization_id = ANY($1::text[]) ORDER BY id",  # noqa: S608 - names of our own table
         list(organization_ids),
     )
     owned: dict[str, list[StoreRecord]] = defaultdict(list)
     for row in rows:
-        owned[row["organization_id"]].append(StoreRecord(**row))
+        owned[row["organization_id"]].append(STORES.read(row))
     return {
         row["id"]: OrganizationStores(
             row["plan"], row["stores_contracted"], tuple(owned[row["id"]])

@@ -7,26 +7,11 @@ from tolsey.storage import audit
 from tolsey.storage.conditions import Conditions
 from tolsey.storage.database import Database
 from tolsey.storage.records.money.affiliates import AffiliateCode, AffiliateRedemption, CodeUse
-from tolsey.storage.tables import table
+from tolsey.storage.tables import table_of
 
 CODES_PER_PERSON: Final = 20
 
-table(
-    AffiliateRedemption,
-    "affiliate_redemptions",
-    {
-        "id": "text",
-        "organization_id": "text",
-        "user_id": "text",
-        "code_id": "text",
-        "affiliate_id": "text",
-        "credits": "bigint",
-        "redeemed_at": "timestamptz",
-    },
-    # The organization's once is claimed by the key of its ledger entry, the person's by this.
-    key=("user_id",),
-    claim=True,
-)
+REDEMPTIONS: Final = table_of(AffiliateRedemption)
 
 CODES: Final = """
 SELECT c.id, c.code, c.created_at,
@@ -106,13 +91,10 @@ async def code_use(database: Database, code: str, organization_id: str, user_id:
 async def redemption(database: Database, redemption_id: str) -> AffiliateRedemption | None:
     """Find a redemption."""
     row = await database.fetchrow(
-        """
-        SELECT id, organization_id, user_id, code_id, affiliate_id, credits, redeemed_at
-        FROM affiliate_redemptions WHERE id = $1
-        """,
+        f"SELECT {REDEMPTIONS.selected} FROM affiliate_redemptions WHERE id = $1",  # noqa: S608 - names of our own table
         redemption_id,
     )
-    return AffiliateRedemption(**row) if row else None
+    return REDEMPTIONS.read(row) if row else None
 
 
 async def organizations_run_by(database: Database, user_id: str) -> list[str]:

@@ -5,28 +5,12 @@ from typing import Final
 
 from tolsey.storage.database import Database
 from tolsey.storage.records.money.contracts import Contract
-from tolsey.storage.tables import replaced_whole, table
+from tolsey.storage.tables import table_of
 
-COLUMNS: Final = {
-    "organization_id": "text",
-    "monthly_allowance": "bigint",
-    "daily_bonus": "bigint",
-    "since": "timestamptz",
-    "ended_at": "timestamptz",
-    "kyc": "text",
-    "signed_contract": "text",
-}
-
-table(
-    Contract,
-    "contracts",
-    COLUMNS,
-    conflict=replaced_whole(COLUMNS, "organization_id"),
-    key=("organization_id",),
-)
+CONTRACTS: Final = table_of(Contract)
 
 READ: Final = f"""
-    SELECT {", ".join(COLUMNS)} FROM contracts
+    SELECT {CONTRACTS.selected} FROM contracts
     WHERE organization_id = ANY($1::text[]) AND ended_at IS NULL
 """  # noqa: S608 - names of our own table
 
@@ -34,4 +18,4 @@ READ: Final = f"""
 async def load(database: Database, organization_ids: Sequence[str]) -> dict[str, Contract]:
     """Read the contracts that organizations are under."""
     rows = await database.fetch(READ, list(organization_ids))
-    return {row["organization_id"]: Contract(**row) for row in rows}
+    return {row["organization_id"]: CONTRACTS.read(row) for row in rows}

@@ -16,143 +16,10 @@ from tolsey.storage.records.money.credits import (
     CreditHold,
     CreditLot,
     CreditPosting,
-    DailyBonus,
-    MonthlyReset,
     PaymentFacts,
+    postings,
 )
-from tolsey.storage.tables import replaced_whole, table
-
-ACCOUNT: Final = {
-    "organization_id": "text",
-    "seq": "bigint",
-    "hash": "text",
-    "debt": "bigint",
-    "period_start": "timestamptz",
-    "period_end": "timestamptz",
-    "allowance": "bigint",
-    "renewed_by": "text",
-}
-LOT: Final = {
-    "organization_id": "text",
-    "id": "text",
-    "kind": "text",
-    "reference": "text",
-    "amount": "bigint",
-    "remaining": "bigint",
-    "pinned": "bigint",
-    "granted_at": "timestamptz",
-    "expires_at": "timestamptz",
-    "seq": "bigint",
-}
-HOLD: Final = {
-    "organization_id": "text",
-    "id": "text",
-    "amount": "bigint",
-    "lines": "jsonb",
-    "used": "bigint",
-    "lease_until": "timestamptz",
-    "closed_at": "timestamptz",
-}
-PAYMENT: Final = {
-    "organization_id": "text",
-    "payment_ref": "text",
-    "kind": "text",
-    "granted": "bigint",
-    "granted_at": "timestamptz",
-    "expires_at": "timestamptz",
-    "credits": "bigint",
-    "total": "bigint",
-    "refunded": "bigint",
-    "disputes": "jsonb",
-    "refund_removed": "bigint",
-    "dispute_removed": "bigint",
-    "refund_asked_at": "timestamptz",
-    "parts": "jsonb",
-}
-
-table(
-    CreditAccount,
-    "credit_accounts",
-    ACCOUNT,
-    conflict=replaced_whole(ACCOUNT, "organization_id"),
-    key=("organization_id",),
-)
-table(
-    CreditEntry,
-    "credit_entries",
-    {
-        "organization_id": "text",
-        "seq": "bigint",
-        "key": "text",
-        "kind": "text",
-        "reference": "text",
-        "at": "timestamptz",
-        "hash": "text",
-    },
-    key=("organization_id", "key"),
-    claim=True,
-)
-table(
-    CreditPosting,
-    "credit_postings",
-    {
-        "organization_id": "text",
-        "seq": "bigint",
-        "n": "int",
-        "debit": "text",
-        "credit": "text",
-        "amount": "bigint",
-    },
-)
-table(
-    CreditLot,
-    "credit_lots",
-    LOT,
-    conflict="ON CONFLICT (organization_id, id) DO UPDATE SET amount = excluded.amount, remaining ="
-    " excluded.remaining, pinned = excluded.pinned, expires_at = excluded.expires_at, seq = excluded.seq",
-    key=("organization_id", "id"),
-    newest=("seq",),
-)
-table(
-    CreditHold,
-    "credit_holds",
-    HOLD,
-    conflict=replaced_whole(HOLD, "organization_id", "id"),
-    key=("organization_id", "id"),
-)
-table(
-    PaymentFacts,
-    "payment_facts",
-    PAYMENT,
-    conflict=replaced_whole(PAYMENT, "organization_id", "payment_ref"),
-    key=("organization_id", "payment_ref"),
-)
-table(
-    MonthlyReset,
-    "monthly_resets",
-    {
-        "organization_id": "text",
-        "period_start": "timestamptz",
-        "period_end": "timestamptz",
-        "plan": "text",
-        "at": "timestamptz",
-    },
-    key=("organization_id", "period_end", "period_start"),
-    claim=True,
-)
-table(
-    DailyBonus,
-    "daily_bonuses",
-    {
-        "organization_id": "text",
-        "day": "date",
-        "plan": "text",
-        "amount": "bigint",
-        "at": "timestamptz",
-    },
-    key=("organization_id", "day"),
-    claim=True,
-)
+from tolsey.storage.tables import Table, table_of
 
 
 @dataclass(slots=True)
@@ -168,16 +35,23 @@ class Books:
     bonus_day: date = date.min
 
 
-def _reading(columns: dict[str, str], name: str) -> str:
-    return f"SELECT {', '.join(columns)} FROM {name} WHERE organization_id = ANY($1::text[])"  # noqa: S608 - names of our own table
+ACCOUNTS: Final = table_of(CreditAccount)
+ENTRIES: Final = table_of(CreditEntry)
+LOTS: Final = table_of(CreditLot)
+HOLDS: Final = table_of(CreditHold)
+PAYMENTS: Final = table_of(PaymentFacts)
 
 
-READ_ACCOUNTS: Final = _reading(ACCOUNT, "credit_accounts")
-READ_LOTS: Final = _reading(LOT, "credit_lots") + " AND NOT spent"
-READ_HOLDS: Final = _reading(HOLD, "credit_holds") + " AND closed_at IS NULL ORDER BY id"
-READ_WAITING: Final = _reading(PAYMENT, "payment_facts") + " AND granted = 0"
+def _reading(table: Table[Any]) -> str:
+    return f"SELECT {table.selected} FROM {table.name} WHERE organization_id = ANY($1::text[])"  # noqa: S608 - names of our own table
+
+
+READ_ACCOUNTS: Final = _reading(ACCOUNTS)
+READ_LOTS: Final = _reading(LOTS) + " AND NOT spent"
+READ_HOLDS: Final = _reading(HOLDS) + " AND closed_at IS NULL ORDER BY id"
+READ_WAITING: Final = _reading(PAYMENTS) + " AND granted = 0"
 READ_TOLD: Final = (
-    _reading(PAYMENT, "payment_facts")  # noqa: S608 - names of our own tables
+    _reading(PAYMENTS)  # noqa: S608 - names of our own tables
     + """ AND granted > 0 AND (
         (organization_id, payment_ref) IN (
             SELECT organization_id, reference FROM credit_lots
@@ -191,16 +65,16 @@ READ_BONUS_DAYS: Final = """
     SELECT organization_id, max(day) AS day FROM daily_bonuses
     WHERE organization_id = ANY($1::text[]) GROUP BY organization_id
 """
-READ_PAYMENT: Final = _reading(PAYMENT, "payment_facts") + " AND payment_ref = $2"
+READ_PAYMENT: Final = _reading(PAYMENTS) + " AND payment_ref = $2"
 
-READ_ENTRIES: Final = """
-    SELECT organization_id, seq, key, kind, reference, at, hash, (
+READ_ENTRIES: Final = f"""
+    SELECT {ENTRIES.selected}, (
         SELECT json_agg(json_build_array(p.debit, p.credit, p.amount) ORDER BY p.n)
         FROM credit_postings p
         WHERE p.organization_id = e.organization_id AND p.seq = e.seq) AS postings
     FROM credit_entries e
-    WHERE organization_id = $1 AND {} ORDER BY seq DESC LIMIT $2
-"""
+    WHERE organization_id = $1 AND {{}} ORDER BY seq DESC LIMIT $2
+"""  # noqa: S608 - names of our own tables
 MOVED: Final = """EXISTS (
     SELECT FROM credit_postings p
     WHERE p.organization_id = e.organization_id AND p.seq = e.seq
@@ -215,14 +89,14 @@ async def load(
     ids = list(organization_ids)
     books: dict[str, Books] = defaultdict(Books)
     for row in await database.fetch(READ_ACCOUNTS, ids):
-        books[row["organization_id"]].account = CreditAccount(**row)
+        books[row["organization_id"]].account = ACCOUNTS.read(row)
     for row in await database.fetch(READ_LOTS, ids):
-        books[row["organization_id"]].lots.append(CreditLot(**row))
+        books[row["organization_id"]].lots.append(LOTS.read(row))
     for row in await database.fetch(READ_HOLDS, ids):
-        books[row["organization_id"]].holds.append(CreditHold(**row))
+        books[row["organization_id"]].holds.append(HOLDS.read(row))
     for sql in (READ_WAITING, READ_TOLD):
         for row in await database.fetch(sql, ids):
-            books[row["organization_id"]].payments.append(PaymentFacts(**row))
+            books[row["organization_id"]].payments.append(PAYMENTS.read(row))
     for row in await database.fetch(READ_BONUS_DAYS, ids):
         books[row["organization_id"]].bonus_day = row["day"]
     return books
@@ -233,7 +107,7 @@ async def payment(
 ) -> PaymentFacts | None:
     """Read what is known of a payment."""
     row = await database.fetchrow(READ_PAYMENT, [organization_id], payment_ref)
-    return None if row is None else PaymentFacts(**row)
+    return None if row is None else PAYMENTS.read(row)
 
 
 async def entries(
@@ -264,12 +138,6 @@ async def history(
 
 
 def _entry(row: Any) -> tuple[CreditEntry, list[CreditPosting]]:
-    entry = CreditEntry(
-        *(row["organization_id"], row["seq"], row["key"], row["kind"]),
-        *(row["reference"], row["at"], row["hash"]),
-    )
-    postings = [
-        CreditPosting(entry.organization_id, entry.seq, n, *move)
-        for n, move in enumerate(json.loads(row["postings"] or "[]"))
-    ]
-    return entry, postings
+    entry = ENTRIES.read(row)
+    moves = json.loads(row["postings"] or "[]")
+    return entry, postings(entry.organization_id, entry.seq, moves)

@@ -14,25 +14,7 @@ from tolsey.storage.database import Database, Reader, Row, Transaction
 from tolsey.storage.records.money.payment_event import (
     EventState,
     PaymentEvent,
-    PaymentEventSettled,
     WaitingEvent,
-)
-from tolsey.storage.tables import table
-
-table(
-    PaymentEventSettled,
-    "payment_events",
-    {
-        "event_id": "text",
-        "type": "text",
-        "livemode": "boolean",
-        "created_at": "timestamptz",
-        "state": "text",
-        "why": "text",
-    },
-    conflict="ON CONFLICT (event_id) DO UPDATE SET state = excluded.state, why = excluded.why,"
-    " settled_at = now() WHERE payment_events.state = 'new'",
-    key=("event_id",),
 )
 
 TAKE: Final = """

@@ -1,52 +1,18 @@
 """SQL for what organizations pay for."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
 from tolsey.storage.database import Database
-from tolsey.storage.records.money.subscription import OrganizationTerms, SubscriptionRecord
-from tolsey.storage.tables import replaced_whole, table
+from tolsey.storage.records.money.subscription import SubscriptionRecord
+from tolsey.storage.tables import table_of
 
-TYPES: Final = {"cancel_at_period_end": "boolean", "refused_changes": "int"}
-MOMENTS: Final = (
-    "period_start",
-    "period_end",
-    "seen_at",
-    *(
-        "paid_from",
-        "paid_until",
-        "paid_at",
-        "dunning_since",
-        "dunning_at",
-        "settled_at",
-        "aside_until",
-    ),
-)
-COLUMNS: Final = {
-    one.name: "timestamptz" if one.name in MOMENTS else TYPES.get(one.name, "text")
-    for one in fields(SubscriptionRecord)
-}
-
-table(
-    SubscriptionRecord,
-    "subscriptions",
-    COLUMNS,
-    conflict=replaced_whole(COLUMNS, "organization_id"),
-    key=("organization_id",),
-)
-table(
-    OrganizationTerms,
-    "organizations",
-    {"id": "text", "plan": "text", "stores_contracted": "int", "name": "text"},
-    conflict="ON CONFLICT (id) DO UPDATE"
-    " SET plan = excluded.plan, stores_contracted = excluded.stores_contracted",
-    key=("id",),
-)
+SUBSCRIPTIONS: Final = table_of(SubscriptionRecord)
 
 READ: Final = f"""
-SELECT organizations.id, organizations.created_at AS since, {", ".join(f"s.{name}" for name in COLUMNS)}
+SELECT organizations.id, organizations.created_at AS since, {SUBSCRIPTIONS.selected_of("s")}
 FROM organizations LEFT JOIN subscriptions s ON s.organization_id = organizations.id
 WHERE organizations.id = ANY($1::text[])
 """  # noqa: S608 - names of our own table
@@ -64,10 +30,8 @@ async def load(database: Database, organization_ids: Sequence[str]) -> dict[str,
     """Read what organizations pay for; an unknown organization is absent."""
     found: dict[str, Membership] = {}
     for row in await database.fetch(READ, list(organization_ids)):
-        told = dict(row)
-        organization_id, since = told.pop("id"), told.pop("since")
-        known = SubscriptionRecord(**told) if told["organization_id"] is not None else None
-        found[organization_id] = Membership(since, known)
+        known = None if row["organization_id"] is None else SUBSCRIPTIONS.read(row)
+        found[row["id"]] = Membership(row["since"], known)
     return found
 
 

@@ -3,7 +3,10 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, TypeAlias
+from datetime import datetime
+from typing import Annotated, Any, Final, Literal, TypeAlias
+
+from tolsey.storage.tables import Age, Jsonb, Personal, stored
 
 Retention: TypeAlias = Literal["180_days", "7_years", "until_erased"]
 
@@ -36,7 +39,20 @@ def retention_of(event: str) -> Retention:
     return KEPT.get(".".join(words[:2])) or KEPT.get(words[0], FINANCIAL)
 
 
-@dataclass(frozen=True, slots=True)
+@stored(
+    "audit_log",
+    besides={"id": int, "created_at": datetime},
+    # Deliveries wait for their erasure.
+    retention=tuple(
+        Age(
+            column="created_at",
+            interval=stays.replace("_", " "),
+            where=f"audit_retention(event, retention) = '{stays}'",
+        )
+        for stays in ("180_days", "7_years")
+    ),
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AuditRecord:
     """Something an auditor may ask about: a row of AuditLog.
 
@@ -47,8 +63,8 @@ class AuditRecord:
     event: str
     subject: str
     organization_id: str | None = None
-    actor: str = "system"
-    metadata: str = "{}"
+    actor: Annotated[str, Personal.USER] = "system"
+    metadata: Annotated[str, Jsonb] = "{}"
     retention: Retention = field(init=False)
     """How long the row stays."""
 
@@ -60,4 +76,10 @@ def audit_record(
     event: str, subject: str, organization_id: str | None, actor: str, **metadata: Any
 ) -> AuditRecord:
     """Make an audit row; `metadata` holds no secret and no personal data."""
-    return AuditRecord(event, subject, organization_id, actor, json.dumps(metadata))
+    return AuditRecord(
+        event=event,
+        subject=subject,
+        organization_id=organization_id,
+        actor=actor,
+        metadata=json.dumps(metadata),
+    )

@@ -13,7 +13,6 @@ lost race or a repeated delivery never costs its neighbours anything:
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from operator import attrgetter
 from typing import Any
 
 import asyncpg
@@ -21,47 +20,12 @@ import structlog
 
 from tolsey.storage.database import UNREACHABLE, Connection, Database, translated
 from tolsey.storage.errors import OutcomeUnknown, StorageUnavailable
-from tolsey.storage.records.journal import AuditRecord
-from tolsey.storage.records.runtime.turns import ActorPart, Batch, OutboxRow, Outcome
+from tolsey.storage.records.runtime.turns import ActorPart, Batch, Outcome
 from tolsey.storage.runtime.arrays import argument, parameter
 from tolsey.storage.runtime.outbox import FINISHED_COLUMNS
-from tolsey.storage.tables import TABLES, Table, table
+from tolsey.storage.tables import TABLES, Table
 
 log = structlog.get_logger()
-
-table(
-    AuditRecord,
-    "audit_log",
-    {
-        "event": "text",
-        "subject": "text",
-        "organization_id": "text",
-        "actor": "text",
-        "metadata": "jsonb",
-        "retention": "text",
-    },
-)
-table(
-    OutboxRow,
-    "outbox",
-    {
-        "key": "text",
-        "slot": "int",
-        "kind": "text",
-        "actor_key": "text",
-        "name": "text",
-        "payload": "jsonb",
-        "due_at": "timestamptz",
-        "attempts": "int",
-        "interruptions": "int",
-        "request_id": "text",
-        "sender": "text",
-        "lane": "text",
-        "state": "text",
-    },
-    conflict="ON CONFLICT (key) DO NOTHING",
-    absent={"due_at": "now()"},
-)
 
 STATEMENT_SECONDS = 30
 """What takes longer is ended by the server; an answer that is later still is a lost connection."""
@@ -171,7 +135,7 @@ EARLY = (
 """What goes in the same batch, before, is not waited for."""
 
 
-def statement(tables: Sequence[Table], *, finishes_calls: bool = False) -> str:
+def statement(tables: Sequence[Table[Any]], *, finishes_calls: bool = False) -> str:
     """Put together the commit statement of a batch that touches these tables."""
     rows, claimed, early, writes = [], "", "", ""
     at = FIXED + 1
@@ -204,7 +168,7 @@ def statement(tables: Sequence[Table], *, finishes_calls: bool = False) -> str:
     )
 
 
-def source(part: Table, n: int) -> str:
+def source(part: Table[Any], n: int) -> str:
     """Select the rows of one table that are written: of live turns, and one for each key."""
     names = part.values
     living = f"FROM r{n} WHERE j_ NOT IN (SELECT j FROM gone)"
@@ -226,7 +190,6 @@ class Journal:
         self._lost: list[int] = []
         """Backends whose connection was lost and that may still be at work."""
         self._prepared: dict[tuple[tuple[type[Any], ...], bool], Any] = {}
-        self._getters = {record: _getter(tuple(record.__dataclass_fields__)) for record in TABLES}
         self._order = {record: n for n, record in enumerate(TABLES)}
 
     async def open(self) -> Connection:
@@ -325,7 +288,7 @@ class Journal:
         def add(records: Iterable[Any], at: int) -> None:
             for record in records:
                 kind = type(record)
-                rows.setdefault(kind, []).append((at, *self._getters[kind](record)))
+                rows.setdefault(kind, []).append((at, *TABLES[kind].values_of(record)))
 
         for i, actor in enumerate(batch.actors, 1):
             add(actor.records, -i)
@@ -386,16 +349,9 @@ class Journal:
         raise StorageUnavailable("the former connection does not end")
 
 
-def _kinds(part: Table) -> tuple[str, ...]:
+def _kinds(part: Table[Any]) -> tuple[str, ...]:
     """List the SQL types of a table's rows, the number of their turn first."""
     return "bigint", *part.columns.values()
-
-
-def _getter(names: tuple[str, ...]) -> Any:
-    if len(names) > 1:
-        return attrgetter(*names)
-    one = attrgetter(names[0])
-    return lambda record: (one(record),)
 
 
 def _where(actor: ActorPart) -> tuple[Any, ...]:

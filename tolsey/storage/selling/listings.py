@@ -2,9 +2,9 @@
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Final, TypeVar
+from typing import Final
 
 from tolsey.storage.conditions import Conditions
 from tolsey.storage.database import Database, Reader, Row
@@ -13,16 +13,13 @@ from tolsey.storage.records.selling.listing import (
     PROVIDERS,
     PUBLIC_STATUSES,
     ListingRecord,
-    ListingStatus,
     RevenueSource,
     VerificationRecord,
     VerificationState,
 )
 from tolsey.storage.records.selling.revenue import DEFINITION, RevenueSnapshot
 from tolsey.storage.sealed import Vault
-from tolsey.storage.tables import replaced_whole, table
-
-Kept = TypeVar("Kept")
+from tolsey.storage.tables import table_of
 
 JITTER_SECONDS: Final = 3000
 SYNCED_STATES: Final = (
@@ -31,102 +28,10 @@ SYNCED_STATES: Final = (
     *(VerificationState.TOKEN_UNAVAILABLE, VerificationState.SUSPENDED),
 )
 
-LISTING: Final = {
-    "title": "text",
-    "teaser": "text",
-    "anonymous": "boolean",
-    "category": "text",
-    "business_model": "text",
-    "founded_at": "date",
-    "country": "text",
-    "asking_price": "bigint",
-    "currency": "text",
-    "min_offer": "bigint",
-    "reason_for_sale": "text",
-    "included_assets": "jsonb",
-    "excluded_assets": "jsonb",
-    "domain": "text",
-    "self_reported": "jsonb",
-    "auto_approve_access": "boolean",
-    "financing_offered": "boolean",
-    "id": "text",
-    "organization_id": "text",
-    "store_id": "text",
-    "slug": "text",
-    "status": "text",
-    "status_reason": "text",
-    "created_by": "text",
-    "created_at": "timestamptz",
-    "seller_active_at": "timestamptz",
-    "published_at": "timestamptz",
-    "deleted_at": "timestamptz",
-}
-VERIFICATION: Final = {
-    "listing_id": "text",
-    "state": "text",
-    "since": "timestamptz",
-    "generation": "bigint",
-    "shop_domain": "text",
-    "accepted_at": "timestamptz",
-    "last_ok_at": "timestamptz",
-    "verified_at": "timestamptz",
-    "keeps_badge": "boolean",
-    "syncing_since": "timestamptz",
-    "missing_permission": "text",
-    "last_error": "text",
-    "primary_domain": "text",
-    "suspended_for": "text",
-    "redefined": "jsonb",
-    "provider": "text",
-}
-SOURCE: Final = {
-    "listing_id": "text",
-    "organization_id": "text",
-    "provider": "text",
-    "shop_domain": "text",
-    "client_id": "text",
-    "sealed_secret": "text",
-    "connected_by": "text",
-    "connected_at": "timestamptz",
-    "revoked_at": "timestamptz",
-}
-
-
-table(ListingRecord, "listings", LISTING, conflict=replaced_whole(LISTING, "id"), key=("id",))
-table(
-    VerificationRecord,
-    "listing_verifications",
-    VERIFICATION,
-    conflict=replaced_whole(VERIFICATION, "listing_id", "provider"),
-    key=("listing_id", "provider"),
-)
-table(
-    RevenueSource,
-    "revenue_sources",
-    SOURCE,
-    conflict=replaced_whole(SOURCE, "listing_id", "provider"),
-    key=("listing_id", "provider"),
-)
-table(
-    RevenueSnapshot,
-    "revenue_snapshots",
-    {
-        "listing_id": "text",
-        "window_end": "timestamptz",
-        "window_start": "timestamptz",
-        "source": "text",
-        "shop_domain": "text",
-        "definition": "text",
-        "shop_currency": "text",
-        "verified": "boolean",
-        "figures": "jsonb",
-        "orders": "int",
-        "skipped": "jsonb",
-        "flags": "jsonb",
-        "unproven": "jsonb",
-    },
-    conflict="ON CONFLICT (listing_id, source, window_end) DO NOTHING",
-)
+LISTING: Final = table_of(ListingRecord)
+VERIFICATION: Final = table_of(VerificationRecord)
+SOURCE: Final = table_of(RevenueSource)
+SNAPSHOT: Final = table_of(RevenueSnapshot)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,13 +121,13 @@ async def load(database: Database, listing_ids: Sequence[str]) -> dict[str, List
     sources = await database.fetch(
         "SELECT * FROM revenue_sources WHERE listing_id = ANY($1::text[])", ids
     )
-    by_listing = {row["id"]: read_listing(row) for row in listings}
+    by_listing = {row["id"]: LISTING.read(row) for row in listings}
     by_machine: dict[str, dict[str, VerificationRecord]] = {id: {} for id in ids}
     by_source: dict[str, dict[str, RevenueSource]] = {id: {} for id in ids}
     for row in machines:
-        by_machine[row["listing_id"]][row["provider"]] = read_verification(row)
+        by_machine[row["listing_id"]][row["provider"]] = VERIFICATION.read(row)
     for row in sources:
-        by_source[row["listing_id"]][row["provider"]] = kept(RevenueSource, row)
+        by_source[row["listing_id"]][row["provider"]] = SOURCE.read(row)
     return {id: ListingRows(by_machine[id], by_listing.get(id), by_source[id]) for id in ids}
 
 
@@ -304,7 +209,7 @@ async def source_of(
         listing_id,
         provider,
     )
-    return kept(RevenueSource, row) if row else None
+    return SOURCE.read(row) if row else None
 
 
 async def listings_of_shop(database: Database, organization_id: str, shop_domain: str) -> list[str]:
@@ -384,32 +289,15 @@ def _sealed_row(listing_id: str, provider: str) -> str:
     return listing_id if provider == COMMERCE else f"{listing_id}/{provider}"
 
 
-def kept(record: type[Kept], row: Row) -> Kept:
-    """Read a row into its record."""
-    names = [one.name for one in fields(record)]  # type: ignore[arg-type]  # every record is a dataclass
-    return record(**{name: row[name] for name in names})
-
-
-def read_listing(row: Row) -> ListingRecord:
-    """Read a listing."""
-    values: dict[str, Any] = dict(row.items())
-    return ListingRecord(**{**values, "status": ListingStatus(values["status"])})
-
-
-def read_verification(row: Row) -> VerificationRecord:
-    """Read the machine of a listing."""
-    values: dict[str, Any] = dict(row.items())
-    return VerificationRecord(**{**values, "state": VerificationState(values["state"])})
-
-
 def read_view(row: Row) -> ListingView:
     """Read a joined row; a provider that was never connected has a blank machine."""
-    listing = read_listing(row["listing"])
-    machines = {each["provider"]: read_verification(each) for each in row["verifications"]}
-    snapshots = {each["source"]: kept(RevenueSnapshot, each) for each in row["snapshots"]}
+    listing = LISTING.read(row["listing"])
+    machines = {each["provider"]: VERIFICATION.read(each) for each in row["verifications"]}
+    snapshots = {each["source"]: SNAPSHOT.read(each) for each in row["snapshots"]}
     proofs = tuple(
         ProofView(
-            machines.get(name) or VerificationRecord(listing.id, provider=name), snapshots.get(name)
+            machines.get(name) or VerificationRecord(listing_id=listing.id, provider=name),
+            snapshots.get(name),
         )
         for name in PROVIDERS
     )

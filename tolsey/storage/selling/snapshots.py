@@ -6,7 +6,7 @@ from typing import Final
 
 from tolsey.storage.database import Database
 from tolsey.storage.records.selling.revenue import RevenueSnapshot
-from tolsey.storage.selling.listings import kept
+from tolsey.storage.selling.listings import SNAPSHOT
 
 NEAR: Final = timedelta(days=2)
 """How far from the wanted day a snapshot may lie and still stand for its window."""
@@ -39,7 +39,7 @@ async def earlier(
         NEAR,
         definition,
     )
-    return [kept(RevenueSnapshot, row) for row in rows]
+    return [SNAPSHOT.read(row) for row in rows]
 
 
 async def latest(database: Database, listing_id: str, shop_domain: str) -> RevenueSnapshot | None:
@@ -52,7 +52,7 @@ async def latest(database: Database, listing_id: str, shop_domain: str) -> Reven
         listing_id,
         shop_domain,
     )
-    return kept(RevenueSnapshot, row) if row else None
+    return SNAPSHOT.read(row) if row else None
 
 
 async def history(
@@ -70,4 +70,4 @@ async def history(
         shop_domain,
         since,
     )
-    return [kept(RevenueSnapshot, row) for row in rows]
+    return [SNAPSHOT.read(row) for row in rows]

@@ -32,7 +32,13 @@ def test_a_code_grants_a_bonus_and_says_who_brought_whom_in() -> None:
     *ledger, redemption, audited = decision.records
     assert ledger == list(alone.records)
     assert redemption == AffiliateRedemption(
-        *("redemption_1", "org_1", "usr_bob", "affiliate_1", "usr_ann", AFFILIATE_BONUS, AT)
+        id="redemption_1",
+        organization_id="org_1",
+        user_id="usr_bob",
+        code_id="affiliate_1",
+        affiliate_id="usr_ann",
+        credits=AFFILIATE_BONUS,
+        redeemed_at=AT,
     )
     assert isinstance(audited, AuditRecord)
     assert (audited.event, audited.organization_id, audited.actor) == (

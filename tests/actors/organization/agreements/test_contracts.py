@@ -40,7 +40,15 @@ def test_a_contract_puts_an_organization_on_custom_and_starts_its_first_month(
 ) -> None:
     assert ledger.take(contract(TERMS)) == ContractView("custom", TERMS, AT)
     assert (ledger.state.plan, ledger.state.stores_contracted) == ("custom", 120)
-    assert ledger.contracts == [Contract("org_1", 1_000 * DOLLAR, 10 * DOLLAR, AT, None)]
+    assert ledger.contracts == [
+        Contract(
+            organization_id="org_1",
+            monthly_allowance=1_000 * DOLLAR,
+            daily_bonus=10 * DOLLAR,
+            since=AT,
+            ended_at=None,
+        )
+    ]
     (grant,) = ledger.take(ReadCredits(AT)).grants
     assert (grant.kind, grant.amount) == ("allowance", 1_000 * DOLLAR)
     assert ledger.state.credits.period_end == AUGUST

@@ -27,7 +27,9 @@ def ledger() -> Ledger:
 def test_the_job_grants_a_plan_its_bonus_once_a_day_for_twelve_months(ledger: Ledger) -> None:
     assert ledger.take(GrantDailyBonus(TODAY, AT)) is True
     assert ledger.take(GrantDailyBonus(TODAY, AT + days(0.2))) is False
-    assert ledger.bonuses == [DailyBonus("org_1", TODAY, "pro", DOLLAR, AT)]
+    assert ledger.bonuses == [
+        DailyBonus(organization_id="org_1", day=TODAY, plan="pro", amount=DOLLAR, at=AT)
+    ]
     (grant,) = ledger.take(ReadCredits(AT)).grants
     assert (grant.kind, grant.amount) == ("bonus", DOLLAR)
     assert grant.expires_at == datetime(2027, 7, 1, 12, tzinfo=UTC)

@@ -250,7 +250,20 @@ def _left(ledger: Ledger) -> dict[str | None, int]:
 
 
 def test_a_payment_remembers_each_of_its_grants_apart() -> None:
-    known = PaymentFacts("org_1", "in_1", "allowance", 70, None, None, 0, 0, 0, "[]", 0, 0)
+    known = PaymentFacts(
+        organization_id="org_1",
+        payment_ref="in_1",
+        kind="allowance",
+        granted=70,
+        granted_at=None,
+        expires_at=None,
+        credits=0,
+        total=0,
+        refunded=0,
+        disputes="[]",
+        refund_removed=0,
+        dispute_removed=0,
+    )
     both = [parts.GrantPart(id, 35, AT, END) for id in ("a", "b")]
     less = parts.without(parts.kept(known, both), "b", 5)
     assert less.granted == 65
@@ -288,5 +301,17 @@ def test_what_comes_back_to_a_lot_that_was_closed_is_the_lot_it_was() -> None:
 
 def test_of_a_payment_that_was_not_granted_only_what_was_told_is_known() -> None:
     ledger = told(seen("pi_1", 0, 5))
-    nothing = (None, 0, None, None)
-    assert ledger.payments["pi_1"] == PaymentFacts("org_1", "pi_1", *nothing, 0, 0, 5, "[]", 0, 0)
+    assert ledger.payments["pi_1"] == PaymentFacts(
+        organization_id="org_1",
+        payment_ref="pi_1",
+        kind=None,
+        granted=0,
+        granted_at=None,
+        expires_at=None,
+        credits=0,
+        total=0,
+        refunded=5,
+        disputes="[]",
+        refund_removed=0,
+        dispute_removed=0,
+    )

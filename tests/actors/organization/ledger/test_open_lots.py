@@ -31,7 +31,18 @@ LATER = AT + days(1)
 
 def lot(number: int, expires: int = 0, seq: int = 1) -> CreditLot:
     ends = AT + timedelta(minutes=expires)
-    return CreditLot("org_1", f"lot_{number}", "bonus", None, 5, 5, 0, AT, ends, seq)
+    return CreditLot(
+        organization_id="org_1",
+        id=f"lot_{number}",
+        kind="bonus",
+        reference=None,
+        amount=5,
+        remaining=5,
+        pinned=0,
+        granted_at=AT,
+        expires_at=ends,
+        seq=seq,
+    )
 
 
 def held(number: int) -> Ledger:

@@ -53,7 +53,10 @@ def audited(ledger: Ledger) -> list[tuple[str, str, str, dict[str, Any]]]:
 def lot(id: str, kind: str, dollars: int, **fields: Any) -> CreditLot:
     amount = dollars * DOLLAR
     made = CreditLot(
-        *("org_1", id, kind, None),
+        organization_id="org_1",
+        id=id,
+        kind=kind,
+        reference=None,
         amount=amount,
         remaining=amount,
         pinned=0,
@@ -68,7 +71,9 @@ def test_the_first_use_of_a_day_brings_its_bonus_and_is_written_beside_it(ledger
     standing = ledger.take(SpendCredits("s", DOLLAR // 2, "chat", AT))
     assert standing == Standing(2, DOLLAR // 2, DOLLAR // 2, 0)
     assert entries(ledger) == [("bonus:2026-07-01", "bonus", None), ("s", "spend", "chat")]
-    assert ledger.bonuses == [DailyBonus("org_1", AT.date(), "pro", DOLLAR, AT)]
+    assert ledger.bonuses == [
+        DailyBonus(organization_id="org_1", day=AT.date(), plan="pro", amount=DOLLAR, at=AT)
+    ]
     given = lot("bonus:2026-07-01", "bonus", 1, remaining=DOLLAR // 2, seq=2)
     assert list(ledger.state.credits.lots.values()) == [given]
     assert ledger.take(GrantDailyBonus(AT.date(), AT)) is False
@@ -168,8 +173,12 @@ def test_a_month_is_written_with_its_payment_and_a_top_up_beside_it() -> None:
         ("lot:next", "promo", 49),
     ]
     assert ledger.resets == [
-        MonthlyReset("org_1", END - days(31), END, "pro", AT),
-        MonthlyReset("org_1", END, END + days(31), "pro", END),
+        MonthlyReset(
+            organization_id="org_1", period_start=END - days(31), period_end=END, plan="pro", at=AT
+        ),
+        MonthlyReset(
+            organization_id="org_1", period_start=END, period_end=END + days(31), plan="pro", at=END
+        ),
     ]
     ends = [{"amount": 49 * DOLLAR, "periodEnd": at.isoformat()} for at in (END, END + days(31))]
     assert audited(ledger) == [("monthly.reset", "pro", "system", said) for said in ends]

@@ -43,13 +43,13 @@ def redeem(
     grant = GrantCredits(key, "bonus", AFFILIATE_BONUS, message.at, expires_at)
     decision = lots.grant(state, grant)
     redemption = AffiliateRedemption(
-        message.redemption_id,
-        organization_id,
-        message.user_id,
-        use.code_id,
-        use.affiliate_id,
-        AFFILIATE_BONUS,
-        message.at,
+        id=message.redemption_id,
+        organization_id=organization_id,
+        user_id=message.user_id,
+        code_id=use.code_id,
+        affiliate_id=use.affiliate_id,
+        credits=AFFILIATE_BONUS,
+        redeemed_at=message.at,
     )
     audited = audit_record(
         *("affiliate.redeemed", message.redemption_id, organization_id, message.user_id),

@@ -117,9 +117,9 @@ def _agreed(
 ) -> tuple[OrganizationState, Contract]:
     """Apply terms; months go on from the contract's first day."""
     contract = Contract(
-        state.organization_id,
-        terms.monthly_allowance,
-        terms.daily_bonus,
+        organization_id=state.organization_id,
+        monthly_allowance=terms.monthly_allowance,
+        daily_bonus=terms.daily_bonus,
         since=state.contract.since if state.contract else at,
         ended_at=None,
         kyc=papers.kyc,

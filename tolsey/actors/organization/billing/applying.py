@@ -118,12 +118,12 @@ def apply(
     if applied.state == "stale":
         return Decision(state, reply=applied)
     settled = PaymentEventSettled(
-        message.event_id,
-        message.type,
-        message.livemode,
-        message.created_at,
-        applied.state,
-        applied.why,
+        event_id=message.event_id,
+        type=message.type,
+        livemode=message.livemode,
+        created_at=message.created_at,
+        state=applied.state,
+        why=applied.why,
     )
     return Decision(turn.state, reply=applied, records=(*turn.records, settled))
 

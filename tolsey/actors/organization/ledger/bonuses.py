@@ -50,10 +50,10 @@ def _amount(state: OrganizationState) -> int:
 def _given(draft: Draft, day: date, amount: int) -> Written:
     organization_id, key = draft.state.organization_id, f"bonus:{day}"
     lot = CreditLot(
-        organization_id,
-        key,
-        BONUS,
-        None,
+        organization_id=organization_id,
+        id=key,
+        kind=BONUS,
+        reference=None,
         amount=amount,
         remaining=amount,
         pinned=0,
@@ -63,5 +63,13 @@ def _given(draft: Draft, day: date, amount: int) -> Written:
     )
     draft.grant(lot, "promo")
     draft.bonus_day = day
-    draft.records.append(DailyBonus(organization_id, day, draft.state.plan, amount, draft.at))
+    draft.records.append(
+        DailyBonus(
+            organization_id=organization_id,
+            day=day,
+            plan=draft.state.plan,
+            amount=amount,
+            at=draft.at,
+        )
+    )
     return draft.close(key, BONUS)

@@ -25,8 +25,8 @@ from tolsey.actors.refusals import NotFound, PaymentRequired
 from tolsey.storage.records.money.credits import (
     CreditEntry,
     CreditLot,
-    CreditPosting,
     PaymentFacts,
+    postings,
 )
 
 Written = tuple[OrganizationState, list[Any]]
@@ -199,10 +199,18 @@ class Draft:
         organization_id = self.state.organization_id
         row = (organization_id, self.seq, key, kind, reference, self.at)
         chained = sealed(self.before.hash, row, self.moves)
-        self.records.append(CreditEntry(*row, chained))
-        self.records += [
-            CreditPosting(organization_id, self.seq, n, *move) for n, move in enumerate(self.moves)
-        ]
+        self.records.append(
+            CreditEntry(
+                organization_id=organization_id,
+                seq=self.seq,
+                key=key,
+                kind=kind,
+                reference=reference,
+                at=self.at,
+                hash=chained,
+            )
+        )
+        self.records += postings(organization_id, self.seq, self.moves)
         return self._state(self.seq, chained), self.records
 
     @property
@@ -255,16 +263,16 @@ class Draft:
 
     def _put(self, lot: CreditLot, remaining: int, pinned: int) -> None:
         put = CreditLot(
-            lot.organization_id,
-            lot.id,
-            lot.kind,
-            lot.reference,
-            lot.amount,
-            remaining,
-            pinned,
-            lot.granted_at,
-            lot.expires_at,
-            self.seq,
+            organization_id=lot.organization_id,
+            id=lot.id,
+            kind=lot.kind,
+            reference=lot.reference,
+            amount=lot.amount,
+            remaining=remaining,
+            pinned=pinned,
+            granted_at=lot.granted_at,
+            expires_at=lot.expires_at,
+            seq=self.seq,
         )
         if remaining:
             self.lots = self.lots.put(put)

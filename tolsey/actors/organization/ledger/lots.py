@@ -61,8 +61,11 @@ def reset_allowance(
             draft.expire_lot(lot)
         draft.records.append(
             MonthlyReset(
-                *(state.organization_id, message.period_start, message.period_end),
-                *(message.plan, message.at),
+                organization_id=state.organization_id,
+                period_start=message.period_start,
+                period_end=message.period_end,
+                plan=message.plan,
+                at=message.at,
             )
         )
         _audit(
@@ -192,10 +195,10 @@ def _open_lot(
     reaches: int = 0,
 ) -> None:
     lot = CreditLot(
-        draft.state.organization_id,
-        id,
-        kind,
-        reference,
+        organization_id=draft.state.organization_id,
+        id=id,
+        kind=kind,
+        reference=reference,
         amount=amount,
         remaining=amount,
         pinned=0,

@@ -216,10 +216,10 @@ def _give_back(draft: Draft, lot_id: str, amount: int, account: str) -> None:
     left = amount - draft.forgive(amount, account)
     if left:
         lot = CreditLot(
-            draft.state.organization_id,
-            f"restored:{draft.seq}:{lot_id}",
-            "adjustment",
-            None,
+            organization_id=draft.state.organization_id,
+            id=f"restored:{draft.seq}:{lot_id}",
+            kind="adjustment",
+            reference=None,
             amount=left,
             remaining=left,
             pinned=0,
@@ -236,10 +236,10 @@ def _lot(draft: Draft, payment: PaymentFacts, part: GrantPart) -> CreditLot:
     if known is not None:
         return known
     return CreditLot(
-        payment.organization_id,
-        part.lot_id,
-        payment.kind or "",
-        payment.payment_ref,
+        organization_id=payment.organization_id,
+        id=part.lot_id,
+        kind=payment.kind or "",
+        reference=payment.payment_ref,
         amount=part.amount,
         remaining=0,
         pinned=0,
@@ -273,7 +273,20 @@ def _join(known: PaymentFacts, seen: PaymentObserved) -> PaymentFacts:
 
 
 def _unknown(organization_id: str, payment_ref: str) -> PaymentFacts:
-    return PaymentFacts(organization_id, payment_ref, None, 0, None, None, 0, 0, 0, "[]", 0, 0)
+    return PaymentFacts(
+        organization_id=organization_id,
+        payment_ref=payment_ref,
+        kind=None,
+        granted=0,
+        granted_at=None,
+        expires_at=None,
+        credits=0,
+        total=0,
+        refunded=0,
+        disputes="[]",
+        refund_removed=0,
+        dispute_removed=0,
+    )
 
 
 def _text(disputes: Iterable[Dispute]) -> str:

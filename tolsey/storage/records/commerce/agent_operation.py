@@ -3,6 +3,9 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Annotated
+
+from tolsey.storage.tables import Age, Integer, Jsonb, Personal, stored
 
 
 class OperationState(StrEnum):
@@ -24,7 +27,14 @@ class OperationState(StrEnum):
     NOT_SENT = "not_sent"
 
 
-@dataclass(frozen=True, slots=True)
+@stored(
+    "agent_operations",
+    key=("store_id", "operation_id"),
+    # For that long the same key changes nothing twice.
+    retention=Age(column="finished_at", interval="90 days"),
+    swept="agentOperations",
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentOperation:
     """A row of agent_operations.
 
@@ -35,7 +45,7 @@ class AgentOperation:
 
     store_id: str
     operation_id: str
-    user_id: str
+    user_id: Annotated[str, Personal.USER]
     client_id: str
     tool: str
     subject: str
@@ -43,13 +53,13 @@ class AgentOperation:
     state: str
     created_at: datetime
     intent: str | None = field(default=None, metadata={"secret": True}, repr=False)
-    before: str | None = None
-    after: str | None = None
+    before: Annotated[str | None, Jsonb] = None
+    after: Annotated[str | None, Jsonb] = None
     version: str | None = None
     code: str | None = None
     detail: str | None = None
-    sends: int = 0
-    looks: int = 0
+    sends: Annotated[int, Integer] = 0
+    looks: Annotated[int, Integer] = 0
     finished_at: datetime | None = None
 
     @property

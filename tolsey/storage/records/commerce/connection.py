@@ -4,6 +4,9 @@ import json
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Annotated
+
+from tolsey.storage.tables import Jsonb, stored
 
 PROVIDER = "commerce"
 
@@ -56,21 +59,31 @@ class Connection:
         if self.uninstalled_at is not None:
             metadata["uninstalledAt"] = self.uninstalled_at.isoformat()
         return ConnectionRow(
-            self.store_id,
-            PROVIDER,
-            self.shop_domain,
-            self.status,
-            self.client_id,
-            self.access_token,
-            self.token_expires_at,
-            json.dumps(metadata),
-            self.refused_at,
-            self.connected_at,
-            self.uninstalled_at,
+            store_id=self.store_id,
+            provider=PROVIDER,
+            shop_domain=self.shop_domain,
+            status=self.status,
+            client_id=self.client_id,
+            access_token=self.access_token,
+            token_expires_at=self.token_expires_at,
+            metadata=json.dumps(metadata),
+            refused_at=self.refused_at,
+            connected_at=self.connected_at,
+            uninstalled_at=self.uninstalled_at,
         )
 
 
-@dataclass(frozen=True, slots=True)
+@stored(
+    "integration_connections",
+    key=("store_id", "provider"),
+    besides={
+        "secret_hash": str | None,
+        "mcp_key_hash": str | None,
+        "pairing_code": str | None,
+        "created_at": datetime,
+    },
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionRow:
     """A row of integration_connections; `metadata` is JSON text with the sealed client secret."""
 
@@ -81,13 +94,14 @@ class ConnectionRow:
     client_id: str | None
     access_token: str | None = field(metadata={"secret": True}, repr=False)
     token_expires_at: datetime | None
-    metadata: str = field(metadata={"secret": True}, repr=False)
+    metadata: Annotated[str, Jsonb] = field(metadata={"secret": True}, repr=False)
     refused_at: datetime | None
     connected_at: datetime
     uninstalled_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
+@stored("store_shops", key=("store_id",))
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ShopProfile:
     """What the platform says about a connected shop; a row of store_shops.
 
@@ -114,8 +128,8 @@ class ShopProfile:
     theme_id: int | None = None
     theme_name: str | None = None
     theme_at: datetime | None = None
-    custom_domains: str = "[]"
-    subscriptions: str = "{}"
+    custom_domains: Annotated[str, Jsonb] = "[]"
+    subscriptions: Annotated[str, Jsonb] = "{}"
     subscribed_at: datetime | None = None
-    bulk_operation: str | None = None
+    bulk_operation: Annotated[str | None, Jsonb] = None
     bulk_at: datetime | None = None

@@ -7,9 +7,30 @@ id, so that an older delivery cannot bring the thing back.
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Annotated, Final
+
+from tolsey.storage.tables import Age, Integer, Jsonb, Personal, stored
+
+NEWER: Final = "excluded.updated_at >= {0}.updated_at"
+"""Deliveries come in any order (product page "The commerce platform", section 2): an older one changes nothing."""
+NEWER_OR_DELETED: Final = (
+    f"{{0}}.deleted_at IS NULL AND (excluded.deleted_at IS NOT NULL OR {NEWER})"
+)
+"""A tombstone beats every age, and nothing brings its thing back."""
 
 
-@dataclass(frozen=True, slots=True)
+@stored(
+    "commerce_webhook_events",
+    key=("store_id", "delivery_id"),
+    claim=True,
+    kept=(
+        "'webhook:' || {row}.store_id",
+        "'webhook:' || {row}.store_id || ':' || {row}.delivery_id",
+    ),
+    besides={"created_at": datetime},
+    retention=Age(column="created_at", interval="7 days"),
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookEvent:
     """One delivery; its unique row is what makes a second one a duplicate."""
 
@@ -21,7 +42,19 @@ class WebhookEvent:
     triggered_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
+@stored(
+    "commerce_orders",
+    key=("store_id", "order_id"),
+    newest=("deleted_at", "updated_at"),
+    # What is left as it was by a newer body that does not tell it.
+    merged={
+        "parts": "CASE WHEN excluded.deleted_at IS NULL"
+        " THEN coalesce(excluded.parts, commerce_orders.parts) END"
+    },
+    when=NEWER_OR_DELETED.format("commerce_orders"),
+    export="orders",
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CommerceOrder:
     """An order; `metadata` is JSON text of its tags and note attributes, the only free text.
 
@@ -40,15 +73,25 @@ class CommerceOrder:
     fulfillment_status: str | None = None
     test: bool = False
     source_name: str | None = None
-    customer_hash: str | None = None
-    metadata: str = "{}"
+    customer_hash: Annotated[str | None, Personal.PSEUDONYM] = None
+    metadata: Annotated[str, Jsonb, Personal.FREE_TEXT] = "{}"
     processed_at: datetime | None = None
     created_at_platform: datetime | None = None
     cancelled_at: datetime | None = None
-    parts: str | None = None
+    parts: Annotated[str | None, Jsonb] = None
 
 
-@dataclass(frozen=True, slots=True)
+@stored(
+    "commerce_refunds",
+    key=("store_id", "refund_id"),
+    newest=("amount_minor",),
+    # What a refund gave back only grows: its transactions are pending before they succeed.
+    replaces=("currency", "amount_minor", "processed_at"),
+    when="commerce_refunds.amount_minor IS NULL"
+    " OR excluded.amount_minor > commerce_refunds.amount_minor",
+    export="refunds",
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CommerceRefund:
     """Money given back on an order: what its successful refund transactions add up to."""
 
@@ -61,7 +104,14 @@ class CommerceRefund:
     created_at_platform: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
+@stored(
+    "commerce_fulfillments",
+    key=("store_id", "fulfillment_id"),
+    newest=("updated_at",),
+    when=NEWER.format("commerce_fulfillments"),
+    export="fulfillments",
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CommerceFulfillment:
     """A parcel of an order and how far it is."""
 
@@ -76,7 +126,14 @@ class CommerceFulfillment:
     created_at_platform: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
+@stored(
+    "commerce_products",
+    key=("store_id", "product_id"),
+    newest=("deleted_at", "updated_at"),
+    when=NEWER_OR_DELETED.format("commerce_products"),
+    export="products",
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CommerceProduct:
     """A product; `variants` is JSON text: id, title, sku, price, item, quantity, if it is tracked.
 
@@ -93,28 +150,42 @@ class CommerceProduct:
     product_type: str | None = None
     status: str | None = None
     tags: str | None = None
-    variants: str = "[]"
-    variant_count: int = 0
+    variants: Annotated[str, Jsonb] = "[]"
+    variant_count: Annotated[int, Integer] = 0
     published_at: datetime | None = None
     created_at_platform: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@stored(
+    "commerce_customers",
+    key=("store_id", "customer_id"),
+    newest=("deleted_at", "updated_at"),
+    when=NEWER_OR_DELETED.format("commerce_customers"),
+    export="customers",
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CommerceCustomer:
     """A buyer of a store, known by the store's own pseudonym of the e-mail address."""
 
     store_id: str
-    customer_id: int
+    customer_id: Annotated[int, Personal.PSEUDONYM]
     updated_at: datetime
     deleted_at: datetime | None = None
-    email_hash: str | None = None
+    email_hash: Annotated[str | None, Personal.PSEUDONYM] = None
     state: str | None = None
     verified_email: bool | None = None
     currency: str | None = None
     created_at_platform: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@stored(
+    "commerce_inventory_levels",
+    key=("store_id", "inventory_item_id", "location_id"),
+    newest=("updated_at",),
+    when=NEWER.format("commerce_inventory_levels"),
+    export="inventoryLevels",
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CommerceInventoryLevel:
     """How many of an item a location has; None when the item is not tracked."""
 

@@ -3,8 +3,11 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from tolsey.storage.tables import stored
 
-@dataclass(frozen=True, slots=True)
+
+@stored("stores", key=("id",), replaces=("name", "deleted_at"))
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoreRecord:
     """A store; deleted ones keep their row, so that what refers to them stays readable."""
 

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Annotated
+
+from tolsey.storage.tables import Personal, stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,15 +17,17 @@ class AffiliateCode:
     redemptions: int
 
 
-@dataclass(frozen=True, slots=True)
+# The organization's once is claimed by the key of its ledger entry, the person's by this.
+@stored("affiliate_redemptions", key=("user_id",), claim=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AffiliateRedemption:
     """An organization's one redemption ever, which is also that of the person who redeemed."""
 
     id: str
     organization_id: str
-    user_id: str
+    user_id: Annotated[str, Personal.USER]
     code_id: str
-    affiliate_id: str
+    affiliate_id: Annotated[str, Personal.USER]
     credits: int
     redeemed_at: datetime
 

@@ -3,8 +3,11 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from tolsey.storage.tables import stored
 
-@dataclass(frozen=True, slots=True)
+
+@stored("contracts", key=("organization_id",))
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Contract:
     """What was agreed with an organization: micro-USD a month and a day.
 

@@ -1,14 +1,18 @@
 """An organization's credits as its turns write them down; amounts in micro-USD."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Final
+from typing import Annotated, Final
+
+from tolsey.storage.tables import Integer, Jsonb, stored
 
 OWN_ACCOUNTS: Final = "^(debt$|lot:|held:)"
 """The accounts of what an organization has and owes, as Python and PostgreSQL both read it."""
 
 
-@dataclass(frozen=True, slots=True)
+@stored("credit_accounts", key=("organization_id",))
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CreditAccount:
     """Where an organization's ledger stands: its last entry, its debt, its plan's allowance."""
 
@@ -22,7 +26,8 @@ class CreditAccount:
     renewed_by: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@stored("credit_entries", key=("organization_id", "key"), claim=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CreditEntry:
     """One entry of an organization's ledger; written once ever, by its key.
 
@@ -39,19 +44,39 @@ class CreditEntry:
     hash: str
 
 
-@dataclass(frozen=True, slots=True)
+@stored("credit_postings")
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CreditPosting:
     """One movement of an entry: `amount` goes out of account `credit` into account `debit`."""
 
     organization_id: str
     seq: int
-    n: int
+    n: Annotated[int, Integer]
     debit: str
     credit: str
     amount: int
 
 
-@dataclass(frozen=True, slots=True)
+def postings(
+    organization_id: str, seq: int, moves: Iterable[tuple[str, str, int]]
+) -> list[CreditPosting]:
+    """Make the postings of an entry, of what moved: into which account, out of which, how much."""
+    return [
+        CreditPosting(
+            organization_id=organization_id, seq=seq, n=n, debit=debit, credit=credit, amount=amount
+        )
+        for n, (debit, credit, amount) in enumerate(moves)
+    ]
+
+
+@stored(
+    "credit_lots",
+    key=("organization_id", "id"),
+    newest=("seq",),
+    replaces=("amount", "remaining", "pinned", "expires_at", "seq"),
+    besides={"spent": bool | None},
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CreditLot:
     """Credits granted together. `remaining` counts what holds pin; a lot without any is spent.
 
@@ -75,7 +100,8 @@ class CreditLot:
         return self.remaining - self.pinned
 
 
-@dataclass(frozen=True, slots=True)
+@stored("credit_holds", key=("organization_id", "id"))
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CreditHold:
     """Credits pinned for something that is being used; `lines` is JSON of [lot id, amount] pairs.
 
@@ -85,13 +111,14 @@ class CreditHold:
     organization_id: str
     id: str
     amount: int
-    lines: str
+    lines: Annotated[str, Jsonb]
     used: int
     lease_until: datetime
     closed_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
+@stored("payment_facts", key=("organization_id", "payment_ref"))
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PaymentFacts:
     """What is known of a payment, and what it did to the credits.
 
@@ -110,14 +137,15 @@ class PaymentFacts:
     credits: int
     total: int
     refunded: int
-    disputes: str
+    disputes: Annotated[str, Jsonb]
     refund_removed: int
     dispute_removed: int
     refund_asked_at: datetime | None = None
-    parts: str = "[]"
+    parts: Annotated[str, Jsonb] = "[]"
 
 
-@dataclass(frozen=True, slots=True)
+@stored("monthly_resets", key=("organization_id", "period_end", "period_start"), claim=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MonthlyReset:
     """A period of a plan has been granted its allowance: a claim."""
 
@@ -128,7 +156,8 @@ class MonthlyReset:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@stored("daily_bonuses", key=("organization_id", "day"), claim=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DailyBonus:
     """A day's bonus was granted: a claim."""
 

@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Annotated
+
+from tolsey.storage.tables import Age, Integer, Jsonb, stored
 
 
 class EventState(StrEnum):
@@ -57,7 +60,33 @@ class WaitingEvent:
     organization_id: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@stored(
+    "payment_events",
+    key=("event_id",),
+    conflict="ON CONFLICT (event_id) DO UPDATE SET state = excluded.state, why = excluded.why,"
+    " settled_at = now() WHERE payment_events.state = 'new'",
+    besides={
+        "object_id": str | None,
+        "account": str | None,
+        "api_version": str | None,
+        "facts": Annotated[str | None, Jsonb],
+        "links": tuple[str, ...],
+        "claimed_by": str | None,
+        "organization_id": str | None,
+        "tries": Annotated[int, Integer],
+        "received_at": datetime,
+        "settled_at": datetime | None,
+        "attempts": Annotated[int, Integer],
+        "due_at": datetime,
+    },
+    # Product page "Reliability" 3: an operator may have one sent again after months. What was not
+    # applied is money that someone waits for, and stays.
+    retention=Age(
+        column="received_at", interval="400 days", where="state IN ('applied', 'ignored')"
+    ),
+    swept="paymentEvents",
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PaymentEventSettled:
     """What a turn made of an event, in the turn's own commit; a row that is settled stays so.
 

@@ -2,8 +2,12 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Annotated
+
+from tolsey.storage.tables import Integer, Jsonb, stored
 
 
+@stored("subscriptions", key=("organization_id",))
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionRecord:
     """An organization's subscription: what the processor said last, what is paid, what is owed.
@@ -44,7 +48,7 @@ class SubscriptionRecord:
     dunning_at: datetime | None = None
     dunning_invoice_id: str | None = None
     dunning_url: str | None = None
-    refused_changes: int = 0
+    refused_changes: Annotated[int, Integer] = 0
     aside_plan: str | None = None
     aside_cadence: str | None = None
     aside_price_id: str | None = None
@@ -52,11 +56,21 @@ class SubscriptionRecord:
     settled_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@stored(
+    "organizations",
+    key=("id",),
+    replaces=("plan", "stores_contracted"),
+    besides={
+        "rules": Annotated[str, Jsonb],
+        "is_administrators": bool,
+        "created_at": datetime,
+    },
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OrganizationTerms:
     """The plan of an organization that is there; `name` only fills the row that is never made."""
 
     id: str
     plan: str
-    stores_contracted: int | None
+    stores_contracted: Annotated[int | None, Integer]
     name: str = ""

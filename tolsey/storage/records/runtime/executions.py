@@ -2,9 +2,13 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Annotated
+
+from tolsey.storage.tables import Age, Jsonb, stored
 
 
-@dataclass(frozen=True, slots=True)
+@stored("cron_executions", key=("job", "scheduled_at"), claim=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionStarted:
     """A run that begins; one for each job and due time."""
 
@@ -16,7 +20,14 @@ class ExecutionStarted:
     status: str = "running"
 
 
-@dataclass(frozen=True, slots=True)
+@stored(
+    "cron_executions",
+    key=("id",),
+    replaces=("status", "finished_at", "outcome", "error"),
+    retention=Age(column="finished_at", interval="90 days"),
+    swept="executions",
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
     """A run as it now is. `outcome` is JSON text with the run's counters."""
 
@@ -27,5 +38,5 @@ class Execution:
     started_at: datetime
     status: str = "running"
     finished_at: datetime | None = None
-    outcome: str | None = None
+    outcome: Annotated[str | None, Jsonb] = None
     error: str | None = None

@@ -3,7 +3,9 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from tolsey.storage.tables import Integer, Jsonb, stored
 
 CallState = Literal["waiting", "sent", "unknown"]
 """`sent` while it may be on its way to the outside, `unknown` when nobody knows whether it was done."""
@@ -64,7 +66,13 @@ class Outcome:
     early: frozenset[int] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@stored(
+    "outbox",
+    conflict="ON CONFLICT (key) DO NOTHING",
+    absent={"due_at": "now()"},
+    besides={"last_error": str | None, "created_at": datetime},
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OutboxRow:
     """Work that follows a commit: a message to an actor or a call to the world.
 
@@ -73,16 +81,16 @@ class OutboxRow:
     """
 
     key: str
-    slot: int
+    slot: Annotated[int, Integer]
     kind: str
     actor_key: str
     name: str
-    payload: str
+    payload: Annotated[str, Jsonb]
     due_at: datetime | None = None
     """None: at once, by the database's clock, whatever ours says."""
-    attempts: int = 0
+    attempts: Annotated[int, Integer] = 0
     """How many tries have failed."""
-    interruptions: int = 0
+    interruptions: Annotated[int, Integer] = 0
     """How many processes ended, without a word, while they worked on it."""
     request_id: str | None = None
     sender: str | None = None

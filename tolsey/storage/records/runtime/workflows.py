@@ -3,8 +3,16 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from tolsey.storage.tables import Age, stored
 
-@dataclass(frozen=True, slots=True)
+
+@stored(
+    "workflow_claims",
+    key=("organization_id", "id"),
+    retention=Age(column="lease_until", interval="7 days"),
+    swept="workflowClaims",
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowClaim:
     """A workflow's place among those an organization may run; lost when its lease ends."""
 

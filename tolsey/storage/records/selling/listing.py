@@ -3,6 +3,9 @@
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import StrEnum
+from typing import Annotated
+
+from tolsey.storage.tables import Jsonb, Personal, stored
 
 
 class ListingStatus(StrEnum):
@@ -68,32 +71,34 @@ class ListingFields:
     currency: str | None = None
     min_offer: int | None = None
     reason_for_sale: str | None = None
-    included_assets: str = "[]"
-    excluded_assets: str = "[]"
+    included_assets: Annotated[str, Jsonb] = "[]"
+    excluded_assets: Annotated[str, Jsonb] = "[]"
     domain: str | None = None
-    self_reported: str = "{}"
+    self_reported: Annotated[str, Jsonb] = "{}"
     auto_approve_access: bool = False
     financing_offered: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@stored("listings", key=("id",))
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ListingRecord(ListingFields):
     """A listing as it is kept: a row of listings."""
 
-    id: str = ""
-    organization_id: str = ""
+    id: str
+    organization_id: str
     store_id: str | None = None
-    slug: str = ""
+    slug: str
     status: ListingStatus = ListingStatus.DRAFT
     status_reason: str | None = None
-    created_by: str = ""
-    created_at: datetime | None = None
-    seller_active_at: datetime | None = None
+    created_by: Annotated[str, Personal.USER]
+    created_at: datetime
+    seller_active_at: datetime
     published_at: datetime | None = None
     deleted_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@stored("listing_verifications", key=("listing_id", "provider"))
+@dataclass(frozen=True, slots=True, kw_only=True)
 class VerificationRecord:
     """The verification machine of one source of a listing: a row of listing_verifications."""
 
@@ -117,12 +122,13 @@ class VerificationRecord:
     primary_domain: str | None = None
     suspended_for: str | None = None
     """Why it is suspended, unless an administrator doubts it."""
-    redefined: str | None = None
+    redefined: Annotated[str | None, Jsonb] = None
     """JSON text: what the last change of the definition did to the numbers."""
     provider: str = COMMERCE
 
 
-@dataclass(frozen=True, slots=True)
+@stored("revenue_sources", key=("listing_id", "provider"))
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RevenueSource:
     """Where a listing's revenue is read, with the sealed secret: a row of revenue_sources.
 
@@ -135,6 +141,6 @@ class RevenueSource:
     shop_domain: str
     client_id: str
     sealed_secret: str | None = field(metadata={"secret": True}, repr=False)
-    connected_by: str
+    connected_by: Annotated[str, Personal.USER]
     connected_at: datetime
     revoked_at: datetime | None = None

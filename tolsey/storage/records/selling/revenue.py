@@ -7,7 +7,9 @@ forge a delivery for its own shop (product page "The commerce platform", section
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Final
+from typing import Annotated, Final
+
+from tolsey.storage.tables import Integer, Jsonb, stored
 
 DEFINITION: Final = "rv2"
 """The rules that new snapshots are made by; those made by others stay as they are."""
@@ -212,7 +214,12 @@ class Measure:
     unproven: tuple[UnprovenOrders, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@stored(
+    "revenue_snapshots",
+    key=("listing_id", "source", "window_end"),
+    conflict="ON CONFLICT (listing_id, source, window_end) DO NOTHING",
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RevenueSnapshot:
     """A good sync, kept for good: a row of revenue_snapshots, never written again.
 
@@ -229,8 +236,8 @@ class RevenueSnapshot:
     definition: str
     shop_currency: str
     verified: bool
-    figures: str
-    orders: int
-    skipped: str
-    flags: str
-    unproven: str = "[]"
+    figures: Annotated[str, Jsonb]
+    orders: Annotated[int, Integer]
+    skipped: Annotated[str, Jsonb]
+    flags: Annotated[str, Jsonb]
+    unproven: Annotated[str, Jsonb] = "[]"
