@@ -2,19 +2,23 @@
 
 import importlib
 import pkgutil
+import re
 from collections import defaultdict
 from datetime import UTC, date, datetime
 from enum import Enum
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import pytest
 
 import tolsey.storage
+from tolsey.storage import retention
+from tolsey.storage.commerce import exports
 from tolsey.storage.database import Database
 from tolsey.storage.records.commerce.deliveries import CommerceOrder
 from tolsey.storage.records.commerce.stores import StoreRecord
 from tolsey.storage.records.selling.listing import ListingRecord, ListingStatus
-from tolsey.storage.tables import TABLES, Column, Table, table_of
+from tolsey.storage.tables import BARE, TABLES, Column, Sealed, Table, bare, table_of
 
 SCHEMA = """
 SELECT c.relname AS name, a.attname AS column, NOT a.attnotnull AS nullable,
@@ -32,10 +36,15 @@ CHECKS = """
 SELECT conname AS name FROM pg_constraint WHERE conrelid = $1::text::regclass AND contype = 'c'
 """
 SPELLED = {"int": "integer", "timestamptz": "timestamp with time zone"}
+PEOPLE = re.compile(
+    r"(?<!verified_)email|user_id|commerce_\w+\.customer_(id|hash)$|pseudonym|connected_by|created_by|ended_by|text$"
+)
+SECRETS = re.compile(r"secret|token_hash|code_hash|password_hash|salt|access_token")
 EXAMPLES = {
     "bigint": 7,
     "int": 7,
     "boolean": True,
+    "text[]": ("one", "two"),
     "jsonb": '{"a": 1}',
     "timestamptz": datetime(2026, 3, 1, tzinfo=UTC),
     "date": date(2026, 3, 1),
@@ -48,6 +57,10 @@ def of_the_service() -> dict[type[Any], Table[Any]]:
     return {
         record: table for record, table in TABLES.items() if record.__module__.startswith("tolsey.")
     }
+
+
+def every_table() -> list[Table[Any]]:
+    return [*of_the_service().values(), *BARE]
 
 
 def said(table: Table[Any], column: Column) -> tuple[str, str, bool]:
@@ -73,7 +86,7 @@ async def kept(database: Database) -> dict[str, set[tuple[str, str, bool]]]:
 async def test_every_column_of_a_declared_table_is_declared_as_it_is(database: Database) -> None:
     schema = await kept(database)
     declared: dict[str, set[tuple[str, str, bool]]] = defaultdict(set)
-    for table in of_the_service().values():
+    for table in every_table():
         declared[table.name] |= {said(table, one) for one in (*table.shape, *table.besides)}
     for name, columns in declared.items():
         assert (name, columns ^ schema[name]) == (name, set())
@@ -81,7 +94,7 @@ async def test_every_column_of_a_declared_table_is_declared_as_it_is(database: D
 
 async def test_every_declared_key_is_unique_in_the_table(database: Database) -> None:
     unique = {(row["name"], tuple(row["columns"])) for row in await database.fetch(UNIQUE)}
-    declared = {(one.name, tuple(sorted(one.key))) for one in of_the_service().values() if one.key}
+    declared = {(one.name, tuple(sorted(one.key))) for one in every_table() if one.key}
     assert declared - unique == set()
 
 
@@ -122,3 +135,49 @@ def test_a_row_that_lacks_a_column_is_no_record() -> None:
 def test_a_word_of_an_enum_comes_back_as_the_enum() -> None:
     row = dict.fromkeys(table_of(ListingRecord).columns) | {"status": "SOLD"}
     assert table_of(ListingRecord).read(row).status is ListingStatus.SOLD
+
+
+async def test_every_table_is_declared_and_every_declared_table_is_there(
+    database: Database,
+) -> None:
+    declared = {table.name for table in every_table()}
+    assert declared ^ set(await kept(database)) == set()
+
+
+def test_what_grows_old_is_swept_by_a_job() -> None:
+    declared = {sql for table in every_table() for sql in retention.deletions(table)}
+    swept = {sql for statements in retention.SWEPT.values() for sql in statements}
+    swept |= {*retention.WEBHOOK_DELIVERIES, *retention.AUDIT_LOG}
+    assert swept - declared == {retention.REVIEW_GRANTS}
+    assert declared - swept == set()
+
+
+def test_what_is_exported_of_a_store_is_what_its_tables_declare() -> None:
+    assert {table.export for table in every_table() if table.export} == {
+        table.export for table in exports.SECTIONS
+    }
+
+
+def test_a_table_with_secrets_cannot_be_exported() -> None:
+    with pytest.raises(TypeError, match="secrets"):
+        bare("kept", {"id": str, "token": Annotated[str, Sealed]}, key=("id",), export="kept")
+
+
+def test_every_column_that_names_a_person_says_so() -> None:
+    """And every secret one: what tables and columns are called gives most of them away."""
+    for table in every_table():
+        for one in (*table.shape, *table.besides):
+            place = f"{table.name}.{one.name}"
+            assert bool(PEOPLE.search(place)) <= (one.personal is not None), place
+            assert bool(SECRETS.search(place)) <= one.sealed, place
+
+
+def test_the_page_for_operators_lists_what_is_kept_of_people() -> None:
+    page = Path(__file__).parents[2] / "docs" / "operate" / "personal-data.md"
+    listed = set(re.findall(r"^\| `(\w+)` \| `(\w+)` \| (\w+) \|", page.read_text(), re.MULTILINE))
+    assert listed == {
+        (table.name, one.name, one.personal.value)
+        for table in every_table()
+        for one in (*table.shape, *table.besides)
+        if one.personal
+    }

@@ -62,9 +62,9 @@ async def sign_up(wanted: Signup) -> SignedUp:
         )
         token = await _rotate(tx, user_id)
     user = UserRow(
-        user_id,
-        wanted.email,
-        password_hash,
+        id=user_id,
+        email=wanted.email,
+        password_hash=password_hash,
         banned=False,
         deletion_requested_at=None,
         created_at=at,

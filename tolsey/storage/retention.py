@@ -1,64 +1,43 @@
 """SQL that lets go of what has served its time (specification, Limits), in bounded batches.
 
-Each statement finds its batch by an index, oldest first, and takes it by where it lies or by its key: it
-reads what is due and nothing of what is kept.
+Each statement finds its batch by an index, oldest first: it reads what is due and nothing of what is kept.
 """
 
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from tolsey.storage.database import Database
+from tolsey.storage.records.agents import CLIENTS, CODES, GRANTS, REQUESTS, TOKENS
+from tolsey.storage.records.commerce.agent_operation import AgentOperation
+from tolsey.storage.records.commerce.deliveries import WebhookEvent
+from tolsey.storage.records.journal import AuditRecord
+from tolsey.storage.records.money.payment_event import PaymentEventSettled
+from tolsey.storage.records.people import IDEMPOTENCY_KEYS, SESSIONS
+from tolsey.storage.records.runtime.executions import Execution
+from tolsey.storage.records.runtime.kept import DEAD_LETTERS, FINISHED_CALLS, JOURNAL
+from tolsey.storage.records.runtime.operations import Operation
+from tolsey.storage.records.runtime.workflows import WorkflowClaim
+from tolsey.storage.tables import Table, table_of
 
-WEBHOOK_DELIVERIES: Final = """
-    DELETE FROM commerce_webhook_events WHERE ctid = ANY(ARRAY(
-        SELECT ctid FROM commerce_webhook_events
-        WHERE created_at < now() - interval '7 days' ORDER BY created_at LIMIT $1))
-"""
-
-AUDIT_LOG: Final = tuple(
-    f"""
-    DELETE FROM audit_log WHERE id = ANY(ARRAY(
-        SELECT id FROM audit_log
-        WHERE audit_retention(event, retention) = '{stays}' AND created_at < now() - interval '{age}'
-        ORDER BY created_at LIMIT $1))
-    """  # noqa: S608 - names of this file
-    for stays, age in (("180_days", "180 days"), ("7_years", "7 years"))
+SWEPT_TABLES: Final = (
+    SESSIONS,
+    IDEMPOTENCY_KEYS,
+    JOURNAL,
+    table_of(Execution),
+    DEAD_LETTERS,
+    table_of(WorkflowClaim),
+    REQUESTS,
+    CODES,
+    TOKENS,
+    GRANTS,
+    CLIENTS,
+    table_of(Operation),
+    FINISHED_CALLS,
+    table_of(AgentOperation),
+    table_of(PaymentEventSettled),
 )
-"""Audit rows that have stayed as long as they say; deliveries wait for their erasure."""
 
-SWEPT: Final = {
-    "sessions": """DELETE FROM sessions WHERE ctid = ANY(ARRAY(
-        SELECT ctid FROM sessions WHERE expires_at < now() ORDER BY expires_at LIMIT $1))""",
-    "idempotencyKeys": """DELETE FROM idempotency_keys WHERE ctid = ANY(ARRAY(
-        SELECT ctid FROM idempotency_keys WHERE created_at < now() - interval '24 hours'
-        ORDER BY created_at LIMIT $1))""",
-    # Its index is of ranges of pages and knows no order.
-    "journal": """DELETE FROM actor_journal WHERE ctid = ANY(ARRAY(
-        SELECT ctid FROM actor_journal WHERE committed_at < now() - interval '7 days' LIMIT $1))""",
-    "executions": """DELETE FROM cron_executions WHERE id = ANY(ARRAY(
-        SELECT id FROM cron_executions WHERE finished_at < now() - interval '90 days'
-        ORDER BY finished_at LIMIT $1))""",
-    "deadLetters": """DELETE FROM dead_letters WHERE id = ANY(ARRAY(
-        SELECT id FROM dead_letters WHERE settled_at < now() - interval '90 days'
-        ORDER BY settled_at LIMIT $1))""",
-    "workflowClaims": """DELETE FROM workflow_claims WHERE ctid = ANY(ARRAY(
-        SELECT ctid FROM workflow_claims WHERE lease_until < now() - interval '7 days'
-        ORDER BY lease_until LIMIT $1))""",
-    "agentRequests": """DELETE FROM oauth_requests WHERE id_hash = ANY(ARRAY(
-        SELECT id_hash FROM oauth_requests WHERE expires_at < now() - interval '1 day'
-        ORDER BY expires_at LIMIT $1))""",
-    "agentCodes": """DELETE FROM oauth_codes WHERE code_hash = ANY(ARRAY(
-        SELECT code_hash FROM oauth_codes WHERE expires_at < now() - interval '1 day'
-        ORDER BY expires_at LIMIT $1))""",
-    # A refresh token that comes again after its use ends the grant: for that it is known a while longer.
-    "agentTokens": """DELETE FROM oauth_tokens WHERE token_hash = ANY(ARRAY(
-        SELECT token_hash FROM oauth_tokens WHERE expires_at < now() - interval '30 days'
-        ORDER BY expires_at LIMIT $1))""",
-    "agentGrants": """DELETE FROM oauth_grants WHERE id = ANY(ARRAY(
-        SELECT id FROM oauth_grants WHERE ended_at < now() - interval '90 days'
-        ORDER BY ended_at LIMIT $1))""",
-    # Those that never ended but of which no token is left go too, so that people are not shown agents
-    # that can do nothing any more. A grant with tokens is looked at again when the last of them is gone.
-    "agentGrantsReviewed": """
+REVIEW_GRANTS: Final = """
         WITH due AS MATERIALIZED (
             SELECT g.id, (SELECT max(t.expires_at) FROM oauth_tokens t WHERE t.grant_id = g.id) AS until
             FROM oauth_grants g WHERE g.ended_at IS NULL AND g.review_at < now()
@@ -70,43 +49,44 @@ SWEPT: Final = {
         ), gone AS (
             DELETE FROM oauth_grants WHERE id = ANY(ARRAY(SELECT id FROM due WHERE until IS NULL))
         )
-        SELECT FROM due""",
-    "agentClients": """DELETE FROM oauth_clients WHERE id = ANY(ARRAY(
-        (SELECT id FROM oauth_clients WHERE used_at < now() - interval '90 days'
-        ORDER BY used_at LIMIT $1)
-        UNION ALL
-        (SELECT id FROM oauth_clients
-        WHERE used_at = created_at AND created_at < now() - interval '1 day'
-        ORDER BY created_at LIMIT $1)))""",
-    # Contract 2: whoever asked may look for seven days.
-    "operations": """DELETE FROM operations WHERE id = ANY(ARRAY(
-        SELECT id FROM operations WHERE finished_at < now() - interval '7 days'
-        ORDER BY finished_at LIMIT $1))""",
-    # For that long the same key changes nothing twice.
-    # Architecture, "One way to act": what was done is shown for a day.
-    "finishedCalls": """DELETE FROM finished_calls WHERE ctid = ANY(ARRAY(
-        SELECT ctid FROM finished_calls WHERE finished_at < now() - interval '1 day'
-        ORDER BY finished_at LIMIT $1))""",
-    "agentOperations": """DELETE FROM agent_operations WHERE ctid = ANY(ARRAY(
-        SELECT ctid FROM agent_operations WHERE finished_at < now() - interval '90 days'
-        ORDER BY finished_at LIMIT $1))""",
-    # Product page "Reliability" 3: an operator may have one sent again after months. What was not
-    # applied is money that someone waits for, and stays.
-    "paymentEvents": """DELETE FROM payment_events WHERE event_id = ANY(ARRAY(
-        SELECT event_id FROM payment_events
-        WHERE received_at < now() - interval '400 days' AND state IN ('applied', 'ignored')
-        ORDER BY received_at LIMIT $1))""",
+        SELECT FROM due"""
+"""Those that never ended but of which no token is left go too, so that people are not shown agents that
+can do nothing any more. A grant with tokens is looked at again when the last of them is gone."""
+
+
+def deletions(table: Table[Any]) -> tuple[str, ...]:
+    """Write what deletes a batch of a table's rows that are as old as its declaration lets them be.
+
+    A row is taken by where it lies: one that was changed meanwhile lies elsewhere, and stays.
+    """
+    return tuple(
+        f"DELETE FROM {table.name} WHERE ctid = ANY(ARRAY(SELECT ctid FROM {table.name}"  # noqa: S608 - names of our own tables
+        f" WHERE {f'{age.where} AND ' if age.where else ''}"
+        f"{age.column} < now() - interval '{age.interval}'"
+        f"{f' ORDER BY {age.column}' if age.ordered else ''} LIMIT $1))"
+        for age in table.retention
+    )
+
+
+WEBHOOK_DELIVERIES: Final = deletions(table_of(WebhookEvent))
+AUDIT_LOG: Final = deletions(table_of(AuditRecord))
+SWEPT: Final[Mapping[str, tuple[str, ...]]] = {
+    **{table.swept: deletions(table) for table in SWEPT_TABLES},
+    "agentGrantsReviewed": (REVIEW_GRANTS,),
 }
 """What the retention sweep deletes, by the counter it is reported under."""
 
 
-async def sweep(database: Database, sql: str, limit: int) -> int:
-    """Delete one batch; answer how many rows it was."""
+async def sweep(database: Database, statements: Sequence[str], limit: int) -> int:
+    """Delete one batch by each statement; answer how many rows it was."""
+    deleted = 0
     async with database.transaction() as tx:
         # Statistics of before a large change would have a table read whole for its last rows.
         await tx.execute("SET LOCAL enable_seqscan = off")
-        status = await tx.execute(sql, limit)
-    return int(status.rsplit(" ", 1)[-1])
+        for sql in statements:
+            status = await tx.execute(sql, limit)
+            deleted += int(status.rsplit(" ", 1)[-1])
+    return deleted
 
 
 async def commit(database: Database) -> None:

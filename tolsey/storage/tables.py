@@ -8,7 +8,6 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import date, datetime
-from decimal import Decimal
 from enum import Enum, StrEnum
 from operator import attrgetter
 from typing import (
@@ -24,6 +23,7 @@ from typing import (
     get_origin,
     get_type_hints,
 )
+from uuid import UUID
 
 Record = TypeVar("Record")
 Restore: TypeAlias = Callable[[Any], Any]
@@ -37,6 +37,14 @@ class Integer:
     """Marks a number that is kept in four bytes."""
 
 
+class Vector:
+    """Marks an embedding."""
+
+
+class Sealed:
+    """Marks what gives power to whoever reads it: a secret, sealed, or a hash of one."""
+
+
 class Personal(StrEnum):
     """What a column may say of a person; a column without this mark says nothing of anyone."""
 
@@ -47,7 +55,6 @@ class Personal(StrEnum):
     """Which buyer of one store somebody is; nobody can tell who once the store's salt is gone."""
     FREE_TEXT = "free_text"
     """Text that other people wrote, and in which they may have named anyone (contract, section 4)."""
-    NAME = "name"
 
 
 SQL_TYPES: Final[Mapping[Any, str]] = {
@@ -57,7 +64,8 @@ SQL_TYPES: Final[Mapping[Any, str]] = {
     bytes: "bytea",
     date: "date",
     datetime: "timestamptz",
-    Decimal: "numeric",
+    UUID: "uuid",
+    Vector: "vector",
     Jsonb: "jsonb",
     Integer: "int",
 }
@@ -71,6 +79,7 @@ class Column:
     sql: str
     nullable: bool
     personal: Personal | None
+    sealed: bool
     restore: Restore | None
     """Makes the field's value of the driver's, where they differ."""
 
@@ -116,8 +125,11 @@ class Table(Generic[Record]):
         columns = {one.name: one.sql for one in self.shape}
         object.__setattr__(self, "columns", columns)
         object.__setattr__(self, "key_of", attrgetter(*(self.key or columns)))
-        object.__setattr__(self, "read", _reader(self.record, self.shape))
+        if self.record is not dict:
+            object.__setattr__(self, "read", _reader(self.record, self.shape))
         object.__setattr__(self, "values_of", _values(tuple(columns)))
+        if self.export and any(one.sealed for one in (*self.shape, *self.besides)):
+            raise TypeError(f"{self.name} holds secrets: it cannot be exported")
 
     @property
     def selected(self) -> str:
@@ -144,6 +156,9 @@ class Table(Generic[Record]):
 
 
 TABLES: Final[dict[type[Any], Table[Any]]] = {}
+"""Where records go, by their type."""
+BARE: Final[list[Table[Any]]] = []
+"""Tables that only SQL writes."""
 
 
 def table_of(record: type[Record]) -> Table[Record]:
@@ -185,7 +200,10 @@ def stored(
 
     def declare(record: type[Record]) -> type[Record]:
         hints = get_type_hints(record, include_extras=True)
-        shape = tuple(_column(one.name, hints[one.name]) for one in fields(record))  # type: ignore[arg-type]  # it is a dataclass
+        shape = tuple(
+            _column(one.name, hints[one.name], sealed="secret" in one.metadata)
+            for one in fields(record)  # type: ignore[arg-type]  # it is a dataclass
+        )
         if conflict is not None or claim or not key:
             then = conflict or ""
         else:
@@ -213,7 +231,30 @@ def stored(
     return declare
 
 
-def _column(name: str, hint: Any) -> Column:
+def bare(
+    name: str,
+    columns: Mapping[str, Any],
+    *,
+    key: tuple[str, ...] = (),
+    retention: Age | tuple[Age, ...] = (),
+    swept: str = "",
+    export: str = "",
+) -> Table[Any]:
+    """Say what is in a table that no record is kept in, as `stored` says it of one."""
+    made: Table[Any] = Table(
+        record=dict,
+        name=name,
+        shape=tuple(_column(one, hint) for one, hint in columns.items()),
+        key=key,
+        retention=retention if isinstance(retention, tuple) else (retention,),
+        swept=swept,
+        export=export,
+    )
+    BARE.append(made)
+    return made
+
+
+def _column(name: str, hint: Any, *, sealed: bool = False) -> Column:
     marks: list[Any] = []
     nullable = False
     while get_origin(hint) in {Annotated, Union, types.UnionType}:
@@ -224,13 +265,14 @@ def _column(name: str, hint: Any) -> Column:
             (hint,) = (one for one in get_args(hint) if one is not types.NoneType)
             nullable = True
     sql, restore = _kept_as(hint)
-    kinds = [SQL_TYPES[mark] for mark in marks if isinstance(mark, type)]
+    kinds = [SQL_TYPES[mark] for mark in marks if mark in SQL_TYPES]
     personal = next((mark for mark in marks if isinstance(mark, Personal)), None)
     return Column(
         name=name,
         sql=kinds[0] if kinds else sql,
         nullable=nullable,
         personal=personal,
+        sealed=sealed or Sealed in marks,
         restore=restore and (_unless_none(restore) if nullable else restore),
     )
 

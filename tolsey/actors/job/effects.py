@@ -110,7 +110,7 @@ class Upkeep:
         """List it by the jobs' names."""
         return {
             "sync-verified-revenue": self.sync_verified_revenue,
-            "prune-webhook-deliveries": partial(self.prune, [retention.WEBHOOK_DELIVERIES]),
+            "prune-webhook-deliveries": partial(self.prune, retention.WEBHOOK_DELIVERIES),
             "prune-audit-log": partial(self.prune, retention.AUDIT_LOG),
             "retention-sweep": self.sweep,
         }
@@ -145,20 +145,19 @@ class Upkeep:
     ) -> Mapping[str, int]:
         """Delete what the statements find, a batch at a time."""
         deleted = 0
-        for sql in statements:
-            async for count in self._throttle.batches(
-                partial(retention.sweep, self._database, sql)
-            ):
-                deleted += count
-                progress({"deleted": deleted})
+        async for count in self._throttle.batches(
+            partial(retention.sweep, self._database, statements)
+        ):
+            deleted += count
+            progress({"deleted": deleted})
         return {"deleted": deleted}
 
     async def sweep(self, scheduled_at: datetime, progress: Progress) -> Mapping[str, int]:
         """Delete what has served its time, check kept sums, and tell listings left alone too long."""
         swept: dict[str, int] = {}
-        for name, sql in retention.SWEPT.items():
+        for name, statements in retention.SWEPT.items():
             async for count in self._throttle.batches(
-                partial(retention.sweep, self._database, sql)
+                partial(retention.sweep, self._database, statements)
             ):
                 swept[name] = swept.get(name, 0) + count
                 progress(swept)

@@ -130,10 +130,15 @@ class Generation:
     async def _pin(self) -> None:
         """Claim the request, then hold the most its answer can cost."""
         order = self.order
-        whose = (order.organization_id, order.store_id, order.user_id)
         means = self._means
         row = Row(
-            *(order.id, *whose, order.claim, means.model.name, means.clock()),
+            id=order.id,
+            organization_id=order.organization_id,
+            store_id=order.store_id,
+            user_id=order.user_id,
+            claim=order.claim,
+            model=means.model.name,
+            created_at=means.clock(),
             process=means.process,
         )
         if not await generations.begin(self._means.database, row):

@@ -5,7 +5,9 @@ from typing import Final
 
 from tolsey.storage.database import Database
 from tolsey.storage.records.chat import Abandoned, Ending, Generation
+from tolsey.storage.tables import table_of
 
+GENERATIONS: Final = table_of(Generation)
 SETTLING: Final = timedelta(minutes=1)
 """A live answer writes its end down this soon after its hold has ended."""
 ABANDONED_AT_ONCE: Final = 200
@@ -20,19 +22,7 @@ async def begin(database: Database, generation: Generation) -> bool:
     """Write down that an answer is made; False when one was, for the same claim."""
     return bool(
         await database.execute(
-            """
-            INSERT INTO chat_generations
-                (id, organization_id, store_id, user_id, claim, model, created_at, process)
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (claim) DO NOTHING
-            """,
-            generation.id,
-            generation.organization_id,
-            generation.store_id,
-            generation.user_id,
-            generation.claim,
-            generation.model,
-            generation.created_at,
-            generation.process,
+            f"{GENERATIONS.insert} {GENERATIONS.conflict}", *GENERATIONS.values_of(generation)
         )
     )
 

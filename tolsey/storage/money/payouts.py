@@ -10,7 +10,7 @@ from typing import Any, Final
 import structlog
 
 from tolsey.storage import audit
-from tolsey.storage.database import Database, Row, Transaction
+from tolsey.storage.database import Database, Transaction
 from tolsey.storage.money.payment_events import SETTLE
 from tolsey.storage.records.money.payment_event import EventState
 from tolsey.storage.records.money.payouts import (
@@ -19,6 +19,7 @@ from tolsey.storage.records.money.payouts import (
     PayoutAccount,
     PayoutFailure,
 )
+from tolsey.storage.tables import table_of
 
 SHOWN_FAILURES: Final = 10
 """The latest are what an account's owner can act on."""
@@ -27,7 +28,8 @@ OBSERVED: Final = (
     *("has_submitted_details", "can_charge", "can_be_paid_out", "is_verified", "disabled_reason"),
     *("currently_due", "past_due", "eventually_due", "pending_verification"),
 )
-COLUMNS: Final = f"account_id, user_id, {', '.join(OBSERVED)}, created_at, seen_at"
+ACCOUNTS: Final = table_of(PayoutAccount)
+FAILURES: Final = table_of(PayoutFailure)
 
 log = structlog.get_logger()
 
@@ -60,19 +62,17 @@ async def payout_failed(
     async with database.transaction() as tx:
         if not await _settled(tx, event_id):
             return False
+        failure = PayoutFailure(
+            payout_id=facts.payout_id,
+            account_id=facts.account_id,
+            amount_cents=facts.amount_cents,
+            currency=facts.currency,
+            failure_code=facts.failure_code,
+            failure_message=facts.failure_message,
+            failed_at=created_at,
+        )
         status = await tx.execute(
-            """
-            INSERT INTO payout_failures (payout_id, account_id, amount_cents, currency,
-                                         failure_code, failure_message, failed_at)
-            VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (payout_id) DO NOTHING
-            """,
-            facts.payout_id,
-            facts.account_id,
-            facts.amount_cents,
-            facts.currency,
-            facts.failure_code,
-            facts.failure_message,
-            created_at,
+            f"{FAILURES.insert} {FAILURES.conflict}", *FAILURES.values_of(failure)
         )
         if status == "INSERT 0 0":  # told of by two events
             return True
@@ -92,39 +92,35 @@ async def payout_failed(
 async def find(database: Database, user_id: str) -> PayoutAccount | None:
     """Find a person's account."""
     row = await database.fetchrow(
-        f"SELECT {COLUMNS} FROM payout_accounts WHERE user_id = $1",  # noqa: S608 - a constant list of columns
+        f"SELECT {ACCOUNTS.selected} FROM payout_accounts WHERE user_id = $1",  # noqa: S608 - a constant list of columns
         user_id,
     )
-    return _account(row) if row else None
+    return ACCOUNTS.read(row) if row else None
 
 
 async def opened(
     database: Database, user_id: str, facts: ObservedAccount, at: datetime
 ) -> PayoutAccount:
     """Keep the account that was made for a person; the one they have when they have one."""
-    values = [getattr(facts, name) for name in OBSERVED]
+    said: dict[str, Any] = {name: getattr(facts, name) for name in OBSERVED}
+    made = PayoutAccount(
+        **said, account_id=facts.account_id, user_id=user_id, created_at=at, seen_at=None
+    )
     async with database.transaction() as tx:
         row = await tx.fetchrow(
-            f"""
-            INSERT INTO payout_accounts ({COLUMNS})
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, NULL)
-            ON CONFLICT DO NOTHING RETURNING {COLUMNS}
-            """,  # noqa: S608 - a constant list of columns
-            facts.account_id,
-            user_id,
-            *values,
-            at,
+            f"{ACCOUNTS.insert} ON CONFLICT DO NOTHING RETURNING {ACCOUNTS.selected}",
+            *ACCOUNTS.values_of(made),
         )
         if row is not None:
             await audit.write(tx, "payout_account.opened", facts.account_id, actor=user_id)
-            return _account(row)
+            return ACCOUNTS.read(row)
         row = await tx.fetchrow(
-            f"SELECT {COLUMNS} FROM payout_accounts WHERE user_id = $1",  # noqa: S608 - a constant list of columns
+            f"SELECT {ACCOUNTS.selected} FROM payout_accounts WHERE user_id = $1",  # noqa: S608 - a constant list of columns
             user_id,
         )
     if row is None:
         raise LookupError(f"{facts.account_id} is another person's")
-    return _account(row)
+    return ACCOUNTS.read(row)
 
 
 async def refreshed(database: Database, facts: ObservedAccount) -> PayoutAccount | None:
@@ -143,15 +139,14 @@ async def visited(database: Database, account: PayoutAccount, event: str) -> Non
 async def failures(database: Database, account_id: str) -> list[PayoutFailure]:
     """List the latest payouts of an account that came back, newest first."""
     rows = await database.fetch(
-        """
-        SELECT payout_id, account_id, amount_cents, currency, failure_code, failure_message,
-               failed_at
-        FROM payout_failures WHERE account_id = $1 ORDER BY failed_at DESC, payout_id LIMIT $2
-        """,
+        f"""
+        SELECT {FAILURES.selected} FROM payout_failures
+        WHERE account_id = $1 ORDER BY failed_at DESC, payout_id LIMIT $2
+        """,  # noqa: S608 - names of our own table
         account_id,
         SHOWN_FAILURES,
     )
-    return [PayoutFailure(**row) for row in rows]
+    return [FAILURES.read(row) for row in rows]
 
 
 async def may_sell(database: Database, organization_id: str) -> bool:
@@ -175,10 +170,10 @@ async def may_sell(database: Database, organization_id: str) -> bool:
 
 async def _locked(tx: Transaction, account_id: str) -> PayoutAccount | None:
     row = await tx.fetchrow(
-        f"SELECT {COLUMNS} FROM payout_accounts WHERE account_id = $1 FOR UPDATE",  # noqa: S608 - a constant list of columns
+        f"SELECT {ACCOUNTS.selected} FROM payout_accounts WHERE account_id = $1 FOR UPDATE",  # noqa: S608 - a constant list of columns
         account_id,
     )
-    return _account(row) if row else None
+    return ACCOUNTS.read(row) if row else None
 
 
 async def _put(
@@ -211,10 +206,3 @@ async def _put(
 async def _settled(tx: Transaction, event_id: str, ignored: str | None = None) -> bool:
     state = EventState.IGNORED if ignored else EventState.APPLIED
     return bool(await tx.execute(SETTLE, event_id, state.value, ignored) == "UPDATE 1")
-
-
-def _account(row: Row) -> PayoutAccount:
-    values: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in row.items()
-    }
-    return PayoutAccount(**values)

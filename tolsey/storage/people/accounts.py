@@ -2,23 +2,25 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any, Final
 
 from tolsey.storage import audit
 from tolsey.storage.database import Database, Row, Transaction
+from tolsey.storage.tables import Personal, stored, table_of
 
 ORGANIZATION = "organizations.id, organizations.name, plan, rules, organizations.created_at"
 
 
-@dataclass(frozen=True, slots=True)
+@stored("users", key=("id",))
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UserRow:
     """A user, as login needs them."""
 
-    id: str
-    email: str
-    password_hash: str
+    id: Annotated[str, Personal.USER]
+    email: Annotated[str, Personal.EMAIL]
+    password_hash: str = field(metadata={"secret": True}, repr=False)
     banned: bool
     deletion_requested_at: datetime | None
     created_at: datetime
@@ -36,6 +38,9 @@ class OrganizationRow:
     role: str
 
 
+USERS: Final = table_of(UserRow)
+
+
 def _organization(row: Row) -> OrganizationRow:
     rules = json.loads(row["rules"])
     return OrganizationRow(
@@ -46,13 +51,10 @@ def _organization(row: Row) -> OrganizationRow:
 async def find_user(database: Database, email: str) -> UserRow | None:
     """Find a user by their e-mail address, which is kept in lower case."""
     row = await database.fetchrow(
-        """
-        SELECT id, email, password_hash, banned, deletion_requested_at, created_at
-        FROM users WHERE email = $1
-        """,
+        f"SELECT {USERS.selected} FROM users WHERE email = $1",  # noqa: S608 - names of our own table
         email,
     )
-    return UserRow(**row) if row else None
+    return USERS.read(row) if row else None
 
 
 async def create_user(

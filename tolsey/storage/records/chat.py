@@ -2,9 +2,62 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Annotated, Final
+
+from tolsey.storage.tables import Jsonb, Personal, Vector, bare, stored
+
+FACTS: Final = bare(
+    "facts",
+    {
+        "id": str,
+        "organization_id": str,
+        "store_id": str | None,
+        "name": str,
+        "value": Annotated[str, Jsonb, Personal.FREE_TEXT],
+        "created_at": datetime,
+        "updated_at": datetime,
+    },
+    key=("id",),
+    export="facts",
+)
+MESSAGES: Final = bare(
+    "messages",
+    {
+        "id": str,
+        "organization_id": str,
+        "store_id": str | None,
+        "role": str,
+        "text": Annotated[str, Personal.FREE_TEXT],
+        "created_at": datetime,
+    },
+    key=("id",),
+    export="messages",
+)
+VECTORS: Final = bare(
+    "vectors",
+    {
+        "namespace": str,
+        "id": str,
+        "embedding": Annotated[str, Vector],
+        "text": Annotated[str | None, Personal.FREE_TEXT],
+        "metadata": Annotated[str, Jsonb],
+    },
+    key=("namespace", "id"),
+)
 
 
-@dataclass(frozen=True, slots=True)
+@stored(
+    "chat_generations",
+    key=("claim",),
+    conflict="ON CONFLICT (claim) DO NOTHING",
+    besides={
+        "ended_at": datetime | None,
+        "outcome": str | None,
+        **dict.fromkeys(("input_tokens", "output_tokens", "cost", "charged"), int | None),
+        "estimated": bool | None,
+    },
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Generation:
     """Who asked the model for an answer, over which store; `claim` is the same in a repeat.
 
@@ -14,7 +67,7 @@ class Generation:
     id: str
     organization_id: str
     store_id: str
-    user_id: str
+    user_id: Annotated[str, Personal.USER]
     claim: str
     model: str
     created_at: datetime

@@ -65,8 +65,8 @@ class AuditRecord:
     organization_id: str | None = None
     actor: Annotated[str, Personal.USER] = "system"
     metadata: Annotated[str, Jsonb] = "{}"
-    retention: Retention = field(init=False)
-    """How long the row stays."""
+    retention: Retention | None = field(init=False)
+    """How long the row stays; rows of before migration 26 do not say it."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "retention", retention_of(self.event))

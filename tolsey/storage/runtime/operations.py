@@ -6,28 +6,9 @@ from typing import Final
 
 from tolsey.storage.database import Database
 from tolsey.storage.records.runtime.operations import Operation
-from tolsey.storage.tables import replaced_whole, table
+from tolsey.storage.tables import table_of
 
-COLUMNS: Final = {
-    "id": "text",
-    "organization_id": "text",
-    "user_id": "text",
-    "kind": "text",
-    "subject": "text",
-    "state": "text",
-    "wanted": "jsonb",
-    "created_at": "timestamptz",
-    "result": "jsonb",
-    "status": "integer",
-    "code": "text",
-    "detail": "text",
-    "finished_at": "timestamptz",
-}
-table(Operation, "operations", COLUMNS, conflict=replaced_whole(COLUMNS, "id"), key=("id",))
-
-SELECTED: Final = ", ".join(
-    f"{name}::text AS {name}" if kind == "jsonb" else name for name, kind in COLUMNS.items()
-)
+OPERATIONS: Final = table_of(Operation)
 
 
 async def load(
@@ -35,17 +16,17 @@ async def load(
 ) -> Mapping[str, tuple[Operation, ...]]:
     """Read what has not ended yet of organizations, oldest first; one without any is absent."""
     rows = await database.fetch(
-        f"SELECT {SELECTED} FROM operations"  # noqa: S608 - constants of this module
+        f"SELECT {OPERATIONS.selected} FROM operations"  # noqa: S608 - constants of this module
         " WHERE organization_id = ANY($1::text[]) AND finished_at IS NULL ORDER BY created_at, id",
         list(organization_ids),
     )
     found: dict[str, list[Operation]] = defaultdict(list)
     for row in rows:
-        found[row["organization_id"]].append(Operation(**dict(row)))
+        found[row["organization_id"]].append(OPERATIONS.read(row))
     return {id: tuple(some) for id, some in found.items()}
 
 
 async def find(database: Database, id: str) -> Operation | None:
     """Read one operation."""
-    row = await database.fetchrow(f"SELECT {SELECTED} FROM operations WHERE id = $1", id)  # noqa: S608 - as above
-    return None if row is None else Operation(**dict(row))
+    row = await database.fetchrow(f"SELECT {OPERATIONS.selected} FROM operations WHERE id = $1", id)  # noqa: S608 - as above
+    return None if row is None else OPERATIONS.read(row)

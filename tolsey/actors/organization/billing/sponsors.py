@@ -11,7 +11,12 @@ from tolsey.storage.records.money.sponsorships import SponsorDispute, SponsorPay
 def disputed(facts: DisputeFacts) -> SponsorDispute:
     """Read what is told of a dispute of a sponsor's payment."""
     payment_ref = facts.payment_ref or ""
-    return SponsorDispute(facts.dispute_id, payment_ref, facts.disputed_cents, facts.standing)
+    return SponsorDispute(
+        dispute_id=facts.dispute_id,
+        payment_ref=payment_ref,
+        cents=facts.disputed_cents,
+        standing=facts.standing,
+    )
 
 
 def paid(event: WaitingEvent, facts: Facts) -> SponsorPayment | None:

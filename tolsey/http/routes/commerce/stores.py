@@ -143,7 +143,7 @@ async def _document(
 ) -> AsyncIterator[bytes]:
     yield orjson.dumps(head)[:-1]
     for section in exports.SECTIONS:
-        yield b',"' + section.name.encode() + b'":['
+        yield b',"' + section.export.encode() + b'":['
         separator = b""
         async for item in exports.rows(database, section, store_id):
             yield separator + orjson.dumps({to_camel(name): item[name] for name in item})

@@ -52,7 +52,9 @@ class AgentOperation:
     digest: str
     state: str
     created_at: datetime
-    intent: str | None = field(default=None, metadata={"secret": True}, repr=False)
+    intent: Annotated[str | None, Personal.FREE_TEXT] = field(
+        default=None, metadata={"secret": True}, repr=False
+    )
     before: Annotated[str | None, Jsonb] = None
     after: Annotated[str | None, Jsonb] = None
     version: str | None = None

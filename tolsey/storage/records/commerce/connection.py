@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
 
-from tolsey.storage.tables import Jsonb, stored
+from tolsey.storage.tables import Jsonb, Sealed, stored
 
 PROVIDER = "commerce"
 
@@ -77,9 +77,9 @@ class Connection:
     "integration_connections",
     key=("store_id", "provider"),
     besides={
-        "secret_hash": str | None,
-        "mcp_key_hash": str | None,
-        "pairing_code": str | None,
+        "secret_hash": Annotated[str | None, Sealed],
+        "mcp_key_hash": Annotated[str | None, Sealed],
+        "pairing_code": Annotated[str | None, Sealed],
         "created_at": datetime,
     },
 )

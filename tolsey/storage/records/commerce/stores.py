@@ -14,6 +14,6 @@ class StoreRecord:
     id: str
     organization_id: str
     name: str
-    sealed_salt: str = field(repr=False)
+    sealed_salt: str = field(metadata={"secret": True}, repr=False)
     created_at: datetime
     deleted_at: datetime | None = None

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import Annotated, Final, Protocol
+
+from tolsey.storage.tables import Personal, stored
 
 CHECKING: Final = frozenset({None, "requirements.pending_verification"})
 """Reasons under which an account's owner has nothing to do but wait."""
@@ -110,12 +112,13 @@ class FailedPayout(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@stored("payout_accounts", key=("account_id",))
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PayoutAccount:
     """A person's account as the processor last told of it."""
 
     account_id: str
-    user_id: str
+    user_id: Annotated[str, Personal.USER]
     has_submitted_details: bool
     can_charge: bool
     can_be_paid_out: bool
@@ -139,7 +142,12 @@ class PayoutAccount:
         return PayoutState.ONBOARDING
 
 
-@dataclass(frozen=True, slots=True)
+@stored(
+    "payout_failures",
+    key=("payout_id",),
+    conflict="ON CONFLICT (payout_id) DO NOTHING",
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PayoutFailure:
     """A payout that came back."""
 

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from tolsey.storage.tables import stored
+
 
 @dataclass(frozen=True, slots=True)
 class SponsorPayment:
@@ -16,7 +18,8 @@ class SponsorPayment:
     created_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@stored("sponsor_disputes", key=("dispute_id",))
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SponsorDispute:
     """What one event told of a dispute of a sponsor's payment; `standing` is open, lost or won."""
 

@@ -2,12 +2,21 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
+
+from tolsey.storage.tables import Age, Integer, Jsonb, Personal, stored
 
 Stage = Literal["running", "done", "refused", "failed"]
 """`refused` was not done and would not be; `failed` was tried for as long as it was worth it."""
 
 
+@stored(
+    "operations",
+    key=("id",),
+    # Contract 2: whoever asked may look for seven days.
+    retention=Age(column="finished_at", interval="7 days"),
+    swept="operations",
+)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
     """What somebody asked an actor for, and how far it is.
@@ -18,14 +27,14 @@ class Operation:
 
     id: str
     organization_id: str
-    user_id: str
+    user_id: Annotated[str, Personal.USER]
     kind: str
     subject: str
     state: Stage
-    wanted: str
+    wanted: Annotated[str, Jsonb]
     created_at: datetime
-    result: str | None = None
-    status: int | None = None
+    result: Annotated[str | None, Jsonb] = None
+    status: Annotated[int | None, Integer] = None
     code: str | None = None
     detail: str | None = None
     finished_at: datetime | None = None

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
 
-from tolsey.storage.tables import Integer, Jsonb, stored
+from tolsey.storage.tables import Integer, Jsonb, Personal, stored
 
 CallState = Literal["waiting", "sent", "unknown"]
 """`sent` while it may be on its way to the outside, `unknown` when nobody knows whether it was done."""
@@ -85,7 +85,7 @@ class OutboxRow:
     kind: str
     actor_key: str
     name: str
-    payload: Annotated[str, Jsonb]
+    payload: Annotated[str, Jsonb, Personal.FREE_TEXT]
     due_at: datetime | None = None
     """None: at once, by the database's clock, whatever ours says."""
     attempts: Annotated[int, Integer] = 0

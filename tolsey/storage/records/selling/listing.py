@@ -61,7 +61,7 @@ class ListingFields:
     """
 
     title: str = ""
-    teaser: str | None = None
+    teaser: Annotated[str | None, Personal.FREE_TEXT] = None
     anonymous: bool = False
     category: str | None = None
     business_model: str | None = None
@@ -70,7 +70,7 @@ class ListingFields:
     asking_price: int | None = None
     currency: str | None = None
     min_offer: int | None = None
-    reason_for_sale: str | None = None
+    reason_for_sale: Annotated[str | None, Personal.FREE_TEXT] = None
     included_assets: Annotated[str, Jsonb] = "[]"
     excluded_assets: Annotated[str, Jsonb] = "[]"
     domain: str | None = None

@@ -1,0 +1,59 @@
+"""Tables that the database keeps by itself beside a store's orders and products (migrations 33 and 35)."""
+
+from datetime import datetime
+from typing import Annotated, Final
+
+from tolsey.storage.tables import Integer, Personal, bare
+
+SUMS: Final = bare("commerce_sums", {"store_id": str, "counted_through": int}, key=("store_id",))
+SALES: Final = bare(
+    "commerce_sales",
+    {
+        "store_id": str,
+        "minutes": Annotated[int, Integer],
+        "at": datetime,
+        "source": str,
+        "currency": str,
+        **dict.fromkeys(
+            ("orders", "gross_minor", "current_minor", "refunds", "refunded_minor"), int
+        ),
+    },
+    key=("store_id", "minutes", "at", "source", "currency"),
+)
+BUYERS: Final = bare(
+    "commerce_buyers",
+    {"store_id": str, "pseudonym": Annotated[str, Personal.PSEUDONYM], "orders": int},
+    key=("store_id", "pseudonym"),
+)
+COUNTED_REFUNDS: Final = bare(
+    "commerce_counted_refunds",
+    {
+        "store_id": str,
+        "refund_id": int,
+        "order_id": int,
+        "at": datetime,
+        "source": str,
+        "currency": str,
+        "amount_minor": int,
+    },
+    key=("store_id", "refund_id"),
+)
+STOCK: Final = bare(
+    "commerce_stock",
+    {
+        "store_id": str,
+        "product_id": int,
+        "place": int,
+        "variant_id": int | None,
+        "item": int | None,
+        "is_listed": bool,
+        "said_tracked": bool | None,
+        "said_quantity": int | None,
+        "tracked": bool | None,
+        "available": int | None,
+    },
+    key=("store_id", "product_id", "place"),
+)
+STOCK_UNREAD: Final = bare(
+    "commerce_stock_unread", {"store_id": str, "read_through": int}, key=("store_id",)
+)
