@@ -22,6 +22,7 @@ from typing import Any
 import httpx
 
 from bench import measure
+from bench.asking import collect_seldom
 from bench.peers import paging
 from bench.peers.shop import CLIENT_ID, CLIENT_SECRET, DOMAIN
 from tolsey.actors.listing.effects import measure_shop
@@ -89,6 +90,7 @@ async def ours(url: str) -> dict[str, Any]:
 
 async def timed(which: str, url: str) -> dict[str, Any]:
     """Run one and say what it took."""
+    collect_seldom()
     before, started, worked = measure.rss_bytes(), perf_counter(), process_time()
     if which == "tolsey":
         found = await ours(url)

@@ -84,17 +84,17 @@ class Sums:
     refunds_of_earlier: Decimal = ZERO
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Paid:
     """What came in for an order and what goes back, each movement looked at once."""
 
-    payments: list[PulledTransaction]
-    taken: Decimal
-    proven: Decimal
+    payments: list[PulledTransaction] = field(default_factory=list)
+    taken: Decimal = ZERO
+    proven: Decimal = ZERO
     """The payments that cannot have been written by hand."""
-    given_back: Decimal
+    given_back: Decimal = ZERO
     """What goes back through the gateways of the proven payments."""
-    going_back: Decimal
+    going_back: Decimal = ZERO
     """What goes back through every gateway."""
 
 
@@ -214,21 +214,23 @@ def figures(currency: str, sums: Sums) -> CurrencyFigures:
 
 def paid_of(order: PulledOrder) -> Paid:
     """Add up an order's movements of money."""
-    payments = [t for t in order.transactions if is_payment(t)]
-    proven = [t for t in payments if is_proven(order, t)]
-    gateways = {t.gateway for t in proven}
-    back = [
-        t
-        for t in order.transactions
-        if t.kind.upper() == "REFUND" and t.status.upper() in GOING_BACK
-    ]
-    return Paid(
-        payments,
-        taken=sum((t.amount for t in payments), ZERO),
-        proven=sum((t.amount for t in proven), ZERO),
-        given_back=sum((t.amount for t in back if t.gateway in gateways), ZERO),
-        going_back=sum((t.amount for t in back), ZERO),
-    )
+    paid = Paid()
+    gateways = set[str | None]()
+    back = []
+    for each in order.transactions:
+        if is_payment(each):
+            paid.payments.append(each)
+            paid.taken += each.amount
+            if is_proven(order, each):
+                paid.proven += each.amount
+                gateways.add(each.gateway)
+        elif each.kind.upper() == "REFUND" and each.status.upper() in GOING_BACK:
+            back.append(each)
+    for each in back:
+        paid.going_back += each.amount
+        if each.gateway in gateways:
+            paid.given_back += each.amount
+    return paid
 
 
 def refused(order: PulledOrder, paid: Paid, *, is_inside: bool = True) -> str | None:
@@ -244,7 +246,10 @@ def refused(order: PulledOrder, paid: Paid, *, is_inside: bool = True) -> str | 
         ("manual_gateway", all(t.manual_payment_gateway for t in paid.payments)),
         ("unproven_payment", paid.proven <= 0),
     )
-    return next((reason for reason, holds in checks if holds), None)
+    for reason, holds in checks:
+        if holds:
+            return reason
+    return None
 
 
 def proves_age(order: PulledOrder) -> bool:
@@ -311,21 +316,19 @@ def worth(order: PulledOrder, paid: Paid) -> tuple[Decimal, Decimal]:
     It is the least of what its lines say (A), what was really kept of the money (B), and what its
     current totals say (C): rule 9.
     """
-    goods = sum((e.after_discounts_before_taxes for e in order.lines if not e.is_gift_card), ZERO)
-    on_plans = sum(
-        (
-            each.after_discounts_before_taxes
-            for each in order.lines
-            if each.selling_plan and not each.is_gift_card
-        ),
-        ZERO,
-    )
+    goods = on_plans = ZERO
+    for each in order.lines:
+        if each.is_gift_card:
+            continue
+        goods += each.after_discounts_before_taxes
+        if each.selling_plan:
+            on_plans += each.after_discounts_before_taxes
     # A tip is a line, and duties may be inside the prices: neither is the seller's.
     sold = goods - order.tip - (order.duties if order.duties_included else ZERO)
     by_lines = sold * share_proven(order, paid) - sum(map(goodwill, order.refunds), ZERO)
     by_money = paid.proven - paid.given_back
     revenue = max(ZERO, min(by_lines, by_money, by_totals(order)))
-    share = min(ONE, max(ZERO, on_plans / goods)) if goods > 0 else ZERO
+    share = min(ONE, on_plans / goods) if goods > 0 and on_plans > 0 else ZERO
     return revenue.quantize(GUARD), (revenue * share).quantize(GUARD)
 
 
@@ -339,7 +342,9 @@ def by_totals(order: PulledOrder) -> Decimal:
 def share_proven(order: PulledOrder, paid: Paid) -> Decimal:
     """Say how much of what the order asked for is proven, at most all of it."""
     asked = min(order.total, order.current_total + paid.going_back)
-    return min(ONE, paid.proven / asked) if asked > 0 else ZERO
+    if asked <= 0:
+        return ZERO
+    return paid.proven / asked if paid.proven < asked else ONE
 
 
 def goodwill(refund: PulledRefund) -> Decimal:

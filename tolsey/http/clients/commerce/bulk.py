@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any
 
 import anyio
-from pydantic_core import from_json
+import orjson
 
 from tolsey.actors.ports import PlatformDenied, PlatformUnreachable, Shop
 from tolsey.http.clients.commerce import queries, shapes
@@ -204,9 +204,10 @@ async def _read(file: File, places: Places, line_bytes: int) -> AsyncGenerator[F
         piece = await file.read(PIECE)
         for line in lines.feed(piece) if piece else lines.rest():
             order = _placed(open_orders, _parsed(line))
-            if order not in places.last:
+            last = places.last.get(order)
+            if last is None:
                 raise shapes.Misshapen("the order of the lines of an export")
-            if places.last[order] == number:
+            if last == number:
                 yield _closed(open_orders.pop(order))
             number += 1
         if not piece:
@@ -226,9 +227,10 @@ def _placed(open_orders: dict[int, shapes.OpenOrder], value: Mapping[str, Any]) 
         open_orders[order] = shapes.OpenOrder(value)
         return order
     order = shapes.number_of(parent, "Order")
-    if order not in open_orders:
+    known = open_orders.get(order)
+    if known is None:
         raise shapes.Misshapen("the order of the lines of an export")
-    open_orders[order].lines.append(shapes.line(value))
+    known.lines.append(shapes.line(value))
     return order
 
 
@@ -257,6 +259,7 @@ class Lines:
 
 def _parsed(line: bytes) -> Mapping[str, Any]:
     try:
-        return shapes.mapping(from_json(line, allow_inf_nan=False), "a line of an export")
+        value = orjson.loads(line)
     except ValueError as error:
         raise shapes.Misshapen("a line of an export") from error
+    return shapes.mapping(value, "a line of an export")

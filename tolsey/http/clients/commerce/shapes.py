@@ -61,21 +61,35 @@ def page(value: object, what: str) -> Page:
 
 def number_of(value: object, kind: str) -> int:
     """Take the number out of a global id of that kind."""
-    found = GID.fullmatch(value) if isinstance(value, str) else None
-    if found is None or found[1] != kind:
+    number = _number(value, kind) if isinstance(value, str) else None
+    if number is None:
         raise Misshapen(f"the id of a {kind}")
-    return int(found[2])
+    return number
+
+
+@lru_cache(maxsize=256)
+def _number(written: str, kind: str) -> int | None:
+    """Read a global id; what belongs to one order mostly follows it, and names it each time."""
+    found = GID.fullmatch(written)
+    return int(found[2]) if found is not None and found[1] == kind else None
 
 
 def moment(value: object, what: str) -> datetime:
     """Take a time with its zone, as UTC."""
-    try:
-        at = datetime.fromisoformat(value) if isinstance(value, str) else None
-    except ValueError:
-        at = None
-    if at is None or at.tzinfo is None:
+    at = _moment(value) if isinstance(value, str) else None
+    if at is None:
         raise Misshapen(what)
-    return at.astimezone(UTC)
+    return at
+
+
+@lru_cache(maxsize=256)
+def _moment(written: str) -> datetime | None:
+    """Read a time; an order is mostly processed in the moment in which it is made."""
+    try:
+        at = datetime.fromisoformat(written)
+    except ValueError:
+        return None
+    return None if at.tzinfo is None else at.astimezone(UTC)
 
 
 def moment_or_none(value: object, what: str) -> datetime | None:
@@ -86,19 +100,17 @@ def moment_or_none(value: object, what: str) -> datetime | None:
 def money(value: object, what: str) -> Decimal:
     """Take the amount of a MoneyBag in the shop's currency."""
     try:
-        amount = value["shopMoney"]["amount"]  # type: ignore[index]  # what is no object is caught
-    except (TypeError, KeyError):
+        return _amount(value["shopMoney"]["amount"])  # type: ignore[index]  # what is none is caught
+    except (TypeError, KeyError, ValueError):
         raise Misshapen(what) from None
-    read = _amount(amount) if isinstance(amount, str) else None
-    if read is None:
-        raise Misshapen(what)
-    return read
 
 
 @lru_cache(maxsize=4096)
-def _amount(written: str) -> Decimal | None:
+def _amount(written: str) -> Decimal:
     """Read an amount; most sums of most orders are one of a few, and many are nothing."""
-    return Decimal(written) if AMOUNT.fullmatch(written) else None
+    if AMOUNT.fullmatch(written) is None:
+        raise ValueError("not an amount")
+    return Decimal(written)
 
 
 def money_or_none(value: object, what: str) -> Decimal:
@@ -154,9 +166,7 @@ def _selling_plan(plan: Mapping[str, Any]) -> str:
 
 def transactions(value: object) -> tuple[PulledTransaction, ...]:
     """Take an order's movements of money."""
-    if not isinstance(value, list):
-        raise Misshapen("the transactions of an order")
-    return tuple(_transaction(mapping(each, "a transaction")) for each in value)
+    return tuple([_transaction(each) for each in objects(value, "the transactions of an order")])
 
 
 def _transaction(value: Mapping[str, Any]) -> PulledTransaction:
@@ -177,7 +187,10 @@ def objects(value: object, what: str) -> list[Mapping[str, Any]]:
     """Take a list of objects."""
     if not isinstance(value, list):
         raise Misshapen(what)
-    return [mapping(each, what) for each in value]
+    for each in value:
+        if not isinstance(each, dict):
+            raise Misshapen(what)
+    return value
 
 
 def refund_ids(value: Mapping[str, Any]) -> list[str]:
@@ -203,8 +216,10 @@ def order(
         source_name=text_or_none(value.get("sourceName"), "the source of an order"),
         has_checkout=token is not None,
         disputes=tuple(
-            text(each.get("status"), "the state of a dispute")
-            for each in objects(value.get("disputes"), "the disputes of an order")
+            [
+                text(each.get("status"), "the state of a dispute")
+                for each in objects(value.get("disputes"), "the disputes of an order")
+            ]
         ),
         total=money(value.get("totalPriceSet"), "the total of an order"),
         current_total=money(value.get("currentTotalPriceSet"), "the current total of an order"),

@@ -1,7 +1,8 @@
 """What was pulled from the commerce platform or the payment processor, and what a sync makes of it.
 
 Only what was pulled is measured, never delivered webhooks: a merchant owns the app secret and could
-forge a delivery for its own shop (product page "The commerce platform", section 2).
+forge a delivery for its own shop (product page "The commerce platform", section 2). What an order
+is made of is not frozen: shops have hundreds of thousands, and freezing costs a call for each field.
 """
 
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ DEFINITION: Final = "rv2"
 """The rules that new snapshots are made by; those made by others stay as they are."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PulledLine:
     """One line of an order; the amount leaves out the units that were returned or removed."""
 
@@ -24,7 +25,7 @@ class PulledLine:
     selling_plan: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PulledTransaction:
     """One movement of money on an order, as the platform names its kind and status."""
 
@@ -51,7 +52,7 @@ class PulledRefund:
     """What the returned units, shipping and duties cost with their tax."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class PulledOrder:
     """One order; every amount is in `currency`, the shop's money at the time of the order.
 
