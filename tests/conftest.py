@@ -20,6 +20,15 @@ from tolsey.storage.migrate import migrate
 hypothesis.settings.register_profile(
     "tolsey", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
+# A broken rule is found by few cases or by none, and nobody reads how small the case can be made.
+hypothesis.settings.register_profile(
+    "mutants",
+    hypothesis.settings.get_profile("tolsey"),
+    derandomize=True,
+    database=None,
+    max_examples=20,
+    phases=(hypothesis.Phase.explicit, hypothesis.Phase.generate),
+)
 hypothesis.settings.load_profile("tolsey")
 
 HERE = Path(__file__).parent
