@@ -368,3 +368,101 @@ def test_a_payment_counts_in_one_window_only() -> None:
 
     assert (tally.sums["USD"].revenue, tally.sums["USD"].before) == (30, [60, 90])
     assert tally.first_at == NOW - 91 * DAY
+
+
+def test_every_payment_of_a_window_is_added_up() -> None:
+    tally = account.Tally(NOW)
+    for cents in (100, 30):
+        tally.add_charge(charge("cus_a", cents, refunded=10, card="one"))
+        tally.add_charge(charge("cus_a", cents, created_at=NOW - 40 * DAY))
+    tally.add_charge(charge(None, 7, card="one"))
+    tally.add_charge(charge(None, 5))
+    sums = tally.sums["USD"]
+
+    assert (sums.revenue, sums.captured, sums.returned, sums.payments) == (122, 142, 20, 4)
+    assert sums.before == [130, 0]
+    assert {payer[:3]: paid for payer, paid in sums.customers.items()} == {
+        "cus": 110,
+        "one": 7,
+        "ch_": 5,
+    }
+    assert (sums.cards["one"].paid, sums.cards["one"].customers) == (117, {"cus_a", "one"})
+    assert tally.measure({}).orders == 4
+
+
+def test_the_last_moment_of_a_window_is_the_first_of_the_next() -> None:
+    moment = timedelta(microseconds=1)
+    tally = account.Tally(NOW)
+    for days, cents in ((0, 1), (30, 2), (60, 4)):
+        tally.add_charge(charge(cents=cents, created_at=NOW - days * DAY - moment))
+    tests = [charge(live=False, created_at=at) for at in (NOW, NOW - moment, NOW - 30 * DAY)]
+    for each in (*tests, charge(live=False, created_at=NOW - 30 * DAY - moment)):
+        tally.add_charge(each)
+
+    assert (tally.sums["USD"].revenue, tally.sums["USD"].before) == (1, [2, 4])
+    assert tally.skipped == {"test": 2}
+
+
+def test_a_payment_of_one_minor_unit_counts() -> None:
+    assert figures(measured([charge(cents=1)])).revenue30d == 1
+
+
+def test_a_customer_paid_when_the_latest_payment_was_made() -> None:
+    late = subscription(status="past_due", period_start=None)
+    for days in ((20, 80), (80, 20)):
+        paid = [charge(created_at=NOW - ago * DAY) for ago in days]
+        assert figures(measured(paid, [late])).mrr == 1_000
+
+
+def test_subscriptions_that_come_to_nothing_are_told_and_those_of_little_count() -> None:
+    free, small = subscription("cus_a", item(0)), subscription("cus_a", item(1))
+    trial = subscription(trial_end=NOW + DAY)
+    metered = subscription("cus_a", item(metered=True), item(metered=True), item())
+    found = measured([charge()], [free, free, small, trial, metered])
+
+    assert skipped(found) == {"free": 2, "trialing": 1, "metered": 2}
+    assert figures(found).mrr == 1_001
+
+
+def test_what_ends_is_added_and_told_in_iso_units() -> None:
+    ending = [
+        subscription("cus_a", item(150_050), cancels_at_period_end=True, currency="ISK"),
+        subscription("cus_b", item(100_000), cancels_at_period_end=True, currency="ISK"),
+    ]
+    found = measured([charge(who, 100, currency="ISK") for who in ("cus_a", "cus_b")], ending)
+
+    assert figures(found, "ISK") == CurrencyFigures("ISK", 2, 2_501, 24, 2, 2_501, 2)
+
+
+def repriced(currency: str, cents: int, then: Earlier, customers: int = 1) -> bool:
+    """Say whether a rise is flagged where each of some old customers pays a new price."""
+    raised = item(cents, created_at=NOW - DAY)
+    names = [f"cus_{n}" for n in range(customers)]
+    found = measured(
+        [charge(name, 100_000, currency=currency) for name in names],
+        [subscription(name, raised, currency=currency) for name in names],
+        {currency: then},
+    )
+    return "price_rise" in found.flags
+
+
+def test_a_rise_is_explained_by_more_than_three_tenths() -> None:
+    assert repriced("USD", 1_000, Earlier(999, 1))
+    assert not repriced("USD", 1_000, Earlier(1_000, 1))
+    assert not repriced("USD", 1_000, Earlier(500, 0))
+    assert repriced("USD", 1_500, Earlier(2_000, 2), customers=2)
+    assert not repriced("USD", 1_000, Earlier(2_000, 2), customers=2)
+    # A hundred of the processor's minor units are one of ISO 4217's.
+    assert repriced("ISK", 150_000, Earlier(1_000, 1))
+    assert not repriced("ISK", 150_000, Earlier(1_500, 1))
+
+
+def test_three_tenths_of_a_rise_explained_are_not_more() -> None:
+    then = Earlier(1_000, 1)
+    sums = account.Sums(mrr=recurring.ZERO + 2_000, repriced=recurring.ZERO + 1_300)
+    sums.repriced_subscribers.add("cus_a")
+
+    assert not account.explained_by_price(sums, "USD", then)
+    sums.repriced += 1
+    assert account.explained_by_price(sums, "USD", then)
+    assert not account.explained_by_price(sums, "USD", None)

@@ -4,8 +4,10 @@ A record is compared whole: a badge that comes back, an error that stays, or a s
 after its credentials are gone is mostly one field that a move forgot.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -30,9 +32,9 @@ AT = NOON + HOUR
 MICROSECOND = timedelta(microseconds=1)
 
 
-def used(state: State, **changed: object) -> VerificationRecord:
+def used(state: State, **changed: Any) -> VerificationRecord:
     """Make a record with something in every field, in which a move that forgets one shows."""
-    given: dict[str, object] = {
+    given: dict[str, Any] = {
         "generation": 7,
         "keeps_badge": True,
         "syncing_since": NOON,
@@ -159,21 +161,23 @@ def test_a_shop_that_sells_again_is_pending_and_nobodys_doubt_is_lifted_by_that(
 @pytest.mark.parametrize(
     ("note", "becomes", "noted"),
     [
-        (verification.deny, State.NEEDS_PERMISSION, {"missing_permission": "said"}),
-        (verification.refuse_grant, State.TOKEN_UNAVAILABLE, {"last_error": "said"}),
+        (verification.deny, State.NEEDS_PERMISSION, "missing_permission"),
+        (verification.refuse_grant, State.TOKEN_UNAVAILABLE, "last_error"),
     ],
 )
 def test_a_refusal_is_noted_and_ends_the_sync_and_the_badge_that_was_kept(
-    note: object, becomes: State, noted: dict[str, str]
+    note: Callable[[VerificationRecord, str, datetime], VerificationRecord],
+    becomes: State,
+    noted: str,
 ) -> None:
-    assert callable(note)
+    left: dict[str, Any] = {"syncing_since": None, noted: "said"}
     before = used(State.PENDING)
 
     assert note(before, "said", AT) == replace(
-        before, state=becomes, since=AT, keeps_badge=False, syncing_since=None, **noted
+        before, state=becomes, since=AT, keeps_badge=False, **left
     )
     revoked = used(State.REVOKED)
-    assert note(revoked, "said", AT) == replace(revoked, syncing_since=None, **noted)
+    assert note(revoked, "said", AT) == replace(revoked, **left)
 
 
 def test_a_sync_that_came_to_nothing_changes_no_state() -> None:
@@ -205,7 +209,7 @@ def test_a_sync_that_came_to_nothing_changes_no_state() -> None:
     ],
 )
 def test_a_verdict_makes_every_sync_of_before_unheard(
-    state: State, verdict: Event, left: dict[str, object]
+    state: State, verdict: Event, left: dict[str, Any]
 ) -> None:
     before = used(state, suspended_for=DEVELOPMENT)
 
@@ -215,7 +219,7 @@ def test_a_verdict_makes_every_sync_of_before_unheard(
         suspended_for=None,
         keeps_badge=False,
         syncing_since=None,
-        **left,  # type: ignore[arg-type]  # the names are of its fields
+        **left,
     )
 
 
