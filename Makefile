@@ -86,7 +86,7 @@ mutants: $(MUTANTS_VENV)/.installed
 
 # Lists every sentence of the pages for translators.
 messages: setup
-	$(BIN)/pybabel --quiet extract --mapping-file pyproject.toml --add-comments "Translators:" \
+	$(BIN)/pybabel --quiet extract --mapping-file pyproject.toml --keyword marked --add-comments "Translators:" \
 		--project tolsey --output tolsey/http/locale/tolsey.pot tolsey
 
 # Two locks of the same versions: what a server installs, and what is needed to work on it.

@@ -25,6 +25,7 @@ from tolsey.actors.store.effects import OperationEffects, StoreEffects
 from tolsey.adapters import Adapters, adapters
 from tolsey.http import health
 from tolsey.http.app import create_app
+from tolsey.http.billing import pages as billing
 from tolsey.http.chat.desk import Desk
 from tolsey.http.chat.terms import Terms
 from tolsey.http.context import Service
@@ -32,6 +33,7 @@ from tolsey.http.edge import ASGIApp
 from tolsey.http.exposition import ProcessCollector
 from tolsey.http.mcp.opening import opened
 from tolsey.http.money import waiting_changes
+from tolsey.http.oauth import pages as consent
 from tolsey.http.oauth.agents import Agents
 from tolsey.http.routes.commerce import chat, integrations, stores
 from tolsey.http.routes.money import (
@@ -46,7 +48,7 @@ from tolsey.http.routes.money import (
     sponsor,
 )
 from tolsey.http.routes.operations import admin, cron, metrics, security, shards
-from tolsey.http.routes.pages import accounts, billing, consent
+from tolsey.http.routes.pages import accounts
 from tolsey.http.routes.people import auth, oauth, operations, organizations
 from tolsey.http.routes.selling import public, reviews, sell
 from tolsey.http.webhooks.commerce import CommerceEvents

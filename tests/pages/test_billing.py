@@ -16,10 +16,10 @@ from tests.pages.conftest import Hall, Till
 from tests.pages.test_badge import READABLE, contrast
 from tolsey.actors.organization.billing.messages import SubscriptionView
 from tolsey.actors.organization.messages import CreditsView, Grant, Standing
-from tolsey.http.pages import billing
-from tolsey.http.pages.forms import Filled
-from tolsey.http.pages.words import credit, dollars, moved
-from tolsey.http.routes.pages.billing import MOST_LOOKS
+from tolsey.http.billing.pages import MOST_LOOKS
+from tolsey.http.billing.views import Account, BillingPage
+from tolsey.http.web.templates import rendered
+from tolsey.http.web.words import credit, dollars, moved
 from tolsey.storage.people.accounts import OrganizationRow
 from tolsey.storage.records.money.credits import CreditEntry, postings
 
@@ -54,13 +54,13 @@ TEXTS = """(() => {
 })()"""
 
 
-def account(**changed: Any) -> billing.Account:
+def account(**changed: Any) -> Account:
     credits = CreditsView(Standing(0, 0, 0, 0), (), None)
-    return replace(billing.Account(ANN, [ANN], HELD, credits, (), AT), **changed)
+    return replace(Account(ANN, [ANN], HELD, credits, (), AT), **changed)
 
 
-def written(shown: billing.Account) -> str:
-    return str(billing.page(shown, [], Filled(), "ann@example.com"))
+def written(shown: Account) -> str:
+    return rendered(BillingPage(account=shown), "ann@example.com")
 
 
 async def signed_up(client: httpx.AsyncClient, email: str = "ann@example.com") -> str:
@@ -419,7 +419,7 @@ async def test_the_keyboard_reaches_everything_and_shows_where_it_is(
 ) -> None:
     await page.open(f"{hall.url}/login")
     reached = []
-    for _ in range(5):
+    for _ in range(6):
         for type_ in ("keyDown", "keyUp"):
             await page.call(
                 "Input.dispatchKeyEvent", type=type_, key="Tab", code="Tab", windowsVirtualKeyCode=9
@@ -431,6 +431,7 @@ async def test_the_keyboard_reaches_everything_and_shows_where_it_is(
             )
         )
     assert reached == [
+        ["Skip to the content", "solid"],
         ["tolsey", "solid"],
         ["email", "solid"],
         ["password", "solid"],

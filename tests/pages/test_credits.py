@@ -19,7 +19,7 @@ from tolsey.actors.organization.messages import (
     SpendCredits,
     organization,
 )
-from tolsey.http.routes.pages.billing import SHOWN_ENTRIES
+from tolsey.http.billing.pages import SHOWN_ENTRIES
 from tolsey.runtime.messages import Message
 
 DOLLAR = 1_000_000

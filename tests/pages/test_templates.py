@@ -10,7 +10,7 @@ from jinja2 import Environment, TemplateSyntaxError, UndefinedError, nodes
 
 from tolsey.http.web.templates import ENVIRONMENT, Page
 
-SPOKEN = ("aria-label", "alt", "title", "placeholder", "content")
+SPOKEN = ("aria-label", "alt", "title", "placeholder")
 """Attributes that are read to people."""
 NAME = "tolsey"
 """The one word that is the same in every language."""
@@ -30,8 +30,6 @@ class Literals(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._inside.append(tag)
-        if tag == "meta" and ("name", "viewport") in attrs:
-            return
         self.found += [value for name, value in attrs if name in SPOKEN and value]
 
     def handle_endtag(self, tag: str) -> None:

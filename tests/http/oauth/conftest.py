@@ -14,8 +14,9 @@ from tolsey.http.mcp.gate import StoreGate, grantable, name_of, require
 from tolsey.http.mcp.opening import VaultSealer
 from tolsey.http.mcp.server import Server
 from tolsey.http.mcp.state import RequestStates
+from tolsey.http.oauth import pages as consent
 from tolsey.http.routes.commerce import stores
-from tolsey.http.routes.pages import accounts, consent
+from tolsey.http.routes.pages import accounts
 from tolsey.http.routes.people import auth, oauth, organizations
 from tolsey.settings import Settings
 

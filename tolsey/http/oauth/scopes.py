@@ -3,25 +3,27 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
+from tolsey.http.web.catalogue import marked
+
 READ: Final = ":read"
 WRITE: Final = ":write"
 
 SCOPES: Final[Mapping[str, str]] = {
-    "store:read": "See the store: its name, its connection and its verified revenue",
-    "orders:read": "See orders and sales",
-    "orders:write": "Add notes and tags to orders",
-    "catalog:read": "See products",
-    "catalog:write": "Change products",
-    "inventory:read": "See stock",
-    "inventory:write": "Change stock",
-    "customers:read": "See customers without their names and addresses",
-    "launch:read": "See the launch plan",
-    "launch:write": "Work on the launch plan",
-    "billing:read": "See the plan, the credits and what was spent",
-    "intelligence:read": "See competitors",
-    "intelligence:write": "Ask for scans of competitors",
-    "compliance:read": "See privacy requests and what is still to do",
-    "audit:read": "See who did what",
+    "store:read": marked("See the store: its name, its connection and its verified revenue"),
+    "orders:read": marked("See orders and sales"),
+    "orders:write": marked("Add notes and tags to orders"),
+    "catalog:read": marked("See products"),
+    "catalog:write": marked("Change products"),
+    "inventory:read": marked("See stock"),
+    "inventory:write": marked("Change stock"),
+    "customers:read": marked("See customers without their names and addresses"),
+    "launch:read": marked("See the launch plan"),
+    "launch:write": marked("Work on the launch plan"),
+    "billing:read": marked("See the plan, the credits and what was spent"),
+    "intelligence:read": marked("See competitors"),
+    "intelligence:write": marked("Ask for scans of competitors"),
+    "compliance:read": marked("See privacy requests and what is still to do"),
+    "audit:read": marked("See who did what"),
 }
 """There is none for credentials, payouts or contracts, and never will be."""
 ON_REQUEST: Final = frozenset({"deals:read"})

@@ -8,7 +8,6 @@ from urllib.parse import quote
 
 import orjson
 import structlog
-from markupsafe import Markup
 from quart import Blueprint, Response, g, redirect, request
 from werkzeug.exceptions import HTTPException
 
@@ -19,7 +18,6 @@ from tolsey.http.access import Caller
 from tolsey.http.api_model import NUL
 from tolsey.http.cookies import SAFE_METHODS
 from tolsey.http.limits import TooManyRequests
-from tolsey.http.pages import layout
 from tolsey.http.web.catalogue import _
 from tolsey.http.web.forms import unreadable
 from tolsey.http.web.templates import Page, rendered
@@ -50,7 +48,7 @@ def policy(form_targets: Sequence[str] = ()) -> str:
 
 
 def shown(
-    page: Page | Markup,
+    page: Page,
     status: int = 200,
     *,
     refusal: Refusal | None = None,
@@ -58,13 +56,10 @@ def shown(
 ) -> Response:
     """Answer with a page, which may tell a refusal; its forms may be sent on to the origins named."""
     status = refusal.status if refusal else status
-    if isinstance(page, Page):
-        who = signed_in()
-        written, held_to = rendered(page, who.email if who else None), policy(form_targets)
-    else:
-        written, held_to = page, layout.policy(form_targets)
+    who = signed_in()
+    written = rendered(page, who.email if who else None)
     response = Response(written, status=status, content_type="text/html; charset=utf-8")
-    response.headers["Content-Security-Policy"] = held_to
+    response.headers["Content-Security-Policy"] = policy(form_targets)
     response.headers["X-Frame-Options"] = "DENY"  # for browsers that do not read the policy
     # Without a referrer browsers say that a form comes from nowhere (Fetch, "Origin" header).
     response.headers["Referrer-Policy"] = "same-origin"

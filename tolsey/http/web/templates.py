@@ -34,6 +34,7 @@ def environment(package: str) -> Environment:
         "dollars": words.dollars,
         "iso": words.iso,
         "moved": words.moved,
+        "whole_credit": words.whole_credit,
     }
     made.globals["style_address"] = assets.STYLE_ADDRESS
     return made

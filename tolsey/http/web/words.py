@@ -10,7 +10,7 @@ CENT: Final = plans.MICRO_PER_CENT
 
 def dollars(cents: int) -> str:
     """Write an amount of cents; whole dollars without any."""
-    return credit(cents * CENT).removesuffix(".00")
+    return whole_credit(cents * CENT)
 
 
 def credit(micro: int) -> str:
@@ -18,6 +18,11 @@ def credit(micro: int) -> str:
     whole, rest = divmod(abs(micro), plans.MICRO_PER_USD)
     decimals = f"{rest:06}".rstrip("0").ljust(2, "0")
     return f"{'-' if micro < 0 else ''}${whole:,}.{decimals}"
+
+
+def whole_credit(micro: int) -> str:
+    """Write credits of a plan: whole dollars without any cents."""
+    return credit(micro).removesuffix(".00")
 
 
 def moved(micro: int) -> str:

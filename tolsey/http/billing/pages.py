@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Mapping, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
-from markupsafe import Markup
 from quart import Blueprint, Response, request
 from quart_schema import hide
 
@@ -17,15 +16,26 @@ from tolsey.actors.processor import ProcessorError
 from tolsey.actors.refusals import NotFound, Refusal
 from tolsey.http import errors
 from tolsey.http.access import Role, caller, member_of, page
+from tolsey.http.billing.views import (
+    FEEDBACK,
+    LONGEST_COMMENT,
+    PATH,
+    Account,
+    Arrival,
+    BillingPage,
+    CancellationPage,
+    DowngradePage,
+    KeepPage,
+    UpgradePage,
+    address,
+)
 from tolsey.http.context import ask, now, service
 from tolsey.http.money import billing, plan_changes
 from tolsey.http.money.grants import spent_after
-from tolsey.http.pages import billing as billing_page
-from tolsey.http.pages import billing_changes, layout
-from tolsey.http.pages.billing import PATH, Account, address
-from tolsey.http.pages.forms import Filled
 from tolsey.http.paging import key_in
 from tolsey.http.web.answers import answer_with_pages, sent_on, sentence, shown
+from tolsey.http.web.catalogue import _
+from tolsey.http.web.forms import Filled
 from tolsey.storage.money import credits
 from tolsey.storage.people import accounts
 
@@ -37,7 +47,6 @@ HOSTED_PAGES: Final = ("https://checkout.stripe.com", "https://billing.stripe.co
 """Where the processor's own pages are."""
 DOLLARS: Final = re.compile(r"\$?\s*([0-9]{1,7}|[0-9]{1,3}(?:,[0-9]{3}){1,2})(?:\.([0-9]{1,2}))?")
 """A comma stands between thousands and nowhere else: what is typed elsewhere as 10,50 is no 1,050."""
-NO_AMOUNT: Final = "Enter an amount in dollars, such as 50 or 49.99."
 
 routes = Blueprint("billing_pages", __name__)
 answer_with_pages(routes)
@@ -56,7 +65,9 @@ async def show_billing() -> Response:
         came_from = {name: request.args[name] for name in ("from",) if name in request.args}
         return sent_on(address(found[0].id, **came_from))
     account = await _account(wanted, cursor=request.args.get("cursor", ""))
-    return _page(account, *_arrival(account, request.args.get("from", "")))
+    arrival = _arrival(account, request.args.get("from", ""))
+    look_again = _again(account) if arrival == "confirming" else None
+    return _shown(BillingPage(account=account, arrival=arrival, look_again=look_again))
 
 
 @routes.post(f"{PATH}/checkout")
@@ -77,14 +88,14 @@ async def ask_change() -> Response:
     """Say what choosing a plan would do, and ask whether it shall."""
     account = await _account(request.args.get("organizationId", ""), at_least="admin")
     plan, cadence = request.args.get("plan", ""), request.args.get("cadence", "")
-    held, email = account.held, caller().email
+    held = account.held
     current = _current(held)
     if (
         current
-        and billing_page.changes_later(held)
+        and account.changes_later
         and (plan, cadence) == (current.plan.code, current.cadence)
     ):
-        return shown(billing_changes.keep(account, current, email))
+        return shown(KeepPage(account=account, wanted=current))
     try:
         chosen = plans.choose(
             plan, cadence, current=current, created_at=held.created_at, at=account.at
@@ -93,11 +104,11 @@ async def ask_change() -> Response:
             return sent_on(address(account.organization.id))
         offer, kind = chosen
         if kind is Change.DOWNGRADE:
-            return shown(billing_changes.downgrade(account, offer, email))
+            return shown(DowngradePage(account=account, wanted=offer))
         charge = await plan_changes.preview(account.organization.id, offer)
     except (Refusal, ProcessorError) as error:
         return _refused(account, _refusal(error))
-    return shown(billing_changes.upgrade(account, offer, charge, email))
+    return shown(UpgradePage(account=account, wanted=offer, charge=charge))
 
 
 @routes.post(f"{PATH}/change")
@@ -119,7 +130,7 @@ async def ask_cancellation() -> Response:
     account = await _account(request.args.get("organizationId", ""), at_least="admin")
     if not account.held.is_subscribed:
         return sent_on(address(account.organization.id))
-    return shown(billing_changes.cancellation(account, caller().email))
+    return shown(CancellationPage(account=account))
 
 
 @routes.post(f"{PATH}/cancel")
@@ -129,9 +140,9 @@ async def cancel() -> Response:
     """Let the plan end with its period, and go back to where it shows."""
     sent = await _sent()
     id, feedback = sent.get("organizationId", ""), sent.get("feedback") or None
-    if feedback not in {None, *billing_changes.REASONS}:
+    if feedback not in {None, *FEEDBACK}:
         feedback = "other"
-    comment = sent.get("comment", "").strip()[: billing_changes.LONGEST_COMMENT] or None
+    comment = sent.get("comment", "").strip()[:LONGEST_COMMENT] or None
     return await _acted(id, plan_changes.cancel(id, feedback=feedback, comment=comment), "cancel")
 
 
@@ -154,8 +165,8 @@ async def buy_credits() -> Response:
     filled = Filled({"amount": amount})
     cents = _cents(amount)
     if cents is None:
-        account = await _account(id)
-        return _page(account, filled=filled.wrong("amount", NO_AMOUNT), status=422)
+        wrong = filled.wrong("amount", _("Enter an amount in dollars, such as 50 or 49.99."))
+        return _shown(BillingPage(account=await _account(id), filled=wrong), 422)
     try:
         return sent_on(await billing.buy_credits(id, cents))
     except (Refusal, ProcessorError) as error:
@@ -163,7 +174,7 @@ async def buy_credits() -> Response:
         if refusal.code != "amount_out_of_range":
             return _refused(await _account(id), refusal, filled)
         wrong = filled.wrong("amount", sentence(refusal))
-        return _page(await _account(id), filled=wrong, refusal=refusal)
+        return _shown(BillingPage(account=await _account(id), filled=wrong), refusal=refusal)
 
 
 async def _sent() -> Mapping[str, str]:
@@ -185,8 +196,8 @@ def _refusal(error: Refusal | ProcessorError) -> Refusal:
 
 def _refused(account: Account, refusal: Refusal, filled: Filled | None = None) -> Response:
     """Show the page again, with the reason why what was asked was not done."""
-    notices = [layout.notice("bad", sentence(refusal))]
-    return _page(account, notices, filled=filled, refusal=refusal)
+    wanted = BillingPage(account=account, filled=filled or Filled(), refused=sentence(refusal))
+    return _shown(wanted, refusal=refusal)
 
 
 def _cents(amount: str) -> int | None:
@@ -223,24 +234,16 @@ async def _account(organization_id: str, at_least: Role = "member", cursor: str 
     )
 
 
-def _arrival(account: Account, came_from: str) -> tuple[list[Markup], str | None]:
-    """Say something to who comes back, and where to look again while a payment is awaited."""
+def _arrival(account: Account, came_from: str) -> Arrival | None:
     match came_from:
-        case "checkout" if account.held.is_subscribed:
-            return [layout.notice("good", f"Thank you. {account.plan.name} is active.")], None
         case "checkout":
-            said = "Thank you. Your payment is being confirmed; the plan shows here when it is."
-            return [layout.notice("good", said)], _again(account)
-        case "credits":
-            said = "Thank you. The credits show here when the payment is confirmed."
-            return [layout.notice("good", said)], None
+            return "active" if account.held.is_subscribed else "confirming"
         case "change" | "cancel":
-            said = "Done. It shows here when our payment processor has confirmed it."
-            return [layout.notice("good", said)], None
-        case "sponsor":
-            return [layout.notice("good", "Thank you for sponsoring us.")], None
+            return "done"
+        case "credits" | "sponsor":
+            return came_from
         case _:
-            return [], None
+            return None
 
 
 def _again(account: Account) -> str | None:
@@ -251,17 +254,8 @@ def _again(account: Account) -> str | None:
     return address(account.organization.id, **{"from": "checkout", "looks": str(count + 1)})
 
 
-def _page(
-    account: Account,
-    notices: Sequence[Markup] = (),
-    look_again: str | None = None,
-    *,
-    filled: Filled | None = None,
-    status: int = 200,
-    refusal: Refusal | None = None,
-) -> Response:
-    written = billing_page.page(account, notices, filled or Filled(), caller().email, look_again)
-    return shown(written, status, refusal=refusal, form_targets=_hosted())
+def _shown(wanted: BillingPage, status: int = 200, *, refusal: Refusal | None = None) -> Response:
+    return shown(wanted, status, refusal=refusal, form_targets=_hosted())
 
 
 def _hosted() -> Sequence[str]:

@@ -17,14 +17,21 @@ from tolsey.http.oauth.parameters import OAuthError
 from tolsey.http.oauth.redirects import origin_of
 from tolsey.http.oauth.scopes import SCOPES, allowed
 from tolsey.http.oauth.server import Misdirected
-from tolsey.http.pages import consent
-from tolsey.http.pages.consent import CHOSEN, CSRF, PATH, Question
+from tolsey.http.oauth.views import (
+    CHOSEN,
+    CSRF,
+    Agent,
+    AgentsPage,
+    ConsentPage,
+    RefusedConsentPage,
+)
 from tolsey.http.web.answers import answer_with_pages, sent_on, shown
 from tolsey.storage.commerce import stores
 from tolsey.storage.commerce.stores import StoreRow
 from tolsey.storage.oauth import grants, requests
 from tolsey.storage.oauth.requests import RequestRow
 
+PATH: Final = "/account/agents"
 SHOWN_GRANTS: Final = 200
 CONSENT: Final = "/oauth/consent"
 
@@ -39,7 +46,7 @@ class Closed(Refusal):
     code = "request_closed"
 
     def __init__(self) -> None:
-        super().__init__("This request is no longer open. Please begin again in your app.")
+        super().__init__("This request is no longer open. Begin again in your app.")
 
 
 class BadRequest(Refusal):
@@ -78,12 +85,16 @@ async def ask_consent(request_id: str) -> Response:
     """
     wanted = await _open(request_id)
     found = await _store(wanted)
-    scopes = allowed(SCOPES, found[1]) if found else ()
-    name = found[0].name if found else None
-    question = Question(wanted, name, caller().email, scopes, _csrf(request_id))
-    status = HTTPStatus.OK if found else HTTPStatus.FORBIDDEN
     # One place alone: with a scheme beside it the form could be led anywhere (CSP 3, "form-action").
-    return shown(consent.ask(question), status, form_targets=(origin_of(wanted.redirect_uri),))
+    targets, csrf = (origin_of(wanted.redirect_uri),), _csrf(request_id)
+    if found is None:
+        refused = RefusedConsentPage(wanted=wanted, csrf=csrf)
+        return shown(refused, HTTPStatus.FORBIDDEN, form_targets=targets)
+    store, role = found
+    question = ConsentPage(
+        wanted=wanted, csrf=csrf, store=store.name, may_allow=allowed(SCOPES, role)
+    )
+    return shown(question, form_targets=targets)
 
 
 @routes.post(f"{CONSENT}/<request_id>")
@@ -113,8 +124,7 @@ async def decide(request_id: str) -> Response:
 async def show_agents() -> Response:
     """Show what the caller lets agents do."""
     found = await grants.of_user(service().database, caller().user_id, SHOWN_GRANTS)
-    csrf = {one.id: _csrf(one.id) for one in found}
-    return shown(consent.listed(found, caller().email, csrf))
+    return shown(AgentsPage(agents=[Agent(one, _csrf(one.id)) for one in found]))
 
 
 @routes.post(f"{PATH}/<grant_id>/end")

@@ -1,0 +1,1 @@
+"""The pages on which an organization sees and changes what it pays for."""
