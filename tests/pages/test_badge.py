@@ -7,7 +7,7 @@ import pytest
 
 from tests.pages.chromium import Page
 from tests.pages.conftest import Market, OtherSite
-from tolsey.http.pages.badge import HEIGHTS
+from tolsey.http.selling.badge import HEIGHTS
 
 READABLE = 4.5
 """The least contrast of text that WCAG 2.2 takes for readable (criterion 1.4.3)."""

@@ -14,7 +14,7 @@ import pytest
 
 import tolsey.storage
 from tests.conftest import Servers, copied
-from tolsey.http.pages.badge import RED_FLAGS
+from tolsey.http.selling.badge import RED_FLAGS
 from tolsey.storage import operations
 from tolsey.storage.chat import generations, memory
 from tolsey.storage.commerce import agent_operations, connections, stores

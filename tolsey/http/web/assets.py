@@ -33,6 +33,11 @@ def address_of(stem: str) -> str:
     return FOLDER + found
 
 
+def content_of(stem: str) -> bytes:
+    """Give an asset that a page holds in itself."""
+    return CONTENTS[address_of(stem).removeprefix(FOLDER)]
+
+
 STYLE_ADDRESS: Final = address_of("style")
 
 routes = Blueprint("assets", __name__)

@@ -14,8 +14,8 @@ from tolsey.actors.refusals import NotFound
 from tolsey.http.access import public
 from tolsey.http.api_model import ApiModel
 from tolsey.http.context import now, service
-from tolsey.http.pages import badge as badges
 from tolsey.http.paging import PageQuery, page
+from tolsey.http.selling import badge as badges
 from tolsey.http.selling.attestation import (
     badge,
     main_figures,
@@ -26,6 +26,7 @@ from tolsey.http.selling.attestation import (
 )
 from tolsey.http.selling.listing_views import public_view
 from tolsey.http.views import timestamp
+from tolsey.http.web.templates import rendered
 from tolsey.storage.records.selling.revenue import RevenueSnapshot
 from tolsey.storage.selling import listings, snapshots
 from tolsey.storage.selling.listings import ListingView
@@ -105,8 +106,8 @@ async def get_badge(slug: str, query_args: BadgeQuery) -> Response:
     shown = _shown(await listing_at(slug))
     if shown.badge is Badge.NONE:
         raise NotFound("This listing is not verified.")
-    drawn = badges.svg(shown, query_args.theme, query_args.size)
-    return _cached(drawn, "image/svg+xml; charset=utf-8")
+    drawn = badges.BadgePicture(shown=shown, theme=query_args.theme, size=query_args.size)
+    return _cached(rendered(drawn), "image/svg+xml; charset=utf-8")
 
 
 @routes.get("/api/public/listings/<slug>/embed")
@@ -115,8 +116,8 @@ async def get_embed(slug: str) -> Response:
     """Write the page that other sites may frame."""
     view = await listing_at(slug)
     address = f"{service().settings.base_url}/api/public/listings/{slug}/verification"
-    written = badges.embed(view.listing.title, address, _shown(view))
-    response = _cached(written, "text/html; charset=utf-8")
+    written = badges.EmbedPage(title=view.listing.title, address=address, shown=_shown(view))
+    response = _cached(rendered(written), "text/html; charset=utf-8")
     response.headers["Content-Security-Policy"] = badges.EMBED_POLICY
     return response
 

@@ -9,8 +9,8 @@ from tolsey.actors.listing.messages import ReviewListing, ReviewVerification, li
 from tolsey.http.access import administrator, caller
 from tolsey.http.api_model import Reason
 from tolsey.http.context import ask, now, service
-from tolsey.http.pages.badge import RED_FLAGS
 from tolsey.http.paging import PageQuery, page
+from tolsey.http.selling.badge import RED_FLAGS
 from tolsey.http.selling.listing_views import existing, owner_view, shown
 from tolsey.storage.reports.pool import OPERATORS
 from tolsey.storage.selling import listings

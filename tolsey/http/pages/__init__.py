@@ -1,1 +1,0 @@
-"""Pages and pictures the public sees."""
