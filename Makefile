@@ -61,6 +61,8 @@ conformance: setup
 	$(BIN)/python -m tests.mcp.conformance.suite
 	$(BIN)/python -m tests.mcp.real.clients.catalogue
 	$(BIN)/pytest tests/mcp/real
+	cd tests/journeys/description && npm ci --no-audit --no-fund --silent --ignore-scripts
+	$(BIN)/pytest tests/journeys/description
 	$(BIN)/python -m tests.mcp.real.clients.table
 
 $(BENCH_VENV)/.installed: bench/requirements.lock requirements-dev.lock

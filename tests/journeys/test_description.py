@@ -14,6 +14,7 @@ from tolsey.service import Running
 FOR_PEOPLE = {
     ("get", "/account/agents"),
     ("post", "/account/agents/{grant_id}/end"),
+    ("get", "/assets/{name}"),
     ("get", "/billing"),
     ("get", "/billing/cancel"),
     ("post", "/billing/cancel"),
@@ -89,6 +90,19 @@ async def test_every_operation_has_a_name_of_its_own_and_says_who_may_call(
 
     assert [name for name, times in names.items() if times > 1] == []
     assert [one["summary"] for one in operations if "security" not in one] == []
+
+
+async def test_an_operation_names_its_refusals_with_their_codes(described: dict[str, Any]) -> None:
+    bought = described["paths"]["/api/credits/purchase"]["post"]
+    signed_up = described["paths"]["/api/auth/signup"]["post"]
+    refusals = described["components"]["responses"]
+
+    assert {"400", "401", "403", "409", "422", "default"} <= bought["responses"].keys()
+    assert "Idempotency-Key" in [one["name"] for one in bought["parameters"]]
+    assert "401" not in signed_up["responses"]
+    assert "`insufficient_credits`" not in refusals["Conflict"]["description"]
+    assert "`request_in_progress`" in refusals["Conflict"]["description"]
+    assert {"Retry-After", "RateLimit"} <= refusals["TooManyRequests"]["headers"].keys()
 
 
 @pytest.mark.parametrize(

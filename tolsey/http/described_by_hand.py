@@ -38,6 +38,7 @@ def _body(schema: Described, kind: str = JSON) -> Described:
 def _receiver(summary: str, *said: str, headers: Sequence[Described], states: Any) -> Described:
     schema = {"type": "object", "required": ["status"], "properties": {"status": {"enum": states}}}
     return {
+        "tags": ["Webhooks"],
         "summary": summary,
         "description": " ".join(said),
         "security": [],
@@ -91,6 +92,7 @@ OAUTH_ERROR: Final = _answer("RFC 6749, section 5.2.", _fields("error", error_de
 
 def _oauth(summary: str, *, sends: Described | None, gives: Described, status: str = "200") -> Any:
     operation: Described = {
+        "tags": ["OAuth"],
         "summary": summary,
         "security": [],
         "responses": {status: gives, "default": OAUTH_ERROR},
@@ -101,6 +103,7 @@ def _oauth(summary: str, *, sends: Described | None, gives: Described, status: s
 REDIRECT: Final = _answer("To the page that asks the user, or back to the client with an error.")
 AUTHORIZE: Final[Described] = {
     "get": {
+        "tags": ["OAuth"],
         "summary": "Ask a user to let a client in (RFC 6749, 4.1.1; PKCE by S256, RFC 8707).",
         "security": [],
         "parameters": [
@@ -125,6 +128,7 @@ def _for_agents(form: str) -> Described:
     stores = _parameter("storeId", "path")
     return {
         "post": {
+            "tags": ["Agents"],
             "summary": "Speak the Model Context Protocol with a store.",
             "description": f"One message, or a batch where the revision has batches; {form}.",
             "security": [{"agent": []}],
@@ -151,6 +155,7 @@ PATHS: Final[Mapping[str, Described]] = {
     "/api/mcp/{storeId}": _for_agents("the form from before it, served for ever"),
     "/openapi.json": {
         "get": {
+            "tags": ["Health"],
             "summary": "Answer with this description.",
             "security": [],
             "responses": {"200": _answer("An OpenAPI document.", OBJECT)},

@@ -17,9 +17,8 @@ from quart_schema.openapi import (
 from swagger_ui_bundle import swagger_ui_path
 from werkzeug.routing import Rule
 
-from tolsey.actors.codes import CODES
 from tolsey.actors.refusals import NotFound
-from tolsey.http import described_by_hand
+from tolsey.http import described_by_hand, described_refusals
 from tolsey.http.access import Access, access_of, public
 
 ASSETS = {
@@ -64,36 +63,9 @@ SECURITY: dict[Access, list[dict[str, list[str]]]] = {
     Access.CRON: [{"cronSecret": []}],
     Access.METRICS: [{"metricsToken": []}],
 }
-PROBLEM_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "description": "RFC 9457 problem details; a case may add fields of its own.",
-    "required": ["type", "title", "status", "detail", "code", "requestId"],
-    "properties": {
-        "type": {"type": "string", "format": "uri"},
-        "title": {"type": "string"},
-        "status": {"type": "integer"},
-        "detail": {"type": "string"},
-        "code": {
-            "type": "string",
-            "description": "stable, for programs; others may be added",
-            "x-extensible-enum": sorted(CODES),
-        },
-        "requestId": {"type": "string"},
-        "retryAfter": {"type": "number", "description": "seconds"},
-        "errors": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"field": {"type": "string"}, "message": {"type": "string"}},
-            },
-        },
-    },
-}
-
+WORDS = re.compile(r"[^A-Za-z0-9]+")
 PLACE = re.compile(r"<(?:[^<>:]*:)?([^<>]+)>")
 """A part of a rule's path that stands for something, with its converter."""
-
-PROBLEM_RESPONSE = {"$ref": "#/components/responses/Problem"}
 
 routes = Blueprint("documentation", __name__)
 
@@ -104,27 +76,27 @@ class Provider(OpenAPIProvider):
     def schema(self) -> dict[str, Any]:
         """Describe the whole interface."""
         described = super().schema()
-        components = described.setdefault("components", {})
-        components.setdefault("schemas", {})["Problem"] = PROBLEM_SCHEMA
-        components.setdefault("responses", {})["Problem"] = {
-            "description": "Why the request was refused or failed.",
-            "content": {
-                "application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}
-            },
-        }
+        described_refusals.install(described.setdefault("components", {}))
         for path, operations in described_by_hand.PATHS.items():
             described["paths"][path].update(operations)
+            for method, operation in operations.items():
+                operation.setdefault("operationId", f"{method}_{WORDS.sub('_', path).strip('_')}")
         for path in described["paths"].keys() & described_by_hand.STREAMS.keys():
             described["paths"][path]["post"]["responses"]["200"] = described_by_hand.STREAMS[path]
+        every = [one for path in described["paths"].values() for one in path.values()]
+        tags = {tag for operation in every for tag in operation.get("tags", [])}
+        described["info"]["license"] = {"name": "MIT", "identifier": "MIT"}
+        described["tags"] = [{"name": tag} for tag in sorted(tags)]
         return described
 
     def build_paths(self, rule: Rule) -> tuple[dict[str, Any], dict[str, Any]]:
         """Describe the operations of one rule."""
         paths, components = super().build_paths(rule)
-        access = access_of(self._app.view_functions[rule.endpoint])
+        view = self._app.view_functions[rule.endpoint]
+        access = access_of(view)
         for operations in paths.values():
-            for operation in operations.values():
-                operation["responses"].setdefault("default", PROBLEM_RESPONSE)
+            for method, operation in operations.items():
+                described_refusals.describe(operation, method, view)
                 if access is not None:
                     operation["security"] = SECURITY[access]
         (operations,) = paths.values()  # under a path that loses what is before a converter's colon
@@ -199,7 +171,11 @@ def install(app: Quart, base_url: str) -> None:
         swagger_ui_path=None,
         redoc_ui_path=None,
         scalar_ui_path=None,
-        info=Info(title="tolsey", version=version("tolsey")),
+        info=Info(
+            title="tolsey",
+            version=version("tolsey"),
+            description="Runs the operations of a commerce business. What all routes share is in docs/api.md.",
+        ),
         servers=[Server(url=base_url)],
         security_schemes={
             "session": APIKeySecurityScheme(

@@ -6,6 +6,7 @@ from collections.abc import Awaitable
 import structlog
 from quart import Blueprint
 from quart.typing import ResponseReturnValue
+from quart_schema import tag_blueprint
 
 from tolsey import __version__
 from tolsey.http.access import public
@@ -16,6 +17,7 @@ PROBE_SECONDS = 2.0
 
 log = structlog.get_logger()
 routes = Blueprint("health", __name__)
+tag_blueprint(routes, ["Health"])
 
 
 @routes.get("/api/health")

@@ -18,6 +18,7 @@ from tolsey.storage import idempotency
 View = TypeVar("View", bound=Callable[..., Awaitable[Any]])
 
 HEADER = "Idempotency-Key"
+ATTRIBUTE = "is_idempotent"
 KEY_CHARACTERS = 255
 PASSING = frozenset({401, 403, 408, 425, 429})
 """Refusals that say nothing of the request itself; a repeat may fare better."""
@@ -62,7 +63,13 @@ def idempotent(view: View) -> View:
         g.seed = Seed(row.seed, row.created_at)
         return await _first(view, key, args, kwargs)
 
+    once.__dict__[ATTRIBUTE] = True
     return cast("View", once)
+
+
+def is_idempotent(view: Callable[..., Any]) -> bool:
+    """Tell whether a view takes the header."""
+    return getattr(view, ATTRIBUTE, False)
 
 
 async def _claim(key: str) -> idempotency.KeyRow:

@@ -17,6 +17,7 @@ from tolsey.http.access import Caller
 from tolsey.http.context import service
 from tolsey.storage.limits import Policy, Verdict, whole_seconds
 
+ATTRIBUTE = "limited_by"
 View = TypeVar("View", bound=Callable[..., Awaitable[Any]])
 
 
@@ -68,9 +69,15 @@ def limited(*policies: Policy) -> Callable[[View], View]:
             await admit(*policies)
             return await view(*args, **kwargs)
 
+        counted.__dict__[ATTRIBUTE] = policies
         return cast("View", counted)
 
     return limit
+
+
+def policies_of(view: Callable[..., Any]) -> tuple[Policy, ...]:
+    """Tell what limits a view before it runs."""
+    return getattr(view, ATTRIBUTE, ())
 
 
 def headers(verdicts: Sequence[Verdict]) -> dict[str, str]:

@@ -11,7 +11,7 @@ import orjson
 from pydantic import Field
 from quart import Blueprint
 from quart.typing import ResponseReturnValue
-from quart_schema import validate_querystring, validate_request
+from quart_schema import tag_blueprint, validate_querystring, validate_request
 
 from tolsey.actors.job.catalogue import JOBS
 from tolsey.actors.job.messages import RunNow, job
@@ -36,6 +36,7 @@ from tolsey.storage.runtime.outbox import Outbox
 HISTORY = 20
 
 routes = Blueprint("admin", __name__, url_prefix="/api/admin")
+tag_blueprint(routes, ["Operators"])
 
 
 class ActorQuery(PageQuery):

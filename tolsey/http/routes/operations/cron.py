@@ -5,6 +5,7 @@ from typing import Any
 
 from quart import Blueprint
 from quart.typing import ResponseReturnValue
+from quart_schema import tag_blueprint
 
 from tolsey.actors.job.catalogue import JOBS
 from tolsey.actors.job.messages import Tick, job
@@ -19,6 +20,7 @@ WAIT_SECONDS = 110.0
 """A longer run goes on without its caller; the answer then says that it is running."""
 
 routes = Blueprint("cron", __name__, url_prefix="/api/cron")
+tag_blueprint(routes, ["Jobs"])
 
 
 @routes.route("/<name>", methods=["GET", "POST"])

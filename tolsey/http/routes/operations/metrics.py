@@ -2,6 +2,7 @@
 
 from prometheus_client import CollectorRegistry, generate_latest
 from quart import Blueprint, Response
+from quart_schema import tag_blueprint
 
 from tolsey.http.access import operator_metrics
 from tolsey.http.context import service
@@ -12,6 +13,7 @@ from tolsey.storage.runtime.outbox import Outbox
 GATHER_SECONDS = 2.0
 
 routes = Blueprint("metrics", __name__)
+tag_blueprint(routes, ["Health"])
 
 
 @routes.get("/metrics")

@@ -7,6 +7,7 @@ import structlog
 from pydantic_core import from_json
 from quart import Blueprint, request
 from quart.typing import ResponseReturnValue
+from quart_schema import tag_blueprint
 
 from tolsey.http import policies
 from tolsey.http.access import public
@@ -26,6 +27,7 @@ FIELD_CHARACTERS = 200
 
 log = structlog.get_logger()
 routes = Blueprint("security", __name__, url_prefix="/api/security")
+tag_blueprint(routes, ["Health"])
 
 
 @routes.post("/csp-report")

@@ -7,7 +7,7 @@ import anyio
 from pydantic import Field
 from quart import Blueprint
 from quart.typing import ResponseReturnValue
-from quart_schema import validate_querystring, validate_request
+from quart_schema import tag_blueprint, validate_querystring, validate_request
 
 from tolsey.actors.refusals import Conflict, NotFound, Unprocessable
 from tolsey.http.access import administrator
@@ -32,6 +32,7 @@ NOBODY = "none"
 Process = Annotated[str, Field(min_length=1, max_length=200)]
 
 routes = Blueprint("shards", __name__, url_prefix="/api/admin/shards")
+tag_blueprint(routes, ["Operators"])
 
 
 class SlotQuery(PageQuery):

@@ -5,7 +5,14 @@ from datetime import date
 from typing import Annotated, Any, Self
 
 import orjson
-from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    model_validator,
+)
 
 from tolsey.http.api_model import ApiModel, Identifier, Whole
 from tolsey.storage.records.selling.listing import ListingFields
@@ -68,8 +75,16 @@ class SelfReported(ApiModel):
     headcount: Annotated[Whole, Field(ge=0, le=1_000_000)] | None = None
 
 
+def _without_defaults(schema: dict[str, Any]) -> None:
+    """Take the defaults out of a description: what is not given stays as it is."""
+    for field in schema["properties"].values():
+        field.pop("default", None)
+
+
 class ListingChanges(ApiModel):
     """What a seller may say about a business; what is not given stays as it is."""
+
+    model_config = ConfigDict(json_schema_extra=_without_defaults)
 
     title: Title = ""
     teaser: Long | None = None
