@@ -35,6 +35,7 @@ check: setup
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.wire.golden
 	$(BIN)/deptry tolsey
 
 format: setup

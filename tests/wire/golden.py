@@ -8,7 +8,6 @@ that break, too: when no process of the former form is left, and no row.
 import argparse
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -32,6 +31,9 @@ GONE = (
     f" {COMMAND} --accept"
 )
 
+SHORT = {"integer": "int", "boolean": "bool"}
+"""PostgreSQL's other names of types."""
+
 Golden = dict[str, Any]
 """Each part of a class (what it holds, what it is answered with): its fields, and an example."""
 
@@ -46,20 +48,20 @@ def classes() -> dict[str, Golden]:
     for record, table in TABLES.items():
         if record.__module__.startswith("tolsey."):
             described[f"records.{table.name}.{record.__name__}"] = {
-                "holds": {"fields": _columns(record, table.columns)}
+                "holds": {"fields": _columns(table.columns)}
             }
-    kinds = (name for name in error_kinds() if name.startswith("tolsey."))
+    # What routes refuse with stays in their process.
+    kinds = (
+        name for name in error_kinds() if name.startswith(("tolsey.runtime.", "tolsey.actors."))
+    )
     described["errors"] = {"holds": {"fields": dict.fromkeys(sorted(kinds), "error" + OPTIONAL)}}
     return described
 
 
-def _columns(record: type[Any], columns: Mapping[str, str]) -> Shape:
-    """Describe a row; the release before writes it without the columns that came later."""
-    defaults = [
-        OPTIONAL if field.default is not MISSING or field.default_factory is not MISSING else ""
-        for field in fields(record)
-    ]
-    return {name: columns[name] + end for name, end in zip(columns, defaults, strict=True)}
+def _columns(columns: Mapping[str, str]) -> Shape:
+    """Describe a row; that the release before may write it without a new column is its migration's
+    to say (`-- compatible-from:`)."""
+    return {name: SHORT.get(kind, kind) + OPTIONAL for name, kind in columns.items()}
 
 
 def _message(found: type[Any]) -> Golden:
