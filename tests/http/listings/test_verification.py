@@ -171,6 +171,21 @@ async def test_a_platform_that_is_away_costs_no_numbers(
     assert found["connections"][0]["lastError"] == "commerce_unreachable"
 
 
+async def test_a_sync_that_comes_late_is_tried_as_often_as_any_other(
+    verified: Seller, platform: Platform, clock: Clock, runtime: Runtime
+) -> None:
+    due_at = clock.now
+    clock.advance(timedelta(minutes=10))
+    tries = runtime.telemetry.counters["effects_failed"]
+    platform.faults.status(503, times=12, on="token")
+    await runtime.ask(listing(verified.made["id"]), SyncDue(due_at))
+    found = await verified.synced()
+
+    assert found["connections"][0]["lastError"] is None
+    assert found["verification"]["syncedAt"] is not None
+    assert runtime.telemetry.counters["effects_failed"] > tries
+
+
 async def test_a_refresh_is_for_twenty_times_an_hour(verified: Seller) -> None:
     statuses = [(await verified.post("verify/refresh")).status_code for _ in range(21)]
 
@@ -221,6 +236,7 @@ async def test_what_another_definition_measured_is_measured_anew_first(
     assert await job(clock.now, lambda _: None) == {"listings": 1, "scheduled": 1, "redefined": 1}
     (told,) = posted
     assert told.due_at == clock.now + listings.jitter(verified.made["id"]) / 10
+    assert told.message == SyncDue(told.due_at)
 
     clock.advance(timedelta(minutes=5))
     await verified.post("verify/refresh")

@@ -124,7 +124,7 @@ class Upkeep:
         tells = [
             Tell(
                 listing(id),
-                SyncDue(scheduled_at),
+                SyncDue(scheduled_at + wait),
                 key=f"sync:{id}:{scheduled_at.isoformat()}",
                 due_at=scheduled_at + wait,
             )

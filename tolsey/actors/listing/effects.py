@@ -11,7 +11,6 @@ import structlog
 
 from tolsey.actors.listing import account, revenue
 from tolsey.actors.listing.accounts import (
-    AccountUnreachable,
     KeyRefused,
     ReadDenied,
     SellerAccounts,
@@ -33,7 +32,6 @@ from tolsey.actors.ports import (
     CommercePlatform,
     GrantRefused,
     PlatformDenied,
-    PlatformUnreachable,
     Shop,
     ShopFacts,
 )
@@ -41,19 +39,15 @@ from tolsey.actors.reach import with_token
 from tolsey.runtime.messages import Message
 from tolsey.runtime.tasks import together
 from tolsey.storage.database import Database
-from tolsey.storage.records.selling.listing import COMMERCE, PAYMENTS, RevenueSource
+from tolsey.storage.records.selling.listing import PAYMENTS, RevenueSource
 from tolsey.storage.records.selling.revenue import DEFINITION, Measure
 from tolsey.storage.sealed import SealBroken, Vault
 from tolsey.storage.selling import listings, snapshots
 
 log = structlog.get_logger()
 
-PATIENCE: Final = timedelta(minutes=2)
-"""After this a sync that cannot be made is over: earlier than the runtime gives it up, so that the
-listing hears of it and is free for the next one."""
 NEEDED_SCOPE: Final = "read_orders"
 FORBIDDEN: Final = 403
-UNREACHABLE: Final = {COMMERCE: "commerce_unreachable", PAYMENTS: "processor_unreachable"}
 TOO_OLD: Final = "api_version_too_old"
 SPIKE: Final = "revenue_spike"
 EARLIER: Final = (timedelta(days=30), timedelta(days=60))
@@ -82,7 +76,7 @@ class ListingEffects:
         return {PullRevenue: self.pull}
 
     async def pull(self, call: PullRevenue) -> Message[Any] | None:
-        """Measure the source; what may pass is raised to be tried again, until patience ends."""
+        """Measure the source; what may pass is raised to be tried again."""
         source = await listings.source_of(self._database, call.listing_id, call.provider)
         if source is None or source.sealed_secret is None:
             return None
@@ -92,11 +86,6 @@ class ListingEffects:
         except SealBroken:
             log.exception("revenue.seal_broken", listing_id=call.listing_id)
             return SyncFailed(call.generation, "seal_broken", self._clock(), call.provider)
-        except (PlatformUnreachable, AccountUnreachable):
-            now = self._clock()
-            if now - call.at < PATIENCE:
-                raise
-            return SyncFailed(call.generation, UNREACHABLE[call.provider], now, call.provider)
 
     async def _of_shop(self, call: PullRevenue, source: RevenueSource) -> Message[Any]:
         async def mint(_: Shop | None) -> Shop:

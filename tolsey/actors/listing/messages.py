@@ -6,7 +6,7 @@ from typing import ClassVar, Final
 
 from tolsey.actors.listing import KIND
 from tolsey.runtime.messages import ActorId, Call, LaneName, Message
-from tolsey.storage.records.selling.listing import COMMERCE, ListingFields
+from tolsey.storage.records.selling.listing import COMMERCE, PAYMENTS, ListingFields
 from tolsey.storage.records.selling.revenue import Measure
 
 LEFT_ALONE: Final = timedelta(days=180)
@@ -146,7 +146,7 @@ class SourceRevoked(Message[None]):
 
 @dataclass(frozen=True)
 class SyncDue(Message[None]):
-    """The hourly job's turn has come for this listing."""
+    """The hourly job's turn has come for this listing: at a moment of its own within the hour."""
 
     at: datetime
 
@@ -157,6 +157,9 @@ class ClockTick(Message[None]):
 
     at: datetime
 
+
+UNREACHABLE: Final = {COMMERCE: "commerce_unreachable", PAYMENTS: "processor_unreachable"}
+"""What is said of a source that could not be read however often it was tried."""
 
 # A sync: the call, and the ways it can end. `generation` says which credentials it used.
 
@@ -179,6 +182,11 @@ class PullRevenue(
     at: datetime
     provider: str = COMMERCE
     organization_id: str | None = None
+
+    def given_up(self, why: str, at: datetime) -> "SyncFailed":
+        """Free the listing for its next sync."""
+        del why
+        return SyncFailed(self.generation, UNREACHABLE[self.provider], at, self.provider)
 
 
 @dataclass(frozen=True)
