@@ -9,6 +9,7 @@ import pytest
 from jinja2 import Environment, TemplateSyntaxError, UndefinedError, nodes
 
 from tolsey.http.web.templates import ENVIRONMENT, Page
+from tolsey.sandbox.payments.face import html
 
 SPOKEN = ("aria-label", "alt", "title", "placeholder")
 """Attributes that are read to people."""
@@ -81,11 +82,11 @@ def test_a_word_outside_of_the_catalogue_is_found() -> None:
     assert untranslated("{% trans name=page.name %}Welcome {{ name }}{% endtrans %}") == []
 
 
-@pytest.mark.parametrize("name", ENVIRONMENT.list_templates())
+@pytest.mark.parametrize("name", html.ENVIRONMENT.list_templates())
 def test_every_word_of_a_template_goes_through_the_catalogue(name: str) -> None:
-    loader = ENVIRONMENT.loader
+    loader = html.ENVIRONMENT.loader
     assert loader is not None
-    source, _, _ = loader.get_source(ENVIRONMENT, name)
+    source, _, _ = loader.get_source(html.ENVIRONMENT, name)
     assert untranslated(source) == []
 
 

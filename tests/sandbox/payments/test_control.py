@@ -67,7 +67,7 @@ async def test_a_form_that_makes_no_sense_is_refused_and_changes_nothing(shop: S
         ("advance", {"days": "-1"}, "goes forward"),
         ("advance", {"days": "nan"}, "goes forward"),
         ("advance", {"days": "soon"}, "could not convert"),
-        ("set_card", {"customer": "cus_1"}, "lacks &#x27;behaviour&#x27;"),
+        ("set_card", {"customer": "cus_1"}, "lacks &#39;behaviour&#39;"),
         ("open_dispute", {"charge": "ch_none"}, "No such charge"),
         ("explode", {}, "No such action"),
     ]

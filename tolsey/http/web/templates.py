@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from tolsey.http.web import assets, words
 from tolsey.http.web.catalogue import TRANSLATIONS
@@ -14,10 +14,10 @@ class Page:
     template: ClassVar[str]
 
 
-def environment(package: str) -> Environment:
-    """Make the environment of a package's templates: it escapes all it is given, and what is not given fails."""
+def environment(*packages: str) -> Environment:
+    """Make the environment of packages' templates: it escapes all it is given, and what is not given fails."""
     made = Environment(
-        loader=PackageLoader(package),
+        loader=ChoiceLoader([PackageLoader(package) for package in packages]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -4,6 +4,7 @@ import orjson
 from quart import Quart, Response, request
 from werkzeug.exceptions import HTTPException
 
+from tolsey.http.web.catalogue import _
 from tolsey.sandbox.payments.account.refused import Refused
 from tolsey.sandbox.payments.course.accounts import Accounts
 from tolsey.sandbox.payments.face import html
@@ -23,12 +24,14 @@ def build_app(accounts: Accounts) -> Quart:
 
     @app.errorhandler(Refused)
     async def refused(error: Refused) -> Response:
-        return Response(html.page("Not possible", "", str(error)), error.status)
+        return Response(
+            html.page("message", title=_("Not possible"), error=str(error)), error.status
+        )
 
     @app.errorhandler(Exception)
     async def failed(error: Exception) -> Response:
         if isinstance(error, HTTPException):
-            return Response(html.page(error.name, ""), error.code)
+            return Response(html.page("message", title=error.name), error.code)
         accounts.failures.append(error)
         body = {"error": {"type": "api_error", "message": "The sandbox failed."}}
         return Response(orjson.dumps(body), 500, content_type="application/json")

@@ -1,7 +1,10 @@
 """The pages that people see: checkout, invoice, portal, onboarding."""
 
+from dataclasses import dataclass
+
 from quart import Quart, Response, redirect, request
 
+from tolsey.http.web.forms import Filled
 from tolsey.sandbox.payments.account.books import Obj
 from tolsey.sandbox.payments.account.merchant import Merchant
 from tolsey.sandbox.payments.account.refused import Refused, missing_object
@@ -15,6 +18,16 @@ from tolsey.sandbox.payments.money.customers import make_method, set_default
 
 SEE_OTHER = 303
 _DECLINED = "4000000000000002"
+_CARD = "4242 4242 4242 4242"
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """A subscription in the portal: what it may change to, and what it is to."""
+
+    held: Obj
+    offers: list[Obj]
+    product: str
 
 
 def add_pages(accounts: Accounts, app: Quart) -> None:
@@ -38,8 +51,8 @@ def _add_checkout(accounts: Accounts, app: Quart) -> None:
     async def checkout_form(id: str) -> str:
         merchant, session = _find(accounts, "checkout.session", id)
         if session["status"] != "open":
-            return html.page("Checkout", f"<p>This session is {session['status']}.</p>")
-        return html.checkout_page(session, merchant.lines[id], None)
+            return html.page("closed", session=session)
+        return _checkout(session, merchant.lines[id])
 
     @app.post("/c/pay/<id>")
     async def checkout_sent(id: str) -> str | Response:
@@ -50,46 +63,53 @@ def _add_checkout(accounts: Accounts, app: Quart) -> None:
         wanted = session["consent_collection"] or {}
         if wanted.get("terms_of_service") == "required" and form.get("terms") != "yes":
             told = "Please agree to the terms of service."
-            return html.checkout_page(session, merchant.lines[id], told)
+            return _checkout(session, merchant.lines[id], told)
         if form.get("action") == "decline":
             form["card"] = _DECLINED
         outcome = checkout.complete(merchant, session, form)
         if outcome in ("ok", "later"):
             return _go(session["success_url"].replace("{CHECKOUT_SESSION_ID}", id))
         told = str(intents.decline_of(outcome))
-        return html.checkout_page(session, merchant.lines[id], told)
+        return _checkout(session, merchant.lines[id], told)
 
 
 def _add_invoices(accounts: Accounts, app: Quart) -> None:
     @app.get("/i/<id>")
     async def invoice_form(id: str) -> str:
-        return html.invoice_page(_find(accounts, "invoice", id)[1], None)
+        return _invoice(_find(accounts, "invoice", id)[1])
 
     @app.post("/i/<id>")
     async def invoice_sent(id: str) -> str:
         merchant, invoice = _find(accounts, "invoice", id)
         if invoice["status"] != "open":
-            return html.invoice_page(invoice, None)
+            return _invoice(invoice)
         number = (await request.form).get("card", "").replace(" ", "")
         method = make_method(merchant, number, invoice["customer"])["id"]
         outcome = settlement.pay_invoice(merchant, invoice, method, off_session=False)
         if outcome != "ok":
-            return html.invoice_page(invoice, str(intents.decline_of(outcome)))
+            return _invoice(invoice, str(intents.decline_of(outcome)))
         if invoice["customer"]:
             set_default(merchant, merchant.books.get("customer", invoice["customer"]), method)
-        return html.invoice_page(invoice, None)
+        return _invoice(invoice)
 
 
 def _add_portal(accounts: Accounts, app: Quart) -> None:
     def shown(merchant: Merchant, session: Obj, error: str | None = None) -> str:
         subs = [
-            (sub, portal.offers(merchant, session, sub), _product(merchant, sub))
+            _Shown(sub, portal.offers(merchant, session, sub), _product(merchant, sub))
             for sub in merchant.books.each("subscription")
             if sub["customer"] == session["customer"] and sub["status"] not in ENDED
         ]
         found = merchant.books.get("billing_portal.configuration", session["configuration"])
         reason = found["features"]["subscription_cancel"].get("cancellation_reason") or {}
-        return html.portal_page(session, subs, reason.get("options") or [], error)
+        return html.page(
+            "portal",
+            session=session,
+            subscriptions=subs,
+            reasons=reason.get("options") or [],
+            filled=Filled(),
+            error=error,
+        )
 
     @app.get("/p/session/<id>")
     async def portal_form(id: str) -> str:
@@ -121,7 +141,7 @@ def _add_onboarding(accounts: Accounts, app: Quart) -> None:
         link = merchant.asked[token]
         if link["expires_at"] <= merchant.now():
             return _go(link["refresh_url"])
-        return html.onboarding_page(merchant.books.get("account", link["account"]))
+        return html.page("onboarding", account=merchant.books.get("account", link["account"]))
 
     @app.post("/setup/e/<account>/<token>")
     async def onboarding_sent(account: str, token: str) -> Response:
@@ -132,7 +152,24 @@ def _add_onboarding(accounts: Accounts, app: Quart) -> None:
 
     @app.get("/express/<id>")
     async def dashboard(id: str) -> str:
-        return html.dashboard_page(_find(accounts, "account", id)[1])
+        return html.page("dashboard", account=_find(accounts, "account", id)[1])
+
+
+def _checkout(session: Obj, lines: list[Obj], error: str | None = None) -> str:
+    email = session["customer_email"] or "buyer@example.com"
+    wanted = (session["consent_collection"] or {}).get("terms_of_service")
+    return html.page(
+        "checkout",
+        session=session,
+        lines=lines,
+        filled=Filled({"email": email, "name": "Buyer", "country": "US", "card": _CARD}),
+        asks_terms=wanted == "required",
+        error=error,
+    )
+
+
+def _invoice(invoice: Obj, error: str | None = None) -> str:
+    return html.page("invoice", invoice=invoice, filled=Filled({"card": _CARD}), error=error)
 
 
 def _product(merchant: Merchant, sub: Obj) -> str:
