@@ -32,8 +32,10 @@ from bench.surface import Ask, Surface
 from bench.tenants import Growing, values_of
 from bench.world import Tenant
 from tolsey.actors.job.catalogue import JOBS
-from tolsey.storage.chat.knowledge import knowledge
+from tolsey.http.chat.prompt import written
+from tolsey.storage.commerce.stores import StoreRow
 from tolsey.storage.database import Database
+from tolsey.storage.reports.pool import Reports
 
 PAGE_MS: Final = 100.0
 REPORT_MS: Final = 300.0
@@ -118,15 +120,19 @@ async def ask_all(
 async def tell_model(growing: Growing, rounds: int) -> dict[str, list[float]]:
     """Time what a question reads of a store before its model is asked, for both tenants."""
     took: dict[str, list[float]] = {}
-    database = Database(growing.url)
+    database, reports = Database(growing.url), Reports(growing.url)
     await database.open()
+    await reports.open()
     try:
         for tenant, _ in itertools.product(growing.tenants, range(rounds)):
-            whose, at = (tenant.organization_id, tenant.store_id), datetime.now(UTC)
+            at = datetime.now(UTC)
+            store = StoreRow(tenant.store_id, tenant.organization_id, "Lamps", at)
+            whose = reports.of(tenant.organization_id)
             started = perf_counter()
-            await knowledge(database, *whose, ["lamp"], at)
+            await written(database, whose, store=store, question="Which lamp?", at=at)
             took.setdefault(tenant.name, []).append(perf_counter() - started)
     finally:
+        await reports.close()
         await database.close()
     return took
 

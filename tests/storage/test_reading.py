@@ -17,6 +17,7 @@ from tests.conftest import Servers, copied
 from tolsey.http.selling.badge import RED_FLAGS
 from tolsey.storage import operations
 from tolsey.storage.chat import generations, memory
+from tolsey.storage.chat.knowledge import knowledge
 from tolsey.storage.commerce import agent_operations, connections, stores
 from tolsey.storage.database import Database, Row, Transaction
 from tolsey.storage.lookups import Lookups
@@ -227,6 +228,7 @@ REPORTS: Final[dict[str, list[Case]]] = {
 
 SHORT: Final[dict[str, list[Case]]] = {
     "reports.orders.find": [lambda db: orders.find(Lookups(db, orders.BY_ID), "sto_1", 5000000007)],
+    "chat.knowledge.knowledge": [lambda db: knowledge(db, "org_1", "sto_1", ["lamp"])],
     "chat.generations.has_chatted": [lambda db: generations.has_chatted(db, "org_1", AGO)],
     "chat.memory.counts": [lambda db: memory.counts(db, "org_1")],
     "chat.memory.stores_of": [lambda db: memory.stores_of(db, "org_1")],
@@ -345,7 +347,6 @@ SHORT: Final[dict[str, list[Case]]] = {
 
 UNBOUNDED: Final = {
     "chat.generations": {"abandoned", "orphaned", "hold_of"},  # a job's, of what goes on
-    "chat.knowledge": {"knowledge"},  # what a model is told, added up from a month
     "chat.vectors": {"DatabaseVectors.count"},
     "commerce.exports": {"rows"},  # everything, a page at a time
     "keys": {"accept", "open_vault", "trouble"},  # a look at each start

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import Final
 
 from tolsey.storage.chat.memory import namespaces_of
@@ -10,36 +9,29 @@ from tolsey.storage.database import Database, Row
 
 FACTS: Final = 60
 PRODUCTS: Final = 20
-CUSTOMERS: Final = 5
 PASSAGES: Final = 8
 VALUE_CHARACTERS: Final = 300
 PASSAGE_CHARACTERS: Final = 800
-RECENT: Final = timedelta(days=30)
 
 
 @dataclass(frozen=True, slots=True)
 class StoreKnowledge:
-    """What a store's model may be told; customers only as pseudonyms."""
+    """What a store's model may be told beside what it sold."""
 
     facts: Sequence[Row]
     shop: Row | None
     products: Sequence[Row]
-    sales: Sequence[Row]
-    customers: Sequence[Row]
     passages: Sequence[str]
 
 
 async def knowledge(
-    database: Database, organization_id: str, store_id: str, words: Sequence[str], at: datetime
+    database: Database, organization_id: str, store_id: str, words: Sequence[str]
 ) -> StoreKnowledge:
     """Read what is known of a store and its organization, and what it remembers about words."""
-    since = at - RECENT
     return StoreKnowledge(
         facts=await database.fetch(FACTS_SQL, organization_id, store_id, FACTS, VALUE_CHARACTERS),
         shop=await database.fetchrow(SHOP_SQL, store_id),
         products=await database.fetch(PRODUCTS_SQL, store_id, PRODUCTS, VALUE_CHARACTERS),
-        sales=await database.fetch(SALES_SQL, store_id, since),
-        customers=await database.fetch(CUSTOMERS_SQL, store_id, since, CUSTOMERS),
         passages=await _passages(database, store_id, words),
     )
 
@@ -56,23 +48,8 @@ SELECT name, currency, country, timezone, plan_display_name FROM store_shops WHE
 
 PRODUCTS_SQL: Final = """
 SELECT left(title, $3) AS title, status, product_type, variant_count FROM commerce_products
-WHERE store_id = $1 AND deleted_at IS NULL ORDER BY updated_at DESC, product_id LIMIT $2
+WHERE store_id = $1 AND deleted_at IS NULL ORDER BY product_id DESC LIMIT $2
 """
-
-SALES_SQL: Final = """
-SELECT currency, count(*) AS orders, sum(current_total_minor) AS total_minor FROM commerce_orders
-WHERE store_id = $1 AND processed_at >= $2 AND deleted_at IS NULL AND cancelled_at IS NULL
-    AND NOT test AND currency IS NOT NULL
-GROUP BY currency ORDER BY orders DESC, currency LIMIT 10
-"""
-
-CUSTOMERS_SQL: Final = """
-SELECT customer_hash AS pseudonym, count(*) AS orders FROM commerce_orders
-WHERE store_id = $1 AND processed_at >= $2 AND deleted_at IS NULL AND cancelled_at IS NULL
-    AND NOT test AND customer_hash LIKE 's1:%'
-GROUP BY customer_hash ORDER BY orders DESC, customer_hash LIMIT $3
-"""
-"""Older rows hold a digest that is the same in every store: that is no pseudonym of this one."""
 
 PASSAGES_SQL: Final = """
 SELECT left(text, $4) AS text FROM vectors, websearch_to_tsquery('simple', $2) AS asked

@@ -27,7 +27,7 @@ WHERE store_id = $1 AND orders < $2 AND orders > 0 ORDER BY orders DESC, pseudon
 ORDER BY orders DESC, pseudonym LIMIT $4
 """
 BUSIEST_OF_ROWS: Final = """
-SELECT customer_hash AS pseudonym FROM commerce_orders
+SELECT customer_hash AS pseudonym, count(*) AS orders FROM commerce_orders
 WHERE store_id = $1 AND customer_hash LIKE 's1:%' AND deleted_at IS NULL
   AND cancelled_at IS NULL AND NOT test
 GROUP BY customer_hash
@@ -35,30 +35,26 @@ HAVING count(*) < $2 OR (count(*) = $2 AND customer_hash > $3)
 ORDER BY count(*) DESC, customer_hash LIMIT $4
 """
 COUNTS: Final = """
-SELECT wanted.pseudonym, bought.orders, bought.first_order_at, bought.last_order_at,
-    bought.refunded_orders, spent.spent
+SELECT wanted.pseudonym, bought.*
 FROM unnest($2::text[]) WITH ORDINALITY AS wanted(pseudonym, place)
 CROSS JOIN LATERAL (
-    SELECT count(*) AS orders, min(processed_at) AS first_order_at,
-        max(processed_at) AS last_order_at,
-        count(*) FILTER (WHERE financial_status IN ('refunded', 'partially_refunded'))
-            AS refunded_orders
-    FROM commerce_orders o
-    WHERE o.store_id = $1 AND o.customer_hash = wanted.pseudonym AND o.deleted_at IS NULL
-      AND o.cancelled_at IS NULL AND NOT o.test
-) bought
-CROSS JOIN LATERAL (
-    SELECT coalesce(json_agg(json_build_array(sums.currency, sums.minor) ORDER BY sums.currency),
-        '[]')::text AS spent
+    SELECT coalesce(sum(orders), 0)::bigint AS orders, min(first_order_at) AS first_order_at,
+        max(last_order_at) AS last_order_at,
+        coalesce(sum(refunded_orders), 0)::bigint AS refunded_orders,
+        coalesce(json_agg(json_build_array(currency, minor) ORDER BY currency)
+            FILTER (WHERE currency IS NOT NULL AND minor IS NOT NULL), '[]')::text AS spent
     FROM (
-        SELECT currency, sum(coalesce(current_total_minor, total_minor))::bigint AS minor
+        SELECT currency, count(*) AS orders, min(processed_at) AS first_order_at,
+            max(processed_at) AS last_order_at,
+            count(*) FILTER (WHERE financial_status IN ('refunded', 'partially_refunded'))
+                AS refunded_orders,
+            sum(coalesce(current_total_minor, total_minor))::bigint AS minor
         FROM commerce_orders o
         WHERE o.store_id = $1 AND o.customer_hash = wanted.pseudonym AND o.deleted_at IS NULL
-          AND o.cancelled_at IS NULL AND NOT o.test AND o.currency IS NOT NULL
-          AND coalesce(current_total_minor, total_minor) IS NOT NULL
+          AND o.cancelled_at IS NULL AND NOT o.test
         GROUP BY currency
-    ) sums
-) spent
+    ) of_currency
+) bought
 ORDER BY wanted.place
 """
 
@@ -70,12 +66,11 @@ async def by_pseudonym(database: Reader, store_id: str, after: str, limit: int) 
 
 async def busiest(
     database: Reader, store_id: str, after: tuple[int, str] | None, limit: int
-) -> list[str]:
+) -> list[Row]:
     """List buyers by how many orders they made, the most first."""
     orders, pseudonym = after or (MANY, "")
     sql = BUSIEST if await sums.is_whole(database, store_id) else BUSIEST_OF_ROWS
-    rows = await database.fetch(sql, store_id, orders, pseudonym, limit)
-    return [row["pseudonym"] for row in rows]
+    return await database.fetch(sql, store_id, orders, pseudonym, limit)
 
 
 async def counts(database: Reader, store_id: str, pseudonyms: list[str]) -> list[Row]:

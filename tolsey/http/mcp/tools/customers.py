@@ -96,7 +96,8 @@ class CustomerTools:
         store_id, wanted = principal.store_id, asked.limit + 1
         if asked.order_by == "orders":
             pages, after = self.busiest, self.busiest.after(asked)
-            found = await customers.busiest(database, store_id, after, wanted)
+            busiest = await customers.busiest(database, store_id, after, wanted)
+            found = [row["pseudonym"] for row in busiest]
         else:
             pages, key = self.by_pseudonym, self.by_pseudonym.after(asked)
             found = await customers.by_pseudonym(database, store_id, key[0] if key else "", wanted)

@@ -60,7 +60,13 @@ async def post_chat(data: Conversation) -> Response:
     desk = service().chat
     desk.require_model()
     store = await store_of(data.store_id)
-    known = await prompt.written(service().database, store, data.messages[-1].content, now())
+    known = await prompt.written(
+        service().database,
+        service().reports.of(store.organization_id),
+        store=store,
+        question=data.messages[-1].content,
+        at=now(),
+    )
     said = [{"role": turn.role, "content": turn.content} for turn in data.messages]
     messages = [{"role": "system", "content": known}, *said]
     generation = desk.begin(_order(data, store.organization_id, messages), messages)
