@@ -2,6 +2,8 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
+import anyio
+import asyncpg
 import pytest
 
 from tests.http.people import SignUp
@@ -13,6 +15,13 @@ from tolsey.http.routes.commerce import stores
 from tolsey.http.routes.people import auth, organizations
 from tolsey.storage.commerce.stores import salt_of
 from tolsey.storage.database import Database
+
+EXPORTS = 20
+"""More than the service has connections."""
+WAITING = """
+SELECT count(*) FILTER (WHERE wait_event_type = 'Lock' AND query LIKE '%commerce_products%') >= 4
+FROM pg_stat_activity WHERE datname = current_database()
+"""
 
 
 async def test_a_store_is_opened_read_and_listed(
@@ -114,6 +123,33 @@ async def test_a_store_that_was_never_connected_says_so(sign_up: SignUp) -> None
         "uninstalledAt": None,
     }
     assert (await ann.browser.get(f"{path}/other")).status_code == 404
+
+
+async def test_exports_that_the_database_keeps_waiting_keep_nobody_else_waiting(
+    sign_up: SignUp, database: Database, database_url: str
+) -> None:
+    ann = await sign_up()
+    store_id = (await ann.store()).json()["id"]
+    slow, watching = [await asyncpg.connect(database_url) for _ in range(2)]
+    try:
+        writing = slow.transaction()
+        await writing.start()
+        await slow.execute("LOCK TABLE commerce_products IN ACCESS EXCLUSIVE MODE")
+        exporting = asyncio.gather(
+            *(ann.browser.get(f"/api/stores/{store_id}/export") for _ in range(EXPORTS))
+        )
+        with anyio.fail_after(60):
+            while not await watching.fetchval(WAITING):
+                await asyncio.sleep(0)
+        for _ in range(3):
+            assert (await ann.browser.get("/api/stores")).status_code == 200
+        await writing.rollback()
+        answers = await exporting
+    finally:
+        await watching.close()
+        await slow.close()
+    assert {answer.status_code for answer in answers} == {200}
+    assert all(answer.json()["store"]["id"] == store_id for answer in answers)
 
 
 async def test_an_export_holds_every_row_in_pages(sign_up: SignUp, database: Database) -> None:

@@ -3,9 +3,11 @@
 from collections.abc import AsyncIterator
 from typing import Any, Final
 
+import anyio
 import orjson
 
-from tolsey.storage.database import Database, patience
+from tolsey.storage.database import LONGEST_SECONDS, Reader, Row, patience
+from tolsey.storage.errors import StorageBusy, StorageOverdue
 from tolsey.storage.records.chat import FACTS, MESSAGES
 from tolsey.storage.records.commerce.deliveries import (
     CommerceCustomer,
@@ -18,6 +20,7 @@ from tolsey.storage.records.commerce.deliveries import (
 from tolsey.storage.tables import Table, table_of
 
 PAGE = 500
+PAUSE_SECONDS = 0.5
 
 
 SECTIONS: Final = (
@@ -40,7 +43,7 @@ SECTIONS: Final = (
 SMALLEST = -(2**63)
 
 
-async def rows(database: Database, section: Table[Any], store_id: str) -> AsyncIterator[Any]:
+async def rows(reader: Reader, section: Table[Any], store_id: str) -> AsyncIterator[Any]:
     """Read a section of a store, in order, without holding a connection between pages."""
     key = [one for one in section.key if one != "store_id"]
     columns = ", ".join(key)
@@ -48,20 +51,33 @@ async def rows(database: Database, section: Table[Any], store_id: str) -> AsyncI
     after: list[Any] = [SMALLEST if cast == "bigint" else ""] * len(key)
     bounds = ", ".join(f"${place}::{cast}" for place in range(3, 3 + len(after)))
     while True:
-        with patience(None):  # what is exported may be much
-            page = await database.fetch(
-                f"""
-                SELECT to_jsonb(kept) - 'store_id' AS item, {columns}
-                FROM {section.name} AS kept
-                WHERE store_id = $1 AND ({columns}) > ({bounds})
-                ORDER BY {columns} LIMIT $2
-                """,  # noqa: S608 - constants of this module
-                store_id,
-                PAGE,
-                *after,
-            )
+        page = await _page(
+            reader,
+            f"""
+            SELECT to_jsonb(kept) - 'store_id' AS item, {columns}
+            FROM {section.name} AS kept
+            WHERE store_id = $1 AND ({columns}) > ({bounds})
+            ORDER BY {columns} LIMIT $2
+            """,  # noqa: S608 - constants of this module
+            store_id,
+            PAGE,
+            *after,
+        )
         for row in page:
             yield orjson.loads(row["item"])
         if len(page) < PAGE:
             return
         after = [page[-1][column] for column in key]
+
+
+async def _page(reader: Reader, sql: str, *args: Any) -> list[Row]:
+    """Read a page however long others' reports take: a document that breaks off is none."""
+    until = anyio.current_time() + LONGEST_SECONDS
+    while True:
+        try:
+            with patience(None):
+                return await reader.fetch(sql, *args)
+        except (StorageBusy, StorageOverdue):
+            if anyio.current_time() > until:
+                raise
+            await anyio.sleep(PAUSE_SECONDS)

@@ -25,7 +25,7 @@ from tolsey.http.views import connection_view, store_view
 from tolsey.storage.chat import memory
 from tolsey.storage.commerce import exports, stores
 from tolsey.storage.commerce.stores import StoreRow
-from tolsey.storage.database import Database
+from tolsey.storage.database import Reader
 from tolsey.storage.errors import StorageError
 from tolsey.storage.records.commerce.connection import PROVIDER
 
@@ -132,20 +132,19 @@ async def export_store(store_id: str) -> Response:
         "integrations": [connection_view(connection)] if connection else [],
     }
     response = Response(
-        _document(service().database, store_id, head), content_type="application/json"
+        _document(service().reports.of(row.organization_id), store_id, head),
+        content_type="application/json",
     )
     response.headers["Content-Disposition"] = f'attachment; filename="{row.id}.json"'
     return response
 
 
-async def _document(
-    database: Database, store_id: str, head: dict[str, Any]
-) -> AsyncIterator[bytes]:
+async def _document(reader: Reader, store_id: str, head: dict[str, Any]) -> AsyncIterator[bytes]:
     yield orjson.dumps(head)[:-1]
     for section in exports.SECTIONS:
         yield b',"' + section.export.encode() + b'":['
         separator = b""
-        async for item in exports.rows(database, section, store_id):
+        async for item in exports.rows(reader, section, store_id):
             yield separator + orjson.dumps({to_camel(name): item[name] for name in item})
             separator = b","
         yield b"]"
