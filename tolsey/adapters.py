@@ -5,12 +5,13 @@ from dataclasses import dataclass
 
 import httpx
 
-from tolsey.actors.ports import UnsetVectors, Vectors
+from tolsey.actors.ports import MailServer, UnsetVectors, Vectors
 from tolsey.http.clients.certificates import trusted_certificates
 from tolsey.http.clients.commerce.admin import API_VERSION, ShopifyAdmin
 from tolsey.http.clients.model import ChatModel, StreamingModel, UnsetModel
 from tolsey.http.clients.payments.processor import StripePayments
 from tolsey.http.clients.payments.revenue import RestrictedAccounts
+from tolsey.http.clients.smtp import SmtpServer
 from tolsey.http.clients.vectors import RestVectors
 from tolsey.settings import Settings
 from tolsey.storage.chat.vectors import DatabaseVectors
@@ -26,6 +27,8 @@ class Adapters:
     seller_accounts: RestrictedAccounts
     vectors: Vectors
     model: ChatModel
+    mail: MailServer | None
+    """None where none is set: mails are kept."""
 
 
 async def adapters(stack: AsyncExitStack, settings: Settings, database: Database) -> Adapters:
@@ -41,7 +44,15 @@ async def adapters(stack: AsyncExitStack, settings: Settings, database: Database
     seller_accounts = RestrictedAccounts(settings.payments_api_base)
     stack.push_async_callback(seller_accounts.close)
     vectors = await _vectors(stack, settings, database)
-    return Adapters(commerce, payments, seller_accounts, vectors, _model(stack, settings))
+    return Adapters(
+        commerce, payments, seller_accounts, vectors, _model(stack, settings), _mail(settings)
+    )
+
+
+def _mail(settings: Settings) -> MailServer | None:
+    if settings.mail_url is None or settings.mail_from is None:
+        return None
+    return SmtpServer(settings.mail_url, settings.mail_from)
 
 
 async def _vectors(stack: AsyncExitStack, settings: Settings, database: Database) -> Vectors:

@@ -80,7 +80,6 @@ UNREAD = (
     "QUEUE_URL",
     "QUEUE_TOKEN",
     "QUEUE_SIGNING_KEY",
-    "MAIL_URL",
     "DATASET_TOKEN",
     "DATASET_ID",
     "TRAFFIC_API_KEY",
@@ -98,6 +97,13 @@ def of_settings(settings: Settings) -> list[Finding]:
         optional["METRICS_TOKEN"] = metrics[0], "/metrics answers this machine only"
     else:
         needed["METRICS_TOKEN"] = metrics
+    mail = "sends mail", "mails are kept and sent to no one"
+    if settings.is_local:
+        optional["MAIL_URL"] = mail[0], f"{mail[1]}: /mail shows them"
+    else:
+        needed["MAIL_URL"] = mail[0], f"{mail[1]}; invitations and new passwords answer 503"
+    if settings.mail_url:
+        needed["MAIL_FROM"] = "names the sender of mails", "mails are kept and sent to no one"
     if settings.vector_url:
         needed["VECTOR_TOKEN"] = "goes with VECTOR_URL", "uses of VECTOR_URL answer 503 without it"
     given = {name.upper() for name, value in settings if value}

@@ -31,6 +31,7 @@ from tolsey.http.chat.terms import Terms
 from tolsey.http.context import Service
 from tolsey.http.edge import ASGIApp
 from tolsey.http.exposition import ProcessCollector
+from tolsey.http.mail.office import PostOffice
 from tolsey.http.mcp.opening import opened
 from tolsey.http.money import waiting_changes
 from tolsey.http.oauth import pages as consent
@@ -47,8 +48,9 @@ from tolsey.http.routes.money import (
     refunds,
     sponsor,
 )
-from tolsey.http.routes.operations import admin, cron, metrics, security, shards
+from tolsey.http.routes.operations import admin, cron, mail, metrics, security, shards
 from tolsey.http.routes.pages import accounts
+from tolsey.http.routes.pages import mail as mail_pages
 from tolsey.http.routes.people import auth, oauth, operations, organizations
 from tolsey.http.routes.selling import public, reviews, sell
 from tolsey.http.webhooks.commerce import CommerceEvents
@@ -110,6 +112,8 @@ BLUEPRINTS: Sequence[Blueprint] = (
     security.routes,
     oauth.routes,
     consent.routes,
+    mail.routes,
+    mail_pages.routes,
 )
 
 EVENTS_PATH = "/api/webhooks/commerce/events"
@@ -172,6 +176,7 @@ async def running(
             vectors=outside.vectors,
             chat=await _desk(stack, Terms.of(settings), parts, shard, watched=timers),
             agents=_agents(stack, settings, shard, parts),
+            mail=parts.mail,
             clock=clock,
         )
         applier = Applier(
@@ -180,6 +185,7 @@ async def running(
             processor=outside.payments,
             price_ids=settings.payment_prices,
             clock=clock,
+            form=settings.wire_form,
         )
         receivers = _receivers(settings, parts, applier)
         agents = opened(service)
@@ -214,6 +220,7 @@ class Parts:
         self._outside = outside
         self.clock = clock
         self.directory = ShopDirectory(database, vault, clock)
+        self.mail = PostOffice(database, vault, outside.mail, settings, clock)
 
     async def start(self, stack: AsyncExitStack, options: Mapping[str, Any]) -> Runtime:
         """Let the actors live for as long as the stack is open."""
@@ -277,6 +284,7 @@ class Parts:
             **listing_effects.handlers(),
             **jobs.handlers(),
             **ProcessorCalls(self._outside.payments, self.clock).handlers(),
+            **self.mail.handlers(),
         }
 
     async def _ask(self, to: ActorId, message: Message[Any]) -> Any:

@@ -5,6 +5,7 @@ import binascii
 import ipaddress
 import re
 from collections.abc import Iterable, Mapping
+from email.utils import parseaddr
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeAlias
 from urllib.parse import urlsplit
@@ -26,6 +27,7 @@ METRICS_TOKEN_CHARACTERS = 16
 KEY_BYTES = 32
 KEY_ID = re.compile(r"[A-Za-z0-9_-]{1,32}")
 CDN_ORIGIN = "cdn_origin_"
+MAIL_ADDRESS = re.compile(r"[^@\s<>\"]{1,64}@[^@\s<>\"]+")
 
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 LOOPBACK: tuple[Network, ...] = (
@@ -62,6 +64,20 @@ def _origin(text: str) -> str:
     if urlsplit(address).path:
         raise ValueError("must be an address without a path")
     return address.lower()
+
+
+def _mail_server(text: str) -> str:
+    parts = urlsplit(text)
+    if not parts.hostname or parts.port == 0 or parts.path.strip("/") or parts.query:
+        raise ValueError("must be like smtp://user:password@host:port")
+    return text
+
+
+def _mail_sender(text: str) -> str:
+    _, address = parseaddr(text)
+    if not MAIL_ADDRESS.fullmatch(address):
+        raise ValueError("must be like: Shop keepers <no-reply@example.com>")
+    return text
 
 
 def _template(text: str) -> str:
@@ -220,7 +236,10 @@ class Settings(BaseSettings):
     llm_margin_percent: Annotated[int, Field(ge=0, le=1_000)] = 0
     chat_lease_seconds: Annotated[float, Field(ge=1, le=3_600)] = 900.0
     chat_checkpoint_seconds: Annotated[float, Field(ge=0.05, le=300)] = 5.0
-    mail_url: Annotated[Secret, _scheme("smtp", "smtps")] | None = None
+    mail_url: Annotated[Secret, _scheme("smtp", "smtps"), AfterValidator(_mail_server)] | None = (
+        None
+    )
+    mail_from: Annotated[str, AfterValidator(_mail_sender)] | None = None
     dataset_token: Secret | None = None
     dataset_id: str | None = None
     traffic_api_key: Secret | None = None

@@ -20,6 +20,7 @@ from tolsey.http.clients.payments.processor import StripePayments
 from tolsey.http.clients.payments.revenue import RestrictedAccounts
 from tolsey.http.context import Service
 from tolsey.http.edge import Edge
+from tolsey.http.mail.office import PostOffice
 from tolsey.http.oauth.agents import Agents
 from tolsey.http.routes.commerce import stores
 from tolsey.http.routes.people import auth, organizations
@@ -109,6 +110,7 @@ def service(
         vectors=DatabaseVectors(database),
         chat=Desk(UnsetModel("LLM_BASE_URL"), Terms.of(settings), runtime.ask, database, clock),
         agents=Agents.of(settings, database, clock, nobody_else),
+        mail=PostOffice(database, Vault.from_keys(KEYRING), None, settings, clock),
         clock=clock,
     )
 

@@ -85,6 +85,8 @@ async def things_of(owner: Person) -> dict[str, str]:
         "event_id": "evt_1",
         "resource": f"api/mcp/v1/{store['id']}",
         "request_id": "nobody-asked",
+        "mail_id": "mail_1",
+        "token": "of-no-one",
         "grant_id": "grant_1",
         "slug": "corner",
         "kind": "store",

@@ -9,7 +9,7 @@ import pytest
 
 from tests.payees import account, verified
 from tolsey.actors.organization.billing.payment_events.payouts import PayoutFacts
-from tolsey.storage.database import Database
+from tolsey.storage.database import Database, Transaction
 from tolsey.storage.errors import StorageError
 from tolsey.storage.money import payment_events, payouts
 from tolsey.storage.records.money.payment_event import EventState, PaymentEvent
@@ -163,9 +163,15 @@ async def test_a_payout_that_came_back_is_kept_once(
         *("po_1", account_id, None, "usd", 1_500, "failed"),
         *("account_closed", "The bank account has been closed."),
     )
-    assert await payouts.payout_failed(known, "evt_0", failed, AT)
-    assert not await payouts.payout_failed(known, "evt_0", failed, AT)
-    assert await payouts.payout_failed(known, "evt_1", failed, AT)  # told of by a second event
+    told: list[str] = []
+
+    async def tell(_: Transaction) -> None:
+        told.append("once")
+
+    assert await payouts.payout_failed(known, "evt_0", failed, AT, tell=tell)
+    assert not await payouts.payout_failed(known, "evt_0", failed, AT, tell=tell)
+    assert await payouts.payout_failed(known, "evt_1", failed, AT, tell=tell)  # by a second event
+    assert told == ["once"]
     rows = await known.fetch("SELECT account_id, amount_cents, failure_code FROM payout_failures")
     assert [tuple(row) for row in rows] == [(account_id, 1_500, "account_closed")]
     assert (await audited(known)).count("payout") == 1

@@ -22,6 +22,10 @@ ROWS = {
         "INSERT INTO dead_letters SELECT n::text, 'k', 1, 'store', 's', 'n', '{{}}', 1, 'e', NULL,"
         " 'retried', {at}, {at}, {at} FROM {n}"
     ),
+    "mails": (
+        "INSERT INTO outbound_mail (id, event, about, recipient, subject, created_at)"
+        " SELECT n::text, 'invited', n::text, 'r', 's', {at} FROM {n}"
+    ),
     "workflowClaims": "INSERT INTO workflow_claims SELECT 'o', n::text, 'k', {at}, {at}, {at} FROM {n}",
     "agentRequests": (
         "INSERT INTO oauth_requests SELECT sha256(n::text::bytea), 'c', 'C', 'r', NULL, 'c', 'r', 's',"

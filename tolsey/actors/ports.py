@@ -97,6 +97,35 @@ class ApiVersionTooOld(PlatformError):  # noqa: N818 - a state of the service's 
         )
 
 
+class MailRefused(Exception):  # noqa: N818 - the mail server's answer
+    """The mail server takes this mail neither now nor later; the text is its answer."""
+
+
+class MailDelayed(Exception):  # noqa: N818 - the mail server's answer
+    """The mail server did not take this mail now; the text says what it answered, if it did."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mail:
+    """A mail to one person; `unsubscribe` is the address that ends mails of its topic (RFC 8058)."""
+
+    message_id: str
+    recipient: str
+    subject: str
+    text: str = field(repr=False)
+    html: str = field(repr=False)
+    unsubscribe: str | None = field(repr=False)
+    at: datetime
+
+
+class MailServer(Protocol):
+    """Takes mails."""
+
+    async def send(self, mail: Mail) -> str:
+        """Hand a mail over; answer with what the server said. Raises MailRefused or MailDelayed."""
+        ...
+
+
 class EditRefused(PlatformError):  # noqa: N818 - the platform's answer
     """The platform did not make a change, for a reason in what was asked.
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tolsey.actors.ports import CommercePlatform, Vectors
     from tolsey.actors.processor import PaymentProcessor
     from tolsey.http.chat.desk import Desk
+    from tolsey.http.mail.office import PostOffice
     from tolsey.http.oauth.agents import Agents
     from tolsey.runtime.registry import Runtime
     from tolsey.runtime.shards.shard import Shard
@@ -52,6 +53,7 @@ class Service:
     vectors: "Vectors"
     chat: "Desk"
     agents: "Agents"
+    mail: "PostOffice"
     clock: Callable[[], datetime]
 
 

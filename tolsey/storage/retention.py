@@ -11,6 +11,7 @@ from tolsey.storage.records.agents import CLIENTS, CODES, GRANTS, REQUESTS, TOKE
 from tolsey.storage.records.commerce.agent_operation import AgentOperation
 from tolsey.storage.records.commerce.deliveries import WebhookEvent
 from tolsey.storage.records.journal import AuditRecord
+from tolsey.storage.records.mail import OutboundMail
 from tolsey.storage.records.money.payment_event import PaymentEventSettled
 from tolsey.storage.records.people import IDEMPOTENCY_KEYS, SESSIONS
 from tolsey.storage.records.runtime.executions import Execution
@@ -26,6 +27,7 @@ SWEPT_TABLES: Final = (
     table_of(Execution),
     DEAD_LETTERS,
     table_of(WorkflowClaim),
+    table_of(OutboundMail),
     REQUESTS,
     CODES,
     TOKENS,

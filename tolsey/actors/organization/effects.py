@@ -10,11 +10,13 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Final, Protocol
 
 import anyio
 import structlog
 
+from tolsey.actors.mail import MailEvent, TellPeople
 from tolsey.actors.organization import plans
 from tolsey.actors.organization.billing import sponsors
 from tolsey.actors.organization.billing.messages import (
@@ -32,12 +34,17 @@ from tolsey.actors.organization.ledger.payments import disputes_of
 from tolsey.actors.organization.messages import organization
 from tolsey.actors.processor import PaymentProcessor, ProcessorRefused, ProcessorUnreachable
 from tolsey.actors.refusals import MissingCredential
+from tolsey.runtime.codec import WireForm
+from tolsey.runtime.decision import Perform
 from tolsey.runtime.ids import new_id
 from tolsey.runtime.messages import ActorId, Message
+from tolsey.runtime.rows import row_of
 from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageError
 from tolsey.storage.money import credits, payment_events, payouts, sponsorships, subscriptions
 from tolsey.storage.records.money.payment_event import EventState, WaitingEvent
+from tolsey.storage.records.runtime.turns import OutboxRow
+from tolsey.storage.runtime import outbox
 
 log = structlog.get_logger()
 
@@ -98,6 +105,7 @@ class Applier:
         processor: PaymentProcessor,
         price_ids: Mapping[str, str | None],
         clock: Callable[[], datetime],
+        form: WireForm = "1",
         look_seconds: float = LOOK_SECONDS,
         backoff_seconds: Sequence[float] = BACKOFF_SECONDS,
         away_seconds: float = AWAY_SECONDS,
@@ -106,6 +114,7 @@ class Applier:
         self._ask = ask
         self._price_ids = price_ids
         self._clock = clock
+        self._form: WireForm = form
         self._look_seconds = look_seconds
         self._backoff_seconds = backoff_seconds
         self._away_seconds = away_seconds
@@ -213,7 +222,13 @@ class Applier:
             await payouts.account_observed(self._database, event.event_id, facts, event.created_at)
             return Applied("applied")
         if isinstance(facts, PayoutFacts):
-            await payouts.payout_failed(self._database, event.event_id, facts, event.created_at)
+            await payouts.payout_failed(
+                self._database,
+                event.event_id,
+                facts,
+                event.created_at,
+                tell=partial(outbox.put, rows=_told_payee(facts, self._form)),
+            )
             return Applied("applied")
         if facts.said.kind == SPONSOR:
             return await self._sponsor(event, facts)
@@ -289,6 +304,25 @@ class Applier:
         state = EventState(applied.state)
         await payment_events.settle(self._database, event.event_id, state, why)
         return applied
+
+
+def _told_payee(facts: PayoutFacts, form: WireForm) -> Sequence[OutboxRow]:
+    """Tell whose payout account it is; one of the platform's own is in the log alone."""
+    if facts.account_id is None:
+        return ()
+    call = TellPeople(
+        event=MailEvent.PAYOUT_FAILED,
+        organization_id=None,
+        about=facts.payout_id,
+        facts={
+            "account": facts.account_id,
+            "minor": str(facts.amount_cents),
+            "currency": facts.currency,
+            "message": facts.failure_message or "",
+        },
+    )
+    key = f"tell:{call.event}:{call.about}"
+    return [row_of(Perform(call, key=key), ActorId("job", "mail"), key, form=form)]
 
 
 class Enquiry:

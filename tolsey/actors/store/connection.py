@@ -12,6 +12,7 @@ from tolsey.actors.store.grants import (
     disconnected,
     handed,
     is_same_grant,
+    tell_keepers,
     token_unavailable,
     told,
 )
@@ -168,7 +169,10 @@ def uninstall(state: StoreState, message: RevokeGrant) -> Decision[StoreState, O
         forgotten(connection), status=ConnectionStatus.REVOKED, uninstalled_at=message.at
     )
     after = replace(state, connection=revoked, renewing_since=None)
-    effects = [Perform(ForgetShops((connection.shop_domain,)))]
+    effects = [
+        Perform(ForgetShops((connection.shop_domain,))),
+        tell_keepers(state, connection, "uninstalled"),
+    ]
     if state.organization_id is not None:
         call = RevokeListingSources(state.organization_id, connection.shop_domain, message.at)
         effects.append(Perform(call))

@@ -3,10 +3,12 @@
 from datetime import datetime
 from typing import Final
 
+from tolsey.actors.mail import MailEvent, TellPeople
 from tolsey.actors.ports import PlatformDenied
 from tolsey.actors.refusals import Forbidden, Refusal, Unavailable
 from tolsey.actors.store.messages import Token
 from tolsey.actors.store.state import StoreState
+from tolsey.runtime.decision import Perform
 from tolsey.storage.records.commerce.connection import Connection, ConnectionStatus
 from tolsey.storage.records.journal import AuditRecord, audit_record
 
@@ -73,6 +75,17 @@ def lacking(scope: str) -> Forbidden:
         code="missing_scope",
         scope=scope,
     )
+
+
+def tell_keepers(state: StoreState, connection: Connection, why: str) -> Perform:
+    """Tell those who look after a store that nothing is read from its shop any more."""
+    call = TellPeople(
+        event=MailEvent.CONNECTION_BROKEN,
+        organization_id=state.organization_id,
+        about=f"{state.store_id}:{connection.connected_at.isoformat()}",
+        facts={"shop": connection.shop_domain, "why": why},
+    )
+    return Perform(call, key=f"tell:{call.event}:{call.about}")
 
 
 def handed(connection: Connection, access_token: str, expires_at: datetime) -> Token:

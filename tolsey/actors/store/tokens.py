@@ -16,6 +16,7 @@ from tolsey.actors.store.grants import (
     handed,
     is_same_grant,
     never_connected,
+    tell_keepers,
     token_unavailable,
     told,
 )
@@ -104,7 +105,8 @@ def refused(state: StoreState, message: RenewalRefused) -> Decision[StoreState, 
     kept = replace(connection, refused_at=message.at)
     after = replace(state, connection=kept, renewing_since=None)
     audit = told(state, "commerce.refresh_rejected", "platform", connection.shop_domain)
-    return Decision(after, reply=None, records=(audit,), resolve=resolve)
+    tell = tell_keepers(state, connection, "refused")
+    return Decision(after, reply=None, records=(audit,), effects=(tell,), resolve=resolve)
 
 
 def unreachable(state: StoreState, message: RenewalUnreachable) -> Decision[StoreState, None]:

@@ -3,6 +3,7 @@
 An event is applied and settled in one transaction, so that none is applied twice or forgotten.
 """
 
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
@@ -56,9 +57,14 @@ async def account_observed(
 
 
 async def payout_failed(
-    database: Database, event_id: str, facts: FailedPayout, created_at: datetime
+    database: Database,
+    event_id: str,
+    facts: FailedPayout,
+    created_at: datetime,
+    *,
+    tell: Callable[[Transaction], Awaitable[None]],
 ) -> bool:
-    """Keep a payout that came back; False when the event was settled before."""
+    """Keep a payout that came back, and tell of it; False when the event was settled before."""
     async with database.transaction() as tx:
         if not await _settled(tx, event_id):
             return False
@@ -85,6 +91,7 @@ async def payout_failed(
             currency=facts.currency,
             code=facts.failure_code,
         )
+        await tell(tx)
     log.error("payout.failed", account=facts.account_id, code=facts.failure_code)
     return True
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from tolsey.storage.conditions import Conditions
-from tolsey.storage.database import Database
+from tolsey.storage.database import Database, Transaction
 from tolsey.storage.records.runtime.turns import CallState, Known, OutboxRow, Unread
 
 COLUMNS = (
@@ -74,6 +74,11 @@ CROSS JOIN LATERAL (
 ) AS waiting
 ORDER BY waiting.due_at LIMIT $1
 """  # noqa: S608 - put together from constants
+
+
+async def put(tx: Transaction, rows: Sequence[OutboxRow]) -> None:
+    """Keep rows with what causes them; a key that waits already is left alone."""
+    await tx.execute(ADD, *_columns(rows))
 
 
 class Outbox:
@@ -172,7 +177,7 @@ class Outbox:
             return
         async with self._database.transaction() as tx:
             if await tx.fetchval(FINISH, key) is not None:
-                await tx.execute(ADD, *_columns(rows))
+                await put(tx, rows)
 
     async def postpone(self, row: OutboxRow, seconds: float, error: str) -> None:
         """Try a row again later, with what it counts by now."""
@@ -207,7 +212,7 @@ class Outbox:
                 error,
             )
             if gone is not None and follow:
-                await tx.execute(ADD, *_columns(follow))
+                await put(tx, follow)
 
     async def depth(self) -> int:
         """Count what waits."""
@@ -233,7 +238,7 @@ class Outbox:
             if row is None:
                 return None
             revived = OutboxRow(**dict(row))
-            await tx.execute(ADD, *_columns([revived]))
+            await put(tx, [revived])
             return revived
 
     async def discard(self, id: str) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from tolsey.actors.mail import MailEvent, TellPeople
 from tolsey.actors.organization import plans
 from tolsey.actors.organization.billing import acts, subscription
 from tolsey.actors.organization.billing.messages import ALIVE, Applied, ApplyPaymentEvent
@@ -29,7 +30,7 @@ from tolsey.actors.organization.messages import (
 )
 from tolsey.actors.organization.plans import Cadence, Offer
 from tolsey.actors.organization.state import OrganizationState
-from tolsey.runtime.decision import Decision
+from tolsey.runtime.decision import Decision, Perform
 from tolsey.storage.records.journal import audit_record
 from tolsey.storage.records.money.payment_event import PaymentEventSettled
 from tolsey.storage.records.money.subscription import SubscriptionRecord
@@ -58,6 +59,7 @@ class Turn:
         self.state = state
         self.message = message
         self.records: list[Any] = []
+        self.effects: list[Perform] = []
         self.offers: Mapping[str, Offer] = {
             one.price_id: Offer(plans.BY_CODE[one.plan], Cadence(one.cadence))
             for one in message.offers
@@ -125,7 +127,9 @@ def apply(
         state=applied.state,
         why=applied.why,
     )
-    return Decision(turn.state, reply=applied, records=(*turn.records, settled))
+    return Decision(
+        turn.state, reply=applied, records=(*turn.records, settled), effects=turn.effects
+    )
 
 
 def payment_of(message: ApplyPaymentEvent) -> str | None:
@@ -209,7 +213,7 @@ def _invoice(turn: Turn, facts: InvoiceFacts) -> Applied:
     created_at = turn.message.created_at
     if not turn.message.type.startswith(("invoice.paid", "invoice.payment_succeeded")):
         if not facts.is_paid:
-            turn.keep(subscription.owed(turn.subscription, facts, created_at))
+            _owe(turn, facts)
         return APPLIED
     if not facts.is_paid:
         return NOT_PAID
@@ -226,6 +230,26 @@ def _invoice(turn: Turn, facts: InvoiceFacts) -> Applied:
     if is_due:
         _allow(turn, facts, bought, lines)
     return APPLIED if is_due else NOTHING_DUE
+
+
+def _owe(turn: Turn, facts: InvoiceFacts) -> None:
+    """Remember an invoice that could not be collected, and tell who may pay; old news tell no one."""
+    before = turn.subscription
+    turn.keep(subscription.owed(before, facts, turn.message.created_at))
+    if turn.subscription == before:
+        return
+    next_at = facts.next_attempt_at
+    call = TellPeople(
+        event=MailEvent.PAYMENT_FAILED,
+        organization_id=turn.state.organization_id,
+        about=f"{facts.invoice_id}:{facts.attempts}",
+        facts={
+            "minor": str(facts.total_cents - facts.paid_cents),
+            "currency": facts.currency,
+            "nextAttempt": f"{next_at:%Y-%m-%d}" if next_at else "",
+        },
+    )
+    turn.effects.append(Perform(call, key=f"tell:{call.event}:{call.about}"))
 
 
 def _bought(turn: Turn, lines: list[InvoiceLine]) -> Paid | None:

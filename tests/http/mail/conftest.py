@@ -1,0 +1,37 @@
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from tests.http.mail.post import Post
+from tests.http.people import settings_of
+from tolsey.service import Running, running
+from tolsey.settings import Settings
+
+
+@pytest.fixture
+async def post() -> AsyncIterator[Post]:
+    """Stand in for the mail server of the operator."""
+    async with Post().serve() as opened:
+        yield opened
+
+
+@pytest.fixture
+def settings(database_url: str, redis_url: str, post: Post) -> Settings:
+    return settings_of(
+        database_url=database_url,
+        redis_url=redis_url,
+        mail_url=post.url,
+        mail_from="Tölsey <no-reply@tolsey.example>",
+    )
+
+
+@pytest.fixture
+async def house(settings: Settings) -> AsyncIterator[Running]:
+    async with running(settings, timers=False, poll_seconds=0.1) as started:
+        yield started
+
+
+@pytest.fixture
+async def edge(house: Running) -> Any:
+    return house.app

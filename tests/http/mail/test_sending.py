@@ -1,0 +1,214 @@
+"""Mails over a real socket: what the server takes, refuses, puts off and forgets to answer."""
+
+from typing import Any
+
+import anyio
+import pytest
+from structlog.testing import capture_logs
+
+from tests.http.mail.post import Post
+from tests.http.people import Browser, SignUp, made_operator
+from tolsey.actors.mail import MailEvent
+from tolsey.service import Running
+from tolsey.storage.database import Row
+
+LINK = "http://127.0.0.1:8000/invitations/invite_secret-of-this-test"
+
+
+async def invite(house: Running, recipient: str = "bob@example.com", **facts: str) -> None:
+    office, database = house.service.mail, house.service.database
+    async with database.transaction() as tx:
+        await office.write(
+            tx,
+            MailEvent.INVITED,
+            recipient,
+            about="inv_1",
+            facts={"inviter": "ann@example.com", "organization": "Ann's", "role": "admin", **facts},
+            link=LINK,
+        )
+
+
+async def ended(house: Running, state: str) -> Row:
+    """Wait until the only mail stands so."""
+    with anyio.fail_after(60):
+        while True:
+            row = await house.service.database.fetchrow("SELECT * FROM outbound_mail")
+            if row is not None and row["state"] == state:
+                return row
+            await anyio.sleep(0.02)
+
+
+async def tried(house: Running, attempts: int) -> Row:
+    """Wait until the only mail has had so many tries, and is to have another."""
+    with anyio.fail_after(60):
+        while True:
+            row = await house.service.database.fetchrow(
+                "SELECT m.* FROM outbound_mail m, outbox o"
+                " WHERE m.attempts = $1 AND o.attempts = $1 AND o.due_at > now()",
+                attempts,
+            )
+            if row is not None:
+                return row
+            await anyio.sleep(0.02)
+
+
+async def try_now(house: Running) -> None:
+    """Let the wait be over."""
+    await house.service.database.execute("UPDATE outbox SET due_at = now()")
+    house.service.runtime.wake_outbox()
+
+
+async def test_a_mail_is_sent_as_text_and_html_and_its_content_goes(
+    house: Running, post: Post
+) -> None:
+    await invite(house)
+    mail = await post.received()
+    row = await ended(house, "sent")
+    assert mail["To"] == "bob@example.com"
+    assert mail["From"] == "Tölsey <no-reply@tolsey.example>"
+    assert mail["Message-ID"] == f"<{row['id']}@127.0.0.1>"
+    assert mail["Auto-Submitted"] == "auto-generated"
+    text, html = (mail.get_body((kind,)) for kind in ("plain", "html"))
+    assert text is not None
+    assert html is not None
+    assert LINK in text.get_content()
+    assert LINK in html.get_content()
+    assert row["sealed_content"] is None
+    assert row["answer"] == "Taken"
+
+
+async def test_a_refused_mail_is_noted_with_the_answer_and_not_tried_again(
+    house: Running, post: Post
+) -> None:
+    post.answers = ["550 5.1.1 No such mailbox"]
+    await invite(house)
+    row = await ended(house, "refused")
+    assert row["answer"] == "550 5.1.1 No such mailbox"
+    assert (row["attempts"], row["sealed_content"]) == (1, None)
+    with anyio.fail_after(60):
+        while await house.service.database.fetchrow("SELECT 1 AS n FROM outbox"):
+            await anyio.sleep(0.02)
+    assert post.mails == []
+
+
+async def test_a_mail_that_is_put_off_is_tried_again(house: Running, post: Post) -> None:
+    post.answers = ["451 4.7.1 Greylisted, come back later"]
+    await invite(house)
+    row = await tried(house, 1)
+    assert row["state"] == "waiting"
+    assert row["answer"] == "451 4.7.1 Greylisted, come back later"
+    assert row["next_try_at"] > row["created_at"]
+    await try_now(house)
+    assert (await ended(house, "sent"))["attempts"] == 2
+
+
+async def test_a_mail_that_was_not_answered_is_sent_again_under_its_message_id(
+    house: Running, post: Post
+) -> None:
+    post.answers = ["drop"]
+    await invite(house)
+    await tried(house, 1)
+    await try_now(house)
+    second = await post.received(2)
+    assert post.mails[0]["Message-ID"] == second["Message-ID"]
+    assert (await ended(house, "sent"))["attempts"] == 2
+
+
+async def test_a_mail_that_no_one_takes_is_given_up_after_days(house: Running, post: Post) -> None:
+    post.answers = ["451 Later"] * 10
+    await invite(house)
+    for attempts in range(1, 10):
+        await tried(house, attempts)
+        await try_now(house)
+    row = await ended(house, "given_up")
+    assert (row["attempts"], row["answer"]) == (10, "451 Later")
+
+
+@pytest.mark.parametrize("name", ["Ann\r\nBcc: victim@example.com", "Ann\n\n<h1>x", "Zoë 🐈\u2028"])
+async def test_no_name_writes_a_header_or_markup(house: Running, post: Post, name: str) -> None:
+    await invite(house, inviter=name, organization="<b>Søren</b>\r\nX-Evil: 1")
+    mail = await post.received()
+    assert post.recipients == ["bob@example.com"]
+    assert mail["Bcc"] is None
+    assert mail["X-Evil"] is None
+    assert mail["Subject"] == f"{' '.join(name.split())} invites you to <b>Søren</b> X-Evil: 1"
+    html = mail.get_body(("html",))
+    assert html is not None
+    assert "<b>" not in html.get_content()
+    assert "&lt;b&gt;Søren&lt;/b&gt;" in html.get_content()
+
+
+@pytest.mark.parametrize(
+    ("address", "envelope"),
+    [
+        ("zoë@example.com", "zoë@example.com"),
+        ("bob@bücher.example", "bob@xn--bcher-kva.example"),
+    ],
+)
+async def test_addresses_of_any_script_are_written_to(
+    house: Running, post: Post, address: str, envelope: str
+) -> None:
+    await invite(house, address)
+    await post.received()
+    assert post.recipients == [envelope]
+    await ended(house, "sent")
+
+
+async def test_one_click_ends_the_mails_of_a_topic(
+    house: Running, post: Post, browser: Browser
+) -> None:
+    await invite(house)
+    mail = await post.received()
+    assert mail["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
+    address = mail["List-Unsubscribe"].strip("<>")
+    reader = browser()
+    asked = await reader.get(address)
+    assert asked.status_code == 200
+    async with house.service.database.transaction() as tx:
+        assert await tx.fetchval("SELECT count(*) FROM mail_refusals") == 0
+    # A mail service asks without an origin and without a cookie (RFC 8058, section 3.1).
+    del reader.headers["Origin"]
+    done = await reader.post(address, data={"List-Unsubscribe": "One-Click"})
+    assert done.status_code == 200, done.text
+    await house.service.database.execute("DELETE FROM outbound_mail")
+    await invite(house)
+    assert await house.service.database.fetchrow("SELECT 1 AS n FROM outbound_mail") is None
+    assert (await reader.post(f"{address[:-3]}abc")).status_code == 404
+
+
+async def test_mails_of_security_have_no_way_out(house: Running, post: Post) -> None:
+    async with house.service.database.transaction() as tx:
+        await house.service.mail.write(
+            tx, MailEvent.PASSWORD_FORGOTTEN, "bob@example.com", about="r", facts={}, link=LINK
+        )
+    mail = await post.received()
+    assert mail["List-Unsubscribe"] is None
+    assert "no more" not in str(mail)
+
+
+async def test_what_is_told_twice_is_written_once(house: Running, post: Post) -> None:
+    await invite(house)
+    await invite(house)
+    await ended(house, "sent")
+    assert len(post.mails) == 1
+
+
+async def test_operators_see_mails_and_not_what_they_say(
+    house: Running, post: Post, sign_up: SignUp
+) -> None:
+    post.answers = ["550 No"]
+    with capture_logs() as logs:
+        await invite(house)
+        await ended(house, "refused")
+    assert "secret-of-this-test" not in str(logs)
+    ann = await sign_up()
+    path = "/api/admin/mail?state=refused&recipient=Bob@example.com"
+    assert (await ann.browser.get(path)).status_code == 403
+    operator = await made_operator(house.service.database, ann)
+    answer = await operator.browser.get(path)
+    (item,) = answer.json()["items"]
+    assert (item["recipient"], item["answer"]) == ("bob@example.com", "550 No")
+    assert "secret-of-this-test" not in answer.text
+    assert (await ann.browser.get("/api/admin/mail?state=sent")).json()["items"] == []
+    kept: Any = await house.service.database.fetch("SELECT row_to_json(t)::text AS t FROM outbox t")
+    assert "secret-of-this-test" not in str(kept)

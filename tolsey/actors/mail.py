@@ -1,0 +1,52 @@
+"""What actors ask to be written to people: the event and its facts; the address book knows to whom."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar
+
+from tolsey.runtime.messages import Call, LaneName, Patience
+
+KIND = "mail"
+
+
+class MailEvent(StrEnum):
+    """What people are written about."""
+
+    INVITED = "invited"
+    PASSWORD_FORGOTTEN = "password_forgotten"  # noqa: S105 - the name of an event
+    PAYMENT_FAILED = "payment_failed"
+    PAYOUT_FAILED = "payout_failed"
+    CONNECTION_BROKEN = "connection_broken"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TellPeople(Call[None]):
+    """Write to those of an organization whom the address book names for an event.
+
+    `about` is the one thing it tells of: each person is written to once for it. `facts` hold no secret; an
+    amount is told as `minor` units of a `currency`.
+    """
+
+    lane: ClassVar[LaneName] = "mail"
+
+    event: MailEvent
+    organization_id: str | None
+    about: str
+    facts: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendMail(Call[None]):
+    """Hand a mail to the mail server; it may come twice, under one Message-ID."""
+
+    lane: ClassVar[LaneName] = "mail"
+
+    deadline_seconds: ClassVar[float] = 120.0
+    # RFC 5321, section 4.5.4.1: a mail that is put off is tried for days.
+    patience: ClassVar[Patience] = Patience(
+        (60.0, 300.0, 1_800.0, 7_200.0, 21_600.0, 43_200.0, 86_400.0), tries=10
+    )
+
+    mail_id: str
+    organization_id: str | None = None

@@ -1,0 +1,58 @@
+"""The address book: which event is written to whom, and of which of them one may have no more.
+
+A new mail is an entry here and a template of the event's name in `templates/mail`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from tolsey.actors.mail import MailEvent
+from tolsey.http.web.catalogue import _
+
+
+class Role(StrEnum):
+    """Who gets a mail."""
+
+    PERSON = "person"
+    """One address: whoever asks for the mail names it."""
+    KEEPERS = "keepers"
+    """The owners and admins of the organization."""
+    PAYEE = "payee"
+    """Whose payout account it is."""
+
+
+class Topic(StrEnum):
+    """What one may want no more mail about (RFC 8058)."""
+
+    INVITATIONS = "invitations"
+    STORES = "stores"
+
+    @property
+    def words(self) -> str:
+        """What it is called on the page that ends it."""
+        match self:
+            case Topic.INVITATIONS:
+                return _("invitations to organizations")
+            case Topic.STORES:
+                return _("stores that are no longer connected")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Who gets the mail of an event; one without a topic is about security, money or law."""
+
+    role: Role
+    topic: Topic | None = None
+    path: str = ""
+    """Where its link leads, unless whoever asks for the mail says so."""
+
+
+BOOK: Final[Mapping[MailEvent, Entry]] = {
+    MailEvent.INVITED: Entry(Role.PERSON, Topic.INVITATIONS),
+    MailEvent.PASSWORD_FORGOTTEN: Entry(Role.PERSON),
+    MailEvent.PAYMENT_FAILED: Entry(Role.KEEPERS, path="/billing"),
+    MailEvent.PAYOUT_FAILED: Entry(Role.PAYEE),
+    MailEvent.CONNECTION_BROKEN: Entry(Role.KEEPERS, Topic.STORES, path="/billing"),
+}

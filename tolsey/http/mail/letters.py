@@ -1,0 +1,43 @@
+"""How a mail reads: one template for an event, written as text and as HTML."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from tolsey.actors.mail import MailEvent
+from tolsey.http.clients.smtp import one_line
+from tolsey.http.selling.badge import money
+from tolsey.http.web.templates import ENVIRONMENT
+
+TEXT: Final = ENVIRONMENT.overlay(autoescape=False)
+"""The text of a mail is no markup."""
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A mail as it reads."""
+
+    subject: str
+    text: str = field(repr=False)
+    html: str = field(repr=False)
+
+
+def letter(
+    event: MailEvent, facts: Mapping[str, str], *, link: str = "", unsubscribe: str = ""
+) -> Letter:
+    """Write the mail of an event; facts are people's words, so each is one line and escaped."""
+    told = {name: one_line(fact) for name, fact in facts.items()}
+    if "minor" in told:
+        told["amount"] = money(int(told["minor"]), told["currency"].upper())
+    said = {**told, "link": link, "unsubscribe": unsubscribe}
+    name = f"mail/{event}.j2"
+    template = TEXT.get_template(name)
+    context = template.new_context({**said, "layout": "mail/layout.txt"})
+    subject = one_line("".join(template.blocks["subject"](context)))
+    return Letter(
+        subject,
+        template.render({**said, "layout": "mail/layout.txt", "subject": subject}),
+        ENVIRONMENT.get_template(name).render(
+            {**said, "layout": "mail/layout.html", "subject": subject}
+        ),
+    )

@@ -1,0 +1,224 @@
+"""The post office: mails are written in the transaction of what they tell of, and sent after it.
+
+A mail is handed to its server at least once, under a Message-ID of its own, so that a repeat is known for
+one. What the server refuses is noted with its answer; what it does not take now is tried again for days.
+"""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import structlog
+
+from tolsey.actors.job.messages import job
+from tolsey.actors.mail import MailEvent, SendMail, TellPeople
+from tolsey.actors.organization.messages import organization
+from tolsey.actors.ports import Mail, MailDelayed, MailRefused, MailServer
+from tolsey.actors.refusals import MissingCredential
+from tolsey.http.mail.book import BOOK, Role, Topic
+from tolsey.http.mail.letters import letter
+from tolsey.runtime.decision import Perform
+from tolsey.runtime.ids import new_id
+from tolsey.runtime.messages import Call
+from tolsey.runtime.rows import row_of
+from tolsey.settings import Settings
+from tolsey.storage.database import Database, Transaction
+from tolsey.storage.people import mail as mails
+from tolsey.storage.people.mail import Addressee
+from tolsey.storage.records.mail import OutboundMail
+from tolsey.storage.runtime import outbox
+from tolsey.storage.sealed import SealBroken, Vault
+
+log = structlog.get_logger()
+
+UNSUBSCRIBE: Final = "/mail/unsubscribe"
+SEPARATOR: Final = "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a mail says, and the address that ends mails of its topic."""
+
+    text: str
+    html: str
+    unsubscribe: str | None
+
+
+class PostOffice:
+    """Writes mails down, sends them, and knows who wants no more."""
+
+    def __init__(
+        self,
+        database: Database,
+        vault: Vault,
+        server: MailServer | None,
+        settings: Settings,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._database = database
+        self._vault = vault
+        self._server = server
+        self._settings = settings
+        self._clock = clock
+
+    def handlers(self) -> dict[type[Call[Any]], Callable[[Any], Awaitable[None]]]:
+        """Say which calls this performs."""
+        return {TellPeople: self.tell_people, SendMail: self.send}
+
+    def require(self) -> None:
+        """Refuse what is of no use without a mail: with 503 where none could be read by anyone."""
+        # Contract, section 1: without MAIL_URL mails are kept, and on loopback a page shows them.
+        if self._server is None and not self._settings.is_local:
+            raise MissingCredential("MAIL_URL" if self._settings.mail_url is None else "MAIL_FROM")
+
+    async def write(
+        self,
+        tx: Transaction,
+        event: MailEvent,
+        recipient: str,
+        *,
+        about: str,
+        facts: Mapping[str, str],
+        link: str = "",
+        organization_id: str | None = None,
+    ) -> None:
+        """Write to one person with the commit of what it tells of; once for each `about`."""
+        topic = BOOK[event].topic
+        if topic is not None and await mails.is_refused(tx, recipient, topic):
+            return
+        unsubscribe = self.unsubscribe_address(recipient, topic) if topic else ""
+        said = letter(event, facts, link=link, unsubscribe=unsubscribe)
+        mail_id = new_id("mail")
+        content = {"text": said.text, "html": said.html, "unsubscribe": unsubscribe or None}
+        is_new = await mails.add(
+            tx,
+            OutboundMail(
+                id=mail_id,
+                event=event,
+                about=about,
+                organization_id=organization_id,
+                recipient=recipient,
+                subject=said.subject,
+                sealed_content=self._vault.seal(json.dumps(content), **_place(mail_id)),
+                created_at=self._clock(),
+            ),
+        )
+        if is_new:
+            call = SendMail(mail_id=mail_id, organization_id=organization_id)
+            owner = organization(organization_id) if organization_id else job("mail")
+            key = f"mail:{mail_id}"
+            # The poll of the outbox finds it after the commit.
+            await outbox.put(
+                tx, [row_of(Perform(call, key=key), owner, key, form=self._settings.wire_form)]
+            )
+
+    async def tell_people(self, call: TellPeople) -> None:
+        """Write to everyone whom the address book names for an event."""
+        entry = BOOK[call.event]
+        link = f"{self._settings.base_url}{entry.path}" if entry.path else ""
+        for one in await self._addressees(call, entry.role):
+            facts = dict(call.facts)
+            if one.organization_name is not None:
+                facts["organization"] = one.organization_name
+            async with self._database.transaction() as tx:
+                await self.write(
+                    tx,
+                    call.event,
+                    one.email,
+                    about=call.about,
+                    facts=facts,
+                    link=link,
+                    organization_id=call.organization_id,
+                )
+
+    async def _addressees(self, call: TellPeople, role: Role) -> list[Addressee]:
+        if role is Role.PAYEE:
+            return await mails.payee(self._database, call.facts["account"])
+        if call.organization_id is None:
+            return []
+        return await mails.those_in(self._database, call.organization_id, ("owner", "admin"))
+
+    async def send(self, call: SendMail) -> None:
+        """Hand a mail to the server, and note what it said."""
+        mail = await mails.find(self._database, call.mail_id)
+        if mail is None or mail.state != "waiting":
+            return
+        if self._server is None:
+            await mails.keep(self._database, mail.id, self._clock())
+            if not self._settings.is_local:
+                log.error("mail.kept", mail_id=mail.id, event_name=mail.event, variable="MAIL_URL")
+            return
+        content = self.content(mail)
+        if content is None:
+            await self._end(mail, "given_up", "its seal cannot be opened")
+            return
+        host = urlsplit(self._settings.base_url).hostname
+        try:
+            answer = await self._server.send(
+                Mail(
+                    message_id=f"<{mail.id}@{host}>",
+                    recipient=mail.recipient,
+                    subject=mail.subject,
+                    text=content.text,
+                    html=content.html,
+                    unsubscribe=content.unsubscribe,
+                    at=mail.created_at,
+                )
+            )
+        except MailRefused as refused:
+            await self._end(mail, "refused", str(refused))
+            return
+        except MailDelayed as delayed:
+            tries = mail.attempts + 1
+            wait = SendMail.patience.wait_after(tries, delayed)
+            if wait is None:
+                await self._end(mail, "given_up", str(delayed))
+                return
+            until = self._clock() + timedelta(seconds=wait)
+            await mails.postpone(self._database, mail.id, answer=str(delayed), until=until)
+            raise
+        await self._end(mail, "sent", answer)
+
+    async def _end(self, mail: OutboundMail, state: str, answer: str) -> None:
+        await mails.end(self._database, mail.id, state=state, answer=answer, at=self._clock())
+        if state == "sent":
+            log.info("mail.sent", mail_id=mail.id, event_name=mail.event)
+        else:
+            log.error(f"mail.{state}", mail_id=mail.id, event_name=mail.event, answer=answer)  # noqa: G004
+
+    def content(self, mail: OutboundMail) -> Content | None:
+        """Read what a mail says; None once it is over, or when its key is gone."""
+        if mail.sealed_content is None:
+            return None
+        try:
+            return Content(**json.loads(self._vault.open(mail.sealed_content, **_place(mail.id))))
+        except SealBroken:
+            return None
+
+    def unsubscribe_address(self, recipient: str, topic: Topic) -> str:
+        """Give the address that ends mails of a topic to a person, and tells no one who that is."""
+        token = self._vault.seal(f"{topic}{SEPARATOR}{recipient}", **UNSUBSCRIBED)
+        return f"{self._settings.base_url}{UNSUBSCRIBE}/{token}"
+
+    def unsubscribed(self, token: str) -> tuple[Topic, str] | None:
+        """Read who wants no more of what from such an address; None for one that is not ours."""
+        try:
+            topic, _, recipient = self._vault.open(token, **UNSUBSCRIBED).partition(SEPARATOR)
+            return Topic(topic), recipient
+        except (SealBroken, ValueError):
+            return None
+
+
+UNSUBSCRIBED: Final = {"table": "mail_refusals", "column": "recipient", "row": "", "tenant": ""}
+
+
+def _place(mail_id: str) -> dict[str, str]:
+    return {
+        "table": "outbound_mail",
+        "column": "sealed_content",
+        "row": mail_id,
+        "tenant": mail_id,
+    }

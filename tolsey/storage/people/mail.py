@@ -1,0 +1,157 @@
+"""SQL for what is written to people: mails that wait, what became of them, and who wants no more."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from tolsey.storage.conditions import Conditions
+from tolsey.storage.database import Database, Reader, Transaction
+from tolsey.storage.records.mail import OutboundMail
+from tolsey.storage.tables import table_of
+
+MAILS: Final = table_of(OutboundMail)
+
+
+@dataclass(frozen=True, slots=True)
+class Addressee:
+    """Whom a mail is for: an address, and what the organization it is about is called."""
+
+    email: str
+    organization_name: str | None = None
+
+
+async def add(tx: Transaction, mail: OutboundMail) -> bool:
+    """Keep a mail; False when the same was written to the same person before."""
+    sql = f"{MAILS.insert} ON CONFLICT (event, about, recipient) DO NOTHING"
+    status = await tx.execute(sql, *MAILS.values_of(mail))
+    return bool(status == "INSERT 0 1")
+
+
+async def find(database: Database, mail_id: str) -> OutboundMail | None:
+    """Find a mail."""
+    row = await database.fetchrow(
+        f"SELECT {MAILS.selected} FROM outbound_mail WHERE id = $1",  # noqa: S608 - columns of the record
+        mail_id,
+    )
+    return MAILS.read(row) if row else None
+
+
+async def listed(
+    database: Reader,
+    limit: int,
+    before: tuple[datetime, str] | None,
+    *,
+    state: str | None = None,
+    recipient: str | None = None,
+) -> list[OutboundMail]:
+    """List mails, newest first, after a cursor of time and id."""
+    wanted = Conditions(limit)
+    wanted.add("state = {}", state)
+    wanted.add("recipient = {}", recipient)
+    if before is not None:
+        wanted.add("(created_at, id) < ({}, {})", *before)
+    rows = await database.fetch(
+        f"""
+        SELECT {MAILS.selected} FROM outbound_mail WHERE {wanted}
+        ORDER BY created_at DESC, id DESC LIMIT $1
+        """,  # noqa: S608 - conditions of this function
+        *wanted.args,
+    )
+    return [MAILS.read(row) for row in rows]
+
+
+async def keep(database: Database, mail_id: str, at: datetime) -> bool:
+    """Leave a mail unsent that there is no server for; its content stays, to be looked at."""
+    status = await database.execute(
+        """
+        UPDATE outbound_mail SET state = 'kept', next_try_at = NULL, ended_at = $2
+        WHERE id = $1 AND state = 'waiting'
+        """,
+        mail_id,
+        at,
+    )
+    return bool(status)
+
+
+async def end(database: Database, mail_id: str, *, state: str, answer: str, at: datetime) -> None:
+    """Note what the server said to the last try of a mail, and let its content go."""
+    await database.execute(
+        """
+        UPDATE outbound_mail SET state = $2, answer = $3, ended_at = $4, attempts = attempts + 1,
+                                 next_try_at = NULL, sealed_content = NULL
+        WHERE id = $1 AND state = 'waiting'
+        """,
+        mail_id,
+        state,
+        answer,
+        at,
+    )
+
+
+async def postpone(database: Database, mail_id: str, *, answer: str, until: datetime) -> None:
+    """Note a try that failed for now."""
+    await database.execute(
+        """
+        UPDATE outbound_mail SET attempts = attempts + 1, answer = $2, next_try_at = $3
+        WHERE id = $1 AND state = 'waiting'
+        """,
+        mail_id,
+        answer,
+        until,
+    )
+
+
+async def refuse(tx: Transaction, recipient: str, topic: str, at: datetime) -> None:
+    """Write no more of a topic to an address."""
+    await tx.execute(
+        """
+        INSERT INTO mail_refusals (recipient, topic, since) VALUES ($1, $2, $3)
+        ON CONFLICT (recipient, topic) DO NOTHING
+        """,
+        recipient,
+        topic,
+        at,
+    )
+
+
+async def is_refused(tx: Transaction, recipient: str, topic: str) -> bool:
+    """Tell whether an address wants no more mail of a topic."""
+    return (
+        await tx.fetchval(
+            "SELECT true FROM mail_refusals WHERE recipient = $1 AND topic = $2", recipient, topic
+        )
+        is not None
+    )
+
+
+async def those_in(
+    database: Database, organization_id: str, roles: Sequence[str]
+) -> list[Addressee]:
+    """List the members of an organization with one of these roles who can sign in."""
+    rows = await database.fetch(
+        """
+        SELECT users.email, organizations.name AS organization_name
+        FROM members
+        JOIN users ON users.id = members.user_id
+        JOIN organizations ON organizations.id = members.organization_id
+        WHERE members.organization_id = $1 AND members.role = ANY($2::text[])
+          AND NOT users.banned AND users.deletion_requested_at IS NULL
+        ORDER BY members.created_at, users.id LIMIT 100
+        """,
+        organization_id,
+        list(roles),
+    )
+    return [Addressee(**row) for row in rows]
+
+
+async def payee(database: Database, account_id: str) -> list[Addressee]:
+    """Find whose payout account this is."""
+    rows = await database.fetch(
+        """
+        SELECT users.email FROM payout_accounts JOIN users ON users.id = payout_accounts.user_id
+        WHERE payout_accounts.account_id = $1
+        """,
+        account_id,
+    )
+    return [Addressee(**row) for row in rows]

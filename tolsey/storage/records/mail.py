@@ -1,0 +1,39 @@
+"""What is written to people, and who wants no more of it."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Annotated, Final
+
+from tolsey.storage.tables import Age, Integer, Personal, Sealed, bare, stored
+
+
+@stored(
+    "outbound_mail",
+    key=("id",),
+    retention=Age(column="created_at", interval="90 days"),
+    swept="mails",
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutboundMail:
+    """A mail to one person; its content, a JSON text, is sealed and goes when it is over."""
+
+    id: str
+    event: str
+    about: str
+    organization_id: str | None
+    recipient: Annotated[str, Personal.EMAIL]
+    subject: Annotated[str, Personal.FREE_TEXT]
+    sealed_content: Annotated[str | None, Sealed] = field(repr=False)
+    state: str = "waiting"
+    attempts: Annotated[int, Integer] = 0
+    next_try_at: datetime | None = None
+    answer: Annotated[str | None, Personal.FREE_TEXT] = None
+    created_at: datetime
+    ended_at: datetime | None = None
+
+
+MAIL_REFUSALS: Final = bare(
+    "mail_refusals",
+    {"recipient": Annotated[str, Personal.EMAIL], "topic": str, "since": datetime},
+    key=("recipient", "topic"),
+)
