@@ -242,7 +242,7 @@ def a_gathering_turn_trusts_what_it_gathered_on() -> Iterator[None]:
                 cell.hot = True
             return decision
 
-        envelope.turn = Turn(envelope.turn.name, method, gathers=True)
+        envelope.turn = Turn(envelope.turn.message, method, gathers=True)
         await gather(self, cell, envelope, state, generation)
 
     with replaced(Scheduler, "_gather", trusting):

@@ -7,31 +7,41 @@ returns a Decision and the runtime commits it, so a turn that fails changes noth
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar
 
+from tolsey.runtime.decision import Decision
 from tolsey.runtime.messages import Message
 
 State = TypeVar("State")
-Reply = TypeVar("Reply")
+Asked = TypeVar("Asked", bound=Message[Any])
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(Generic[State]):
     """How a kind answers one type of message."""
 
-    name: str
-    method: Callable[[Any, Any], Any]
-    gathers: bool
+    message: type[Message[Any]]
+    method: Callable[[State, Any], Any]
+    gathers: bool = False
     """True when the method awaits before it decides; such a turn runs in a task of the runtime."""
+    name: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", self.message.__name__)
+
+
+def on(message: type[Asked], decide: Callable[[State, Asked], Decision[State, Any]]) -> Turn[State]:
+    """Have a function answer one type of message, when it needs nothing but the state."""
+    return Turn(message, decide)
 
 
 def handles(message: type[Message[Any]]) -> Callable[[Method], Method]:
     """Mark the method `(self, state, message) -> Decision` that answers one type of message.
 
-    A plain method decides at once. An `async` one may first gather what the decision needs by
-    reading; it never waits for another actor of its own rank or below, and calls no platform.
+    An `async` one may first gather what the decision needs by reading; it never waits for another actor
+    of its own rank or below, and calls no platform. What gathers nothing stands in `decides`.
     """
 
     def mark(method: Method) -> Method:
@@ -45,6 +55,8 @@ class Actor(ABC, Generic[State]):
     """One kind of actor."""
 
     kind: ClassVar[str]
+    decides: ClassVar[Sequence[Turn[Any]]] = ()
+    """The turns that need nothing but the state."""
     rank: ClassVar[int] = 1
     """A turn may ask only kinds of a higher rank; so no two actors ever wait for each other."""
     mailbox: ClassVar[int] = 256
@@ -53,12 +65,16 @@ class Actor(ABC, Generic[State]):
     """How long a turn that gathers may take."""
 
     def __init__(self) -> None:
-        self.turns: dict[type[Message[Any]], Turn] = {}
-        for _, method in inspect.getmembers(self, callable):
-            message = getattr(method, "handles", None)
-            if message is not None:
-                gathers = inspect.iscoroutinefunction(method)
-                self.turns[message] = Turn(message.__name__, method, gathers)
+        marked = (
+            Turn(method.handles, method, inspect.iscoroutinefunction(method))
+            for _, method in inspect.getmembers(self, callable)
+            if hasattr(method, "handles")
+        )
+        self.turns: dict[type[Message[Any]], Turn[State]] = {}
+        for turn in (*self.decides, *marked):
+            if turn.message in self.turns:
+                raise TypeError(f"{self.kind} answers {turn.name} twice")
+            self.turns[turn.message] = turn
 
     @abstractmethod
     async def load(self, keys: Sequence[str]) -> Mapping[str, State]:

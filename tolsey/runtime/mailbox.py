@@ -50,7 +50,7 @@ class Envelope:
         "turn",
     )
 
-    def __init__(self, message: Message[Any], turn: Turn, id: str, posted_at: float) -> None:
+    def __init__(self, message: Message[Any], turn: Turn[Any], id: str, posted_at: float) -> None:
         self.message = message
         self.turn = turn
         self.id = id

@@ -112,7 +112,7 @@ class Scheduler:
 
     # Turns that need no queue.
 
-    def take_now(self, cell: Cell, turn: Turn, message: Message[Any]) -> tuple[bool, Any]:
+    def take_now(self, cell: Cell, turn: Turn[Any], message: Message[Any]) -> tuple[bool, Any]:
         """Take a turn in the caller's own call.
 
         True and the reply for a read; false and what was decided (or a refusal that stands on turns
@@ -251,7 +251,7 @@ class Scheduler:
             cell.queue = None
 
     def _decide(
-        self, cell: Cell, turn: Turn, message: Message[Any], request_id: str | None
+        self, cell: Cell, turn: Turn[Any], message: Message[Any], request_id: str | None
     ) -> Decision[Any, Any] | BaseException:
         outcome = "ok"
         started = steady()
@@ -271,7 +271,7 @@ class Scheduler:
             self._telemetry.fold()
         return decided  # type: ignore[no-any-return]  # a turn's method is not typed by its kind
 
-    def _failure(self, cell: Cell, turn: Turn, error: BaseException) -> TurnFailed:
+    def _failure(self, cell: Cell, turn: Turn[Any], error: BaseException) -> TurnFailed:
         log.error("turn.failed", actor=str(cell.id), message=turn.name, exc_info=error)
         return TurnFailed(turn.name, type(error).__name__)
 

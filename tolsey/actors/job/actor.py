@@ -1,15 +1,13 @@
 """A scheduled job: one run for each due time, never two at once."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from tolsey.actors.job import KIND, schedule
 from tolsey.actors.job.messages import JobEnded, RunNow, Tick
 from tolsey.actors.job.state import JobState
-from tolsey.runtime.actor import Actor, handles
-from tolsey.runtime.decision import Decision
+from tolsey.runtime.actor import Actor, Turn, on
 from tolsey.storage.database import Database
-from tolsey.storage.records.runtime.executions import Execution
 from tolsey.storage.runtime import executions
 
 
@@ -18,6 +16,11 @@ class JobActor(Actor[JobState]):
 
     kind = KIND
     rank = 3
+    decides: ClassVar[Sequence[Turn[JobState]]] = (
+        on(Tick, schedule.tick),
+        on(RunNow, schedule.run_now),
+        on(JobEnded, schedule.ended),
+    )
 
     def __init__(self, database: Database) -> None:
         super().__init__()
@@ -36,18 +39,3 @@ class JobActor(Actor[JobState]):
         """Nothing: runs are records of the decisions themselves."""
         del old, new
         return ()
-
-    @handles(Tick)
-    def tick(self, state: JobState, message: Tick) -> Decision[JobState, Execution]:
-        """Start the run of a due time, once."""
-        return schedule.tick(state, message)
-
-    @handles(RunNow)
-    def run_now(self, state: JobState, message: RunNow) -> Decision[JobState, Execution]:
-        """Start a run an operator wants."""
-        return schedule.run_now(state, message)
-
-    @handles(JobEnded)
-    def ended(self, state: JobState, message: JobEnded) -> Decision[JobState, None]:
-        """Write down how a run ended."""
-        return schedule.ended(state, message)

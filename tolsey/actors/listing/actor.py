@@ -30,7 +30,7 @@ from tolsey.actors.listing.messages import (
     WithdrawListing,
 )
 from tolsey.actors.listing.state import ListingState, Proof, blank
-from tolsey.runtime.actor import Actor, handles
+from tolsey.runtime.actor import Actor, Turn, handles, on
 from tolsey.runtime.decision import Decision
 from tolsey.storage.database import Database
 from tolsey.storage.records.selling.listing import VerificationState
@@ -47,6 +47,25 @@ class ListingActor(Actor[ListingState]):
     """Every listing."""
 
     kind: ClassVar[str] = KIND
+    decides: ClassVar[Sequence[Turn[ListingState]]] = (
+        on(CreateListing, lifecycle.create),
+        on(EditListing, lifecycle.edit),
+        on(SubmitListing, lifecycle.submit),
+        on(PublishListing, lifecycle.publish),
+        on(PauseListing, lifecycle.pause),
+        on(WithdrawListing, lifecycle.withdraw),
+        on(RemoveListing, lifecycle.remove),
+        on(ReviewListing, lifecycle.review),
+        on(RefreshRevenue, source.refresh),
+        on(RemoveRevenueSource, source.disconnect),
+        on(ReviewVerification, source.review),
+        on(SourceRevoked, source.revoke),
+        on(SyncDue, source.due),
+        on(ClockTick, lifecycle.tick),
+        on(SyncFoundDevelopment, source.develops),
+        on(SyncPermissionDenied, source.deny),
+        on(SyncFailed, source.miss),
+    )
 
     def __init__(self, database: Database) -> None:
         super().__init__()
@@ -67,82 +86,12 @@ class ListingActor(Actor[ListingState]):
             if after.source is not None and after.source != before.source:
                 yield after.source
 
-    @handles(CreateListing)
-    def create(self, state: ListingState, message: CreateListing) -> Answer:
-        """Start a draft."""
-        return lifecycle.create(state, message)
-
-    @handles(EditListing)
-    def edit(self, state: ListingState, message: EditListing) -> Answer:
-        """Change what the seller says."""
-        return lifecycle.edit(state, message)
-
-    @handles(SubmitListing)
-    def submit(self, state: ListingState, message: SubmitListing) -> Answer:
-        """Hand in for review."""
-        return lifecycle.submit(state, message)
-
-    @handles(PublishListing)
-    def publish(self, state: ListingState, message: PublishListing) -> Answer:
-        """Show to buyers."""
-        return lifecycle.publish(state, message)
-
-    @handles(PauseListing)
-    def pause(self, state: ListingState, message: PauseListing) -> Answer:
-        """Take no new buyers."""
-        return lifecycle.pause(state, message)
-
-    @handles(WithdrawListing)
-    def withdraw(self, state: ListingState, message: WithdrawListing) -> Answer:
-        """Give up selling."""
-        return lifecycle.withdraw(state, message)
-
-    @handles(RemoveListing)
-    def remove(self, state: ListingState, message: RemoveListing) -> Answer:
-        """Make it disappear."""
-        return lifecycle.remove(state, message)
-
-    @handles(ReviewListing)
-    def review(self, state: ListingState, message: ReviewListing) -> Answer:
-        """Carry out an administrator's verdict."""
-        return lifecycle.review(state, message)
-
     @handles(RevenueSourceAccepted)
     async def accept(self, state: ListingState, message: RevenueSourceAccepted) -> Answer:
         """Keep sealed credentials, unless the shop or account backs another listing."""
         holder = await listings.listing_using(self._database, message.provider, message.shop_domain)
         in_use = holder is not None and holder != state.id
         return source.accept(state, message, in_use=in_use)
-
-    @handles(RefreshRevenue)
-    def refresh(self, state: ListingState, message: RefreshRevenue) -> Answer:
-        """Read every source now."""
-        return source.refresh(state, message)
-
-    @handles(RemoveRevenueSource)
-    def disconnect(self, state: ListingState, message: RemoveRevenueSource) -> Answer:
-        """Forget the credentials."""
-        return source.disconnect(state, message)
-
-    @handles(ReviewVerification)
-    def judge(self, state: ListingState, message: ReviewVerification) -> Answer:
-        """Carry out an administrator's verdict on the numbers."""
-        return source.review(state, message)
-
-    @handles(SourceRevoked)
-    def revoke(self, state: ListingState, message: SourceRevoked) -> Silence:
-        """Forget credentials that the platform ended."""
-        return source.revoke(state, message)
-
-    @handles(SyncDue)
-    def sync_due(self, state: ListingState, message: SyncDue) -> Silence:
-        """Read each source if its state wants that."""
-        return source.due(state, message)
-
-    @handles(ClockTick)
-    def tick(self, state: ListingState, message: ClockTick) -> Silence:
-        """Let whatever has run out run out."""
-        return lifecycle.tick(state, message)
 
     @handles(SyncSucceeded)
     def succeeded(self, state: ListingState, message: SyncSucceeded) -> Silence:
@@ -168,16 +117,6 @@ class ListingActor(Actor[ListingState]):
             )
         return decision
 
-    @handles(SyncFoundDevelopment)
-    def develops(self, state: ListingState, message: SyncFoundDevelopment) -> Silence:
-        """Take the badge from a shop on a development or trial plan."""
-        return source.develops(state, message)
-
-    @handles(SyncPermissionDenied)
-    def denied(self, state: ListingState, message: SyncPermissionDenied) -> Silence:
-        """Note the missing permission."""
-        return source.deny(state, message)
-
     @handles(SyncGrantRefused)
     def grant_refused(self, state: ListingState, message: SyncGrantRefused) -> Silence:
         """Note the refusal, and log it the first time."""
@@ -193,11 +132,6 @@ class ListingActor(Actor[ListingState]):
                 code=message.code,
             )
         return decision
-
-    @handles(SyncFailed)
-    def failed(self, state: ListingState, message: SyncFailed) -> Silence:
-        """Note a sync that came to nothing."""
-        return source.miss(state, message)
 
 
 def _state(listing_id: str, found: listings.ListingRows) -> ListingState:

@@ -24,7 +24,6 @@ from tolsey.actors.organization.billing.messages import (
     ReadSubscription,
     RecordBillingAct,
     SettleChange,
-    SubscriptionView,
 )
 from tolsey.actors.organization.credits import Credits
 from tolsey.actors.organization.ledger import bonuses, holds, lots, payments
@@ -32,8 +31,6 @@ from tolsey.actors.organization.messages import (
     AdjustCredits,
     ClaimWorkflow,
     CloseStore,
-    ContractView,
-    CreditsView,
     ExpireCredits,
     ExtendHold,
     GrantCredits,
@@ -46,17 +43,14 @@ from tolsey.actors.organization.messages import (
     ReleaseWorkflow,
     ResetAllowance,
     SetContract,
-    Settled,
     SettleHold,
     SpendCredits,
     Standing,
     StartMonth,
-    StoreOpened,
-    WorkflowsRunning,
 )
 from tolsey.actors.organization.open_lots import OpenLots
 from tolsey.actors.organization.state import OrganizationState
-from tolsey.runtime.actor import Actor, handles
+from tolsey.runtime.actor import Actor, Turn, handles, on
 from tolsey.runtime.decision import Decision
 from tolsey.storage.chat import generations
 from tolsey.storage.commerce import stores as store_rows
@@ -79,108 +73,30 @@ class OrganizationActor(Actor[OrganizationState]):
 
     kind: ClassVar[str] = KIND
     rank: ClassVar[int] = 2  # stores ask their organization, never the other way
+    decides: ClassVar[Sequence[Turn[OrganizationState]]] = (
+        on(OpenStore, stores.open_store),
+        on(CloseStore, stores.close_store),
+        on(SpendCredits, lots.spend),
+        on(HoldCredits, holds.hold),
+        on(ExtendHold, holds.extend),
+        on(SettleHold, holds.settle),
+        on(ReleaseHold, holds.release),
+        on(ReadCredits, lots.read),
+        on(ExpireCredits, lots.expire),
+        on(AdjustCredits, lots.adjust),
+        on(GrantDailyBonus, bonuses.grant),
+        on(SetContract, contracts.agree),
+        on(ClaimWorkflow, workflows.claim),
+        on(ReleaseWorkflow, workflows.release),
+        on(SubscriptionEndedNow, returns.ended),
+        on(ReadSubscription, acts.read),
+        on(RecordBillingAct, acts.record),
+        on(SettleChange, acts.settle),
+    )
 
     def __init__(self, database: Database) -> None:
         super().__init__()
         self._database = database
-
-    @handles(OpenStore)
-    def open_store(
-        self, state: OrganizationState, message: OpenStore
-    ) -> Decision[OrganizationState, StoreOpened]:
-        """Open a store within the plan."""
-        return stores.open_store(state, message)
-
-    @handles(CloseStore)
-    def close_store(
-        self, state: OrganizationState, message: CloseStore
-    ) -> Decision[OrganizationState, bool]:
-        """Close a store whose memory is purged."""
-        return stores.close_store(state, message)
-
-    @handles(SpendCredits)
-    def spend_credits(
-        self, state: OrganizationState, message: SpendCredits
-    ) -> Decision[OrganizationState, Standing]:
-        """Use up what a thing costs."""
-        return lots.spend(state, message)
-
-    @handles(HoldCredits)
-    def hold_credits(
-        self, state: OrganizationState, message: HoldCredits
-    ) -> Decision[OrganizationState, Standing]:
-        """Pin what something will cost."""
-        return holds.hold(state, message)
-
-    @handles(ExtendHold)
-    def extend_hold(
-        self, state: OrganizationState, message: ExtendHold
-    ) -> Decision[OrganizationState, Standing]:
-        """Pin more, or lengthen the lease."""
-        return holds.extend(state, message)
-
-    @handles(SettleHold)
-    def settle_hold(
-        self, state: OrganizationState, message: SettleHold
-    ) -> Decision[OrganizationState, Settled]:
-        """Pay out of a hold."""
-        return holds.settle(state, message)
-
-    @handles(ReleaseHold)
-    def release_hold(
-        self, state: OrganizationState, message: ReleaseHold
-    ) -> Decision[OrganizationState, Settled]:
-        """Free a hold."""
-        return holds.release(state, message)
-
-    @handles(ReadCredits)
-    def read_credits(
-        self, state: OrganizationState, message: ReadCredits
-    ) -> Decision[OrganizationState, CreditsView]:
-        """Show the credits."""
-        return lots.read(state, message)
-
-    @handles(ExpireCredits)
-    def expire_credits(
-        self, state: OrganizationState, message: ExpireCredits
-    ) -> Decision[OrganizationState, Standing]:
-        """Let go of what is due."""
-        return lots.expire(state, message)
-
-    @handles(AdjustCredits)
-    def adjust_credits(
-        self, state: OrganizationState, message: AdjustCredits
-    ) -> Decision[OrganizationState, Standing]:
-        """Give or take by an administrator's hand."""
-        return lots.adjust(state, message)
-
-    @handles(GrantDailyBonus)
-    def grant_daily_bonus(
-        self, state: OrganizationState, message: GrantDailyBonus
-    ) -> Decision[OrganizationState, bool]:
-        """Grant a day's bonus."""
-        return bonuses.grant(state, message)
-
-    @handles(SetContract)
-    def set_contract(
-        self, state: OrganizationState, message: SetContract
-    ) -> Decision[OrganizationState, ContractView]:
-        """Put under a contract, or end it."""
-        return contracts.agree(state, message)
-
-    @handles(ClaimWorkflow)
-    def claim_workflow(
-        self, state: OrganizationState, message: ClaimWorkflow
-    ) -> Decision[OrganizationState, WorkflowsRunning]:
-        """Let a workflow run within the plan."""
-        return workflows.claim(state, message)
-
-    @handles(ReleaseWorkflow)
-    def release_workflow(
-        self, state: OrganizationState, message: ReleaseWorkflow
-    ) -> Decision[OrganizationState, bool]:
-        """Give a workflow's place back."""
-        return workflows.release(state, message)
 
     @handles(StartMonth)
     async def start_month(
@@ -259,13 +175,6 @@ class OrganizationActor(Actor[OrganizationState]):
         known = await self._knowing(state, message.payment_ref)
         return _kept(state, known, returns.refused(known, message))
 
-    @handles(SubscriptionEndedNow)
-    def subscription_ended_now(
-        self, state: OrganizationState, message: SubscriptionEndedNow
-    ) -> Decision[OrganizationState, None]:
-        """Say that what was given back has ended."""
-        return returns.ended(state, message)
-
     @handles(ReturnGivenUp)
     async def return_given_up(
         self, state: OrganizationState, message: ReturnGivenUp
@@ -283,27 +192,6 @@ class OrganizationActor(Actor[OrganizationState]):
             return Decision(state, Applied("failed", "no_organization"))
         known = await self._knowing(state, applying.payment_of(message))
         return _kept(state, known, applying.apply(known, message))
-
-    @handles(ReadSubscription)
-    def read_subscription(
-        self, state: OrganizationState, message: ReadSubscription
-    ) -> Decision[OrganizationState, SubscriptionView]:
-        """Show what is paid for."""
-        return acts.read(state, message.at)
-
-    @handles(RecordBillingAct)
-    def record_billing_act(
-        self, state: OrganizationState, message: RecordBillingAct
-    ) -> Decision[OrganizationState, None]:
-        """Write down what a person asked for."""
-        return acts.record(state, message)
-
-    @handles(SettleChange)
-    def settle_change(
-        self, state: OrganizationState, message: SettleChange
-    ) -> Decision[OrganizationState, None]:
-        """Remember what became of a change."""
-        return acts.settle(state, message)
 
     async def _knowing(
         self, state: OrganizationState, payment_ref: str | None

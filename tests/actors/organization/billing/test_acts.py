@@ -10,6 +10,7 @@ from tests.actors.organization.told import AT, DAY, MAX_5X, PRO, Told, invoice, 
 from tolsey.actors.organization.billing import acts
 from tolsey.actors.organization.billing.messages import (
     NextChange,
+    ReadSubscription,
     RecordBillingAct,
     SettleChange,
     SubscriptionView,
@@ -35,7 +36,7 @@ def settle(told: Told, *given: Any, **more: Any) -> list[Any]:
 
 
 def view(told: Told) -> SubscriptionView:
-    seen = acts.read(told.state, AT).reply
+    seen = acts.read(told.state, ReadSubscription(AT)).reply
     assert isinstance(seen, SubscriptionView)
     return seen
 

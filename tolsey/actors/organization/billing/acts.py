@@ -5,6 +5,7 @@ from datetime import datetime
 
 from tolsey.actors.organization.billing.messages import (
     NextChange,
+    ReadSubscription,
     RecordBillingAct,
     SetAside,
     SettleChange,
@@ -19,9 +20,11 @@ from tolsey.storage.records.journal import audit_record
 from tolsey.storage.records.money.subscription import SubscriptionRecord
 
 
-def read(state: OrganizationState, at: datetime) -> Decision[OrganizationState, SubscriptionView]:
+def read(
+    state: OrganizationState, message: ReadSubscription
+) -> Decision[OrganizationState, SubscriptionView]:
     """Show what the organization pays for, and what of it changes next."""
-    return Decision(state, view_of(state, at))
+    return Decision(state, view_of(state, message.at))
 
 
 def view_of(state: OrganizationState, at: datetime) -> SubscriptionView:
