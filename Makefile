@@ -53,9 +53,10 @@ test-slow: setup
 	$(PYTEST) -m slow
 
 campaign: setup
-	CAMPAIGN_SECONDS=$${CAMPAIGN_SECONDS:-60} $(BIN)/pytest tests/campaigns --ignore=tests/campaigns/cluster --ignore=tests/campaigns/nemesis -s --timeout=1200
+	CAMPAIGN_SECONDS=$${CAMPAIGN_SECONDS:-60} $(BIN)/pytest tests/campaigns --ignore=tests/campaigns/cluster --ignore=tests/campaigns/nemesis --ignore=tests/campaigns/releases -s --timeout=1200
 	CAMPAIGN_SECONDS=$${CAMPAIGN_SECONDS:-300} $(BIN)/pytest tests/campaigns/cluster -s --timeout=1200
 	CAMPAIGN_SECONDS=$${CAMPAIGN_SECONDS:-180} $(BIN)/pytest tests/campaigns/nemesis -s --timeout=1200
+	CAMPAIGN_OPERATIONS=$${CAMPAIGN_OPERATIONS:-100000} $(BIN)/pytest tests/campaigns/releases -s
 
 # The clients are tried last, and what they found is printed; `--write` puts it into docs/agents.md.
 conformance: setup

@@ -9,7 +9,8 @@ import os
 import sys
 import time
 from collections import Counter
-from contextlib import AsyncExitStack, suppress
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 
 from tests.campaigns.cluster.campaign import PROGRESS_SECONDS, QUIET_SECONDS, Plan
@@ -70,13 +71,9 @@ async def campaign(plan: Plan) -> Outcome:
     beats = Beats()
     async with AsyncExitStack() as stack:
         base = await stack.enter_async_context(ground())
-        await _prepare(base)
+        await prepare(base)
         other = await stack.enter_async_context(other_master(base.folder))
-        platform = Platform()
-        for n in range(BUYERS):
-            shop = f"shop-{n}.myshopify.com"
-            platform.add_shop(ShopSpec(domain=shop, client_id="client-1", client_secret=SECRET))
-        await stack.enter_async_context(platform.serve())
+        platform = await stack.enter_async_context(platform_of_shops())
         setting = Setting(plan.lease_seconds, keyring, plan.planted, platform.url_template)
         services = [
             Service(place, base, setting, shards=2 if place == FLEET else 1, beats=beats)
@@ -92,7 +89,18 @@ async def campaign(plan: Plan) -> Outcome:
         return await _Run(plan, base, services, clients, nemesis).judged(beats)
 
 
-async def _prepare(base: Ground) -> None:
+@asynccontextmanager
+async def platform_of_shops() -> AsyncIterator[Platform]:
+    """Serve a platform that knows a shop for every buyer."""
+    platform = Platform()
+    for n in range(BUYERS):
+        shop = f"shop-{n}.myshopify.com"
+        platform.add_shop(ShopSpec(domain=shop, client_id="client-1", client_secret=SECRET))
+    async with platform.serve():
+        yield platform
+
+
+async def prepare(base: Ground) -> None:
     """Have the operator, and the tables that the verdict reads."""
     database = Database(base.database_url)
     await database.open()

@@ -78,7 +78,7 @@ class Clients:
             )
             self._doors.append(await stack.enter_async_context(door))
         first = self._doors[0]
-        await _done(first, "POST", "/api/auth/login", email=OPERATOR, password=PASSWORD)
+        await done(first, "POST", "/api/auth/login", email=OPERATOR, password=PASSWORD)
         for n in range(BUYERS):
             self.accounts.append(await self._open_account(first, n))
         for door in self._doors[1:]:
@@ -86,13 +86,13 @@ class Clients:
 
     async def _open_account(self, door: httpx.AsyncClient, n: int) -> Account:
         shop = f"shop-{n}.myshopify.com"
-        made = await _done(door, "POST", "/api/organizations", name=f"Company {n}")
+        made = await done(door, "POST", "/api/organizations", name=f"Company {n}")
         whose = made["id"]
         # No allowance and no bonus of a day: nothing but the campaign changes these credits.
         terms = {"plan": "custom", "monthlyAllowance": 0, "dailyBonus": 0, "reason": "a campaign"}
-        await _done(door, "PUT", f"/api/admin/organizations/{whose}/contract", **terms)
-        store = await _done(door, "POST", "/api/stores", organizationId=whose, name="A store")
-        await _done(
+        await done(door, "PUT", f"/api/admin/organizations/{whose}/contract", **terms)
+        store = await done(door, "POST", "/api/stores", organizationId=whose, name="A store")
+        await done(
             door,
             "POST",
             "/api/integrations/commerce/custom-app",
@@ -112,15 +112,18 @@ class Clients:
     async def _client(self, luck: random.Random) -> None:
         while not self.ending:
             await asyncio.sleep(luck.expovariate(1 / THINK_SECONDS))
-            account, chance = luck.choice(self.accounts), luck.random()
-            if chance < 0.3:
-                await self.read(account, luck.randrange(len(self._doors)))
-            elif chance < 0.6:
-                await self._grant(account, luck)
-            elif chance < 0.66:
-                await self._found(luck)
-            else:
-                await self._deliver(account.shop, luck)
+            await self._one(luck.choice(self.accounts), luck)
+
+    async def _one(self, account: Account, luck: random.Random) -> None:
+        chance = luck.random()
+        if chance < 0.3:
+            await self.read(account, luck.randrange(len(self._doors)))
+        elif chance < 0.6:
+            await self._grant(account, luck)
+        elif chance < 0.66:
+            await self._found(luck)
+        else:
+            await self._deliver(account.shop, luck)
 
     async def read(self, account: Account, place: int) -> bool:
         """Look at credits at one service."""
@@ -228,7 +231,8 @@ class Clients:
         return answer
 
 
-async def _done(door: httpx.AsyncClient, method: str, path: str, **body: object) -> dict[str, str]:
+async def done(door: httpx.AsyncClient, method: str, path: str, **body: object) -> dict[str, str]:
+    """Do what has to succeed."""
     answer = await door.request(method, path, json=body)
     assert answer.is_success, answer.text
     return dict(answer.json())

@@ -60,6 +60,9 @@ class Service(Node):
         self.port = free_port()
         self.front = Link(self.port)
         self.shards = shards
+        self.checkout = CHECKOUT
+        """Whose code runs here, from the next start on."""
+        self.wire_form = "1"
         self._setting = terms
         self._http: httpx.AsyncClient
 
@@ -94,11 +97,12 @@ class Service(Node):
                     "ENCRYPTION_KEYS": self._setting.keyring,
                     "COMMERCE_URL_TEMPLATE": self._setting.commerce_url,
                     "BASE_URL": BASE,
+                    "WIRE_FORM": self.wire_form,
                 },
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                cwd=CHECKOUT,
+                cwd=self.checkout,
             )
         return self._process
 

@@ -60,7 +60,7 @@ LEDGER = """
 SELECT organization_id, count(*) AS n FROM credit_entries WHERE kind = 'adjustment' GROUP BY 1
 """
 CLAIMS = "SELECT at, slot, epoch, owner, previous, clock, doer FROM campaign_owners ORDER BY at"
-RECORDED = "SELECT delivery_id FROM commerce_webhook_events"
+RECORDED = "SELECT delivery_id FROM commerce_webhook_events WHERE topic = 'orders/create'"
 EFFECTS = """
 SELECT metadata->>'deliveryId' AS delivery_id, count(*) AS n FROM audit_log
 WHERE event = 'commerce.webhook.orders.create' GROUP BY 1

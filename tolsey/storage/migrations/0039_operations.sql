@@ -1,6 +1,6 @@
 -- What people ask for that takes calls to the outside is kept with what became of it: whoever asked and
 -- waited for ten seconds looks here, and no crash leaves half of it done. Kept for seven days after its end.
--- compatible-from: 0038
+-- compatible-from: 0036
 -- locks: nothing that is in use
 CREATE TABLE operations (
     id              text PRIMARY KEY,

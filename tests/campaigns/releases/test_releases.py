@@ -1,0 +1,53 @@
+"""A release in the middle of load, and the way back: nothing is lost, doubled or buried."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.campaigns.cluster.test_cluster import show
+from tests.campaigns.releases.campaign import BEFORE, TOO_EARLY, campaign, code_before
+
+OPERATIONS = int(os.environ.get("CAMPAIGN_OPERATIONS", "0"))
+EXPECTED = {
+    *("organization.AdjustCredits", "organization.OpenStore", "store.Connect"),
+    *("store.OrderChanged", "store.ProductChanged", "store.CustomerChanged"),
+    *("store.FulfillmentChanged", "store.InventoryChanged", "store.ThemePublished"),
+    *("store.ShopUpdated", "store.BulkFinished", "listing.CreateListing", "listing.EditListing"),
+}
+
+
+long = pytest.mark.skipif(not OPERATIONS, reason="takes minutes: `make campaign`")
+PLANTED_OPERATIONS = 300
+
+
+@pytest.fixture
+def before(tmp_path: Path) -> Path:
+    """Answer the code of the release before."""
+    found = code_before(tmp_path / "before")
+    if found is None:
+        pytest.skip(f"the clone does not have {BEFORE}: git fetch --unshallow")
+    return found
+
+
+@long
+@pytest.mark.timeout(7200)
+async def test_two_releases_on_one_database_lose_double_and_bury_nothing_up_and_back(
+    before: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outcome = await campaign(OPERATIONS, before, say=lambda line: show(capsys, line))
+    show(capsys, outcome)
+    assert outcome.found == []
+    assert outcome.operations >= OPERATIONS
+    assert outcome.crossed.keys() >= EXPECTED
+
+
+@long
+@pytest.mark.timeout(1200)
+async def test_a_form_that_is_written_before_every_process_reads_it_is_found(
+    before: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outcome = await campaign(
+        PLANTED_OPERATIONS, before, steps=TOO_EARLY, say=lambda line: show(capsys, line)
+    )
+    assert "unread" in {finding.rule for finding in outcome.found}
