@@ -13,28 +13,20 @@ from tolsey.storage.database import Database
 from tolsey.storage.runtime import slots
 from tolsey.storage.runtime.journal import Journal
 from tolsey.storage.runtime.outbox import Outbox
-from tolsey.storage.tables import table
+from tolsey.storage.tables import stored
 
 KIND = "counter"
 
 TABLE = "CREATE TABLE bench_counters (key text PRIMARY KEY, total bigint NOT NULL)"
 
 
+@stored("bench_counters", key=("key",))
 @dataclass(frozen=True, slots=True)
 class CounterRow:
     """A row of bench_counters, and the state of one actor."""
 
     key: str
     total: int = 0
-
-
-table(
-    CounterRow,
-    "bench_counters",
-    {"key": "text", "total": "bigint"},
-    conflict="ON CONFLICT (key) DO UPDATE SET total = excluded.total",
-    key=("key",),
-)
 
 
 @dataclass(frozen=True, slots=True)

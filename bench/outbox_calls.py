@@ -1,0 +1,289 @@
+"""Durable calls a second, from a decision to its result, beside procrastinate and DBOS.
+
+A caller decides that something is asked of the outside and waits for what came of it. With all three the
+decision is on disk before the call is made, and its result before the caller hears of it: the state of
+an actor, the row and counter that a job's task updates, the recorded steps of a workflow. The call
+itself takes no time. All run in this process, on one PostgreSQL.
+"""
+
+import asyncio
+import itertools
+import logging
+import os
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from statistics import median, quantiles
+from time import perf_counter, process_time
+from typing import Any, ClassVar
+
+import asyncpg
+import structlog
+from dbos import DBOS
+from procrastinate import App, PsycopgConnector
+
+from bench import measure
+from bench.asking import collect_seldom
+from bench.costs import Meter
+from bench.counter import TABLE, Counter, CounterRow
+from tolsey.runtime.actor import handles
+from tolsey.runtime.decision import Decision, Parked, Perform
+from tolsey.runtime.messages import ActorId, Call, LaneName, Message
+from tolsey.runtime.registry import Runtime
+from tolsey.storage.database import Database
+from tolsey.storage.migrate import migrate
+from tolsey.storage.runtime import slots
+from tolsey.storage.runtime.journal import Journal
+from tolsey.storage.runtime.outbox import Outbox
+
+KIND = "caller"
+CALLERS = (1, 32, 256)
+SECONDS = 5.0
+JOBS_AT_ONCE = 64
+"""Of procrastinate's worker; as many as our lane of platforms has places."""
+
+One = Callable[[int], Awaitable[object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Decide(Message[int]):
+    """Have the outside asked for the number after this one."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskNext(Call["Answered"]):
+    """Ask for the number after one."""
+
+    lane: ClassVar[LaneName] = "platform"
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answered(Message[None]):
+    """The outside answered."""
+
+    number: int
+
+
+async def ask_next(call: AskNext) -> Answered:
+    return Answered(call.number + 1)
+
+
+class Caller(Counter):
+    """Counts by what the outside says."""
+
+    kind = KIND
+
+    @handles(Decide)
+    def decide(self, state: CounterRow, message: Decide) -> Decision[CounterRow, int]:  # noqa: ARG002 - a turn's shape
+        """Ask, and let the asker wait."""
+        name = f"{state.key}:{state.total}"
+        return Decision(state, Parked(name), effects=[Perform(AskNext(state.total))])
+
+    @handles(Answered)
+    def answered(self, state: CounterRow, message: Answered) -> Decision[CounterRow, None]:
+        """Keep what came, and answer who waits."""
+        after = replace(state, total=message.number)
+        return Decision(after, None, resolve={f"{state.key}:{state.total}": message.number})
+
+
+@asynccontextmanager
+async def tolsey(url: str) -> AsyncIterator[One]:
+    """Let actors decide, the dispatcher call, and results come back as messages."""
+    async with AsyncExitStack() as stack:
+        database = Database(url)
+        await database.open()
+        stack.push_async_callback(database.close)
+        journal = Journal(database)
+        stack.push_async_callback(journal.close)
+        runtime = await stack.enter_async_context(
+            Runtime(
+                [Caller(database)],
+                journal,
+                Outbox(database),
+                partial(slots.versions, database),
+                epochs=await slots.claim(database, "bench"),
+                handlers={AskNext: ask_next},
+            )
+        )
+        yield lambda n: runtime.ask(ActorId(KIND, f"caller_{n}"), Decide())
+
+
+PEER = "CREATE TABLE peer_counters (key text PRIMARY KEY, total bigint NOT NULL)"
+
+
+@asynccontextmanager
+async def procrastinate(url: str) -> AsyncIterator[One]:
+    """Defer a job for each call; its task keeps the result in a row of the application's own."""
+    jobs, waiting = itertools.count(), dict[int, asyncio.Future[None]]()
+    app = App(connector=PsycopgConnector(conninfo=url, min_size=8, max_size=16))
+    pool = await asyncpg.create_pool(url, min_size=16, max_size=16)
+
+    @app.task(name="ask_next")
+    async def ask_next(n: int, job: int) -> None:
+        await pool.execute(
+            "INSERT INTO peer_counters VALUES ($1, 1)"
+            " ON CONFLICT (key) DO UPDATE SET total = peer_counters.total + 1",
+            f"caller_{n}",
+        )
+        waiting.pop(job).set_result(None)
+
+    async def one(n: int) -> None:
+        job = next(jobs)
+        answered = waiting[job] = asyncio.get_running_loop().create_future()
+        await ask_next.defer_async(n=n, job=job)
+        await answered
+
+    async with app.open_async():
+        worker = asyncio.ensure_future(
+            app.run_worker_async(
+                concurrency=JOBS_AT_ONCE, install_signal_handlers=False, delete_jobs="successful"
+            )
+        )
+        yield one
+        worker.cancel()
+        await asyncio.gather(worker, return_exceptions=True)
+    await pool.close()
+
+
+@DBOS.step()
+async def step_next(n: int) -> int:
+    return n + 1
+
+
+@DBOS.workflow()
+async def workflow(n: int) -> int:
+    return await step_next(n)
+
+
+@asynccontextmanager
+async def dbos(url: str) -> AsyncIterator[One]:
+    """Run a workflow of one step for each call; the step's result and the workflow's are recorded."""
+    DBOS(
+        config={
+            "name": "bench",
+            "system_database_url": url.replace("postgres://", "postgresql://"),
+            "sys_db_pool_size": 16,
+            "run_admin_server": False,
+            "log_level": "ERROR",
+        }
+    )
+    DBOS.launch()
+
+    async def one(n: int) -> None:
+        handle = await DBOS.start_workflow_async(workflow, n)
+        await handle.get_result()
+
+    try:
+        yield one
+    finally:
+        DBOS.destroy()
+
+
+WAYS: dict[str, Callable[[str], Any]] = {
+    "tolsey": tolsey,
+    "procrastinate": procrastinate,
+    "DBOS": dbos,
+}
+
+
+@dataclass
+class Figures:
+    """What one round showed, for each call."""
+
+    rate: float
+    p99: float
+    own_ms: float
+    postgresql_ms: float
+    rows: float
+
+
+async def rows_written(url: str) -> int:
+    """Count the rows that were ever written; whoever wrote them has gone, so all are counted."""
+    connection = await asyncpg.connect(url)
+    try:
+        return int(
+            await connection.fetchval(
+                "SELECT sum(n_tup_ins + n_tup_upd + n_tup_del) FROM pg_stat_user_tables"
+                " WHERE relname <> 'slot_epochs'"  # which a process writes once, when it starts
+            )
+        )
+    finally:
+        await connection.close()
+
+
+async def round_of(url: str, way: Callable[[str], Any], callers: int, seconds: float) -> Figures:
+    """Let callers ask one after another, each for itself."""
+    meter, before = Meter(url, None, os.getpid()), await rows_written(url)
+    waits: list[float] = []
+
+    async with way(url) as one:
+        for n in range(8):  # what is made at first is not what is measured
+            await one(n)
+
+        async def caller(n: int) -> None:
+            while (asked := perf_counter()) < began + seconds:
+                await one(n)
+                waits.append(perf_counter() - asked)
+
+        costs, cpu, began = await meter.read(), process_time(), perf_counter()
+        await asyncio.gather(*(caller(n) for n in range(callers)))
+        took, own, after = perf_counter() - began, process_time() - cpu, await meter.read()
+    return Figures(
+        len(waits) / took,
+        quantiles(waits, n=100)[98] * 1000,
+        own / len(waits) * 1000,
+        (after["postgresql"] - costs["postgresql"]) / len(waits) * 1000,
+        (await rows_written(url) - before) / (len(waits) + 8),
+    )
+
+
+async def compare(url: str, *, quick: bool) -> None:
+    collect_seldom()
+    await migrate(url)
+    connection = await asyncpg.connect(url)
+    await connection.execute(f"{TABLE}; {PEER}")
+    await connection.close()
+    async with App(connector=PsycopgConnector(conninfo=url)).open_async() as app:
+        await app.schema_manager.apply_schema_async()
+    table: list[list[object]] = []
+    for callers in CALLERS:
+        found: Mapping[str, list[Figures]] = defaultdict(list)
+
+        async def once(name: str, callers: int = callers, found: Any = found) -> float:
+            figures = await round_of(url, WAYS[name], callers, 0.5 if quick else SECONDS)
+            found[name].append(figures)
+            return figures.rate
+
+        measure.say(f"{callers:,} callers (calls/s)")
+        ways = {name: partial(once, name) for name in WAYS}
+        rates = await measure.alternate(ways, 1 if quick else 3)
+        for name in WAYS:
+            middle = [
+                median(getattr(one, field) for one in found[name])
+                for field in ("p99", "own_ms", "postgresql_ms", "rows")
+            ]
+            times = f"{rates['tolsey'] / rates[name]:.1f}"
+            table.append([f"{callers:,} {name}", rates[name], *middle, times])
+    measure.table(
+        "Calls per second from decision to result (medians); processor time and rows for each call",
+        ["callers", "calls/s", "p99 ms", "our ms", "PostgreSQL ms", "rows", "tolsey is times"],
+        table,
+    )
+
+
+def main() -> None:
+    parser = measure.arguments(__doc__ or "")
+    given = parser.parse_args()
+    logging.disable(logging.WARNING)
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    measure.machine(given.loop)
+    with measure.servers() as (server_url, _), measure.database(server_url) as url:
+        measure.run(partial(compare, url, quick=given.quick), given.loop)
+
+
+if __name__ == "__main__":
+    main()
