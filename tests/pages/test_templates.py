@@ -82,7 +82,11 @@ def test_a_word_outside_of_the_catalogue_is_found() -> None:
     assert untranslated("{% trans name=page.name %}Welcome {{ name }}{% endtrans %}") == []
 
 
-@pytest.mark.parametrize("name", html.ENVIRONMENT.list_templates())
+@pytest.mark.parametrize(
+    "name",
+    # the gallery's samples are for whoever builds pages
+    [name for name in html.ENVIRONMENT.list_templates() if not name.startswith("ui/")],
+)
 def test_every_word_of_a_template_goes_through_the_catalogue(name: str) -> None:
     loader = html.ENVIRONMENT.loader
     assert loader is not None

@@ -10,7 +10,7 @@ from quart.routing import QuartRule
 from tolsey.http import access, context, cookies, documentation, errors, json, limits
 from tolsey.http.context import Service
 from tolsey.http.edge import NO_HOSTS, NOTHING, ASGIApp, Edge
-from tolsey.http.web import assets, templates
+from tolsey.http.web import assets, gallery, templates
 
 MAXIMUM_BODY_BYTES = 1024 * 1024
 BODY_SECONDS = 15
@@ -55,7 +55,7 @@ def create_app(
     cookies.install(app)
     limits.install(app)
     templates.compile_all()
-    for blueprint in (assets.routes, *blueprints):
+    for blueprint in (assets.routes, gallery.routes, *blueprints):
         app.register_blueprint(blueprint)
     access.require_classes(app)
     return Edge(
