@@ -17,6 +17,7 @@ from tolsey.http.context import Service
 from tolsey.http.edge import Edge
 from tolsey.http.routes.commerce import stores
 from tolsey.http.routes.people import auth, organizations
+from tolsey.http.web.assets import address_of
 from tolsey.runtime.errors import DeadlineExceeded, Overloaded, TurnFailed, Unavailable
 from tolsey.settings import Settings
 from tolsey.storage.errors import StorageError, StorageUnavailable
@@ -313,9 +314,11 @@ async def test_the_page_of_the_interface_loads_everything_from_here(browser: Bro
     client = browser()
     page = await client.get("/docs/api")
     assert "script-src 'self'" in page.headers["content-security-policy"]
-    for asset in ("swagger-ui.css", "swagger-ui-bundle.js", "favicon-32x32.png", "start.js"):
+    for asset in ("swagger-ui.css", "swagger-ui-bundle.js", "favicon-32x32.png"):
         assert f"/docs/api/{asset}" in page.text
         assert (await client.get(f"/docs/api/{asset}")).status_code == 200
+    assert f'src="{address_of("api")}"' in page.text
+    assert (await client.get(address_of("api"))).status_code == 200
     assert (await client.get("/docs/api/index.html")).status_code == 404
     assert "//" not in page.text
 

@@ -24,7 +24,6 @@ FOR_PEOPLE = {
     ("post", "/billing/credits"),
     ("post", "/billing/portal"),
     ("get", "/docs/api"),
-    ("get", "/docs/api/start.js"),
     ("get", "/docs/api/{name}"),
     ("get", "/login"),
     ("post", "/login"),
@@ -38,6 +37,8 @@ FOR_PEOPLE = {
     ("post", "/oauth/consent/{request_id}"),
     ("get", "/signup"),
     ("post", "/signup"),
+    ("get", "/ui"),
+    ("get", "/ui/parts"),
 }
 """Pages, and what they send; a program has no use of them."""
 

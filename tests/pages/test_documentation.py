@@ -22,8 +22,9 @@ async def test_the_page_lists_every_operation_and_asks_no_one_else(
     assert listed == {
         (method, path) for path, operations in described["paths"].items() for method in operations
     }
-    hosts = {url.split("/docs/api")[0].split("/openapi.json")[0] for url in page.requests}
-    assert {host for host in hosts if not host.startswith("data:")} == {market.url}
+    asked = [url for url in page.requests if not url.startswith("data:")]
+    assert len(asked) > 4
+    assert all(url.startswith(f"{market.url}/") for url in asked)
     assert page.problems == []
 
 

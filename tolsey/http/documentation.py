@@ -20,34 +20,14 @@ from werkzeug.routing import Rule
 from tolsey.actors.refusals import NotFound
 from tolsey.http import described_by_hand, described_refusals
 from tolsey.http.access import Access, access_of, public
+from tolsey.http.web.assets import address_of
+from tolsey.http.web.templates import Page, rendered
 
 ASSETS = {
     "swagger-ui.css": "text/css",
     "swagger-ui-bundle.js": "text/javascript",
     "favicon-32x32.png": "image/png",
 }
-PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<title>tolsey API</title>
-<link rel="icon" href="/docs/api/favicon-32x32.png">
-<link rel="stylesheet" href="/docs/api/swagger-ui.css">
-</head>
-<body>
-<div id="api"></div>
-<noscript>This page needs a script to draw <a href="/openapi.json">the description</a>.</noscript>
-<script src="/docs/api/swagger-ui-bundle.js"></script>
-<script src="/docs/api/start.js"></script>
-</body>
-</html>
-"""
-# This Swagger UI draws 3.1 documents well but refuses their version number.
-START = """fetch("/openapi.json").then(answer => answer.json()).then(spec => {
-  spec.openapi = "3.0.3";
-  SwaggerUIBundle({dom_id: "#api", spec, deepLinking: true, validatorUrl: null});
-});
-"""
 # Swagger UI writes style attributes and draws its icons from data addresses.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
@@ -68,6 +48,13 @@ PLACE = re.compile(r"<(?:[^<>:]*:)?([^<>]+)>")
 """A part of a rule's path that stands for something, with its converter."""
 
 routes = Blueprint("documentation", __name__)
+
+
+class ApiPage(Page):
+    """The page that draws the description."""
+
+    template = "documentation.html"
+    script = address_of("api")
 
 
 class Provider(OpenAPIProvider):
@@ -136,15 +123,9 @@ async def openapi() -> dict[str, Any]:
 @hide
 async def page() -> Response:
     """Answer with a page that draws the description."""
-    return Response(PAGE, content_type="text/html; charset=utf-8", headers=_own_policy())
-
-
-@routes.get("/docs/api/start.js")
-@public
-@hide
-async def start() -> Response:
-    """Answer with the script that starts the page: the policy allows no script inside it."""
-    return Response(START, content_type="text/javascript; charset=utf-8")
+    response = Response(rendered(ApiPage()), content_type="text/html; charset=utf-8")
+    response.headers["Content-Security-Policy"] = POLICY
+    return response
 
 
 @routes.get("/docs/api/<name>")
@@ -157,10 +138,6 @@ async def asset(name: str) -> Response:
         raise NotFound("There is nothing at this address.")
     content = (swagger_ui_path / name).read_bytes()
     return Response(content, content_type=media_type, headers={"Cache-Control": DAY})
-
-
-def _own_policy() -> dict[str, str]:
-    return {"Content-Security-Policy": POLICY}
 
 
 def install(app: Quart, base_url: str) -> None:

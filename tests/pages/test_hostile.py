@@ -1,0 +1,157 @@
+"""No text that someone chose can write a page: each is tried with names of scripts, quotes and turned letters."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from tests.pages.test_billing import ANN, HELD, account
+from tolsey.actors.organization import plans
+from tolsey.actors.organization.plans import Cadence, Offer
+from tolsey.actors.processor import ChargePreview
+from tolsey.http.billing.views import (
+    BillingPage,
+    CancellationPage,
+    DowngradePage,
+    KeepPage,
+    UpgradePage,
+)
+from tolsey.http.oauth.views import Agent, AgentsPage, ConsentPage, RefusedConsentPage
+from tolsey.http.routes.pages.accounts import LoginPage, SignupPage
+from tolsey.http.web.answers import RefusalPage
+from tolsey.http.web.forms import WHOLE, Filled
+from tolsey.http.web.templates import rendered
+from tolsey.sandbox.payments.face import html
+from tolsey.storage.oauth.grants import GrantRow
+from tolsey.storage.oauth.requests import RequestRow
+
+AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
+HOSTILE = "\"'><script>alert(1)</script><img src=x onerror=alert(2)>{{ 7919*7919 }}%(name)s متجر\u202e"
+SENT = Filled(
+    dict.fromkeys(("email", "organizationName", "amount", "comment", "name", "card"), HOSTILE),
+    dict.fromkeys(("email", "organizationName", "amount", "comment", WHOLE), HOSTILE),
+)
+OFFER = Offer(plans.PRO, Cadence.MONTHLY)
+TRICKED = account(
+    organization=replace(ANN, name=HOSTILE),
+    organizations=[ANN, replace(ANN, id='org_"><script>', name=HOSTILE)],
+    held=replace(HELD, dunning_since=AT, dunning_url=f"https://pay.example/{HOSTILE}"),
+)
+# An app's own name is not shown with letters that turn the line; a store's is.
+ASKED = RequestRow(
+    client_id=f"https://agent.example/{HOSTILE}",
+    client_name=HOSTILE.replace("\u202e", ""),
+    redirect_uri="https://agent.example/callback",
+    state=HOSTILE,
+    code_challenge="c",
+    resource="r",
+    store_id="str_1",
+    scopes=["orders:write"],
+)
+GRANT = GrantRow(
+    id="gr_1",
+    client_id=ASKED.client_id,
+    client_name=ASKED.client_name,
+    redirect_uri=ASKED.redirect_uri,
+    store_id="str_1",
+    store_name=HOSTILE,
+    scopes=ASKED.scopes,
+    created_at=AT,
+    used_at=None,
+)
+CHARGE = ChargePreview(12_345, 1_023, AT)
+SESSION: dict[str, Any] = {
+    "currency": "usd",
+    "mode": "payment",
+    "amount_total": 100,
+    "total_details": {"amount_tax": 0},
+    "tax_id_collection": {"enabled": True},
+    "return_url": f"https://shop.example/{HOSTILE}",
+}
+LINE = {"quantity": 1, "description": HOSTILE, "amount_subtotal": 100}
+PAGES: dict[str, Callable[[], str]] = {
+    "signup": lambda: rendered(SignupPage(filled=SENT, next_path=HOSTILE, elsewhere=HOSTILE)),
+    "login": lambda: rendered(LoginPage(filled=SENT, next_path=HOSTILE, elsewhere=HOSTILE)),
+    "refusal": lambda: rendered(RefusalPage(HOSTILE), HOSTILE),
+    "billing": lambda: rendered(
+        BillingPage(account=TRICKED, filled=SENT, refused=HOSTILE, look_again=HOSTILE), HOSTILE
+    ),
+    "upgrade": lambda: rendered(UpgradePage(account=TRICKED, wanted=OFFER, charge=CHARGE), HOSTILE),
+    "downgrade": lambda: rendered(DowngradePage(account=TRICKED, wanted=OFFER), HOSTILE),
+    "keep": lambda: rendered(KeepPage(account=TRICKED, wanted=OFFER), HOSTILE),
+    "cancellation": lambda: rendered(CancellationPage(account=TRICKED, filled=SENT), HOSTILE),
+    "consent": lambda: rendered(
+        ConsentPage(wanted=ASKED, csrf=HOSTILE, store=HOSTILE, may_allow=["orders:read"]), HOSTILE
+    ),
+    "no consent": lambda: rendered(RefusedConsentPage(wanted=ASKED, csrf=HOSTILE), HOSTILE),
+    "agents": lambda: rendered(AgentsPage(agents=[Agent(GRANT, HOSTILE)]), HOSTILE),
+    "sandbox checkout": lambda: html.page(
+        "checkout", session=SESSION, lines=[LINE], filled=SENT, asks_terms=True, error=HOSTILE
+    ),
+    "sandbox message": lambda: html.page("message", title=HOSTILE, error=HOSTILE),
+    "sandbox portal": lambda: html.page(
+        "portal", session=SESSION, subscriptions=[], reasons=[HOSTILE], filled=SENT, error=HOSTILE
+    ),
+}
+
+
+class Reader(HTMLParser):
+    """Reads a page as a browser would: its elements, their attributes, its text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.said = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.said += data
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_hostile_text_stays_text(name: str) -> None:
+    page = Reader(PAGES[name]())
+    tags = {tag for tag, _ in page.elements}
+    assert tags.isdisjoint({"script", "img"})
+    names = {attribute for _, attributes in page.elements for attribute in attributes}
+    assert not [one for one in names if one.startswith("on")]
+    assert names <= KNOWN
+    shown = page.said + "".join(
+        value or "" for _, attributes in page.elements for value in attributes.values()
+    )
+    assert "alert(1)" in shown
+    assert "62710561" not in shown
+
+
+KNOWN = {
+    *("action", "aria-current", "aria-describedby", "aria-hidden", "aria-invalid", "aria-label"),
+    *("autocomplete", "charset", "checked", "class", "content", "d", "datetime", "disabled", "for"),
+    *("href", "http-equiv", "id", "inputmode", "lang", "maxlength", "method", "minlength", "name"),
+    *("rel", "required", "role", "scope", "selected", "tabindex", "type", "value", "viewbox"),
+    "data-label",
+}
+"""All attributes that our templates write."""
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_has_a_language_a_title_one_main_and_one_heading_and_labels(name: str) -> None:
+    page = Reader(PAGES[name]())
+    tags = [tag for tag, _ in page.elements]
+    assert dict(page.elements)["html"] == {"lang": "en"}
+    assert [tags.count(tag) for tag in ("title", "main", "h1")] == [1, 1, 1]
+    labelled = {attributes.get("for") for tag, attributes in page.elements if tag == "label"}
+    fields = [
+        attributes
+        for tag, attributes in page.elements
+        if tag in {"input", "select", "textarea"}
+        and attributes.get("type") not in {"hidden", "radio", "checkbox"}
+    ]
+    assert all(field["id"] in labelled for field in fields)
+    ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
