@@ -21,15 +21,19 @@ from tolsey.http.billing.views import (
 )
 from tolsey.http.oauth.views import Agent, AgentsPage, ConsentPage, RefusedConsentPage
 from tolsey.http.routes.pages.accounts import LoginPage, SignupPage
+from tolsey.http.routes.pages.mail import MailPage, MailsPage, UnsubscribePage
 from tolsey.http.web.answers import RefusalPage
 from tolsey.http.web.forms import WHOLE, Filled
 from tolsey.http.web.templates import rendered
 from tolsey.sandbox.payments.face import html
 from tolsey.storage.oauth.grants import GrantRow
 from tolsey.storage.oauth.requests import RequestRow
+from tolsey.storage.records.mail import OutboundMail
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
-HOSTILE = "\"'><script>alert(1)</script><img src=x onerror=alert(2)>{{ 7919*7919 }}%(name)s متجر\u202e"
+HOSTILE = (
+    "\"'><script>alert(1)</script><img src=x onerror=alert(2)>{{ 7919*7919 }}%(name)s متجر\u202e"
+)
 SENT = Filled(
     dict.fromkeys(("email", "organizationName", "amount", "comment", "name", "card"), HOSTILE),
     dict.fromkeys(("email", "organizationName", "amount", "comment", WHOLE), HOSTILE),
@@ -62,6 +66,16 @@ GRANT = GrantRow(
     created_at=AT,
     used_at=None,
 )
+MAIL = OutboundMail(
+    id="mail_1",
+    event="store.connection_broken",
+    about=HOSTILE,
+    organization_id=None,
+    recipient=HOSTILE,
+    subject=HOSTILE,
+    sealed_content=None,
+    created_at=AT,
+)
 CHARGE = ChargePreview(12_345, 1_023, AT)
 SESSION: dict[str, Any] = {
     "currency": "usd",
@@ -88,6 +102,11 @@ PAGES: dict[str, Callable[[], str]] = {
     ),
     "no consent": lambda: rendered(RefusedConsentPage(wanted=ASKED, csrf=HOSTILE), HOSTILE),
     "agents": lambda: rendered(AgentsPage(agents=[Agent(GRANT, HOSTILE)]), HOSTILE),
+    "mails": lambda: rendered(MailsPage([MAIL])),
+    "mail": lambda: rendered(MailPage(MAIL, [HOSTILE, f"https://x.example/{HOSTILE}"])),
+    "unsubscribe": lambda: rendered(
+        UnsubscribePage(recipient=HOSTILE, topic=HOSTILE, token=HOSTILE, is_done=False)
+    ),
     "sandbox checkout": lambda: html.page(
         "checkout", session=SESSION, lines=[LINE], filled=SENT, asks_terms=True, error=HOSTILE
     ),

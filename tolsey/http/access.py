@@ -157,6 +157,14 @@ async def _prove_metrics() -> None:
         raise Unauthorized("Metrics are for this machine, or for who knows METRICS_TOKEN.")
 
 
+def require_own_machine() -> None:
+    """Let nothing be at this address but for who sits at this machine, while it serves no one else."""
+    settings = service().settings
+    # In public, whoever comes from this machine may be a proxy that says nothing of its visitor.
+    if not (settings.is_local and addresses.is_local(request.scope, settings.believed_proxies)):
+        raise NotFound("There is nothing at this address.")
+
+
 async def member_of(organization_id: str, at_least: Role = "member") -> str:
     """Return the caller's role; 404 for no member (or no such organization), 403 below the role."""
     role = await accounts.role_in(service().database, caller().user_id, organization_id)

@@ -7,9 +7,8 @@ from typing import Final
 from quart import Blueprint, Response, request
 from quart_schema import hide
 
-from tolsey.actors.refusals import NotFound
-from tolsey.http.access import public
-from tolsey.http.context import now, service
+from tolsey.http.access import public, require_own_machine
+from tolsey.http.context import now
 from tolsey.http.web.answers import answer_with_pages, policy, shown
 from tolsey.http.web.forms import WHOLE, Filled
 from tolsey.http.web.templates import Page
@@ -42,18 +41,12 @@ class PartsPage(Page):
     misfilled = MISFILLED
 
 
-@routes.before_request
-async def require_loopback() -> None:
-    """Be nowhere but on this machine: it is for whoever builds pages."""
-    if not service().settings.is_local:
-        raise NotFound("There is nothing at this address.")
-
-
 @routes.get("/ui")
 @public
 @hide
 async def gallery() -> Response:
-    """Show all parts in frames."""
+    """Show all parts in frames, on this machine only: they are for whoever builds pages."""
+    require_own_machine()
     response = shown(GalleryPage())
     response.headers["Content-Security-Policy"] = f"frame-src 'self'; {policy()}"
     return response
@@ -64,6 +57,7 @@ async def gallery() -> Response:
 @hide
 async def parts() -> Response:
     """Show all parts in one theme, to be framed by the page of all."""
+    require_own_machine()
     theme = "dark" if request.args.get("theme") == "dark" else "light"
     response = shown(PartsPage(theme, now()))
     own = policy().replace("frame-ancestors 'none'", "frame-ancestors 'self'")

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from quart import Blueprint, Response, request
+from quart import Blueprint, Response
 from quart_schema import hide
 
 from tolsey.actors.refusals import NotFound
-from tolsey.http import addresses
-from tolsey.http.access import public
+from tolsey.http.access import public, require_own_machine
 from tolsey.http.context import now, service
 from tolsey.http.mail.book import Topic
 from tolsey.http.web.answers import answer_with_pages, shown
@@ -53,21 +52,12 @@ class UnsubscribePage(Page):
     is_done: bool
 
 
-def _require_own_machine() -> None:
-    """Refuse whoever is not at this machine: a mail may hold what opens an account."""
-    settings = service().settings
-    here = addresses.is_local(request.scope, settings.believed_proxies)
-    # Contract, section 1: on loopback, a page shows the mails that are kept.
-    if not (settings.is_local and here):
-        raise NotFound("There is nothing at this address.")
-
-
 @routes.get("/mail")
 @public
 @hide
 async def list_mail() -> Response:
     """Show the latest mails, on loopback only."""
-    _require_own_machine()
+    require_own_machine()
     return shown(MailsPage(await mails.listed(service().database, SHOWN, None)))
 
 
@@ -76,7 +66,7 @@ async def list_mail() -> Response:
 @hide
 async def read_mail(mail_id: str) -> Response:
     """Show what a mail says, on loopback only."""
-    _require_own_machine()
+    require_own_machine()
     mail = await mails.find(service().database, mail_id)
     if mail is None:
         raise NotFound("There is no such mail.")
@@ -90,7 +80,7 @@ async def read_mail(mail_id: str) -> Response:
 @hide
 async def read_mail_as_html(mail_id: str) -> Response:
     """Show a mail as its reader sees it, on loopback only."""
-    _require_own_machine()
+    require_own_machine()
     mail = await mails.find(service().database, mail_id)
     content = mail and service().mail.content(mail)
     if not content:
