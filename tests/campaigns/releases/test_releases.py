@@ -7,6 +7,7 @@ import pytest
 
 from tests.campaigns.cluster.test_cluster import show
 from tests.campaigns.releases.campaign import BEFORE, TOO_EARLY, campaign, code_before
+from tolsey.storage.migrate import migrations
 
 OPERATIONS = int(os.environ.get("CAMPAIGN_OPERATIONS", "0"))
 EXPECTED = {
@@ -19,6 +20,17 @@ EXPECTED = {
 
 long = pytest.mark.skipif(not OPERATIONS, reason="takes minutes: `make campaign`")
 PLANTED_OPERATIONS = 300
+
+
+NEWEST_BEFORE = 36
+"""The newest migration that the release before knows."""
+
+
+def test_the_release_before_can_run_on_every_schema_since() -> None:
+    asks = {one.name: one.compatible_from for one in migrations() if one.number > NEWEST_BEFORE}
+    assert {name: number for name, number in asks.items() if number > NEWEST_BEFORE} == {}, (
+        "say `-- compatible-from: 0036`, and narrow in the release after the next"
+    )
 
 
 @pytest.fixture

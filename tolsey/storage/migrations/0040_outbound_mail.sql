@@ -2,7 +2,7 @@
 -- a link that opens something; with the last try the content goes and the row stays, so that an operator
 -- can tell whom the service wrote to, when, and what the server said. One row for each thing and person, so
 -- that what is told twice is written once.
--- compatible-from: 0038
+-- compatible-from: 0036
 -- locks: nothing, both tables are new
 CREATE TABLE outbound_mail (
     id              text PRIMARY KEY,
