@@ -1,9 +1,11 @@
+import gc
 import itertools
 import os
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -15,6 +17,7 @@ import redis.asyncio
 from tolsey.storage.database import Database
 from tolsey.storage.embedded.servers import EmbeddedServers
 from tolsey.storage.migrate import migrate
+from tolsey.storage.people import passwords
 
 # Whether a busy machine is slow says nothing of what is tested; pytest-timeout bounds each test.
 hypothesis.settings.register_profile(
@@ -58,6 +61,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         needed = SLOW_FIXTURES.intersection(getattr(item, "fixturenames", ()))
         if needed or any(item.path.is_relative_to(place) for place in SLOW_PLACES):
             item.add_marker("slow")
+
+
+def pytest_collection_finish() -> None:
+    """Leave modules and tests out of every search for garbage: they stay, and are most of the memory."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _ready_hashes() -> Iterator[None]:
+    """Derive and verify each password once: that takes 24 ms of processor time, by design."""
+    given = pytest.MonkeyPatch()
+    given.setattr(passwords, "_derive", cache(passwords._derive))
+    given.setattr(passwords, "_verify", cache(passwords._verify))
+    yield
+    given.undo()
 
 
 @dataclass(frozen=True)
