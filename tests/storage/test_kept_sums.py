@@ -215,6 +215,41 @@ async def test_kept_sums_answer_what_counting_the_rows_does(database: Database, 
     assert any(from_rows)
 
 
+@pytest.mark.parametrize("seed", range(2))
+async def test_sums_are_held_against_their_rows_slice_by_slice(
+    database: Database, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """No statement reads a whole store, and none of its sums lies between two slices."""
+    monkeypatch.setattr(sums, "ROWS_AT_ONCE", 7)
+    await opened(database)
+    await filled(database, seed)
+    assert await sums.differences(database, sums.ORDERS, "store_1") == 0
+    everything = (
+        ("commerce_sales", "orders"),
+        ("commerce_buyers", "orders"),
+        ("commerce_counted_refunds", "amount_minor"),
+    )
+    for table, column in everything:
+        double = f"UPDATE {table} SET {column} = {column} * 2 WHERE {column} <> 0"  # noqa: S608 - names of this test
+        changed = await database.execute(double)
+        assert changed > 1
+        # Each is wrong once as it was counted and once as it is kept.
+        assert await sums.differences(database, sums.ORDERS, "store_1") >= 2 * changed
+        await database.execute(double.replace("*", "/"))
+    assert await sums.differences(database, sums.ORDERS, "store_1") == 0
+
+
+async def test_the_sums_of_a_store_that_is_gone_are_looked_at(database: Database) -> None:
+    await opened(database)
+    await database.execute("INSERT INTO commerce_buyers VALUES ('store_gone', 's1:x', 1)")
+    await database.execute(
+        "INSERT INTO commerce_counted_refunds"
+        " VALUES ('store_lost', 1, 1, now(), 'web', 'EUR', 1), ('store_lost', 2, 1, now(), '', '', 1)"
+    )
+    assert [one async for one in sums.stores(database)] == ["store_1", "store_gone", "store_lost"]
+    assert await sums.differences(database, sums.ORDERS, "store_gone") == 1
+
+
 async def test_sums_are_built_while_deliveries_go_on(database: Database) -> None:
     await filled(database, 5)
     await sums.forget(database, sums.ORDERS, "store_1")

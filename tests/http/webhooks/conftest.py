@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import pytest
 
+from tests.campaigns.sums import wrong_sums
 from tests.http.webhooks.merchant import NOON, Merchant
 from tolsey.actors.ports import CommercePlatform, Grant, GrantRefused, SubscriptionReport
 from tolsey.actors.store.actor import StoreActor
@@ -102,8 +103,15 @@ async def runtime(
 
 
 @pytest.fixture
-def merchant(
+async def merchant(
     vault: Vault, database: Database, runtime: Runtime, directory: ShopDirectory
-) -> Merchant:
+) -> AsyncIterator[Merchant]:
+    """Deliver to a store; whatever came, its kept sums are those of its rows in the end."""
     app = CommerceEvents(runtime, directory, lambda: NOON + timedelta(hours=1), body_seconds=0.05)
-    return Merchant(vault, database, runtime, directory, app)
+    yield Merchant(vault, database, runtime, directory, app)
+    afterwards = Database(database.dsn)  # a test may have closed its own
+    await afterwards.open()
+    try:
+        assert await wrong_sums(afterwards) == []
+    finally:
+        await afterwards.close()

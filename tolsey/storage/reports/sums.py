@@ -1,59 +1,30 @@
 """SQL for the sums of stores that triggers keep (migrations 0033 and 0035): building and checking them."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from tolsey.storage.database import Database, Reader
 
 STORES_AT_ONCE: Final = 500
-CHECK: Final = """
-WITH orders AS (
-    SELECT order_id, processed_at AS at, coalesce(source_name, 'unknown') AS source,
-        coalesce(currency, '') AS currency, coalesce(total_minor, 0) AS gross,
-        coalesce(current_total_minor, total_minor, 0) AS now_worth, customer_hash
-    FROM commerce_orders
-    WHERE store_id = $1 AND deleted_at IS NULL AND cancelled_at IS NULL AND NOT test
-), counted AS (
-    SELECT at, source, currency, 1 AS orders, gross, now_worth, 0 AS refunds, 0 AS refunded
-    FROM orders WHERE at IS NOT NULL
-    UNION ALL
-    SELECT r.processed_at, o.source, r.currency, 0, 0, 0, 1, coalesce(r.amount_minor, 0)
-    FROM commerce_refunds r JOIN orders o USING (order_id)
-    WHERE r.store_id = $1 AND r.processed_at IS NOT NULL AND r.currency IS NOT NULL
-), sales AS (
-    SELECT minutes, date_bin(make_interval(mins => minutes), at, 'epoch'), source, currency,
-        sum(orders)::bigint, sum(gross)::bigint, sum(now_worth)::bigint, sum(refunds)::bigint,
-        sum(refunded)::bigint
-    FROM counted CROSS JOIN (VALUES (15), (60)) AS w(minutes) GROUP BY 1, 2, 3, 4
-), kept_sales AS (
-    SELECT minutes, at, source, currency, orders, gross_minor, current_minor, refunds, refunded_minor
-    FROM commerce_sales
-    WHERE store_id = $1 AND (orders, gross_minor, current_minor, refunds, refunded_minor)
-        <> (0, 0, 0, 0, 0)
-), buyers AS (
-    SELECT customer_hash, count(*) FROM orders WHERE customer_hash LIKE 's1:%' GROUP BY 1
-), kept_buyers AS (
-    SELECT pseudonym, orders FROM commerce_buyers WHERE store_id = $1
-)
-SELECT (SELECT count(*) FROM (TABLE sales EXCEPT TABLE kept_sales) a)
-    + (SELECT count(*) FROM (TABLE kept_sales EXCEPT TABLE sales) a)
-    + (SELECT count(*) FROM (TABLE buyers EXCEPT TABLE kept_buyers) a)
-    + (SELECT count(*) FROM (TABLE kept_buyers EXCEPT TABLE buyers) a) AS wrong
-WHERE NOT EXISTS (SELECT 1 FROM commerce_sums WHERE store_id = $1)
-"""
-"""One statement, so that rows and sums are seen at one moment, with the deliveries of that moment."""
+ROWS_AT_ONCE: Final = 50_000
+"""So many orders, or products, are counted in one statement: none runs into its timeout, however large a store is."""
+LEAST: Final = str(-(2**63))
+COUNTED: Final = "deleted_at IS NULL AND cancelled_at IS NULL AND NOT test"
+UNLESS_BUILT: Final = "WHERE NOT EXISTS (SELECT 1 FROM commerce_sums WHERE store_id = $1)"
 
 
-STOCK: Final = """
-WITH counted AS (
-    SELECT s.* FROM commerce_products p CROSS JOIN LATERAL stock_of(p.store_id, p.product_id) s
-    WHERE p.store_id = $1
-), kept AS (SELECT * FROM commerce_stock WHERE store_id = $1)
-SELECT (SELECT count(*) FROM (TABLE counted EXCEPT TABLE kept) a)
-    + (SELECT count(*) FROM (TABLE kept EXCEPT TABLE counted) a) AS wrong
-WHERE NOT EXISTS (SELECT 1 FROM commerce_stock_unread WHERE store_id = $1)
-"""
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Sums that are counted anew slice by slice: from `first` on, and `following` tells where a slice ends.
+
+    A slice is from $2 until before $3, which is null for the last. One statement checks it, so that
+    rows and sums are seen at one moment, with the deliveries of that moment.
+    """
+
+    first: str
+    following: str
+    check: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,22 +33,130 @@ class Kept:
 
     name: str
     unbuilt: str
-    check: str
+    parts: Sequence[Part]
     forget: str
     build: str
 
 
+SALES: Final = Part(
+    "-infinity",
+    """
+    SELECT (date_bin('1 hour', processed_at, 'epoch') + interval '1 hour')::text AS until
+    FROM commerce_orders WHERE store_id = $1 AND processed_at >= $2::text::timestamptz
+    ORDER BY processed_at OFFSET $3 LIMIT 1
+    """,
+    f"""
+    WITH counted AS (
+        SELECT processed_at AS at, coalesce(source_name, 'unknown') AS source,
+            coalesce(currency, '') AS currency, 1 AS orders, coalesce(total_minor, 0) AS gross,
+            coalesce(current_total_minor, total_minor, 0) AS now_worth, 0 AS refunds, 0 AS refunded
+        FROM commerce_orders
+        WHERE store_id = $1 AND processed_at >= $2::text::timestamptz
+          AND ($3::text IS NULL OR processed_at < $3::text::timestamptz) AND {COUNTED}
+        UNION ALL
+        SELECT at, source, currency, 0, 0, 0, 1, amount_minor FROM commerce_counted_refunds
+        WHERE store_id = $1 AND at >= $2::text::timestamptz
+          AND ($3::text IS NULL OR at < $3::text::timestamptz)
+    ), sales AS (
+        SELECT minutes, date_bin(make_interval(mins => minutes), at, 'epoch'), source, currency,
+            sum(orders)::bigint, sum(gross)::bigint, sum(now_worth)::bigint, sum(refunds)::bigint,
+            sum(refunded)::bigint
+        FROM counted CROSS JOIN (VALUES (15), (60)) AS w(minutes) GROUP BY 1, 2, 3, 4
+    ), kept AS (
+        SELECT minutes, at, source, currency, orders, gross_minor, current_minor, refunds,
+            refunded_minor
+        FROM commerce_sales
+        WHERE store_id = $1 AND minutes IN (15, 60) AND at >= $2::text::timestamptz
+          AND ($3::text IS NULL OR at < $3::text::timestamptz)
+          AND (orders, gross_minor, current_minor, refunds, refunded_minor) <> (0, 0, 0, 0, 0)
+    )
+    SELECT (SELECT count(*) FROM (TABLE sales EXCEPT TABLE kept) a)
+        + (SELECT count(*) FROM (TABLE kept EXCEPT TABLE sales) a) AS wrong {UNLESS_BUILT}
+    """,  # noqa: S608 - put together from constants
+)
+REFUNDS: Final = Part(
+    LEAST,
+    """
+    SELECT min(order_id)::text AS until FROM commerce_orders
+    WHERE store_id = $1 AND order_id > (
+        SELECT order_id FROM commerce_orders WHERE store_id = $1 AND order_id >= $2::text::bigint
+        ORDER BY order_id OFFSET $3 LIMIT 1)
+    """,
+    f"""
+    WITH counted AS (
+        SELECT r.refund_id, r.order_id, r.processed_at, coalesce(o.source_name, 'unknown'),
+            r.currency, coalesce(r.amount_minor, 0)
+        FROM commerce_orders o JOIN commerce_refunds r USING (store_id, order_id)
+        WHERE store_id = $1 AND order_id >= $2::text::bigint
+          AND ($3::text IS NULL OR order_id < $3::text::bigint) AND {COUNTED}
+          AND r.processed_at IS NOT NULL AND r.currency IS NOT NULL
+    ), kept AS (
+        SELECT refund_id, order_id, at, source, currency, amount_minor
+        FROM commerce_counted_refunds
+        WHERE store_id = $1 AND order_id >= $2::text::bigint
+          AND ($3::text IS NULL OR order_id < $3::text::bigint)
+    )
+    SELECT (SELECT count(*) FROM (TABLE counted EXCEPT TABLE kept) a)
+        + (SELECT count(*) FROM (TABLE kept EXCEPT TABLE counted) a) AS wrong {UNLESS_BUILT}
+    """,  # noqa: S608 - put together from constants
+)
+BUYERS: Final = Part(
+    "",
+    """
+    SELECT min(customer_hash) AS until FROM commerce_orders
+    WHERE store_id = $1 AND customer_hash > (
+        SELECT customer_hash FROM commerce_orders WHERE store_id = $1 AND customer_hash >= $2
+        ORDER BY customer_hash OFFSET $3 LIMIT 1)
+    """,
+    f"""
+    WITH counted AS (
+        SELECT customer_hash, count(*) FROM commerce_orders
+        WHERE store_id = $1 AND customer_hash >= $2 AND ($3::text IS NULL OR customer_hash < $3)
+          AND {COUNTED} AND customer_hash LIKE 's1:%'
+        GROUP BY 1
+    ), kept AS (
+        SELECT pseudonym, orders FROM commerce_buyers
+        WHERE store_id = $1 AND pseudonym >= $2 AND ($3::text IS NULL OR pseudonym < $3)
+    )
+    SELECT (SELECT count(*) FROM (TABLE counted EXCEPT TABLE kept) a)
+        + (SELECT count(*) FROM (TABLE kept EXCEPT TABLE counted) a) AS wrong {UNLESS_BUILT}
+    """,  # noqa: S608 - put together from constants
+)
+STOCK: Final = Part(
+    LEAST,
+    """
+    SELECT min(product_id)::text AS until FROM commerce_products
+    WHERE store_id = $1 AND product_id > (
+        SELECT product_id FROM commerce_products
+        WHERE store_id = $1 AND product_id >= $2::text::bigint
+        ORDER BY product_id OFFSET $3 LIMIT 1)
+    """,
+    """
+    WITH counted AS (
+        SELECT s.* FROM commerce_products p CROSS JOIN LATERAL stock_of(p.store_id, p.product_id) s
+        WHERE p.store_id = $1 AND p.product_id >= $2::text::bigint
+          AND ($3::text IS NULL OR p.product_id < $3::text::bigint)
+    ), kept AS (
+        SELECT * FROM commerce_stock WHERE store_id = $1 AND product_id >= $2::text::bigint
+          AND ($3::text IS NULL OR product_id < $3::text::bigint)
+    )
+    SELECT (SELECT count(*) FROM (TABLE counted EXCEPT TABLE kept) a)
+        + (SELECT count(*) FROM (TABLE kept EXCEPT TABLE counted) a) AS wrong
+    WHERE NOT EXISTS (SELECT 1 FROM commerce_stock_unread WHERE store_id = $1)
+    """,
+)
+
 ORDERS: Final = Kept(
     "orders",
     "SELECT store_id FROM commerce_sums ORDER BY store_id",
-    CHECK,
+    (SALES, REFUNDS, BUYERS),
     "SELECT forget_sums($1)",
     "SELECT build_sums($1, $2) AS counted",
 )
 VARIANTS: Final = Kept(
     "stock",
     "SELECT store_id FROM commerce_stock_unread ORDER BY store_id",
-    STOCK,
+    (STOCK,),
     "SELECT forget_stock($1)",
     "SELECT build_stock($1, $2) AS counted",
 )
@@ -110,13 +189,31 @@ async def build(database: Database, kept: Kept, store_id: str, most: int) -> int
     return int(row["counted"])
 
 
+NEXT: Final = """
+SELECT least(
+    (SELECT min(id) FROM stores WHERE id > {after}),
+    (SELECT min(store_id) FROM commerce_sales WHERE store_id > {after}),
+    (SELECT min(store_id) FROM commerce_buyers WHERE store_id > {after}),
+    (SELECT min(store_id) FROM commerce_counted_refunds WHERE store_id > {after}),
+    (SELECT min(store_id) FROM commerce_stock WHERE store_id > {after})
+) AS id
+"""
+KNOWN: Final = f"""
+WITH RECURSIVE known AS (
+    {NEXT.format(after="$1::text")}
+    UNION ALL SELECT following.id FROM known CROSS JOIN LATERAL ({NEXT.format(after="known.id")})
+    AS following WHERE known.id IS NOT NULL
+)
+SELECT id FROM known WHERE id IS NOT NULL LIMIT $2
+"""  # noqa: S608 - put together from constants
+"""From one to the next by the index of each table: a sum that outlives its store is wrong, and is found."""
+
+
 async def stores(database: Database) -> AsyncIterator[str]:
-    """List the stores that have orders or sums, deleted ones too."""
+    """List the stores that there are or that have sums, deleted ones and those that are gone too."""
     after = ""
     while True:
-        rows = await database.fetch(
-            "SELECT id FROM stores WHERE id > $1 ORDER BY id LIMIT $2", after, STORES_AT_ONCE
-        )
+        rows = await database.fetch(KNOWN, after, STORES_AT_ONCE)
         for row in rows:
             yield row["id"]
         if len(rows) < STORES_AT_ONCE:
@@ -126,8 +223,16 @@ async def stores(database: Database) -> AsyncIterator[str]:
 
 async def differences(database: Database, kept: Kept, store_id: str) -> int:
     """Hold a store's sums against a recount of its rows; answer how many sums are not as counted."""
-    rows = await database.fetch(kept.check, store_id)
-    return rows[0]["wrong"] if rows else 0
+    wrong = 0
+    for part in kept.parts:
+        start: str | None = part.first
+        while start is not None:
+            found = await database.fetch(part.following, store_id, start, ROWS_AT_ONCE)
+            until = found[0]["until"] if found else None
+            rows = await database.fetch_as_it_is(part.check, store_id, start, until)
+            wrong += rows[0]["wrong"] if rows else 0
+            start = until
+    return wrong
 
 
 async def forget(database: Database, kept: Kept, store_id: str) -> None:
