@@ -7,10 +7,12 @@ seen at several sizes. Ledgers are chained as the service chains them: its night
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from time import monotonic
 from typing import Any, Final
 
 import asyncpg
 
+from bench import measure
 from tolsey.actors import chain
 from tolsey.storage.records.journal import retention_of
 
@@ -22,6 +24,10 @@ SIZES: Final[Mapping[str, tuple[int, ...]]] = {
 }
 """How many orders the large store has at each step of a size; all else follows from it."""
 SMALL_TENANT: Final = 200
+PORTION: Final = 100_000
+"""Rows of one statement."""
+LOTS_AT_ONCE: Final = 500
+SILENT_SECONDS: Final = 10.0
 FIRST_ORDER: Final = 5_000_000_000_000
 FIRST_PRODUCT: Final = 7_000_000_000_000
 SPENDS_OF_A_LOT: Final = 49
@@ -103,9 +109,9 @@ SELECT $1, $4::bigint + n, at, '#' || 1000 + n, 'USD', 1000 + n % 9000, 1000 + n
     's1:' || encode(sha256(('buyer' || buyer)::bytea), 'hex'), '{"tags": "a, b"}', at, at
 FROM generate_series($2::integer, $3::integer - 1) n
 CROSS JOIN LATERAL (
-    SELECT now() - interval '700 days' * (1 - (n - $2 + 1)::float / ($3 - $2)) AS at,
+    SELECT now() - interval '700 days' * (1 - (n - $5::integer + 1)::float / ($6::integer - $5)) AS at,
         -- Few buyers buy often.
-        floor(power((hashint4(n) & 1048575) / 1048576.0, 2) * greatest($3 / 4, 1))::integer AS buyer
+        floor(power((hashint4(n) & 1048575) / 1048576.0, 2) * greatest($6 / 4, 1))::integer AS buyer
 ) said
 """
 REFUNDS: Final = """
@@ -156,7 +162,7 @@ AUDIT: Final = """
 INSERT INTO audit_log (event, subject, organization_id, actor, metadata, retention, created_at)
 SELECT said.event, CASE WHEN n % 2 = 0 THEN $1 ELSE 'store_g' || (hashint4(n) & 1023) END,
     CASE WHEN n % 2 = 0 THEN $4 ELSE 'org_g' || (hashint4(n) & 1023) END, 'system', '{}',
-    said.retention, now() - interval '200 days' * (1 - (n - $2 + 1)::float / ($3 - $2))
+    said.retention, now() - interval '200 days' * (1 - (n - $7::integer + 1)::float / ($8::integer - $7))
 FROM generate_series($2::integer, $3::integer - 1) n
 CROSS JOIN LATERAL (
     SELECT ($5::text[])[place] AS event, ($6::text[])[place] AS retention FROM (
@@ -228,19 +234,39 @@ FROM generate_series($2::integer, $3::integer - 1) n
 """
 
 
+async def write(
+    connection: "asyncpg.Connection[asyncpg.Record]",
+    statement: str,
+    *arguments: Any,
+    at: int,
+) -> None:
+    """Write a span of rows, whose ends are the arguments at `at` and the next, in portions.
+
+    The triggers that keep sums hold the rows of a whole statement in memory.
+    """
+    before, after = arguments[at : at + 2]
+    table = statement.split("INSERT INTO ", 1)[1].split(maxsplit=1)[0]
+    said = monotonic()
+    for start in range(before, after, PORTION):
+        end = min(start + PORTION, after)
+        await connection.execute(statement, *arguments[:at], start, end, *arguments[at + 2 :])
+        if monotonic() - said > SILENT_SECONDS:
+            said = monotonic()
+            measure.say(f"{table}: {end - before:,} of {after - before:,}")
+
+
 async def fill_store(
     connection: "asyncpg.Connection[asyncpg.Record]", store_id: str, before: int, after: int
 ) -> None:
     """Let a store grow from so many orders to so many, with all that belongs to them."""
     orders = (store_id, before, after, FIRST_ORDER)
-    await connection.execute(ORDERS, *orders)
-    await connection.execute(REFUNDS, *orders)
-    await connection.execute(PARCELS, *orders)
-    customers = (before // 4, after // 4)
-    await connection.execute(CUSTOMERS, store_id, *customers)
+    await write(connection, ORDERS, *orders, before, after, at=1)
+    await write(connection, REFUNDS, *orders, at=1)
+    await write(connection, PARCELS, *orders, at=1)
+    await write(connection, CUSTOMERS, store_id, before // 4, after // 4, at=1)
     products = (before // 100, after // 100)
-    await connection.execute(PRODUCTS, store_id, *products, FIRST_PRODUCT)
-    await connection.execute(LEVELS, store_id, *products)
+    await write(connection, PRODUCTS, store_id, *products, FIRST_PRODUCT, at=1)
+    await write(connection, LEVELS, store_id, *products, at=1)
 
 
 async def fill(
@@ -253,25 +279,42 @@ async def fill(
         return was[kind] // share, becomes[kind] // share
 
     organization, store = large.organization_id, large.store_id
-    await connection.execute(PEOPLE, *span("organizations"))
+    # What a power cut would lose is made anew.
+    await connection.execute("SET synchronous_commit = off")
+    await write(connection, PEOPLE, *span("organizations"), at=0)
     await fill_store(connection, store, before, after)
-    await connection.execute(DELIVERIES, store, *span("deliveries"))
+    await write(connection, DELIVERIES, store, *span("deliveries"), at=1)
+    audit = span("audit rows")
     kept = [str(retention_of(event)) for event in EVENTS]
-    await connection.execute(AUDIT, store, *span("audit rows"), organization, list(EVENTS), kept)
-    await connection.execute(LISTINGS, organization, *span("listings"))
-    await connection.execute(PROOFS, *span("listings"))
-    await connection.execute(SNAPSHOTS, *span("listings"))
-    await connection.execute(DEAD_LETTERS, *span("deliveries", 20))
-    await connection.execute(REMINDERS, *span("deliveries", 20))
-    await connection.execute(OPERATIONS, store, *span("orders", 100), large.user_id)
-    await connection.execute(MESSAGES, organization, *span("orders", 10), store)
-    await connection.execute(PAYMENT_EVENTS, organization, *span("ledger entries", 10))
-    # A quarter of all entries is the large tenant's.
-    lots = [count // 4 // (SPENDS_OF_A_LOT + 1) for count in span("ledger entries")]
-    await fill_ledger(connection, organization, lots[1] - lots[0])
-    for number in range(*span("organizations")):
-        await fill_ledger(connection, f"org_g{number}", 1, SPENDS_OF_A_LOT // 2)
+    await write(connection, AUDIT, store, *audit, organization, list(EVENTS), kept, *audit, at=1)
+    await write(connection, LISTINGS, organization, *span("listings"), at=1)
+    await write(connection, PROOFS, *span("listings"), at=0)
+    await write(connection, SNAPSHOTS, *span("listings"), at=0)
+    await write(connection, DEAD_LETTERS, *span("deliveries", 20), at=0)
+    await write(connection, REMINDERS, *span("deliveries", 20), at=0)
+    await write(connection, OPERATIONS, store, *span("orders", 100), large.user_id, at=1)
+    await write(connection, MESSAGES, organization, *span("orders", 10), store, at=1)
+    await write(connection, PAYMENT_EVENTS, organization, *span("ledger entries", 10), at=1)
+    await fill_ledgers(connection, organization, span("ledger entries"), span("organizations"))
     await connection.execute("ANALYZE")
+
+
+async def fill_ledgers(
+    connection: "asyncpg.Connection[asyncpg.Record]",
+    organization_id: str,
+    entries: tuple[int, int],
+    others: tuple[int, int],
+) -> None:
+    """Let the ledgers grow: a quarter of all entries is the large tenant's."""
+    first, last = (count // 4 // (SPENDS_OF_A_LOT + 1) for count in entries)
+    for start in range(first, last, LOTS_AT_ONCE):
+        await fill_ledger(connection, organization_id, min(LOTS_AT_ONCE, last - start))
+    said = monotonic()
+    for number in range(*others):
+        await fill_ledger(connection, f"org_g{number}", 1, SPENDS_OF_A_LOT // 2)
+        if monotonic() - said > SILENT_SECONDS:
+            said = monotonic()
+            measure.say(f"ledgers: {number - others[0]:,} of {others[1] - others[0]:,}")
 
 
 async def fill_ledger(
