@@ -6,9 +6,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import anyio
+import asyncpg
 import pytest
 
 from tolsey.storage.database import Database
+from tolsey.storage.errors import StorageError
 from tolsey.storage.reports import customers, sales, store, sums
 
 NOW = datetime(2026, 7, 1, 12, 34, 56, tzinfo=UTC)
@@ -101,6 +103,30 @@ async def test_a_sale_is_in_the_sums_with_its_row_and_leaves_them_with_it(
     assert await sums.differences(database, sums.ORDERS, "store_1") == 0
     await database.execute("DELETE FROM commerce_orders")
     assert await told(database) == []
+    assert await sums.differences(database, sums.ORDERS, "store_1") == 0
+
+
+async def unblocked(database: Database, sql: str) -> None:
+    """Run a statement that waits for nobody."""
+    async with database.transaction() as tx:
+        await tx.execute("SET LOCAL lock_timeout = '1ms'")
+        await tx.execute(sql)
+
+
+async def test_what_changes_no_sum_does_not_wait_for_who_builds_them(
+    database: Database, database_url: str
+) -> None:
+    await ordered(database, 1)
+    builder = await asyncpg.connect(database_url)
+    try:
+        await builder.execute("SELECT pg_advisory_lock(commerce_sums_lock('store_1'))")
+        await unblocked(database, "UPDATE commerce_orders SET name = '#1', updated_at = now()")
+        with pytest.raises(StorageError, match="LockNotAvailable"):
+            await unblocked(database, "UPDATE commerce_orders SET total_minor = 7")
+    finally:
+        await builder.close()
+    await database.execute("UPDATE commerce_orders SET total_minor = 7")
+    assert await told(database) == [("all", "EUR", 1, 7, 7, 0)]
     assert await sums.differences(database, sums.ORDERS, "store_1") == 0
 
 

@@ -1,4 +1,4 @@
-"""SQL for the sums of stores that triggers keep (migrations 0033 and 0035): building and checking them."""
+"""SQL for the sums of stores that triggers keep (migrations 0033, 0035 and 0042): building and checking them."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
