@@ -88,9 +88,11 @@ mutants: $(MUTANTS_VENV)/.installed
 	$(MUTANTS_VENV)/bin/mutmut run
 	$(MUTANTS_VENV)/bin/python tests/mutation/explained.py
 
-# Lists every sentence of the pages for translators.
+# Lists every sentence for translators: of pages and mails, and of refusals, which pages tell.
 messages: setup
-	$(BIN)/pybabel --quiet extract --mapping-file pyproject.toml --keyword marked --add-comments "Translators:" \
+	mkdir -p tolsey/http/locale
+	$(BIN)/pybabel --quiet extract --mapping-file pyproject.toml --add-comments "Translators:" \
+		$(addprefix --keyword ,marked problem:3 Refusal NotFound Unauthorized Forbidden Conflict Unprocessable PaymentRequired Unavailable NotBuilt) \
 		--project tolsey --output tolsey/http/locale/tolsey.pot tolsey
 
 # Two locks of the same versions: what a server installs, and what is needed to work on it.

@@ -1,14 +1,21 @@
 """Templates escape, fail on what is not given, and hold no words that are not in the catalogue."""
 
+import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from gettext import GNUTranslations
 from html.parser import HTMLParser
 
 import pytest
+from babel.messages.catalog import Catalog
+from babel.messages.mofile import write_mo
 from jinja2 import Environment, TemplateSyntaxError, UndefinedError, nodes
 
-from tolsey.http.web.templates import ENVIRONMENT, Page
+from tolsey.actors.refusals import NotFound
+from tolsey.http.web import catalogue
+from tolsey.http.web.answers import RefusalPage, sentence
+from tolsey.http.web.templates import ENVIRONMENT, Page, rendered
 from tolsey.sandbox.payments.face import html
 
 SPOKEN = ("aria-label", "alt", "title", "placeholder")
@@ -114,3 +121,29 @@ def test_a_field_that_a_page_does_not_have_fails() -> None:
 def test_a_broken_template_does_not_compile() -> None:
     with pytest.raises(TemplateSyntaxError):
         ENVIRONMENT.from_string("{% if page %}")
+
+
+def test_another_catalogue_reaches_templates_counts_and_the_sentences_of_python(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said = Catalog(locale="de")
+    said.add("That did not work", "Das ging nicht")
+    said.add(("%(count)s store", "%(count)s stores"), ("%(count)s Laden", "%(count)s Läden"))
+    said.add("There is no such organization.", "Diese Organisation gibt es nicht: %")
+    written = io.BytesIO()
+    write_mo(written, said)
+    written.seek(0)
+    monkeypatch.setattr(catalogue, "TRANSLATIONS", GNUTranslations(written))
+
+    page = rendered(RefusalPage(sentence(NotFound("There is no such organization."))))
+    assert "<h1>Das ging nicht</h1>" in page
+    assert "Diese Organisation gibt es nicht: %" in page
+    assert "Skip to the content" in page
+    assert [stores(count) for count in (1, 3)] == ["1 Laden", "3 Läden"]
+    assert sentence(NotFound("")) == ""
+
+
+def stores(count: int) -> str:
+    return ENVIRONMENT.from_string(
+        "{% trans count=count %}{{ count }} store{% pluralize %}{{ count }} stores{% endtrans %}"
+    ).render(count=count)

@@ -26,6 +26,7 @@ from tolsey.http.oauth.views import (
     RefusedConsentPage,
 )
 from tolsey.http.web.answers import answer_with_pages, sent_on, shown
+from tolsey.http.web.catalogue import marked
 from tolsey.storage.commerce import stores
 from tolsey.storage.commerce.stores import StoreRow
 from tolsey.storage.oauth import grants, requests
@@ -46,7 +47,7 @@ class Closed(Refusal):
     code = "request_closed"
 
     def __init__(self) -> None:
-        super().__init__("This request is no longer open. Begin again in your app.")
+        super().__init__(marked("This request is no longer open. Begin again in your app."))
 
 
 class BadRequest(Refusal):

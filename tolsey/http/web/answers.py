@@ -87,7 +87,7 @@ def sentence(refusal: Refusal) -> str:
     """Say a refusal to a person."""
     if isinstance(refusal, TooManyRequests):
         return too_many(refusal.fields["retryAfter"])
-    return refusal.detail
+    return _(refusal.detail)
 
 
 def too_many(seconds: int) -> str:
@@ -148,7 +148,7 @@ def answer_with_pages(routes: Blueprint) -> None:
 async def _translated(problem: Response) -> Response:
     """Say as a page what the API would answer."""
     said = orjson.loads(await problem.get_data())
-    page = _page(said["detail"], int(said["status"]))
+    page = _page(_(said["detail"]), int(said["status"]))
     for name in ("Retry-After", "Allow"):
         if name in problem.headers:
             page.headers[name] = problem.headers[name]

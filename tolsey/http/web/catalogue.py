@@ -12,7 +12,15 @@ TRANSLATIONS: Final = gettext.translation(
     "tolsey", str(resources.files("tolsey.http").joinpath("locale")), ["en"], fallback=True
 )
 
-_ = TRANSLATIONS.gettext
+
+def _(text: str) -> str:
+    """Say a text in the reader's language; the empty one is no entry, but the catalogue's own head."""
+    return TRANSLATIONS.gettext(text) if text else text
+
+
+def counted(one: str, many: str, count: int) -> str:
+    """Say a text of a count in the reader's language."""
+    return TRANSLATIONS.ngettext(one, many, count)
 
 
 def marked(text: str) -> str:

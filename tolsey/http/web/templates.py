@@ -5,7 +5,7 @@ from typing import ClassVar
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from tolsey.http.web import assets, words
-from tolsey.http.web.catalogue import TRANSLATIONS
+from tolsey.http.web.catalogue import _, counted
 
 
 class Page:
@@ -27,7 +27,7 @@ def environment(*packages: str) -> Environment:
         extensions=["jinja2.ext.i18n"],
     )
     made.policies["ext.i18n.trimmed"] = True
-    made.install_gettext_translations(TRANSLATIONS, newstyle=True)  # type: ignore[attr-defined] # of the extension
+    made.install_gettext_callables(_, counted, newstyle=True)  # type: ignore[attr-defined] # of the extension
     made.filters |= {
         "credit": words.credit,
         "day": words.day,
