@@ -41,6 +41,7 @@ from tolsey.storage.runtime.outbox import Outbox
 KIND = "caller"
 CALLERS = (1, 32, 256)
 SECONDS = 5.0
+SLOW = 1_000
 JOBS_AT_ONCE = 64
 """Of procrastinate's worker; as many as our lane of platforms has places."""
 
@@ -62,6 +63,18 @@ class AskNext(Call["Answered"]):
 
 
 @dataclass(frozen=True, slots=True)
+class DecideSlowly(Message[None]):
+    """Have the outside asked for something that it does not answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskForEver(Call[None]):
+    """Ask what is not answered while the bench runs."""
+
+    lane: ClassVar[LaneName] = "platform"
+
+
+@dataclass(frozen=True, slots=True)
 class Answered(Message[None]):
     """The outside answered."""
 
@@ -70,6 +83,11 @@ class Answered(Message[None]):
 
 async def ask_next(call: AskNext) -> Answered:
     return Answered(call.number + 1)
+
+
+async def ask_for_ever(call: AskForEver) -> None:
+    del call
+    await asyncio.Event().wait()
 
 
 class Caller(Counter):
@@ -83,6 +101,15 @@ class Caller(Counter):
         name = f"{state.key}:{state.total}"
         return Decision(state, Parked(name), effects=[Perform(AskNext(state.total))])
 
+    @handles(DecideSlowly)
+    def decide_slowly(
+        self,
+        state: CounterRow,
+        message: DecideSlowly,  # noqa: ARG002 - as above
+    ) -> Decision[CounterRow, None]:
+        """Ask, and let nobody wait."""
+        return Decision(state, None, effects=[Perform(AskForEver())])
+
     @handles(Answered)
     def answered(self, state: CounterRow, message: Answered) -> Decision[CounterRow, None]:
         """Keep what came, and answer who waits."""
@@ -91,8 +118,11 @@ class Caller(Counter):
 
 
 @asynccontextmanager
-async def tolsey(url: str) -> AsyncIterator[One]:
-    """Let actors decide, the dispatcher call, and results come back as messages."""
+async def tolsey(url: str, slow: int = 0) -> AsyncIterator[One]:
+    """Let actors decide, the dispatcher call, and results come back as messages.
+
+    Another tenant has `slow` calls under way that nobody answers.
+    """
     async with AsyncExitStack() as stack:
         database = Database(url)
         await database.open()
@@ -106,9 +136,13 @@ async def tolsey(url: str) -> AsyncIterator[One]:
                 Outbox(database),
                 partial(slots.versions, database),
                 epochs=await slots.claim(database, "bench"),
-                handlers={AskNext: ask_next},
+                handlers={AskNext: ask_next, AskForEver: ask_for_ever},
+                grace_seconds=0.5,
             )
         )
+        hog = ActorId(KIND, "hog")
+        for _ in range(slow):
+            await runtime.ask(hog, DecideSlowly())
         yield lambda n: runtime.ask(ActorId(KIND, f"caller_{n}"), Decide())
 
 
@@ -241,6 +275,15 @@ async def round_of(url: str, way: Callable[[str], Any], callers: int, seconds: f
     )
 
 
+async def forget(url: str) -> None:
+    """Take away what was never answered."""
+    connection = await asyncpg.connect(url)
+    try:
+        await connection.execute("DELETE FROM outbox")
+    finally:
+        await connection.close()
+
+
 async def compare(url: str, *, quick: bool) -> None:
     collect_seldom()
     await migrate(url)
@@ -251,11 +294,11 @@ async def compare(url: str, *, quick: bool) -> None:
         await app.schema_manager.apply_schema_async()
     table: list[list[object]] = []
     for callers in CALLERS:
-        found: Mapping[str, list[Figures]] = defaultdict(list)
+        shown: Mapping[str, list[Figures]] = defaultdict(list)
 
-        async def once(name: str, callers: int = callers, found: Any = found) -> float:
+        async def once(name: str, callers: int = callers, shown: Any = shown) -> float:
             figures = await round_of(url, WAYS[name], callers, 0.5 if quick else SECONDS)
-            found[name].append(figures)
+            shown[name].append(figures)
             return figures.rate
 
         measure.say(f"{callers:,} callers (calls/s)")
@@ -263,11 +306,23 @@ async def compare(url: str, *, quick: bool) -> None:
         rates = await measure.alternate(ways, 1 if quick else 3)
         for name in WAYS:
             middle = [
-                median(getattr(one, field) for one in found[name])
+                median(getattr(one, field) for one in shown[name])
                 for field in ("p99", "own_ms", "postgresql_ms", "rows")
             ]
             times = f"{rates['tolsey'] / rates[name]:.1f}"
             table.append([f"{callers:,} {name}", rates[name], *middle, times])
+    p99s: dict[int, list[float]] = {0: [], SLOW: []}
+    for _ in range(1 if quick else 3):
+        for slow, found in p99s.items():
+            figures = await round_of(url, partial(tolsey, slow=slow), 1, 0.5 if quick else SECONDS)
+            found.append(figures.p99)
+            await forget(url)
+    alone, beside = (median(p99s[slow]) for slow in (0, SLOW))
+    measure.table(
+        f"p99 in ms of one tenant's calls, alone and while another has {SLOW:,} that are not answered",
+        ["alone", "beside", "times"],
+        [[alone, beside, beside / alone]],
+    )
     measure.table(
         "Calls per second from decision to result (medians); processor time and rows for each call",
         ["callers", "calls/s", "p99 ms", "our ms", "PostgreSQL ms", "rows", "tolsey is times"],

@@ -75,6 +75,27 @@ async def test_a_renewal_has_a_place_of_its_own_while_every_tenant_hangs(
         await until(lambda: len(shops.answered) == 101)
 
 
+async def test_a_thousand_slow_calls_of_one_tenant_take_no_turn_of_another(
+    counters: Database,
+) -> None:
+    share, shops = PLACES["platform"] // 4, SlowShops("ann")
+    handlers = {PullNumber: shops.answer, RenewNumber: shops.answer}
+    async with running(counters, handlers=handlers, grace_seconds=0.1) as house:
+        for first in range(0, 1_000, 100):
+            names = (f"slow {n}" for n in range(first, first + 100))
+            await asyncio.gather(*(pull(house, "ann", name) for name in names))
+        await until(lambda: len(shops.asked) == share)
+    shops.asked.clear()
+    shops.now.clear()
+    async with running(counters, handlers=handlers, grace_seconds=0.1) as house:
+        await until(lambda: len(shops.asked) == share)  # as a process finds them that follows
+        await pull(house, "cleo", "edit", "pull")
+        await pull(house, "cleo", "renewal", lane="short")
+        await until(lambda: len(shops.answered) == 3)
+        assert set(shops.asked[share:]) == {"edit", "pull", "renewal"}
+        assert await house.count("outbox") == 1_000
+
+
 async def test_a_lane_lets_tenants_in_by_turns() -> None:
     lane = Lane(1)
     entered: list[str] = []

@@ -55,6 +55,14 @@ async def counts(house: House) -> tuple[int, int, int]:
     return row["attempts"], row["interruptions"], await house.count("dead_letters")
 
 
+async def test_a_poll_leaves_a_row_of_an_unknown_class_where_it_is(counters: Database) -> None:
+    async with running(counters) as house:
+        await written(house, "counter.OfTomorrow", "{}")
+        polled = house.runtime.telemetry.counters["outbox_polls"]
+        await until(lambda: house.runtime.telemetry.counters["outbox_polls"] > polled + 1)
+        assert await counts(house) == (0, 0, 0)
+
+
 @pytest.mark.usefixtures("older")
 @pytest.mark.parametrize("name", ["Add", "counter.Add"])
 async def test_a_row_of_an_unknown_class_waits_uncounted_for_a_version_that_knows_it(
