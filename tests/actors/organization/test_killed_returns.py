@@ -14,8 +14,8 @@ from tolsey.storage.database import Database
 
 pytestmark = pytest.mark.anyio
 
-TURNS = 75
-"""At least so many times its loop turns from the request to the end, undisturbed."""
+SURE = 75
+"""At least so many times its loop turns from the request to the end; on a busy machine, 280 times."""
 
 
 async def give_back(house: House, database_url: str, payment: str, dies_at: int) -> tuple[int, str]:
@@ -27,7 +27,7 @@ async def give_back(house: House, database_url: str, payment: str, dies_at: int)
     return ended.returncode, ended.stdout.decode()
 
 
-@pytest.mark.parametrize("dies_at", [*range(1, TURNS, 8), TURNS])
+@pytest.mark.parametrize("dies_at", [*range(1, SURE, 10), *range(90, 280, 21)])
 async def test_a_process_that_is_killed_gives_back_once_and_ends_the_plan(
     database: Database, database_url: str, dies_at: int
 ) -> None:
@@ -38,7 +38,7 @@ async def test_a_process_that_is_killed_gives_back_once_and_ends_the_plan(
         await house.buy()
         (row,) = await database.fetch("SELECT reference FROM credit_lots")
         killed, said = await give_back(house, database_url, row["reference"], dies_at)
-        assert killed == -signal.SIGKILL, said
+        assert killed == -signal.SIGKILL or dies_at > SURE, said
         ended, said = await give_back(house, database_url, row["reference"], 0)
         assert ended == 0, said
         assert "\ndone " in said, said
