@@ -1,11 +1,11 @@
 """Who may call: every route carries one of these decorators, or the app does not start."""
 
 import hmac
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import wraps
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, cast
 
 import structlog
 from quart import Quart, g, request
@@ -20,7 +20,9 @@ from tolsey.storage.people import accounts, administrators, tokens
 from tolsey.storage.selling import listings
 from tolsey.storage.selling.listings import ListingView
 
-View = TypeVar("View", bound=Callable[..., Awaitable[Any]])
+View = Callable[..., Awaitable[Any]]
+Route = Callable[..., Coroutine[Any, Any, Any]]
+"""A view that says who may call; what it returns, its own annotation says, which `/openapi.json` reads."""
 Role = Literal["member", "admin", "owner"]
 
 RANKS: dict[str, int] = {"member": 1, "admin": 2, "owner": 3}
@@ -53,45 +55,45 @@ def caller() -> Caller:
     return cast("Caller", g.caller)
 
 
-def public(view: View) -> View:
+def public(view: View) -> Route:
     """Let anyone call."""
     view.__dict__[ATTRIBUTE] = Access.PUBLIC
-    return view
+    return cast("Route", view)
 
 
-def session(view: View) -> View:
+def session(view: View) -> Route:
     """Let anyone call who is signed in; others get 401."""
     return _guarded(view, Access.SESSION, _prove_session)
 
 
-def page(view: View) -> View:
+def page(view: View) -> Route:
     """Let anyone see who is signed in; others are led to the page that signs in, and back."""
     return _guarded(view, Access.PAGE, _prove_session)
 
 
-def administrator(view: View) -> View:
+def administrator(view: View) -> Route:
     """Let call who is at least admin in the administrators' organization."""
     return _guarded(view, Access.ADMINISTRATOR, _prove_administrator)
 
 
-def cron(view: View) -> View:
+def cron(view: View) -> Route:
     """Let call who knows `CRON_SECRET`."""
     return _guarded(view, Access.CRON, _prove_cron)
 
 
-def operator_metrics(view: View) -> View:
+def operator_metrics(view: View) -> Route:
     """Let call who knows `METRICS_TOKEN`; without one, this machine, unless it serves the public."""
     return _guarded(view, Access.METRICS, _prove_metrics)
 
 
-def _guarded(view: View, access: Access, prove: Callable[[], Awaitable[None]]) -> View:
+def _guarded(view: View, access: Access, prove: Callable[[], Awaitable[None]]) -> Route:
     @wraps(view)
     async def guarded(*args: Any, **kwargs: Any) -> Any:
         await prove()
         return await view(*args, **kwargs)
 
     guarded.__dict__[ATTRIBUTE] = access
-    return cast("View", guarded)
+    return guarded
 
 
 async def identify() -> Caller | None:

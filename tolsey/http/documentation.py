@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from http import HTTPStatus
 from importlib.metadata import version
 from typing import Any
 
@@ -20,6 +21,7 @@ from werkzeug.routing import Rule
 from tolsey.actors.refusals import NotFound
 from tolsey.http import described_by_hand, described_refusals
 from tolsey.http.access import Access, access_of, public
+from tolsey.http.answers.base import answers_of
 from tolsey.http.web.assets import address_of
 from tolsey.http.web.templates import Page, rendered
 
@@ -81,8 +83,15 @@ class Provider(OpenAPIProvider):
         paths, components = super().build_paths(rule)
         view = self._app.view_functions[rule.endpoint]
         access = access_of(view)
+        answers = dict[str, Any]()
+        for status, answer in answers_of(view).items():
+            answers[str(status)] = {"description": HTTPStatus(status).phrase}
+            if answer is not None:
+                answers[str(status)], shapes = self.build_response_object(answer, None)
+                components |= shapes
         for operations in paths.values():
             for method, operation in operations.items():
+                operation["responses"] = {**operation["responses"], **answers}
                 described_refusals.describe(operation, method, view)
                 if access is not None:
                     operation["security"] = SECURITY[access]

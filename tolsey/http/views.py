@@ -3,10 +3,8 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from tolsey.actors.store.messages import ConnectionView, TokenState
 from tolsey.storage.people.accounts import OrganizationRow, UserRow
 from tolsey.storage.people.members import MemberRow
-from tolsey.storage.records.commerce.connection import PROVIDER
 
 
 def timestamp(at: datetime | None) -> str | None:
@@ -40,30 +38,4 @@ def member_view(member: MemberRow) -> dict[str, Any]:
         "email": member.email,
         "role": member.role,
         "createdAt": timestamp(member.created_at),
-    }
-
-
-def store_view(
-    store_id: str, organization_id: str, name: str, created_at: datetime
-) -> dict[str, Any]:
-    """Show a store to its members."""
-    return {
-        "id": store_id,
-        "organizationId": organization_id,
-        "name": name,
-        "createdAt": timestamp(created_at),
-    }
-
-
-def connection_view(view: ConnectionView | None) -> dict[str, Any]:
-    """Show a store's connection, without any secret; one that never was has no status."""
-    return {
-        "provider": PROVIDER,
-        "shopDomain": view.shop_domain if view else None,
-        "status": view.status if view else None,
-        "scopes": list(view.scopes) if view else [],
-        "scopesKnown": bool(view and view.scopes_known),
-        "tokenState": view.token_state if view else TokenState.NEVER,
-        "connectedAt": timestamp(view.connected_at) if view else None,
-        "uninstalledAt": timestamp(view.uninstalled_at) if view else None,
     }

@@ -18,6 +18,13 @@ import orjson
 
 from tolsey.actors.listing import source
 from tolsey.actors.listing.verification import Badge, badge_of, listing_badge, primary, settle
+from tolsey.http.answers.selling import (
+    CorroborationAnswer,
+    OtherCurrencyAnswer,
+    SignatureAnswer,
+    SignedVerificationAnswer,
+    VerificationAnswer,
+)
 from tolsey.http.views import timestamp
 from tolsey.storage.records.selling.listing import COMMERCE, VerificationState
 from tolsey.storage.records.selling.revenue import DEFINITION, RevenueSnapshot
@@ -36,34 +43,34 @@ def badge(view: ListingView, now: datetime) -> Badge:
     return listing_badge([proof.verification for proof in view.proofs], now)
 
 
-def verification_view(view: ListingView, now: datetime, *, owner: bool = False) -> dict[str, Any]:
+def verification_of(view: ListingView, now: datetime, *, owner: bool = False) -> VerificationAnswer:
     """Show the machine and, to the owner or under a badge, the numbers in minor units."""
     proof = primary_proof(view, now)
     record = settle(proof.verification, now)
     is_shown = owner or badge(view, now) is not Badge.NONE
     snapshot = proof.snapshot if is_shown else None
     currency, figures = main_figures(snapshot)
-    return {
-        "state": record.state.value,
-        "source": record.provider if record.shop_domain else None,
-        "definition": snapshot.definition if snapshot else DEFINITION,
-        "currency": currency,
-        "mrr": figures.get("mrr"),
-        "arr": 12 * figures["mrr"] if figures else None,
-        "mrrAtRisk": figures.get("mrr_at_risk"),
-        "subscribers": figures.get("subscribers"),
-        "revenue30d": figures.get("revenue30d"),
-        "annualised": figures.get("annualised"),
-        "refundsOfEarlierOrders30d": figures.get("refunds_of_earlier_orders30d"),
-        "taxIncluded": _tax_included(snapshot),
-        "meteredItems": _metered(snapshot),
-        "otherCurrencies": _others(snapshot, currency),
-        "windowStart": timestamp(snapshot.window_start) if snapshot else None,
-        "windowEnd": timestamp(snapshot.window_end) if snapshot else None,
-        "syncedAt": timestamp(snapshot.window_end) if snapshot else None,
-        "flags": flags(view, proof, snapshot),
-        "corroboration": _corroboration(view, proof, now, owner=owner) if is_shown else None,
-    }
+    return VerificationAnswer(
+        state=record.state.value,
+        source=record.provider if record.shop_domain else None,
+        definition=snapshot.definition if snapshot else DEFINITION,
+        currency=currency,
+        mrr=figures.get("mrr"),
+        arr=12 * figures["mrr"] if figures else None,
+        mrr_at_risk=figures.get("mrr_at_risk"),
+        subscribers=figures.get("subscribers"),
+        revenue30d=figures.get("revenue30d"),
+        annualised=figures.get("annualised"),
+        refunds_of_earlier_orders30d=figures.get("refunds_of_earlier_orders30d"),
+        tax_included=_tax_included(snapshot),
+        metered_items=_metered(snapshot),
+        other_currencies=_others(snapshot, currency),
+        window_start=snapshot.window_start if snapshot else None,
+        window_end=snapshot.window_end if snapshot else None,
+        synced_at=snapshot.window_end if snapshot else None,
+        flags=flags(view, proof, snapshot),
+        corroboration=_corroboration(view, proof, now, owner=owner) if is_shown else None,
+    )
 
 
 def _tax_included(snapshot: RevenueSnapshot | None) -> str | None:
@@ -81,13 +88,18 @@ def _metered(snapshot: RevenueSnapshot | None) -> int | None:
     return skipped.get("metered", 0)
 
 
-def _others(snapshot: RevenueSnapshot | None, currency: str | None) -> list[dict[str, Any]]:
+def _others(snapshot: RevenueSnapshot | None, currency: str | None) -> list[OtherCurrencyAnswer]:
     """List the other currencies as they are: none is converted without a rate (rule 13)."""
     if snapshot is None:
         return []
     figures: dict[str, dict[str, int]] = orjson.loads(snapshot.figures)
     return [
-        {"currency": name, **{key: each[key] for key in ("mrr", "revenue30d", "annualised")}}
+        OtherCurrencyAnswer(
+            currency=name,
+            mrr=each["mrr"],
+            revenue30d=each["revenue30d"],
+            annualised=each["annualised"],
+        )
         for name, each in sorted(figures.items())
         if name != currency
     ]
@@ -95,7 +107,7 @@ def _others(snapshot: RevenueSnapshot | None, currency: str | None) -> list[dict
 
 def _corroboration(
     view: ListingView, chosen: ProofView, now: datetime, *, owner: bool
-) -> dict[str, Any] | None:
+) -> CorroborationAnswer | None:
     """Show the other source beside the first, with the difference in percent of the first."""
     other = next(proof for proof in view.proofs if proof is not chosen)
     record = settle(other.verification, now)
@@ -105,16 +117,16 @@ def _corroboration(
     snapshot = other.snapshot if is_shown else None
     currency, first = main_figures(chosen.snapshot)
     second = _figures_in(snapshot, currency)
-    return {
-        "source": record.provider,
-        "state": record.state.value,
-        "currency": currency if second else None,
-        "mrr": second.get("mrr"),
-        "revenue30d": second.get("revenue30d"),
-        "syncedAt": timestamp(snapshot.window_end) if snapshot else None,
-        "differencePercent": difference(first.get("revenue30d"), second.get("revenue30d")),
-        "flags": flags(view, other, snapshot),
-    }
+    return CorroborationAnswer(
+        source=record.provider,
+        state=record.state.value,
+        currency=currency if second else None,
+        mrr=second.get("mrr"),
+        revenue30d=second.get("revenue30d"),
+        synced_at=snapshot.window_end if snapshot else None,
+        difference_percent=difference(first.get("revenue30d"), second.get("revenue30d")),
+        flags=flags(view, other, snapshot),
+    )
 
 
 def _figures_in(snapshot: RevenueSnapshot | None, currency: str | None) -> dict[str, int]:
@@ -160,21 +172,25 @@ def canonical(document: Mapping[str, Any]) -> bytes:
     return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
 
 
-def signed(view: ListingView, vault: Vault, now: datetime) -> dict[str, Any]:
+def signed(view: ListingView, vault: Vault, now: datetime) -> SignedVerificationAnswer:
     """Show the verification with a signature that anyone can check offline."""
-    verification = verification_view(view, now)
+    verification = verification_of(view, now)
     head = {
         "keyId": vault.key_ids[0],
         "listing": view.listing.slug,
         "signedAt": timestamp(now),
     }
     value = vault.signing_key(vault.key_ids[0]).sign(
-        canonical({**head, "verification": verification})
+        canonical({**head, "verification": verification.model_dump()})
     )
-    return {
-        **verification,
-        "signature": {"algorithm": "Ed25519", **head, "value": base64url(value)},
-    }
+    signature = SignatureAnswer(
+        algorithm="Ed25519",
+        key_id=vault.key_ids[0],
+        listing=view.listing.slug,
+        signed_at=now,
+        value=base64url(value),
+    )
+    return SignedVerificationAnswer(**dict(verification), signature=signature)
 
 
 def public_keys(vault: Vault) -> dict[str, Any]:

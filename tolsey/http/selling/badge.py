@@ -6,10 +6,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from tolsey.actors.listing.source import DOMAIN_MISMATCH
 from tolsey.actors.listing.verification import Badge
+from tolsey.http.answers.selling import VerificationAnswer
 from tolsey.http.web.assets import content_of
 from tolsey.http.web.catalogue import _, marked
 from tolsey.http.web.templates import Page
@@ -68,7 +69,7 @@ class Shown:
     """What there is to say: the badge, the verification as answered, and the time it is said at."""
 
     badge: Badge
-    verification: dict[str, Any]
+    verification: VerificationAnswer
     at: datetime
 
 
@@ -88,15 +89,14 @@ class Words:
 
 def words(shown: Shown) -> Words:
     """Put the badge into words; a grey one says no amount, only when it was last proven."""
-    synced_at = shown.verification["syncedAt"]
-    synced = datetime.fromisoformat(synced_at) if synced_at else None
+    synced = shown.verification.synced_at
     if shown.badge is Badge.NONE or synced is None:
         return Words(_("Not verified"))
     if shown.badge is Badge.GREY:
         freshness = _("last verified %(day)s") % {"day": day(synced)}
         return Words(_("Verified revenue"), freshness=freshness)
-    amount = money(shown.verification["revenue30d"], shown.verification["currency"])
-    claim = _claim(shown.verification["flags"])
+    amount = money(shown.verification.revenue30d, shown.verification.currency)
+    claim = _claim(shown.verification.flags)
     in_days = _("%(amount)s in 30 days") % {"amount": amount}
     return Words(claim, in_days, synced_since(shown.at - synced))
 
@@ -126,8 +126,10 @@ def day(at: datetime) -> str:
     return f"{at.astimezone(UTC):%Y-%m-%d}"
 
 
-def money(minor: int, currency: str) -> str:
-    """Write an amount of minor units for people to read."""
+def money(minor: int | None, currency: str | None) -> str:
+    """Write an amount of minor units for people to read; nothing where nothing is proven."""
+    if minor is None or currency is None:
+        return ""
     digits = EXPONENTS.get(currency, 2)
     whole, rest = divmod(abs(minor), 10**digits)
     sign = "-" if minor < 0 else ""
@@ -238,33 +240,33 @@ class EmbedPage(Page):
     @property
     def has_numbers(self) -> bool:
         """Whether there are numbers to show."""
-        return self.shown.badge is not Badge.NONE and self.found["syncedAt"] is not None
+        return self.shown.badge is not Badge.NONE and self.found.synced_at is not None
 
     @property
-    def found(self) -> dict[str, Any]:
+    def found(self) -> VerificationAnswer:
         """The verification as it is answered."""
         return self.shown.verification
 
     @property
     def ended(self) -> str | None:
         """The last day of old numbers; None for those of now."""
-        if self.shown.badge is Badge.GREEN:
+        if self.shown.badge is Badge.GREEN or self.found.window_end is None:
             return None
-        return day(datetime.fromisoformat(self.found["windowEnd"]))
+        return day(self.found.window_end)
 
     def amount(self, name: str) -> str:
         """Write one of the numbers."""
-        return money(self.found[name], self.found["currency"])
+        return money(getattr(self.found, name), self.found.currency)
 
     @property
     def reviewed(self) -> Sequence[str]:
         """What a reviewer looks at, in words."""
-        return [_(note) for flag, note in RED_FLAGS.items() if flag in self.found["flags"]]
+        return [_(note) for flag, note in RED_FLAGS.items() if flag in self.found.flags]
 
     @property
     def second(self) -> tuple[str, str] | None:
         """What a second source says, and how far that is from ours in percent."""
-        second = self.found["corroboration"]
-        if second is None or second["differencePercent"] is None:
+        second = self.found.corroboration
+        if second is None or second.difference_percent is None:
             return None
-        return money(second["revenue30d"], second["currency"]), str(second["differencePercent"])
+        return money(second.revenue30d, second.currency), second.difference_percent

@@ -7,9 +7,16 @@ import orjson
 
 from tolsey.actors.listing import lifecycle, verification
 from tolsey.actors.refusals import NotFound
+from tolsey.http.answers.money import money
+from tolsey.http.answers.selling import (
+    ListingAnswer,
+    MultiplesAnswer,
+    PublicListingAnswer,
+    SourceAnswer,
+    VerificationAnswer,
+)
 from tolsey.http.context import now, service
-from tolsey.http.selling.attestation import verification_view
-from tolsey.http.views import timestamp
+from tolsey.http.selling.attestation import verification_of
 from tolsey.storage.records.selling.listing import (
     COMMERCE,
     PAYMENTS,
@@ -40,62 +47,51 @@ async def existing(listing_id: str) -> ListingView:
     return view
 
 
-async def shown(listing_id: str) -> dict[str, Any]:
+async def shown(listing_id: str) -> ListingAnswer:
     """Read a listing as its seller sees it; 404 as in `existing`."""
-    return owner_view(await existing(listing_id), now())
+    return to_seller(await existing(listing_id), now())
 
 
-def money(amount: int | None, currency: str | None) -> dict[str, Any] | None:
-    """Show an amount of minor units with its currency."""
-    return None if amount is None else {"amount": amount, "currency": currency}
-
-
-def owner_view(view: ListingView, at: datetime) -> dict[str, Any]:
+def to_seller(view: ListingView, at: datetime) -> ListingAnswer:
     """Show a listing to its seller, with what they may do next."""
     listing = view.listing
-    return {
+    return ListingAnswer(
         **_told(listing),
-        "id": listing.id,
-        "organizationId": listing.organization_id,
-        "storeId": listing.store_id,
-        "statusReason": listing.status_reason,
-        "domain": listing.domain,
-        "minOffer": money(listing.min_offer, listing.currency),
-        "autoApproveAccess": listing.auto_approve_access,
-        "createdAt": timestamp(listing.created_at),
-        "publishedAt": timestamp(listing.published_at),
-        "allowed": lifecycle.allowed(listing.status),
-        "verification": verification_view(view, at, owner=True),
-        "connections": [
-            _connection(verification.settle(proof.verification, at), proof.snapshot, at)
+        domain=listing.domain,
+        organization_id=listing.organization_id,
+        store_id=listing.store_id,
+        status_reason=listing.status_reason,
+        min_offer=money(listing.min_offer, listing.currency),
+        auto_approve_access=listing.auto_approve_access,
+        created_at=listing.created_at,
+        allowed=lifecycle.allowed(listing.status),
+        verification=verification_of(view, at, owner=True),
+        connections=[
+            _source(verification.settle(proof.verification, at), proof.snapshot, at)
             for proof in view.proofs
             if proof.verification.shop_domain
         ],
-    }
+    )
 
 
-def _connection(
+def _source(
     record: VerificationRecord, snapshot: RevenueSnapshot | None, at: datetime
-) -> dict[str, Any]:
-    """Show a source to the seller: `account` is the shop, or the account at the processor.
-
-    What did not count in its last good sync is told with the reasons, and what a new definition
-    made of its numbers.
-    """
-    return {
-        "source": record.provider,
-        "account": record.shop_domain,
-        "state": record.state.value,
-        "badge": verification.badge_of(record, at).value,
-        "isSyncing": verification.is_syncing(record, at),
-        "lastGoodSyncAt": timestamp(record.last_ok_at),
-        "missingPermission": record.missing_permission,
-        "lastError": record.last_error,
-        "suspendedFor": record.suspended_for,
-        "notCounted": orjson.loads(snapshot.skipped) if snapshot else {},
-        "unprovenPayments": orjson.loads(snapshot.unproven) if snapshot else [],
-        "definitionChange": _definition_change(record),
-    }
+) -> SourceAnswer:
+    """Show a source with what did not count in its last good sync, and why."""
+    return SourceAnswer(
+        source=record.provider,
+        account=record.shop_domain or "",
+        state=record.state.value,
+        badge=verification.badge_of(record, at).value,
+        is_syncing=verification.is_syncing(record, at),
+        last_good_sync_at=record.last_ok_at,
+        missing_permission=record.missing_permission,
+        last_error=record.last_error,
+        suspended_for=record.suspended_for,
+        not_counted=orjson.loads(snapshot.skipped) if snapshot else {},
+        unproven_payments=orjson.loads(snapshot.unproven) if snapshot else [],
+        definition_change=_definition_change(record),
+    )
 
 
 def _definition_change(record: VerificationRecord) -> dict[str, Any] | None:
@@ -105,49 +101,49 @@ def _definition_change(record: VerificationRecord) -> dict[str, Any] | None:
     return {**orjson.loads(record.redefined), "why": WHY_RV2[record.provider]}
 
 
-def public_view(view: ListingView, at: datetime) -> dict[str, Any]:
+def to_anyone(view: ListingView, at: datetime) -> PublicListingAnswer:
     """Show a listing to anyone; an anonymous one does not say where the business is."""
     listing = view.listing
-    proof = verification_view(view, at)
-    return {
+    proof = verification_of(view, at)
+    return PublicListingAnswer(
         **_told(listing),
-        "id": listing.id,
-        "domain": None if listing.anonymous else listing.domain,
-        "publishedAt": timestamp(listing.published_at),
-        "multiples": _multiples(listing, proof),
-        "verification": proof,
-    }
+        domain=None if listing.anonymous else listing.domain,
+        multiples=_multiples(listing, proof),
+        verification=proof,
+    )
 
 
 def _told(listing: ListingRecord) -> dict[str, Any]:
-    """Show what the seller says to everyone."""
+    """Give what the seller says to everyone."""
     return {
+        "id": listing.id,
         "slug": listing.slug,
         "status": listing.status.value,
         "title": listing.title,
         "teaser": listing.teaser,
         "anonymous": listing.anonymous,
         "category": listing.category,
-        "businessModel": listing.business_model,
-        "foundedAt": listing.founded_at.isoformat() if listing.founded_at else None,
+        "business_model": listing.business_model,
+        "founded_at": listing.founded_at,
         "country": listing.country,
-        "askingPrice": money(listing.asking_price, listing.currency),
-        "reasonForSale": listing.reason_for_sale,
-        "includedAssets": orjson.loads(listing.included_assets),
-        "excludedAssets": orjson.loads(listing.excluded_assets),
-        "financingOffered": listing.financing_offered,
-        "selfReported": {"label": "self-reported", **orjson.loads(listing.self_reported)},
+        "asking_price": money(listing.asking_price, listing.currency),
+        "reason_for_sale": listing.reason_for_sale,
+        "included_assets": orjson.loads(listing.included_assets),
+        "excluded_assets": orjson.loads(listing.excluded_assets),
+        "financing_offered": listing.financing_offered,
+        "self_reported": {"label": "self-reported", **orjson.loads(listing.self_reported)},
+        "published_at": listing.published_at,
     }
 
 
-def _multiples(listing: ListingRecord, proof: dict[str, Any]) -> dict[str, Any]:
+def _multiples(listing: ListingRecord, proof: VerificationAnswer) -> MultiplesAnswer:
     """Compare the price with a year's verified revenue and with the profit the seller reports."""
     profit = orjson.loads(listing.self_reported).get("ttmProfit") or {}
     price, currency = listing.asking_price, listing.currency
-    return {
-        "annualisedRevenue": _ratio(price, currency, proof["annualised"], proof["currency"]),
-        "selfReportedProfit": _ratio(price, currency, profit.get("amount"), profit.get("currency")),
-    }
+    return MultiplesAnswer(
+        annualised_revenue=_ratio(price, currency, proof.annualised, proof.currency),
+        self_reported_profit=_ratio(price, currency, profit.get("amount"), profit.get("currency")),
+    )
 
 
 def _ratio(

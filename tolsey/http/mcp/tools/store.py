@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from tolsey.actors.refusals import NotFound
 from tolsey.actors.store.messages import ConnectionView, ReadConnection, TokenState, store
@@ -13,7 +13,7 @@ from tolsey.http.mcp.tools import facts
 from tolsey.http.mcp.tools.answers import Money, money
 from tolsey.http.mcp.tools.building import Answer, Nothing, tool
 from tolsey.http.mcp.tools.facts import Told
-from tolsey.http.selling.attestation import badge, verification_view
+from tolsey.http.selling.attestation import badge, verification_of
 from tolsey.storage.database import Row
 from tolsey.storage.reports import store as reports
 from tolsey.storage.selling.listings import ListingView
@@ -203,18 +203,17 @@ def _shop(row: Row) -> ShopSummary:
 
 
 def _revenue(view: ListingView, at: datetime) -> ListingRevenue:
-    told: dict[str, Any] = verification_view(view, at, owner=True)
-    currency = told["currency"]
+    told = verification_of(view, at, owner=True)
     return ListingRevenue(
         listing_id=view.listing.id,
         slug=view.listing.slug,
         listing_status=view.listing.status,
-        state=told["state"],
+        state=told.state,
         badge=badge(view, at),
-        source=told["source"],
-        revenue_30d=money(told["revenue30d"], currency),
-        mrr=money(told["mrr"], currency),
-        annualised=money(told["annualised"], currency),
-        window_end=told["windowEnd"],
-        flags=told["flags"],
+        source=told.source,
+        revenue_30d=money(told.revenue30d, told.currency),
+        mrr=money(told.mrr, told.currency),
+        annualised=money(told.annualised, told.currency),
+        window_end=told.window_end,
+        flags=told.flags,
     )

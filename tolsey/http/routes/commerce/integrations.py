@@ -1,7 +1,6 @@
 """Connecting a store to its shop with the merchant's own app (contract section 4)."""
 
 from datetime import timedelta
-from typing import Any
 
 from quart import Blueprint
 from quart_schema import tag_blueprint, validate_querystring, validate_request
@@ -10,11 +9,11 @@ from tolsey.actors.ports import ShopFacts
 from tolsey.actors.store.messages import Connect, Disconnect, store
 from tolsey.http import policies
 from tolsey.http.access import caller, session, store_of
+from tolsey.http.answers.stores import ConnectedAnswer, ConnectionAnswer
 from tolsey.http.api_model import ApiModel, Identifier
 from tolsey.http.context import ask, now, service
 from tolsey.http.limits import limited
 from tolsey.http.selling.merchant_apps import MerchantApp, tried
-from tolsey.http.views import connection_view
 from tolsey.storage.commerce import connections
 from tolsey.storage.records.commerce.connection import ShopProfile
 
@@ -38,7 +37,7 @@ class StoreQuery(ApiModel):
 @session
 @validate_request(CustomApp)
 @limited(policies.STORE_CONNECT)
-async def connect_custom_app(data: CustomApp) -> dict[str, Any]:
+async def connect_custom_app(data: CustomApp) -> ConnectedAnswer:
     """Connect a store: the platform must grant a token first, else nothing is stored."""
     await store_of(data.store_id, at_least="admin")
     grant, facts = await tried(data)
@@ -54,7 +53,7 @@ async def connect_custom_app(data: CustomApp) -> dict[str, Any]:
         scopes=grant.scopes or facts.scopes,
         expires_at=at + timedelta(seconds=grant.expires_in),
     )
-    return {"connection": connection_view(await ask(store(data.store_id), message))}
+    return ConnectedAnswer(connection=ConnectionAnswer.of(await ask(store(data.store_id), message)))
 
 
 def profile(store_id: str, facts: ShopFacts) -> ShopProfile:
@@ -76,8 +75,8 @@ def profile(store_id: str, facts: ShopFacts) -> ShopProfile:
 @routes.delete("/custom-app")
 @session
 @validate_querystring(StoreQuery)
-async def disconnect_custom_app(query_args: StoreQuery) -> dict[str, Any]:
+async def disconnect_custom_app(query_args: StoreQuery) -> ConnectedAnswer:
     """Take the connection away; the credentials are erased."""
     await store_of(query_args.store_id, at_least="admin")
     view = await ask(store(query_args.store_id), Disconnect(now(), caller().user_id))
-    return {"connection": connection_view(view)}
+    return ConnectedAnswer(connection=ConnectionAnswer.of(view))

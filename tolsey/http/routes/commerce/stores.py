@@ -16,15 +16,15 @@ from tolsey.actors.refusals import NotFound, Refusal, Unavailable
 from tolsey.actors.store.messages import LeaveShop, ReadConnection, store
 from tolsey.http import limits, policies
 from tolsey.http.access import caller, member_of, session, store_of
+from tolsey.http.answers.base import Created, ListAnswer, NoContent, Nothing, list_of
+from tolsey.http.answers.stores import ConnectionAnswer, StoreAnswer
 from tolsey.http.api_model import ApiModel, Identifier, Name
 from tolsey.http.clients.vectors import VectorStoreFailed
 from tolsey.http.context import ask, new_id, now, service
 from tolsey.http.idempotency import idempotent
-from tolsey.http.paging import OrganizationQuery, page
-from tolsey.http.views import connection_view, store_view
+from tolsey.http.paging import OrganizationQuery
 from tolsey.storage.chat import memory
 from tolsey.storage.commerce import exports, stores
-from tolsey.storage.commerce.stores import StoreRow
 from tolsey.storage.database import Reader
 from tolsey.storage.errors import StorageError
 from tolsey.storage.records.commerce.connection import PROVIDER
@@ -43,14 +43,10 @@ class StoreBody(ApiModel):
     name: Name
 
 
-def _view(row: StoreRow) -> dict[str, Any]:
-    return store_view(row.id, row.organization_id, row.name, row.created_at)
-
-
 @routes.get("")
 @session
 @validate_querystring(OrganizationQuery)
-async def list_stores(query_args: OrganizationQuery) -> dict[str, Any]:
+async def list_stores(query_args: OrganizationQuery) -> ListAnswer[StoreAnswer]:
     """List the stores of the caller's organizations, or of one of them."""
     if query_args.organization_id is not None:
         await member_of(query_args.organization_id)
@@ -61,7 +57,7 @@ async def list_stores(query_args: OrganizationQuery) -> dict[str, Any]:
         query_args.after,
         query_args.limit + 1,
     )
-    return page(found, query_args.limit, key=lambda item: item.id, view=_view)
+    return list_of(found, query_args.limit, key=lambda row: row.id, answer=StoreAnswer.of)
 
 
 @routes.post("")
@@ -69,7 +65,7 @@ async def list_stores(query_args: OrganizationQuery) -> dict[str, Any]:
 @validate_request(StoreBody)
 @limits.limited(policies.STORE_CREATION)
 @idempotent
-async def create_store(data: StoreBody) -> tuple[dict[str, Any], int]:
+async def create_store(data: StoreBody) -> tuple[StoreAnswer, Created]:
     """Make a store, if the organization's plan includes one more."""
     await member_of(data.organization_id, at_least="admin")
     store_id = new_id("store")
@@ -78,19 +74,24 @@ async def create_store(data: StoreBody) -> tuple[dict[str, Any], int]:
         organization(data.organization_id),
         OpenStore(store_id, data.name, caller().user_id, now(), salt),
     )
-    return store_view(opened.store_id, data.organization_id, opened.name, opened.created_at), 201
+    return StoreAnswer(
+        id=opened.store_id,
+        organization_id=data.organization_id,
+        name=opened.name,
+        created_at=opened.created_at,
+    ), 201
 
 
 @routes.get("/<store_id>")
 @session
-async def get_store(store_id: str) -> dict[str, Any]:
+async def get_store(store_id: str) -> StoreAnswer:
     """Read a store."""
-    return _view(await store_of(store_id))
+    return StoreAnswer.of(await store_of(store_id))
 
 
 @routes.delete("/<store_id>")
 @session
-async def delete_store(store_id: str) -> Response:
+async def delete_store(store_id: str) -> tuple[Nothing, NoContent]:
     """Purge a store's vector namespaces, erase its grant, delete it; without the purge it stays."""
     row = await store_of(store_id, at_least="admin")
     try:
@@ -108,17 +109,17 @@ async def delete_store(store_id: str) -> Response:
     if not await ask(organization(row.organization_id), closing):
         raise NotFound("There is no such store.")
     await service().agents.guests.forget()
-    return Response(b"", status=204)
+    return "", 204
 
 
 @routes.get("/<store_id>/integrations/<provider>")
 @session
-async def getconnection_view(store_id: str, provider: str) -> dict[str, Any]:
+async def get_connection(store_id: str, provider: str) -> ConnectionAnswer:
     """Read a store's connection; no secret is ever in it."""
     await store_of(store_id)
     if provider != PROVIDER:
         raise NotFound("There is no such integration.")
-    return connection_view(await ask(store(store_id), ReadConnection()))
+    return ConnectionAnswer.of(await ask(store(store_id), ReadConnection()))
 
 
 @routes.get("/<store_id>/export")
@@ -128,8 +129,8 @@ async def export_store(store_id: str) -> Response:
     row = await store_of(store_id, at_least="admin")
     connection = await ask(store(store_id), ReadConnection())
     head = {
-        "store": _view(row),
-        "integrations": [connection_view(connection)] if connection else [],
+        "store": StoreAnswer.of(row).model_dump(),
+        "integrations": [ConnectionAnswer.of(connection).model_dump()] if connection else [],
     }
     response = Response(
         _document(service().reports.of(row.organization_id), store_id, head),

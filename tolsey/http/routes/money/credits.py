@@ -1,30 +1,34 @@
 """Credits: what an organization has, every entry of its ledger, and an operator's hand in it."""
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 from quart import Blueprint
 from quart_schema import tag_blueprint, validate_querystring, validate_request
 
-from tolsey.actors import chain
 from tolsey.actors.organization.messages import (
     GRANTS_SHOWN,
     AdjustCredits,
-    Grant,
     ReadCredits,
-    Standing,
     organization,
 )
 from tolsey.http.access import administrator, caller, member_of, session
+from tolsey.http.answers.base import ListAnswer, list_of
+from tolsey.http.answers.money import (
+    AdjustedAnswer,
+    CreditsAnswer,
+    GrantAnswer,
+    LedgerEntryAnswer,
+    UrlAnswer,
+    standing_of,
+)
 from tolsey.http.api_model import ApiModel, Whole, Why
 from tolsey.http.context import ask, new_id, now, service
 from tolsey.http.idempotency import idempotent
 from tolsey.http.money import billing, grants
-from tolsey.http.paging import MAXIMUM_LIMIT, PageQuery, cursor_of, page
-from tolsey.http.views import timestamp
+from tolsey.http.paging import MAXIMUM_LIMIT, PageQuery, cursor_of
 from tolsey.runtime.errors import Duplicate
 from tolsey.storage.money import credits
-from tolsey.storage.records.money.credits import CreditEntry, CreditPosting
 
 LARGEST_ADJUSTMENT: Final = 100_000 * 1_000_000
 """In micro-USD; more than that in one go is a slip of the hand."""
@@ -73,24 +77,24 @@ class Purchase(ApiModel):
 @routes.get("/credits")
 @session
 @validate_querystring(CreditsQuery)
-async def get_credits(query_args: CreditsQuery) -> dict[str, Any]:
+async def get_credits(query_args: CreditsQuery) -> CreditsAnswer:
     """Show an organization's credits in micro-USD, and the grants that are spent next."""
     await member_of(query_args.organization_id)
     wanted = ReadCredits(now(), grants.spent_after(query_args.after), query_args.limit)
     found = await ask(organization(query_args.organization_id), wanted)
-    return {
-        **_standing(found.standing),
-        "grants": [_grant(grant) for grant in found.grants],
-        "grantsTotal": found.total,
-        "nextExpiry": timestamp(found.next_expiry),
-        "nextCursor": found.following and cursor_of(grants.key_of(found.following)),
-    }
+    return CreditsAnswer(
+        **standing_of(found.standing),
+        grants=[GrantAnswer.of(grant) for grant in found.grants],
+        grants_total=found.total,
+        next_expiry=found.next_expiry,
+        next_cursor=cursor_of(grants.key_of(found.following)) if found.following else None,
+    )
 
 
 @routes.get("/credits/ledger")
 @session
 @validate_querystring(LedgerQuery)
-async def get_ledger(query_args: LedgerQuery) -> dict[str, Any]:
+async def get_ledger(query_args: LedgerQuery) -> ListAnswer[LedgerEntryAnswer]:
     """List the entries of an organization's ledger, newest first."""
     await member_of(query_args.organization_id)
     found = await credits.entries(
@@ -99,23 +103,28 @@ async def get_ledger(query_args: LedgerQuery) -> dict[str, Any]:
         query_args.limit + 1,
         query_args.after_number or None,
     )
-    return page(found, query_args.limit, key=lambda pair: str(pair[0].seq), view=_entry)
+    return list_of(
+        found,
+        query_args.limit,
+        key=lambda pair: str(pair[0].seq),
+        answer=LedgerEntryAnswer.of,
+    )
 
 
 @routes.post("/credits/purchase")
 @session
 @validate_request(Purchase)
 @idempotent
-async def purchase_credits(data: Purchase) -> dict[str, Any]:
+async def purchase_credits(data: Purchase) -> UrlAnswer:
     """Open the processor's page on which credits are bought, for 5 to 5,000 USD before tax."""
-    return {"url": await billing.buy_credits(data.organization_id, data.amount.amount)}
+    return UrlAnswer(url=await billing.buy_credits(data.organization_id, data.amount.amount))
 
 
 @routes.post("/admin/credits/adjust")
 @administrator
 @validate_request(Adjustment)
 @idempotent
-async def adjust_credits(data: Adjustment) -> dict[str, Any]:
+async def adjust_credits(data: Adjustment) -> AdjustedAnswer:
     """Give an organization credits, or take some that are available; audited."""
     to = organization(data.organization_id)
     message = AdjustCredits(new_id("adjustment"), data.amount, data.reason, caller().user_id, now())
@@ -123,41 +132,6 @@ async def adjust_credits(data: Adjustment) -> dict[str, Any]:
         standing = await ask(to, message)
     except Duplicate:  # done by a request of this Idempotency-Key whose answer was lost
         standing = (await ask(to, ReadCredits(now()))).standing
-    return {"id": message.key, "organizationId": data.organization_id, **_standing(standing)}
-
-
-def _standing(standing: Standing) -> dict[str, Any]:
-    return {
-        "balance": standing.balance,
-        "available": standing.available,
-        "held": standing.held,
-    }
-
-
-def _grant(grant: Grant) -> dict[str, Any]:
-    return {
-        "id": grant.id,
-        "kind": grant.kind,
-        "amount": grant.amount,
-        "remaining": grant.remaining,
-        "grantedAt": timestamp(grant.granted_at),
-        "expiresAt": timestamp(grant.expires_at),
-        "reference": grant.reference,
-    }
-
-
-def _entry(pair: tuple[CreditEntry, list[CreditPosting]]) -> dict[str, Any]:
-    entry, postings = pair
-    moves = [(one.debit, one.credit, one.amount) for one in postings]
-    return {
-        "seq": entry.seq,
-        "kind": entry.kind,
-        "key": entry.key,
-        "reference": entry.reference,
-        "at": timestamp(entry.at),
-        "amount": chain.balance_moved(moves),
-        "postings": [
-            {"debit": debit, "credit": credit, "amount": amount} for debit, credit, amount in moves
-        ],
-        "hash": entry.hash,
-    }
+    return AdjustedAnswer(
+        id=message.key, organization_id=data.organization_id, **standing_of(standing)
+    )

@@ -2,7 +2,7 @@
 
 import hashlib
 from datetime import timedelta
-from typing import Annotated, Any
+from typing import Annotated
 
 import orjson
 from pydantic import Field
@@ -12,9 +12,16 @@ from quart_schema import tag_blueprint, validate_querystring
 from tolsey.actors.listing.verification import Badge, State
 from tolsey.actors.refusals import NotFound
 from tolsey.http.access import public
+from tolsey.http.answers.base import ListAnswer, list_of
+from tolsey.http.answers.selling import (
+    DayAnswer,
+    HistoryAnswer,
+    PublicListingAnswer,
+    SignedVerificationAnswer,
+)
 from tolsey.http.api_model import ApiModel
 from tolsey.http.context import now, service
-from tolsey.http.paging import PageQuery, page
+from tolsey.http.paging import PageQuery
 from tolsey.http.selling import badge as badges
 from tolsey.http.selling.attestation import (
     badge,
@@ -22,10 +29,9 @@ from tolsey.http.selling.attestation import (
     primary_proof,
     public_keys,
     signed,
-    verification_view,
+    verification_of,
 )
-from tolsey.http.selling.listing_views import public_view
-from tolsey.http.views import timestamp
+from tolsey.http.selling.listing_views import to_anyone
 from tolsey.http.web.templates import rendered
 from tolsey.storage.records.selling.revenue import RevenueSnapshot
 from tolsey.storage.selling import listings, snapshots
@@ -70,30 +76,30 @@ async def listing_at(slug: str) -> ListingView:
 @routes.get("/api/public/listings")
 @public
 @validate_querystring(PageQuery)
-async def list_public(query_args: PageQuery) -> dict[str, Any]:
+async def list_public(query_args: PageQuery) -> ListAnswer[PublicListingAnswer]:
     """List the listings that are on the market or were sold, newest first."""
     at = now()
     found = await listings.page_public(
         service().database, query_args.after or None, query_args.limit + 1
     )
-    return page(
+    return list_of(
         found,
         query_args.limit,
         key=lambda view: view.listing.id,
-        view=lambda view: public_view(view, at),
+        answer=lambda view: to_anyone(view, at),
     )
 
 
 @routes.get("/api/public/listings/<slug>")
 @public
-async def get_public(slug: str) -> dict[str, Any]:
+async def get_public(slug: str) -> PublicListingAnswer:
     """Read a listing."""
-    return public_view(await listing_at(slug), now())
+    return to_anyone(await listing_at(slug), now())
 
 
 @routes.get("/api/public/listings/<slug>/verification")
 @public
-async def get_verification(slug: str) -> dict[str, Any]:
+async def get_verification(slug: str) -> SignedVerificationAnswer:
     """Read how far the numbers are proven, signed; without a badge there are no numbers."""
     return signed(await listing_at(slug), service().vault, now())
 
@@ -125,7 +131,7 @@ async def get_embed(slug: str) -> Response:
 @routes.get("/api/public/listings/<slug>/history")
 @public
 @validate_querystring(HistoryQuery)
-async def get_history(slug: str, query_args: HistoryQuery) -> dict[str, Any]:
+async def get_history(slug: str, query_args: HistoryQuery) -> HistoryAnswer:
     """List the last verified numbers of each day.
 
     Nothing while an administrator looks into them, nor before a good sync once they were rejected.
@@ -134,10 +140,10 @@ async def get_history(slug: str, query_args: HistoryQuery) -> dict[str, Any]:
     record = primary_proof(view, now()).verification
     is_hidden = record.verified_at is None or record.state is State.SUSPENDED
     if record.shop_domain is None or is_hidden:
-        return {"items": [], "nextCursor": None}
+        return HistoryAnswer(items=[])
     since = now() - timedelta(days=query_args.days)
     found = await snapshots.history(service().database, view.listing.id, record.shop_domain, since)
-    return {"items": [_day(snapshot) for snapshot in found], "nextCursor": None}
+    return HistoryAnswer(items=[_day(snapshot) for snapshot in found])
 
 
 @routes.get("/.well-known/verification-keys.json")
@@ -149,24 +155,24 @@ async def get_keys() -> Response:
 
 def _shown(view: ListingView) -> badges.Shown:
     at = now()
-    return badges.Shown(badge(view, at), verification_view(view, at), at)
+    return badges.Shown(badge(view, at), verification_of(view, at), at)
 
 
-def _day(snapshot: RevenueSnapshot) -> dict[str, Any]:
+def _day(snapshot: RevenueSnapshot) -> DayAnswer:
     currency, figures = main_figures(snapshot)
-    return {
-        "date": snapshot.window_end.date().isoformat(),
-        "source": snapshot.source,
-        "definition": snapshot.definition,
-        "currency": currency,
-        "mrr": figures["mrr"],
-        "revenue30d": figures["revenue30d"],
-        "annualised": figures["annualised"],
-        "windowStart": timestamp(snapshot.window_start),
-        "windowEnd": timestamp(snapshot.window_end),
-        "syncedAt": timestamp(snapshot.window_end),
-        "flags": orjson.loads(snapshot.flags),
-    }
+    return DayAnswer(
+        date=snapshot.window_end.date(),
+        source=snapshot.source,
+        definition=snapshot.definition,
+        currency=currency,
+        mrr=figures["mrr"],
+        revenue30d=figures["revenue30d"],
+        annualised=figures["annualised"],
+        window_start=snapshot.window_start,
+        window_end=snapshot.window_end,
+        synced_at=snapshot.window_end,
+        flags=orjson.loads(snapshot.flags),
+    )
 
 
 def _cached(body: str, content_type: str) -> Response:

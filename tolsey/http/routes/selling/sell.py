@@ -1,8 +1,8 @@
 """What sellers do: listings, and the proof of their revenue (contract sections 4 and 6)."""
 
-from typing import Any, Literal
+from typing import Literal
 
-from quart import Blueprint, Response
+from quart import Blueprint
 from quart_schema import tag_blueprint, validate_querystring, validate_request
 
 from tolsey.actors.listing import revenue
@@ -31,14 +31,16 @@ from tolsey.http.access import (
     session,
     store_of,
 )
+from tolsey.http.answers.base import Accepted, Created, ListAnswer, NoContent, Nothing, list_of
+from tolsey.http.answers.selling import ListingAnswer, ProofAnswer
 from tolsey.http.api_model import ApiModel
 from tolsey.http.context import ask, new_id, now, service
 from tolsey.http.idempotency import idempotent
 from tolsey.http.money.payout_accounts import require_seller_account
-from tolsey.http.paging import OrganizationQuery, page
+from tolsey.http.paging import OrganizationQuery
 from tolsey.http.routes.selling.bodies import ListingChanges, NewListing
-from tolsey.http.selling.attestation import verification_view
-from tolsey.http.selling.listing_views import existing, owner_view, shown
+from tolsey.http.selling.attestation import verification_of
+from tolsey.http.selling.listing_views import existing, shown, to_seller
 from tolsey.http.selling.merchant_apps import MerchantApp, tried
 from tolsey.http.selling.restricted_keys import PaymentsKey, ending, opened_account
 from tolsey.runtime.errors import TurnFailed
@@ -55,15 +57,15 @@ class SourceQuery(ApiModel):
     source: Literal["commerce", "payments"] | None = None
 
 
-async def proof(listing_id: str) -> dict[str, Any]:
+async def proof(listing_id: str) -> ProofAnswer:
     """Read a listing's verification back for its seller."""
-    return {"verification": verification_view(await existing(listing_id), now(), owner=True)}
+    return ProofAnswer(verification=verification_of(await existing(listing_id), now(), owner=True))
 
 
 @routes.get("")
 @session
 @validate_querystring(OrganizationQuery)
-async def list_listings(query_args: OrganizationQuery) -> dict[str, Any]:
+async def list_listings(query_args: OrganizationQuery) -> ListAnswer[ListingAnswer]:
     """List the listings of the caller's organizations, or of one of them."""
     if query_args.organization_id is not None:
         await member_of(query_args.organization_id)
@@ -75,11 +77,11 @@ async def list_listings(query_args: OrganizationQuery) -> dict[str, Any]:
         query_args.limit + 1,
     )
     at = now()
-    return page(
+    return list_of(
         found,
         query_args.limit,
         key=lambda view: view.listing.id,
-        view=lambda view: owner_view(view, at),
+        answer=lambda view: to_seller(view, at),
     )
 
 
@@ -88,7 +90,7 @@ async def list_listings(query_args: OrganizationQuery) -> dict[str, Any]:
 @validate_request(NewListing)
 @limits.limited(policies.LISTING_CREATION)
 @idempotent
-async def create_listing(data: NewListing) -> tuple[dict[str, Any], int]:
+async def create_listing(data: NewListing) -> tuple[ListingAnswer, Created]:
     """Start a draft."""
     await member_of(data.organization_id, at_least="admin")
     if data.store_id is not None:
@@ -105,15 +107,15 @@ async def create_listing(data: NewListing) -> tuple[dict[str, Any], int]:
 
 @routes.get("/<listing_id>")
 @session
-async def get_listing(listing_id: str) -> dict[str, Any]:
+async def get_listing(listing_id: str) -> ListingAnswer:
     """Read a listing."""
-    return owner_view(await listing_of(listing_id), now())
+    return to_seller(await listing_of(listing_id), now())
 
 
 @routes.patch("/<listing_id>")
 @session
 @validate_request(ListingChanges)
-async def edit_listing(listing_id: str, data: ListingChanges) -> dict[str, Any]:
+async def edit_listing(listing_id: str, data: ListingChanges) -> ListingAnswer:
     """Change what is given."""
     view = await listing_of(listing_id, "admin")
     currency = data.asking_price.currency if data.asking_price else view.listing.currency
@@ -129,16 +131,16 @@ async def edit_listing(listing_id: str, data: ListingChanges) -> dict[str, Any]:
 
 @routes.delete("/<listing_id>")
 @session
-async def delete_listing(listing_id: str) -> Response:
+async def delete_listing(listing_id: str) -> tuple[Nothing, NoContent]:
     """Withdraw a listing and make it disappear."""
     await listing_of(listing_id, "admin")
     await ask(listing(listing_id), RemoveListing(now(), caller().user_id))
-    return Response(b"", status=204)
+    return "", 204
 
 
 @routes.post("/<listing_id>/submit")
 @session
-async def submit_listing(listing_id: str) -> dict[str, Any]:
+async def submit_listing(listing_id: str) -> ListingAnswer:
     """Hand a listing in for review."""
     view = await listing_of(listing_id, "admin")
     await require_seller_account(view.listing.organization_id)
@@ -148,7 +150,7 @@ async def submit_listing(listing_id: str) -> dict[str, Any]:
 
 @routes.post("/<listing_id>/publish")
 @session
-async def publish_listing(listing_id: str) -> dict[str, Any]:
+async def publish_listing(listing_id: str) -> ListingAnswer:
     """Show a listing to buyers; an administrator's call approves it."""
     administers = await is_administrator()
     view = await (existing(listing_id) if administers else listing_of(listing_id, "admin"))
@@ -165,7 +167,7 @@ async def publish_listing(listing_id: str) -> dict[str, Any]:
 
 @routes.post("/<listing_id>/pause")
 @session
-async def pause_listing(listing_id: str) -> dict[str, Any]:
+async def pause_listing(listing_id: str) -> ListingAnswer:
     """Take no new buyers for now."""
     await listing_of(listing_id, "admin")
     await ask(listing(listing_id), PauseListing(now()))
@@ -174,7 +176,7 @@ async def pause_listing(listing_id: str) -> dict[str, Any]:
 
 @routes.post("/<listing_id>/withdraw")
 @session
-async def withdraw_listing(listing_id: str) -> dict[str, Any]:
+async def withdraw_listing(listing_id: str) -> ListingAnswer:
     """Give up selling; credentials are erased."""
     await listing_of(listing_id, "admin")
     await ask(listing(listing_id), WithdrawListing(now(), caller().user_id))
@@ -185,7 +187,7 @@ async def withdraw_listing(listing_id: str) -> dict[str, Any]:
 @session
 @validate_request(MerchantApp)
 @limits.limited(policies.REVENUE_CONNECT)
-async def verify_commerce(listing_id: str, data: MerchantApp) -> dict[str, Any]:
+async def verify_commerce(listing_id: str, data: MerchantApp) -> ProofAnswer:
     """Try the credentials, keep them sealed when they work, and start reading the shop."""
     view = await listing_of(listing_id, "admin")
     try:
@@ -219,7 +221,7 @@ async def verify_commerce(listing_id: str, data: MerchantApp) -> dict[str, Any]:
 @session
 @validate_request(PaymentsKey)
 @limits.limited(policies.REVENUE_CONNECT)
-async def verify_payments(listing_id: str, data: PaymentsKey) -> dict[str, Any]:
+async def verify_payments(listing_id: str, data: PaymentsKey) -> ProofAnswer:
     """Try the restricted key, keep it sealed when it works, and start reading the account."""
     view = await listing_of(listing_id, "admin")
     account = await opened_account(data.restricted_key)
@@ -238,7 +240,7 @@ async def verify_payments(listing_id: str, data: PaymentsKey) -> dict[str, Any]:
     return await _accepted(listing_id, message)
 
 
-async def _accepted(listing_id: str, message: RevenueSourceAccepted) -> dict[str, Any]:
+async def _accepted(listing_id: str, message: RevenueSourceAccepted) -> ProofAnswer:
     try:
         await ask(listing(listing_id), message)
     except TurnFailed:
@@ -258,7 +260,7 @@ async def _free(listing_id: str, provider: str, shop_domain: str) -> None:
 @routes.post("/<listing_id>/verify/refresh")
 @session
 @limits.limited(policies.REVENUE_REFRESH)
-async def refresh(listing_id: str) -> tuple[dict[str, Any], int]:
+async def refresh(listing_id: str) -> tuple[ProofAnswer, Accepted]:
     """Read every source now."""
     await listing_of(listing_id)
     await ask(listing(listing_id), RefreshRevenue(now()))
@@ -268,7 +270,7 @@ async def refresh(listing_id: str) -> tuple[dict[str, Any], int]:
 @routes.delete("/<listing_id>/verify")
 @session
 @validate_querystring(SourceQuery)
-async def remove_verification(listing_id: str, query_args: SourceQuery) -> dict[str, Any]:
+async def remove_verification(listing_id: str, query_args: SourceQuery) -> ProofAnswer:
     """Forget the credentials of one source, or of all; dated numbers stay in the history."""
     await listing_of(listing_id, "admin")
     message = RemoveRevenueSource(now(), caller().user_id, query_args.source)

@@ -1,0 +1,199 @@
+"""Plans, credits and what is paid, as an organization's members see them."""
+
+from typing import Annotated, Self
+
+from pydantic import Field
+
+from tolsey.actors import chain
+from tolsey.actors.organization import plans
+from tolsey.actors.organization.messages import Grant, Standing
+from tolsey.actors.organization.plans import Cadence, Plan
+from tolsey.http.answers.base import Answer, Timestamp
+from tolsey.storage.records.money.credits import CreditEntry, CreditPosting
+
+
+class MoneyAnswer(Answer):
+    """An amount in minor units of its currency."""
+
+    amount: int
+    currency: str
+
+
+class UrlAnswer(Answer):
+    """An address to go to next."""
+
+    url: str
+
+
+class CallsAnswer(Answer):
+    """How many calls agents may make."""
+
+    per_minute: int | None
+    per_day: int | None
+
+
+class PlanAnswer(Answer):
+    """A plan: no price is one that is not sold, and what is null besides has no bound.
+
+    Of a plan by contract, null is what the contract says.
+    """
+
+    code: str
+    name: str
+    by_contract: bool
+    monthly_price: MoneyAnswer | None
+    yearly_price: MoneyAnswer | None
+    tax_behavior: str
+    monthly_credits: MoneyAnswer | None
+    daily_bonus: MoneyAnswer | None
+    stores_included: int | None
+    concurrent_workflows: int | None
+    mcp_calls: CallsAnswer
+
+    @classmethod
+    def of(cls, plan: Plan) -> Self:
+        """Show a plan of the catalogue."""
+        return cls(
+            code=plan.code,
+            name=plan.name,
+            by_contract=plan is plans.CUSTOM,
+            monthly_price=_price(plan, Cadence.MONTHLY),
+            yearly_price=_price(plan, Cadence.YEARLY),
+            tax_behavior=plans.TAX_BEHAVIOUR,
+            monthly_credits=_credits(plan.monthly_allowance_micro),
+            daily_bonus=_credits(plan.daily_bonus_micro),
+            stores_included=plan.stores_included,
+            concurrent_workflows=plan.concurrent_workflows,
+            mcp_calls=CallsAnswer(per_minute=plan.mcp_per_minute, per_day=plan.mcp_per_day),
+        )
+
+
+class ChoicesAnswer(Answer):
+    """What an organization has, and when it can pay for a year."""
+
+    id: str
+    plan: str
+    yearly_available: bool
+    yearly_from: Timestamp
+
+
+class PlansAnswer(Answer):
+    """The plans, and what the organization may choose that was named."""
+
+    items: list[PlanAnswer]
+    next_cursor: None = None
+    organization: Annotated[ChoicesAnswer | None, Field(exclude_if=lambda named: named is None)]
+
+
+class GrantAnswer(Answer):
+    """A part of the credits, in micro-USD, with its end."""
+
+    id: str
+    kind: str
+    amount: int
+    remaining: int
+    granted_at: Timestamp
+    expires_at: Timestamp | None
+    reference: str | None
+
+    @classmethod
+    def of(cls, grant: Grant) -> Self:
+        """Show a grant."""
+        return cls(
+            id=grant.id,
+            kind=grant.kind,
+            amount=grant.amount,
+            remaining=grant.remaining,
+            granted_at=grant.granted_at,
+            expires_at=grant.expires_at,
+            reference=grant.reference,
+        )
+
+
+class StandingAnswer(Answer):
+    """Credits in micro-USD: all of them, those that may be spent, those that are held."""
+
+    balance: int
+    available: int
+    held: int
+
+
+class CreditsAnswer(StandingAnswer):
+    """An organization's credits, with the grants that are spent next."""
+
+    grants: list[GrantAnswer]
+    grants_total: int
+    next_expiry: Timestamp | None
+    next_cursor: str | None
+
+
+class AdjustedAnswer(StandingAnswer):
+    """What an operator gave or took, and what there is since."""
+
+    id: str
+    organization_id: str
+
+
+class PostingAnswer(Answer):
+    """Credits that moved from one account of the ledger to another, in micro-USD."""
+
+    debit: str
+    credit: str
+    amount: int
+
+
+class LedgerEntryAnswer(Answer):
+    """An entry of the ledger; `hash` ties it to the one before."""
+
+    seq: int
+    kind: str
+    key: str
+    reference: str | None
+    at: Timestamp
+    amount: int
+    postings: list[PostingAnswer]
+    hash: str
+
+    @classmethod
+    def of(cls, pair: tuple[CreditEntry, list[CreditPosting]]) -> Self:
+        """Show an entry with its postings."""
+        entry, postings = pair
+        moves = [(one.debit, one.credit, one.amount) for one in postings]
+        return cls(
+            seq=entry.seq,
+            kind=entry.kind,
+            key=entry.key,
+            reference=entry.reference,
+            at=entry.at,
+            amount=chain.balance_moved(moves),
+            postings=[
+                PostingAnswer(debit=debit, credit=credit, amount=amount)
+                for debit, credit, amount in moves
+            ],
+            hash=entry.hash,
+        )
+
+
+def standing_of(standing: Standing) -> dict[str, int]:
+    """Give the three sums that every answer about credits holds."""
+    return {
+        "balance": standing.balance,
+        "available": standing.available,
+        "held": standing.held,
+    }
+
+
+def money(amount: int | None, currency: str | None) -> MoneyAnswer | None:
+    """Show an amount of minor units with its currency; None where there is none."""
+    if amount is None or currency is None:
+        return None
+    return MoneyAnswer(amount=amount, currency=currency)
+
+
+def _price(plan: Plan, cadence: Cadence) -> MoneyAnswer | None:
+    price = plan.prices.get(cadence)
+    return None if price is None else money(price.cents, plans.CURRENCY)
+
+
+def _credits(micro: int | None) -> MoneyAnswer | None:
+    return None if micro is None else money(micro // plans.MICRO_PER_CENT, plans.CURRENCY)

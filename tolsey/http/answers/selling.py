@@ -1,0 +1,170 @@
+"""Listings and their verification, as their seller and as anyone sees them."""
+
+from datetime import date
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from tolsey.http.answers.base import Answer, Timestamp
+from tolsey.http.answers.money import MoneyAnswer
+
+
+class OtherCurrencyAnswer(Answer):
+    """Numbers in another currency, in its minor units: none is converted."""
+
+    currency: str
+    mrr: int
+    revenue30d: Annotated[int, Field(serialization_alias="revenue30d")]
+    annualised: int
+
+
+class CorroborationAnswer(Answer):
+    """The other source beside the first, with the difference in percent of the first."""
+
+    source: str
+    state: str
+    currency: str | None
+    mrr: int | None
+    revenue30d: Annotated[int | None, Field(serialization_alias="revenue30d")]
+    synced_at: Timestamp | None
+    difference_percent: str | None
+    flags: list[str]
+
+
+class VerificationAnswer(Answer):
+    """How far a listing's numbers are proven; they are minor units, and null without a badge."""
+
+    state: str
+    source: str | None
+    definition: str
+    currency: str | None
+    mrr: int | None
+    arr: int | None
+    mrr_at_risk: int | None
+    subscribers: int | None
+    revenue30d: Annotated[int | None, Field(serialization_alias="revenue30d")]
+    annualised: int | None
+    refunds_of_earlier_orders30d: Annotated[
+        int | None, Field(serialization_alias="refundsOfEarlierOrders30d")
+    ]
+    tax_included: str | None
+    metered_items: int | None
+    other_currencies: list[OtherCurrencyAnswer]
+    window_start: Timestamp | None
+    window_end: Timestamp | None
+    synced_at: Timestamp | None
+    flags: list[str]
+    corroboration: CorroborationAnswer | None
+
+
+class SignatureAnswer(Answer):
+    """An Ed25519 signature (base64url) over the RFC 8785 form of what its document is."""
+
+    algorithm: str
+    key_id: str
+    listing: str
+    signed_at: Timestamp
+    value: str
+
+
+class SignedVerificationAnswer(VerificationAnswer):
+    """A verification, signed so that anyone can check it offline."""
+
+    signature: SignatureAnswer
+
+
+class ProofAnswer(Answer):
+    """A listing's verification after a change of its sources."""
+
+    verification: VerificationAnswer
+
+
+class SourceAnswer(Answer):
+    """A source as its seller sees it: `account` is the shop, or the account at the processor."""
+
+    source: str
+    account: str
+    state: str
+    badge: str
+    is_syncing: bool
+    last_good_sync_at: Timestamp | None
+    missing_permission: str | None
+    last_error: str | None
+    suspended_for: str | None
+    not_counted: dict[str, int]
+    unproven_payments: list[dict[str, Any]]
+    definition_change: dict[str, Any] | None
+
+
+class MultiplesAnswer(Answer):
+    """The price over a year of revenue, and over the profit that the seller reports."""
+
+    annualised_revenue: float | None
+    self_reported_profit: float | None
+
+
+class ToldAnswer(Answer):
+    """What the seller says to everyone."""
+
+    id: str
+    slug: str
+    status: str
+    title: str
+    teaser: str | None
+    anonymous: bool
+    category: str | None
+    business_model: str | None
+    founded_at: date | None
+    country: str | None
+    asking_price: MoneyAnswer | None
+    reason_for_sale: str | None
+    included_assets: list[Any]
+    excluded_assets: list[Any]
+    financing_offered: bool
+    self_reported: dict[str, Any]
+    domain: str | None
+    published_at: Timestamp | None
+
+
+class ListingAnswer(ToldAnswer):
+    """A listing as its seller sees it, with what they may do next."""
+
+    organization_id: str
+    store_id: str | None
+    status_reason: str | None
+    min_offer: MoneyAnswer | None
+    auto_approve_access: bool
+    created_at: Timestamp
+    allowed: list[str]
+    verification: VerificationAnswer
+    connections: list[SourceAnswer]
+
+
+class PublicListingAnswer(ToldAnswer):
+    """A listing as anyone sees it; an anonymous one does not say where the business is."""
+
+    multiples: MultiplesAnswer
+    verification: VerificationAnswer
+
+
+class DayAnswer(Answer):
+    """The last verified numbers of a day, in minor units."""
+
+    date: date
+    source: str
+    definition: str
+    currency: str | None
+    mrr: int
+    revenue30d: Annotated[int, Field(serialization_alias="revenue30d")]
+    annualised: int
+    window_start: Timestamp
+    window_end: Timestamp
+    synced_at: Timestamp
+    flags: list[str]
+
+
+class HistoryAnswer(Answer):
+    """The days of a listing's verified numbers."""
+
+    items: list[DayAnswer]
+    next_cursor: None = None

@@ -1,0 +1,60 @@
+"""Stores and their connections, as their members see them."""
+
+from typing import Self
+
+from tolsey.actors.store.messages import ConnectionView, TokenState
+from tolsey.http.answers.base import Answer, Timestamp
+from tolsey.storage.commerce.stores import StoreRow
+from tolsey.storage.records.commerce.connection import PROVIDER
+
+
+class StoreAnswer(Answer):
+    """A store of an organization."""
+
+    id: str
+    organization_id: str
+    name: str
+    created_at: Timestamp
+
+    @classmethod
+    def of(cls, row: StoreRow) -> Self:
+        """Show a store that is kept."""
+        return cls(
+            id=row.id,
+            organization_id=row.organization_id,
+            name=row.name,
+            created_at=row.created_at,
+        )
+
+
+class ConnectionAnswer(Answer):
+    """A store's connection, without any secret; one that never was has no status."""
+
+    provider: str
+    shop_domain: str | None
+    status: str | None
+    scopes: list[str]
+    scopes_known: bool
+    token_state: TokenState
+    connected_at: Timestamp | None
+    uninstalled_at: Timestamp | None
+
+    @classmethod
+    def of(cls, view: ConnectionView | None) -> Self:
+        """Show what the store's actor says of its connection."""
+        return cls(
+            provider=PROVIDER,
+            shop_domain=view.shop_domain if view else None,
+            status=view.status if view else None,
+            scopes=list(view.scopes) if view else [],
+            scopes_known=bool(view and view.scopes_known),
+            token_state=view.token_state if view else TokenState.NEVER,
+            connected_at=view.connected_at if view else None,
+            uninstalled_at=view.uninstalled_at if view else None,
+        )
+
+
+class ConnectedAnswer(Answer):
+    """The connection after a change."""
+
+    connection: ConnectionAnswer
