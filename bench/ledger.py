@@ -174,9 +174,9 @@ class Ours:
             grant = GrantCredits(f"lot:{n}", "bonus", LOT, self.at, ends)
             await self.runtime.ask(organization(name), grant)
 
-    async def spend(self, n: int, key: str) -> None:
+    def spend(self, n: int, key: str) -> Awaitable[None]:
         """Ask for a spend."""
-        await self.spend_of(f"org_{n}", key)
+        return self.spend_of(f"org_{n}", key)
 
     async def spend_of(self, organization_id: str, key: str) -> None:
         """Ask for a spend of any organization."""

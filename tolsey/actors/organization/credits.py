@@ -94,7 +94,8 @@ class Credits:
     @property
     def standing(self) -> Standing:
         """Sum up."""
-        return Standing(self.seq, self.available + self.held, self.available, self.held)
+        available = self.available
+        return Standing(self.seq, available + self.held, available, self.held)
 
     def view(self, message: ReadCredits) -> CreditsView:
         """Show the credits to a member, with the part of the grants that is asked for."""

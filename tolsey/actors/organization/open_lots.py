@@ -16,6 +16,8 @@ REMEMBERED: Final = 64
 """So many lots that were put last are at hand for the commit, which writes down what moved."""
 
 Chunk = tuple[SpentAfter, ...]
+ID: Final = itemgetter(2)
+"""What a place in the order says last: the lot's id."""
 
 
 def spending_order(lot: CreditLot) -> SpentAfter:
@@ -49,7 +51,7 @@ class OpenLots(Mapping[str, CreditLot]):
         return len(self._lots)
 
     def __iter__(self) -> Iterator[str]:
-        return (key[2] for key in chain.from_iterable(self._chunks))
+        return map(ID, chain.from_iterable(self._chunks))
 
     def after(self, place: SpentAfter | None) -> Iterator[CreditLot]:
         """Go through the lots that are spent after a place; all of them without one."""
@@ -57,7 +59,7 @@ class OpenLots(Mapping[str, CreditLot]):
         if place is not None and chunks:
             n = _chunk_of(chunks, place)
             chunks = (chunks[n][bisect_right(chunks[n], place) :], *chunks[n + 1 :])
-        return (self._lots[key[2]] for key in chain.from_iterable(chunks))
+        return map(self._lots.__getitem__, map(ID, chain.from_iterable(chunks)))
 
     def moved_after(self, seq: int) -> Iterable[CreditLot]:
         """List the lots that entries after this one touched and left open."""
@@ -68,14 +70,15 @@ class OpenLots(Mapping[str, CreditLot]):
 
     def put(self, lot: CreditLot) -> "OpenLots":
         """Give the lots with this one, in the place of what it was before."""
-        place, known = spending_order(lot), self._lots.get(lot.id)
-        chunks = self._chunks
+        known, chunks, last = self._lots.get(lot.id), self._chunks, self._last
         if known is None:
-            chunks = _with(chunks, place)
-        elif spending_order(known) != place:
-            chunks = _with(_without(chunks, spending_order(known)), place)
-        last = (*self._last[1 - REMEMBERED :], lot)
-        return _made(self._lots.insert(lot.id, lot), chunks, last)
+            chunks = _with(chunks, spending_order(lot))
+        # Mostly a lot is only spent from: then the order stays, and nothing is made to see that.
+        elif known.expires_at != lot.expires_at or known.granted_at != lot.granted_at:
+            chunks = _with(_without(chunks, spending_order(known)), spending_order(lot))
+        # What is spent again and again is at hand once.
+        others = last[:-1] if last and last[-1] is known else last[1 - REMEMBERED :]
+        return _made(self._lots.insert(lot.id, lot), chunks, (*others, lot))
 
     def without(self, id: str) -> "OpenLots":
         """Give the lots without one of them."""

@@ -227,7 +227,8 @@ class Draft:
         return self._state(self.before.seq, self.before.hash), self.records
 
     def _state(self, seq: int, chained: str) -> OrganizationState:
-        self.records += (*self.closed.values(), *self.told.values())
+        self.records.extend(self.closed.values())
+        self.records.extend(self.told.values())
         after = Credits(
             seq,
             chained,

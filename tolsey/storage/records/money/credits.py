@@ -1,4 +1,7 @@
-"""An organization's credits as its turns write them down; amounts in micro-USD."""
+"""An organization's credits as its turns write them down; amounts in micro-USD.
+
+What every spend makes anew is not frozen, for that costs a call for each field; nobody changes it.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,7 +15,7 @@ OWN_ACCOUNTS: Final = "^(debt$|lot:|held:)"
 
 
 @stored("credit_accounts", key=("organization_id",))
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class CreditAccount:
     """Where an organization's ledger stands: its last entry, its debt, its plan's allowance."""
 
@@ -27,7 +30,7 @@ class CreditAccount:
 
 
 @stored("credit_entries", key=("organization_id", "key"), claim=True)
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class CreditEntry:
     """One entry of an organization's ledger; written once ever, by its key.
 
@@ -45,7 +48,7 @@ class CreditEntry:
 
 
 @stored("credit_postings")
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class CreditPosting:
     """One movement of an entry: `amount` goes out of account `credit` into account `debit`."""
 
@@ -76,7 +79,7 @@ def postings(
     replaces=("amount", "remaining", "pinned", "expires_at", "seq"),
     besides={"spent": bool | None},
 )
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class CreditLot:
     """Credits granted together. `remaining` counts what holds pin; a lot without any is spent.
 
