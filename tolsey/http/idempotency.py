@@ -1,7 +1,5 @@
 """`Idempotency-Key`: a repeat of a POST that creates or spends gets the first one's answer."""
 
-import hashlib
-import hmac
 from collections.abc import Awaitable, Callable
 from functools import wraps
 from typing import Any, TypeVar, cast
@@ -13,16 +11,21 @@ from tolsey.actors.refusals import Conflict, Refusal, Unprocessable
 from tolsey.http.access import caller
 from tolsey.http.context import Seed, now, service
 from tolsey.http.errors import refusal_of
+from tolsey.http.replay import (
+    KEY_CHARACTERS,
+    Fate,
+    fate_of,
+    fingerprint_of,
+    is_key,
+    kept_refusal,
+    refusal_in,
+)
 from tolsey.storage import idempotency
 
 View = TypeVar("View", bound=Callable[..., Awaitable[Any]])
 
 HEADER = "Idempotency-Key"
 ATTRIBUTE = "is_idempotent"
-KEY_CHARACTERS = 255
-PASSING = frozenset({401, 403, 408, 425, 429})
-"""Refusals that say nothing of the request itself; a repeat may fare better."""
-SERVER_ERRORS = 500
 STREAM = "text/event-stream"
 """An answer of this type is not complete yet: who makes it keeps it when it is."""
 
@@ -73,24 +76,23 @@ def is_idempotent(view: Callable[..., Any]) -> bool:
 
 
 async def _claim(key: str) -> idempotency.KeyRow:
-    if not key.isascii() or not key.isprintable() or not 0 < len(key) <= KEY_CHARACTERS:
+    if not is_key(key):
         raise InvalidKey(f"{HEADER} must be 1 to {KEY_CHARACTERS} printable ASCII characters.")
     body = cast("bytes", await request.get_data(as_text=False))
-    target = f"{request.method} {request.full_path}\n".encode()
-    fingerprint = hashlib.sha256(target + body).digest()
+    fingerprint = fingerprint_of(request.method, request.full_path, body)
     row = await idempotency.claim(service().database, caller().user_id, key, fingerprint, now())
-    if not hmac.compare_digest(row.fingerprint, fingerprint):
-        raise KeyReused(f"{HEADER} was used for another request in the last 24 hours.")
-    if row.answer is None and not row.held:
-        raise InProgress("The first request with this key is still at work.", retryAfter=1)
-    return row
+    match fate_of(row, fingerprint):
+        case Fate.KEY_REUSED:
+            raise KeyReused(f"{HEADER} was used for another request in the last 24 hours.")
+        case Fate.IN_PROGRESS:
+            raise InProgress("The first request with this key is still at work.", retryAfter=1)
+        case _:
+            return row
 
 
 async def _repeated(answer: dict[str, Any]) -> Response:
-    if "code" in answer:
-        raise Refusal(
-            answer["detail"], status=answer["status"], code=answer["code"], **answer["fields"]
-        )
+    if (refusal := refusal_in(answer)) is not None:
+        raise refusal
     response = Response(answer["body"], status=answer["status"], content_type=answer["contentType"])
     response.headers["Idempotent-Replayed"] = "true"
     return response
@@ -102,20 +104,11 @@ async def _first(view: Callable[..., Awaitable[Any]], key: str, args: Any, kwarg
         response = cast("Response", await current_app.make_response(await view(*args, **kwargs)))
     except (Refusal, ProcessorError) as error:
         refusal = refusal_of(error) if isinstance(error, ProcessorError) else error
-        if refusal.status in PASSING or refusal.status >= SERVER_ERRORS:
+        answered = kept_refusal(refusal)
+        if answered is None:
             await idempotency.release(running.database, user_id, key)
         else:
-            await idempotency.answer(
-                running.database,
-                user_id,
-                key,
-                {
-                    "status": refusal.status,
-                    "code": refusal.code,
-                    "detail": refusal.detail,
-                    "fields": refusal.fields,
-                },
-            )
+            await idempotency.answer(running.database, user_id, key, answered)
         raise
     except Exception:
         await idempotency.release(running.database, user_id, key)
