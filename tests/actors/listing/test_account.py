@@ -116,7 +116,8 @@ def test_a_yearly_customer_paid_up_to_a_year_ago() -> None:
 
     assert account.reach([yearly], NOW) == timedelta(days=366 + 35)
     assert account.reach([], NOW) == timedelta(days=90)
-    assert account.reach([replace(yearly, status="trialing")], NOW) == timedelta(days=90)
+    for idle in (replace(yearly, status="trialing"), replace(yearly, trial_end=NOW + DAY)):
+        assert account.reach([idle], NOW) == timedelta(days=90)
     for days, minor in ((400, [1_000]), (402, [])):
         found = measured([charge(created_at=NOW - days * DAY)], [yearly])
         assert [each.mrr for each in found.figures] == minor
@@ -466,3 +467,22 @@ def test_three_tenths_of_a_rise_explained_are_not_more() -> None:
     sums.repriced += 1
     assert account.explained_by_price(sums, "USD", then)
     assert not account.explained_by_price(sums, "USD", None)
+
+
+def test_what_each_of_two_old_customers_paid_is_known_by_their_average() -> None:
+    same = [subscription(who, item(created_at=NOW - DAY)) for who in ("cus_a", "cus_b")]
+    paid = [charge(who) for who in ("cus_a", "cus_b", "cus_c")]
+    found = measured(paid, [*same, subscription("cus_c")], {"USD": Earlier(2_000, 2)})
+
+    assert "price_rise" not in found.flags
+
+
+def test_what_is_repriced_is_told_in_iso_units() -> None:
+    sums = account.Sums(mrr=recurring.ZERO + 601_000, repriced=recurring.ZERO + 101_000)
+    sums.repriced_subscribers.add("cus_a")
+
+    assert not account.explained_by_price(sums, "ISK", Earlier(1_000, 1))
+
+
+def test_an_account_whose_first_payment_opens_the_window_has_none_before() -> None:
+    assert not flags_of(charge(created_at=NOW - 30 * DAY))

@@ -127,6 +127,7 @@ def test_what_only_meters_is_worth_nothing_and_its_items_are_counted() -> None:
     assert worth(subscription("cus_a", item(metered=True), item(metered=True)), NOW) == Worth(
         metered_items=2
     )
+    assert monthly(item(metered=True), discounts=(amount(5),)) == 0
 
 
 def test_less_than_a_minor_unit_a_month_still_counts() -> None:

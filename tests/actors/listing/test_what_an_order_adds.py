@@ -126,6 +126,23 @@ def test_what_recurs_is_told_in_the_minor_units_of_its_currency() -> None:
     assert found.mrr == 100
 
 
+def test_sums_hold_more_digits_than_a_plain_one() -> None:
+    ago = START - timedelta(days=1)
+    large = order(line("20000"), processed_at=ago, created_at=ago, refunds=(refund("20000"),))
+    (found,) = revenue.measure([], START, END, [large]).figures
+
+    assert found.refunds_of_earlier_orders30d == 2_000_000
+    assert revenue.proves_age(order(line("20000")))
+    assert revenue.minor_units(Decimal(10**17), "USD") == 10**19
+
+
+def test_what_recurs_is_added_up_over_orders() -> None:
+    plans = [order(line(price, selling_plan="a")) for price in ("10", "20")]
+    (found,) = revenue.measure(plans, START, END).figures
+
+    assert (found.revenue30d, found.mrr) == (3_000, 3_000)
+
+
 def test_two_currencies_are_a_flag() -> None:
     both = [order(line("1")), order(line("1"), currency="EUR")]
 

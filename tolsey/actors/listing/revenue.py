@@ -122,7 +122,7 @@ class Tally:
                     self._note_unproven(order, paid)
                 return
             revenue, recurring = worth(order, paid)
-            sums = self.sums.setdefault(order.currency, Sums())
+            sums = self.sums[order.currency]
             sums.revenue += revenue
             sums.recurring += recurring
             sums.orders += 1

@@ -294,7 +294,7 @@ def review(record: VerificationRecord, event: Event, at: datetime) -> Verificati
         keeps_badge=False,
         syncing_since=None,
     )
-    return discredit(judged) if event is Event.ADMIN_REJECT else judged
+    return discredit(judged)
 
 
 def discredit(record: VerificationRecord) -> VerificationRecord:
