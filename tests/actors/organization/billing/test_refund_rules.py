@@ -288,3 +288,18 @@ def test_what_was_kept_for_a_refund_that_will_not_be_is_free_again(bought: House
     bought.drop("pi_2")
     assert (bought.entries, list(bought.state.credits.payments)) == ([], ["pi_1"])
     assert bought.refused(at=AT + days(1))[1] == "refund_too_late"
+
+
+def test_what_was_kept_for_a_refund_that_nobody_knows_of_is_free_and_it_was_asked_in_time(
+    bought: House,
+) -> None:
+    bought.begin(at=AT)
+    asked_at = bought.payment.refund_asked_at
+    decision = refunds.release(bought.state, "pi_1", AT + SECOND)
+    bought.state, bought.records = decision.state, list(decision.records)
+
+    assert (bought.holds, bought.state.credits.available) == ([], 50 * DOLLAR)
+    assert bought.entries == [("refund.dropped:pi_1:3", "release", "pi_1")]
+    assert {one.at for one in bought.records if isinstance(one, CreditEntry)} == {AT + SECOND}
+    assert bought.payment.refund_asked_at == asked_at
+    assert asked_at is not None
