@@ -18,7 +18,7 @@ SECRET_NAMES = re.compile(
     re.IGNORECASE,
 )
 SECRET_VALUES = re.compile(
-    r"shp(?:at|ss|ca|pa|ua)_\w+|(?:sk|rk|pk)_(?:live|test)_\w+|whsec_\w+|bei_[\w-]+|Bearer\s+\S+"
+    r"shp(?:at|ss|ca|pa|ua)_\w+|(?:sk|rk|pk)_(?:live|test)_\w+|whsec_\w+|bei_[\w-]+|(?:reset|invite)_[\w-]{20,}|Bearer\s+\S+"
     r"|\bv1\.[\w-]+\.[\w-]{16,}|s1:[0-9a-f]{16,}|[\w.+-]+@[\w-]+\.[\w.-]+",
 )
 MASK = "[masked]"

@@ -101,8 +101,9 @@ async def test_a_session_is_over_after_logout(sign_up: SignUp, browser: Browser)
 
 async def test_a_session_is_over_after_thirty_days(sign_up: SignUp, clock: Clock) -> None:
     ann = await sign_up()
-    clock.advance(tokens.SESSION_LIFETIME - timedelta(seconds=1))
-    assert (await ann.browser.get(SESSION)).status_code == 200
+    for _ in range(3):  # used all the while
+        clock.advance((tokens.SESSION_LIFETIME - timedelta(seconds=1)) / 3)
+        assert (await ann.browser.get(SESSION)).status_code == 200
     clock.advance(timedelta(seconds=1))
     assert (await ann.browser.get(SESSION)).status_code == 401
 

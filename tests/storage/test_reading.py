@@ -33,7 +33,7 @@ from tolsey.storage.money import (
     subscriptions,
 )
 from tolsey.storage.oauth import clients, grants, requests
-from tolsey.storage.people import accounts, members, tokens
+from tolsey.storage.people import accounts, mail, members, resets, tokens
 from tolsey.storage.records.runtime.turns import Known
 from tolsey.storage.reports import catalog, customers, orders, pool, prefixes, sales, store, sums
 from tolsey.storage.runtime import executions, slots, workflows
@@ -296,9 +296,18 @@ SHORT: Final[dict[str, list[Case]]] = {
     "people.accounts.find_user": [lambda db: accounts.find_user(db, "u1@example.com")],
     "people.accounts.organizations_of": [lambda db: accounts.organizations_of(db, "usr_1", "", 9)],
     "people.accounts.role_in": [lambda db: accounts.role_in(db, "usr_1", "org_1")],
+    "people.mail.find": [lambda db: mail.find(db, "mail_7")],
+    "people.mail.listed": [
+        lambda db: mail.listed(db, PAGE, (AGO, "mail_7")),
+        lambda db: mail.listed(db, PAGE, None, recipient="u1@example.com"),
+    ],
+    "people.mail.payee": [lambda db: mail.payee(db, "acct_7")],
+    "people.mail.those_in": [lambda db: mail.those_in(db, "org_1", ["owner", "admin"])],
     "people.members.find_member": [lambda db: members.find_member(db, "org_1", "usr_1")],
     "people.members.members_of": [lambda db: members.members_of(db, "org_1")],
+    "people.resets.is_open": [lambda db: resets.is_open(db, "token", AT)],
     "people.tokens.find": [lambda db: tokens.find(db, "token", AT)],
+    "people.tokens.open_sessions": [lambda db: tokens.open_sessions(db, "usr_1", "token", AT)],
     "runtime.executions.last": [
         lambda db: executions.last(db, ["sweep"], 10),
         lambda db: executions.last(db, ["sweep"], trigger="schedule"),
@@ -381,6 +390,7 @@ WRITING: Final = {
     "oauth.requests": {"keep"},
     "people.accounts": {"rename_organization", "replace_rules"},
     "people.administrators": {"create_administrator"},
+    "people.mail": {"end", "keep", "postpone"},
     "people.members": {"remove", "set_role"},
     "reports.sums": {"build", "forget"},
     "runtime.outbox": {

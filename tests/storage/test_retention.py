@@ -12,7 +12,8 @@ from tolsey.storage.database import Database
 KEPT = 4000
 DUE = 3
 ROWS = {
-    "sessions": "INSERT INTO sessions SELECT sha256(n::text::bytea), 'u', now(), {at} FROM {n}",
+    "sessions": "INSERT INTO sessions (token_hash, user_id, created_at, expires_at) SELECT sha256(n::text::bytea), 'u', now(), {at} FROM {n}",
+    "passwordResets": "INSERT INTO password_resets SELECT sha256(n::text::bytea), 'u', {at}, {at} FROM {n}",
     "idempotencyKeys": "INSERT INTO idempotency_keys SELECT 'u', n::text, '', '', {at} FROM {n}",
     "executions": (
         "INSERT INTO cron_executions SELECT n::text, 'job', now() - n * interval '1 hour', 'schedule',"

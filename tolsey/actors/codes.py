@@ -29,6 +29,9 @@ ACCESS: Final = {
     "email_taken": _code(409, means="An account with this address exists: sign in."),
     "forbidden": _code(403, means="Your role, or your organization, may not do this."),
     "foreign_origin": _code(403, means="Another site's page sent this with your cookie."),
+    "invalid_token": _code(
+        400, means="The link is used up, too old, or not ours: ask for a new one."
+    ),
     "invalid_credentials": _code(401, means="The address or the password is wrong."),
     "last_owner": _code(
         409, means="An organization keeps one owner: make somebody else owner first."

@@ -37,6 +37,18 @@ class TellPeople(Call[None]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MailReset(Call[None]):
+    """Write a link that chooses a new password to whoever has an address, if anyone has.
+
+    Who asks waits for none of it, so that no answer and no time tells whether anyone does.
+    """
+
+    lane: ClassVar[LaneName] = "mail"
+
+    email: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SendMail(Call[None]):
     """Hand a mail to the mail server; it may come twice, under one Message-ID."""
 

@@ -27,6 +27,12 @@ LOGINS = Policy("logins", 60, MINUTE)
 """Attempts to sign in, of an address."""
 LOGINS_PER_ACCOUNT = Policy("logins-per-account", 20, 900)
 """Attempts to sign in to one account, of an address."""
+PASSWORD_MAILS = Policy("password-mails", 20, HOUR)
+"""Mails asked for that choose a new password, of an address."""
+PASSWORD_RESETS = Policy("password-resets", 30, HOUR)
+"""Links tried that choose a new password, of an address."""
+PASSWORD_CHANGES = Policy("password-changes", 10, 900)
+"""Attempts to change a password, of a user: each tells whether the old one is right."""
 BILLING = Policy("billing", 60, HOUR)
 """Checkouts, changes of the plan, and visits to the processor's pages, of a user."""
 STORE_CREATION = Policy("store-creation", 60, HOUR)
@@ -61,6 +67,9 @@ CATALOGUE = (
     MCP_FLOOD,
     LOGINS,
     LOGINS_PER_ACCOUNT,
+    PASSWORD_MAILS,
+    PASSWORD_RESETS,
+    PASSWORD_CHANGES,
     BILLING,
     STORE_CREATION,
     STORE_CONNECT,

@@ -125,7 +125,13 @@ async def _rotate(tx: Transaction, user_id: str) -> str:
     former = cookies.session_token()
     if former is not None:
         await tokens.end(tx, former)
-    return await tokens.begin(tx, user_id, now())
+    return await tokens.begin(
+        tx,
+        user_id,
+        now(),
+        device=request.headers.get("User-Agent", ""),
+        place=addresses.identity(request.scope, service().settings.believed_proxies),
+    )
 
 
 def _attempt(email: str) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 from tolsey.storage.people.accounts import OrganizationRow, UserRow
 from tolsey.storage.people.members import MemberRow
+from tolsey.storage.people.tokens import OpenSession
 
 
 def timestamp(at: datetime | None) -> str | None:
@@ -17,6 +18,19 @@ def timestamp(at: datetime | None) -> str | None:
 def user_view(user: UserRow) -> dict[str, Any]:
     """Show a user to themselves."""
     return {"id": user.id, "email": user.email, "createdAt": timestamp(user.created_at)}
+
+
+def session_view(session: OpenSession) -> dict[str, Any]:
+    """Show a session to its user."""
+    return {
+        "id": session.id,
+        "device": session.device,
+        "place": session.place,
+        "createdAt": timestamp(session.created_at),
+        "lastUsedAt": timestamp(session.used_at),
+        "expiresAt": timestamp(session.expires_at),
+        "current": session.current,
+    }
 
 
 def organization_view(organization: OrganizationRow) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from tests.http.mail.post import Post
-from tests.http.people import settings_of
+from tests.http.people import Clock, settings_of
 from tolsey.service import Running, running
 from tolsey.settings import Settings
 
@@ -27,8 +27,8 @@ def settings(database_url: str, redis_url: str, post: Post) -> Settings:
 
 
 @pytest.fixture
-async def house(settings: Settings) -> AsyncIterator[Running]:
-    async with running(settings, timers=False, poll_seconds=0.1) as started:
+async def house(settings: Settings, clock: Clock) -> AsyncIterator[Running]:
+    async with running(settings, clock=clock, timers=False, poll_seconds=0.1) as started:
         yield started
 
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import structlog
 
 from tolsey.actors.job.messages import job
-from tolsey.actors.mail import MailEvent, SendMail, TellPeople
+from tolsey.actors.mail import MailEvent, MailReset, SendMail, TellPeople
 from tolsey.actors.organization.messages import organization
 from tolsey.actors.ports import Mail, MailDelayed, MailRefused, MailServer
 from tolsey.actors.refusals import MissingCredential
@@ -27,10 +27,11 @@ from tolsey.runtime.rows import row_of
 from tolsey.settings import Settings
 from tolsey.storage.database import Database, Transaction
 from tolsey.storage.people import mail as mails
+from tolsey.storage.people import resets
 from tolsey.storage.people.mail import Addressee
 from tolsey.storage.records.mail import OutboundMail
 from tolsey.storage.runtime import outbox
-from tolsey.storage.sealed import SealBroken, Vault
+from tolsey.storage.sealed import SealBroken, Vault, fingerprint
 
 log = structlog.get_logger()
 
@@ -66,7 +67,11 @@ class PostOffice:
 
     def handlers(self) -> dict[type[Call[Any]], Callable[[Any], Awaitable[None]]]:
         """Say which calls this performs."""
-        return {TellPeople: self.tell_people, SendMail: self.send}
+        return {
+            TellPeople: self.tell_people,
+            MailReset: self.mail_reset,
+            SendMail: self.send,
+        }
 
     def require(self) -> None:
         """Refuse what is of no use without a mail: with 503 where none could be read by anyone."""
@@ -132,6 +137,28 @@ class PostOffice:
                     facts=facts,
                     link=link,
                     organization_id=call.organization_id,
+                )
+
+    async def ask_for_reset(self, email: str) -> None:
+        """Have a link that chooses a new password written: the same work whoever has the address."""
+        key = f"reset:{fingerprint(email).hex()}"
+        call = Perform(MailReset(email=email), key=key)
+        row = row_of(call, job("mail"), key, form=self._settings.wire_form)
+        async with self._database.transaction() as tx:
+            await outbox.put(tx, [row])
+
+    async def mail_reset(self, call: MailReset) -> None:
+        """Write a link that chooses a new password, unless no one has the address or it has one."""
+        async with self._database.transaction() as tx:
+            token = await resets.begin(tx, call.email, self._clock())
+            if token is not None:
+                await self.write(
+                    tx,
+                    MailEvent.PASSWORD_FORGOTTEN,
+                    call.email,
+                    about=fingerprint(token).hex(),
+                    facts={},
+                    link=f"{self._settings.base_url}/password/reset?token={token}",
                 )
 
     async def _addressees(self, call: TellPeople, role: Role) -> list[Addressee]:

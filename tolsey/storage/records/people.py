@@ -12,10 +12,25 @@ SESSIONS: Final = bare(
         "user_id": Annotated[str, Personal.USER],
         "created_at": datetime,
         "expires_at": datetime,
+        "used_at": datetime | None,
+        "device": Annotated[str | None, Personal.USER],
+        "place": Annotated[str | None, Personal.USER],
     },
     key=("token_hash",),
     retention=Age(column="expires_at"),
     swept="sessions",
+)
+PASSWORD_RESETS: Final = bare(
+    "password_resets",
+    {
+        "token_hash": Annotated[bytes, Sealed],
+        "user_id": Annotated[str, Personal.USER],
+        "created_at": datetime,
+        "expires_at": datetime,
+    },
+    key=("token_hash",),
+    retention=Age(column="expires_at"),
+    swept="passwordResets",
 )
 MEMBERS: Final = bare(
     "members",

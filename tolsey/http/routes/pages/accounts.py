@@ -10,8 +10,9 @@ from quart import Blueprint, Response, request
 from quart_schema import hide
 
 from tolsey.actors.refusals import Conflict, Refusal
-from tolsey.http import api_model, cookies, signing
+from tolsey.http import api_model, cookies, passwords, signing
 from tolsey.http.access import identify, public
+from tolsey.http.passwords import Forgotten, Reset
 from tolsey.http.signing import Login, Signup
 from tolsey.http.web import forms
 from tolsey.http.web.answers import (
@@ -49,6 +50,27 @@ class SignupPage(AccountForm):
     """The page on which an account is made."""
 
     template = "people/signup.html"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForgottenPage(Page):
+    """The page on which a link is asked for that chooses a new password."""
+
+    template = "people/forgotten.html"
+    filled: Filled
+    is_done: bool = False
+    email_characters = api_model.EMAIL_CHARACTERS
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResetPage(Page):
+    """The page on which a new password is chosen by a link."""
+
+    template = "people/reset.html"
+    filled: Filled
+    token: str
+    password_characters = api_model.PASSWORD_CHARACTERS
+    longest_password = api_model.LONGEST_PASSWORD
 
 
 class LoginPage(AccountForm):
@@ -117,6 +139,56 @@ async def login() -> Response:
         filled = Filled(values, {forms.WHOLE: sentence(refused)})
         return shown(_login(filled, next_path), refusal=refused)
     return _signed_in(found.token, next_path)
+
+
+@routes.get("/password/forgot")
+@public
+@hide
+async def forgotten_form() -> Response:
+    """Show the form that asks for a new password."""
+    return shown(ForgottenPage(filled=Filled()))
+
+
+@routes.post("/password/forgot")
+@public
+@hide
+async def forgotten() -> Response:
+    """Have a link written; the page is one whoever has the address."""
+    values = dict((await request.form).items())
+    try:
+        await passwords.forgotten(forms.read(Forgotten, values))
+    except Misfilled as wrong:
+        return shown(ForgottenPage(filled=Filled(values, wrong.errors)), 422)
+    except Refusal as refused:
+        filled = Filled(values, {forms.WHOLE: sentence(refused)})
+        return shown(ForgottenPage(filled=filled), refusal=refused)
+    return shown(ForgottenPage(filled=Filled(values), is_done=True))
+
+
+@routes.get("/password/reset")
+@public
+@hide
+async def reset_form() -> Response:
+    """Show the form that chooses a new password, while the link works."""
+    token = request.args.get("token", "")
+    await passwords.require_open(token)
+    return shown(ResetPage(filled=Filled(), token=token))
+
+
+@routes.post("/password/reset")
+@public
+@hide
+async def reset() -> Response:
+    """Set the password and go on to sign in."""
+    values = dict((await request.form).items())
+    token = values.get("token", "")
+    try:
+        await passwords.reset(forms.read(Reset, values))
+    except Misfilled as wrong:
+        return shown(ResetPage(filled=Filled(values, wrong.errors), token=token), 422)
+    response = sent_on("/login")
+    cookies.take_session(response)
+    return response
 
 
 @routes.post("/logout")

@@ -6,12 +6,15 @@ import orjson
 from quart import Blueprint, Response
 from quart_schema import tag_blueprint, validate_request
 
-from tolsey.http import cookies, signing
+from tolsey.actors.refusals import NotFound
+from tolsey.http import cookies, passwords, signing
 from tolsey.http.access import caller, public, session
-from tolsey.http.context import service
+from tolsey.http.context import now, service
+from tolsey.http.passwords import Change, Forgotten, Reset
 from tolsey.http.signing import Login, Signup
-from tolsey.http.views import organization_view, user_view
-from tolsey.storage.people import accounts
+from tolsey.http.views import organization_view, session_view, user_view
+from tolsey.storage import audit
+from tolsey.storage.people import accounts, tokens
 
 routes = Blueprint("auth", __name__, url_prefix="/api/auth")
 tag_blueprint(routes, ["Accounts"])
@@ -56,6 +59,54 @@ async def current() -> dict[str, Any]:
         "user": {"id": signed_in.user_id, "email": signed_in.email},
         "organizations": [organization_view(organization) for organization in found],
     }
+
+
+@routes.post("/password/forgot")
+@public
+@validate_request(Forgotten)
+async def forgotten(data: Forgotten) -> Response:
+    """Write a link that chooses a new password to whoever has the address; the answer is one."""
+    await passwords.forgotten(data)
+    return Response(b"", status=202)
+
+
+@routes.post("/password/reset")
+@public
+@validate_request(Reset)
+async def reset(data: Reset) -> Response:
+    """Set a password by the token of a link, which works once and for an hour; sessions end."""
+    await passwords.reset(data)
+    return Response(b"", status=204)
+
+
+@routes.post("/password")
+@session
+@validate_request(Change)
+async def change(data: Change) -> Response:
+    """Set another password; the user's other sessions end."""
+    await passwords.change(data)
+    return Response(b"", status=204)
+
+
+@routes.get("/sessions")
+@session
+async def list_sessions() -> dict[str, Any]:
+    """List where the caller is signed in: device, place and last use, to the hour."""
+    found = await tokens.open_sessions(
+        service().database, caller().user_id, cookies.session_token() or "", now()
+    )
+    return {"items": [session_view(one) for one in found], "nextCursor": None}
+
+
+@routes.delete("/sessions/<session_id>")
+@session
+async def end_session(session_id: str) -> Response:
+    """End one of the caller's sessions."""
+    async with service().database.transaction() as tx:
+        if not await tokens.end_one(tx, caller().user_id, session_id):
+            raise NotFound("There is no such session, or it is over.")
+        await audit.write(tx, "user.session_ended", caller().user_id, actor=caller().user_id)
+    return Response(b"", status=204)
 
 
 def _signed_in(body: dict[str, Any], token: str, status: int) -> Response:
