@@ -20,6 +20,10 @@ READY = "ready"
 """Printed when the requests are made; sending begins with a line of input."""
 
 
+ACCEPTED = b'"accepted"'
+"""What stands in the answer to a delivery that was taken."""
+
+
 def shop(number: int) -> str:
     """Name one of the shops."""
     return f"bench-{number}.myshopify.com"
@@ -35,9 +39,11 @@ def requests(path: str, first: int, most: int, first_shop: int, shops: int) -> I
 
 async def kept(given: dict[str, Any], waiting: deque[bytes]) -> asking.Result:
     """Send over connections that stay, each delivery when the one before it is answered."""
-    warm = await load.send(waiting, given["port"], given["warm_seconds"], given["connections"])
+    warm = await load.send(
+        waiting, given["port"], given["warm_seconds"], given["connections"], ACCEPTED
+    )
     started = perf_counter()
-    sent = await load.send(waiting, given["port"], given["seconds"], given["connections"])
+    sent = await load.send(waiting, given["port"], given["seconds"], given["connections"], ACCEPTED)
     failed = Counter({sent.first_refusal: len(sent.seconds) - sent.accepted})
     failed["broken"] = sent.broken
     found = asking.seen(sent.seconds, perf_counter() - started, +failed)
@@ -54,7 +60,7 @@ async def renewed(given: dict[str, Any], waiting: deque[bytes]) -> asking.Result
             answer = await reader.read()
         finally:
             writer.close()
-        if not answer.startswith(b"HTTP/1.1 200") or b'"accepted"' not in answer:
+        if not answer.startswith(b"HTTP/1.1 200") or ACCEPTED not in answer:
             raise Refused(answer[:200].decode("latin-1"))
 
     return await asking.asked(one, given["connections"], given["seconds"])
