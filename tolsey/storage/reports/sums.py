@@ -9,20 +9,23 @@ from tolsey.storage.database import Database, Reader
 STORES_AT_ONCE: Final = 500
 ROWS_AT_ONCE: Final = 50_000
 """So many orders, or products, are counted in one statement: none runs into its timeout, however large a store is."""
-LEAST: Final = str(-(2**63))
+LEAST, MOST = str(-(2**63)), str(2**63 - 1)
+PSEUDONYMS, BEHIND_PSEUDONYMS = "s1:", "s2"
+"""Between these lie all pseudonyms; what else stands in an order's place for them is counted nowhere."""
 COUNTED: Final = "deleted_at IS NULL AND cancelled_at IS NULL AND NOT test"
 UNLESS_BUILT: Final = "WHERE NOT EXISTS (SELECT 1 FROM commerce_sums WHERE store_id = $1)"
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Sums that are counted anew slice by slice: from `first` on, and `following` tells where a slice ends.
+    """Sums that are counted anew slice by slice, from `first` until `last`; `following` tells where one ends.
 
-    A slice is from $2 until before $3, which is null for the last. One statement checks it, so that
-    rows and sums are seen at one moment, with the deliveries of that moment.
+    A slice is from $2 until before $3. One statement checks it, so that rows and sums are seen at one
+    moment, with the deliveries of that moment.
     """
 
     first: str
+    last: str
     following: str
     check: str
 
@@ -40,6 +43,7 @@ class Kept:
 
 SALES: Final = Part(
     "-infinity",
+    "infinity",
     """
     SELECT (date_bin('1 hour', processed_at, 'epoch') + interval '1 hour')::text AS until
     FROM commerce_orders WHERE store_id = $1 AND processed_at >= $2::text::timestamptz
@@ -52,11 +56,11 @@ SALES: Final = Part(
             coalesce(current_total_minor, total_minor, 0) AS now_worth, 0 AS refunds, 0 AS refunded
         FROM commerce_orders
         WHERE store_id = $1 AND processed_at >= $2::text::timestamptz
-          AND ($3::text IS NULL OR processed_at < $3::text::timestamptz) AND {COUNTED}
+          AND processed_at < $3::text::timestamptz AND {COUNTED}
         UNION ALL
         SELECT at, source, currency, 0, 0, 0, 1, amount_minor FROM commerce_counted_refunds
         WHERE store_id = $1 AND at >= $2::text::timestamptz
-          AND ($3::text IS NULL OR at < $3::text::timestamptz)
+          AND at < $3::text::timestamptz
     ), sales AS (
         SELECT minutes, date_bin(make_interval(mins => minutes), at, 'epoch'), source, currency,
             sum(orders)::bigint, sum(gross)::bigint, sum(now_worth)::bigint, sum(refunds)::bigint,
@@ -67,7 +71,7 @@ SALES: Final = Part(
             refunded_minor
         FROM commerce_sales
         WHERE store_id = $1 AND minutes IN (15, 60) AND at >= $2::text::timestamptz
-          AND ($3::text IS NULL OR at < $3::text::timestamptz)
+          AND at < $3::text::timestamptz
           AND (orders, gross_minor, current_minor, refunds, refunded_minor) <> (0, 0, 0, 0, 0)
     )
     SELECT (SELECT count(*) FROM (TABLE sales EXCEPT TABLE kept) a)
@@ -76,6 +80,7 @@ SALES: Final = Part(
 )
 REFUNDS: Final = Part(
     LEAST,
+    MOST,
     """
     SELECT min(order_id)::text AS until FROM commerce_orders
     WHERE store_id = $1 AND order_id > (
@@ -88,35 +93,36 @@ REFUNDS: Final = Part(
             r.currency, coalesce(r.amount_minor, 0)
         FROM commerce_orders o JOIN commerce_refunds r USING (store_id, order_id)
         WHERE store_id = $1 AND order_id >= $2::text::bigint
-          AND ($3::text IS NULL OR order_id < $3::text::bigint) AND {COUNTED}
+          AND order_id < $3::text::bigint AND {COUNTED}
           AND r.processed_at IS NOT NULL AND r.currency IS NOT NULL
     ), kept AS (
         SELECT refund_id, order_id, at, source, currency, amount_minor
         FROM commerce_counted_refunds
         WHERE store_id = $1 AND order_id >= $2::text::bigint
-          AND ($3::text IS NULL OR order_id < $3::text::bigint)
+          AND order_id < $3::text::bigint
     )
     SELECT (SELECT count(*) FROM (TABLE counted EXCEPT TABLE kept) a)
         + (SELECT count(*) FROM (TABLE kept EXCEPT TABLE counted) a) AS wrong {UNLESS_BUILT}
     """,  # noqa: S608 - put together from constants
 )
 BUYERS: Final = Part(
-    "",
+    PSEUDONYMS,
+    BEHIND_PSEUDONYMS,
     """
     SELECT min(customer_hash) AS until FROM commerce_orders
-    WHERE store_id = $1 AND customer_hash > (
+    WHERE store_id = $1 AND customer_hash LIKE 's1:%' AND customer_hash > (
         SELECT customer_hash FROM commerce_orders WHERE store_id = $1 AND customer_hash >= $2
         ORDER BY customer_hash OFFSET $3 LIMIT 1)
     """,
     f"""
     WITH counted AS (
         SELECT customer_hash, count(*) FROM commerce_orders
-        WHERE store_id = $1 AND customer_hash >= $2 AND ($3::text IS NULL OR customer_hash < $3)
+        WHERE store_id = $1 AND customer_hash >= $2 AND customer_hash < $3
           AND {COUNTED} AND customer_hash LIKE 's1:%'
         GROUP BY 1
     ), kept AS (
         SELECT pseudonym, orders FROM commerce_buyers
-        WHERE store_id = $1 AND pseudonym >= $2 AND ($3::text IS NULL OR pseudonym < $3)
+        WHERE store_id = $1 AND pseudonym >= $2 AND pseudonym < $3
     )
     SELECT (SELECT count(*) FROM (TABLE counted EXCEPT TABLE kept) a)
         + (SELECT count(*) FROM (TABLE kept EXCEPT TABLE counted) a) AS wrong {UNLESS_BUILT}
@@ -124,6 +130,7 @@ BUYERS: Final = Part(
 )
 STOCK: Final = Part(
     LEAST,
+    MOST,
     """
     SELECT min(product_id)::text AS until FROM commerce_products
     WHERE store_id = $1 AND product_id > (
@@ -135,10 +142,10 @@ STOCK: Final = Part(
     WITH counted AS (
         SELECT s.* FROM commerce_products p CROSS JOIN LATERAL stock_of(p.store_id, p.product_id) s
         WHERE p.store_id = $1 AND p.product_id >= $2::text::bigint
-          AND ($3::text IS NULL OR p.product_id < $3::text::bigint)
+          AND p.product_id < $3::text::bigint
     ), kept AS (
         SELECT * FROM commerce_stock WHERE store_id = $1 AND product_id >= $2::text::bigint
-          AND ($3::text IS NULL OR product_id < $3::text::bigint)
+          AND product_id < $3::text::bigint
     )
     SELECT (SELECT count(*) FROM (TABLE counted EXCEPT TABLE kept) a)
         + (SELECT count(*) FROM (TABLE kept EXCEPT TABLE counted) a) AS wrong
@@ -225,11 +232,11 @@ async def differences(database: Database, kept: Kept, store_id: str) -> int:
     """Hold a store's sums against a recount of its rows; answer how many sums are not as counted."""
     wrong = 0
     for part in kept.parts:
-        start: str | None = part.first
-        while start is not None:
+        start = part.first
+        while start != part.last:
             found = await database.fetch(part.following, store_id, start, ROWS_AT_ONCE)
-            until = found[0]["until"] if found else None
-            rows = await database.fetch_as_it_is(part.check, store_id, start, until)
+            until = (found[0]["until"] if found else None) or part.last
+            rows = await database.fetch(part.check, store_id, start, until)
             wrong += rows[0]["wrong"] if rows else 0
             start = until
     return wrong
