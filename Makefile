@@ -36,6 +36,7 @@ check: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m tests.wire.golden
+	$(BIN)/python -m tests.unique_names
 	$(BIN)/deptry tolsey
 
 format: setup

@@ -17,10 +17,10 @@ from tests.campaigns.simloop import SimLoop, reply_of
 from tolsey.storage.errors import OutcomeUnknown, StorageError, StorageUnavailable
 from tolsey.storage.records.runtime.turns import (
     Batch,
+    BatchOutcome,
     CallState,
     Known,
     OutboxRow,
-    Outcome,
     TurnPart,
     Unread,
 )
@@ -69,7 +69,7 @@ class Disk:
             self.epochs[slot] = self.epochs.get(slot, 0) + 1
         return {slot: self.epochs[slot] for slot in slots}
 
-    def commit(self, batch: Batch) -> Outcome:
+    def commit(self, batch: Batch) -> BatchOutcome:
         """Do what the commit statement does: all of what its guards let through, or nothing."""
         actors = batch.actors
         fenced = {i for i, a in enumerate(actors) if self.epochs.get(a.slot, 0) != a.epoch}
@@ -98,7 +98,7 @@ class Disk:
         for turn in live:  # in one statement the rows go after the new ones have come
             if turn.consumes and self.outbox.pop(turn.consumes, None) is not None:
                 self._count_lost(live, turn)
-        return Outcome(*map(frozenset, (fenced, stale, voided, duplicates)))
+        return BatchOutcome(*map(frozenset, (fenced, stale, voided, duplicates)))
 
     def _count_lost(self, live: Sequence[TurnPart], taker: TurnPart) -> None:
         for turn in live[live.index(taker) + 1 :]:
@@ -188,7 +188,7 @@ class Connection:
         """Tell the time of the database."""
         return DAWN + timedelta(seconds=self._loop.time())
 
-    async def write(self, batch: Batch) -> Outcome:
+    async def write(self, batch: Batch) -> BatchOutcome:
         """Write a batch, as the journal does."""
         fault = self._weather.strikes(
             "write_unavailable",
@@ -205,7 +205,7 @@ class Connection:
         backend = {"ended": False}
         self._running = [backend]
 
-        def run() -> Outcome:
+        def run() -> BatchOutcome:
             if backend["ended"]:
                 raise StorageUnavailable("the backend was ended")
             outcome = self._disk.commit(batch)

@@ -20,7 +20,7 @@ from tolsey.runtime.outbox import Dispatcher
 from tolsey.runtime.registry import Runtime
 from tolsey.runtime.turns import Scheduler
 from tolsey.storage.errors import StorageError
-from tolsey.storage.records.runtime.turns import Batch, Outcome
+from tolsey.storage.records.runtime.turns import Batch, BatchOutcome
 
 Planted = Callable[[], AbstractContextManager[Any]]
 
@@ -133,7 +133,7 @@ def an_unknown_commit_is_taken_for_a_good_one() -> Iterator[None]:
         self: Committer, turns: Sequence[PendingTurn], writers: Sequence[PendingTurn], batch: Batch
     ) -> None:
         cells = list({id(turn.cell): turn.cell for turn in writers}.values())
-        self._open(turns, writers, cells, batch, Outcome())
+        self._open(turns, writers, cells, batch, BatchOutcome())
 
     with replaced(Committer, "_settle", hope):
         yield
@@ -198,7 +198,7 @@ def blind_to(part: str) -> Callable[[], Iterator[None]]:
                 name: frozenset() if name == part else getattr(outcome, name)
                 for name in ("fenced", "stale", "voided", "duplicates")
             }
-            opened(self, turns, writers, cells, batch, Outcome(**seen))
+            opened(self, turns, writers, cells, batch, BatchOutcome(**seen))
 
         with replaced(Committer, "_open", blind):
             yield

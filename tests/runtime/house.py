@@ -11,7 +11,7 @@ from tests.runtime.counter import Counter
 from tolsey.runtime.registry import Runtime
 from tolsey.storage.database import Database
 from tolsey.storage.errors import OutcomeUnknown
-from tolsey.storage.records.runtime.turns import Batch, Outcome
+from tolsey.storage.records.runtime.turns import Batch, BatchOutcome
 from tolsey.storage.runtime import slots
 from tolsey.storage.runtime.journal import Journal
 from tolsey.storage.runtime.outbox import Outbox
@@ -36,7 +36,7 @@ class Turnstile:
     def reopen(self) -> None:
         self._open.set()
 
-    async def write(self, batch: Batch) -> Outcome:
+    async def write(self, batch: Batch) -> BatchOutcome:
         self.batches.append(batch)
         self.arrived.set()
         await self._open.wait()

@@ -104,10 +104,12 @@ REPORTS: Final[dict[str, list[Case]]] = {
     "reports.catalog.find": [lambda db: catalog.find(db, "sto_1", 7000000021)],
     "reports.catalog.items_of": [lambda db: catalog.items_of(db, "sto_1", 7000000021)],
     "reports.catalog.page": [
-        lambda db: catalog.page(db, "sto_1", catalog.Wanted(), None, PAGE),
-        lambda db: catalog.page(db, "sto_1", catalog.Wanted(), 7000000900, PAGE),
-        lambda db: catalog.page(db, "sto_1", catalog.Wanted(vendor="RARE"), None, PAGE),
-        lambda db: catalog.page(db, "sto_1", catalog.Wanted(product_type="râre"), None, PAGE),
+        lambda db: catalog.page(db, "sto_1", catalog.ProductFilter(), None, PAGE),
+        lambda db: catalog.page(db, "sto_1", catalog.ProductFilter(), 7000000900, PAGE),
+        lambda db: catalog.page(db, "sto_1", catalog.ProductFilter(vendor="RARE"), None, PAGE),
+        lambda db: catalog.page(
+            db, "sto_1", catalog.ProductFilter(product_type="râre"), None, PAGE
+        ),
     ],
     "reports.catalog.search": [
         lambda db: catalog.search(db, "sto_1", ["ete"], None, 10),
@@ -153,30 +155,32 @@ REPORTS: Final[dict[str, list[Case]]] = {
         lambda db: orders.ids_like(db, "sto_1", "", 101),
     ],
     "reports.orders.page": [
-        lambda db: orders.page(db, "sto_1", orders.Wanted(), None, PAGE),
-        lambda db: orders.page(db, "sto_1", orders.Wanted(), 5000100000, PAGE),
-        lambda db: orders.page(db, "sto_1", orders.Wanted(financial_status="refunded"), None, PAGE),
+        lambda db: orders.page(db, "sto_1", orders.OrderFilter(), None, PAGE),
+        lambda db: orders.page(db, "sto_1", orders.OrderFilter(), 5000100000, PAGE),
         lambda db: orders.page(
-            db, "sto_1", orders.Wanted(fulfillment_status="unfulfilled"), None, PAGE
+            db, "sto_1", orders.OrderFilter(financial_status="refunded"), None, PAGE
+        ),
+        lambda db: orders.page(
+            db, "sto_1", orders.OrderFilter(fulfillment_status="unfulfilled"), None, PAGE
         ),
         lambda db: orders.page(
             db,
             "sto_1",
-            orders.Wanted(customer="s1:c4ca4238a0b923820dcc509a6f75849b"),
+            orders.OrderFilter(customer="s1:c4ca4238a0b923820dcc509a6f75849b"),
             None,
             PAGE,
         ),
     ],
     "reports.orders.page_of_times": [
         lambda db: orders.page_of_times(
-            db, "sto_1", orders.Wanted(since=AT - timedelta(hours=9), until=AT), None, PAGE
+            db, "sto_1", orders.OrderFilter(since=AT - timedelta(hours=9), until=AT), None, PAGE
         ),
-        lambda db: orders.page_of_times(db, "sto_1", orders.Wanted(until=AGO), None, PAGE),
+        lambda db: orders.page_of_times(db, "sto_1", orders.OrderFilter(until=AGO), None, PAGE),
         lambda db: orders.page_of_times(
-            db, "sto_1", orders.Wanted(until=AT), (AGO, 5000000007), PAGE
+            db, "sto_1", orders.OrderFilter(until=AT), (AGO, 5000000007), PAGE
         ),
         lambda db: orders.page_of_times(
-            db, "sto_1", orders.Wanted(since=AGO), (AGO + timedelta(hours=1), 5000000007), PAGE
+            db, "sto_1", orders.OrderFilter(since=AGO), (AGO + timedelta(hours=1), 5000000007), PAGE
         ),
     ],
     "reports.prefixes.numbers_like": [

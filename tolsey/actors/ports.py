@@ -147,7 +147,7 @@ class Shop:
 
 
 @dataclass(frozen=True, slots=True)
-class Grant:
+class TokenGrant:
     """A minted token, the scopes granted with it (none named = unknown), and its life in seconds."""
 
     access_token: str = field(repr=False, metadata={"secret": True})
@@ -188,7 +188,7 @@ class CommercePlatform(Protocol):
     Every method may raise PlatformUnreachable; every method that takes a Shop, PlatformDenied.
     """
 
-    async def exchange(self, shop_domain: str, client_id: str, client_secret: str) -> Grant:
+    async def exchange(self, shop_domain: str, client_id: str, client_secret: str) -> TokenGrant:
         """Mint a token by the client-credentials grant; GrantRefused when it will never work."""
         ...
 

@@ -1,12 +1,22 @@
-"""Calling the commerce platform with a token that may have died."""
+"""The ways out of an effect: to an actor, and to the platform with a token that may have died."""
 
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from tolsey.actors.ports import PlatformDenied
+from tolsey.runtime.messages import ActorId, Message
 
 Token = TypeVar("Token")
 Found = TypeVar("Found")
+Reply = TypeVar("Reply")
+
+
+class Ask(Protocol):
+    """How an effect asks an actor; `Runtime.ask` is the real one."""
+
+    def __call__(self, to: ActorId, message: Message[Reply]) -> Awaitable[Reply]:
+        """Post a message and wait for its reply."""
+        ...
 
 
 async def with_token(

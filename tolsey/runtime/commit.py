@@ -21,7 +21,7 @@ from tolsey.runtime.errors import Duplicate, NotOwner, TurnFailed, Unavailable
 from tolsey.runtime.mailbox import Cell, Envelope
 from tolsey.runtime.telemetry import Telemetry
 from tolsey.storage.errors import OutcomeUnknown, StorageError, StorageUnavailable
-from tolsey.storage.records.runtime.turns import ActorPart, Batch, OutboxRow, Outcome, TurnPart
+from tolsey.storage.records.runtime.turns import ActorPart, Batch, BatchOutcome, OutboxRow, TurnPart
 from tolsey.storage.tables import TABLES
 
 log = structlog.get_logger()
@@ -34,7 +34,7 @@ MAX_ATTEMPTS = 4
 class CommitLog(Protocol):
     """Where batches are written; `storage.runtime.journal.Journal` is the real one."""
 
-    async def write(self, batch: Batch) -> Outcome:
+    async def write(self, batch: Batch) -> BatchOutcome:
         """Write a batch, or raise a StorageError that says what is known of its fate."""
 
     async def settle(self, batch: Batch) -> list[bool]:
@@ -304,7 +304,7 @@ class Committer:
         writers: Sequence[PendingTurn],
         cells: Sequence[Cell],
         batch: Batch,
-        outcome: Outcome,
+        outcome: BatchOutcome,
     ) -> None:
         """Let out what is on disk; send back what stood on something that is not."""
         index = {id(cell): at for at, cell in enumerate(cells)}

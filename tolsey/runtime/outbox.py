@@ -25,7 +25,7 @@ from tolsey.runtime.ids import new_id
 from tolsey.runtime.interruptions import MOST_INTERRUPTIONS, SUSPECTED_AFTER, Interruptions
 from tolsey.runtime.lanes import Lane, Lanes
 from tolsey.runtime.messages import ActorId, Call, LookFirst, Message, Patience
-from tolsey.runtime.reading import Reader
+from tolsey.runtime.reading import RowReader
 from tolsey.runtime.rows import OutboxStore, row_of
 from tolsey.runtime.telemetry import Telemetry
 from tolsey.storage.errors import StorageError
@@ -54,7 +54,7 @@ class Deliver(Protocol):
         """Post a message; `settled` hears what became of it. Raises Overloaded or Unavailable."""
 
 
-class Slots(Protocol):
+class OwnedSlots(Protocol):
     """Which slots this process owns, and how rows of the others get to their owners."""
 
     def owns(self, slot: int) -> bool:
@@ -77,7 +77,7 @@ class Dispatcher:
         handlers: Mapping[type[Call[Any]], CallHandler | LookFirst],
         telemetry: Telemetry,
         *,
-        slots: Slots,
+        slots: OwnedSlots,
         kinds: Mapping[str, Any],
         form: WireForm,
         clock: Callable[[], datetime],
@@ -92,7 +92,7 @@ class Dispatcher:
         self._handlers = handlers
         self._telemetry = telemetry
         self._slots = slots
-        self._reader = Reader(store, kinds, handlers.keys())
+        self._reader = RowReader(store, kinds, handlers.keys())
         self._interruptions = Interruptions(store)
         self._form = form
         self._clock = clock

@@ -19,7 +19,7 @@ LOOK_SECONDS: Final = 30.0
 """How often rows are looked for that have waited so long for a version that knows them."""
 
 
-class Reader:
+class RowReader:
     """Reads rows, and remembers which of them nobody here can read or take."""
 
     def __init__(

@@ -36,7 +36,7 @@ class Span(NamedTuple):
 
 
 @dataclass(slots=True)
-class Tally:
+class TurnTally:
     """All turns of one message type."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -65,7 +65,7 @@ class Telemetry:
         self.commit_seconds = 0.0
         self.recent: list[Noted] = []
         """Turns that are not yet counted. Whoever notes one calls `fold` when there are `FOLDED`."""
-        self._turns: dict[tuple[str, str], Tally] = {}
+        self._turns: dict[tuple[str, str], TurnTally] = {}
         self._spans: deque[Noted] = deque(maxlen=REMEMBERED)
 
     def span(self, span: Span) -> None:
@@ -88,13 +88,13 @@ class Telemetry:
         for (kind, message, outcome), durations in alike.items():
             tally = self._turns.get((kind, message))
             if tally is None:
-                tally = self._turns[kind, message] = Tally()
+                tally = self._turns[kind, message] = TurnTally()
             tally.add(durations, outcome)
         self._spans.extend(self.recent)
         self.recent.clear()
 
     @property
-    def turns(self) -> dict[tuple[str, str], Tally]:
+    def turns(self) -> dict[tuple[str, str], TurnTally]:
         """All turns so far, by kind of actor and message."""
         self.fold()
         return self._turns

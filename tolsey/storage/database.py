@@ -9,11 +9,11 @@ from typing import Any, Final, Protocol, TypeAlias
 import asyncpg
 
 from tolsey.storage.errors import (
-    Duplicate,
     OutcomeUnknown,
     StorageError,
     StorageOverdue,
     StorageUnavailable,
+    UniqueViolation,
 )
 
 Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
@@ -54,7 +54,7 @@ UNREACHABLE = (
 def translated(error: BaseException) -> StorageError:
     """Say a driver's error in the words of this package."""
     if isinstance(error, asyncpg.UniqueViolationError):
-        return Duplicate(str(error.constraint_name))
+        return UniqueViolation(str(error.constraint_name))
     if isinstance(error, asyncpg.QueryCanceledError):
         return StorageOverdue(type(error).__name__)
     if isinstance(error, UNREACHABLE):

@@ -21,5 +21,5 @@ class OutcomeUnknown(StorageError):  # noqa: N818 - as above
     """The connection was lost before the database said whether a commit happened."""
 
 
-class Duplicate(StorageError):  # noqa: N818 - an answer more than an error
+class UniqueViolation(StorageError):  # noqa: N818 - an answer more than an error
     """Already written down: the delivery, payment or name is a repeat."""

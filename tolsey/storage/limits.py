@@ -101,7 +101,7 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PolicyStanding:
     """How many calls a policy has left for someone, and in how many seconds there are more."""
 
     policy: Policy
@@ -114,7 +114,7 @@ class Verdict:
     """Whether so many calls are admitted, and where their caller stands with every policy."""
 
     allowed: bool
-    standings: tuple[Standing, ...]
+    standings: tuple[PolicyStanding, ...]
     cost: int = 1
 
     @property
@@ -149,7 +149,7 @@ class Verdict:
         )
 
     @property
-    def _tightest(self) -> Standing:
+    def _tightest(self) -> PolicyStanding:
         # Of those that refuse, the one that does so longest, whatever each has left.
         enough = 0 if self.allowed else self.cost - 1
         return min(self.standings, key=lambda one: (max(one.remaining, enough), -one.wait_seconds))
@@ -240,7 +240,7 @@ class Limits:
             return self._admit_locally(policies, identity, cost)
         self._is_away = False
         standings = tuple(
-            Standing(policy, max(policy.limit - int(count), 0), max(int(wait), 0) / SECOND)
+            PolicyStanding(policy, max(policy.limit - int(count), 0), max(int(wait), 0) / SECOND)
             for policy, count, wait in zip(policies, answer[1::2], answer[2::2], strict=True)
         )
         return Verdict(bool(answer[0]), standings, cost)
@@ -274,7 +274,7 @@ class Limits:
                 window.add(now, policy.bucket_microseconds, cost)
         wanted = 1 if allowed else cost
         standings = tuple(
-            Standing(
+            PolicyStanding(
                 policy,
                 max(share - window.count, 0),
                 max(window.wait(now, policy.window_microseconds, share, wanted), 0) / SECOND,

@@ -363,7 +363,7 @@ def test_the_domain_of_an_account_is_the_host_of_its_address(
 
 
 def test_a_payment_counts_in_one_window_only() -> None:
-    tally = account.Tally(NOW)
+    tally = account.AccountTally(NOW)
     for days in (30, 60, 90, 91):
         tally.add_charge(charge(cents=days, created_at=NOW - days * DAY))
 
@@ -372,7 +372,7 @@ def test_a_payment_counts_in_one_window_only() -> None:
 
 
 def test_every_payment_of_a_window_is_added_up() -> None:
-    tally = account.Tally(NOW)
+    tally = account.AccountTally(NOW)
     for cents in (100, 30):
         tally.add_charge(charge("cus_a", cents, refunded=10, card="one"))
         tally.add_charge(charge("cus_a", cents, created_at=NOW - 40 * DAY))
@@ -393,7 +393,7 @@ def test_every_payment_of_a_window_is_added_up() -> None:
 
 def test_the_last_moment_of_a_window_is_the_first_of_the_next() -> None:
     moment = timedelta(microseconds=1)
-    tally = account.Tally(NOW)
+    tally = account.AccountTally(NOW)
     for days, cents in ((0, 1), (30, 2), (60, 4)):
         tally.add_charge(charge(cents=cents, created_at=NOW - days * DAY - moment))
     tests = [charge(live=False, created_at=at) for at in (NOW, NOW - moment, NOW - 30 * DAY)]
@@ -460,7 +460,7 @@ def test_a_rise_is_explained_by_more_than_three_tenths() -> None:
 
 def test_three_tenths_of_a_rise_explained_are_not_more() -> None:
     then = Earlier(1_000, 1)
-    sums = account.Sums(mrr=recurring.ZERO + 2_000, repriced=recurring.ZERO + 1_300)
+    sums = account.AccountSums(mrr=recurring.ZERO + 2_000, repriced=recurring.ZERO + 1_300)
     sums.repriced_subscribers.add("cus_a")
 
     assert not account.explained_by_price(sums, "USD", then)
@@ -478,7 +478,7 @@ def test_what_each_of_two_old_customers_paid_is_known_by_their_average() -> None
 
 
 def test_what_is_repriced_is_told_in_iso_units() -> None:
-    sums = account.Sums(mrr=recurring.ZERO + 601_000, repriced=recurring.ZERO + 101_000)
+    sums = account.AccountSums(mrr=recurring.ZERO + 601_000, repriced=recurring.ZERO + 101_000)
     sums.repriced_subscribers.add("cus_a")
 
     assert not account.explained_by_price(sums, "ISK", Earlier(1_000, 1))

@@ -8,7 +8,7 @@ import pytest
 from tests.actors.listing.states import BLANK, DAY, FIELDS, ID, NOON, connected, drafted
 from tests.golden.cases import golden
 from tolsey.actors.listing import lifecycle
-from tolsey.actors.listing.lifecycle import Event, Status
+from tolsey.actors.listing.lifecycle import ListingEvent, Status
 from tolsey.actors.listing.messages import (
     ClockTick,
     CreateListing,
@@ -37,9 +37,10 @@ def publish(**changed: Any) -> PublishListing:
 def test_the_table_is_the_published_machine() -> None:
     moves = golden("state_machines.json")["listing"]["transitions"]
     published = {
-        (None if move["from"] == "-" else Status(move["from"]), Event(move["event"])): Status(
-            move["to"]
-        )
+        (
+            None if move["from"] == "-" else Status(move["from"]),
+            ListingEvent(move["event"]),
+        ): Status(move["to"])
         for move in moves
     }
 

@@ -39,7 +39,7 @@ from tolsey.actors.listing.messages import (
     SyncPermissionDenied,
     SyncSucceeded,
 )
-from tolsey.actors.listing.verification import Badge, Event, State, badge_of, settle
+from tolsey.actors.listing.verification import Badge, State, VerificationEvent, badge_of, settle
 from tolsey.actors.refusals import InvalidTransition, NotFound
 from tolsey.runtime.decision import Perform
 from tolsey.storage.records.journal import AuditRecord
@@ -57,9 +57,10 @@ BADGES = {
 def test_the_table_is_the_published_machine() -> None:
     moves = golden("state_machines_v2.json")["verification"]["transitions"]
     published = {
-        (State("none" if move["from"] == "-" else move["from"]), Event(move["event"])): State(
-            move["to"]
-        )
+        (
+            State("none" if move["from"] == "-" else move["from"]),
+            VerificationEvent(move["event"]),
+        ): State(move["to"])
         for move in moves
     }
 
@@ -343,12 +344,12 @@ def test_a_claimed_domain_must_be_the_shops_own(claimed: str | None, flagged: li
     assert source.flags_of(["domain_mismatch"], claimed, "Corner.example", SHOP) == flagged
 
 
-events = st.sampled_from(Event)
+events = st.sampled_from(VerificationEvent)
 
 
 @given(st.lists(st.tuples(events, st.integers(0, 200)), max_size=12))
 def test_whatever_happens_a_green_badge_is_less_than_a_day_old(
-    happened: list[tuple[Event, int]],
+    happened: list[tuple[VerificationEvent, int]],
 ) -> None:
     at, record = NOON, VerificationRecord(listing_id="listing_1")
     for event, hours in happened:
@@ -362,20 +363,28 @@ def test_whatever_happens_a_green_badge_is_less_than_a_day_old(
             assert badge is not Badge.GREEN or (good is not None and seen_at - good < DAY)
 
 
-def _after(record: VerificationRecord, event: Event, at: datetime) -> VerificationRecord:
+def _after(
+    record: VerificationRecord, event: VerificationEvent, at: datetime
+) -> VerificationRecord:
     judged = partial(verification.review, record, event, at)
-    moves: dict[Event, Callable[[], VerificationRecord]] = {
-        Event.CREDENTIALS_ACCEPTED: lambda: verification.accept(record, SHOP, at),
-        Event.SYNC_OK: lambda: verification.succeed(record, at, at, sufficient=True),
-        Event.SYNC_INSUFFICIENT: lambda: verification.succeed(record, at, at, sufficient=False),
-        Event.SYNC_PERMISSION_DENIED: lambda: verification.deny(record, "read_orders", at),
-        Event.GRANT_REFUSED: lambda: verification.refuse_grant(record, "invalid_client", at),
-        Event.SELLER_REMOVE: lambda: verification.remove(record, at),
-        Event.SHOP_DEVELOPMENT: lambda: verification.develops(record, at),
-        Event.SHOP_SELLS: lambda: verification.sells(record, at),
-        Event.FRAUD_FLAG: judged,
-        Event.ADMIN_CLEAR: judged,
-        Event.ADMIN_REJECT: judged,
+    moves: dict[VerificationEvent, Callable[[], VerificationRecord]] = {
+        VerificationEvent.CREDENTIALS_ACCEPTED: lambda: verification.accept(record, SHOP, at),
+        VerificationEvent.SYNC_OK: lambda: verification.succeed(record, at, at, sufficient=True),
+        VerificationEvent.SYNC_INSUFFICIENT: lambda: verification.succeed(
+            record, at, at, sufficient=False
+        ),
+        VerificationEvent.SYNC_PERMISSION_DENIED: lambda: verification.deny(
+            record, "read_orders", at
+        ),
+        VerificationEvent.GRANT_REFUSED: lambda: verification.refuse_grant(
+            record, "invalid_client", at
+        ),
+        VerificationEvent.SELLER_REMOVE: lambda: verification.remove(record, at),
+        VerificationEvent.SHOP_DEVELOPMENT: lambda: verification.develops(record, at),
+        VerificationEvent.SHOP_SELLS: lambda: verification.sells(record, at),
+        VerificationEvent.FRAUD_FLAG: judged,
+        VerificationEvent.ADMIN_CLEAR: judged,
+        VerificationEvent.ADMIN_REJECT: judged,
     }
     try:
         return moves.get(event, lambda: settle(record, at))()

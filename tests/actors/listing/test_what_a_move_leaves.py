@@ -18,8 +18,8 @@ from tolsey.actors.listing.verification import (
     DEVELOPMENT,
     SYNC_EXPIRES,
     Badge,
-    Event,
     State,
+    VerificationEvent,
     badge_of,
     is_syncing,
     listing_badge,
@@ -193,23 +193,23 @@ def test_a_sync_that_came_to_nothing_changes_no_state() -> None:
     [
         (
             State.VERIFIED,
-            Event.FRAUD_FLAG,
+            VerificationEvent.FRAUD_FLAG,
             {"state": State.SUSPENDED, "generation": 8},
         ),
         (
             State.SUSPENDED,
-            Event.ADMIN_CLEAR,
+            VerificationEvent.ADMIN_CLEAR,
             {"state": State.PENDING, "generation": 8},
         ),
         (
             State.SUSPENDED,
-            Event.ADMIN_REJECT,
+            VerificationEvent.ADMIN_REJECT,
             {"state": State.FAILED, "generation": 9, "accepted_at": None, "verified_at": None},
         ),
     ],
 )
 def test_a_verdict_makes_every_sync_of_before_unheard(
-    state: State, verdict: Event, left: dict[str, Any]
+    state: State, verdict: VerificationEvent, left: dict[str, Any]
 ) -> None:
     before = used(state, suspended_for=DEVELOPMENT)
 
@@ -260,13 +260,13 @@ def test_time_enters_a_state_at_the_moment_at_which_it_is_asked_and_keeps_no_bad
 def test_what_never_had_a_good_sync_nor_credentials_is_as_old_as_can_be() -> None:
     before = used(State.STALE, last_ok_at=None, accepted_at=None)
 
-    assert verification.overdue(before, NOON) is Event.CLOCK_7D
+    assert verification.overdue(before, NOON) is VerificationEvent.CLOCK_7D
     assert verification.overdue(used(State.SUSPENDED), NOON + 99 * DAY) is None
 
 
 def test_a_move_that_is_not_allowed_says_what_is() -> None:
     with pytest.raises(InvalidTransition) as refused:
-        verification.move(used(State.VERIFIED), Event.ADMIN_CLEAR, AT)
+        verification.move(used(State.VERIFIED), VerificationEvent.ADMIN_CLEAR, AT)
 
     assert refused.value.detail == "A verification that is verified cannot take admin.clear."
     assert refused.value.fields == {"allowed": ["credentials.accepted", "seller.remove"]}

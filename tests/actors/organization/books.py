@@ -34,13 +34,13 @@ from tolsey.storage.records.journal import AuditRecord
 from tolsey.storage.records.money.contracts import Contract
 from tolsey.storage.records.money.credits import (
     CreditAccount,
+    CreditedPayment,
     CreditEntry,
     CreditHold,
     CreditLot,
     CreditPosting,
     DailyBonus,
     MonthlyReset,
-    PaymentFacts,
 )
 
 AT = datetime(2026, 7, 1, 12, tzinfo=UTC)
@@ -89,8 +89,8 @@ def seen(
 
 
 def remembered(
-    payments: Iterable[PaymentFacts], lots: list[CreditLot], account: CreditAccount | None
-) -> list[PaymentFacts]:
+    payments: Iterable[CreditedPayment], lots: list[CreditLot], account: CreditAccount | None
+) -> list[CreditedPayment]:
     """List the payments that are read when an organization wakes, as `storage.money.credits` does."""
     open_ = {lot.reference for lot in lots}
     ends = {account.period_end} if account and account.period_end else set()
@@ -111,7 +111,7 @@ class Ledger:
         self.postings: list[CreditPosting] = []
         self.lots: dict[str, CreditLot] = {}
         self.holds: dict[str, CreditHold] = {}
-        self.payments: dict[str, PaymentFacts] = {}
+        self.payments: dict[str, CreditedPayment] = {}
         self.resets: list[MonthlyReset] = []
         self.bonuses: list[DailyBonus] = []
         self.contracts: list[Contract] = []
@@ -220,7 +220,7 @@ class Ledger:
                 self.lots[record.id] = record
             case CreditHold():
                 self.holds[record.id] = record
-            case PaymentFacts():
+            case CreditedPayment():
                 self.payments[record.payment_ref] = record
             case MonthlyReset():
                 self.resets.append(record)

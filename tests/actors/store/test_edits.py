@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tolsey.actors.store import edits
-from tolsey.actors.store.edits import Edit, Planned, Rejected, Verdict
+from tolsey.actors.store.edits import Edit, EditVerdict, Planned, Rejected
 
 PRODUCT = {
     "title": "Blue shirt",
@@ -93,21 +93,21 @@ def test_a_note_holds_a_text_on_lines_of_its_own_only() -> None:
 @pytest.mark.parametrize(
     ("edit", "before", "found", "verdict"),
     [
-        (RENAME, {"title": "Blue shirt"}, {**PRODUCT, "title": "Green shirt"}, Verdict.APPLIED),
-        (RENAME, {"title": "Blue shirt"}, PRODUCT, Verdict.UNCHANGED),
-        (RENAME, {"title": "Blue shirt"}, {**PRODUCT, "title": "Red"}, Verdict.UNCLEAR),
-        (RENAME, {"title": "Blue shirt"}, None, Verdict.UNCLEAR),
-        (LESS, {"available": 10}, {"available": 7}, Verdict.APPLIED),
-        (LESS, {"available": 10}, {"available": 10}, Verdict.UNCHANGED),
-        (LESS, {"available": 10}, {"available": 6}, Verdict.UNCLEAR),
-        (NOTE, {"characters": 0, "has_text": False}, {"note": "Wrap it"}, Verdict.APPLIED),
-        (NOTE, {"characters": 0, "has_text": False}, {"note": "Other"}, Verdict.UNCHANGED),
-        (TAG, {"tags": []}, {"tags": ["gift", "vip"]}, Verdict.APPLIED),
-        (TAG, {"tags": []}, {"tags": ["gift"]}, Verdict.UNCHANGED),
+        (RENAME, {"title": "Blue shirt"}, {**PRODUCT, "title": "Green shirt"}, EditVerdict.APPLIED),
+        (RENAME, {"title": "Blue shirt"}, PRODUCT, EditVerdict.UNCHANGED),
+        (RENAME, {"title": "Blue shirt"}, {**PRODUCT, "title": "Red"}, EditVerdict.UNCLEAR),
+        (RENAME, {"title": "Blue shirt"}, None, EditVerdict.UNCLEAR),
+        (LESS, {"available": 10}, {"available": 7}, EditVerdict.APPLIED),
+        (LESS, {"available": 10}, {"available": 10}, EditVerdict.UNCHANGED),
+        (LESS, {"available": 10}, {"available": 6}, EditVerdict.UNCLEAR),
+        (NOTE, {"characters": 0, "has_text": False}, {"note": "Wrap it"}, EditVerdict.APPLIED),
+        (NOTE, {"characters": 0, "has_text": False}, {"note": "Other"}, EditVerdict.UNCHANGED),
+        (TAG, {"tags": []}, {"tags": ["gift", "vip"]}, EditVerdict.APPLIED),
+        (TAG, {"tags": []}, {"tags": ["gift"]}, EditVerdict.UNCHANGED),
     ],
 )
 def test_the_shop_tells_what_became_of_an_edit(
-    edit: Edit, before: dict[str, Any], found: dict[str, Any] | None, verdict: Verdict
+    edit: Edit, before: dict[str, Any], found: dict[str, Any] | None, verdict: EditVerdict
 ) -> None:
     assert edits.verdict(edit, before, found) is verdict
 

@@ -290,7 +290,7 @@ class Disk:
             ("postings", records.CreditPosting, "credit_postings"),
             ("lots", records.CreditLot, "credit_lots"),
             ("holds", records.CreditHold, "credit_holds"),
-            ("payments", records.PaymentFacts, "payment_facts"),
+            ("payments", records.CreditedPayment, "payment_facts"),
             ("resets", records.MonthlyReset, "monthly_resets"),
             ("bonuses", records.DailyBonus, "daily_bonuses"),
         ):

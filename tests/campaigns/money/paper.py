@@ -31,13 +31,13 @@ from tolsey.storage.money import payment_events  # noqa: F401 - they say where r
 from tolsey.storage.money.credits import Books
 from tolsey.storage.records.money.credits import (
     CreditAccount,
+    CreditedPayment,
     CreditEntry,
     CreditHold,
     CreditLot,
     CreditPosting,
     DailyBonus,
     MonthlyReset,
-    PaymentFacts,
 )
 from tolsey.storage.records.money.payment_event import PaymentEventSettled
 from tolsey.storage.records.money.subscription import OrganizationTerms, SubscriptionRecord
@@ -91,7 +91,7 @@ class Paper:
         return Rows(
             account,
             *map(self._all, (CreditEntry, CreditPosting, CreditLot, CreditHold)),
-            *map(self._all, (PaymentFacts, MonthlyReset, DailyBonus)),
+            *map(self._all, (CreditedPayment, MonthlyReset, DailyBonus)),
         )
 
     @property
@@ -108,7 +108,7 @@ class Paper:
 
     async def fetchrow(self, _: str, __: list[str], payment_ref: str) -> Any:
         """Answer the one question a turn asks of its database: what is known of a payment."""
-        found = self._tables.get(PaymentFacts, {}).get((self.bank.organization, payment_ref))
+        found = self._tables.get(CreditedPayment, {}).get((self.bank.organization, payment_ref))
         return None if found is None else asdict(found)
 
     def _ask(self, step: Ask, before: tuple[Applied, ...]) -> Answer:
@@ -216,7 +216,7 @@ class Paper:
             account,
             lots,
             [one for one in self._all(CreditHold) if one.closed_at is None],
-            remembered(self._all(PaymentFacts), lots, account),
+            remembered(self._all(CreditedPayment), lots, account),
             max((one.day for one in self._all(DailyBonus)), default=date.min),
         )
         self.state = OrganizationState(

@@ -23,7 +23,7 @@ from tolsey.actors.processor import PaymentProcessor
 from tolsey.runtime.registry import Runtime
 from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageUnavailable
-from tolsey.storage.records.runtime.turns import Batch, Outcome
+from tolsey.storage.records.runtime.turns import Batch, BatchOutcome
 from tolsey.storage.runtime import slots
 from tolsey.storage.runtime.journal import Journal
 from tolsey.storage.runtime.outbox import Outbox
@@ -47,7 +47,7 @@ class Mortal(Journal):
         """Whether the process dies before or after its next commit."""
         self.is_dead = False
 
-    async def write(self, batch: Batch) -> Outcome:
+    async def write(self, batch: Batch) -> BatchOutcome:
         fate, self.dies = self.dies, None
         if self.is_dead or fate == BEFORE_THE_COMMIT:
             self.is_dead = True

@@ -13,13 +13,13 @@ from datetime import UTC
 from tests.campaigns.money.bank import Bank
 from tolsey.storage.records.money.credits import (
     CreditAccount,
+    CreditedPayment,
     CreditEntry,
     CreditHold,
     CreditLot,
     CreditPosting,
     DailyBonus,
     MonthlyReset,
-    PaymentFacts,
 )
 
 
@@ -32,7 +32,7 @@ class Rows:
     postings: list[CreditPosting] = field(default_factory=list)
     lots: list[CreditLot] = field(default_factory=list)
     holds: list[CreditHold] = field(default_factory=list)
-    payments: list[PaymentFacts] = field(default_factory=list)
+    payments: list[CreditedPayment] = field(default_factory=list)
     resets: list[MonthlyReset] = field(default_factory=list)
     bonuses: list[DailyBonus] = field(default_factory=list)
 

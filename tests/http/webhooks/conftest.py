@@ -7,7 +7,7 @@ import pytest
 
 from tests.campaigns.sums import wrong_sums
 from tests.http.webhooks.merchant import NOON, Merchant
-from tolsey.actors.ports import CommercePlatform, Grant, GrantRefused, SubscriptionReport
+from tolsey.actors.ports import CommercePlatform, GrantRefused, SubscriptionReport, TokenGrant
 from tolsey.actors.store.actor import StoreActor
 from tolsey.actors.store.effects import StoreEffects
 from tolsey.http.webhooks.commerce import CommerceEvents
@@ -32,7 +32,7 @@ class QuietPlatform:
         self.asked += 1
         if not self.grants:
             raise GrantRefused("app_not_installed", "The application is not installed.")
-        return Grant("another token", ("read_orders",), 86_400)
+        return TokenGrant("another token", ("read_orders",), 86_400)
 
     async def reconcile_subscriptions(self, *_: object) -> Any:
         return SubscriptionReport({"orders/create": "created"})

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from operator import itemgetter
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import anyio
 import structlog
@@ -20,9 +20,10 @@ from tolsey.actors.organization.messages import (
     StartMonth,
     organization,
 )
+from tolsey.actors.reach import Ask
 from tolsey.runtime.decision import Refused, Tell
 from tolsey.runtime.errors import RuntimeFault, Stopping
-from tolsey.runtime.messages import ActorId, Call, Message
+from tolsey.runtime.messages import Call, Message
 from tolsey.runtime.throttle import Throttle
 from tolsey.storage import retention
 from tolsey.storage.database import Database, Row
@@ -187,13 +188,6 @@ class Upkeep:
                     progress(counters)
                 counters["sumsBuilt"] += 1
         return counters
-
-
-class Ask(Protocol):
-    """The way to an actor, wherever it is."""
-
-    async def __call__(self, to: ActorId, message: Message[Any]) -> Any:
-        """Ask it, and wait for its reply."""
 
 
 class CreditKeeping:

@@ -48,7 +48,7 @@ class Card:
 
 
 @dataclass(slots=True)
-class Sums:
+class AccountSums:
     """Running sums of one currency, in the processor's minor units."""
 
     revenue: int = 0
@@ -76,7 +76,7 @@ class Earlier:
     subscribers: int
 
 
-class Tally:
+class AccountTally:
     """Folds payments one by one and then subscriptions, which want to know who paid."""
 
     def __init__(self, end: datetime) -> None:
@@ -84,7 +84,7 @@ class Tally:
         self.start = end - WINDOW
         self.paid_at: dict[str, datetime] = {}
         self.first_at: datetime | None = None
-        self.sums: dict[str, Sums] = {}
+        self.sums: dict[str, AccountSums] = {}
         self.skipped: dict[str, int] = {}
         self.flags: set[str] = set()
 
@@ -107,7 +107,7 @@ class Tally:
         window = WINDOW // timedelta(microseconds=1)
         if back <= 0 or back > window * (EARLIER_WINDOWS + 1):
             return
-        sums = self.sums.setdefault(charge.currency, Sums())
+        sums = self.sums.setdefault(charge.currency, AccountSums())
         earned = value(charge)
         if back > window:
             sums.before[(back - 1) // window - 1] += earned
@@ -138,7 +138,7 @@ class Tally:
         if found.amount <= 0:
             self._skip("free")
             return
-        sums = self.sums.setdefault(subscription.currency, Sums())
+        sums = self.sums.setdefault(subscription.currency, AccountSums())
         sums.mrr += found.amount
         sums.subscribers.add(subscription.customer)
         if subscription.cancels_at_period_end:
@@ -169,7 +169,7 @@ class Tally:
             flags=tuple(sorted(flags)),
         )
 
-    def _windows(self, sums: Sums) -> list[int]:
+    def _windows(self, sums: AccountSums) -> list[int]:
         """List the revenue of the windows before that the account was there for."""
         ends = (self.start - back * WINDOW for back in range(EARLIER_WINDOWS))
         first = self.first_at or self.end
@@ -183,7 +183,7 @@ def measure(
     earlier: Mapping[str, Earlier] | None = None,
 ) -> Measure:
     """Say what an account's payments and subscriptions come to at a moment."""
-    tally = Tally(end)
+    tally = AccountTally(end)
     for charge in charges:
         tally.add_charge(charge)
     for subscription in subscriptions:
@@ -220,7 +220,7 @@ def value(charge: PulledCharge) -> int:
     return max(0, charge.captured - charge.refunded - charge.transferred)
 
 
-def figures(currency: str, sums: Sums) -> CurrencyFigures:
+def figures(currency: str, sums: AccountSums) -> CurrencyFigures:
     """Round the sums of one currency, once."""
     revenue = rounded(Fraction(sums.revenue), currency)
     return CurrencyFigures(
@@ -239,7 +239,7 @@ def rounded(amount: Fraction, currency: str) -> int:
     return int((amount * ISO_UNITS.get(currency, Fraction(1)) + Fraction(1, 2)) // 1)
 
 
-def red_flags(sums: Sums, windows: Sequence[int]) -> set[str]:
+def red_flags(sums: AccountSums, windows: Sequence[int]) -> set[str]:
     """List what a reviewer should look at in who paid, and how much came back."""
     found = set[str]()
     paid = sums.customers.values()
@@ -255,7 +255,7 @@ def red_flags(sums: Sums, windows: Sequence[int]) -> set[str]:
     return found
 
 
-def explained_by_price(sums: Sums, currency: str, earlier: Earlier | None) -> bool:
+def explained_by_price(sums: AccountSums, currency: str, earlier: Earlier | None) -> bool:
     """Whether old customers on new prices make more than 30 percent of a rise in two weeks.
 
     What they paid before is not known any more; it is taken for what everyone paid on average.

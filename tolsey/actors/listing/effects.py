@@ -121,7 +121,7 @@ class ListingEffects:
         if seller.account_id != source.shop_domain:
             return SyncGrantRefused(call.generation, "another_account", self._clock(), PAYMENTS)
         end = self._clock()
-        tally = account.Tally(end)
+        tally = account.AccountTally(end)
         subscriptions = await self._accounts.subscriptions(key)
         since = end - account.reach(subscriptions, end)
         async for charge in self._accounts.charges(key, since):
@@ -234,7 +234,7 @@ async def measure_shop(
 
     The three reads are made at once: an export takes its time, and the others are a few calls.
     """
-    tally = revenue.Tally(start, end)
+    tally = revenue.OrderTally(start, end)
 
     async def count() -> None:
         async for order in platform.orders(shop, start, end):

@@ -35,7 +35,7 @@ REQUIRED: Final = {"title": "title", "asking_price": "askingPrice"}
 SLUG_WORDS: Final = 60
 
 
-class Event(StrEnum):
+class ListingEvent(StrEnum):
     """What can happen to a listing."""
 
     CREATE = "create"
@@ -54,29 +54,40 @@ class Event(StrEnum):
     LEFT_ALONE = "timer.180d"
 
 
-def _moves(event: Event, to: Status, *sources: Status) -> dict[tuple[Status | None, Event], Status]:
+def _moves(
+    event: ListingEvent, to: Status, *sources: Status
+) -> dict[tuple[Status | None, ListingEvent], Status]:
     return {(each, event): to for each in sources}
 
 
-TABLE: Final[Mapping[tuple[Status | None, Event], Status]] = {
-    (None, Event.CREATE): Status.DRAFT,
+TABLE: Final[Mapping[tuple[Status | None, ListingEvent], Status]] = {
+    (None, ListingEvent.CREATE): Status.DRAFT,
     # Submitting will also want a connected payout account once there are payout accounts.
-    **_moves(Event.SUBMIT, Status.PENDING_REVIEW, Status.DRAFT, Status.REJECTED, Status.EXPIRED),
-    **_moves(Event.APPROVE, Status.ACTIVE, Status.PENDING_REVIEW),
-    **_moves(Event.REJECT, Status.REJECTED, Status.PENDING_REVIEW),
-    **_moves(Event.PAUSE, Status.PAUSED, Status.ACTIVE),
-    **_moves(Event.RESUME, Status.ACTIVE, Status.PAUSED),
-    **_moves(Event.OFFER_ACCEPTED, Status.UNDER_OFFER, Status.ACTIVE),
-    **_moves(Event.DEAL_LOST, Status.ACTIVE, Status.UNDER_OFFER),
-    **_moves(Event.DEAL_CLOSED, Status.SOLD, Status.UNDER_OFFER),
-    **_moves(Event.DEAL_REFUNDED, Status.PAUSED, Status.UNDER_OFFER, Status.SOLD),
-    **_moves(Event.WITHDRAW, Status.WITHDRAWN, Status.ACTIVE, Status.PAUSED, Status.DRAFT),
-    **_moves(Event.SUSPEND, Status.SUSPENDED, Status.ACTIVE, Status.PAUSED, Status.UNDER_OFFER),
-    **_moves(Event.REINSTATE, Status.PAUSED, Status.SUSPENDED),
-    **_moves(Event.LEFT_ALONE, Status.EXPIRED, Status.ACTIVE),
+    **_moves(
+        ListingEvent.SUBMIT, Status.PENDING_REVIEW, Status.DRAFT, Status.REJECTED, Status.EXPIRED
+    ),
+    **_moves(ListingEvent.APPROVE, Status.ACTIVE, Status.PENDING_REVIEW),
+    **_moves(ListingEvent.REJECT, Status.REJECTED, Status.PENDING_REVIEW),
+    **_moves(ListingEvent.PAUSE, Status.PAUSED, Status.ACTIVE),
+    **_moves(ListingEvent.RESUME, Status.ACTIVE, Status.PAUSED),
+    **_moves(ListingEvent.OFFER_ACCEPTED, Status.UNDER_OFFER, Status.ACTIVE),
+    **_moves(ListingEvent.DEAL_LOST, Status.ACTIVE, Status.UNDER_OFFER),
+    **_moves(ListingEvent.DEAL_CLOSED, Status.SOLD, Status.UNDER_OFFER),
+    **_moves(ListingEvent.DEAL_REFUNDED, Status.PAUSED, Status.UNDER_OFFER, Status.SOLD),
+    **_moves(ListingEvent.WITHDRAW, Status.WITHDRAWN, Status.ACTIVE, Status.PAUSED, Status.DRAFT),
+    **_moves(
+        ListingEvent.SUSPEND, Status.SUSPENDED, Status.ACTIVE, Status.PAUSED, Status.UNDER_OFFER
+    ),
+    **_moves(ListingEvent.REINSTATE, Status.PAUSED, Status.SUSPENDED),
+    **_moves(ListingEvent.LEFT_ALONE, Status.EXPIRED, Status.ACTIVE),
 }
 
-COMMANDS: Final = (Event.SUBMIT, Event.PAUSE, Event.RESUME, Event.WITHDRAW)
+COMMANDS: Final = (
+    ListingEvent.SUBMIT,
+    ListingEvent.PAUSE,
+    ListingEvent.RESUME,
+    ListingEvent.WITHDRAW,
+)
 EDITABLE: Final = (
     *(Status.DRAFT, Status.PENDING_REVIEW, Status.ACTIVE, Status.PAUSED),
     *(Status.REJECTED, Status.EXPIRED),
@@ -103,13 +114,13 @@ def existing(state: ListingState) -> ListingRecord:
 def allowed(status: Status) -> list[str]:
     """List what a seller can do in a status, by the names of the routes."""
     names = [event.value for event in COMMANDS if (status, event) in TABLE]
-    opens = [Event.SUBMIT.value, Event.RESUME.value]
+    opens = [ListingEvent.SUBMIT.value, ListingEvent.RESUME.value]
     can_publish = status is Status.PENDING_REVIEW or any(name in opens for name in names)
-    shown = [name for name in names if name != Event.RESUME]
+    shown = [name for name in names if name != ListingEvent.RESUME]
     return sorted([*shown, "publish"] if can_publish else shown)
 
 
-def moved(listing: ListingRecord, event: Event) -> ListingRecord:
+def moved(listing: ListingRecord, event: ListingEvent) -> ListingRecord:
     """Make a move of the machine, or raise InvalidTransition with what is allowed instead."""
     to = TABLE.get((listing.status, event))
     if to is None:
@@ -159,7 +170,7 @@ def edit(state: ListingState, message: EditListing) -> Answer:
 def submit(state: ListingState, message: SubmitListing) -> Answer:
     """Hand the listing in for review."""
     listing = existing(state)
-    handed_in = moved(listing, Event.SUBMIT)
+    handed_in = moved(listing, ListingEvent.SUBMIT)
     check_complete(listing)
     return _kept(state, replace(handed_in, status_reason=None), message.at)
 
@@ -170,18 +181,20 @@ def publish(state: ListingState, message: PublishListing) -> Answer:
     reviewed = message.automatic or message.administrator
     match listing.status:
         case Status.PAUSED:
-            return _kept(state, moved(listing, Event.RESUME), message.at)
+            return _kept(state, moved(listing, ListingEvent.RESUME), message.at)
         case Status.PENDING_REVIEW if not reviewed:
             raise Forbidden("An administrator has to approve it first.", code="review_required")
         case Status.PENDING_REVIEW:
             handed_in = listing
         case Status.DRAFT | Status.REJECTED | Status.EXPIRED if reviewed:
-            handed_in = moved(listing, Event.SUBMIT)
+            handed_in = moved(listing, ListingEvent.SUBMIT)
             check_complete(listing)
         case status:
             names = [name for name in allowed(status) if name != "publish"]
             raise InvalidTransition(f"A listing that is {status} cannot be published.", names)
-    shown = replace(moved(handed_in, Event.APPROVE), published_at=message.at, status_reason=None)
+    shown = replace(
+        moved(handed_in, ListingEvent.APPROVE), published_at=message.at, status_reason=None
+    )
     records = []
     if message.administrator:
         records.append(_audit("listing.approve", shown, message.by, ""))
@@ -190,12 +203,12 @@ def publish(state: ListingState, message: PublishListing) -> Answer:
 
 def pause(state: ListingState, message: PauseListing) -> Answer:
     """Take no new buyers for now."""
-    return _kept(state, moved(existing(state), Event.PAUSE), message.at)
+    return _kept(state, moved(existing(state), ListingEvent.PAUSE), message.at)
 
 
 def withdraw(state: ListingState, message: WithdrawListing) -> Answer:
     """Take the listing off the market and forget its credentials."""
-    withdrawn = moved(existing(state), Event.WITHDRAW)
+    withdrawn = moved(existing(state), ListingEvent.WITHDRAW)
     freed, records = source.released(state, message.at, reason="withdrawn", by=message.by)
     return _kept(freed, withdrawn, message.at, records)
 
@@ -207,8 +220,8 @@ def remove(state: ListingState, message: RemoveListing) -> Answer:
         raise InvalidTransition(
             f"A listing that is {listing.status} cannot be removed.", allowed(listing.status)
         )
-    if (listing.status, Event.WITHDRAW) in TABLE:
-        listing = moved(listing, Event.WITHDRAW)
+    if (listing.status, ListingEvent.WITHDRAW) in TABLE:
+        listing = moved(listing, ListingEvent.WITHDRAW)
     freed, records = source.released(state, message.at, reason="removed", by=message.by)
     return _kept(freed, replace(listing, deleted_at=message.at), message.at, records)
 
@@ -216,11 +229,11 @@ def remove(state: ListingState, message: RemoveListing) -> Answer:
 def review(state: ListingState, message: ReviewListing) -> Answer:
     """Carry out an administrator's verdict; the reason is kept with the listing."""
     listing = existing(state)
-    verdict = Event(message.verdict)
-    if verdict is Event.REJECT and not message.reason:
+    verdict = ListingEvent(message.verdict)
+    if verdict is ListingEvent.REJECT and not message.reason:
         raise Unprocessable("A rejection needs a reason.", code="reason_required")
     judged = replace(moved(listing, verdict), status_reason=message.reason or None)
-    if verdict is Event.APPROVE:
+    if verdict is ListingEvent.APPROVE:
         judged = replace(judged, published_at=message.at)
     records = [_audit(f"listing.{verdict}", judged, message.by, message.reason)]
     return Decision(replace(state, listing=judged), judged.status.value, records=records)
@@ -231,7 +244,7 @@ def tick(state: ListingState, message: ClockTick) -> Decision[ListingState, None
     state = source.settled(state, message.at)
     listing = state.listing
     if listing is not None and is_left_alone(listing, message.at):
-        state = replace(state, listing=moved(listing, Event.LEFT_ALONE))
+        state = replace(state, listing=moved(listing, ListingEvent.LEFT_ALONE))
     return Decision(state, None)
 
 

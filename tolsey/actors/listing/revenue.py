@@ -70,7 +70,7 @@ def minor_units(amount: Decimal, currency: str) -> int:
 
 
 @dataclass(slots=True)
-class Sums:
+class OrderSums:
     """Running sums of one currency, in its major unit."""
 
     revenue: Decimal = ZERO
@@ -85,7 +85,7 @@ class Sums:
 
 
 @dataclass(slots=True)
-class Paid:
+class OrderPayments:
     """What came in for an order and what goes back, each movement looked at once."""
 
     payments: list[PulledTransaction] = field(default_factory=list)
@@ -99,12 +99,12 @@ class Paid:
 
 
 @dataclass(slots=True)
-class Tally:
+class OrderTally:
     """Folds orders one by one; its size does not depend on their number."""
 
     start: datetime
     end: datetime
-    sums: dict[str, Sums] = field(default_factory=dict)
+    sums: dict[str, OrderSums] = field(default_factory=dict)
     skipped: dict[str, int] = field(default_factory=dict)
     unproven: dict[tuple[str, str], int] = field(default_factory=dict)
 
@@ -144,19 +144,19 @@ class Tally:
                 ),
                 ZERO,
             )
-            sums = self.sums.setdefault(order.currency, Sums())
+            sums = self.sums.setdefault(order.currency, OrderSums())
             sums.refunds_of_earlier += (fallen * share_proven(order, paid)).quantize(GUARD)
 
-    def _note_money(self, order: PulledOrder, paid: Paid) -> None:
+    def _note_money(self, order: PulledOrder, paid: OrderPayments) -> None:
         """Remember how an order was paid, for the red flags."""
-        sums = self.sums.setdefault(order.currency, Sums())
+        sums = self.sums.setdefault(order.currency, OrderSums())
         sums.taken += paid.taken
         sums.proven += paid.proven
         # What nobody proved cannot have been given back: an order that was paid by hand and
         # refunded says nothing about the refunds of the others.
         sums.returned += paid.proven if is_disputed(order) else min(paid.given_back, paid.proven)
 
-    def _note_unproven(self, order: PulledOrder, paid: Paid) -> None:
+    def _note_unproven(self, order: PulledOrder, paid: OrderPayments) -> None:
         """Remember the gateways and the source of an order that does not count."""
         source = (order.source_name or "unknown")[:LONGEST_NAME]
         for gateway in {t.gateway or "unknown" for t in paid.payments}:
@@ -190,7 +190,7 @@ def measure(
     earlier: Iterable[PulledOrder] = (),
 ) -> Measure:
     """Say what the orders of [start, end) come to, less what went back of earlier ones."""
-    tally = Tally(start, end)
+    tally = OrderTally(start, end)
     for order in orders:
         tally.add(order)
     for order in earlier:
@@ -198,7 +198,7 @@ def measure(
     return tally.measure()
 
 
-def figures(currency: str, sums: Sums) -> CurrencyFigures:
+def figures(currency: str, sums: OrderSums) -> CurrencyFigures:
     """Round the sums of one currency, once."""
     kept = max(ZERO, sums.revenue - sums.refunds_of_earlier)
     revenue = minor_units(kept, currency)
@@ -212,9 +212,9 @@ def figures(currency: str, sums: Sums) -> CurrencyFigures:
     )
 
 
-def paid_of(order: PulledOrder) -> Paid:
+def paid_of(order: PulledOrder) -> OrderPayments:
     """Add up an order's movements of money."""
-    paid = Paid()
+    paid = OrderPayments()
     gateways = set[str | None]()
     back = []
     for each in order.transactions:
@@ -233,7 +233,7 @@ def paid_of(order: PulledOrder) -> Paid:
     return paid
 
 
-def refused(order: PulledOrder, paid: Paid, *, is_inside: bool = True) -> str | None:
+def refused(order: PulledOrder, paid: OrderPayments, *, is_inside: bool = True) -> str | None:
     """Name the first reason why an order does not count, or None (rule 9)."""
     created = order.created_at
     checks = (
@@ -310,7 +310,7 @@ def is_processor(gateway: str | None) -> bool:
     return name not in UNSETTLED and not name.startswith(EXCHANGE)
 
 
-def worth(order: PulledOrder, paid: Paid) -> tuple[Decimal, Decimal]:
+def worth(order: PulledOrder, paid: OrderPayments) -> tuple[Decimal, Decimal]:
     """Say what an order is worth, and how much of that is on subscription lines.
 
     It is the least of what its lines say (A), what was really kept of the money (B), and what its
@@ -339,7 +339,7 @@ def by_totals(order: PulledOrder) -> Decimal:
     return order.current_total - others - gift_cards
 
 
-def share_proven(order: PulledOrder, paid: Paid) -> Decimal:
+def share_proven(order: PulledOrder, paid: OrderPayments) -> Decimal:
     """Say how much of what the order asked for is proven, at most all of it."""
     asked = min(order.total, order.current_total + paid.going_back)
     if asked <= 0:
@@ -352,7 +352,7 @@ def goodwill(refund: PulledRefund) -> Decimal:
     return max(ZERO, refund.paid_back - refund.returned)
 
 
-def money_flags(sums: Iterable[Sums], *, currencies: int) -> tuple[str, ...]:
+def money_flags(sums: Iterable[OrderSums], *, currencies: int) -> tuple[str, ...]:
     """List what a reviewer should look at in how the orders were paid."""
     flags = set[str]()
     for each in sums:

@@ -41,7 +41,7 @@ from tolsey.storage.records.selling.listing import (
 )
 from tolsey.storage.records.selling.revenue import DEFINITION, CurrencyFigures, RevenueSnapshot
 
-Event = machine.Event
+Event = machine.VerificationEvent
 Answer = Decision[ListingState, str]
 Silence = Decision[ListingState, None]
 

@@ -23,7 +23,7 @@ SYNC_EXPIRES: Final = timedelta(minutes=15)
 """A sync that said nothing for this long is taken for lost."""
 
 
-class Event(StrEnum):
+class VerificationEvent(StrEnum):
     """What can happen to a verification."""
 
     CREDENTIALS_ACCEPTED = "credentials.accepted"
@@ -53,7 +53,9 @@ BADGES: Final = (Badge.NONE, Badge.GREY, Badge.GREEN)
 """From worst to best."""
 
 
-def _moves(event: Event, to: State, *sources: State) -> dict[tuple[State, Event], State]:
+def _moves(
+    event: VerificationEvent, to: State, *sources: State
+) -> dict[tuple[State, VerificationEvent], State]:
     return {(source, event): to for source in sources}
 
 
@@ -62,43 +64,43 @@ SYNCS: Final = (
     *(State.NEEDS_PERMISSION, State.TOKEN_UNAVAILABLE),
 )
 
-MOVES: Final[Mapping[tuple[State, Event], State]] = {
+MOVES: Final[Mapping[tuple[State, VerificationEvent], State]] = {
     **_moves(
-        Event.CREDENTIALS_ACCEPTED,
+        VerificationEvent.CREDENTIALS_ACCEPTED,
         State.PENDING,
         *(State.NONE, State.FAILED, State.REVOKED, *SYNCS),
     ),
-    **_moves(Event.SYNC_OK, State.VERIFIED, *SYNCS, State.FAILED),
-    **_moves(Event.SYNC_INSUFFICIENT, State.VERIFIED_NEW, *SYNCS, State.FAILED),
-    **_moves(Event.SYNC_PERMISSION_DENIED, State.NEEDS_PERMISSION, *SYNCS),
-    **_moves(Event.GRANT_REFUSED, State.TOKEN_UNAVAILABLE, *SYNCS),
+    **_moves(VerificationEvent.SYNC_OK, State.VERIFIED, *SYNCS, State.FAILED),
+    **_moves(VerificationEvent.SYNC_INSUFFICIENT, State.VERIFIED_NEW, *SYNCS, State.FAILED),
+    **_moves(VerificationEvent.SYNC_PERMISSION_DENIED, State.NEEDS_PERMISSION, *SYNCS),
+    **_moves(VerificationEvent.GRANT_REFUSED, State.TOKEN_UNAVAILABLE, *SYNCS),
     # What is suspended goes on being read, and nothing of it shows.
     **{
         (State.SUSPENDED, event): State.SUSPENDED
         for event in (
-            *(Event.SYNC_OK, Event.SYNC_INSUFFICIENT),
-            *(Event.SYNC_PERMISSION_DENIED, Event.GRANT_REFUSED),
+            *(VerificationEvent.SYNC_OK, VerificationEvent.SYNC_INSUFFICIENT),
+            *(VerificationEvent.SYNC_PERMISSION_DENIED, VerificationEvent.GRANT_REFUSED),
         )
     },
-    **_moves(Event.CLOCK_24H, State.STALE, State.VERIFIED, State.VERIFIED_NEW),
-    **_moves(Event.CLOCK_24H, State.FAILED, State.PENDING),
+    **_moves(VerificationEvent.CLOCK_24H, State.STALE, State.VERIFIED, State.VERIFIED_NEW),
+    **_moves(VerificationEvent.CLOCK_24H, State.FAILED, State.PENDING),
     **_moves(
-        Event.CLOCK_7D,
+        VerificationEvent.CLOCK_7D,
         State.FAILED,
         *(State.STALE, State.TOKEN_UNAVAILABLE, State.NEEDS_PERMISSION),
     ),
-    **_moves(Event.SHOP_DEVELOPMENT, State.SUSPENDED, *SYNCS, State.FAILED),
-    **_moves(Event.SHOP_SELLS, State.PENDING, State.SUSPENDED),
-    **_moves(Event.FRAUD_FLAG, State.SUSPENDED, *SYNCS),
-    **_moves(Event.ADMIN_CLEAR, State.PENDING, State.SUSPENDED),
-    **_moves(Event.ADMIN_REJECT, State.FAILED, State.SUSPENDED),
-    **_moves(Event.SELLER_REMOVE, State.REVOKED, *SYNCS, State.FAILED, State.SUSPENDED),
+    **_moves(VerificationEvent.SHOP_DEVELOPMENT, State.SUSPENDED, *SYNCS, State.FAILED),
+    **_moves(VerificationEvent.SHOP_SELLS, State.PENDING, State.SUSPENDED),
+    **_moves(VerificationEvent.FRAUD_FLAG, State.SUSPENDED, *SYNCS),
+    **_moves(VerificationEvent.ADMIN_CLEAR, State.PENDING, State.SUSPENDED),
+    **_moves(VerificationEvent.ADMIN_REJECT, State.FAILED, State.SUSPENDED),
+    **_moves(VerificationEvent.SELLER_REMOVE, State.REVOKED, *SYNCS, State.FAILED, State.SUSPENDED),
 }
 """The machine as the product page gives it, in its second edition."""
 
 SYNCED: Final = (*SYNCS, State.SUSPENDED)
 """States in which the hourly job reads the shop."""
-COMMANDS: Final = (Event.CREDENTIALS_ACCEPTED, Event.SELLER_REMOVE)
+COMMANDS: Final = (VerificationEvent.CREDENTIALS_ACCEPTED, VerificationEvent.SELLER_REMOVE)
 
 
 def allowed(state: State) -> list[str]:
@@ -106,7 +108,7 @@ def allowed(state: State) -> list[str]:
     return [event.value for event in COMMANDS if (state, event) in MOVES]
 
 
-def move(record: VerificationRecord, event: Event, at: datetime) -> VerificationRecord:
+def move(record: VerificationRecord, event: VerificationEvent, at: datetime) -> VerificationRecord:
     """Make a move of the machine, or raise InvalidTransition with what is allowed instead."""
     to = MOVES.get((record.state, event))
     if to is None:
@@ -124,16 +126,16 @@ def settle(record: VerificationRecord, now: datetime) -> VerificationRecord:
     return record
 
 
-def overdue(record: VerificationRecord, now: datetime) -> Event | None:
+def overdue(record: VerificationRecord, now: datetime) -> VerificationEvent | None:
     """Name the next move that time makes by `now`, or None."""
     match record.state:
         case State.PENDING:
-            return Event.CLOCK_24H if older(record.since, now, FRESH) else None
+            return VerificationEvent.CLOCK_24H if older(record.since, now, FRESH) else None
         case State.VERIFIED | State.VERIFIED_NEW:
-            return Event.CLOCK_24H if older(record.last_ok_at, now, FRESH) else None
+            return VerificationEvent.CLOCK_24H if older(record.last_ok_at, now, FRESH) else None
         case State.STALE | State.TOKEN_UNAVAILABLE | State.NEEDS_PERMISSION:
             good = max(filter(None, (record.last_ok_at, record.accepted_at)), default=None)
-            return Event.CLOCK_7D if older(good, now, TRUSTED) else None
+            return VerificationEvent.CLOCK_7D if older(good, now, TRUSTED) else None
         case _:
             return None
 
@@ -189,7 +191,7 @@ def accept(record: VerificationRecord, shop_domain: str, at: datetime) -> Verifi
     """Take new credentials; another shop starts from nothing, the same one keeps its badge."""
     settled = settle(record, at)
     pending = replace(
-        move(settled, Event.CREDENTIALS_ACCEPTED, at),
+        move(settled, VerificationEvent.CREDENTIALS_ACCEPTED, at),
         since=at,
         generation=record.generation + 1,
         shop_domain=shop_domain,
@@ -210,7 +212,7 @@ def succeed(
     record: VerificationRecord, measured_at: datetime, at: datetime, *, sufficient: bool
 ) -> VerificationRecord:
     """Note a good sync of the window that ended at `measured_at`."""
-    event = Event.SYNC_OK if sufficient else Event.SYNC_INSUFFICIENT
+    event = VerificationEvent.SYNC_OK if sufficient else VerificationEvent.SYNC_INSUFFICIENT
     good = replace(
         move(settle(record, at), event, at),
         last_ok_at=measured_at,
@@ -228,10 +230,10 @@ def succeed(
 def develops(record: VerificationRecord, at: datetime) -> VerificationRecord:
     """Take the badge from a shop that turned into a development or trial one."""
     ended = replace(settle(record, at), syncing_since=None)
-    if (ended.state, Event.SHOP_DEVELOPMENT) not in MOVES:
+    if (ended.state, VerificationEvent.SHOP_DEVELOPMENT) not in MOVES:
         return ended
     return replace(
-        move(ended, Event.SHOP_DEVELOPMENT, at),
+        move(ended, VerificationEvent.SHOP_DEVELOPMENT, at),
         suspended_for=DEVELOPMENT,
         keeps_badge=False,
         verified_at=None,
@@ -243,7 +245,9 @@ def sells(record: VerificationRecord, at: datetime) -> VerificationRecord:
     """Let a shop that is on a real plan again be verified anew; a person's doubt stays."""
     if record.suspended_for != DEVELOPMENT:
         return record
-    return replace(move(record, Event.SHOP_SELLS, at), suspended_for=None, last_error=None)
+    return replace(
+        move(record, VerificationEvent.SHOP_SELLS, at), suspended_for=None, last_error=None
+    )
 
 
 def takes_success(record: VerificationRecord, at: datetime) -> bool:
@@ -263,12 +267,14 @@ def untried(record: VerificationRecord) -> bool:
 
 def deny(record: VerificationRecord, permission: str, at: datetime) -> VerificationRecord:
     """Note that the shop grants too little; the seller is told which permission."""
-    return _ended(record, Event.SYNC_PERMISSION_DENIED, at, missing_permission=permission)
+    return _ended(
+        record, VerificationEvent.SYNC_PERMISSION_DENIED, at, missing_permission=permission
+    )
 
 
 def refuse_grant(record: VerificationRecord, reason: str, at: datetime) -> VerificationRecord:
     """Note that the platform refuses the credentials; they stay as they are."""
-    return _ended(record, Event.GRANT_REFUSED, at, last_error=reason)
+    return _ended(record, VerificationEvent.GRANT_REFUSED, at, last_error=reason)
 
 
 def miss(record: VerificationRecord, reason: str, at: datetime) -> VerificationRecord:
@@ -277,7 +283,7 @@ def miss(record: VerificationRecord, reason: str, at: datetime) -> VerificationR
 
 
 def _ended(
-    record: VerificationRecord, event: Event, at: datetime, **noted: str
+    record: VerificationRecord, event: VerificationEvent, at: datetime, **noted: str
 ) -> VerificationRecord:
     settled = settle(record, at)
     if (settled.state, event) in MOVES:
@@ -285,7 +291,9 @@ def _ended(
     return settle(replace(settled, syncing_since=None, **noted), at)  # type: ignore[arg-type]  # the names are of text fields
 
 
-def review(record: VerificationRecord, event: Event, at: datetime) -> VerificationRecord:
+def review(
+    record: VerificationRecord, event: VerificationEvent, at: datetime
+) -> VerificationRecord:
     """Carry out an administrator's verdict; what the shop says meanwhile is not heard."""
     judged = replace(
         move(settle(record, at), event, at),
@@ -307,7 +315,7 @@ def discredit(record: VerificationRecord) -> VerificationRecord:
 def remove(record: VerificationRecord, at: datetime) -> VerificationRecord:
     """End the verification; a sync under way will find that it is no longer wanted."""
     return replace(
-        move(settle(record, at), Event.SELLER_REMOVE, at),
+        move(settle(record, at), VerificationEvent.SELLER_REMOVE, at),
         generation=record.generation + 1,
         suspended_for=None,
         keeps_badge=False,

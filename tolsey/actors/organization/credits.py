@@ -20,7 +20,12 @@ from tolsey.actors.organization.messages import (
 )
 from tolsey.actors.organization.months import months_after
 from tolsey.actors.organization.open_lots import OpenLots, spending_order
-from tolsey.storage.records.money.credits import CreditAccount, CreditHold, CreditLot, PaymentFacts
+from tolsey.storage.records.money.credits import (
+    CreditAccount,
+    CreditedPayment,
+    CreditHold,
+    CreditLot,
+)
 
 NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
@@ -30,7 +35,7 @@ ALLOWANCE_GRACE: Final = timedelta(days=3)
 as long as there is somebody to renew it."""
 
 
-NO_PAYMENTS: "Final[HashTrieMap[str, PaymentFacts]]" = HashTrieMap()
+NO_PAYMENTS: "Final[HashTrieMap[str, CreditedPayment]]" = HashTrieMap()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +89,7 @@ class Credits:
     """The last day that was granted its bonus."""
     lots: OpenLots = field(default_factory=OpenLots)
     holds: Mapping[str, Hold] = field(default_factory=dict)
-    payments: "HashTrieMap[str, PaymentFacts]" = NO_PAYMENTS
+    payments: "HashTrieMap[str, CreditedPayment]" = NO_PAYMENTS
 
     @property
     def available(self) -> int:

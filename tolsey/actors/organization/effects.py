@@ -67,7 +67,7 @@ REVERSALS: Final = frozenset({"charge.refunded", "charge.dispute.created", "char
 TERMINAL: Final = frozenset({"lost", "won"})
 
 
-class Ask(Protocol):
+class AskOnce(Protocol):
     """How the applier asks an organization; `Runtime.ask` is the real one."""
 
     def __call__(self, to: ActorId, message: Message[Any], *, id: str) -> Awaitable[Any]:
@@ -101,7 +101,7 @@ class Applier:
         self,
         *,
         database: Database,
-        ask: Ask,
+        ask: AskOnce,
         processor: PaymentProcessor,
         price_ids: Mapping[str, str | None],
         clock: Callable[[], datetime],
@@ -399,7 +399,7 @@ class Enquiry:
     async def _dispute(
         self, organization_id: str, payment_ref: str | None, facts: DisputeFacts
     ) -> DisputeFacts:
-        """Ask how a dispute ended, of which two ends are told."""
+        """AskOnce how a dispute ended, of which two ends are told."""
         known = await credits.payment(self._database, organization_id, payment_ref or "")
         told = disputes_of(known) if known else []
         ended = {one.status for one in told if one.id == facts.dispute_id} & TERMINAL

@@ -74,7 +74,7 @@ class Rejected:
 MISSING: Final = Rejected("not_found", "The shop has no such thing.")
 
 
-class Verdict(StrEnum):
+class EditVerdict(StrEnum):
     """What a thing says of an edit that was sent and never answered."""
 
     APPLIED = "applied"
@@ -131,16 +131,16 @@ def adjustment(edit: Edit, facts: Facts) -> Facts:
     return {"delta": edit.wanted["delta"], "from": facts["available"]}
 
 
-def verdict(edit: Edit, before: Facts, found: Facts | None) -> Verdict:
+def verdict(edit: Edit, before: Facts, found: Facts | None) -> EditVerdict:
     """Tell from a thing whether an edit was made; `before` is how it was shown before that."""
     if found is None:
-        return Verdict.UNCLEAR
+        return EditVerdict.UNCLEAR
     now = shown(edit, found)
     if _is_made(edit, before, now):
-        return Verdict.APPLIED
+        return EditVerdict.APPLIED
     # An order's note and tags only ever grow by this edit, whatever others do to them.
     is_unchanged = edit.kind in {NOTE, TAGS} or _same(before, now)
-    return Verdict.UNCHANGED if is_unchanged else Verdict.UNCLEAR
+    return EditVerdict.UNCHANGED if is_unchanged else EditVerdict.UNCLEAR
 
 
 def _is_made(edit: Edit, before: Facts, now: Facts) -> bool:

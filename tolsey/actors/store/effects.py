@@ -23,9 +23,10 @@ from tolsey.actors.ports import (
     PlatformUnreachable,
     Shop,
 )
+from tolsey.actors.reach import Ask
 from tolsey.actors.refusals import Refusal
 from tolsey.actors.store import edits
-from tolsey.actors.store.edits import Edit, Planned, Rejected, Verdict
+from tolsey.actors.store.edits import Edit, EditVerdict, Planned, Rejected
 from tolsey.actors.store.grants import denied, is_lasting
 from tolsey.actors.store.identity import PURPOSE
 from tolsey.actors.store.messages import (
@@ -56,7 +57,7 @@ from tolsey.actors.store.operation_messages import (
     OperationUnanswered,
 )
 from tolsey.actors.store.payloads import order_row
-from tolsey.actors.store.reach import Ask, Shops
+from tolsey.actors.store.reach import Shops
 from tolsey.actors.store.reading import Reading
 from tolsey.actors.store.topics import REASONS, TOPICS
 from tolsey.runtime.decision import Tell
@@ -368,16 +369,16 @@ class OperationEffects:
                 return await self._send_again(kept, edit, before, sends)
             except (Refusal, PlatformError) as error:
                 log.warning("agent.operation_unanswered", store_id=kept.store_id, why=str(error))
-        found, verdict = None, Verdict.UNCLEAR
+        found, verdict = None, EditVerdict.UNCLEAR
         try:
             found = await self._look(kept, edit)
             verdict = edits.verdict(edit, before, found)
         except (Refusal, PlatformError) as error:
             log.warning("agent.operation_unseen", store_id=kept.store_id, why=str(error))
-        if found is not None and verdict is Verdict.APPLIED:
+        if found is not None and verdict is EditVerdict.APPLIED:
             return self._applied(kept, edit, before, found)
         return OperationUnanswered(
-            kept.operation_id, is_unchanged=verdict is Verdict.UNCHANGED, at=self._clock()
+            kept.operation_id, is_unchanged=verdict is EditVerdict.UNCHANGED, at=self._clock()
         )
 
     async def _send_again(

@@ -2,24 +2,15 @@
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from tolsey.actors.ports import PlatformDenied, Shop
-from tolsey.actors.reach import with_token
+from tolsey.actors.reach import Ask, with_token
 from tolsey.actors.store.grants import token_unavailable
 from tolsey.actors.store.messages import Token, UseToken, store
-from tolsey.runtime.messages import ActorId, Message
 
 Reply = TypeVar("Reply")
 Found = TypeVar("Found")
-
-
-class Ask(Protocol):
-    """How an effect asks an actor; `Runtime.ask` is the real one."""
-
-    def __call__(self, to: ActorId, message: Message[Reply]) -> Awaitable[Reply]:
-        """Post a message and wait for its reply."""
-        ...
 
 
 class Shops:

@@ -5,12 +5,12 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, StringConstraints
 
 from tolsey.actors.ports import (
-    Grant,
     GrantRefused,
     PlatformDenied,
     PlatformUnreachable,
     Shop,
     ShopFacts,
+    TokenGrant,
 )
 from tolsey.actors.refusals import Refusal, Unprocessable
 from tolsey.actors.shops import normalise_shop_domain
@@ -39,7 +39,7 @@ class CommerceUnreachable(Refusal):
     code = "commerce_unreachable"
 
 
-async def tried(app: MerchantApp) -> tuple[Grant, ShopFacts]:
+async def tried(app: MerchantApp) -> tuple[TokenGrant, ShopFacts]:
     """Mint a token with the app and read its shop: 422 when the platform refuses either.
 
     For a route to call before it asks an actor, because the platform may take its time.

@@ -91,7 +91,7 @@ class SlotMap(Protocol):
         """Keep a slot with a process."""
 
 
-class Mail(Wire, Protocol):
+class FrameStreams(Wire, Protocol):
     """What carries frames, opened and kept; `storage.runtime.streams.Streams` is the real one."""
 
     async def open(self, process: str) -> None:

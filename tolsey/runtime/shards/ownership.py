@@ -23,7 +23,14 @@ from tolsey.runtime.registry import Runtime
 from tolsey.runtime.shards.bus import Bus
 from tolsey.runtime.shards.frames import operation_entry
 from tolsey.runtime.shards.leases import BEATS, HELD, Observer, Witness
-from tolsey.runtime.shards.membership import Line, Mail, Member, Presences, SlotMap, read_line
+from tolsey.runtime.shards.membership import (
+    FrameStreams,
+    Line,
+    Member,
+    Presences,
+    SlotMap,
+    read_line,
+)
 from tolsey.runtime.shards.placement import place
 from tolsey.storage.cache import CacheUnavailable
 from tolsey.storage.database import patience
@@ -56,7 +63,7 @@ class Ownership:
         runtime: Runtime,
         presence: Presences,
         slots: SlotMap,
-        mail: Mail,
+        mail: FrameStreams,
         *,
         lease_seconds: float,
         gone: Callable[[str], bool],

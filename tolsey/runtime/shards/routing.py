@@ -36,7 +36,7 @@ Journal = Callable[[str, str, str], Awaitable[str | None]]
 """Reads what an ask from another process was answered, by kind, key and message id."""
 
 
-class Standing(Protocol):
+class ShardStanding(Protocol):
     """What routing needs to know of the shard."""
 
     id: str
@@ -57,7 +57,7 @@ class Routing:
     """Finds the owner of an actor, asks it, and takes what others ask of actors here."""
 
     def __init__(
-        self, shard: Standing, runtime: Runtime, bus: Bus, answered: Journal, tasks: Tasks
+        self, shard: ShardStanding, runtime: Runtime, bus: Bus, answered: Journal, tasks: Tasks
     ) -> None:
         self._shard = shard
         self._runtime = runtime

@@ -15,7 +15,7 @@ from tolsey.runtime.registry import Runtime
 from tolsey.runtime.shards.bus import Bus, Tasks
 from tolsey.runtime.shards.frames import Entry, operation_entry
 from tolsey.runtime.shards.leases import is_gone, process_id
-from tolsey.runtime.shards.membership import Mail, Member, Presences, SlotMap
+from tolsey.runtime.shards.membership import FrameStreams, Member, Presences, SlotMap
 from tolsey.runtime.shards.ownership import Ownership
 from tolsey.runtime.shards.routing import Journal, Routing
 from tolsey.storage.errors import StorageError
@@ -39,7 +39,7 @@ class Shard:
         runtime: Runtime,
         presence: Presences,
         slots: SlotMap,
-        mail: Mail,
+        mail: FrameStreams,
         answered: Journal,
         *,
         id: str | None = None,

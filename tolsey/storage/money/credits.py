@@ -12,11 +12,11 @@ from tolsey.storage.database import Database, Transaction
 from tolsey.storage.records.money.credits import (
     OWN_ACCOUNTS,
     CreditAccount,
+    CreditedPayment,
     CreditEntry,
     CreditHold,
     CreditLot,
     CreditPosting,
-    PaymentFacts,
     postings,
 )
 from tolsey.storage.tables import Table, table_of
@@ -29,7 +29,7 @@ class Books:
     account: CreditAccount | None = None
     lots: list[CreditLot] = field(default_factory=list)
     holds: list[CreditHold] = field(default_factory=list)
-    payments: list[PaymentFacts] = field(default_factory=list)
+    payments: list[CreditedPayment] = field(default_factory=list)
     """Those that wait for their grant; those whose lots are open, for what expires of a lot is told to
     its payment; and those of the plan's period, which may have paid for a part of one another's."""
     bonus_day: date = date.min
@@ -39,7 +39,7 @@ ACCOUNTS: Final = table_of(CreditAccount)
 ENTRIES: Final = table_of(CreditEntry)
 LOTS: Final = table_of(CreditLot)
 HOLDS: Final = table_of(CreditHold)
-PAYMENTS: Final = table_of(PaymentFacts)
+PAYMENTS: Final = table_of(CreditedPayment)
 
 
 def _reading(table: Table[Any]) -> str:
@@ -104,7 +104,7 @@ async def load(
 
 async def payment(
     database: Database, organization_id: str, payment_ref: str
-) -> PaymentFacts | None:
+) -> CreditedPayment | None:
     """Read what is known of a payment."""
     row = await database.fetchrow(READ_PAYMENT, [organization_id], payment_ref)
     return None if row is None else PAYMENTS.read(row)

@@ -126,7 +126,7 @@ SELECT product_id FROM maybe WHERE strpos(folded(title), folded($4[1])) > 0 LIMI
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class ProductFilter:
     """Which products; what is None leaves all of them in."""
 
     status: str | None = None
@@ -135,7 +135,7 @@ class Wanted:
 
 
 async def page(
-    database: Reader, store_id: str, wanted: Wanted, before: int | None, limit: int
+    database: Reader, store_id: str, wanted: ProductFilter, before: int | None, limit: int
 ) -> list[Row]:
     """List products, the latest made first, after a product of the page before."""
     return await database.fetch(

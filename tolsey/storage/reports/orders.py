@@ -83,7 +83,7 @@ ORDER BY lower(ltrim(name, '#')) USING ~>~, order_id DESC LIMIT $3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class OrderFilter:
     """Which orders; what is None leaves all of them in. Times are for `page_of_times`."""
 
     financial_status: str | None = None
@@ -104,7 +104,7 @@ class OrderParts:
 
 
 async def page(
-    database: Reader, store_id: str, wanted: Wanted, before: int | None, limit: int
+    database: Reader, store_id: str, wanted: OrderFilter, before: int | None, limit: int
 ) -> list[Row]:
     """List orders, the latest made first, after an order of the page before."""
     return await database.fetch(PAGE, *_matching(store_id, wanted, limit), before)
@@ -113,7 +113,7 @@ async def page(
 async def page_of_times(
     database: Reader,
     store_id: str,
-    wanted: Wanted,
+    wanted: OrderFilter,
     before: tuple[datetime, int] | None,
     limit: int,
 ) -> list[Row]:
@@ -127,7 +127,7 @@ async def page_of_times(
     )
 
 
-def _matching(store_id: str, wanted: Wanted, limit: int) -> tuple[object, ...]:
+def _matching(store_id: str, wanted: OrderFilter, limit: int) -> tuple[object, ...]:
     return (
         store_id,
         limit,

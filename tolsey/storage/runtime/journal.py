@@ -20,7 +20,7 @@ import structlog
 
 from tolsey.storage.database import UNREACHABLE, Connection, Database, translated
 from tolsey.storage.errors import OutcomeUnknown, StorageUnavailable
-from tolsey.storage.records.runtime.turns import ActorPart, Batch, Outcome
+from tolsey.storage.records.runtime.turns import ActorPart, Batch, BatchOutcome
 from tolsey.storage.runtime.arrays import argument, parameter
 from tolsey.storage.runtime.outbox import FINISHED_COLUMNS
 from tolsey.storage.tables import TABLES, Table
@@ -210,7 +210,7 @@ class Journal:
             self._connection.terminate()
             self._connection = None
 
-    async def write(self, batch: Batch) -> Outcome:
+    async def write(self, batch: Batch) -> BatchOutcome:
         """Write a batch; what its guards let through is on disk when this returns.
 
         Raises StorageUnavailable when nothing was sent, OutcomeUnknown when the connection was
@@ -235,7 +235,7 @@ class Journal:
             raise OutcomeUnknown(type(error).__name__) from error
         except (asyncpg.PostgresError, asyncpg.DataError, ValueError, TypeError) as error:
             raise translated(error) from error
-        return Outcome(*(frozenset(found or ()) for found in row))
+        return BatchOutcome(*(frozenset(found or ()) for found in row))
 
     @contextmanager
     def _watched(self, connection: Connection) -> Iterator[None]:

@@ -19,7 +19,7 @@ from tolsey.actors.organization.messages import HoldCredits, SettleHold, SpendCr
 from tolsey.actors.organization.open_lots import OpenLots
 from tolsey.actors.refusals import Refusal
 from tolsey.storage.records.journal import AuditRecord
-from tolsey.storage.records.money.credits import CreditEntry, CreditPosting, PaymentFacts
+from tolsey.storage.records.money.credits import CreditedPayment, CreditEntry, CreditPosting
 
 SECOND = timedelta(seconds=1)
 SUCCEEDED, PAID = "payment_intent.succeeded", "invoice.paid"
@@ -64,7 +64,7 @@ class House(Told):
         self.state = self.state.with_credits(replace(credits, payments=payments))
 
     @property
-    def payment(self) -> PaymentFacts:
+    def payment(self) -> CreditedPayment:
         (found,) = self.state.credits.payments.values()
         return found
 

@@ -16,7 +16,7 @@ from tolsey.actors.organization.messages import (
     ResetAllowance,
     SpendCredits,
 )
-from tolsey.storage.records.money.credits import PaymentFacts
+from tolsey.storage.records.money.credits import CreditedPayment
 
 END = AT + days(30)
 
@@ -250,7 +250,7 @@ def _left(ledger: Ledger) -> dict[str | None, int]:
 
 
 def test_a_payment_remembers_each_of_its_grants_apart() -> None:
-    known = PaymentFacts(
+    known = CreditedPayment(
         organization_id="org_1",
         payment_ref="in_1",
         kind="allowance",
@@ -301,7 +301,7 @@ def test_what_comes_back_to_a_lot_that_was_closed_is_the_lot_it_was() -> None:
 
 def test_of_a_payment_that_was_not_granted_only_what_was_told_is_known() -> None:
     ledger = told(seen("pi_1", 0, 5))
-    assert ledger.payments["pi_1"] == PaymentFacts(
+    assert ledger.payments["pi_1"] == CreditedPayment(
         organization_id="org_1",
         payment_ref="pi_1",
         kind=None,

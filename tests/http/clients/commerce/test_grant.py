@@ -6,7 +6,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from tests.http.clients.commerce.wire import Says, wired
-from tolsey.actors.ports import Grant, GrantRefused, PlatformUnreachable
+from tolsey.actors.ports import GrantRefused, PlatformUnreachable, TokenGrant
 from tolsey.http.clients.commerce.answers import plain, scopes_of
 
 CASES = (
@@ -35,7 +35,7 @@ async def refused(says: Says) -> GrantRefused:
 async def test_a_grant_is_asked_for_with_a_form_and_wants_json() -> None:
     async with wired(Says(body=MINTED)) as wire, wire.client() as client:
         grant = await client.exchange(*DEMO)
-    assert grant == Grant("shpat_x", ("write_orders", "read_customers"), 86399)
+    assert grant == TokenGrant("shpat_x", ("write_orders", "read_customers"), 86399)
     asked = wire.asked[0]
     assert asked.path == "/demo.myshopify.com/admin/oauth/access_token"
     assert asked.headers["content-type"] == "application/x-www-form-urlencoded"
@@ -48,7 +48,7 @@ async def test_a_grant_is_asked_for_with_a_form_and_wants_json() -> None:
 
 
 async def test_neither_a_grant_nor_a_shop_shows_its_token() -> None:
-    assert "shpat_x" not in repr(Grant("shpat_x", (), 1))
+    assert "shpat_x" not in repr(TokenGrant("shpat_x", (), 1))
 
 
 @pytest.mark.skipif(not CASES.is_file(), reason="the shared data are not here")
@@ -160,7 +160,7 @@ async def test_a_platform_that_accepts_and_says_nothing_is_unreachable() -> None
 async def test_a_life_that_makes_no_sense_is_taken_as_an_hour(said: Any, meant: int) -> None:
     body = {"access_token": "shpat_x", "scope": "", "expires_in": said}
     async with wired(Says(body=body)) as wire, wire.client() as client:
-        assert await client.exchange(*DEMO) == Grant("shpat_x", (), meant)
+        assert await client.exchange(*DEMO) == TokenGrant("shpat_x", (), meant)
 
 
 @pytest.mark.parametrize("domain", ["evil.example", "demo.myshopify.com/x", "Demo.myshopify.com"])

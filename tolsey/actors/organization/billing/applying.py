@@ -18,7 +18,7 @@ from tolsey.actors.organization.billing.payment_events.metadata import CREDITS, 
 from tolsey.actors.organization.billing.payment_events.purchases import CheckoutFacts, PaymentFacts
 from tolsey.actors.organization.billing.payment_events.reversals import DisputeFacts, RefundFacts
 from tolsey.actors.organization.billing.payment_events.subscriptions import SubscriptionFacts
-from tolsey.actors.organization.billing.subscription import Paid
+from tolsey.actors.organization.billing.subscription import ProvenPeriod
 from tolsey.actors.organization.credits import twelve_months_after
 from tolsey.actors.organization.ledger import lots, payments
 from tolsey.actors.organization.messages import (
@@ -52,7 +52,7 @@ FOREIGN: Final = Applied("failed", "foreign_organization")
 STALE: Final = Applied("stale", "subscription_moved_on")
 
 
-class Turn:
+class EventTurn:
     """What an event has done so far: the state as it becomes, and the rows that tell of it."""
 
     def __init__(self, state: OrganizationState, message: ApplyPaymentEvent) -> None:
@@ -115,7 +115,7 @@ def apply(
 ) -> Decision[OrganizationState, Applied]:
     """Do what an event says, and settle its row in the same commit."""
     facts = restore(message.type, message.facts)
-    turn = Turn(state, message)
+    turn = EventTurn(state, message)
     applied = _foreign(state, facts) or _applied(turn, facts)
     if applied.state == "stale":
         return Decision(state, reply=applied)
@@ -150,7 +150,7 @@ def _foreign(state: OrganizationState, facts: Any) -> Applied | None:
     return FOREIGN if claimed not in {None, state.organization_id} else None
 
 
-def _applied(turn: Turn, facts: Any) -> Applied:
+def _applied(turn: EventTurn, facts: Any) -> Applied:
     match facts:
         case CheckoutFacts():
             return _checkout(turn, facts)
@@ -165,7 +165,7 @@ def _applied(turn: Turn, facts: Any) -> Applied:
     return NOTHING
 
 
-def _checkout(turn: Turn, facts: CheckoutFacts) -> Applied:
+def _checkout(turn: EventTurn, facts: CheckoutFacts) -> Applied:
     if facts.mode == "subscription" and facts.subscription_id is not None:
         turn.keep(subscription.linked(turn.subscription, facts.customer_id, facts.subscription_id))
         return APPLIED
@@ -178,7 +178,7 @@ def _checkout(turn: Turn, facts: CheckoutFacts) -> Applied:
     return _purchase(turn, facts, facts.payment_intent_id, facts.total_cents or 0)
 
 
-def _payment(turn: Turn, facts: PaymentFacts) -> Applied:
+def _payment(turn: EventTurn, facts: PaymentFacts) -> Applied:
     if facts.said.kind != CREDITS:
         return NOTHING
     if not facts.is_paid:
@@ -187,7 +187,7 @@ def _payment(turn: Turn, facts: PaymentFacts) -> Applied:
 
 
 def _purchase(
-    turn: Turn, facts: CheckoutFacts | PaymentFacts, payment_ref: str, total_cents: int
+    turn: EventTurn, facts: CheckoutFacts | PaymentFacts, payment_ref: str, total_cents: int
 ) -> Applied:
     """Grant what was bought, before tax, once for its payment however many events tell of it."""
     at, cents = turn.message.at, facts.said.credits_cents or 0
@@ -207,7 +207,7 @@ def _purchase(
     return APPLIED
 
 
-def _invoice(turn: Turn, facts: InvoiceFacts) -> Applied:
+def _invoice(turn: EventTurn, facts: InvoiceFacts) -> Applied:
     if facts.subscription_id is None:
         return NO_SUBSCRIPTION
     created_at = turn.message.created_at
@@ -232,7 +232,7 @@ def _invoice(turn: Turn, facts: InvoiceFacts) -> Applied:
     return APPLIED if is_due else NOTHING_DUE
 
 
-def _owe(turn: Turn, facts: InvoiceFacts) -> None:
+def _owe(turn: EventTurn, facts: InvoiceFacts) -> None:
     """Remember an invoice that could not be collected, and tell who may pay; old news tell no one."""
     before = turn.subscription
     turn.keep(subscription.owed(before, facts, turn.message.created_at))
@@ -252,17 +252,19 @@ def _owe(turn: Turn, facts: InvoiceFacts) -> None:
     turn.effects.append(Perform(call, key=f"tell:{call.event}:{call.about}"))
 
 
-def _bought(turn: Turn, lines: list[InvoiceLine]) -> Paid | None:
+def _bought(turn: EventTurn, lines: list[InvoiceLine]) -> ProvenPeriod | None:
     """Find what was paid: of the prices of the catalogue the highest plan, and its newest period."""
     found = [
-        Paid(offer, line.period_start, line.period_end)
+        ProvenPeriod(offer, line.period_start, line.period_end)
         for line in lines
         if (offer := turn.offers.get(line.price_id or "")) is not None
     ]
     return max(found, key=lambda one: (one.offer.plan.rank, one.begins_at), default=None)
 
 
-def _allow(turn: Turn, facts: InvoiceFacts, bought: Paid, lines: list[InvoiceLine]) -> None:
+def _allow(
+    turn: EventTurn, facts: InvoiceFacts, bought: ProvenPeriod, lines: list[InvoiceLine]
+) -> None:
     """Start the paid period's allowance, or top it up; what was paid with tax is told first."""
     plan, ends_at = bought.offer.plan, subscription.allowance_end(bought)
     reset = ResetAllowance(
@@ -282,14 +284,16 @@ def _allow(turn: Turn, facts: InvoiceFacts, bought: Paid, lines: list[InvoiceLin
     turn.take(lots.reset_allowance(turn.state, reset))
 
 
-def _is_over(turn: Turn, facts: InvoiceFacts) -> bool:
+def _is_over(turn: EventTurn, facts: InvoiceFacts) -> bool:
     """Tell whether the end of an invoice's subscription is known."""
     known = turn.subscription
     is_known = known.subscription_id == facts.subscription_id
     return turn.message.is_over or (is_known and known.status not in ALIVE)
 
 
-def _allowance(turn: Turn, facts: InvoiceFacts, bought: Paid, lines: list[InvoiceLine]) -> int:
+def _allowance(
+    turn: EventTurn, facts: InvoiceFacts, bought: ProvenPeriod, lines: list[InvoiceLine]
+) -> int:
     """Tell what a paid period allows.
 
     Where only the rest of a period was paid, the allowance rises by no more than that cost: the
@@ -307,7 +311,7 @@ def _allowance(turn: Turn, facts: InvoiceFacts, bought: Paid, lines: list[Invoic
     return min(allowance, before + paid)
 
 
-def _subscription(turn: Turn, facts: SubscriptionFacts) -> Applied:
+def _subscription(turn: EventTurn, facts: SubscriptionFacts) -> Applied:
     message, known = turn.message, turn.subscription
     if message.is_asked and known.seen_at != message.asked_after:
         return STALE
@@ -332,7 +336,7 @@ def _subscription(turn: Turn, facts: SubscriptionFacts) -> Applied:
     return APPLIED
 
 
-def _reversal(turn: Turn, facts: RefundFacts | DisputeFacts) -> Applied:
+def _reversal(turn: EventTurn, facts: RefundFacts | DisputeFacts) -> Applied:
     """Join a refund or a dispute into what is known of its payment: credits follow it."""
     payment_ref = turn.message.payment_ref or facts.payment_ref or ""
     total, refunded = 0, 0

@@ -17,7 +17,7 @@ from tolsey.actors.organization.state import OrganizationState
 from tolsey.actors.refusals import Conflict, NotFound
 from tolsey.runtime.decision import Decision
 from tolsey.storage.records.journal import audit_record
-from tolsey.storage.records.money.credits import CreditLot, PaymentFacts
+from tolsey.storage.records.money.credits import CreditedPayment, CreditLot
 
 PURCHASE_WITHIN: Final = timedelta(hours=24)
 SUBSCRIPTION_WITHIN: Final = timedelta(days=7)
@@ -113,7 +113,7 @@ def _pinned(
     return Decision(after, None, records=records)
 
 
-def _is_unused(draft: Draft, payment: PaymentFacts) -> bool:
+def _is_unused(draft: Draft, payment: CreditedPayment) -> bool:
     """Tell whether all that a payment granted is there, pinned by nothing but its own refund."""
     own = [lot for lot in draft.lots.values() if lot.reference == payment.payment_ref]
     kept = refund_hold(draft, payment.payment_ref)
@@ -121,14 +121,14 @@ def _is_unused(draft: Draft, payment: PaymentFacts) -> bool:
     return free == payment.granted
 
 
-def _require_known(payment: PaymentFacts | None) -> PaymentFacts:
+def _require_known(payment: CreditedPayment | None) -> CreditedPayment:
     """Return a payment that granted something; 404 for any other."""
     if payment is None or payment.kind not in {"purchase", "allowance"}:
         raise NotFound("The organization has no such payment.")
     return payment
 
 
-def _require_purchase(payment: PaymentFacts, *, is_unused: bool, at: datetime) -> None:
+def _require_purchase(payment: CreditedPayment, *, is_unused: bool, at: datetime) -> None:
     """Refuse a purchase of credits that is not given back any more, and say why."""
     _require_whole(payment)
     if payment.granted_at is None or at - payment.granted_at >= PURCHASE_WITHIN:
@@ -138,7 +138,7 @@ def _require_purchase(payment: PaymentFacts, *, is_unused: bool, at: datetime) -
 
 
 def _require_subscription(
-    payment: PaymentFacts, view: SubscriptionView, *, has_chatted: bool, at: datetime
+    payment: CreditedPayment, view: SubscriptionView, *, has_chatted: bool, at: datetime
 ) -> None:
     """Refuse a payment of a subscription that is not given back any more, and say why.
 
@@ -153,7 +153,7 @@ def _require_subscription(
         raise Conflict("Messages have been sent since.", code="refund_messages_sent")
 
 
-def _require_whole(payment: PaymentFacts) -> None:
+def _require_whole(payment: CreditedPayment) -> None:
     if payment.refunded:
         raise Conflict("This payment has been refunded.", code="already_refunded")
     if payment.dispute_removed:

@@ -33,7 +33,7 @@ SNAPSHOT: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Paid:
+class ProvenPeriod:
     """What an invoice proves paid: an offer, from when until when."""
 
     offer: Offer
@@ -41,7 +41,7 @@ class Paid:
     ends_at: datetime
 
 
-def allowance_end(paid: Paid) -> datetime:
+def allowance_end(paid: ProvenPeriod) -> datetime:
     """Tell until when the allowance of a payment stands: a year is granted month by month."""
     if paid.offer.cadence is Cadence.YEARLY:
         return min(paid.ends_at, month_of(paid.begins_at, paid.begins_at).ends_at)
@@ -105,7 +105,7 @@ def observed(
 
 
 def paid(
-    known: SubscriptionRecord, facts: InvoiceFacts, bought: Paid, created_at: datetime
+    known: SubscriptionRecord, facts: InvoiceFacts, bought: ProvenPeriod, created_at: datetime
 ) -> SubscriptionRecord:
     """Join a payment: the period that began last counts, and of one moment the highest plan."""
     before = _whose(known, facts.subscription_id or "", created_at)

@@ -23,9 +23,9 @@ from tolsey.actors.organization.ledger import parts
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.actors.refusals import NotFound, PaymentRequired
 from tolsey.storage.records.money.credits import (
+    CreditedPayment,
     CreditEntry,
     CreditLot,
-    PaymentFacts,
     postings,
 )
 
@@ -54,7 +54,7 @@ class Draft:
         self.due_at = before.due_at
         self.lots, self.holds, self.payments = before.lots, before.holds, before.payments
         self.closed: dict[str, CreditLot] = {}
-        self.told: dict[str, PaymentFacts] = {}
+        self.told: dict[str, CreditedPayment] = {}
         self.period_start, self.period_end = before.period_start, before.period_end
         self.allowance, self.renewed_by = before.allowance, before.renewed_by
         self.bonus_day = before.bonus_day
@@ -158,7 +158,7 @@ class Draft:
         self.holds = {**self.holds, hold.id: hold}
         self.due_at = min(self.due_at, hold.lease_until)
 
-    def keep_payment(self, payment: PaymentFacts) -> None:
+    def keep_payment(self, payment: CreditedPayment) -> None:
         """Remember what is known of a payment."""
         self.payments = self.payments.insert(payment.payment_ref, payment)
         self.told[payment.payment_ref] = payment

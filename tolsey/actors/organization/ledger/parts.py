@@ -6,7 +6,7 @@ from dataclasses import astuple, dataclass, replace
 from datetime import datetime
 from itertools import accumulate, pairwise
 
-from tolsey.storage.records.money.credits import PaymentFacts
+from tolsey.storage.records.money.credits import CreditedPayment
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class GrantPart:
     expired: int = 0
 
 
-def of_payment(payment: PaymentFacts) -> list[GrantPart]:
+def of_payment(payment: CreditedPayment) -> list[GrantPart]:
     """List what a payment granted, in the order in which it did."""
     return [
         GrantPart(lot, amount, datetime.fromisoformat(at), datetime.fromisoformat(ends), *counted)
@@ -35,12 +35,12 @@ def of_payment(payment: PaymentFacts) -> list[GrantPart]:
     ]
 
 
-def kept(payment: PaymentFacts, parts: Iterable[GrantPart]) -> PaymentFacts:
+def kept(payment: CreditedPayment, parts: Iterable[GrantPart]) -> CreditedPayment:
     """Write down what is known of a payment's grants."""
     return replace(payment, parts=json.dumps([astuple(one) for one in parts], default=str))
 
 
-def without(payment: PaymentFacts, lot_id: str, amount: int) -> PaymentFacts:
+def without(payment: CreditedPayment, lot_id: str, amount: int) -> CreditedPayment:
     """Forget a part of a grant: another payment paid for it."""
     return kept(
         replace(payment, granted=payment.granted - amount),
@@ -51,7 +51,7 @@ def without(payment: PaymentFacts, lot_id: str, amount: int) -> PaymentFacts:
     )
 
 
-def with_expired(payment: PaymentFacts, lot_id: str, amount: int) -> PaymentFacts:
+def with_expired(payment: CreditedPayment, lot_id: str, amount: int) -> CreditedPayment:
     """Remember what of a payment's lot expired unspent."""
     return kept(
         payment,

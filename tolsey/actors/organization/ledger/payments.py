@@ -23,7 +23,7 @@ from tolsey.actors.organization.messages import Dispute, PaymentObserved, Standi
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.runtime.decision import Decision
 from tolsey.storage.records.journal import audit_record
-from tolsey.storage.records.money.credits import CreditLot, PaymentFacts
+from tolsey.storage.records.money.credits import CreditedPayment, CreditLot
 
 RANKS: Final = {"open": 0, "lost": 1, "won": 2}
 """A lost dispute may be reopened and won (product/billing.md, 1.4), never the other way."""
@@ -94,7 +94,7 @@ def handed_over(draft: Draft, lot_id: str, payment_ref: str, allowance: int) -> 
 
 
 def _divided(
-    draft: Draft, payment: PaymentFacts, part: GrantPart, *, into: tuple[str, int, str]
+    draft: Draft, payment: CreditedPayment, part: GrantPart, *, into: tuple[str, int, str]
 ) -> tuple[CreditLot, int]:
     """Make a lot of its own of a part of a grant; what was spent of the grant was spent of it first.
 
@@ -125,7 +125,7 @@ def refund_hold_id(payment_ref: str, attempt: object) -> str:
     return f"refund:{payment_ref}:{attempt}"
 
 
-def removals(payment: PaymentFacts) -> tuple[int, int]:
+def removals(payment: CreditedPayment) -> tuple[int, int]:
     """Tell what is to be taken back for refunds, and what for disputes: rounded up, once.
 
     The share of the payment that went back is the share of the credits that does; a payment whose
@@ -141,12 +141,12 @@ def removals(payment: PaymentFacts) -> tuple[int, int]:
     return refund, both - refund
 
 
-def disputes_of(payment: PaymentFacts) -> list[Dispute]:
+def disputes_of(payment: CreditedPayment) -> list[Dispute]:
     """List what is known of a payment's disputes."""
     return [Dispute(*one) for one in json.loads(payment.disputes)]
 
 
-def _reconciled(draft: Draft, payment: PaymentFacts) -> PaymentFacts:
+def _reconciled(draft: Draft, payment: CreditedPayment) -> CreditedPayment:
     """Take back what is to be, or give it back: of each grant of the payment its share."""
     refund, dispute = removals(payment)
     due = {REFUNDED: refund - payment.refund_removed, CLAWBACK: dispute - payment.dispute_removed}
@@ -181,7 +181,7 @@ def _reclassify(draft: Draft, due: dict[str, int], cause: str) -> None:
 
 
 def _reversed(
-    draft: Draft, payment: PaymentFacts, part: GrantPart, share: int, account: str
+    draft: Draft, payment: CreditedPayment, part: GrantPart, share: int, account: str
 ) -> GrantPart:
     """Move the difference between what was taken of a grant and what is to be.
 
@@ -230,7 +230,7 @@ def _give_back(draft: Draft, lot_id: str, amount: int, account: str) -> None:
         draft.grant(lot, account)
 
 
-def _lot(draft: Draft, payment: PaymentFacts, part: GrantPart) -> CreditLot:
+def _lot(draft: Draft, payment: CreditedPayment, part: GrantPart) -> CreditLot:
     """Find the lot of a grant, which may have been used up and closed."""
     known = draft.lots.get(part.lot_id)
     if known is not None:
@@ -257,7 +257,7 @@ def _is_reset(draft: Draft, lot: CreditLot) -> bool:
     return lot.expires_at not in {draft.period_end, draft.period_end + ALLOWANCE_GRACE}
 
 
-def _join(known: PaymentFacts, seen: PaymentObserved) -> PaymentFacts:
+def _join(known: CreditedPayment, seen: PaymentObserved) -> CreditedPayment:
     disputes = {one.id: one for one in disputes_of(known)}
     for one in seen.disputes:
         other = disputes.get(one.id, one)
@@ -272,8 +272,8 @@ def _join(known: PaymentFacts, seen: PaymentObserved) -> PaymentFacts:
     )
 
 
-def _unknown(organization_id: str, payment_ref: str) -> PaymentFacts:
-    return PaymentFacts(
+def _unknown(organization_id: str, payment_ref: str) -> CreditedPayment:
+    return CreditedPayment(
         organization_id=organization_id,
         payment_ref=payment_ref,
         kind=None,
@@ -293,7 +293,7 @@ def _text(disputes: Iterable[Dispute]) -> str:
     return json.dumps([(one.id, one.amount, one.status) for one in disputes])
 
 
-def _audit(draft: Draft, event: str, payment: PaymentFacts, **said: object) -> None:
+def _audit(draft: Draft, event: str, payment: CreditedPayment, **said: object) -> None:
     draft.records.append(
         audit_record(event, payment.payment_ref, payment.organization_id, "platform", **said)
     )

@@ -14,10 +14,10 @@ from tolsey.actors.ports import (
     ApiVersionTooOld,
     CommerceEditor,
     CommercePlatform,
-    Grant,
     Shop,
     ShopFacts,
     SubscriptionReport,
+    TokenGrant,
     measures_revenue,
 )
 from tolsey.http.clients.commerce import edits, queries, shapes
@@ -70,7 +70,7 @@ class ShopifyAdmin(CommercePlatform, CommerceEditor):
         """Close the connections."""
         await self._http.aclose()
 
-    async def exchange(self, shop_domain: str, client_id: str, client_secret: str) -> Grant:
+    async def exchange(self, shop_domain: str, client_id: str, client_secret: str) -> TokenGrant:
         """Mint a token by the client-credentials grant; GrantRefused when it will never work."""
         return await self._calls.grant(shop_domain, client_id, client_secret)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from tolsey.actors.ports import Grant, GrantRefused, PlatformDenied, PlatformUnreachable
+from tolsey.actors.ports import GrantRefused, PlatformDenied, PlatformUnreachable, TokenGrant
 from tolsey.http.clients.commerce.bodies import Reply, TransientFault, retry_after
 from tolsey.http.clients.commerce.costs import Cost, read_cost
 
@@ -114,7 +114,7 @@ def missing_scope(*texts: object) -> str | None:
     return None
 
 
-def read_grant(reply: Reply) -> Grant:
+def read_grant(reply: Reply) -> TokenGrant:
     """Read the token endpoint's answer, or raise why there is no token.
 
     The body's `error` is believed first, then the status; a refusal comes as JSON or as a page.
@@ -135,13 +135,13 @@ def read_grant(reply: Reply) -> Grant:
     raise GrantRefused(code or by_status, message)
 
 
-def _grant(body: Mapping[str, Any]) -> Grant:
+def _grant(body: Mapping[str, Any]) -> TokenGrant:
     token, scope, life = (body.get(name) for name in ("access_token", "scope", "expires_in"))
     if not isinstance(token, str) or TOKEN.fullmatch(token) is None:
         raise TransientFault("The platform's answer holds no token.")
     if isinstance(life, bool) or not isinstance(life, int | float) or life < 1:
         life = UNKNOWN_LIFE_SECONDS
-    return Grant(
+    return TokenGrant(
         token,
         scopes_of(scope) if isinstance(scope, str) else (),
         int(min(life, LONGEST_LIFE_SECONDS)),

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import httpx
 import orjson
 
-from tolsey.actors.ports import Grant, GrantRefused, PlatformUnreachable, Shop
+from tolsey.actors.ports import GrantRefused, PlatformUnreachable, Shop, TokenGrant
 from tolsey.actors.shops import is_shop_domain
 from tolsey.http.clients.commerce.answers import (
     Answer,
@@ -164,7 +164,7 @@ class Calls:
         self.limits = limits
         self._buckets = Buckets()
 
-    async def grant(self, shop_domain: str, client_id: str, client_secret: str) -> Grant:
+    async def grant(self, shop_domain: str, client_id: str, client_secret: str) -> TokenGrant:
         """Ask for a token (RFC 6749, section 4.4): a form, and JSON as the wanted answer."""
         request = self.http.build_request(
             "POST",

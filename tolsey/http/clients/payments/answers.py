@@ -10,7 +10,7 @@ import stripe
 import structlog
 
 from tolsey.actors.bodies import Unreadable
-from tolsey.actors.organization.billing.payment_events.envelopes import Envelope
+from tolsey.actors.organization.billing.payment_events.envelopes import EventEnvelope
 from tolsey.actors.processor import (
     CardRefused,
     ProcessorBusy,
@@ -50,10 +50,12 @@ def answering(secret: str) -> Iterator[None]:
         raise ProcessorUnreachable(AWAY) from None
 
 
-def facts_of(read: Callable[[Envelope], Facts], body: dict[str, Any]) -> Facts:
+def facts_of(read: Callable[[EventEnvelope], Facts], body: dict[str, Any]) -> Facts:
     """Read an object that was fetched as one that an event carries."""
     at = datetime.fromtimestamp(body.get("created") or 0, UTC)
-    envelope = Envelope("", "", None, None, bool(body.get("livemode")), at, body.get("id"), body)
+    envelope = EventEnvelope(
+        "", "", None, None, bool(body.get("livemode")), at, body.get("id"), body
+    )
     try:
         return read(envelope)
     except Unreadable as error:

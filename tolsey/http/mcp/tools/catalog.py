@@ -17,7 +17,7 @@ from tolsey.http.mcp.tools.facts import Told
 from tolsey.http.mcp.tools.pages import PageArguments, Pages
 from tolsey.storage.database import Row
 from tolsey.storage.reports import catalog
-from tolsey.storage.reports.catalog import Wanted
+from tolsey.storage.reports.catalog import ProductFilter
 
 SCOPES: Final = frozenset({"catalog:read"})
 MOST_WORDS: Final = 10
@@ -144,7 +144,9 @@ class CatalogTools:
 
     async def list(self, principal: Principal, asked: ProductQuery) -> ProductPage:
         """List products."""
-        wanted = Wanted(status=asked.status, vendor=asked.vendor, product_type=asked.product_type)
+        wanted = ProductFilter(
+            status=asked.status, vendor=asked.vendor, product_type=asked.product_type
+        )
         before = self.listed.number_after(asked)
         found = await catalog.page(
             self._service.reports.of(principal.organization_id),

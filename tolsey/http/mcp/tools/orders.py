@@ -29,7 +29,7 @@ from tolsey.http.mcp.tools.pages import InvalidCursor, PageArguments, Pages
 from tolsey.storage.database import Row
 from tolsey.storage.lookups import Lookups
 from tolsey.storage.reports import orders, sales
-from tolsey.storage.reports.orders import OrderParts, Wanted
+from tolsey.storage.reports.orders import OrderFilter, OrderParts
 
 SCOPES: Final = frozenset({"orders:read"})
 PERIODS: Final = {"7d": 7, "30d": 30, "90d": 90, "365d": 365}
@@ -231,7 +231,7 @@ class OrderTools:
 
     async def list(self, principal: Principal, asked: OrderQuery) -> OrderPage:
         """List orders."""
-        wanted = Wanted(
+        wanted = OrderFilter(
             financial_status=asked.financial_status,
             fulfillment_status=asked.fulfillment_status,
             since=asked.since,

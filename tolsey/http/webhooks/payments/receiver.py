@@ -15,7 +15,7 @@ import structlog
 from tolsey.actors.bodies import Unreadable
 from tolsey.actors.organization.billing.payment_events.catalogue import TYPES, keep, read
 from tolsey.actors.organization.billing.payment_events.envelopes import (
-    Envelope,
+    EventEnvelope,
     is_thin,
     open_envelope,
 )
@@ -117,7 +117,7 @@ class PaymentEvents:
                 401, "stale_signature", "The event was not signed within 300 seconds of now."
             ) from error
 
-    def _read(self, envelope: Envelope) -> PaymentEvent:
+    def _read(self, envelope: EventEnvelope) -> PaymentEvent:
         """Make the row of an event; one that is not ours or cannot be read has no facts."""
         if envelope.account is not None and not TYPES[envelope.type].of_accounts:
             return _row(envelope, EventState.IGNORED, why="foreign_account")
@@ -186,7 +186,7 @@ def unreadable(field: str) -> Refused:
     )
 
 
-def _row(envelope: Envelope, state: EventState, **read: Any) -> PaymentEvent:
+def _row(envelope: EventEnvelope, state: EventState, **read: Any) -> PaymentEvent:
     return PaymentEvent(
         event_id=envelope.event_id,
         type=envelope.type,

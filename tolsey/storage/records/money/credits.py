@@ -122,7 +122,7 @@ class CreditHold:
 
 @stored("payment_facts", key=("organization_id", "payment_ref"))
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PaymentFacts:
+class CreditedPayment:
     """What is known of a payment, and what it did to the credits.
 
     `total`, `refunded` and `disputes` (JSON of [id, amount, status] triples) are the processor's

@@ -50,7 +50,7 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class BatchOutcome:
     """What a batch's statement answered. Indexes are those of the batch.
 
     Nothing was written for an actor in `fenced` (another process owns its slot), `stale` (its

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 from pydantic import TypeAdapter
 
 from tolsey.actors.bodies import Unreadable
-from tolsey.actors.organization.billing.payment_events.envelopes import Envelope
+from tolsey.actors.organization.billing.payment_events.envelopes import EventEnvelope
 from tolsey.actors.organization.billing.payment_events.fields import within
 from tolsey.actors.organization.billing.payment_events.invoices import InvoiceFacts, read_invoice
 from tolsey.actors.organization.billing.payment_events.payouts import (
@@ -55,7 +55,7 @@ class EventType:
 
     object: str
     facts: type[Any]
-    read: Callable[[Envelope], Facts]
+    read: Callable[[EventEnvelope], Facts]
     of_accounts: bool = False
 
 
@@ -90,7 +90,7 @@ _WRITTEN: Final[dict[type[Any], TypeAdapter[Any]]] = {
 }
 
 
-def read(envelope: Envelope) -> Facts:
+def read(envelope: EventEnvelope) -> Facts:
     """Read the facts of a handled type. Raises Unreadable naming the field that is not as known."""
     kind = TYPES[envelope.type]
     with within("data.object"):

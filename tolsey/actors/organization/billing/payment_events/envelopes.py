@@ -19,7 +19,7 @@ THIN: Final = "v2.core.event"
 
 
 @dataclass(frozen=True, slots=True)
-class Envelope:
+class EventEnvelope:
     """Which event it is, and the object that it is about as it was then.
 
     `account` is set when the object is a connected account's, not the platform's own.
@@ -40,7 +40,7 @@ def is_thin(parsed: Body) -> bool:
     return parsed.get("object") == THIN
 
 
-def open_envelope(parsed: Body) -> Envelope:
+def open_envelope(parsed: Body) -> EventEnvelope:
     """Read the outside of an event. Raises Unreadable when it is none."""
     if parsed.get("object") != "event":
         raise Unreadable("object", "not an event")
@@ -53,7 +53,7 @@ def open_envelope(parsed: Body) -> Envelope:
         object_id = reference(about, "id")
     except Unreadable:
         object_id = None  # its own reader refuses it, and the event is kept as unreadable
-    return Envelope(
+    return EventEnvelope(
         event_id,
         event_type,
         reference(parsed, "account"),

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Final
 
 from tolsey.actors.bodies import Body, Unreadable, table
-from tolsey.actors.organization.billing.payment_events.envelopes import Envelope
+from tolsey.actors.organization.billing.payment_events.envelopes import EventEnvelope
 from tolsey.actors.organization.billing.payment_events.fields import (
     cents,
     currency,
@@ -88,7 +88,7 @@ class InvoiceFacts:
         return True
 
 
-def read_invoice(envelope: Envelope) -> InvoiceFacts:
+def read_invoice(envelope: EventEnvelope) -> InvoiceFacts:
     """Read an invoice of either shape; one that is neither is refused."""
     body = envelope.object
     lines, has_all_lines = listed(body, "lines")

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from tolsey.actors.bodies import Body, Unreadable, table
-from tolsey.actors.organization.billing.payment_events.envelopes import Envelope
+from tolsey.actors.organization.billing.payment_events.envelopes import EventEnvelope
 from tolsey.actors.organization.billing.payment_events.fields import (
     currency,
     flag,
@@ -78,7 +78,7 @@ class PayoutFacts(OfAPerson):
     failure_message: str | None
 
 
-def read_account(envelope: Envelope) -> AccountFacts:
+def read_account(envelope: EventEnvelope) -> AccountFacts:
     """Read an account; one that does not say what is still required is refused, never verified."""
     body = envelope.object
     account_id = identifier(body)
@@ -109,7 +109,7 @@ def read_account(envelope: Envelope) -> AccountFacts:
     )
 
 
-def read_payout(envelope: Envelope) -> PayoutFacts:
+def read_payout(envelope: EventEnvelope) -> PayoutFacts:
     """Read a payout."""
     body = envelope.object
     return PayoutFacts(

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tolsey.actors.bodies import Body, table
-from tolsey.actors.organization.billing.payment_events.envelopes import Envelope
+from tolsey.actors.organization.billing.payment_events.envelopes import EventEnvelope
 from tolsey.actors.organization.billing.payment_events.fields import (
     currency,
     identifier,
@@ -87,7 +87,7 @@ class PaymentFacts:
         return self.said.needs_organization
 
 
-def read_checkout(envelope: Envelope) -> CheckoutFacts:
+def read_checkout(envelope: EventEnvelope) -> CheckoutFacts:
     """Read a completed checkout; one paid with less than its credits cost is refused."""
     body = envelope.object
     said = metadata(body)
@@ -109,7 +109,7 @@ def read_checkout(envelope: Envelope) -> CheckoutFacts:
     )
 
 
-def read_payment(envelope: Envelope) -> PaymentFacts:
+def read_payment(envelope: EventEnvelope) -> PaymentFacts:
     """Read a payment; one that brought less than its credits cost is refused."""
     body = envelope.object
     said = metadata(body)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from tolsey.actors.bodies import Unreadable
-from tolsey.actors.organization.billing.payment_events.envelopes import Envelope
+from tolsey.actors.organization.billing.payment_events.envelopes import EventEnvelope
 from tolsey.actors.organization.billing.payment_events.fields import (
     currency,
     flag,
@@ -100,7 +100,7 @@ class DisputeFacts:
         return True
 
 
-def read_refund(envelope: Envelope) -> RefundFacts:
+def read_refund(envelope: EventEnvelope) -> RefundFacts:
     """Read a refunded charge; one refunded beyond its amount is refused."""
     body = envelope.object
     total, refunded = paid_cents(body, "amount"), paid_cents(body, "amount_refunded")
@@ -118,7 +118,7 @@ def read_refund(envelope: Envelope) -> RefundFacts:
     )
 
 
-def read_dispute(envelope: Envelope) -> DisputeFacts:
+def read_dispute(envelope: EventEnvelope) -> DisputeFacts:
     """Read a dispute; a status whose meaning is not known, or no payment at all, is refused."""
     body = envelope.object
     status = word(body, "status")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from tolsey.actors.bodies import Body, Unreadable, table
-from tolsey.actors.organization.billing.payment_events.envelopes import Envelope
+from tolsey.actors.organization.billing.payment_events.envelopes import EventEnvelope
 from tolsey.actors.organization.billing.payment_events.fields import (
     flag,
     identifier,
@@ -68,7 +68,7 @@ class SubscriptionFacts:
         return True
 
 
-def read_subscription(envelope: Envelope) -> SubscriptionFacts:
+def read_subscription(envelope: EventEnvelope) -> SubscriptionFacts:
     """Read a subscription of either shape; one whose period stands nowhere is refused."""
     body = envelope.object
     items, has_all_items = listed(body, "items")

@@ -1,0 +1,41 @@
+"""No public class of `runtime`, `actors` or `storage` has the name of another: `python -m tests.unique_names`."""
+
+import ast
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import tolsey
+
+ROOT = Path(tolsey.__file__).parent
+FOLDERS = ("runtime", "actors", "storage")
+KNOWN = {
+    # Both cross processes by module and name; a new name would be unknown to the release before.
+    "Unavailable": ["tolsey/actors/refusals.py", "tolsey/runtime/errors.py"],
+}
+
+
+def classes(root: Path) -> Iterator[tuple[str, str]]:
+    """Name each public class and its file."""
+    for folder in FOLDERS:
+        for file in sorted((root / folder).rglob("*.py")):
+            for node in ast.parse(file.read_text()).body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    yield node.name, file.relative_to(root.parent).as_posix()
+
+
+def shared(root: Path = ROOT) -> Mapping[str, Sequence[str]]:
+    """List the names that stand for more than one class, with where these are."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for name, file in classes(root):
+        found[name].append(file)
+    return {name: sorted(files) for name, files in found.items() if len(files) > 1}
+
+
+if __name__ == "__main__":
+    wrong = {name: files for name, files in shared().items() if KNOWN.get(name) != files}
+    said = [
+        f"{name} stands for a class each in {', '.join(files)}." for name, files in wrong.items()
+    ]
+    sys.exit("\n".join([*said, "Give the newer ones other names."]) if said else 0)
