@@ -16,6 +16,8 @@ from tolsey.actors.refusals import NotFound, Refusal, Unavailable
 from tolsey.runtime.decision import Decision, Parked
 from tolsey.storage.records.runtime.operations import Operation, Stage
 
+RECENT: Final = 16
+"""How many that ended are remembered, longer than the commit of an end takes."""
 MOST_OPEN: Final = 100
 """How many operations of an organization may be on their way."""
 
@@ -24,16 +26,23 @@ def wait(
     state: OrganizationState, id: str, kept: Operation | None
 ) -> Decision[OrganizationState, Operation]:
     """Let whoever asks wait for the end of an operation; `kept` is what is on disk of it."""
-    if find(state, id) is not None:
-        return Decision(state, Parked(_name(id)))
-    if kept is None:
+    operation = known(state, id, kept)
+    if operation is None:
         raise NotFound("There is no such operation.")
-    return answer(state, kept)
+    if operation.finished_at is None:
+        return Decision(state, Parked(_name(id)))
+    return answer(state, operation)
 
 
 def find(state: OrganizationState, id: str) -> Operation | None:
     """Find an operation that has not ended."""
     return next((one for one in state.operations if one.id == id), None)
+
+
+def known(state: OrganizationState, id: str, kept: Operation | None) -> Operation | None:
+    """Find an operation, ended or not; `kept` is what is on disk, which memory may be ahead of."""
+    some = (*state.operations, *state.ended)
+    return next((one for one in some if one.id == id), kept)
 
 
 def about(state: OrganizationState, kind: str, subject: str) -> Operation | None:
@@ -93,7 +102,7 @@ def end(
     )
     left = tuple(one for one in decision.state.operations if one.id != operation.id)
     return Decision(
-        replace(decision.state, operations=left),
+        replace(decision.state, operations=left, ended=(*decision.state.ended, ended)[-RECENT:]),
         None,
         records=(*decision.records, ended),
         effects=decision.effects,

@@ -35,6 +35,8 @@ class OrganizationState:
     subscription: SubscriptionRecord | None = None
     operations: tuple[Operation, ...] = ()
     """What was asked for and takes calls to the outside, until it has ended."""
+    ended: tuple[Operation, ...] = ()
+    """Those that ended last: their end may not be on disk yet."""
 
     @property
     def open_stores(self) -> "Sequence[StoreRecord]":

@@ -42,10 +42,8 @@ def begin(
     has_chatted: bool,
 ) -> Decision[OrganizationState, Operation]:
     """Begin to give a payment back, unless that is under way; `kept` is what is on disk of it."""
-    known = (
-        operations.find(state, message.operation_id)
-        or kept
-        or operations.about(state, REFUND, message.payment_ref)
+    known = operations.known(state, message.operation_id, kept) or operations.about(
+        state, REFUND, message.payment_ref
     )
     if known is not None:
         return operations.answer(state, known)
