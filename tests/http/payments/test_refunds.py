@@ -309,6 +309,8 @@ async def test_a_subscription_returned_elsewhere_ends_with_the_operators_reason(
     await shop.market.client.v1.refunds.create_async({"payment_intent": charge["payment_intent"]})
     await shop.settled()
     await shop.advance(days=20)
+    for person in (ann, operator):
+        await sign_in(person)
     answer = await refund(operator, ann, payment)
     assert answer.status_code == 201, answer.text
     await shop.settled()
