@@ -9,12 +9,13 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
+import anyio
 import asyncpg
 import hypothesis
 import pytest
 import redis.asyncio
 
-from tolsey.storage.database import Database
+from tolsey.storage.database import Connection, Database, Row
 from tolsey.storage.embedded.servers import EmbeddedServers
 from tolsey.storage.migrate import migrate
 from tolsey.storage.people import passwords
@@ -91,6 +92,99 @@ class Servers:
         return urlunsplit(urlsplit(self.database_url)._replace(path=f"/{name}"))
 
 
+async def copy(administrator: Connection, servers: Servers, template: str) -> str:
+    name = f"tolsey_test_{os.getpid()}_{next(NUMBERS)}"
+    # Hundreds of copies: as files they leave no log behind, which would fill the memory.
+    strategy = "STRATEGY file_copy" if servers.embedded else ""
+    await administrator.execute(f"CREATE DATABASE {name} TEMPLATE {template} {strategy}")
+    return name
+
+
+SHAPE = """
+SELECT count(*), max(changed::text::bigint), (
+    SELECT count(*) FROM pg_db_role_setting JOIN pg_database AS own ON own.oid = setdatabase
+    WHERE own.datname = current_database()
+) FROM (
+    SELECT xmin AS changed FROM pg_class UNION ALL SELECT xmin FROM pg_attribute
+    UNION ALL SELECT xmin FROM pg_constraint UNION ALL SELECT xmin FROM pg_index
+    UNION ALL SELECT xmin FROM pg_trigger UNION ALL SELECT xmin FROM pg_proc
+    UNION ALL SELECT xmin FROM pg_namespace UNION ALL SELECT xmin FROM pg_statistic
+) AS catalogue"""
+"""Differs when more than rows was changed: a table, a right, a setting, what ANALYZE found."""
+VISITED = """
+SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"""
+USES = 32
+"""After so many tests a copy costs less than what their rows left behind."""
+PARTING_SECONDS = 1.0
+"""So long connections may take to end after their test; later their database is dropped."""
+
+
+class Databases:
+    """The migrated database of each test, one after the other.
+
+    A copy takes 23 ms of processor time; so where a test changed rows alone, they are taken away for
+    the next over a connection that stays, and what the migrations wrote is put back.
+    """
+
+    def __init__(self, servers: Servers, template: str, administrator: Connection) -> None:
+        self._servers = servers
+        self._template = template
+        self._administrator = administrator
+        self._name = ""
+        self._connection: Connection | None = None
+        self._uses = 0
+        self._shape: Row | None = None
+        self._emptying = ""
+
+    async def take(self) -> str:
+        if self._connection is None:
+            self._name = await copy(self._administrator, self._servers, self._template)
+            self._connection = await asyncpg.connect(self._servers.database_named(self._name))
+            await self._learn(self._connection)
+            self._uses = 0
+        self._uses += 1
+        return self._servers.database_named(self._name)
+
+    async def _learn(self, connection: Connection) -> None:
+        """Look at what migrations made: its shape, and the rows in it."""
+        steps = []
+        for (table,) in await connection.fetch(
+            "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
+        ):
+            steps.append(f"DELETE FROM {table}")  # noqa: S608 - our own names
+            if await connection.fetchrow(f"SELECT 1 FROM {table}"):  # noqa: S608
+                await connection.execute(f"CREATE TEMP TABLE kept_{table} AS TABLE {table}")
+                steps.append(f"INSERT INTO {table} SELECT * FROM kept_{table}")  # noqa: S608
+        steps.append("SELECT setval(oid, 1, false) FROM pg_class WHERE relkind = 'S'")
+        self._emptying = "; ".join(steps)
+        await connection.execute("SET session_replication_role = replica")
+        self._shape = await connection.fetchrow(SHAPE)
+
+    async def give_back(self) -> None:
+        if self._uses == USES or not await self._emptied():
+            await self.drop()
+
+    async def _emptied(self) -> bool:
+        """Take the rows away, unless somebody is still connected or more than rows was changed."""
+        assert self._connection is not None
+        try:
+            with anyio.move_on_after(PARTING_SECONDS):
+                while await self._connection.fetchval(VISITED):
+                    await anyio.sleep(0.01)
+                if await self._connection.fetchrow(SHAPE) == self._shape:
+                    await self._connection.execute(self._emptying)
+                    return True
+        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
+            return False  # the test ended every connection
+        return False
+
+    async def drop(self) -> None:
+        if self._connection is not None:
+            self._connection.terminate()
+            self._connection = None
+            await self._administrator.execute(f"DROP DATABASE {self._name} WITH (FORCE)")
+
+
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"
@@ -134,11 +228,20 @@ async def empty_database_url(servers: Servers) -> AsyncIterator[str]:
         yield url
 
 
+@pytest.fixture(scope="session")
+async def databases(servers: Servers, template: str) -> AsyncIterator[Databases]:
+    administrator = await asyncpg.connect(servers.database_url)
+    kept = Databases(servers, template, administrator)
+    yield kept
+    await kept.drop()
+    await administrator.close()
+
+
 @pytest.fixture
-async def database_url(servers: Servers, template: str) -> AsyncIterator[str]:
+async def database_url(databases: Databases) -> AsyncIterator[str]:
     """Point at a migrated database of one's own."""
-    async for url in copied(servers, template):
-        yield url
+    yield await databases.take()
+    await databases.give_back()
 
 
 @pytest.fixture
@@ -173,12 +276,9 @@ def memory() -> Path | None:
 
 
 async def copied(servers: Servers, template: str) -> AsyncIterator[str]:
-    name = f"tolsey_test_{os.getpid()}_{next(NUMBERS)}"
     administrator = await asyncpg.connect(servers.database_url)
     try:
-        # Hundreds of copies: as files they leave no log behind, which would fill the memory.
-        strategy = "STRATEGY file_copy" if servers.embedded else ""
-        await administrator.execute(f"CREATE DATABASE {name} TEMPLATE {template} {strategy}")
+        name = await copy(administrator, servers, template)
         yield servers.database_named(name)
         await administrator.execute(f"DROP DATABASE {name} WITH (FORCE)")
     finally:
