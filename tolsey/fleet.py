@@ -166,7 +166,7 @@ class Fleet:
         self._stopping = True
         self._told_at = time.monotonic()
         self._to_replace.clear()
-        self._listeners.hush()
+        self._listeners.refuse_new_connections()
         self._listeners.close()
         for child in self._children:
             self._tell_to_end(child)

@@ -26,7 +26,7 @@ ALL = 0xFFFFFFFF
 Step: TypeAlias = tuple[int, int, int, int]
 """What to do, how many steps to skip when it is so and when not, and with which number."""
 
-HUSH: Sequence[Step] = (
+TAKE_NOTHING: Sequence[Step] = (
     (LOAD_BYTE, 0, 0, FLAGS),
     (ANY_BIT, 0, 1, SYN),
     (ANSWER, 0, 0, 0),
@@ -76,7 +76,7 @@ class Listeners:
         if self.steered and indexes:
             _draw(self._sockets[0], indexes)
 
-    def hush(self) -> None:
+    def refuse_new_connections(self) -> None:
         """Let nobody connect any more, so that closing does not reset whoever just did.
 
         Clients try again a second later, when the address is closed or somebody else's. Where the
@@ -84,7 +84,7 @@ class Listeners:
         """
         for listener in self._sockets if sys.platform == "linux" else ():
             with contextlib.suppress(OSError):
-                _attach(listener, SO_ATTACH_FILTER, HUSH)
+                _attach(listener, SO_ATTACH_FILTER, TAKE_NOTHING)
 
     def close(self) -> None:
         """Listen no more; what a process inherited stays open there."""

@@ -65,7 +65,7 @@ async def serve_listeners(
 
     async def left() -> None:
         await leave()
-        listeners.hush()
+        listeners.refuse_new_connections()
         listeners.close()
 
     listener = os.dup(listeners.of(0).fileno())

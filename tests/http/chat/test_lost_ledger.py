@@ -9,7 +9,7 @@ import pytest
 from tests.http.chat.visitor import DOLLAR, Told, Visitor, ended, events_of
 from tests.http.people import Clock
 from tolsey.actors.organization.messages import ExtendHold, HoldCredits, SettleHold
-from tolsey.http.chat import purse
+from tolsey.http.chat import credit_meter
 from tolsey.runtime.errors import DeadlineExceeded, Unavailable
 from tolsey.runtime.messages import ActorId, Message
 from tolsey.sandbox.model import Model, Script
@@ -82,7 +82,7 @@ async def test_a_settlement_whose_answer_was_lost_is_not_made_twice(
 async def test_an_answer_that_cannot_be_settled_is_ended_by_its_lease_at_its_last_cost(
     house: Running, rich: Visitor, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(purse, "PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(credit_meter, "PAUSES", (0.0, 0.0))
     Faulty(house, SettleHold, 100, back=False)
     answer = await rich.ask()
     assert (answer.last.name, answer.last.data["creditsRemaining"]) == ("done", None)

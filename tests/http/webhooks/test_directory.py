@@ -42,7 +42,7 @@ async def test_a_shop_is_read_once_however_many_deliveries_wait(
     found = await asyncio.gather(*(directory.find(SHOP) for _ in range(20)))
 
     assert watched.reads == 1
-    assert [ear.store_id for ear in found[0]] == ["store_1"]
+    assert [listener.store_id for listener in found[0]] == ["store_1"]
     assert "shpss" not in repr(found)
     await watched.close()
 
@@ -101,7 +101,7 @@ async def test_a_secret_sealed_by_a_lost_key_silences_only_its_store(
     )
     merchant.directory.forget(SHOP)
 
-    assert [ear.store_id for ear in await merchant.directory.find(SHOP)] == ["store_2"]
+    assert [listener.store_id for listener in await merchant.directory.find(SHOP)] == ["store_2"]
 
 
 async def test_a_signature_that_fits_no_secret_reads_a_shop_once_in_a_while(
@@ -115,7 +115,7 @@ async def test_a_signature_that_fits_no_secret_reads_a_shop_once_in_a_while(
     assert watched.reads == 1
     seconds[0] += DOUBT_SECONDS
     found = await asyncio.gather(*(directory.doubt(SHOP, just_read=False) for _ in range(20)))
-    assert all(ears and ears[0].store_id == "store_1" for ears in found)
+    assert all(listeners and listeners[0].store_id == "store_1" for listeners in found)
     assert watched.reads == 2
     assert await directory.doubt(SHOP, just_read=False) is None
     assert await directory.doubt("no.myshopify.com", just_read=False) is None

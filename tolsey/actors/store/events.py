@@ -120,7 +120,7 @@ def give_up(state: StoreState, message: DeliveryUnreadable) -> Applied:
     )
     effects: tuple[Effect, ...] = ()
     if delivery.topic == FAREWELL and state.connection is not None:
-        # It may be a farewell in a shape that we do not know: the platform knows.
+        # It may be an uninstall in a shape that we do not know: the platform knows.
         effects = (check(state, state.connection),)
     records = (claim(state, delivery), record)
     return Decision(state, reply=Outcome.IGNORED, records=records, effects=effects)

@@ -16,7 +16,7 @@ import structlog
 from tolsey.actors.chat import Meter
 from tolsey.actors.organization.messages import Settled
 from tolsey.actors.refusals import Conflict, PaymentRequired, Refusal, Unavailable
-from tolsey.http.chat.purse import AWAY, Purse, available
+from tolsey.http.chat.credit_meter import AWAY, CreditMeter, available
 from tolsey.http.chat.telling import CONTENT_TYPE, Telling
 from tolsey.http.chat.terms import Means
 from tolsey.http.clients.model import ModelFailed, Part
@@ -73,7 +73,7 @@ class Generation:
         self._means = means
         self._messages = messages
         self._prices = means.terms.prices
-        self._purse = Purse(
+        self._credits = CreditMeter(
             generations.hold_id(order.id),
             order.organization_id,
             amount=self._prices.most(order.input_tokens, order.output_tokens),
@@ -146,7 +146,7 @@ class Generation:
                 "This answer is being made, or was: ask again with another key.", code="duplicate"
             )
         try:
-            await self._purse.pin()
+            await self._credits.pin()
         except PaymentRequired as refusal:
             await self._forget()
             raise self._unaffordable(available(refusal)) from refusal
@@ -169,7 +169,7 @@ class Generation:
         return PaymentRequired(
             "The credits do not cover the longest answer that this can have.",
             code="insufficient_credits",
-            required=self._purse.held,
+            required=self._credits.held,
             available=available,
             maxAffordableOutputTokens=tokens,
             **fields,
@@ -215,13 +215,13 @@ class Generation:
             return
         if self._meter.usage.output_tokens - self._shown_tokens >= USAGE_EVERY_TOKENS:
             await self._show_usage()
-        if self._cost > self._purse.held:
+        if self._cost > self._credits.held:
             await self._extend()
 
     async def _extend(self) -> None:
         """Hold more out of what is available by now, or stop (product page, 6.2)."""
         try:
-            if await self._purse.extend(self._cost, self._prices.most(0, EXTENSION_TOKENS)):
+            if await self._credits.extend(self._cost, self._prices.most(0, EXTENSION_TOKENS)):
                 return
             self.break_off(Outcome.BALANCE)
         except (Refusal, *AWAY):
@@ -232,12 +232,12 @@ class Generation:
         """Checkpoint again and again; without any until the lease is over, the answer stops."""
         while True:
             try:
-                await self._purse.checkpoint(self._cost)
+                await self._credits.checkpoint(self._cost)
             except Refusal:
                 self.break_off(Outcome.UNAVAILABLE)
             except AWAY as error:
                 log.warning("chat.checkpoint_failed", fault=type(error).__name__)
-                if self._purse.is_lapsed:
+                if self._credits.is_lapsed:
                     self.break_off(Outcome.UNAVAILABLE)
             await anyio.sleep(self._means.terms.checkpoint_seconds)
 
@@ -245,8 +245,8 @@ class Generation:
         """Pay for what was made, write the end down, and tell it."""
         cost = self._cost
         with anyio.CancelScope(shield=True):
-            settled = await self._purse.settle(cost)
-            spent = min(cost, self._purse.held) if settled is None else settled.charged
+            settled = await self._credits.settle(cost)
+            spent = min(cost, self._credits.held) if settled is None else settled.charged
             if self._refusal is not None:
                 await self._forget()
             elif settled is not None:
@@ -285,7 +285,7 @@ class Generation:
 
     async def _show_usage(self) -> None:
         self._shown_tokens = self._meter.usage.output_tokens
-        await self._tell("usage", held=self._purse.held, **self._used)
+        await self._tell("usage", held=self._credits.held, **self._used)
 
     @property
     def _used(self) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from tolsey.actors.store.reading import Reading
 from tolsey.actors.store.topics import TOPICS
 from tolsey.http.edge import Receive, Scope, Send
 from tolsey.http.webhooks.crossing import CROSSED, CrossedDelivery, Processes, cross
-from tolsey.http.webhooks.directory import Ear, ShopDirectory
+from tolsey.http.webhooks.directory import ShopDirectory, ShopListener
 from tolsey.http.webhooks.headers import FAMILIES, HeaderReader, HeadersDisagree, Said, digest_of
 from tolsey.http.webhooks.payloads import MalformedPayload, parse
 from tolsey.http.webhooks.receiving import (
@@ -63,7 +63,7 @@ ID_CHARACTERS: Final = 200
 TOPIC_CHARACTERS: Final = 100
 
 FAREWELL: Final = "app/uninstalled"
-MOST_FAREWELLS: Final = 1024
+MOST_UNINSTALLS: Final = 1024
 
 ODD: Final = re.compile(r"[^a-z0-9_/]")
 
@@ -117,7 +117,7 @@ class CommerceEvents:
         self._headers = HeaderReader(families)
         self._bodies = Bodies(body_bytes, body_seconds)
         self._delivery_seconds = delivery_seconds
-        self._farewells: dict[bytes, None] = {}
+        self._uninstalls: dict[bytes, None] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -142,24 +142,24 @@ class CommerceEvents:
         except HeadersDisagree as error:
             raise Refused(400, "headers_disagree", f"The headers disagree: {error}.") from error
         try:
-            ears = await self._proven(said, body)
+            listeners = await self._proven(said, body)
         except Refused:
-            if _fingerprint(said, body) in self._farewells:
+            if _fingerprint(said, body) in self._uninstalls:
                 return DUPLICATE
             raise
         if not said.topic:
             raise Refused(400, "missing_topic", "The delivery names no topic.")
         delivery = self._delivery(said, body)
-        if len(ears) == 1:
-            new = await self._cross(ears[0].store_id, delivery, body, until)
+        if len(listeners) == 1:
+            new = await self._cross(listeners[0].store_id, delivery, body, until)
             if new is None:
-                new = await self._deliver(ears[0], delivery, _parsed(body), until)
+                new = await self._deliver(listeners[0], delivery, _parsed(body), until)
         else:
             parsed = _parsed(body)
-            taken = (self._deliver(ear, delivery, parsed, until) for ear in ears)
+            taken = (self._deliver(listener, delivery, parsed, until) for listener in listeners)
             new = any(await asyncio.gather(*taken))
         if delivery.topic == FAREWELL:
-            self._remember_farewell(said, body)
+            self._remember_uninstall(said, body)
         return ACCEPTED if new else DUPLICATE
 
     async def _cross(
@@ -185,19 +185,19 @@ class CommerceEvents:
         crossed = CROSSED.validate_python(payload)
         until = asyncio.get_running_loop().time() + crossed.seconds
         REQUEST_ID.set(crossed.request_id)
-        for ear in await self._directory.find(crossed.delivery.shop_domain):
-            if ear.store_id == crossed.store_id:
+        for listener in await self._directory.find(crossed.delivery.shop_domain):
+            if listener.store_id == crossed.store_id:
                 parsed = parse(crossed.body.encode())
-                return await self._deliver(ear, crossed.delivery, parsed, until)
+                return await self._deliver(listener, crossed.delivery, parsed, until)
         raise LookupError(crossed.store_id)
 
-    def _remember_farewell(self, said: Said, body: bytes) -> None:
+    def _remember_uninstall(self, said: Said, body: bytes) -> None:
         """Know a repeat of the delivery that took the secret away it could be verified with."""
-        self._farewells[_fingerprint(said, body)] = None
-        if len(self._farewells) > MOST_FAREWELLS:
-            self._farewells.pop(next(iter(self._farewells)))
+        self._uninstalls[_fingerprint(said, body)] = None
+        if len(self._uninstalls) > MOST_UNINSTALLS:
+            self._uninstalls.pop(next(iter(self._uninstalls)))
 
-    async def _proven(self, said: Said, body: bytes) -> list[Ear]:
+    async def _proven(self, said: Said, body: bytes) -> list[ShopListener]:
         """Find the stores whose own secret signed the body; refuse when there is none."""
         shop = _plain(said.shop_domain).lower()
         digest = digest_of(said.signature)
@@ -206,12 +206,12 @@ class CommerceEvents:
             raise unauthorized()
         cached = self._directory.cached(shop)
         try:
-            ears = await self._directory.find(shop) if cached is None else cached
-            proven = _signers(ears, body, digest)
+            listeners = await self._directory.find(shop) if cached is None else cached
+            proven = _signers(listeners, body, digest)
             if not proven:
                 # Its secret may have changed in another process a moment ago.
                 again = await self._directory.doubt(shop, just_read=cached is None)
-                if again and again != ears:  # the time for the same secrets would tell of them
+                if again and again != listeners:  # the time for the same secrets would tell of them
                     proven = _signers(again, body, digest)
         except StorageError as error:
             log.warning("commerce.webhook.directory_unavailable", why=str(error))
@@ -241,7 +241,7 @@ class CommerceEvents:
         )
 
     async def _deliver(
-        self, ear: Ear, delivery: Delivery, parsed: Mapping[str, Any], until: float
+        self, listener: ShopListener, delivery: Delivery, parsed: Mapping[str, Any], until: float
     ) -> bool:
         """Hand a delivery to one store, whose turns may take until then; False when it had it before."""
         topic = TOPICS.get(delivery.topic)
@@ -250,20 +250,22 @@ class CommerceEvents:
             message = DeliveryIgnored(delivery)
         else:
             try:
-                message = topic.read(parsed, Reading(ear.store_id, ear.identity, delivery))
+                message = topic.read(
+                    parsed, Reading(listener.store_id, listener.identity, delivery)
+                )
             except Unreadable as error:
                 log.warning(
                     "commerce.webhook.unreadable",
-                    store_id=ear.store_id,
+                    store_id=listener.store_id,
                     topic=delivery.topic,
                     field=error.field,
                 )
                 message = DeliveryUnreadable(delivery, error.field)
-        id = f"webhook:{ear.store_id}:{delivery.id}"
-        new = await self._taken(store(ear.store_id), message, id, until)
+        id = f"webhook:{listener.store_id}:{delivery.id}"
+        new = await self._taken(store(listener.store_id), message, id, until)
         # Only the first time: a late repeat must not revoke what was connected since.
         if new and isinstance(message, AppUninstalled):
-            await self._revoke(ear.store_id, delivery, until)
+            await self._revoke(listener.store_id, delivery, until)
         return new
 
     async def _taken(self, to: ActorId, message: Message[Outcome], id: str, until: float) -> bool:
@@ -311,11 +313,13 @@ def _left(until: float) -> float:
     return max(0.0, until - asyncio.get_running_loop().time())
 
 
-def _signers(ears: Sequence[Ear], body: bytes, digest: bytes | None) -> list[Ear]:
+def _signers(
+    listeners: Sequence[ShopListener], body: bytes, digest: bytes | None
+) -> list[ShopListener]:
     """Say which stores' own secrets signed a body, in the time that it takes for one that nobody did."""
-    if not ears:
+    if not listeners:
         is_signed(body, digest, ())
-    return [ear for ear in ears if is_signed(body, digest, ear.secrets)]
+    return [listener for listener in listeners if is_signed(body, digest, listener.secrets)]
 
 
 def _fingerprint(said: Said, body: bytes) -> bytes:

@@ -38,7 +38,7 @@ READS_AT_ONCE: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Ear:
+class ShopListener:
     """A store that listens to a shop: the secrets that sign for it, its key for pseudonyms."""
 
     store_id: str
@@ -46,7 +46,7 @@ class Ear:
     identity: bytes | None = field(repr=False)
 
 
-Ears = tuple[Ear, ...]
+ShopListeners = tuple[ShopListener, ...]
 
 
 async def _nobody(_: str) -> None:
@@ -73,13 +73,13 @@ class ShopDirectory:
         self.tell_others: Callable[[str], Awaitable[object]] = _nobody
         """Has every other process forget a shop; set once the others are known."""
         # Apart, so that a flood of made-up shops pushes no real one out.
-        self._known: dict[str, tuple[float, Ears]] = {}
+        self._known: dict[str, tuple[float, ShopListeners]] = {}
         self._unknown: dict[str, float] = {}
         self._doubted: dict[str, float] = {}
-        self._reads: dict[str, asyncio.Task[Ears]] = {}
+        self._reads: dict[str, asyncio.Task[ShopListeners]] = {}
         self._turns = asyncio.Semaphore(READS_AT_ONCE)
 
-    def cached(self, shop_domain: str) -> Ears | None:
+    def cached(self, shop_domain: str) -> ShopListeners | None:
         """Return the stores of a shop as far as they are known now; None when they must be read."""
         known = self._known.get(shop_domain)
         if known is not None and self._monotonic() < known[0]:
@@ -89,7 +89,7 @@ class ShopDirectory:
             return ()
         return None
 
-    async def find(self, shop_domain: str) -> Ears:
+    async def find(self, shop_domain: str) -> ShopListeners:
         """Return the stores of a shop, none for a shop that no store is connected to.
 
         Raises StorageError when they cannot be read.
@@ -99,7 +99,7 @@ class ShopDirectory:
             return found
         return await self._afresh(shop_domain)
 
-    async def doubt(self, shop_domain: str, *, just_read: bool) -> Ears | None:
+    async def doubt(self, shop_domain: str, *, just_read: bool) -> ShopListeners | None:
         """Read a shop once more whose secrets signed nothing of a delivery; none when it was lately.
 
         Raises StorageError when it cannot be read.
@@ -138,7 +138,7 @@ class ShopDirectory:
         self._unknown.clear()
         self._reads.clear()
 
-    async def _afresh(self, shop_domain: str) -> Ears:
+    async def _afresh(self, shop_domain: str) -> ShopListeners:
         reading = self._reads.get(shop_domain)
         if reading is None:
             reading = asyncio.create_task(self._read(shop_domain))
@@ -146,34 +146,36 @@ class ShopDirectory:
         # A delivery that is cut off must not end the read for the others.
         return await asyncio.shield(reading)
 
-    async def _read(self, shop_domain: str) -> Ears:
+    async def _read(self, shop_domain: str) -> ShopListeners:
         mine = asyncio.current_task()
         try:
             async with self._turns:
-                listeners = await connections.listeners_of(self._database, shop_domain)
-            ears = tuple(ear for one in listeners if (ear := self._ear(one)) is not None)
+                rows = await connections.listeners_of(self._database, shop_domain)
+            listeners = tuple(
+                listener for one in rows if (listener := self._opened(one)) is not None
+            )
             if self._reads.get(shop_domain) is mine:
-                self._remember(shop_domain, ears)
-            return ears
+                self._remember(shop_domain, listeners)
+            return listeners
         finally:
             if self._reads.get(shop_domain) is mine:
                 del self._reads[shop_domain]
 
-    def _remember(self, shop_domain: str, ears: Ears) -> None:
+    def _remember(self, shop_domain: str, listeners: ShopListeners) -> None:
         now = self._monotonic()
-        kept: dict[str, tuple[float, Ears]] | dict[str, float]
+        kept: dict[str, tuple[float, ShopListeners]] | dict[str, float]
         self._known.pop(shop_domain, None)
         self._unknown.pop(shop_domain, None)
-        if ears:
+        if listeners:
             kept = self._known
-            self._known[shop_domain] = (now + KNOWN_SECONDS, ears)
+            self._known[shop_domain] = (now + KNOWN_SECONDS, listeners)
         else:
             kept = self._unknown
             self._unknown[shop_domain] = now + UNKNOWN_SECONDS
         if len(kept) > self._most:
             del kept[next(iter(kept))]
 
-    def _ear(self, listener: Listener) -> Ear | None:
+    def _opened(self, listener: Listener) -> ShopListener | None:
         """Open what a store's row holds; a store whose secret cannot be opened hears nothing."""
         secrets = [listener.client_secret]
         if (
@@ -191,7 +193,9 @@ class ShopDirectory:
                 "commerce.webhook.secret_unreadable", store_id=listener.store_id, why=str(error)
             )
             return None
-        return Ear(listener.store_id, tuple(filter(None, opened)), self._identity(listener))
+        return ShopListener(
+            listener.store_id, tuple(filter(None, opened)), self._identity(listener)
+        )
 
     def _identity(self, listener: Listener) -> bytes | None:
         try:

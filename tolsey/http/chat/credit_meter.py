@@ -35,7 +35,7 @@ Then the lease ends what could not be.
 log = structlog.get_logger()
 
 
-class Purse:
+class CreditMeter:
     """Holds credits, more of them as they are needed, and pays out of them once."""
 
     def __init__(
