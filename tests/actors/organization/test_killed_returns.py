@@ -39,7 +39,10 @@ async def test_a_process_that_is_killed_gives_back_once_and_ends_the_plan(
         (row,) = await database.fetch("SELECT reference FROM credit_lots")
         killed, said = await give_back(house, database_url, row["reference"], dies_at)
         assert killed == -signal.SIGKILL or dies_at > SURE, said
-        ended, said = await give_back(house, database_url, row["reference"], 0)
+        for _ in range(3):  # on a machine that is too busy one may give up: another follows it
+            ended, said = await give_back(house, database_url, row["reference"], 0)
+            if ended == 0:
+                break
         assert ended == 0, said
         assert any(line.startswith("done ") for line in said.splitlines()), said
 
