@@ -69,7 +69,6 @@ def start(
         "BASE_URL": f"http://127.0.0.1:{port}",
         "COMMERCE_URL_TEMPLATE": f"http://127.0.0.1:{platform_port}/{{shop}}",
         "LOG_LEVEL": "warning",
-        "WIRE_FORM": os.environ.get("WIRE_FORM", "2"),
         **({"REDIS_URL": redis_url} if redis_url else {}),
     }
     command = ["-m", "tolsey", "serve", "--port", str(port), "--shards", str(processes)]

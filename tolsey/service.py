@@ -54,7 +54,6 @@ from tolsey.http.routes.pages import mail as mail_pages
 from tolsey.http.routes.people import auth, oauth, operations, organizations
 from tolsey.http.routes.selling import public, reviews, sell
 from tolsey.http.webhooks.commerce import CommerceEvents
-from tolsey.http.webhooks.crossing import OPERATION
 from tolsey.http.webhooks.directory import TELL_SECONDS, ShopDirectory
 from tolsey.http.webhooks.payments.receiver import PaymentEvents
 from tolsey.runtime.decision import Tell
@@ -188,7 +187,7 @@ async def running(
             clock=clock,
             form=settings.wire_form,
         )
-        receivers = _receivers(settings, parts, applier, shard)
+        receivers = _receivers(settings, parts, applier)
         agents = opened(service)
         app = create_app(service, BLUEPRINTS, receivers, mounted=agents.mounted, hosts=agents.hosts)
         tasks = await stack.enter_async_context(anyio.create_task_group())
@@ -295,16 +294,10 @@ class Parts:
         return await self.runtime.post(tells)
 
 
-def _receivers(
-    settings: Settings, parts: "Parts", applier: Applier, shard: Shard
-) -> dict[str, ASGIApp]:
+def _receivers(settings: Settings, parts: "Parts", applier: Applier) -> dict[str, ASGIApp]:
     """Receive what the platform and the processor post."""
-    # A process of the form before would not know what to do with a delivery.
-    processes = shard if settings.wire_form == "2" else None
-    events = CommerceEvents(parts.runtime, parts.directory, parts.clock, processes=processes)
-    shard.operations[OPERATION] = events.take_crossed
     return {
-        EVENTS_PATH: events,
+        EVENTS_PATH: CommerceEvents(parts.runtime, parts.directory, parts.clock),
         PAYMENTS_PATH: PaymentEvents(
             parts.database,
             parts.clock,

@@ -18,7 +18,6 @@ from pydantic import TypeAdapter
 import tolsey.service  # noqa: F401 - registers every message
 from tests.wire.shapes import OPTIONAL, Shape, breaks, sample_of, shape_of
 from tolsey.actors.organization.billing.payment_events.catalogue import TYPES
-from tolsey.http.webhooks.crossing import CrossedDelivery
 from tolsey.runtime.codec import error_kinds, reply_type
 from tolsey.runtime.messages import REGISTERED, Message
 from tolsey.storage.tables import TABLES
@@ -46,7 +45,6 @@ def classes() -> dict[str, Golden]:
     described = {name: _message(one) for name, one in found.items()}
     for facts in {kind.facts for kind in TYPES.values()}:
         described[f"facts.{facts.__name__}"] = {"holds": _part(facts)}
-    described["entries.CrossedDelivery"] = {"holds": _part(CrossedDelivery)}
     for record, table in TABLES.items():
         if record.__module__.startswith("tolsey."):
             described[f"records.{table.name}.{record.__name__}"] = {

@@ -29,7 +29,6 @@ from tolsey.actors.store.messages import (
 from tolsey.actors.store.reading import Reading
 from tolsey.actors.store.topics import TOPICS
 from tolsey.http.edge import Receive, Scope, Send
-from tolsey.http.webhooks.crossing import CROSSED, CrossedDelivery, Processes, cross
 from tolsey.http.webhooks.directory import ShopDirectory, ShopListener
 from tolsey.http.webhooks.headers import FAMILIES, HeaderReader, HeadersDisagree, Said, digest_of
 from tolsey.http.webhooks.payloads import MalformedPayload, parse
@@ -47,7 +46,6 @@ from tolsey.http.webhooks.receiving import (
 from tolsey.http.webhooks.signatures import is_signed
 from tolsey.runtime.errors import Duplicate, RuntimeFault
 from tolsey.runtime.messages import ActorId, Message
-from tolsey.runtime.turns import REQUEST_ID
 from tolsey.storage.errors import StorageError
 
 log = structlog.get_logger()
@@ -103,7 +101,6 @@ class CommerceEvents:
         directory: ShopDirectory,
         clock: Callable[[], datetime],
         *,
-        processes: Processes | None = None,
         families: Sequence[bytes] = FAMILIES,
         body_bytes: int = BODY_BYTES,
         body_seconds: float = BODY_SECONDS,
@@ -112,8 +109,6 @@ class CommerceEvents:
         self._mailboxes = mailboxes
         self._directory = directory
         self._clock = clock
-        self._processes = processes
-        """Where a delivery may cross to, once all of them can take it."""
         self._headers = HeaderReader(families)
         self._bodies = Bodies(body_bytes, body_seconds)
         self._delivery_seconds = delivery_seconds
@@ -149,47 +144,19 @@ class CommerceEvents:
             raise
         if not said.topic:
             raise Refused(400, "missing_topic", "The delivery names no topic.")
+        try:
+            parsed = parse(body)
+        except MalformedPayload as error:
+            raise Refused(400, "malformed_payload", f"The body is {error}.") from error
         delivery = self._delivery(said, body)
         if len(listeners) == 1:
-            new = await self._cross(listeners[0].store_id, delivery, body, until)
-            if new is None:
-                new = await self._deliver(listeners[0], delivery, _parsed(body), until)
+            new = await self._deliver(listeners[0], delivery, parsed, until)
         else:
-            parsed = _parsed(body)
             taken = (self._deliver(listener, delivery, parsed, until) for listener in listeners)
             new = any(await asyncio.gather(*taken))
         if delivery.topic == FAREWELL:
             self._remember_uninstall(said, body)
         return ACCEPTED if new else DUPLICATE
-
-    async def _cross(
-        self, store_id: str, delivery: Delivery, body: bytes, until: float
-    ) -> bool | None:
-        """Let the process that has the store take a delivery as it came; None when this one has to."""
-        processes = self._processes
-        process = None if processes is None else processes.elsewhere(store_id)
-        if processes is None or process is None:
-            return None
-        try:
-            text = body.decode()
-        except UnicodeDecodeError:
-            return None  # which is malformed, and told so here
-        crossed = CrossedDelivery(store_id, delivery, text, _left(until), REQUEST_ID.get())
-        return await cross(processes, process, crossed)
-
-    async def take_crossed(self, payload: Any) -> bool:
-        """Take a delivery that another process received and proved; False for a repeat.
-
-        Raises LookupError when no such store listens to the shop, as far as is known here.
-        """
-        crossed = CROSSED.validate_python(payload)
-        until = asyncio.get_running_loop().time() + crossed.seconds
-        REQUEST_ID.set(crossed.request_id)
-        for listener in await self._directory.find(crossed.delivery.shop_domain):
-            if listener.store_id == crossed.store_id:
-                parsed = parse(crossed.body.encode())
-                return await self._deliver(listener, crossed.delivery, parsed, until)
-        raise LookupError(crossed.store_id)
 
     def _remember_uninstall(self, said: Said, body: bytes) -> None:
         """Know a repeat of the delivery that took the secret away it could be verified with."""
@@ -300,13 +267,6 @@ class CommerceEvents:
         with suppress(TimeoutError):
             async with asyncio.timeout_at(until):
                 await self._directory.invalidate(delivery.shop_domain)
-
-
-def _parsed(body: bytes) -> Mapping[str, Any]:
-    try:
-        return parse(body)
-    except MalformedPayload as error:
-        raise Refused(400, "malformed_payload", f"The body is {error}.") from error
 
 
 def _left(until: float) -> float:

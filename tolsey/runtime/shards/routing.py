@@ -134,7 +134,7 @@ class Routing:
                 if self._shard.leased:
                     return self._shard.id
             elif not self._runtime.is_leaving(slot):
-                owner = self.elsewhere(slot)
+                owner = self._elsewhere(slot)
                 if owner is not None:
                     return owner
             changed = self._changed
@@ -155,7 +155,7 @@ class Routing:
         holding = self._shard.holdings.get(slot)
         return holding.owner if holding is not None else None
 
-    def elsewhere(self, slot: int) -> str | None:
+    def _elsewhere(self, slot: int) -> str | None:
         """Name the other, living process that owns a slot; none when there is none."""
         owner = self.owner_of(slot)
         if owner is None or owner == self._shard.id or not self._shard.is_alive(owner):
@@ -170,14 +170,14 @@ class Routing:
     def forward(self, rows: Sequence[OutboxRow]) -> None:
         """Let the owners of rows know that they are on disk; their polls find what is lost."""
         for row in rows:
-            owner = self.elsewhere(row.slot)
+            owner = self._elsewhere(row.slot)
             if owner is not None:
                 entry = {name: getattr(row, name) for name in FIELDS["row"]}
                 self._bus.post((owner, "in"), {"is": "row", **entry})
 
     def wake(self, slots: Collection[int]) -> None:
         """Let the owners of these slots look at the outbox now."""
-        for owner in dict.fromkeys(map(self.elsewhere, slots)):
+        for owner in dict.fromkeys(map(self._elsewhere, slots)):
             if owner is not None:
                 self._bus.post((owner, "in"), operation_entry("poll", None))
 

@@ -10,7 +10,6 @@ import anyio
 import orjson
 
 from tolsey.runtime.codec import encode_error
-from tolsey.runtime.mailbox import slot_of
 from tolsey.runtime.registry import Runtime
 from tolsey.runtime.shards.bus import Bus, Tasks
 from tolsey.runtime.shards.frames import Entry, operation_entry
@@ -124,10 +123,6 @@ class Shard:
     def holdings(self) -> dict[int, Holding]:
         """Who holds which slot, by our copy of the map."""
         return self._ownership.holdings
-
-    def elsewhere(self, key: str) -> str | None:
-        """Name the living process, other than this one, that has the actors of a key."""
-        return self._routing.elsewhere(slot_of(key))
 
     @property
     def lost_data(self) -> list[Callable[[], None]]:
