@@ -1,7 +1,7 @@
 -- People see where they are signed in and end what they do not know: a session says from where and by what it
 -- was begun and when it was used last, and ends when it was not for 14 days. Who forgot a password gets a
 -- link; its token is kept as a hash, works once and for an hour.
--- compatible-from: 0040
+-- compatible-from: 0036
 -- locks: sessions, for a moment; the index is built beside the traffic, in seconds
 -- transaction: none
 ALTER TABLE sessions

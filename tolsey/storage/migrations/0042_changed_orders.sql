@@ -1,7 +1,7 @@
 -- Most of what is told of an order changes nothing that is added up: a parcel, a tag, an address. Such a write
 -- was counted off the sums and on again, and every write looked for refunds: half of what a delivery cost the
 -- database. Now only what differs is counted, and refunds are looked at where the order's part in them changes.
--- compatible-from: 0038
+-- compatible-from: 0036
 -- locks: nothing, a function is replaced
 CREATE OR REPLACE FUNCTION keep_order_sums() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
