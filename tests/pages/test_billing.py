@@ -419,7 +419,7 @@ async def test_the_keyboard_reaches_everything_and_shows_where_it_is(
 ) -> None:
     await page.open(f"{hall.url}/login")
     reached = []
-    for _ in range(6):
+    for _ in range(7):
         for type_ in ("keyDown", "keyUp"):
             await page.call(
                 "Input.dispatchKeyEvent", type=type_, key="Tab", code="Tab", windowsVirtualKeyCode=9
@@ -436,5 +436,6 @@ async def test_the_keyboard_reaches_everything_and_shows_where_it_is(
         ["email", "solid"],
         ["password", "solid"],
         ["Sign in", "solid"],
+        ["Forgot your password?", "solid"],
         ["Create an account", "solid"],
     ]
