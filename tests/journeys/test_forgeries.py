@@ -144,9 +144,10 @@ async def test_a_thousand_replays_have_one_effect(
     body = order_body(1)
     headers = signed(body)
     answers: list[str] = []
-    for _ in range(10):
+    while len(answers) < 1_000:
         batch = await asyncio.gather(*(deliver(browser, body, headers) for _ in range(100)))
-        answers += [answer.json()["status"] for answer in batch]
+        # A machine that is busy answers 503 in time, and the sender repeats.
+        answers += [answer.json()["status"] for answer in batch if answer.status_code != 503]
     assert sorted(set(answers)) == ["accepted", "duplicate"]
     assert answers.count("accepted") == 1
     assert await rows_of(house, "commerce_webhook_events") == 1
