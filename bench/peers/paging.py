@@ -25,7 +25,7 @@ query Orders($first: Int!, $after: String, $query: String!) {
 
 
 async def verify(base: str, client_id: str, client_secret: str) -> dict[str, Any]:
-    """Sum the last thirty days; answers the orders, the sum and the points they cost."""
+    """Sum the last thirty days; answers the orders, the sum, the points they cost and the calls."""
     async with httpx.AsyncClient(base_url=base, timeout=30) as client:
         grant = await client.post(
             "/admin/oauth/access_token",
@@ -37,23 +37,24 @@ async def verify(base: str, client_id: str, client_secret: str) -> dict[str, Any
         )
         client.headers["X-Shopify-Access-Token"] = grant.json()["access_token"]
         found: list[dict[str, Any]] = []
-        points = 0.0
+        points, calls = 0.0, 1
         now = datetime.now(UTC)
         for days in range(30, 0, -1):
             start = now - timedelta(days=days)
-            orders, cost = await between(client, start, start + timedelta(days=1))
+            orders, cost, pages = await between(client, start, start + timedelta(days=1))
             found += orders
             points += cost
+            calls += pages
     revenue = sum((worth(order) for order in found if not order["test"]), Decimal(0))
-    return {"orders": len(found), "revenue": str(revenue), "points": points}
+    return {"orders": len(found), "revenue": str(revenue), "points": points, "calls": calls}
 
 
 async def between(
     client: httpx.AsyncClient, start: datetime, end: datetime
-) -> tuple[list[dict[str, Any]], float]:
+) -> tuple[list[dict[str, Any]], float, int]:
     """Page through a day; the platform refuses to page past 25,000 orders of one query."""
     found: list[dict[str, Any]] = []
-    after, points = None, 0.0
+    after, points, pages = None, 0.0, 0
     span = f"processed_at:>='{start.isoformat()}' AND processed_at:<'{end.isoformat()}'"
     while True:
         variables = {"first": PAGE, "after": after, "query": span}
@@ -66,8 +67,9 @@ async def between(
         page = parsed["data"]["orders"]
         points += parsed["extensions"]["cost"]["actualQueryCost"]
         found += page["nodes"]
+        pages += 1
         if not page["pageInfo"]["hasNextPage"]:
-            return found, points
+            return found, points, pages
         after = page["pageInfo"]["endCursor"]
 
 
