@@ -2,17 +2,15 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
+from bench.owner import owning
 from tolsey.runtime.actor import Actor, handles
 from tolsey.runtime.decision import Decision
 from tolsey.runtime.messages import ActorId, Message
 from tolsey.runtime.registry import Runtime
 from tolsey.storage.database import Database
-from tolsey.storage.runtime import slots
 from tolsey.storage.runtime.journal import Journal
-from tolsey.storage.runtime.outbox import Outbox
 from tolsey.storage.tables import stored
 
 KIND = "counter"
@@ -79,12 +77,4 @@ class Counter(Actor[CounterRow]):
 
 async def hall(database: Database, journal: Journal, **settings: Any) -> Runtime:
     """Make a runtime of counters that owns every slot."""
-    epochs = await slots.claim(database, "bench")
-    return Runtime(
-        [Counter(database)],
-        journal,
-        Outbox(database),
-        partial(slots.versions, database),
-        epochs=epochs,
-        **settings,
-    )
+    return await owning([Counter(database)], database, journal, **settings)

@@ -22,6 +22,7 @@ import asyncpg
 
 from bench import measure
 from bench.asking import collect_seldom
+from bench.owner import opened, owning
 from tolsey.actors import chain
 from tolsey.actors.organization.actor import OrganizationActor
 from tolsey.actors.organization.messages import (
@@ -34,9 +35,6 @@ from tolsey.runtime.registry import Runtime
 from tolsey.storage.database import Database
 from tolsey.storage.migrate import migrate
 from tolsey.storage.money import credits
-from tolsey.storage.runtime import slots
-from tolsey.storage.runtime.journal import Journal
-from tolsey.storage.runtime.outbox import Outbox
 
 CALLERS = (1, 32, 256)
 ORGANIZATIONS = (1, 200)
@@ -252,19 +250,9 @@ async def running(url: str) -> AsyncIterator[tuple[Runtime, Database]]:
     """Let organizations live in a database, with all slots of it."""
     async with AsyncExitStack() as stack:
         await migrate(url)
-        database = Database(url)
-        await database.open()
-        stack.push_async_callback(database.close)
-        journal = Journal(database)
-        stack.push_async_callback(journal.close)
+        database, journal = await opened(stack, url)
         runtime = await stack.enter_async_context(
-            Runtime(
-                [OrganizationActor(database)],
-                journal,
-                Outbox(database),
-                partial(slots.versions, database),
-                epochs=await slots.claim(database, "bench"),
-            )
+            await owning([OrganizationActor(database)], database, journal)
         )
         yield runtime, database
 

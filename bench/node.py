@@ -19,6 +19,7 @@ from typing import Any
 
 from bench import asking
 from bench.counter import Counter, CounterRow, Raise, Read, counter
+from bench.owner import opened
 from tolsey import logs
 from tolsey.runtime.actor import handles
 from tolsey.runtime.decision import Decision
@@ -29,7 +30,6 @@ from tolsey.runtime.shards.leases import process_id
 from tolsey.runtime.shards.shard import Shard
 from tolsey.storage.database import Database
 from tolsey.storage.runtime import slots
-from tolsey.storage.runtime.journal import Journal
 from tolsey.storage.runtime.outbox import Outbox
 from tolsey.storage.runtime.presence import Presence
 from tolsey.storage.runtime.slots import Slots
@@ -140,11 +140,7 @@ async def main() -> None:
     given = json.loads(sys.argv[1])
     logs.configure("warning")
     async with AsyncExitStack() as stack:
-        database = Database(given["database_url"])
-        await database.open()
-        stack.push_async_callback(database.close)
-        journal = Journal(database)
-        stack.push_async_callback(journal.close)
+        database, journal = await opened(stack, given["database_url"])
         on_disk = Slots(database)
         deployment = await on_disk.deployment()
         vault = Vault.from_keys(given["keys"])

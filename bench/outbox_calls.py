@@ -28,15 +28,11 @@ from bench import measure
 from bench.asking import collect_seldom
 from bench.costs import Meter
 from bench.counter import TABLE, Counter, CounterRow
+from bench.owner import opened, owning
 from tolsey.runtime.actor import handles
 from tolsey.runtime.decision import Decision, Parked, Perform
 from tolsey.runtime.messages import ActorId, Call, LaneName, Message
-from tolsey.runtime.registry import Runtime
-from tolsey.storage.database import Database
 from tolsey.storage.migrate import migrate
-from tolsey.storage.runtime import slots
-from tolsey.storage.runtime.journal import Journal
-from tolsey.storage.runtime.outbox import Outbox
 
 KIND = "caller"
 CALLERS = (1, 32, 256)
@@ -124,18 +120,12 @@ async def tolsey(url: str, slow: int = 0) -> AsyncIterator[One]:
     Another tenant has `slow` calls under way that nobody answers.
     """
     async with AsyncExitStack() as stack:
-        database = Database(url)
-        await database.open()
-        stack.push_async_callback(database.close)
-        journal = Journal(database)
-        stack.push_async_callback(journal.close)
+        database, journal = await opened(stack, url)
         runtime = await stack.enter_async_context(
-            Runtime(
+            await owning(
                 [Caller(database)],
+                database,
                 journal,
-                Outbox(database),
-                partial(slots.versions, database),
-                epochs=await slots.claim(database, "bench"),
                 handlers={AskNext: ask_next, AskForEver: ask_for_ever},
                 grace_seconds=0.5,
             )

@@ -24,16 +24,15 @@ import xoscar
 
 from bench import measure
 from bench.counter import TABLE, Counter, Read, counter, hall
+from bench.owner import opened
 from tolsey.actors.store.state import StoreState
 from tolsey.actors.store.topics import TOPICS
 from tolsey.runtime.ids import new_id
 from tolsey.runtime.mailbox import Cell
 from tolsey.runtime.messages import ActorId
 from tolsey.runtime.registry import Runtime
-from tolsey.storage.database import Database
 from tolsey.storage.migrate import migrate
 from tolsey.storage.records.commerce.connection import Connection, ShopProfile
-from tolsey.storage.runtime.journal import Journal
 
 ASKERS = 1_000
 POOL = 10
@@ -47,14 +46,10 @@ class XoscarCounter(xoscar.Actor):
         self.total = 0
 
 
-async def opened(stack: AsyncExitStack, url: str) -> Runtime:
+async def counters(stack: AsyncExitStack, url: str) -> Runtime:
     await migrate(url)
-    database = Database(url)
-    await database.open()
-    stack.push_async_callback(database.close)
+    database, journal = await opened(stack, url)
     await database.execute(TABLE)
-    journal = Journal(database)
-    stack.push_async_callback(journal.close)
     return await stack.enter_async_context(await hall(database, journal))
 
 
@@ -66,7 +61,7 @@ def rss_bytes() -> int:
 async def ours(url: str, actors: int) -> dict[str, float]:
     """Measure our actors, hot and then cold."""
     async with AsyncExitStack() as stack:
-        runtime = await opened(stack, url)
+        runtime = await counters(stack, url)
         await runtime.wake(counter("first"))
         before = rss_bytes()
         for start in range(0, actors, 1_000):
@@ -185,7 +180,7 @@ async def wake_ups(url: str, *, quick: bool) -> None:
     """Compare wake-ups that are read together with one query each."""
     sleepers = 5_000 if quick else 50_000
     async with AsyncExitStack() as stack:
-        runtime = await opened(stack, url)
+        runtime = await counters(stack, url)
         pool = await stack.enter_async_context(
             asyncpg.create_pool(url, min_size=POOL, max_size=POOL)
         )

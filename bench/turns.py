@@ -20,10 +20,9 @@ from thespian.actors import ActorSystem
 
 from bench import measure
 from bench.counter import TABLE, Raise, Read, counter, hall
+from bench.owner import opened
 from tolsey.runtime.registry import Runtime
-from tolsey.storage.database import Database
 from tolsey.storage.migrate import migrate
-from tolsey.storage.runtime.journal import Journal
 
 ASKERS = (1, 64, 1_000)
 POOL = 10
@@ -258,12 +257,8 @@ async def durable(runtime: Runtime, pool: Pool, *, quick: bool) -> list[list[obj
 async def compare(url: str, *, quick: bool) -> None:
     async with AsyncExitStack() as stack:
         await migrate(url)
-        database = Database(url)
-        await database.open()
-        stack.push_async_callback(database.close)
+        database, journal = await opened(stack, url)
         await database.execute(TABLE)
-        journal = Journal(database)
-        stack.push_async_callback(journal.close)
         runtime = await stack.enter_async_context(await hall(database, journal))
         address = f"127.0.0.1:{measure.free_port()}"
         await stack.enter_async_context(
