@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from tolsey.actors.codes import CODES
 from tolsey.http.access import Access, access_of
+from tolsey.http.described_by_hand import PROBLEM, Described
 from tolsey.http.idempotency import HEADER, is_idempotent
 from tolsey.http.limits import policies_of
 
-Described = dict[str, Any]
 View = Callable[..., Any]
 
 PROBLEM_SCHEMA: Final[Described] = {
@@ -96,7 +96,7 @@ def describe(operation: Described, method: str, view: View) -> None:
     answers = operation["responses"]
     for status in sorted(_statuses(operation, method, view)):
         answers.setdefault(str(status), {"$ref": f"#/components/responses/{_name(status)}"})
-    answers.setdefault("default", {"$ref": "#/components/responses/Problem"})
+    answers.setdefault("default", PROBLEM)
     if is_idempotent(view):
         operation["parameters"] = [*operation["parameters"], KEY]
 

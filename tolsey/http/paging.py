@@ -82,6 +82,17 @@ def cursor_of(key: str) -> str:
     return base64url(key.encode())
 
 
+def cut(
+    found: Sequence[Item], limit: int, *, key: Callable[[Item], str]
+) -> tuple[Sequence[Item], str | None]:
+    """Give the items of a page, and the cursor of what follows them or None.
+
+    `found` was read with one item more than the limit, to see what follows.
+    """
+    items = found[:limit]
+    return items, cursor_of(key(items[-1])) if len(found) > limit else None
+
+
 def page(
     found: Sequence[Item],
     limit: int,
@@ -89,9 +100,6 @@ def page(
     key: Callable[[Item], str],
     view: Callable[[Item], Any],
 ) -> dict[str, Any]:
-    """Answer with a page; `found` was read with one item more than the limit, to see what follows."""
-    items = found[:limit]
-    following = None
-    if len(found) > limit:
-        following = cursor_of(key(items[-1]))
+    """Answer with a page of what was `found`; see `cut`."""
+    items, following = cut(found, limit, key=key)
     return {"items": [view(item) for item in items], "nextCursor": following}

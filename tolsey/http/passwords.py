@@ -29,7 +29,7 @@ class Reset(ApiModel):
     password: NewPassword
 
 
-class Change(ApiModel):
+class PasswordChange(ApiModel):
     """The password as it is, and as it is to be."""
 
     current: Password
@@ -75,7 +75,7 @@ async def reset(wanted: Reset) -> None:
     await service().agents.guests.forget()
 
 
-async def change(wanted: Change) -> None:
+async def change(wanted: PasswordChange) -> None:
     """Set the caller's password, and end every other session of theirs; 401, 429."""
     await limits.admit(policies.PASSWORD_CHANGES)
     user = await accounts.find_user(service().database, caller().email)

@@ -17,13 +17,13 @@ from typing import (
 from pydantic import BaseModel, ConfigDict, PlainSerializer
 from pydantic.alias_generators import to_camel
 
-from tolsey.http.paging import cursor_of
+from tolsey.http.paging import cut
 from tolsey.http.views import timestamp
 
 Row = TypeVar("Row")
-Item = TypeVar("Item", bound="Answer")
+Item = TypeVar("Item", bound="ApiAnswer")
 
-Nothing = Literal[""]
+NoBody = Literal[""]
 Created = Literal[201]
 Accepted = Literal[202]
 NoContent = Literal[204]
@@ -32,7 +32,7 @@ NoContent = Literal[204]
 Timestamp = Annotated[datetime, PlainSerializer(timestamp, return_type=str)]
 
 
-class Answer(BaseModel):
+class ApiAnswer(BaseModel):
     """What a route answers with; made by its fields' names, written by their aliases."""
 
     model_config = ConfigDict(
@@ -45,7 +45,7 @@ class Answer(BaseModel):
     )
 
 
-class ListAnswer(Answer, Generic[Item]):
+class ListAnswer(ApiAnswer, Generic[Item]):
     """A part of a list, newest first; `nextCursor` is null on its last page."""
 
     items: list[Item]
@@ -64,26 +64,25 @@ def list_of(
     key: Callable[[Row], str],
     answer: Callable[[Row], Item],
 ) -> ListAnswer[Item]:
-    """Answer with a page; `found` was read with one item more than the limit, to see what follows."""
-    rows = found[:limit]
-    following = cursor_of(key(rows[-1])) if len(found) > limit else None
+    """Answer with a page of what was `found`; see `paging.cut`."""
+    rows, following = cut(found, limit, key=key)
     return ListAnswer(items=[answer(row) for row in rows], next_cursor=following)
 
 
-def answers_of(view: Callable[..., Any]) -> Mapping[int, type[Answer] | None]:
+def answers_of(view: Callable[..., Any]) -> Mapping[int, type[ApiAnswer] | None]:
     """Read from a view's annotation what it answers with, by status; None stands for no body.
 
-    A view says `-> Answer`, `-> tuple[Answer, Literal[201]]`, or a union of those.
+    A view says `-> ApiAnswer`, `-> tuple[ApiAnswer, Literal[201]]`, or a union of those.
     """
     said = view.__annotations__.get("return")
     forms = get_args(said) if get_origin(said) in (Union, UnionType) else (said,)
-    found = dict[int, type[Answer] | None]()
+    found = dict[int, type[ApiAnswer] | None]()
     for form in forms:
         match get_args(form) if get_origin(form) is tuple else (form, Literal[200]):
             case (body, status) if get_origin(status) is Literal:
                 (number,) = get_args(status)
-                if body == Nothing:
+                if body == NoBody:
                     found[number] = None
-                elif isinstance(body, type) and issubclass(body, Answer):
+                elif isinstance(body, type) and issubclass(body, ApiAnswer):
                     found[number] = body
     return found

@@ -8,31 +8,31 @@ from tolsey.actors import chain
 from tolsey.actors.organization import plans
 from tolsey.actors.organization.messages import Grant, Standing
 from tolsey.actors.organization.plans import Cadence, Plan
-from tolsey.http.answers.base import Answer, Timestamp
+from tolsey.http.answers.base import ApiAnswer, Timestamp
 from tolsey.storage.records.money.credits import CreditEntry, CreditPosting
 
 
-class MoneyAnswer(Answer):
+class MoneyAnswer(ApiAnswer):
     """An amount in minor units of its currency."""
 
     amount: int
     currency: str
 
 
-class UrlAnswer(Answer):
+class UrlAnswer(ApiAnswer):
     """An address to go to next."""
 
     url: str
 
 
-class CallsAnswer(Answer):
+class CallsAnswer(ApiAnswer):
     """How many calls agents may make."""
 
     per_minute: int | None
     per_day: int | None
 
 
-class PlanAnswer(Answer):
+class PlanAnswer(ApiAnswer):
     """A plan: no price is one that is not sold, and what is null besides has no bound.
 
     Of a plan by contract, null is what the contract says.
@@ -68,7 +68,7 @@ class PlanAnswer(Answer):
         )
 
 
-class ChoicesAnswer(Answer):
+class ChoicesAnswer(ApiAnswer):
     """What an organization has, and when it can pay for a year."""
 
     id: str
@@ -77,7 +77,7 @@ class ChoicesAnswer(Answer):
     yearly_from: Timestamp
 
 
-class PlansAnswer(Answer):
+class PlansAnswer(ApiAnswer):
     """The plans, and what the organization may choose that was named."""
 
     items: list[PlanAnswer]
@@ -85,7 +85,7 @@ class PlansAnswer(Answer):
     organization: Annotated[ChoicesAnswer | None, Field(exclude_if=lambda named: named is None)]
 
 
-class GrantAnswer(Answer):
+class GrantAnswer(ApiAnswer):
     """A part of the credits, in micro-USD, with its end."""
 
     id: str
@@ -110,7 +110,7 @@ class GrantAnswer(Answer):
         )
 
 
-class StandingAnswer(Answer):
+class StandingAnswer(ApiAnswer):
     """Credits in micro-USD: all of them, those that may be spent, those that are held."""
 
     balance: int
@@ -134,7 +134,7 @@ class AdjustedAnswer(StandingAnswer):
     organization_id: str
 
 
-class PostingAnswer(Answer):
+class PostingAnswer(ApiAnswer):
     """Credits that moved from one account of the ledger to another, in micro-USD."""
 
     debit: str
@@ -142,7 +142,7 @@ class PostingAnswer(Answer):
     amount: int
 
 
-class LedgerEntryAnswer(Answer):
+class LedgerEntryAnswer(ApiAnswer):
     """An entry of the ledger; `hash` ties it to the one before."""
 
     seq: int

@@ -5,11 +5,11 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from tolsey.http.answers.base import Answer, Timestamp
+from tolsey.http.answers.base import ApiAnswer, Timestamp
 from tolsey.http.answers.money import MoneyAnswer
 
 
-class OtherCurrencyAnswer(Answer):
+class OtherCurrencyAnswer(ApiAnswer):
     """Numbers in another currency, in its minor units: none is converted."""
 
     currency: str
@@ -18,7 +18,7 @@ class OtherCurrencyAnswer(Answer):
     annualised: int
 
 
-class CorroborationAnswer(Answer):
+class CorroborationAnswer(ApiAnswer):
     """The other source beside the first, with the difference in percent of the first."""
 
     source: str
@@ -31,7 +31,7 @@ class CorroborationAnswer(Answer):
     flags: list[str]
 
 
-class VerificationAnswer(Answer):
+class VerificationAnswer(ApiAnswer):
     """How far a listing's numbers are proven; they are minor units, and null without a badge."""
 
     state: str
@@ -57,7 +57,7 @@ class VerificationAnswer(Answer):
     corroboration: CorroborationAnswer | None
 
 
-class SignatureAnswer(Answer):
+class SignatureAnswer(ApiAnswer):
     """An Ed25519 signature (base64url) over the RFC 8785 form of what its document is."""
 
     algorithm: str
@@ -73,13 +73,13 @@ class SignedVerificationAnswer(VerificationAnswer):
     signature: SignatureAnswer
 
 
-class ProofAnswer(Answer):
+class ProofAnswer(ApiAnswer):
     """A listing's verification after a change of its sources."""
 
     verification: VerificationAnswer
 
 
-class SourceAnswer(Answer):
+class SourceAnswer(ApiAnswer):
     """A source as its seller sees it: `account` is the shop, or the account at the processor."""
 
     source: str
@@ -96,14 +96,14 @@ class SourceAnswer(Answer):
     definition_change: dict[str, Any] | None
 
 
-class MultiplesAnswer(Answer):
+class MultiplesAnswer(ApiAnswer):
     """The price over a year of revenue, and over the profit that the seller reports."""
 
     annualised_revenue: float | None
     self_reported_profit: float | None
 
 
-class ToldAnswer(Answer):
+class ToldAnswer(ApiAnswer):
     """What the seller says to everyone."""
 
     id: str
@@ -147,7 +147,7 @@ class PublicListingAnswer(ToldAnswer):
     verification: VerificationAnswer
 
 
-class DayAnswer(Answer):
+class DayAnswer(ApiAnswer):
     """The last verified numbers of a day, in minor units."""
 
     date: date
@@ -163,7 +163,7 @@ class DayAnswer(Answer):
     flags: list[str]
 
 
-class HistoryAnswer(Answer):
+class HistoryAnswer(ApiAnswer):
     """The days of a listing's verified numbers."""
 
     items: list[DayAnswer]

@@ -3,12 +3,12 @@
 from typing import Self
 
 from tolsey.actors.store.messages import ConnectionView, TokenState
-from tolsey.http.answers.base import Answer, Timestamp
+from tolsey.http.answers.base import ApiAnswer, Timestamp
 from tolsey.storage.commerce.stores import StoreRow
 from tolsey.storage.records.commerce.connection import PROVIDER
 
 
-class StoreAnswer(Answer):
+class StoreAnswer(ApiAnswer):
     """A store of an organization."""
 
     id: str
@@ -27,7 +27,7 @@ class StoreAnswer(Answer):
         )
 
 
-class ConnectionAnswer(Answer):
+class ConnectionAnswer(ApiAnswer):
     """A store's connection, without any secret; one that never was has no status."""
 
     provider: str
@@ -54,7 +54,7 @@ class ConnectionAnswer(Answer):
         )
 
 
-class ConnectedAnswer(Answer):
+class ConnectedAnswer(ApiAnswer):
     """The connection after a change."""
 
     connection: ConnectionAnswer

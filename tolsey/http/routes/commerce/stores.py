@@ -16,7 +16,7 @@ from tolsey.actors.refusals import NotFound, Refusal, Unavailable
 from tolsey.actors.store.messages import LeaveShop, ReadConnection, store
 from tolsey.http import limits, policies
 from tolsey.http.access import caller, member_of, session, store_of
-from tolsey.http.answers.base import Created, ListAnswer, NoContent, Nothing, list_of
+from tolsey.http.answers.base import Created, ListAnswer, NoBody, NoContent, list_of
 from tolsey.http.answers.stores import ConnectionAnswer, StoreAnswer
 from tolsey.http.api_model import ApiModel, Identifier, Name
 from tolsey.http.clients.vectors import VectorStoreFailed
@@ -91,7 +91,7 @@ async def get_store(store_id: str) -> StoreAnswer:
 
 @routes.delete("/<store_id>")
 @session
-async def delete_store(store_id: str) -> tuple[Nothing, NoContent]:
+async def delete_store(store_id: str) -> tuple[NoBody, NoContent]:
     """Purge a store's vector namespaces, erase its grant, delete it; without the purge it stays."""
     row = await store_of(store_id, at_least="admin")
     try:

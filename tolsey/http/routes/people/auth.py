@@ -10,7 +10,7 @@ from tolsey.actors.refusals import NotFound
 from tolsey.http import cookies, passwords, signing
 from tolsey.http.access import caller, public, session
 from tolsey.http.context import now, service
-from tolsey.http.passwords import Change, Forgotten, Reset
+from tolsey.http.passwords import Forgotten, PasswordChange, Reset
 from tolsey.http.signing import Login, Signup
 from tolsey.http.views import organization_view, session_view, user_view
 from tolsey.storage import audit
@@ -81,8 +81,8 @@ async def reset(data: Reset) -> Response:
 
 @routes.post("/password")
 @session
-@validate_request(Change)
-async def change(data: Change) -> Response:
+@validate_request(PasswordChange)
+async def change(data: PasswordChange) -> Response:
     """Set another password; the user's other sessions end."""
     await passwords.change(data)
     return Response(b"", status=204)

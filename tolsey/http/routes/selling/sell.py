@@ -31,7 +31,7 @@ from tolsey.http.access import (
     session,
     store_of,
 )
-from tolsey.http.answers.base import Accepted, Created, ListAnswer, NoContent, Nothing, list_of
+from tolsey.http.answers.base import Accepted, Created, ListAnswer, NoBody, NoContent, list_of
 from tolsey.http.answers.selling import ListingAnswer, ProofAnswer
 from tolsey.http.api_model import ApiModel
 from tolsey.http.context import ask, new_id, now, service
@@ -131,7 +131,7 @@ async def edit_listing(listing_id: str, data: ListingChanges) -> ListingAnswer:
 
 @routes.delete("/<listing_id>")
 @session
-async def delete_listing(listing_id: str) -> tuple[Nothing, NoContent]:
+async def delete_listing(listing_id: str) -> tuple[NoBody, NoContent]:
     """Withdraw a listing and make it disappear."""
     await listing_of(listing_id, "admin")
     await ask(listing(listing_id), RemoveListing(now(), caller().user_id))
