@@ -16,7 +16,6 @@ import uvloop
 
 from bench import calls
 from tolsey import settings
-from tolsey.http.edge import Edge, Receive, Scope, Send
 from tolsey.http.mcp.doors import PREFIX, Door
 from tolsey.http.mcp.endpoint import Endpoint, Places
 from tolsey.http.mcp.gate import Principal, StoreGate, grantable, name_of, require
@@ -27,6 +26,7 @@ from tolsey.http.mcp.tools.building import tool
 from tolsey.http.mcp.tools.orders import OrderDetail, OrderId
 from tolsey.http.oauth.guests import Guests
 from tolsey.http.oauth.resources import Resources
+from tolsey.http.web.edge import Edge, Receive, Scope, Send
 from tolsey.server import ServerName, chosen, serve_app
 from tolsey.service import now
 from tolsey.storage.cache import Cache

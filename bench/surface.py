@@ -14,9 +14,9 @@ import httpx
 from quart import Quart
 
 from bench.world import Tenant
-from tolsey.http import documentation
-from tolsey.http.access import Access, access_of
+from tolsey.http.description import documentation
 from tolsey.http.mcp import wire
+from tolsey.http.web.access import Access, access_of
 from tolsey.service import BLUEPRINTS
 
 OPENAPI: Final = "/openapi.json"

@@ -350,7 +350,7 @@ def create_administrator(email: str, password_stdin: bool, existing: bool) -> No
     With --existing it is a user who is there already: the password is set, and every session and agent
     of theirs ends.
     """
-    from tolsey.http.api_model import read_account  # noqa: PLC0415 - only this command needs it
+    from tolsey.http.web.api_model import read_account  # noqa: PLC0415 - only this command needs it
     from tolsey.storage.people import administrators  # noqa: PLC0415 - as above
 
     password = sys.stdin.readline().rstrip("\n") if password_stdin else secrets.token_urlsafe(15)

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 import anyio
 import structlog
 
-from tolsey.http.edge import ASGIApp
+from tolsey.http.web.edge import ASGIApp
 from tolsey.listeners import Listeners
 from tolsey.serving.acceptor import Acceptor, Server
 from tolsey.serving.connections import Connections, room_for_connections

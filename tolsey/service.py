@@ -23,21 +23,9 @@ from tolsey.actors.organization.effects import Applier
 from tolsey.actors.store.actor import StoreActor
 from tolsey.actors.store.effects import OperationEffects, StoreEffects
 from tolsey.adapters import Adapters, adapters
-from tolsey.http import health
+from tolsey.http import operations
 from tolsey.http.app import create_app
-from tolsey.http.billing import pages as billing
-from tolsey.http.chat.desk import Desk
-from tolsey.http.chat.terms import Terms
-from tolsey.http.context import Service
-from tolsey.http.edge import ASGIApp
-from tolsey.http.exposition import ProcessCollector
-from tolsey.http.mail.office import PostOffice
-from tolsey.http.mcp.opening import opened
-from tolsey.http.money import waiting_changes
-from tolsey.http.oauth import pages as consent
-from tolsey.http.oauth.agents import Agents
-from tolsey.http.routes.commerce import chat, integrations, stores
-from tolsey.http.routes.money import (
+from tolsey.http.billing import (
     affiliate,
     contracts,
     credits,
@@ -47,12 +35,27 @@ from tolsey.http.routes.money import (
     plans,
     refunds,
     sponsor,
+    waiting_changes,
 )
-from tolsey.http.routes.operations import admin, cron, mail, metrics, security, shards
-from tolsey.http.routes.pages import accounts
-from tolsey.http.routes.pages import mail as mail_pages
-from tolsey.http.routes.people import auth, oauth, operations, organizations
-from tolsey.http.routes.selling import public, reviews, sell
+from tolsey.http.billing import pages as billing
+from tolsey.http.chat import routes as chat
+from tolsey.http.chat.desk import Desk
+from tolsey.http.chat.terms import Terms
+from tolsey.http.mail import pages as mail_pages
+from tolsey.http.mail.office import PostOffice
+from tolsey.http.mcp.opening import opened
+from tolsey.http.oauth import pages as consent
+from tolsey.http.oauth import routes as oauth
+from tolsey.http.oauth.agents import Agents
+from tolsey.http.operators import admin, cron, health, mail, metrics, security, shards
+from tolsey.http.operators.exposition import ProcessCollector
+from tolsey.http.people import auth, organizations
+from tolsey.http.people import pages as accounts
+from tolsey.http.selling import public, reviews, sell
+from tolsey.http.stores import integrations
+from tolsey.http.stores import routes as stores
+from tolsey.http.web.context import Service
+from tolsey.http.web.edge import ASGIApp
 from tolsey.http.webhooks.commerce import CommerceEvents
 from tolsey.http.webhooks.directory import TELL_SECONDS, ShopDirectory
 from tolsey.http.webhooks.payments.receiver import PaymentEvents

@@ -18,12 +18,12 @@ from tolsey.http.chat.terms import Terms
 from tolsey.http.clients.model import UnsetModel
 from tolsey.http.clients.payments.processor import StripePayments
 from tolsey.http.clients.payments.revenue import RestrictedAccounts
-from tolsey.http.context import Service
-from tolsey.http.edge import Edge
 from tolsey.http.mail.office import PostOffice
 from tolsey.http.oauth.agents import Agents
-from tolsey.http.routes.commerce import stores
-from tolsey.http.routes.people import auth, organizations
+from tolsey.http.people import auth, organizations
+from tolsey.http.stores import routes as stores
+from tolsey.http.web.context import Service
+from tolsey.http.web.edge import Edge
 from tolsey.runtime.registry import Runtime
 from tolsey.runtime.shards.shard import Shard
 from tolsey.settings import Settings

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.http.people import Browser, Clock, SignUp, settings_of
-from tolsey.http.context import Service
+from tolsey.http.web.context import Service
 from tolsey.settings import Settings
 from tolsey.storage.database import Database
 from tolsey.storage.people import administrators, tokens

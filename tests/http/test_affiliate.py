@@ -13,8 +13,8 @@ from tests.payees import account, verified
 from tolsey.actors.organization.agreements.affiliates import AFFILIATE_BONUS, AlreadyRedeemed
 from tolsey.actors.organization.agreements.messages import RedeemAffiliateCode, Redeemed
 from tolsey.actors.organization.messages import organization
-from tolsey.http.edge import Edge
-from tolsey.http.routes.money.affiliate import ALPHABET, CODE_CHARACTERS
+from tolsey.http.billing.affiliate import ALPHABET, CODE_CHARACTERS
+from tolsey.http.web.edge import Edge
 from tolsey.runtime.errors import Duplicate
 from tolsey.service import Running, running
 from tolsey.storage.database import Database

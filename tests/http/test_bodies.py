@@ -9,10 +9,10 @@ import pytest
 
 from tests.http.people import Person, SignUp, made_operator, settings_of
 from tests.http.test_tenants import address_of, body_of, routes_of, things_of
-from tolsey.http import routes as folder
-from tolsey.http.access import Access
-from tolsey.http.api_model import ApiModel
-from tolsey.http.edge import Edge
+from tolsey import http as folder
+from tolsey.http.web.access import Access
+from tolsey.http.web.api_model import ApiModel
+from tolsey.http.web.edge import Edge
 from tolsey.service import Running, running
 
 READ = {"GET", "DELETE"}

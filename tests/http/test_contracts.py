@@ -9,7 +9,7 @@ import pytest
 from tests.http.people import Clock, Person, SignUp, made_operator, settings_of
 from tolsey.actors.job.messages import RunNow, job
 from tolsey.actors.organization.messages import ReadCredits, organization
-from tolsey.http.edge import Edge
+from tolsey.http.web.edge import Edge
 from tolsey.runtime.ids import new_id
 from tolsey.runtime.shards.oversight import Oversight
 from tolsey.service import Running, running

@@ -12,7 +12,7 @@ from tolsey.actors.organization.messages import (
     SpendCredits,
     organization,
 )
-from tolsey.http.edge import Edge
+from tolsey.http.web.edge import Edge
 from tolsey.service import Running, running
 
 ADJUST = "/api/admin/credits/adjust"

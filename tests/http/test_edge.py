@@ -5,19 +5,13 @@ from quart import Blueprint, request
 
 from tests.http.people import Browser, SignUp, settings_of
 from tolsey.actors.refusals import Conflict, MissingCredential
-from tolsey.http.access import (
-    ATTRIBUTE,
-    administrator,
-    cron,
-    operator_metrics,
-    public,
-)
 from tolsey.http.app import create_app
-from tolsey.http.context import Service
-from tolsey.http.edge import Edge
-from tolsey.http.routes.commerce import stores
-from tolsey.http.routes.people import auth, organizations
-from tolsey.http.web.assets import address_of
+from tolsey.http.layout.assets import address_of
+from tolsey.http.people import auth, organizations
+from tolsey.http.stores import routes as stores
+from tolsey.http.web.access import ATTRIBUTE, administrator, cron, operator_metrics, public
+from tolsey.http.web.context import Service
+from tolsey.http.web.edge import Edge
 from tolsey.runtime.errors import DeadlineExceeded, Overloaded, TurnFailed, Unavailable
 from tolsey.settings import Settings
 from tolsey.storage.errors import StorageError, StorageUnavailable

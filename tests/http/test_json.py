@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tolsey.http.json import MalformedJson, parse
+from tolsey.http.web.json import MalformedJson, parse
 
 NUMBERS = st.one_of(
     st.integers(-(2**70), 2**70).map(str),

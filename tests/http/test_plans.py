@@ -4,10 +4,10 @@ import pytest
 
 from tests.http.people import Browser, SignUp
 from tolsey.http.app import create_app
-from tolsey.http.context import Service
-from tolsey.http.edge import Edge
-from tolsey.http.routes.money import plans
-from tolsey.http.routes.people import auth, organizations
+from tolsey.http.billing import plans
+from tolsey.http.people import auth, organizations
+from tolsey.http.web.context import Service
+from tolsey.http.web.edge import Edge
 from tolsey.storage.database import Database
 
 PLANS = "/api/plans"

@@ -4,7 +4,7 @@ import pytest
 
 from tests.http.people import PASSWORD, Browser
 from tolsey.actors.organization import plans
-from tolsey.http import policies
+from tolsey.http.web import policies
 from tolsey.storage.limits import Policy
 
 

@@ -9,10 +9,10 @@ import pytest
 from tests.http.people import SignUp
 from tolsey.http.app import create_app
 from tolsey.http.clients.vectors import VectorStoreFailed
-from tolsey.http.context import Service
-from tolsey.http.edge import Edge
-from tolsey.http.routes.commerce import stores
-from tolsey.http.routes.people import auth, organizations
+from tolsey.http.people import auth, organizations
+from tolsey.http.stores import routes as stores
+from tolsey.http.web.context import Service
+from tolsey.http.web.edge import Edge
 from tolsey.storage.commerce.stores import salt_of
 from tolsey.storage.database import Database
 

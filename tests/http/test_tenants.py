@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.http.people import PASSWORD, Browser, Person, SignUp, settings_of
-from tolsey.http.access import Access, access_of
-from tolsey.http.edge import Edge
+from tolsey.http.web.access import Access, access_of
+from tolsey.http.web.edge import Edge
 from tolsey.service import running
 
 PARAMETER = re.compile(r"<(?:(?:any\(([^,)]+)[^)]*\)|[a-z]+):)?([a-z_]+)>")

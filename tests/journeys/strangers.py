@@ -10,7 +10,7 @@ import httpx
 from tests.http.people import PASSWORD, Person
 from tests.http.test_tenants import address_of, body_of
 from tests.journeys.conftest import EVENTS, SHOP, Seller
-from tolsey.http.edge import Edge
+from tolsey.http.web.edge import Edge
 from tolsey.service import Running
 from tolsey.storage.runtime.outbox import Outbox
 

@@ -25,7 +25,7 @@ from tests.journeys.strangers import (
     quiet,
     verify,
 )
-from tolsey.http.access import Access
+from tolsey.http.web.access import Access
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.service import Running, running
 from tolsey.settings import Settings

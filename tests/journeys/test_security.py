@@ -19,7 +19,7 @@ from tests.journeys.strangers import (
     person,
     same,
 )
-from tolsey.http.access import Access
+from tolsey.http.web.access import Access
 from tolsey.service import Running
 
 LEAST_ROLES = {

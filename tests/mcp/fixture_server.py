@@ -9,13 +9,13 @@ from hypercorn.asyncio import serve
 from hypercorn.config import Config
 
 from tests.mcp.fixtures import fixtures
-from tolsey.http.edge import Edge, Scope
 from tolsey.http.mcp.endpoint import Endpoint, Gate, Places
 from tolsey.http.mcp.opening import VaultSealer
 from tolsey.http.mcp.registry import Registry
 from tolsey.http.mcp.replies import Headers
 from tolsey.http.mcp.server import Server
 from tolsey.http.mcp.state import RequestStates
+from tolsey.http.web.edge import Edge, Scope
 from tolsey.storage.sealed import Vault
 
 

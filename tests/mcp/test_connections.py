@@ -13,12 +13,12 @@ from tests.http.people import settings_of
 from tests.mcp.conformance.suite import free_port
 from tests.mcp.fixture_server import Everyone, serving
 from tests.mcp.fixtures import fixtures
-from tolsey.http import edge
-from tolsey.http.edge import Edge, Scope
 from tolsey.http.mcp import endpoint
 from tolsey.http.mcp.doors import PREFIX, Door
 from tolsey.http.mcp.endpoint import Denied
 from tolsey.http.oauth.resources import Resources
+from tolsey.http.web import edge
+from tolsey.http.web.edge import Edge, Scope
 from tolsey.server import serve_app
 
 pytestmark = pytest.mark.anyio

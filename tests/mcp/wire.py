@@ -9,8 +9,8 @@ from typing import Any, cast
 import httpx
 
 from tests.mcp.errors import require_valid, revision_of
-from tolsey.http.edge import ASGIApp
 from tolsey.http.mcp import wire
+from tolsey.http.web.edge import ASGIApp
 
 IDS = itertools.count(1)
 

@@ -8,7 +8,7 @@ import pytest
 from tests.http.people import PASSWORD
 from tests.pages.chromium import Page
 from tests.pages.conftest import Hall
-from tolsey.http.web.assets import STYLE_ADDRESS
+from tolsey.http.layout.assets import STYLE_ADDRESS
 
 ANN = {"email": "ann@example.com", "password": PASSWORD, "organizationName": "Ann's <Ceramics>"}
 ELSEWHERE = (

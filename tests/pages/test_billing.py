@@ -18,8 +18,8 @@ from tolsey.actors.organization.billing.messages import SubscriptionView
 from tolsey.actors.organization.messages import CreditsView, Grant, Standing
 from tolsey.http.billing.pages import MOST_LOOKS
 from tolsey.http.billing.views import Account, BillingPage
-from tolsey.http.web.templates import rendered
-from tolsey.http.web.words import credit, dollars, moved
+from tolsey.http.layout.templates import rendered
+from tolsey.http.layout.words import credit, dollars, moved
 from tolsey.storage.people.accounts import OrganizationRow
 from tolsey.storage.records.money.credits import CreditEntry, postings
 

@@ -10,7 +10,7 @@ from tests.http.people import PASSWORD
 from tests.mcp.conformance.suite import free_port
 from tests.pages.chromium import Page
 from tests.pages.conftest import Hall, OtherSite
-from tolsey.http.web.assets import STYLE_ADDRESS
+from tolsey.http.layout.assets import STYLE_ADDRESS
 
 ANN = {"email": "ann@example.com", "password": PASSWORD, "organizationName": "Ann's"}
 WIDE = "orders:write orders:read store:read"

@@ -9,7 +9,7 @@ from tests.pages.chromium import Page
 from tests.pages.conftest import Hall, served
 from tests.pages.test_badge import READABLE, contrast
 from tests.pages.test_billing import TEXTS
-from tolsey.http.web.templates import ENVIRONMENT
+from tolsey.http.layout.templates import ENVIRONMENT
 
 UNNAMED = """[...document.querySelectorAll('input:not([type=hidden]), select, button, a, iframe')]
   .filter(one => !(one.labels?.length || one.innerText?.trim() || one.getAttribute('aria-label') || one.title))

@@ -19,12 +19,12 @@ from tolsey.http.billing.views import (
     KeepPage,
     UpgradePage,
 )
+from tolsey.http.layout.answers import RefusalPage
+from tolsey.http.layout.forms import WHOLE, Filled
+from tolsey.http.layout.templates import rendered
+from tolsey.http.mail.pages import MailPage, MailsPage, UnsubscribePage
 from tolsey.http.oauth.views import Agent, AgentsPage, ConsentPage, RefusedConsentPage
-from tolsey.http.routes.pages.accounts import LoginPage, SignupPage
-from tolsey.http.routes.pages.mail import MailPage, MailsPage, UnsubscribePage
-from tolsey.http.web.answers import RefusalPage
-from tolsey.http.web.forms import WHOLE, Filled
-from tolsey.http.web.templates import rendered
+from tolsey.http.people.pages import LoginPage, SignupPage
 from tolsey.sandbox.payments.face import html
 from tolsey.storage.oauth.grants import GrantRow
 from tolsey.storage.oauth.requests import RequestRow

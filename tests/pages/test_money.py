@@ -11,7 +11,7 @@ import pytest
 from tests.http.people import PASSWORD
 from tests.pages.chromium import Page
 from tests.pages.conftest import Till
-from tolsey.http.web.words import dollars
+from tolsey.http.layout.words import dollars
 from tolsey.storage.people import administrators
 
 PAY = "button[value=pay]"

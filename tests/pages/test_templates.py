@@ -13,9 +13,9 @@ from babel.messages.mofile import write_mo
 from jinja2 import Environment, TemplateSyntaxError, UndefinedError, nodes
 
 from tolsey.actors.refusals import NotFound
-from tolsey.http.web import catalogue
-from tolsey.http.web.answers import RefusalPage, sentence
-from tolsey.http.web.templates import ENVIRONMENT, Page, rendered
+from tolsey.http.layout import catalogue
+from tolsey.http.layout.answers import RefusalPage, sentence
+from tolsey.http.layout.templates import ENVIRONMENT, Page, rendered
 from tolsey.sandbox.payments.face import html
 
 SPOKEN = ("aria-label", "alt", "title", "placeholder")

@@ -7,10 +7,11 @@ from typing import Any, cast
 from quart import Blueprint, Quart
 from quart.routing import QuartRule
 
-from tolsey.http import access, context, cookies, documentation, errors, json, limits
-from tolsey.http.context import Service
-from tolsey.http.edge import NO_HOSTS, NOTHING, ASGIApp, Edge
-from tolsey.http.web import assets, gallery, templates
+from tolsey.http.description import documentation
+from tolsey.http.layout import assets, gallery, templates
+from tolsey.http.web import access, context, cookies, errors, json, limits
+from tolsey.http.web.context import Service
+from tolsey.http.web.edge import NO_HOSTS, NOTHING, ASGIApp, Edge
 
 MAXIMUM_BODY_BYTES = 1024 * 1024
 BODY_SECONDS = 15

@@ -1,15 +1,23 @@
-"""Asking an organization for what takes calls to the outside, and telling how far it is (contract 2)."""
+"""Operations: what takes longer than an answer waits, asked for and looked up (contract 2)."""
 
 from typing import Any, Final
 
 import orjson
+from quart import Blueprint
+from quart_schema import tag_blueprint
 
 from tolsey.actors.organization.billing.messages import AwaitOperation
-from tolsey.http.context import ask, service
-from tolsey.http.views import timestamp
+from tolsey.actors.refusals import NotFound
+from tolsey.http.answers.views import timestamp
+from tolsey.http.web.access import caller, session
+from tolsey.http.web.context import ask, service
 from tolsey.runtime.errors import DeadlineExceeded, Overloaded, Unavailable
 from tolsey.runtime.messages import ActorId, Message
 from tolsey.storage.records.runtime.operations import Operation
+from tolsey.storage.runtime import operations
+
+routes = Blueprint("operations", __name__, url_prefix="/api/operations")
+tag_blueprint(routes, ["Operations"])
 
 WAIT_SECONDS: Final = 10.0
 """How long whoever asks waits; after that they are told where to look."""
@@ -59,3 +67,13 @@ def view(operation: Operation) -> dict[str, Any]:
             "detail": operation.detail,
         }
     return shown
+
+
+@routes.get("/<id>")
+@session
+async def read_operation(id: str) -> dict[str, Any]:
+    """Tell how far an operation is that the caller asked for; kept for seven days after its end."""
+    found = await operations.find(service().database, id)
+    if found is None or found.user_id != caller().user_id:
+        raise NotFound("There is no such operation.")
+    return {"operation": view(found)}

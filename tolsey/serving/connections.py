@@ -10,7 +10,7 @@ from typing import Final
 import anyio
 import structlog
 
-from tolsey.http.edge import ASGIApp, Event, Receive, Scope, Send
+from tolsey.http.web.edge import ASGIApp, Event, Receive, Scope, Send
 
 PATIENCE_SECONDS: Final = 30.0
 """So long may a client keep us waiting: for a request's head, more of its body, room for the answer."""

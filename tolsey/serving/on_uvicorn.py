@@ -9,7 +9,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from tolsey.http.edge import Receive, Scope, Send
+from tolsey.http.web.edge import Receive, Scope, Send
 from tolsey.serving.connections import Connection, refusal
 from tolsey.serving.outgoing import Outgoing, http_date
 

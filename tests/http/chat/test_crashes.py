@@ -16,7 +16,7 @@ from tests.http.chat.visitor import DOLLAR, Told, Visitor, arrive, ended, events
 from tests.http.people import KEYRING, PASSWORD
 from tests.journeys.conftest import ServiceProcess, free_port
 from tests.journeys.test_processes import Fleet
-from tolsey.http.web.words import moved
+from tolsey.http.layout.words import moved
 from tolsey.sandbox.model import KEY, NAME, Model, Script
 from tolsey.storage.database import Database
 from tolsey.storage.people import administrators

@@ -11,10 +11,11 @@ from tolsey.actors.store.actor import StoreActor
 from tolsey.actors.store.effects import StoreEffects
 from tolsey.http.app import create_app
 from tolsey.http.clients.commerce.admin import ShopifyAdmin
-from tolsey.http.context import Service
-from tolsey.http.edge import Edge
-from tolsey.http.routes.commerce import integrations, stores
-from tolsey.http.routes.people import auth
+from tolsey.http.people import auth
+from tolsey.http.stores import integrations
+from tolsey.http.stores import routes as stores
+from tolsey.http.web.context import Service
+from tolsey.http.web.edge import Edge
 from tolsey.http.webhooks.directory import ShopDirectory
 from tolsey.runtime.messages import ActorId, Message
 from tolsey.runtime.registry import Runtime

@@ -17,11 +17,11 @@ from tolsey.actors.organization.actor import OrganizationActor
 from tolsey.http.app import create_app
 from tolsey.http.clients.commerce.admin import API_VERSION, ShopifyAdmin
 from tolsey.http.clients.payments.revenue import RestrictedAccounts
-from tolsey.http.context import Service
-from tolsey.http.edge import Edge
-from tolsey.http.routes.commerce import stores
-from tolsey.http.routes.people import auth, organizations
-from tolsey.http.routes.selling import public, reviews, sell
+from tolsey.http.people import auth, organizations
+from tolsey.http.selling import public, reviews, sell
+from tolsey.http.stores import routes as stores
+from tolsey.http.web.context import Service
+from tolsey.http.web.edge import Edge
 from tolsey.runtime.registry import Runtime
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.state import ShopSpec

@@ -6,8 +6,6 @@ from tests.http.oauth.client import Client
 from tests.http.people import Browser, Clock, Person, SignUp
 from tests.mcp.fixtures import fixtures
 from tolsey.http.app import create_app
-from tolsey.http.context import Service
-from tolsey.http.edge import Edge
 from tolsey.http.mcp.doors import PREFIX, Door
 from tolsey.http.mcp.endpoint import Endpoint, Places
 from tolsey.http.mcp.gate import StoreGate, grantable, name_of, require
@@ -15,9 +13,12 @@ from tolsey.http.mcp.opening import VaultSealer
 from tolsey.http.mcp.server import Server
 from tolsey.http.mcp.state import RequestStates
 from tolsey.http.oauth import pages as consent
-from tolsey.http.routes.commerce import stores
-from tolsey.http.routes.pages import accounts
-from tolsey.http.routes.people import auth, oauth, organizations
+from tolsey.http.oauth import routes as oauth
+from tolsey.http.people import auth, organizations
+from tolsey.http.people import pages as accounts
+from tolsey.http.stores import routes as stores
+from tolsey.http.web.context import Service
+from tolsey.http.web.edge import Edge
 from tolsey.settings import Settings
 
 Connect = Callable[..., Awaitable[tuple[Client, Person]]]

@@ -10,8 +10,8 @@ import pytest
 from tests.http.oauth.client import BASE, CALLBACK, CSRF, Client, challenge_of, said
 from tests.http.oauth.conftest import Connect
 from tests.http.people import PASSWORD, Browser, Clock, SignUp
-from tolsey.http import policies
-from tolsey.http.context import Service
+from tolsey.http.web import policies
+from tolsey.http.web.context import Service
 from tolsey.storage.database import Database
 from tolsey.storage.oauth import grants
 

@@ -22,11 +22,11 @@ from tests.http.oauth.conftest import Connect
 from tests.http.people import Clock, Person
 from tests.mcp.conformance.suite import free_port
 from tolsey.http.clients.guard import ForbiddenAddress, guarded_client
-from tolsey.http.context import Service
 from tolsey.http.oauth import documents
 from tolsey.http.oauth.agents import Agents
 from tolsey.http.oauth.documents import Documents
 from tolsey.http.oauth.parameters import InvalidClient
+from tolsey.http.web.context import Service
 from tolsey.server import serve_app
 
 pytestmark = pytest.mark.anyio

@@ -11,7 +11,7 @@ import pytest
 from tests.http.oauth.client import CSRF, Client
 from tests.http.oauth.conftest import Connect
 from tests.http.people import PASSWORD, Clock, Person, SignUp
-from tolsey.http.context import Service
+from tolsey.http.web.context import Service
 from tolsey.storage.database import Database
 from tolsey.storage.people import administrators
 

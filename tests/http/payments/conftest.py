@@ -7,7 +7,7 @@ from tests.http.payments.market import Market, opened
 from tests.http.payments.shop import Shop, served
 from tests.http.people import Clock, Person, SignUp, made_operator
 from tolsey.http import operations
-from tolsey.http.edge import Edge
+from tolsey.http.web.edge import Edge
 
 
 @pytest.fixture(autouse=True)

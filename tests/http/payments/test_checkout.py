@@ -7,7 +7,7 @@ import pytest
 from tests.http.payments.market import Market
 from tests.http.payments.shop import Shop, served
 from tests.http.people import PASSWORD, Clock, Person, SignUp
-from tolsey.http import policies
+from tolsey.http.web import policies
 
 CHOICE = {"plan": "pro", "cadence": "monthly"}
 

@@ -12,7 +12,7 @@ from tests.http.payments.test_changes import sign_in
 from tests.http.people import Person
 from tolsey.actors.organization.billing.messages import RecordBillingAct, SetAside
 from tolsey.actors.organization.messages import organization
-from tolsey.http.money import waiting_changes
+from tolsey.http.billing import waiting_changes
 from tolsey.sandbox.payments.face.faults import Faults
 
 SUBSCRIPTIONS = "/v1/subscriptions/"

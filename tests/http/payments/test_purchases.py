@@ -4,7 +4,7 @@ import pytest
 
 from tests.http.payments.shop import Shop
 from tests.http.people import Person
-from tolsey.http import policies
+from tolsey.http.web import policies
 
 
 def usd(cents: Any, currency: str = "USD") -> dict[str, Any]:

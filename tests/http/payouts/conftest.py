@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from tests.http.people import Clock, Person, SignUp, settings_of
-from tolsey.http.edge import Edge
+from tolsey.http.web.edge import Edge
 from tolsey.sandbox.payments.processor import SECRET_KEY, Processor
 from tolsey.sandbox.server import listening
 from tolsey.service import PAYMENTS_PATH, Running, running

@@ -9,7 +9,7 @@ import pytest
 from tests.http.payouts.conftest import ACCOUNT, CONNECT_SECRET, Bank, begun, read
 from tests.http.people import Browser, Clock, Person, SignUp, settings_of
 from tests.sandbox.payments.stage import STRIPE
-from tolsey.http.edge import ASGIApp
+from tolsey.http.web.edge import ASGIApp
 from tolsey.http.webhooks.payments.signatures import sign
 from tolsey.service import PAYMENTS_PATH, running
 

@@ -7,7 +7,7 @@ import anyio
 import pytest
 from anyio.abc import SocketStream
 
-from tolsey.http.edge import ASGIApp
+from tolsey.http.web.edge import ASGIApp
 from tolsey.listeners import Listeners
 from tolsey.server import ServerName, chosen
 from tolsey.serving.acceptor import Acceptor, Server

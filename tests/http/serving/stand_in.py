@@ -5,7 +5,7 @@ from typing import Any
 
 import anyio
 
-from tolsey.http.edge import Edge
+from tolsey.http.web.edge import Edge
 from tolsey.server import chosen, serve_app
 
 

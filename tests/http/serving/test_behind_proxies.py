@@ -22,9 +22,9 @@ from tests.http.serving.conftest import Serve, head_of
 from tests.http.test_edge import probes
 from tests.journeys.conftest import free_port
 from tolsey.http.app import create_app
-from tolsey.http.context import Service
-from tolsey.http.edge import Edge
-from tolsey.http.routes.people import auth
+from tolsey.http.people import auth
+from tolsey.http.web.context import Service
+from tolsey.http.web.edge import Edge
 from tolsey.settings import Settings
 
 DEPLOY = Path(__file__).parents[3] / "deploy"

@@ -11,7 +11,7 @@ import pytest
 from anyio.abc import SocketAttribute, SocketStream
 
 from tests.http.serving.conftest import Serve, head_of, rest_of
-from tolsey.http.edge import Edge
+from tolsey.http.web.edge import Edge
 from tolsey.serving import connections
 
 HOST = b"Host: 127.0.0.1\r\n"

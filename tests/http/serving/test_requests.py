@@ -7,12 +7,12 @@ import pytest
 
 from tests.http.serving.conftest import Serve, Served, head_of, rest_of
 from tests.http.test_edge import probes
-from tolsey.http import edge as edges
 from tolsey.http.app import create_app
-from tolsey.http.context import Service
-from tolsey.http.edge import Edge
-from tolsey.http.routes.commerce import stores
-from tolsey.http.routes.people import auth, organizations
+from tolsey.http.people import auth, organizations
+from tolsey.http.stores import routes as stores
+from tolsey.http.web import edge as edges
+from tolsey.http.web.context import Service
+from tolsey.http.web.edge import Edge
 from tolsey.server import ServerUnavailable, chosen
 
 EARLY = [

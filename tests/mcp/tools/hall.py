@@ -9,11 +9,11 @@ from typing import Any, cast
 import httpx
 
 from tests.mcp.wire import Agent
-from tolsey.http.context import Service
-from tolsey.http.edge import ASGIApp
 from tolsey.http.mcp.doors import PREFIX
 from tolsey.http.mcp.opening import opened
 from tolsey.http.oauth.scopes import SCOPES
+from tolsey.http.web.context import Service
+from tolsey.http.web.edge import ASGIApp
 from tolsey.runtime.ids import new_id
 from tolsey.storage.commerce import connections
 from tolsey.storage.database import Database

@@ -6,8 +6,8 @@ import pytest
 
 from tests.mcp.tools.hall import Hall, Owner, result
 from tolsey.actors.organization.messages import AdjustCredits, GrantCredits, organization
-from tolsey.http import policies
 from tolsey.http.mcp import wire
+from tolsey.http.web import policies
 from tolsey.storage.cache import Cache
 from tolsey.storage.limits import Limits, Policy
 

@@ -9,7 +9,7 @@ from tests.mcp.tools.hall import SHOPS, Hall, Owner, refused, result
 from tests.mcp.tools.shop import answered
 from tests.mcp.wire import Agent
 from tolsey.actors.listing.messages import CreateListing, RevenueSourceAccepted, listing
-from tolsey.http import policies
+from tolsey.http.web import policies
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.storage.records.selling.listing import COMMERCE, ListingFields
 from tolsey.storage.selling import listings

@@ -17,8 +17,8 @@ from typing import (
 from pydantic import BaseModel, ConfigDict, PlainSerializer
 from pydantic.alias_generators import to_camel
 
-from tolsey.http.paging import cut
-from tolsey.http.views import timestamp
+from tolsey.http.answers.views import timestamp
+from tolsey.http.web.paging import cut
 
 Row = TypeVar("Row")
 Item = TypeVar("Item", bound="ApiAnswer")

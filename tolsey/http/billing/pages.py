@@ -14,8 +14,9 @@ from tolsey.actors.organization.messages import ReadCredits, organization
 from tolsey.actors.organization.plans import Change, Offer
 from tolsey.actors.processor import ProcessorError
 from tolsey.actors.refusals import NotFound, Refusal
-from tolsey.http import errors
-from tolsey.http.access import Role, caller, member_of, page
+from tolsey.http.billing import acts as billing
+from tolsey.http.billing import plan_changes
+from tolsey.http.billing.grants import spent_after
 from tolsey.http.billing.views import (
     FEEDBACK,
     LONGEST_COMMENT,
@@ -29,13 +30,13 @@ from tolsey.http.billing.views import (
     UpgradePage,
     address,
 )
-from tolsey.http.context import ask, now, service
-from tolsey.http.money import billing, plan_changes
-from tolsey.http.money.grants import spent_after
-from tolsey.http.paging import key_in
-from tolsey.http.web.answers import answer_with_pages, sent_on, sentence, shown
-from tolsey.http.web.catalogue import _
-from tolsey.http.web.forms import Filled
+from tolsey.http.layout.answers import answer_with_pages, sent_on, sentence, shown
+from tolsey.http.layout.catalogue import _
+from tolsey.http.layout.forms import Filled
+from tolsey.http.web import errors
+from tolsey.http.web.access import Role, caller, member_of, page
+from tolsey.http.web.context import ask, now, service
+from tolsey.http.web.paging import key_in
 from tolsey.storage.money import credits
 from tolsey.storage.people import accounts
 

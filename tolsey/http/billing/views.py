@@ -12,10 +12,10 @@ from tolsey.actors.organization.billing.messages import SubscriptionView
 from tolsey.actors.organization.messages import CreditsView
 from tolsey.actors.organization.plans import Cadence, Offer, Plan
 from tolsey.actors.processor import ChargePreview
-from tolsey.http.money.grants import key_of
-from tolsey.http.paging import cursor_of
-from tolsey.http.web.forms import Filled
-from tolsey.http.web.templates import Page
+from tolsey.http.billing.grants import key_of
+from tolsey.http.layout.forms import Filled
+from tolsey.http.layout.templates import Page
+from tolsey.http.web.paging import cursor_of
 from tolsey.storage.people.accounts import OrganizationRow
 from tolsey.storage.records.money.credits import CreditEntry, CreditPosting
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from tolsey.actors.mail import MailEvent
-from tolsey.http.web.catalogue import _
+from tolsey.http.layout.catalogue import _
 
 
 class Role(StrEnum):

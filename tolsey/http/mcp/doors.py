@@ -7,12 +7,12 @@ from typing import Final
 
 import orjson
 
-from tolsey.http.edge import Receive, Scope, Send
 from tolsey.http.mcp.endpoint import Denied, Endpoint, answer_denied, answer_whole
 from tolsey.http.mcp.gate import CALLED
 from tolsey.http.oauth import metadata
 from tolsey.http.oauth.resources import Resources
-from tolsey.http.routes.people.oauth import CORS, HOLDS
+from tolsey.http.oauth.routes import CORS, HOLDS
+from tolsey.http.web.edge import Receive, Scope, Send
 
 PREFIX: Final = "/api/mcp/"
 """Where both forms of the base address begin."""

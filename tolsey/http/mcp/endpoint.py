@@ -11,15 +11,15 @@ from typing import Any, Final, Protocol
 
 import structlog
 
-from tolsey.http.context import REQUEST_ID
-from tolsey.http.edge import Receive, Scope, Send
-from tolsey.http.errors import PROBLEM, problem_body, refusal_of_fault, refusal_of_storage
-from tolsey.http.json import MalformedJson, parse_any
 from tolsey.http.mcp import envelope, wire
 from tolsey.http.mcp.envelope import Request
 from tolsey.http.mcp.replies import Headers, Reply
 from tolsey.http.mcp.server import Server
 from tolsey.http.mcp.wire import RpcError, error_of
+from tolsey.http.web.context import REQUEST_ID
+from tolsey.http.web.edge import Receive, Scope, Send
+from tolsey.http.web.errors import PROBLEM, problem_body, refusal_of_fault, refusal_of_storage
+from tolsey.http.web.json import MalformedJson, parse_any
 from tolsey.http.webhooks.receiving import Bodies, Gone, Refused
 from tolsey.runtime.errors import DeadlineExceeded, Overloaded, Unavailable
 from tolsey.storage.errors import StorageUnavailable

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tolsey.http.json import oddity
 from tolsey.http.mcp import wire
 from tolsey.http.mcp.wire import RpcError
+from tolsey.http.web.json import oddity
 
 WRAPPED: Final = b"=?"
 BASE64: Final = re.compile(rb"=\?base64\?(?P<text>.*)\?=", re.DOTALL)

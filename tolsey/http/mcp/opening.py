@@ -7,9 +7,6 @@ from urllib.parse import urlsplit
 
 from tolsey import __version__
 from tolsey.actors.refusals import NotBuilt
-from tolsey.http import unbuilt
-from tolsey.http.context import Service
-from tolsey.http.edge import ASGIApp, Receive, Scope, Send
 from tolsey.http.mcp.doors import PREFIX, Door
 from tolsey.http.mcp.endpoint import Denied, Endpoint, Places, answer_denied
 from tolsey.http.mcp.gate import StoreGate, grantable, name_of, require
@@ -17,6 +14,9 @@ from tolsey.http.mcp.server import Server
 from tolsey.http.mcp.state import RequestStates
 from tolsey.http.mcp.tools.instructions import INSTRUCTIONS
 from tolsey.http.mcp.tools.registry import stores_registry
+from tolsey.http.web import unbuilt
+from tolsey.http.web.context import Service
+from tolsey.http.web.edge import ASGIApp, Receive, Scope, Send
 from tolsey.settings import SUBDOMAINS
 from tolsey.storage.sealed import SealBroken, Vault
 

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import orjson
 
-from tolsey.http.edge import Send
 from tolsey.http.mcp.wire import RpcError
+from tolsey.http.web.edge import Send
 
 JSON: Final = ((b"content-type", b"application/json"),)
 STREAM: Final = (

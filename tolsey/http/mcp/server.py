@@ -9,7 +9,6 @@ from typing import Any, Final, Protocol
 
 import structlog
 
-from tolsey.http.json import oddity
 from tolsey.http.mcp import wire
 from tolsey.http.mcp.call import Call, Emit
 from tolsey.http.mcp.envelope import Request
@@ -27,6 +26,7 @@ from tolsey.http.mcp.registry import (
 from tolsey.http.mcp.revisions import finish
 from tolsey.http.mcp.state import RequestStates
 from tolsey.http.mcp.wire import RpcError
+from tolsey.http.web.json import oddity
 
 log = structlog.get_logger()
 

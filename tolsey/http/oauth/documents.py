@@ -15,10 +15,10 @@ from urllib.parse import unquote, urlsplit
 import httpx
 import structlog
 
-from tolsey.http.json import MalformedJson, parse
 from tolsey.http.oauth.names import is_shown
 from tolsey.http.oauth.parameters import InvalidClient
 from tolsey.http.oauth.redirects import is_registrable
+from tolsey.http.web.json import MalformedJson, parse
 from tolsey.storage.oauth.clients import ClientRow
 
 log = structlog.get_logger()

@@ -9,9 +9,8 @@ from quart import Blueprint, Response, request
 from quart_schema import hide
 
 from tolsey.actors.refusals import Forbidden, NotFound, Refusal
-from tolsey.http import cookies, limits, policies
-from tolsey.http.access import caller, identify, page, public
-from tolsey.http.context import now, service
+from tolsey.http.layout.answers import answer_with_pages, sent_on, shown
+from tolsey.http.layout.catalogue import marked
 from tolsey.http.oauth import parameters
 from tolsey.http.oauth.parameters import OAuthError
 from tolsey.http.oauth.redirects import origin_of
@@ -25,8 +24,9 @@ from tolsey.http.oauth.views import (
     ConsentPage,
     RefusedConsentPage,
 )
-from tolsey.http.web.answers import answer_with_pages, sent_on, shown
-from tolsey.http.web.catalogue import marked
+from tolsey.http.web import cookies, limits, policies
+from tolsey.http.web.access import caller, identify, page, public
+from tolsey.http.web.context import now, service
 from tolsey.storage.commerce import stores
 from tolsey.storage.commerce.stores import StoreRow
 from tolsey.storage.oauth import grants, requests

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from tolsey.http.web.catalogue import marked
+from tolsey.http.layout.catalogue import marked
 
 READ: Final = ":read"
 WRITE: Final = ":write"

@@ -4,10 +4,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from tolsey.http.layout.catalogue import _
+from tolsey.http.layout.templates import Page
 from tolsey.http.oauth import names, redirects
 from tolsey.http.oauth.scopes import DEFAULT, SCOPES, WRITE, opened
-from tolsey.http.web.catalogue import _
-from tolsey.http.web.templates import Page
 from tolsey.storage.oauth.grants import GrantRow
 from tolsey.storage.oauth.requests import RequestRow
 

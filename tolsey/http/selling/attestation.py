@@ -25,7 +25,7 @@ from tolsey.http.answers.selling import (
     SignedVerificationAnswer,
     VerificationAnswer,
 )
-from tolsey.http.views import timestamp
+from tolsey.http.answers.views import timestamp
 from tolsey.storage.records.selling.listing import COMMERCE, VerificationState
 from tolsey.storage.records.selling.revenue import DEFINITION, RevenueSnapshot
 from tolsey.storage.sealed import Vault, base64url

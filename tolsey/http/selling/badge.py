@@ -11,9 +11,9 @@ from typing import Final, Literal
 from tolsey.actors.listing.source import DOMAIN_MISMATCH
 from tolsey.actors.listing.verification import Badge
 from tolsey.http.answers.selling import VerificationAnswer
-from tolsey.http.web.assets import content_of
-from tolsey.http.web.catalogue import _, marked
-from tolsey.http.web.templates import Page
+from tolsey.http.layout.assets import content_of
+from tolsey.http.layout.catalogue import _, marked
+from tolsey.http.layout.templates import Page
 from tolsey.storage.records.money.currencies import EXPONENTS
 
 Theme = Literal["light", "dark"]

@@ -15,8 +15,8 @@ from tolsey.http.answers.selling import (
     SourceAnswer,
     VerificationAnswer,
 )
-from tolsey.http.context import now, service
 from tolsey.http.selling.attestation import verification_of
+from tolsey.http.web.context import now, service
 from tolsey.storage.records.selling.listing import (
     COMMERCE,
     PAYMENTS,

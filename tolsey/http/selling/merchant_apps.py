@@ -14,8 +14,8 @@ from tolsey.actors.ports import (
 )
 from tolsey.actors.refusals import Refusal, Unprocessable
 from tolsey.actors.shops import normalise_shop_domain
-from tolsey.http.api_model import ApiModel
-from tolsey.http.context import service
+from tolsey.http.web.api_model import ApiModel
+from tolsey.http.web.context import service
 
 RETRY_SECONDS = 30
 

@@ -17,8 +17,8 @@ from tolsey.actors.listing.accounts import (
     SellerAccount,
 )
 from tolsey.actors.refusals import Refusal, Unprocessable
-from tolsey.http.api_model import ApiModel
-from tolsey.http.context import service
+from tolsey.http.web.api_model import ApiModel
+from tolsey.http.web.context import service
 
 RETRY_SECONDS: Final = 30
 RESTRICTED: Final = re.compile(r"rk_live_[A-Za-z0-9_]{4,247}")

@@ -1,1 +1,1 @@
-"""What all features share that answer people in a browser: templates, forms, words, and the answer itself."""
+"""What all routes share: who calls, what may be sent, limits, pages of lists, refusals, the edge."""

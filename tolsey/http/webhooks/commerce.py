@@ -28,7 +28,7 @@ from tolsey.actors.store.messages import (
 )
 from tolsey.actors.store.reading import Reading
 from tolsey.actors.store.topics import TOPICS
-from tolsey.http.edge import Receive, Scope, Send
+from tolsey.http.web.edge import Receive, Scope, Send
 from tolsey.http.webhooks.directory import ShopDirectory, ShopListener
 from tolsey.http.webhooks.headers import FAMILIES, HeaderReader, HeadersDisagree, Said, digest_of
 from tolsey.http.webhooks.payloads import MalformedPayload, parse

@@ -7,9 +7,9 @@ from typing import Any, Final, NamedTuple
 
 import structlog
 
-from tolsey.http.context import REQUEST_ID
-from tolsey.http.edge import Receive, Scope, Send
-from tolsey.http.errors import PROBLEM, problem_body
+from tolsey.http.web.context import REQUEST_ID
+from tolsey.http.web.edge import Receive, Scope, Send
+from tolsey.http.web.errors import PROBLEM, problem_body
 
 log = structlog.get_logger()
 

@@ -7,11 +7,11 @@ from typing import Annotated, Any, Final
 import orjson
 from pydantic import Field
 
-from tolsey.http.context import Service
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import READS, Tool
 from tolsey.http.mcp.tools.building import Answer, tool
 from tolsey.http.mcp.tools.pages import PageArguments, Pages
+from tolsey.http.web.context import Service
 from tolsey.storage.database import Row
 from tolsey.storage.reports import store as reports
 

@@ -11,12 +11,12 @@ import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from tolsey.actors.refusals import Refusal
-from tolsey.http.errors import refusal_of_storage
 from tolsey.http.mcp.call import Call
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import Hints, InvalidArguments, Tool, ToolFailed, ToolResult
 from tolsey.http.mcp.tools.schemas import answer_schema_of, schema_of
 from tolsey.http.mcp.wire import error_of
+from tolsey.http.web.errors import refusal_of_storage
 from tolsey.storage.errors import StorageError
 
 AT_HTTP_LEVEL: Final = frozenset({429, 503, 504})

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Final
 import orjson
 from pydantic import Field
 
-from tolsey.http.context import Service
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import READS, Tool
 from tolsey.http.mcp.tools import answers, facts
@@ -15,6 +14,7 @@ from tolsey.http.mcp.tools.answers import Money, number_of, one_of, said_of, tag
 from tolsey.http.mcp.tools.building import Answer, Arguments, tool
 from tolsey.http.mcp.tools.facts import Told
 from tolsey.http.mcp.tools.pages import PageArguments, Pages
+from tolsey.http.web.context import Service
 from tolsey.storage.database import Row
 from tolsey.storage.reports import catalog
 from tolsey.storage.reports.catalog import ProductFilter

@@ -8,7 +8,6 @@ import orjson
 from pydantic import Field
 
 from tolsey.actors.refusals import NotFound
-from tolsey.http.context import Service
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import READS, Tool
 from tolsey.http.mcp.tools import facts
@@ -16,6 +15,7 @@ from tolsey.http.mcp.tools.answers import Money, Pseudonym, known_money
 from tolsey.http.mcp.tools.building import Answer, Arguments, tool
 from tolsey.http.mcp.tools.facts import Told
 from tolsey.http.mcp.tools.pages import PageArguments, Pages
+from tolsey.http.web.context import Service
 from tolsey.storage.database import Row
 from tolsey.storage.reports import customers
 

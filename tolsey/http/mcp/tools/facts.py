@@ -3,9 +3,9 @@
 from datetime import datetime
 
 from tolsey.actors.refusals import NotFound
-from tolsey.http.context import Service
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.tools.building import Answer
+from tolsey.http.web.context import Service
 from tolsey.storage.reports import store as reports
 
 

@@ -6,7 +6,6 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from tolsey.http.context import Service
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import READS, Tool
 from tolsey.http.mcp.tools import facts
@@ -14,6 +13,7 @@ from tolsey.http.mcp.tools.answers import ItemId, LocationId, ProductId, number_
 from tolsey.http.mcp.tools.building import Answer, tool
 from tolsey.http.mcp.tools.facts import Told
 from tolsey.http.mcp.tools.pages import PageArguments, Pages
+from tolsey.http.web.context import Service
 from tolsey.storage.reports import catalog
 
 SCOPES: Final = frozenset({"inventory:read"})

@@ -8,15 +8,15 @@ from tolsey.actors import chain
 from tolsey.actors.organization import plans
 from tolsey.actors.organization.messages import ReadCredits, organization
 from tolsey.actors.refusals import NotFound
-from tolsey.http import policies
-from tolsey.http.context import Service
-from tolsey.http.limits import of_organization
+from tolsey.http.billing.grants import key_of, spent_after
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import READS, Tool
 from tolsey.http.mcp.tools.answers import Money, dollars
 from tolsey.http.mcp.tools.building import Answer, Nothing, tool
 from tolsey.http.mcp.tools.pages import PageArguments, Pages
-from tolsey.http.money.grants import key_of, spent_after
+from tolsey.http.web import policies
+from tolsey.http.web.context import Service
+from tolsey.http.web.limits import of_organization
 from tolsey.storage.commerce import stores
 from tolsey.storage.money import credits
 from tolsey.storage.records.money.credits import CreditEntry, CreditPosting

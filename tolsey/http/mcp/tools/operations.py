@@ -9,13 +9,13 @@ import orjson
 
 from tolsey.actors.refusals import Refusal, Unavailable
 from tolsey.actors.store.operation_messages import OperationView
-from tolsey.http.context import Service
 from tolsey.http.mcp.call import Call
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import ToolFailed, ToolResult
 from tolsey.http.mcp.tools.building import told
 from tolsey.http.mcp.tools.changes import Status, WriteArguments, WriteResult
 from tolsey.http.mcp.wire import RpcError
+from tolsey.http.web.context import Service
 from tolsey.runtime import errors
 from tolsey.storage.commerce import agent_operations
 from tolsey.storage.errors import StorageError

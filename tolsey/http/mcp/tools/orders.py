@@ -7,7 +7,6 @@ from typing import Annotated, Any, Final, Literal
 import orjson
 from pydantic import Field
 
-from tolsey.http.context import Service
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import READS, Tool
 from tolsey.http.mcp.tools import answers, facts
@@ -26,6 +25,7 @@ from tolsey.http.mcp.tools.answers import (
 from tolsey.http.mcp.tools.building import Answer, Arguments, tool
 from tolsey.http.mcp.tools.facts import Told
 from tolsey.http.mcp.tools.pages import InvalidCursor, PageArguments, Pages
+from tolsey.http.web.context import Service
 from tolsey.storage.database import Row
 from tolsey.storage.lookups import Lookups
 from tolsey.storage.reports import orders, sales

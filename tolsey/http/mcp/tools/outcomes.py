@@ -8,10 +8,10 @@ import orjson
 from pydantic import Field
 
 from tolsey.actors.refusals import NotFound
-from tolsey.http.context import Service
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import READS, Tool
 from tolsey.http.mcp.tools.building import Answer, Arguments, tool
+from tolsey.http.web.context import Service
 from tolsey.storage.commerce import agent_operations
 from tolsey.storage.records.commerce.agent_operation import AgentOperation
 

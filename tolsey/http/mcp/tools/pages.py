@@ -9,9 +9,9 @@ import orjson
 from pydantic import Field
 
 from tolsey.actors.refusals import Refusal
-from tolsey.http.api_model import NUL
 from tolsey.http.mcp.tools.answers import LARGEST
 from tolsey.http.mcp.tools.building import Arguments
+from tolsey.http.web.api_model import NUL
 from tolsey.storage.sealed import base64url
 
 Found = TypeVar("Found")

@@ -8,8 +8,6 @@ from tolsey.actors.listing.messages import RefreshRevenue, listing
 from tolsey.actors.refusals import Conflict, Refusal
 from tolsey.actors.store.messages import store
 from tolsey.actors.store.operation_messages import RecordOperation
-from tolsey.http import policies
-from tolsey.http.context import Service
 from tolsey.http.mcp.call import Call
 from tolsey.http.mcp.gate import Principal, too_many
 from tolsey.http.mcp.registry import Hints, Tool, ToolResult
@@ -27,6 +25,8 @@ from tolsey.http.mcp.tools.operations import (
 )
 from tolsey.http.mcp.tools.plans import digest_of
 from tolsey.http.mcp.tools.schemas import answer_schema_of, schema_of
+from tolsey.http.web import policies
+from tolsey.http.web.context import Service
 from tolsey.storage.commerce import agent_operations
 from tolsey.storage.reports import store as reports
 

@@ -1,6 +1,5 @@
 """What every store's endpoint offers."""
 
-from tolsey.http.context import Service
 from tolsey.http.mcp.registry import Registry
 from tolsey.http.mcp.tools.audit import AuditTools
 from tolsey.http.mcp.tools.catalog import CatalogTools
@@ -15,6 +14,7 @@ from tolsey.http.mcp.tools.resources import Resources
 from tolsey.http.mcp.tools.search import SearchTools
 from tolsey.http.mcp.tools.store import StoreTools
 from tolsey.http.mcp.tools.writes import writers
+from tolsey.http.web.context import Service
 
 
 def stores_registry(service: Service) -> Registry:

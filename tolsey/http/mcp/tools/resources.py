@@ -6,7 +6,6 @@ from typing import Any, Final, TypeVar
 import orjson
 
 from tolsey.actors.refusals import NotFound
-from tolsey.http.context import Service
 from tolsey.http.mcp.call import Call
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import Contents, Resource, Template
@@ -16,6 +15,7 @@ from tolsey.http.mcp.tools import money
 from tolsey.http.mcp.tools import orders as sold
 from tolsey.http.mcp.tools import store as stores
 from tolsey.http.mcp.tools.building import Answer, Nothing
+from tolsey.http.web.context import Service
 from tolsey.storage.reports import catalog, orders
 
 JSON: Final = "application/json"

@@ -8,7 +8,6 @@ import orjson
 from pydantic import AfterValidator, Field
 
 from tolsey.actors.refusals import NotFound
-from tolsey.http.context import Service
 from tolsey.http.mcp.gate import Principal, require
 from tolsey.http.mcp.registry import READS, Tool
 from tolsey.http.mcp.tools import catalog as products
@@ -17,6 +16,7 @@ from tolsey.http.mcp.tools import orders as sold
 from tolsey.http.mcp.tools.answers import GID, number_of
 from tolsey.http.mcp.tools.building import Answer, Arguments, tool
 from tolsey.http.mcp.tools.facts import Told
+from tolsey.http.web.context import Service
 from tolsey.storage.database import Row
 from tolsey.storage.lookups import Lookups
 from tolsey.storage.reports import catalog, orders

@@ -6,7 +6,6 @@ from typing import Final, Literal
 
 from tolsey.actors.refusals import NotFound
 from tolsey.actors.store.messages import ConnectionView, ReadConnection, TokenState, store
-from tolsey.http.context import Service
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import READS, Tool
 from tolsey.http.mcp.tools import facts
@@ -14,6 +13,7 @@ from tolsey.http.mcp.tools.answers import Money, money
 from tolsey.http.mcp.tools.building import Answer, Nothing, tool
 from tolsey.http.mcp.tools.facts import Told
 from tolsey.http.selling.attestation import badge, verification_of
+from tolsey.http.web.context import Service
 from tolsey.storage.database import Row
 from tolsey.storage.reports import store as reports
 from tolsey.storage.selling.listings import ListingView

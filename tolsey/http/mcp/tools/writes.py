@@ -14,7 +14,6 @@ from tolsey.actors.store.effects import shops
 from tolsey.actors.store.grants import lacking
 from tolsey.actors.store.messages import UseToken, store
 from tolsey.actors.store.operation_messages import BeginOperation
-from tolsey.http.context import Service
 from tolsey.http.mcp.call import Call
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import InputRequired, Tool, ToolResult
@@ -40,6 +39,7 @@ from tolsey.http.mcp.tools.plans import Plans, digest_of
 from tolsey.http.mcp.tools.platform import refusal_of
 from tolsey.http.mcp.tools.refresh import Refresh
 from tolsey.http.mcp.tools.schemas import answer_schema_of, schema_of
+from tolsey.http.web.context import Service
 from tolsey.storage.commerce import agent_operations
 
 ELICIT: Final = "elicitation/create"

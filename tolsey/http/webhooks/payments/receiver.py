@@ -19,7 +19,7 @@ from tolsey.actors.organization.billing.payment_events.envelopes import (
     is_thin,
     open_envelope,
 )
-from tolsey.http.edge import Receive, Scope, Send
+from tolsey.http.web.edge import Receive, Scope, Send
 from tolsey.http.webhooks.payloads import MalformedPayload, parse
 from tolsey.http.webhooks.payments.signatures import Forged, Stale, secrets_of, verify
 from tolsey.http.webhooks.receiving import (

@@ -4,7 +4,7 @@ import orjson
 from quart import Quart, Response, request
 from werkzeug.exceptions import HTTPException
 
-from tolsey.http.web.catalogue import _
+from tolsey.http.layout.catalogue import _
 from tolsey.sandbox.payments.account.refused import Refused
 from tolsey.sandbox.payments.course.accounts import Accounts
 from tolsey.sandbox.payments.face import html

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from tolsey.http.web.assets import content_of
-from tolsey.http.web.templates import environment
+from tolsey.http.layout.assets import content_of
+from tolsey.http.layout.templates import environment
 
 ENVIRONMENT = environment("tolsey.sandbox.payments", "tolsey.http")
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from quart import Quart, Response, redirect, request
 
-from tolsey.http.web.forms import Filled
+from tolsey.http.layout.forms import Filled
 from tolsey.sandbox.payments.account.books import Obj
 from tolsey.sandbox.payments.account.merchant import Merchant
 from tolsey.sandbox.payments.account.refused import Refused, missing_object

@@ -1,0 +1,197 @@
+"""What a person does about what their organization pays for: the API and the pages both come here.
+
+Who may is asked here, whatever the door. Every act is written down before the processor is asked for
+money, and whatever is paid comes back as an event: nothing is granted here.
+"""
+
+from dataclasses import replace
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from tolsey.actors.organization import plans
+from tolsey.actors.organization.billing.messages import (
+    BillingAct,
+    ReadSubscription,
+    RecordBillingAct,
+    SetAside,
+    SubscriptionView,
+)
+from tolsey.actors.organization.messages import organization
+from tolsey.actors.organization.plans import Offer
+from tolsey.actors.processor import Addresses, Buyer
+from tolsey.actors.refusals import Conflict, MissingCredential, Unavailable, Unprocessable
+from tolsey.http.web import limits, policies
+from tolsey.http.web.access import caller, member_of
+from tolsey.http.web.context import ask, new_id, now, service
+from tolsey.storage import audit
+from tolsey.storage.money import checkouts
+
+SMALLEST_PURCHASE_CENTS: Final = 500
+LARGEST_PURCHASE_CENTS: Final = 500_000
+ATTEMPTS: Final = 5
+SESSION: Final = "&session={CHECKOUT_SESSION_ID}"
+"""What the processor replaces by the page's own id when it sends the buyer back."""
+
+
+def addresses(organization_id: str | None, source: str) -> Addresses:
+    """Say where the processor's page leads back to."""
+    base = f"{service().settings.base_url}/billing"
+    whose = {"organizationId": organization_id} if organization_id else {}
+    done, back = urlencode({**whose, "from": source}), urlencode(whose)
+    return Addresses(f"{base}?{done}", f"{base}?{back}" if back else base)
+
+
+async def standing(organization_id: str) -> SubscriptionView:
+    """Read what an organization pays for; the caller is known to belong to it."""
+    return await ask(organization(organization_id), ReadSubscription(now()))
+
+
+def next_plan(view: SubscriptionView) -> Offer | None:
+    """Tell what the organization will have when the period ends; None when that is no change.
+
+    A schedule outlives the change it made by one period.
+    """
+    if not view.is_subscribed:
+        return None
+    if view.cancel_at_period_end:
+        return Offer(plans.FREE, plans.Cadence.MONTHLY)
+    if view.next_plan is None or view.next_cadence is None:
+        return None
+    following = Offer(plans.BY_CODE[view.next_plan], plans.Cadence(view.next_cadence))
+    return None if following == plans.held(view.plan, view.cadence) else following
+
+
+async def subscription(organization_id: str) -> SubscriptionView:
+    """Read the subscription that is to be changed; 409 when there is none."""
+    require_key()
+    view = await standing(organization_id)
+    if not view.is_subscribed:
+        raise Conflict("There is no subscription: buy a plan.", code="no_subscription")
+    await limits.admit(policies.BILLING)
+    return view
+
+
+async def check_out(organization_id: str, plan: str, cadence: str) -> str:
+    """Open the page on which a first plan is bought; 409 when there is a subscription to change."""
+    await member_of(organization_id, at_least="admin")
+    require_key()
+    view = await standing(organization_id)
+    if view.is_subscribed:
+        raise _exists()
+    contract = plans.held(view.plan, None) if view.plan == plans.CUSTOM.code else None
+    offer, _ = plans.choose(plan, cadence, current=contract, created_at=view.created_at, at=now())
+    price_id = plans.price_id(offer, service().settings.payment_prices)
+    await limits.admit(policies.BILLING)
+    nonce = new_id("checkout")
+    await record(organization_id, "checkout.started", plan=plan, cadence=cadence)
+    buyer = Buyer(organization_id, view.customer_id)
+    to = addresses(organization_id, "checkout")
+    to = replace(to, success_url=to.success_url + SESSION)
+    page = await service().payments.subscription_checkout(
+        buyer, price_id, plan, cadence, to, key=f"checkout:{organization_id}:{nonce}"
+    )
+    await _close_others(organization_id, page.id)
+    return page.url
+
+
+async def _close_others(organization_id: str, session_id: str) -> None:
+    """Leave one open page, so that no two are paid; 409 when the one before has been."""
+    running = service()
+    for _ in range(ATTEMPTS):
+        before = await checkouts.last(running.database, organization_id)
+        if before not in {None, session_id}:
+            key = f"close:{before}"
+            bought = await running.payments.close_checkout(str(before), key=key)
+            if bought is not None and await _is_alive(bought):
+                await running.payments.close_checkout(session_id, key=f"close:{session_id}")
+                raise _exists()
+        if await checkouts.follow(running.database, organization_id, before, session_id, now()):
+            return
+    raise Unavailable("Another checkout is being opened.", retryAfter=1)
+
+
+async def _is_alive(subscription_id: str) -> bool:
+    facts = await service().payments.subscription(subscription_id)
+    return facts.ended_at is None and facts.status not in {"canceled", "incomplete_expired"}
+
+
+async def visit_portal(organization_id: str) -> str:
+    """Open the processor's billing portal; 409 before a plan was bought."""
+    await member_of(organization_id, at_least="admin")
+    require_key()
+    view = await standing(organization_id)
+    if view.customer_id is None:
+        raise Conflict("The portal opens with your first plan.", code="no_customer")
+    await limits.admit(policies.BILLING)
+    await record(organization_id, "portal.opened")
+    page = await service().payments.portal(
+        view.customer_id,
+        addresses(organization_id, "portal").success_url,
+        yearly=plans.is_yearly_open(view.created_at, now()),
+    )
+    return page.url
+
+
+async def buy_credits(organization_id: str, cents: int) -> str:
+    """Open the page on which credits are bought, for an amount before tax."""
+    await member_of(organization_id, at_least="admin")
+    require_key()
+    await limits.admit(policies.CREDIT_PURCHASE, whose=limits.of_organization(organization_id))
+    if not SMALLEST_PURCHASE_CENTS <= cents <= LARGEST_PURCHASE_CENTS:
+        raise Unprocessable(
+            "Credits are bought for 5 to 5,000 USD.",
+            code="amount_out_of_range",
+            minimum=_money(SMALLEST_PURCHASE_CENTS),
+            maximum=_money(LARGEST_PURCHASE_CENTS),
+        )
+    nonce = new_id("purchase")
+    await record(organization_id, "credits.purchase_started", cents=cents)
+    page = await service().payments.credits_checkout(
+        Buyer(organization_id),
+        cents,
+        addresses(organization_id, "credits"),
+        key=f"credits:{organization_id}:{nonce}",
+    )
+    return page.url
+
+
+async def sponsor(organization_id: str | None) -> str:
+    """Open the page on which a sponsor pays; an organization may, and so may a person."""
+    if organization_id is not None:
+        await member_of(organization_id)
+    require_key()
+    await limits.admit(policies.BILLING)
+    running, nonce = service(), new_id("sponsor")
+    cents = running.settings.sponsor_price_cents
+    if organization_id is not None:
+        await record(organization_id, "sponsor.started", cents=cents)
+    else:
+        async with running.database.transaction() as tx:
+            user_id = caller().user_id
+            await audit.write(tx, "sponsor.started", user_id, actor=user_id, cents=cents)
+    page = await running.payments.sponsor_checkout(
+        organization_id, cents, addresses(organization_id, "sponsor"), key=f"sponsor:{nonce}"
+    )
+    return page.url
+
+
+async def record(
+    organization_id: str, act: BillingAct, *, aside: SetAside | None = None, **detail: Any
+) -> None:
+    """Write down what the caller asks for, each time they do."""
+    message = RecordBillingAct(act, caller().user_id, now(), detail, aside)
+    await ask(organization(organization_id), message)
+
+
+def require_key() -> None:
+    """Refuse, before anything is written down what no processor is there for."""
+    if service().settings.payments_secret_key is None:
+        raise MissingCredential("PAYMENTS_SECRET_KEY")
+
+
+def _exists() -> Conflict:
+    return Conflict("The organization has a subscription: change it.", code="subscription_exists")
+
+
+def _money(cents: int) -> dict[str, Any]:
+    return {"amount": cents, "currency": plans.CURRENCY}

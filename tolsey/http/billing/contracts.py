@@ -1,0 +1,86 @@
+"""Plans by contract: an operator writes down what was agreed (specification, "Plan catalog")."""
+
+from typing import Annotated, Any, Final, Literal, Self
+
+from pydantic import Field, model_validator
+from quart import Blueprint
+from quart_schema import tag_blueprint, validate_request
+
+from tolsey.actors.organization.messages import (
+    ContractPapers,
+    ContractTerms,
+    ContractView,
+    SetContract,
+    organization,
+)
+from tolsey.http.answers.views import timestamp
+from tolsey.http.web.access import administrator, caller
+from tolsey.http.web.api_model import ApiModel, Whole, Why
+from tolsey.http.web.context import ask, now
+
+MOST_STORES: Final = 100_000
+LARGEST_ALLOWANCE: Final = 100_000 * 1_000_000
+"""In micro-USD; more than that a month, or a day, is a slip of the hand."""
+
+Credits = Annotated[Whole, Field(ge=0, le=LARGEST_ALLOWANCE)]
+
+routes = Blueprint("contracts", __name__, url_prefix="/api/admin/organizations")
+tag_blueprint(routes, ["Credits"])
+
+
+class ContractBody(ApiModel):
+    """What was agreed, in micro-USD; the plan `free` ends it. No bound of stores: null.
+
+    `kyc` and `signedContract` say where the manual check of the customer and the paper are filed.
+    """
+
+    plan: Literal["custom", "free"]
+    stores_included: Annotated[Whole, Field(ge=0, le=MOST_STORES)] | None = None
+    monthly_allowance: Credits | None = None
+    daily_bonus: Credits | None = None
+    kyc: Why | None = None
+    signed_contract: Why | None = None
+    reason: Why
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        amounts = (self.monthly_allowance, self.daily_bonus)
+        if self.plan == "custom" and None in amounts:
+            raise ValueError("a contract says monthlyAllowance and dailyBonus")
+        if self.plan == "free" and (self.stores_included, *amounts) != (None, None, None):
+            raise ValueError("without a contract nothing is agreed")
+        return self
+
+    @property
+    def terms(self) -> ContractTerms | None:
+        """What the contract grants; none when there shall be none."""
+        if self.monthly_allowance is None or self.daily_bonus is None:
+            return None
+        return ContractTerms(self.stores_included, self.monthly_allowance, self.daily_bonus)
+
+
+@routes.put("/<organization_id>/contract")
+@administrator
+@validate_request(ContractBody)
+async def put_contract(organization_id: str, data: ContractBody) -> dict[str, Any]:
+    """Put an organization under a contract, change its terms, or end it; audited.
+
+    Its first month's allowance is granted at once. 409 `subscription_exists` while one pays.
+    """
+    papers = ContractPapers(data.kyc, data.signed_contract)
+    message = SetContract(data.terms, data.reason, caller().user_id, now(), papers)
+    return _view(organization_id, await ask(organization(organization_id), message))
+
+
+def _view(organization_id: str, contract: ContractView) -> dict[str, Any]:
+    terms, papers = contract.terms, contract.papers
+    return {
+        "organizationId": organization_id,
+        "plan": contract.plan,
+        "storesIncluded": terms.stores_included if terms else None,
+        "monthlyAllowance": terms.monthly_allowance if terms else None,
+        "dailyBonus": terms.daily_bonus if terms else None,
+        "since": timestamp(contract.since),
+        **({"kyc": papers.kyc} if papers.kyc else {}),
+        **({"signedContract": papers.signed_contract} if papers.signed_contract else {}),
+    }

@@ -1,0 +1,82 @@
+"""The payment processor's events as operators see them, and what they do about those that failed."""
+
+from typing import Any
+
+from quart import Blueprint
+from quart.typing import ResponseReturnValue
+from quart_schema import tag_blueprint, validate_querystring, validate_request
+
+from tolsey.actors.refusals import NotFound
+from tolsey.http.answers.views import timestamp
+from tolsey.http.web.access import administrator, caller
+from tolsey.http.web.api_model import Reason
+from tolsey.http.web.context import service
+from tolsey.http.web.paging import OrganizationQuery, page
+from tolsey.storage import audit
+from tolsey.storage.money import payment_events
+from tolsey.storage.records.money.payment_event import EventState
+from tolsey.storage.reports.pool import OPERATORS
+
+routes = Blueprint("payment_events", __name__, url_prefix="/api/admin/payment-events")
+tag_blueprint(routes, ["Operators"])
+
+
+class PaymentEventQuery(OrganizationQuery):
+    """Which events to list."""
+
+    state: EventState | None = None
+
+
+@routes.get("")
+@administrator
+@validate_querystring(PaymentEventQuery)
+async def list_events(query_args: PaymentEventQuery) -> ResponseReturnValue:
+    """List the processor's events, newest first: which, whose, and what became of each."""
+    rows = await payment_events.listed(
+        service().reports.of(OPERATORS),
+        query_args.limit + 1,
+        state=query_args.state,
+        organization_id=query_args.organization_id,
+        before=query_args.after_moment,
+    )
+    return page(
+        rows,
+        query_args.limit,
+        key=lambda row: f"{row['received_at'].isoformat()}|{row['event_id']}",
+        view=_event,
+    )
+
+
+@routes.post("/<event_id>/retry")
+@administrator
+@validate_request(Reason)
+async def retry_event(event_id: str, data: Reason) -> ResponseReturnValue:
+    """Let an event that failed be applied again, within seconds; audited with the reason."""
+    async with service().database.transaction() as tx:
+        if not await payment_events.retry(tx, event_id):
+            raise NotFound("There is no such event that failed and can be applied again.")
+        await audit.write(
+            *(tx, "admin.payment_event.retry", event_id),
+            actor=caller().user_id,
+            reason=data.reason,
+        )
+    return {"id": event_id, "state": EventState.NEW}
+
+
+def _event(row: Any) -> dict[str, Any]:
+    return {
+        "id": row["event_id"],
+        "type": row["type"],
+        "objectId": row["object_id"],
+        "account": row["account"],
+        "apiVersion": row["api_version"],
+        "livemode": row["livemode"],
+        "organizationId": row["organization_id"],
+        "state": row["state"],
+        "why": row["why"],
+        "tries": row["tries"],
+        "attempts": row["attempts"],
+        "createdAt": timestamp(row["created_at"]),
+        "receivedAt": timestamp(row["received_at"]),
+        "settledAt": timestamp(row["settled_at"]),
+    }

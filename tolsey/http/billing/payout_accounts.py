@@ -1,0 +1,72 @@
+"""What a person's payout account lets them do, for the routes that ask (specification, KYC)."""
+
+import structlog
+
+from tolsey.actors.processor import ProcessorError
+from tolsey.actors.refusals import Forbidden, MissingCredential
+from tolsey.http.web import policies
+from tolsey.http.web.access import caller
+from tolsey.http.web.context import service
+from tolsey.storage.money import payouts
+from tolsey.storage.records.money.payouts import PayoutAccount
+
+ACCOUNT_PATH = "/api/payouts/account"
+
+log = structlog.get_logger()
+
+
+class AccountRequired(Forbidden):
+    """Only who can be paid may do this; `begin` is where a payout account is made."""
+
+    code = "payout_account_required"
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail, begin=service().settings.base_url + ACCOUNT_PATH)
+
+
+async def own_account() -> PayoutAccount | None:
+    """Read the caller's account. One that is not verified is asked for at the processor.
+
+    Its event may be on its way while its owner, back from the form, is already here.
+    """
+    running, user_id = service(), caller().user_id
+    kept = await payouts.find(running.database, user_id)
+    if kept is None or kept.is_verified:
+        return kept
+    verdict = await running.limits.admit((policies.PAYOUT_LOOKS,), f"user:{user_id}")
+    if not verdict.allowed:
+        return kept
+    try:
+        facts = await running.payments.payout_account(kept.account_id)
+    except (ProcessorError, MissingCredential) as error:
+        log.info("payouts.not_refreshed", account=kept.account_id, error=type(error).__name__)
+        return kept
+    return await payouts.refreshed(running.database, facts)
+
+
+async def require_verified_account() -> None:
+    """Refuse a caller whom the service cannot pay."""
+    account = await own_account()
+    if account is not None and account.is_verified:
+        return
+    if service().settings.payments_secret_key is None:
+        raise MissingCredential("PAYMENTS_SECRET_KEY")
+    raise AccountRequired("This needs a verified payout account.")
+
+
+async def require_seller_account(organization_id: str) -> None:
+    """Refuse an organization that cannot be paid before its first listing is shown.
+
+    Without a payment processor there are no payouts, so nothing is required.
+    """
+    running = service()
+    if running.settings.payments_secret_key is None:
+        return
+    if await payouts.may_sell(running.database, organization_id):
+        return
+    await own_account()
+    if not await payouts.may_sell(running.database, organization_id):
+        raise AccountRequired(
+            "Before the first listing is shown, an owner or admin of the organization needs a"
+            " verified payout account."
+        )

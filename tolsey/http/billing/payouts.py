@@ -1,0 +1,117 @@
+"""Accounts that sellers and affiliates are paid out to, kept at the payment processor."""
+
+from typing import Any
+
+from quart import Blueprint, Response, redirect
+from quart_schema import tag_blueprint
+
+from tolsey.actors.refusals import Conflict, NotFound
+from tolsey.http.answers.views import timestamp
+from tolsey.http.billing.payout_accounts import ACCOUNT_PATH, own_account
+from tolsey.http.web import limits, policies
+from tolsey.http.web.access import caller, session
+from tolsey.http.web.context import now, service
+from tolsey.storage.money import payouts
+from tolsey.storage.records.money.payouts import PayoutAccount, PayoutFailure, PayoutState
+
+RETURN_PATH = "/billing?from=payouts"
+
+routes = Blueprint("payouts", __name__, url_prefix="/api/payouts")
+tag_blueprint(routes, ["Payouts"])
+
+
+@routes.post("/account")
+@session
+@limits.limited(policies.PAYOUT_LINKS)
+async def open_account() -> tuple[dict[str, Any], int]:
+    """Make the caller's account, or find it, and a page on which they say who they are.
+
+    The page's address is good for one visit within minutes, so a repeat gets another, and it is
+    kept nowhere; the account stays the same.
+    """
+    running, person = service(), caller()
+    account = await payouts.find(running.database, person.user_id)
+    if account is None:
+        facts = await running.payments.open_payout_account(
+            person.user_id, person.email, key=f"payout_account:{person.user_id}"
+        )
+        account = await payouts.opened(running.database, person.user_id, facts, now())
+    url = await _onboarding(account)
+    return {"url": url, "account": await _view(account)}, 201
+
+
+@routes.get("/account")
+@session
+async def get_account() -> dict[str, Any]:
+    """Show how far the caller's account is, and what the processor still wants."""
+    return await _view(await own_account())
+
+
+@routes.get("/account/onboarding")
+@session
+@limits.limited(policies.PAYOUT_LINKS)
+async def continue_onboarding() -> Response:
+    """Send the browser to a fresh page, where the processor's own had grown old."""
+    location = await _onboarding(await _existing())
+    return redirect(location, 303)  # type: ignore[return-value]  # a Response of ours, typed as its base
+
+
+@routes.post("/account/dashboard")
+@session
+@limits.limited(policies.PAYOUT_LINKS)
+async def open_dashboard() -> dict[str, Any]:
+    """Make the one-time address of the account's own pages at the processor."""
+    account = await _existing()
+    if not account.has_submitted_details:
+        raise Conflict(
+            "Finish the onboarding of your payout account first.",
+            code="onboarding_unfinished",
+            begin=service().settings.base_url + ACCOUNT_PATH,
+        )
+    url = await service().payments.dashboard_link(account.account_id)
+    await payouts.visited(service().database, account, "payout_account.dashboard_opened")
+    return {"url": url}
+
+
+async def _existing() -> PayoutAccount:
+    account = await own_account()
+    if account is None:
+        raise NotFound("You have no payout account.")
+    return account
+
+
+async def _onboarding(account: PayoutAccount) -> str:
+    running = service()
+    base = running.settings.base_url
+    url = await running.payments.onboarding_link(
+        account.account_id, base + RETURN_PATH, f"{base}{ACCOUNT_PATH}/onboarding"
+    )
+    await payouts.visited(running.database, account, "payout_account.onboarding_opened")
+    return url
+
+
+async def _view(account: PayoutAccount | None) -> dict[str, Any]:
+    if account is None:
+        return {"state": PayoutState.NONE}
+    failures = await payouts.failures(service().database, account.account_id)
+    return {
+        "id": account.account_id,
+        "state": account.state,
+        "disabledReason": account.disabled_reason,
+        "currentlyDue": account.currently_due,
+        "pastDue": account.past_due,
+        "eventuallyDue": account.eventually_due,
+        "pendingVerification": account.pending_verification,
+        "createdAt": timestamp(account.created_at),
+        "failedPayouts": [_failure(one) for one in failures],
+    }
+
+
+def _failure(failure: PayoutFailure) -> dict[str, Any]:
+    return {
+        "id": failure.payout_id,
+        "amount": {"amount": failure.amount_cents, "currency": failure.currency.upper()},
+        "failureCode": failure.failure_code,
+        "failureMessage": failure.failure_message,
+        "failedAt": timestamp(failure.failed_at),
+    }

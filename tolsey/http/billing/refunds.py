@@ -1,0 +1,46 @@
+"""Refunds by an operator, within the rules of product/billing.md ("Decided")."""
+
+from typing import Annotated
+
+from pydantic import StringConstraints
+from quart import Blueprint
+from quart.typing import ResponseReturnValue
+from quart_schema import tag_blueprint, validate_request
+
+from tolsey.actors.organization.billing.messages import GiveBackPayment
+from tolsey.actors.organization.messages import organization
+from tolsey.http.billing.acts import require_key
+from tolsey.http.operations import accepted, answered, carried_out
+from tolsey.http.web.access import administrator, caller
+from tolsey.http.web.api_model import ApiModel, Identifier, Why
+from tolsey.http.web.context import new_id, now
+from tolsey.http.web.idempotency import idempotent
+
+routes = Blueprint("refunds", __name__, url_prefix="/api/admin/refunds")
+tag_blueprint(routes, ["Administration"])
+
+
+class Refund(ApiModel):
+    """Which payment is given back whole, and why; the ledger names payments as `reference`."""
+
+    organization_id: Identifier
+    payment_ref: Annotated[str, StringConstraints(pattern=r"^(pi|ch|in)_[A-Za-z0-9_]{1,200}$")]
+    reason: Why
+
+
+@routes.post("")
+@administrator
+@validate_request(Refund)
+@idempotent
+async def give_back(data: Refund) -> ResponseReturnValue:
+    """Give a payment back; a subscription's ends with it. Refused with the reason otherwise.
+
+    The refund comes first: whoever is left with neither would have paid for nothing.
+    """
+    require_key()
+    asked = data.payment_ref, data.reason, caller().user_id, now()
+    message = GiveBackPayment(new_id("operation"), *asked)
+    operation = await carried_out(organization(data.organization_id), message)
+    if operation.state == "running":
+        return accepted(operation)
+    return answered(operation), 201

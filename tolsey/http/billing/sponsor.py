@@ -1,0 +1,29 @@
+"""Sponsors pay once, and are granted nothing (specification, Billing)."""
+
+from typing import Any
+
+from quart import Blueprint
+from quart_schema import tag_blueprint, validate_request
+
+from tolsey.http.billing import acts as billing
+from tolsey.http.web.access import session
+from tolsey.http.web.api_model import ApiModel, Identifier
+from tolsey.http.web.idempotency import idempotent
+
+routes = Blueprint("sponsor", __name__, url_prefix="/api/sponsor")
+tag_blueprint(routes, ["Billing"])
+
+
+class Sponsorship(ApiModel):
+    """Who sponsors: an organization, or the person who asks."""
+
+    organization_id: Identifier | None = None
+
+
+@routes.post("/checkout")
+@session
+@validate_request(Sponsorship)
+@idempotent
+async def sponsor(data: Sponsorship) -> dict[str, Any]:
+    """Open the processor's page on which a sponsor pays."""
+    return {"url": await billing.sponsor(data.organization_id)}

@@ -1,0 +1,103 @@
+"""Chat: a conversation with the model over a store, paid out of its organization's credits."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator
+from quart import Blueprint, Response, request
+from quart_schema import tag_blueprint, validate_request
+
+from tolsey.actors.chat import input_tokens
+from tolsey.actors.refusals import Unprocessable
+from tolsey.http.chat import prompt
+from tolsey.http.chat.generation import Order
+from tolsey.http.chat.telling import CONTENT_TYPE
+from tolsey.http.web import policies
+from tolsey.http.web.access import caller, session, store_of
+from tolsey.http.web.api_model import ApiModel, Identifier, Whole
+from tolsey.http.web.context import new_id, now, service
+from tolsey.http.web.idempotency import HEADER, idempotent
+from tolsey.http.web.limits import limited
+from tolsey.runtime import ids
+
+MOST_MESSAGES = 200
+MESSAGE_CHARACTERS = 100_000
+
+routes = Blueprint("chat", __name__, url_prefix="/api")
+tag_blueprint(routes, ["Chat"])
+
+
+class Turn(ApiModel):
+    """Something that was said; what the service itself tells the model is not the caller's."""
+
+    role: Literal["user", "assistant"]
+    content: Annotated[str, Field(min_length=1, max_length=MESSAGE_CHARACTERS)]
+
+
+class Conversation(ApiModel):
+    """A conversation over a store; the last word is the user's."""
+
+    store_id: Identifier
+    messages: Annotated[list[Turn], Field(min_length=1, max_length=MOST_MESSAGES)]
+    max_output_tokens: Annotated[Whole | None, Field(ge=1, le=1_000_000)] = None
+
+    @field_validator("messages")
+    @classmethod
+    def _asks_something(cls, messages: list[Turn]) -> list[Turn]:
+        if messages[-1].role != "user":
+            raise ValueError("must end with a message of the user")
+        return messages
+
+
+@routes.post("/chat")
+@session
+@limited(policies.CHAT)
+@validate_request(Conversation)
+@idempotent
+async def post_chat(data: Conversation) -> Response:
+    """Stream an answer as events `delta`, `usage`, `done`, or `aborted` with its reason."""
+    desk = service().chat
+    desk.require_model()
+    store = await store_of(data.store_id)
+    known = await prompt.written(
+        service().database,
+        service().reports.of(store.organization_id),
+        store=store,
+        question=data.messages[-1].content,
+        at=now(),
+    )
+    said = [{"role": turn.role, "content": turn.content} for turn in data.messages]
+    messages = [{"role": "system", "content": known}, *said]
+    generation = desk.begin(_order(data, store.organization_id, messages), messages)
+    asking = asyncio.current_task()
+    if asking is not None:
+        # The server cancels this task when the caller goes, be it before the first byte or after.
+        asking.add_done_callback(lambda _: generation.leave())
+    telling = await generation.begun()
+    response = Response(telling.body(), content_type=CONTENT_TYPE)
+    response.headers["X-Accel-Buffering"] = "no"
+    response.timeout = None
+    return response
+
+
+def _order(
+    data: Conversation, organization_id: str, messages: Sequence[Mapping[str, str]]
+) -> Order:
+    """Measure what is asked for; refuse what leaves the model no room to answer."""
+    given, terms = input_tokens(one["content"] for one in messages), service().chat.terms
+    most = terms.most_output(data.max_output_tokens, given)
+    if most < 1:
+        raise Unprocessable(
+            "The conversation is too long for the model.",
+            code="conversation_too_long",
+            inputTokens=given,
+            limit=terms.context_tokens,
+        )
+    return Order(
+        *(ids.new_id("gen"), organization_id, data.store_id, caller().user_id),
+        claim=new_id("claim"),
+        input_tokens=given,
+        output_tokens=most,
+        key=request.headers.get(HEADER),
+    )

@@ -1,0 +1,1 @@
+"""What describes the API: `/openapi.json`, and its page for people."""

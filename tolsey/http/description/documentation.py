@@ -1,0 +1,183 @@
+"""The description of the HTTP interface: OpenAPI, and a page to read it."""
+
+import re
+from collections.abc import Mapping
+from http import HTTPStatus
+from importlib.metadata import version
+from typing import Any
+
+from quart import Blueprint, Quart, Response, current_app
+from quart_schema import QuartSchema, hide
+from quart_schema.openapi import (
+    APIKeySecurityScheme,
+    HttpSecurityScheme,
+    Info,
+    OpenAPIProvider,
+    Server,
+)
+from swagger_ui_bundle import swagger_ui_path
+from werkzeug.routing import Rule
+
+from tolsey.actors.refusals import NotFound
+from tolsey.http.answers.base import answers_of
+from tolsey.http.description import (
+    by_hand as described_by_hand,
+)
+from tolsey.http.description import (
+    refusals as described_refusals,
+)
+from tolsey.http.layout.assets import address_of
+from tolsey.http.layout.templates import Page, rendered
+from tolsey.http.web.access import Access, access_of, public
+
+ASSETS = {
+    "swagger-ui.css": "text/css",
+    "swagger-ui-bundle.js": "text/javascript",
+    "favicon-32x32.png": "image/png",
+}
+# Swagger UI writes style attributes and draws its icons from data addresses.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+DAY = "public, max-age=86400"
+
+SECURITY: dict[Access, list[dict[str, list[str]]]] = {
+    Access.PUBLIC: [],
+    Access.SESSION: [{"session": []}],
+    Access.PAGE: [{"session": []}],
+    Access.ADMINISTRATOR: [{"session": []}],
+    Access.CRON: [{"cronSecret": []}],
+    Access.METRICS: [{"metricsToken": []}],
+}
+WORDS = re.compile(r"[^A-Za-z0-9]+")
+PLACE = re.compile(r"<(?:[^<>:]*:)?([^<>]+)>")
+"""A part of a rule's path that stands for something, with its converter."""
+
+routes = Blueprint("documentation", __name__)
+
+
+class ApiPage(Page):
+    """The page that draws the description."""
+
+    template = "documentation.html"
+    script = address_of("api")
+
+
+class Provider(OpenAPIProvider):
+    """Adds to what the routes say of themselves: who may call, and the shape of every error."""
+
+    def schema(self) -> dict[str, Any]:
+        """Describe the whole interface."""
+        described = super().schema()
+        described_refusals.install(described.setdefault("components", {}))
+        for path, operations in described_by_hand.PATHS.items():
+            described["paths"][path].update(operations)
+            for method, operation in operations.items():
+                operation.setdefault("operationId", f"{method}_{WORDS.sub('_', path).strip('_')}")
+        for path in described["paths"].keys() & described_by_hand.STREAMS.keys():
+            described["paths"][path]["post"]["responses"]["200"] = described_by_hand.STREAMS[path]
+        every = [one for path in described["paths"].values() for one in path.values()]
+        tags = {tag for operation in every for tag in operation.get("tags", [])}
+        described["info"]["license"] = {"name": "MIT", "identifier": "MIT"}
+        described["tags"] = [{"name": tag} for tag in sorted(tags)]
+        return described
+
+    def build_paths(self, rule: Rule) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Describe the operations of one rule."""
+        paths, components = super().build_paths(rule)
+        view = self._app.view_functions[rule.endpoint]
+        access = access_of(view)
+        answers = dict[str, Any]()
+        for status, answer in answers_of(view).items():
+            answers[str(status)] = {"description": HTTPStatus(status).phrase}
+            if answer is not None:
+                answers[str(status)], shapes = self.build_response_object(answer, None)
+                components |= shapes
+        for operations in paths.values():
+            for method, operation in operations.items():
+                operation["responses"] = {**operation["responses"], **answers}
+                described_refusals.describe(operation, method, view)
+                if access is not None:
+                    operation["security"] = SECURITY[access]
+        (operations,) = paths.values()  # under a path that loses what is before a converter's colon
+        return _each_word({PLACE.sub(r"{\1}", rule.rule): operations}), components
+
+
+def _each_word(paths: Mapping[str, Any]) -> dict[str, Any]:
+    """Give each word that a part of a path may be a path of its own, as clients call it."""
+    written: dict[str, Any] = {}
+    for path, operations in paths.items():
+        for method, operation in operations.items():
+            places = operation["parameters"]
+            choices = [one for one in places if one["in"] == "path" and "enum" in one["schema"]]
+            if not choices:
+                written.setdefault(path, {})[method] = operation
+            for choice in choices:
+                for word in sorted(choice["schema"]["enum"]):
+                    written.setdefault(path.replace(f"{{{choice['name']}}}", word), {})[method] = {
+                        **operation,
+                        "operationId": f"{operation['operationId']}_{word}",
+                        "parameters": [one for one in places if one is not choice],
+                    }
+    return written
+
+
+@routes.get("/openapi.json")
+@public
+@hide
+async def openapi() -> dict[str, Any]:
+    """Answer with the OpenAPI description."""
+    described: dict[str, Any] = current_app.extensions["QUART_SCHEMA"].openapi_provider.schema()
+    return described
+
+
+@routes.get("/docs/api")
+@public
+@hide
+async def page() -> Response:
+    """Answer with a page that draws the description."""
+    response = Response(rendered(ApiPage()), content_type="text/html; charset=utf-8")
+    response.headers["Content-Security-Policy"] = POLICY
+    return response
+
+
+@routes.get("/docs/api/<name>")
+@public
+@hide
+async def asset(name: str) -> Response:
+    """Answer with a file of Swagger UI, from the installed package."""
+    media_type = ASSETS.get(name)
+    if media_type is None:
+        raise NotFound("There is nothing at this address.")
+    content = (swagger_ui_path / name).read_bytes()
+    return Response(content, content_type=media_type, headers={"Cache-Control": DAY})
+
+
+def install(app: Quart, base_url: str) -> None:
+    """Describe the app's routes, and what is described by hand."""
+    QuartSchema(
+        app,
+        openapi_path=None,
+        swagger_ui_path=None,
+        redoc_ui_path=None,
+        scalar_ui_path=None,
+        info=Info(
+            title="tolsey",
+            version=version("tolsey"),
+            description="Runs the operations of a commerce business. What all routes share is in docs/api.md.",
+        ),
+        servers=[Server(url=base_url)],
+        security_schemes={
+            "session": APIKeySecurityScheme(
+                name="__Host-session" if base_url.startswith("https://") else "session",
+                in_="cookie",
+            ),
+            "cronSecret": HttpSecurityScheme(scheme="bearer"),
+            "metricsToken": HttpSecurityScheme(scheme="bearer"),
+            "agent": HttpSecurityScheme(scheme="bearer"),
+        },
+        conversion_preference="pydantic",
+        openapi_provider_class=Provider,
+    )
+    app.register_blueprint(routes)

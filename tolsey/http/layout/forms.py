@@ -1,0 +1,56 @@
+"""Forms that need no script: what was sent with one, and what is wrong with it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from pydantic import ValidationError
+
+from tolsey.http.layout.catalogue import _
+from tolsey.http.web.api_model import ApiModel
+
+Model = TypeVar("Model", bound=ApiModel)
+
+WHOLE: Final = ""
+"""Where the error of no single field is kept."""
+OWN_SENTENCE: Final = ""
+"""The error of a field of which its template says what is wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A form as it was sent, and what is wrong with it by the name of the field."""
+
+    values: Mapping[str, str] = field(default_factory=dict)
+    errors: Mapping[str, str] = field(default_factory=dict)
+
+    def wrong(self, name: str, said: str) -> "Filled":
+        """Say what is wrong with one field."""
+        return Filled(self.values, {**self.errors, name: said})
+
+
+class Misfilled(Exception):  # noqa: N818 - it says what the form is
+    """A form cannot be read; `errors` says which fields are wrong."""
+
+    def __init__(self, errors: Mapping[str, str]) -> None:
+        super().__init__("a form cannot be read")
+        self.errors = errors
+
+
+def unreadable() -> str:
+    """Say that a form is none that this page sends."""
+    return _("That could not be read. Fill the form in again.")
+
+
+def read(model: type[Model], values: Mapping[str, str]) -> Model:
+    """Read a form as a model, or raise Misfilled with the fields that are wrong."""
+    try:
+        return model.model_validate(dict(values))
+    except ValidationError as error:
+        found = error.errors(include_input=False, include_url=False, include_context=False)
+        known = {
+            str(one["loc"][0]): OWN_SENTENCE
+            for one in found
+            if one["loc"] and one["type"] != "extra_forbidden"
+        }
+        raise Misfilled(known or {WHOLE: unreadable()}) from None

@@ -1,0 +1,66 @@
+"""`/ui`: every part that pages are made of, in every state; on this machine only."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from quart import Blueprint, Response, request
+from quart_schema import hide
+
+from tolsey.http.layout.answers import answer_with_pages, policy, shown
+from tolsey.http.layout.forms import WHOLE, Filled
+from tolsey.http.layout.templates import Page
+from tolsey.http.web.access import public, require_own_machine
+from tolsey.http.web.context import now
+
+FILLED: Final = Filled({"kept": "pebble-post.shop.example", "amount": "50"})
+MISFILLED: Final = Filled(
+    {"token": "shpat_<script>"},
+    {WHOLE: "The shop refused this token.", "token": "", "secret": "Wrong."},
+)
+
+routes = Blueprint("gallery", __name__)
+answer_with_pages(routes)
+
+
+@dataclass(frozen=True)
+class GalleryPage(Page):
+    """All parts, framed: light and dark, at a desk and on a telephone."""
+
+    template = "ui/gallery.html"
+
+
+@dataclass(frozen=True)
+class PartsPage(Page):
+    """All parts, in a theme."""
+
+    template = "ui/parts.html"
+    theme: str
+    at: datetime
+    filled = FILLED
+    misfilled = MISFILLED
+
+
+@routes.get("/ui")
+@public
+@hide
+async def gallery() -> Response:
+    """Show all parts in frames, on this machine only: they are for whoever builds pages."""
+    require_own_machine()
+    response = shown(GalleryPage())
+    response.headers["Content-Security-Policy"] = f"frame-src 'self'; {policy()}"
+    return response
+
+
+@routes.get("/ui/parts")
+@public
+@hide
+async def parts() -> Response:
+    """Show all parts in one theme, to be framed by the page of all."""
+    require_own_machine()
+    theme = "dark" if request.args.get("theme") == "dark" else "light"
+    response = shown(PartsPage(theme, now()))
+    own = policy().replace("frame-ancestors 'none'", "frame-ancestors 'self'")
+    response.headers["Content-Security-Policy"] = own
+    response.headers["X-Frame-Options"] = "SAMEORIGIN"
+    return response

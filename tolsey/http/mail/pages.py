@@ -1,0 +1,123 @@
+"""Mails in a browser: those of this machine, and the end of a topic (RFC 8058)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from quart import Blueprint, Response
+from quart_schema import hide
+
+from tolsey.actors.refusals import NotFound
+from tolsey.http.layout.answers import answer_with_pages, shown
+from tolsey.http.layout.templates import Page
+from tolsey.http.mail.book import Topic
+from tolsey.http.web.access import public, require_own_machine
+from tolsey.http.web.context import now, service
+from tolsey.storage.people import mail as mails
+from tolsey.storage.records.mail import OutboundMail
+
+SHOWN: Final = 100
+NO_SUCH: Final = "This address is not one of ours, or not whole. Copy it from the mail again."
+HTML_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
+
+routes = Blueprint("mail_pages", __name__)
+answer_with_pages(routes)
+
+
+@dataclass(frozen=True)
+class MailsPage(Page):
+    """The latest mails."""
+
+    template = "people/mails.html"
+    mails: Sequence[OutboundMail]
+
+
+@dataclass(frozen=True)
+class MailPage(Page):
+    """A mail, and the lines of what it says while they are kept."""
+
+    template = "people/mail.html"
+    mail: OutboundMail
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnsubscribePage(Page):
+    """Whether no more mails of a topic are wanted, or that none are written."""
+
+    template = "people/unsubscribe.html"
+    recipient: str
+    topic: str
+    token: str
+    is_done: bool
+
+
+@routes.get("/mail")
+@public
+@hide
+async def list_mail() -> Response:
+    """Show the latest mails, on loopback only."""
+    require_own_machine()
+    return shown(MailsPage(await mails.listed(service().database, SHOWN, None)))
+
+
+@routes.get("/mail/<mail_id>")
+@public
+@hide
+async def read_mail(mail_id: str) -> Response:
+    """Show what a mail says, on loopback only."""
+    require_own_machine()
+    mail = await mails.find(service().database, mail_id)
+    if mail is None:
+        raise NotFound("There is no such mail.")
+    content = service().mail.content(mail)
+    lines = [line for line in content.text.splitlines() if line] if content else []
+    return shown(MailPage(mail, lines))
+
+
+@routes.get("/mail/<mail_id>/html")
+@public
+@hide
+async def read_mail_as_html(mail_id: str) -> Response:
+    """Show a mail as its reader sees it, on loopback only."""
+    require_own_machine()
+    mail = await mails.find(service().database, mail_id)
+    content = mail and service().mail.content(mail)
+    if not content:
+        raise NotFound("There is no such mail, or it is over and what it said is not kept.")
+    response = Response(content.html, content_type="text/html; charset=utf-8")
+    response.headers["Content-Security-Policy"] = HTML_POLICY
+    return response
+
+
+@routes.get("/mail/unsubscribe/<token>")
+@public
+@hide
+async def ask_to_unsubscribe(token: str) -> Response:
+    """Ask whether no more is wanted; to look at the address decides nothing (RFC 8058, section 4)."""
+    topic, recipient = _whose(token)
+    return _answered(topic, recipient, token, is_done=False)
+
+
+@routes.post("/mail/unsubscribe/<token>")
+@public
+@hide
+async def unsubscribe(token: str) -> Response:
+    """Write no more of a topic to an address, at once and without a question (RFC 8058, section 3.1)."""
+    topic, recipient = _whose(token)
+    async with service().database.transaction() as tx:
+        await mails.refuse(tx, recipient, topic, now())
+    return _answered(topic, recipient, token, is_done=True)
+
+
+def _answered(topic: Topic, recipient: str, token: str, *, is_done: bool) -> Response:
+    return shown(
+        UnsubscribePage(recipient=recipient, topic=topic.words, token=token, is_done=is_done)
+    )
+
+
+def _whose(token: str) -> tuple[Topic, str]:
+    found = service().mail.unsubscribed(token)
+    if found is None:
+        raise NotFound(NO_SUCH)
+    return found

@@ -1,0 +1,1 @@
+"""What operators, schedules and the machines that watch the service ask."""

@@ -1,0 +1,287 @@
+"""What operators see and do: actors, dead letters, crons, audit rows, deliveries (contract 11).
+
+Every act writes an AuditLog row with who, what and why before it is answered.
+"""
+
+import json
+from collections.abc import Container
+from typing import Annotated, Any, Literal
+
+import orjson
+from pydantic import Field
+from quart import Blueprint
+from quart.typing import ResponseReturnValue
+from quart_schema import tag_blueprint, validate_querystring, validate_request
+
+from tolsey.actors.job.catalogue import JOBS
+from tolsey.actors.job.messages import RunNow, job
+from tolsey.actors.refusals import Conflict, NotFound
+from tolsey.http.answers.views import timestamp
+from tolsey.http.operators.cron import WAIT_SECONDS, outcome
+from tolsey.http.web.access import administrator, caller
+from tolsey.http.web.api_model import Reason
+from tolsey.http.web.context import new_id, now, service
+from tolsey.http.web.paging import InvalidCursor, PageQuery, page
+from tolsey.runtime.errors import DeadlineExceeded
+from tolsey.runtime.mailbox import SLOTS
+from tolsey.runtime.messages import ActorId
+from tolsey.runtime.shards.oversight import Oversight
+from tolsey.runtime.supervision import Busy, Rank, Sort
+from tolsey.storage import audit, operations
+from tolsey.storage.records.runtime.executions import Execution
+from tolsey.storage.reports.pool import OPERATORS
+from tolsey.storage.runtime import executions
+from tolsey.storage.runtime.outbox import Outbox
+
+HISTORY = 20
+
+routes = Blueprint("admin", __name__, url_prefix="/api/admin")
+tag_blueprint(routes, ["Operators"])
+
+
+class ActorQuery(PageQuery):
+    """Which actors to list, and in which order."""
+
+    kind: str | None = None
+    shard: Annotated[int, Field(ge=0, lt=SLOTS)] | None = None
+    sort: Sort = "mailbox"
+
+    @property
+    def after_rank(self) -> Rank | None:
+        """The place of the last actor of the page before; none for the first page."""
+        if not self.after:
+            return None
+        try:
+            number, kind, key = orjson.loads(self.after)
+            return float(number), str(kind), str(key)
+        except (ValueError, TypeError) as error:
+            raise InvalidCursor from error
+
+
+class DeadLetterQuery(PageQuery):
+    """Which dead letters to list."""
+
+    status: Literal["dead", "replayed", "discarded"] = "dead"
+
+
+async def note(event: str, subject: str, reason: str, **more: Any) -> None:
+    """Write down who does what and why, before it is done."""
+    async with service().database.transaction() as tx:
+        await audit.write(tx, event, subject, actor=caller().user_id, reason=reason, **more)
+
+
+def _oversight() -> Oversight:
+    return Oversight(service().shard, service().runtime)
+
+
+def _actor(kind: str, key: str) -> ActorId:
+    if kind not in service().runtime.kinds:
+        raise NotFound(f"There is no kind of actor named {kind}.")
+    return ActorId(kind, key)
+
+
+@routes.get("/actors")
+@administrator
+@validate_querystring(ActorQuery)
+async def actors(query_args: ActorQuery) -> ResponseReturnValue:
+    """List the actors that are awake in any process; `unanswered` names processes that kept silent."""
+    found = await _oversight().actors(
+        query_args.limit + 1,
+        kind=query_args.kind,
+        slot=query_args.shard,
+        sort=query_args.sort,
+        after=query_args.after_rank,
+    )
+    listed = page(
+        found.rows,
+        query_args.limit,
+        key=lambda row: orjson.dumps(row[0]).decode(),
+        view=lambda row: row[1],
+    )
+    return {**listed, "unanswered": found.silent}
+
+
+@routes.get("/actors/<kind>/<id>")
+@administrator
+async def actor(kind: str, id: str) -> ResponseReturnValue:
+    """Inspect one actor, with its calls to the outside; it is woken for it. Secrets are masked."""
+    told = await _oversight().actor("inspect", _actor(kind, id))
+    being_made = set(told.pop("atWorkOn", ()))
+    calls = await operations.calls_of(service().reports.of(OPERATORS), kind, id, HISTORY)
+    return {**told, "calls": [_call(row, being_made) for row in calls]}
+
+
+def _call(row: Any, being_made: Container[str]) -> dict[str, Any]:
+    """Show a call. A try counts when it begins; the first one of what may be repeated is not on disk."""
+    is_begun = row["state"] == "sent" or row["key"] in being_made
+    return {
+        "key": row["key"],
+        "call": row["name"],
+        "lane": row["lane"],
+        "state": "sent" if is_begun else row["state"],
+        "attempts": row["attempts"] + (is_begun or row["state"] == "done"),
+        "nextTryAt": None if is_begun else timestamp(row["due_at"]),
+        "lastError": row["last_error"],
+        "requestId": row["request_id"],
+        "createdAt": timestamp(row["created_at"]),
+        "finishedAt": timestamp(row["finished_at"]),
+    }
+
+
+@routes.post("/actors/<kind>/<id>/<any(pause, resume, passivate):act>")
+@administrator
+@validate_request(Reason)
+async def act_on_actor(
+    kind: str, id: str, act: Literal["pause", "resume", "passivate"], data: Reason
+) -> ResponseReturnValue:
+    """Pause, resume or put to sleep one actor."""
+    to = _actor(kind, id)
+    await note(f"admin.actor.{act}", str(to), data.reason)
+    try:
+        return await _oversight().actor(act, to)
+    except Busy as error:
+        raise Conflict("Messages or commits wait for this actor.", code="actor_busy") from error
+
+
+@routes.get("/dead-letters")
+@administrator
+@validate_querystring(DeadLetterQuery)
+async def dead_letters(query_args: DeadLetterQuery) -> ResponseReturnValue:
+    """List messages and calls that failed for good, newest first."""
+    rows = await operations.dead_letters(
+        service().reports.of(OPERATORS),
+        query_args.limit + 1,
+        query_args.after or None,
+        query_args.status,
+    )
+    return page(rows, query_args.limit, key=lambda row: row["id"], view=_dead_letter)
+
+
+def _dead_letter(row: Any) -> dict[str, Any]:
+    return {
+        "id": row["id"],
+        "key": row["key"],
+        "kind": row["kind"],
+        "actorId": row["actor_key"],
+        "message": row["name"],
+        "payload": json.loads(row["payload"]),
+        "attempts": row["attempts"],
+        "error": row["error"],
+        "status": row["status"],
+        "requestId": row["request_id"],
+        "createdAt": timestamp(row["created_at"]),
+        "diedAt": timestamp(row["died_at"]),
+        "settledAt": timestamp(row["settled_at"]),
+    }
+
+
+@routes.post("/dead-letters/<id>/<any(replay, discard):act>")
+@administrator
+@validate_request(Reason)
+async def act_on_dead_letter(id: str, act: str, data: Reason) -> ResponseReturnValue:
+    """Send a dead letter again under its own key, or give it up."""
+    outbox = Outbox(service().database)
+    await note(f"admin.dead_letter.{act}", id, data.reason)
+    if act == "replay":
+        done = await outbox.revive(id) is not None
+        service().runtime.wake_outbox()
+    else:
+        done = await outbox.discard(id)
+    if not done:
+        raise NotFound("There is no such dead letter, or it is settled.")
+    return {"id": id, "status": "replayed" if act == "replay" else "discarded"}
+
+
+@routes.get("/crons")
+@administrator
+async def crons() -> ResponseReturnValue:
+    """List every job: when it is due, its last runs and what they counted."""
+    found = await executions.last(service().database, list(JOBS), HISTORY)
+    at = now()
+    items = [
+        {
+            "name": known.name,
+            "expression": known.expression,
+            "reason": known.reason,
+            "built": known.built,
+            "nextDueAt": timestamp(known.next_at(at)),
+            "history": [_execution(execution) for execution in found[known.name]],
+        }
+        for known in JOBS.values()
+    ]
+    return {"items": items, "nextCursor": None}
+
+
+@routes.post("/crons/<name>/run")
+@administrator
+@validate_request(Reason)
+async def run_cron(name: str, data: Reason) -> ResponseReturnValue:
+    """Run a job now, or join the run that goes on; answers when it has ended."""
+    await note("admin.cron.run", name, data.reason)
+    message = RunNow(new_id("run"), now())
+    try:
+        ended = await service().runtime.ask(job(name), message, timeout=WAIT_SECONDS)
+    except DeadlineExceeded:
+        return {"job": name, "executionId": message.execution_id, "status": "running"}, 202
+    return {"job": name, **_execution(ended)}
+
+
+def _execution(execution: Execution) -> dict[str, Any]:
+    return {
+        "executionId": execution.id,
+        "trigger": execution.trigger,
+        "scheduledAt": timestamp(execution.scheduled_at),
+        "startedAt": timestamp(execution.started_at),
+        "finishedAt": timestamp(execution.finished_at),
+        "status": execution.status,
+        "outcome": outcome(execution),
+        "error": execution.error,
+    }
+
+
+@routes.get("/audit")
+@administrator
+@validate_querystring(PageQuery)
+async def audit_log(query_args: PageQuery) -> ResponseReturnValue:
+    """List audit rows, newest first."""
+    rows = await operations.audit_rows(
+        service().reports.of(OPERATORS), query_args.limit + 1, query_args.after_number or None
+    )
+    return page(
+        rows,
+        query_args.limit,
+        key=lambda row: str(row["id"]),
+        view=lambda row: {
+            "id": str(row["id"]),
+            "event": row["event"],
+            "subject": row["subject"],
+            "organizationId": row["organization_id"],
+            "actor": row["actor"],
+            "metadata": json.loads(row["metadata"]),
+            "retention": row["retention"],
+            "createdAt": timestamp(row["created_at"]),
+        },
+    )
+
+
+@routes.get("/webhooks")
+@administrator
+@validate_querystring(PageQuery)
+async def webhooks(query_args: PageQuery) -> ResponseReturnValue:
+    """List the last deliveries from the commerce platform, newest first."""
+    rows = await operations.deliveries(
+        service().reports.of(OPERATORS), query_args.limit + 1, query_args.after_moment
+    )
+    return page(
+        rows,
+        query_args.limit,
+        key=lambda row: f"{row['created_at'].isoformat()}|{row['delivery_id']}",
+        view=lambda row: {
+            "storeId": row["store_id"],
+            "deliveryId": row["delivery_id"],
+            "topic": row["topic"],
+            "shopDomain": row["shop_domain"],
+            "triggeredAt": timestamp(row["triggered_at"]),
+            "createdAt": timestamp(row["created_at"]),
+        },
+    )

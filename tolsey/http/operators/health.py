@@ -1,0 +1,57 @@
+"""Whether the service serves: `GET /api/health` (specification, Health)."""
+
+import asyncio
+from collections.abc import Awaitable
+
+import structlog
+from quart import Blueprint
+from quart.typing import ResponseReturnValue
+from quart_schema import tag_blueprint
+
+from tolsey import __version__
+from tolsey.http.web.access import public
+from tolsey.http.web.context import service
+from tolsey.storage.errors import StorageError
+
+PROBE_SECONDS = 2.0
+
+log = structlog.get_logger()
+routes = Blueprint("health", __name__)
+tag_blueprint(routes, ["Health"])
+
+
+@routes.get("/api/health")
+@public
+async def health() -> ResponseReturnValue:
+    """Answer 200 when the database and the cache answer within 2 s each, else 503.
+
+    503 too from a process that is about to stop, that has no lease, or whose commits hang: its own
+    actors refuse. The reason is in the log under `health.degraded`, never in the body.
+    """
+    running = service()
+    db, cache = await asyncio.gather(_probe("db", _select()), _probe("cache", running.cache.ping()))
+    reason = (
+        ("stopping" if running.runtime.draining else None)
+        or ("no lease" if not running.shard.leased else None)
+        or ("commits hang" if running.runtime.commit_seconds > PROBE_SECONDS else None)
+    )
+    if reason:
+        log.warning("health.degraded", reason=reason)
+    ok = db and cache and not reason
+    body = {"ok": ok, "checks": {"db": db, "cache": cache}, "version": __version__}
+    return body, 200 if ok else 503, {"Cache-Control": "no-store"}
+
+
+async def _select() -> bool:
+    return await service().database.fetchrow("SELECT 1 AS one") is not None
+
+
+async def _probe(name: str, check: Awaitable[bool]) -> bool:
+    try:
+        ok = await asyncio.wait_for(check, PROBE_SECONDS)
+        reason = "no answer"
+    except (TimeoutError, StorageError) as error:
+        ok, reason = False, type(error).__name__
+    if not ok:
+        log.warning("health.degraded", check=name, reason=reason)
+    return ok

@@ -1,0 +1,168 @@
+"""Which process owns which slots, and moving one (contract 11)."""
+
+from collections import defaultdict
+from typing import Annotated, Any
+
+import anyio
+from pydantic import Field
+from quart import Blueprint
+from quart.typing import ResponseReturnValue
+from quart_schema import tag_blueprint, validate_querystring, validate_request
+
+from tolsey.actors.refusals import Conflict, NotFound, Unprocessable
+from tolsey.http.answers.views import timestamp
+from tolsey.http.operators.admin import note
+from tolsey.http.web.access import administrator
+from tolsey.http.web.api_model import Reason
+from tolsey.http.web.context import service
+from tolsey.http.web.paging import PageQuery, page
+from tolsey.runtime.mailbox import SLOTS
+from tolsey.runtime.shards.membership import Member
+from tolsey.runtime.shards.oversight import Oversight, ranges
+from tolsey.storage import operations
+from tolsey.storage.database import Row
+from tolsey.storage.runtime.slots import Slots
+
+MOVE_SECONDS = 10.0
+"""How long a move is waited for; a slot whose turns do not end is moved a little later."""
+
+LOOK_SECONDS = 0.02
+NOBODY = "none"
+
+Process = Annotated[str, Field(min_length=1, max_length=200)]
+
+routes = Blueprint("shards", __name__, url_prefix="/api/admin/shards")
+tag_blueprint(routes, ["Operators"])
+
+
+class SlotQuery(PageQuery):
+    """Which slots to list: those of a process (`none`: of nobody), those that are pinned."""
+
+    owner: Process | None = None
+    pinned: bool | None = None
+
+
+class Move(Reason):
+    """Where a slot should be: a process's id, or null to let it be wherever it falls."""
+
+    to: Process | None
+
+
+@routes.get("")
+@administrator
+@validate_querystring(SlotQuery)
+async def shards(query_args: SlotQuery) -> ResponseReturnValue:
+    """List slots, and beside them every process: how it is and which slots it has."""
+    rows = await operations.slots(service().database)
+    wanted = [
+        row
+        for row in rows[query_args.after_number :]
+        if query_args.owner in {None, row["owner"] or NOBODY}
+        and query_args.pinned in {None, row["pinned_to"] is not None}
+    ]
+    listed = page(wanted, query_args.limit, key=lambda row: str(row["slot"] + 1), view=_slot)
+    return {**listed, "processes": await _processes(rows)}
+
+
+async def _processes(rows: list[Row]) -> list[dict[str, Any]]:
+    shard = service().shard
+    waiting = await operations.outbox_by_slot(service().database)
+    vitals = await Oversight(shard, service().runtime).vitals()
+    held: dict[str | None, list[int]] = defaultdict(list)
+    for row in rows:
+        held[row["owner"]].append(row["slot"])
+    return [
+        _process(member, held[member.id], vitals.get(member.id), waiting)
+        for member in shard.members()
+    ]
+
+
+def _process(
+    member: Member, slots: list[int], vitals: dict[str, Any] | None, waiting: dict[int, int]
+) -> dict[str, Any]:
+    told = vitals or {"leaseLeftSeconds": None, "lag": {}, "inFlight": None, "actors": None}
+    return {
+        "id": member.id,
+        "host": member.host,
+        "pid": member.pid,
+        "since": member.since or None,
+        "alive": member.alive,
+        "draining": member.draining,
+        "silentSeconds": member.silent_seconds,
+        "answers": vitals is not None,
+        "slots": len(slots),
+        "slotRanges": ranges(slots),
+        "leaseLeftSeconds": told["leaseLeftSeconds"],
+        "actors": told["actors"],
+        "lag": {
+            "busSeconds": told["lag"].get("busSeconds"),
+            "outbox": sum(waiting.get(slot, 0) for slot in slots),
+            "mailbox": told["lag"].get("mailbox"),
+            "uncommitted": told["lag"].get("uncommitted"),
+            "unread": told["lag"].get("unread"),
+        },
+        "inFlight": told["inFlight"],
+    }
+
+
+def _slot(row: Row) -> dict[str, Any]:
+    return {
+        "slot": row["slot"],
+        "owner": row["owner"],
+        "epoch": row["epoch"],
+        "pinnedTo": row["pinned_to"],
+        "claimedAt": timestamp(row["claimed_at"]),
+    }
+
+
+@routes.post("/<int:slot>/move")
+@administrator
+@validate_request(Move)
+async def move(slot: int, data: Move) -> ResponseReturnValue:
+    """Hand a slot to a process and keep it there; null lets it go. Answers where it is now.
+
+    202 when its turns have not ended yet: it is moved when they have.
+    """
+    if slot >= SLOTS:
+        raise NotFound(f"There are slots 0 to {SLOTS - 1}.")
+    if data.to is not None:
+        _check(data.to)
+    await note("admin.shard.move", f"slot:{slot}", data.reason, to=data.to)
+    is_there = False
+    with anyio.move_on_after(MOVE_SECONDS):
+        await _pin(slot, data.to)
+        is_there = data.to is None or await _arrived(slot, data.to)
+    row = await operations.slot(service().database, slot)
+    return ({} if row is None else _slot(row)), 200 if is_there else 202
+
+
+def _check(process: str) -> None:
+    """Refuse a process that cannot take a slot."""
+    member = {member.id: member for member in service().shard.members()}.get(process)
+    if member is None:
+        raise Unprocessable("There is no such process.", code="unknown_process")
+    if not member.alive:
+        raise Conflict("That process does not answer.", code="process_dead")
+    if member.draining:
+        raise Conflict("That process is about to stop.", code="process_draining")
+
+
+async def _pin(slot: int, to: str | None) -> None:
+    shard = service().shard
+    if to is None:
+        await Slots(service().database).pin(slot, None)
+        await shard.call_all("look", {})
+        await shard.round()
+        return
+    try:
+        await shard.move(slot, to)
+    except LookupError as error:
+        raise Conflict("That process takes no slots yet.", code="process_unready") from error
+
+
+async def _arrived(slot: int, to: str) -> bool:
+    while True:
+        row = await operations.slot(service().database, slot)
+        if row is not None and row["owner"] == to:
+            return True
+        await anyio.sleep(LOOK_SECONDS)

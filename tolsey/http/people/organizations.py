@@ -1,0 +1,171 @@
+"""Organizations and who belongs to them (contract section 3)."""
+
+from typing import Any, Literal
+
+from pydantic import RootModel
+from quart import Blueprint, Response
+from quart_schema import tag_blueprint, validate_querystring, validate_request
+
+from tolsey.actors.refusals import Conflict, NotFound, Unavailable
+from tolsey.http.answers.views import member_view, organization_view
+from tolsey.http.clients.vectors import VectorStoreFailed
+from tolsey.http.web.access import caller, member_of, session
+from tolsey.http.web.api_model import ApiModel, Email, Name
+from tolsey.http.web.context import new_id, now, service
+from tolsey.http.web.idempotency import idempotent
+from tolsey.http.web.paging import PageQuery, page
+from tolsey.storage.chat import memory
+from tolsey.storage.people import accounts, members
+from tolsey.storage.people.accounts import OrganizationRow
+from tolsey.storage.people.members import Removal
+
+routes = Blueprint("organizations", __name__, url_prefix="/api/organizations")
+tag_blueprint(routes, ["Organizations"])
+
+
+class OrganizationBody(ApiModel):
+    """What an organization is called."""
+
+    name: Name
+
+
+class Rules(RootModel[dict[str, Any]]):
+    """An organization's rules: a JSON object, kept whole."""
+
+
+class MemberBody(ApiModel):
+    """Who joins, and as what."""
+
+    email: Email
+    role: Literal["owner", "admin", "member"]
+
+
+async def _read(organization_id: str) -> OrganizationRow:
+    found = await accounts.find_organization(service().database, organization_id, caller().user_id)
+    if found is None:
+        raise NotFound("There is no such organization.")
+    return found
+
+
+@routes.get("")
+@session
+@validate_querystring(PageQuery)
+async def list_organizations(query_args: PageQuery) -> dict[str, Any]:
+    """List the caller's organizations."""
+    found = await accounts.organizations_of(
+        service().database, caller().user_id, query_args.after, query_args.limit + 1
+    )
+    return page(found, query_args.limit, key=lambda item: item.id, view=organization_view)
+
+
+@routes.post("")
+@session
+@validate_request(OrganizationBody)
+@idempotent
+async def create_organization(data: OrganizationBody) -> tuple[dict[str, Any], int]:
+    """Make an organization that the caller owns."""
+    organization_id = new_id("org")
+    async with service().database.transaction() as tx:
+        await accounts.create_organization(tx, organization_id, data.name, caller().user_id, now())
+    return organization_view(await _read(organization_id)), 201
+
+
+@routes.get("/<organization_id>")
+@session
+async def get_organization(organization_id: str) -> dict[str, Any]:
+    """Read an organization, with its members."""
+    found = await _read(organization_id)
+    belonging = await members.members_of(service().database, organization_id)
+    return {**organization_view(found), "members": [member_view(member) for member in belonging]}
+
+
+@routes.put("/<organization_id>")
+@session
+@validate_request(OrganizationBody)
+async def put_organization(organization_id: str, data: OrganizationBody) -> dict[str, Any]:
+    """Give an organization another name."""
+    await member_of(organization_id, at_least="admin")
+    await accounts.rename_organization(
+        service().database, organization_id, data.name, caller().user_id
+    )
+    return organization_view(await _read(organization_id))
+
+
+@routes.put("/<organization_id>/rules")
+@session
+@validate_request(Rules)
+async def put_rules(organization_id: str, data: Rules) -> dict[str, Any]:
+    """Replace an organization's rules; the answer is the rules as they are kept."""
+    await member_of(organization_id, at_least="admin")
+    await accounts.replace_rules(service().database, organization_id, data.root, caller().user_id)
+    return data.root
+
+
+@routes.get("/<organization_id>/memory/metrics")
+@session
+async def get_memory_metrics(organization_id: str) -> dict[str, Any]:
+    """Count what is remembered for an organization and its stores."""
+    await member_of(organization_id)
+    running = service()
+    counted = await memory.counts(running.database, organization_id)
+    store_ids = await memory.stores_of(running.database, organization_id)
+    namespaces = [name for store_id in store_ids for name in memory.namespaces_of(store_id)]
+    try:
+        vectors = await running.vectors.count(namespaces)
+    except VectorStoreFailed as error:
+        raise Unavailable("The vector store is out of reach.", retryAfter=5) from error
+    return {
+        "facts": counted.facts,
+        "messages": counted.messages,
+        "vectors": vectors,
+        "namespaces": namespaces,
+    }
+
+
+@routes.post("/<organization_id>/members")
+@session
+@validate_request(MemberBody)
+@idempotent
+async def add_member(organization_id: str, data: MemberBody) -> tuple[dict[str, Any], int]:
+    """Add a user who has an account, or give a member another role; only owners make owners."""
+    own_role = await member_of(organization_id, at_least="admin")
+    running = service()
+    user = await accounts.find_user(running.database, data.email)
+    if user is None:
+        raise NotFound("No user has this e-mail address.", code="user_not_found")
+    known = await members.find_member(running.database, organization_id, user.id)
+    if own_role != "owner" and "owner" in {data.role, known.role if known else None}:
+        await member_of(organization_id, at_least="owner")
+    outcome = await members.set_role(
+        running.database, organization_id, user.id, data.role, actor=caller().user_id, at=now()
+    )
+    _refuse_last_owner(outcome)
+    await running.agents.guests.forget()  # their agents may do what their role allows
+    member = await members.find_member(running.database, organization_id, user.id)
+    if member is None:  # removed by another owner just now
+        raise NotFound("There is no such member.")
+    return member_view(member), 201
+
+
+@routes.delete("/<organization_id>/members/<user_id>")
+@session
+async def remove_member(organization_id: str, user_id: str) -> Response:
+    """Remove a member; anyone may leave, and the last owner must stay."""
+    own_role = await member_of(organization_id)
+    running = service()
+    if user_id != caller().user_id:
+        await member_of(organization_id, at_least="admin")
+        known = await members.find_member(running.database, organization_id, user_id)
+        if known is not None and known.role == "owner" and own_role != "owner":
+            await member_of(organization_id, at_least="owner")
+    outcome = await members.remove(running.database, organization_id, user_id, caller().user_id)
+    _refuse_last_owner(outcome)
+    if outcome is Removal.ABSENT:
+        raise NotFound("There is no such member.")
+    await running.agents.guests.forget()
+    return Response(b"", status=204)
+
+
+def _refuse_last_owner(outcome: Removal) -> None:
+    if outcome is Removal.LAST_OWNER:
+        raise Conflict("An organization keeps at least one owner.", code="last_owner")

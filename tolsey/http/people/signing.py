@@ -1,0 +1,140 @@
+"""Signing up, in and out: what the API and the pages do alike (contract section 3)."""
+
+from dataclasses import dataclass
+
+from quart import request
+
+from tolsey.actors.refusals import Conflict, Forbidden, Unauthorized
+from tolsey.http.web import addresses, cookies, limits, policies
+from tolsey.http.web.api_model import Account, ApiModel, Email, Name, Password
+from tolsey.http.web.context import new_id, now, service
+from tolsey.storage import audit
+from tolsey.storage.database import Transaction
+from tolsey.storage.oauth import grants
+from tolsey.storage.people import accounts, passwords, tokens
+from tolsey.storage.people.accounts import OrganizationRow, UserRow
+from tolsey.storage.sealed import fingerprint
+
+
+class Signup(Account):
+    """Who signs up, and the name of their first organization."""
+
+    organization_name: Name
+
+
+class Login(ApiModel):
+    """Who signs in."""
+
+    email: Email
+    password: Password
+
+
+@dataclass(frozen=True, slots=True)
+class SignedUp:
+    """A user just made, their organization, and the token of their session."""
+
+    user: UserRow
+    organization: OrganizationRow
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class SignedIn:
+    """A user, and the token of their new session."""
+
+    user: UserRow
+    token: str
+
+
+async def sign_up(wanted: Signup) -> SignedUp:
+    """Make a user and their organization, and sign them in; 409 for a taken address, 429."""
+    await limits.admit(policies.ACCOUNT_CREATION)
+    running, at = service(), now()
+    password_hash = await passwords.hash_password(wanted.password)
+    user_id, organization_id = new_id("usr"), new_id("org")
+    name = wanted.organization_name
+    async with running.database.transaction() as tx:
+        if not await accounts.create_user(tx, user_id, wanted.email, password_hash, at):
+            raise Conflict("There is an account with this e-mail address.", code="email_taken")
+        await accounts.create_organization(tx, organization_id, name, user_id, at)
+        await audit.write(
+            tx, "user.signed_up", user_id, organization_id=organization_id, actor=user_id
+        )
+        token = await _rotate(tx, user_id)
+    user = UserRow(
+        id=user_id,
+        email=wanted.email,
+        password_hash=password_hash,
+        banned=False,
+        deletion_requested_at=None,
+        created_at=at,
+    )
+    return SignedUp(user, OrganizationRow(organization_id, name, "free", {}, at, "owner"), token)
+
+
+async def sign_in(wanted: Login) -> SignedIn:
+    """Sign a user in with a new session, and end the one the request came with; 401, 403, 429."""
+    await limits.admit(policies.LOGINS)
+    running = service()
+    await limits.admit(policies.LOGINS_PER_ACCOUNT, whose=_attempt(wanted.email))
+    user = await accounts.find_user(running.database, wanted.email)
+    password_hash = user.password_hash if user else None
+    if not await passwords.matches(wanted.password, password_hash) or not user:
+        raise Unauthorized(
+            "The e-mail address or the password is wrong.", code="invalid_credentials"
+        )
+    if user.banned:
+        async with running.database.transaction() as tx:
+            await tokens.end_all(tx, user.id)
+        raise Forbidden("This account is banned.", code="banned")
+    if user.deletion_requested_at is not None:
+        raise Forbidden("This account is being deleted; restore it first.", code="account_deleted")
+    renewed = (
+        await passwords.hash_password(wanted.password)
+        if passwords.is_outdated(user.password_hash)
+        else None
+    )
+    async with running.database.transaction() as tx:
+        if renewed is not None:
+            await accounts.set_password_hash(tx, user.id, renewed)
+        await audit.write(tx, "user.signed_in", user.id, actor=user.id)
+        token = await _rotate(tx, user.id)
+    return SignedIn(user, token)
+
+
+async def sign_out() -> None:
+    """End the session of the request, if it has one, and what its user lets agents do.
+
+    RFC 9700, 4.14: who signs out leaves nothing open behind them.
+    """
+    token = cookies.session_token()
+    if token is None:
+        return
+    async with service().database.transaction() as tx:
+        user_id = await tokens.end(tx, token)
+        if user_id is None:
+            return
+        await audit.write(tx, "user.signed_out", user_id, actor=user_id)
+        ended = await grants.end_all(tx, user_id, "logout", actor=user_id, at=now())
+    if ended:
+        await service().agents.guests.forget()
+
+
+async def _rotate(tx: Transaction, user_id: str) -> str:
+    """Open a new session and end the one the request came with, so that none is ever fixed."""
+    former = cookies.session_token()
+    if former is not None:
+        await tokens.end(tx, former)
+    return await tokens.begin(
+        tx,
+        user_id,
+        now(),
+        device=request.headers.get("User-Agent", ""),
+        place=addresses.identity(request.scope, service().settings.believed_proxies),
+    )
+
+
+def _attempt(email: str) -> str:
+    """Name who tries an account, by address and account: no one else can lock a user out."""
+    client = addresses.identity(request.scope, service().settings.believed_proxies)
+    return f"login:{client}:{fingerprint(email).hex()[:32]}"

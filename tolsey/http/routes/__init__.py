@@ -1,1 +1,0 @@
-"""Routes of the application, a room per subject; each proves who calls, parses, asks, answers."""

@@ -1,1 +1,0 @@
-"""Routes of stores: the stores themselves, their connections to shops, their chat."""

@@ -1,1 +1,0 @@
-"""Routes of money: plans, credits, payments and their way back, and who is paid out."""

@@ -1,1 +1,0 @@
-"""Routes of operators, of schedules and of machines that watch the service."""

@@ -1,1 +1,0 @@
-"""Routes that answer people in a browser with pages, without a script."""

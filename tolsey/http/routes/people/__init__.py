@@ -1,1 +1,0 @@
-"""Routes of people and their agents: signing up and in, organizations, tokens."""

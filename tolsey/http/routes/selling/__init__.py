@@ -1,1 +1,0 @@
-"""Routes of businesses for sale: what sellers, administrators and anyone do with listings."""

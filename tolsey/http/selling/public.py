@@ -1,0 +1,187 @@
+"""What anyone may see of listings and their verified revenue (contract sections 4 and 6)."""
+
+import hashlib
+from datetime import timedelta
+from typing import Annotated
+
+import orjson
+from pydantic import Field
+from quart import Blueprint, Response, request
+from quart_schema import tag_blueprint, validate_querystring
+
+from tolsey.actors.listing.verification import Badge, State
+from tolsey.actors.refusals import NotFound
+from tolsey.http.answers.base import ListAnswer, list_of
+from tolsey.http.answers.selling import (
+    DayAnswer,
+    HistoryAnswer,
+    PublicListingAnswer,
+    SignedVerificationAnswer,
+)
+from tolsey.http.layout.templates import rendered
+from tolsey.http.selling import badge as badges
+from tolsey.http.selling.attestation import (
+    badge,
+    main_figures,
+    primary_proof,
+    public_keys,
+    signed,
+    verification_of,
+)
+from tolsey.http.selling.listing_views import to_anyone
+from tolsey.http.web.access import public
+from tolsey.http.web.api_model import ApiModel
+from tolsey.http.web.context import now, service
+from tolsey.http.web.paging import PageQuery
+from tolsey.storage.records.selling.revenue import RevenueSnapshot
+from tolsey.storage.selling import listings, snapshots
+from tolsey.storage.selling.listings import ListingView
+
+LONGEST_HISTORY_DAYS = 365
+MAXIMUM_AGE = "public, max-age=300"
+
+routes = Blueprint("public_listings", __name__)
+tag_blueprint(routes, ["Public listings"])
+
+
+class BadgeQuery(ApiModel):
+    """How the badge is to look."""
+
+    theme: badges.Theme = "light"
+    size: badges.Size = "m"
+
+
+class HistoryQuery(ApiModel):
+    """How far back to look."""
+
+    days: Annotated[int, Field(ge=1, le=LONGEST_HISTORY_DAYS)] = LONGEST_HISTORY_DAYS
+
+
+@routes.after_request
+async def open_to_all(response: Response) -> Response:
+    """Let pages of other sites read and show what is public anyway."""
+    response.headers["Access-Control-Allow-Origin"] = "*"
+    response.headers["Cross-Origin-Resource-Policy"] = "cross-origin"
+    return response
+
+
+async def listing_at(slug: str) -> ListingView:
+    """Return the listing at an address, or say that there is none to see."""
+    view = await listings.find_public(service().database, slug)
+    if view is None:
+        raise NotFound("There is no such listing.")
+    return view
+
+
+@routes.get("/api/public/listings")
+@public
+@validate_querystring(PageQuery)
+async def list_public(query_args: PageQuery) -> ListAnswer[PublicListingAnswer]:
+    """List the listings that are on the market or were sold, newest first."""
+    at = now()
+    found = await listings.page_public(
+        service().database, query_args.after or None, query_args.limit + 1
+    )
+    return list_of(
+        found,
+        query_args.limit,
+        key=lambda view: view.listing.id,
+        answer=lambda view: to_anyone(view, at),
+    )
+
+
+@routes.get("/api/public/listings/<slug>")
+@public
+async def get_public(slug: str) -> PublicListingAnswer:
+    """Read a listing."""
+    return to_anyone(await listing_at(slug), now())
+
+
+@routes.get("/api/public/listings/<slug>/verification")
+@public
+async def get_verification(slug: str) -> SignedVerificationAnswer:
+    """Read how far the numbers are proven, signed; without a badge there are no numbers."""
+    return signed(await listing_at(slug), service().vault, now())
+
+
+@routes.get("/api/public/listings/<slug>/badge.svg")
+@public
+@validate_querystring(BadgeQuery)
+async def get_badge(slug: str, query_args: BadgeQuery) -> Response:
+    """Draw the badge as it stands now; 404 when there is none to show."""
+    shown = _shown(await listing_at(slug))
+    if shown.badge is Badge.NONE:
+        raise NotFound("This listing is not verified.")
+    drawn = badges.BadgePicture(shown=shown, theme=query_args.theme, size=query_args.size)
+    return _cached(rendered(drawn), "image/svg+xml; charset=utf-8")
+
+
+@routes.get("/api/public/listings/<slug>/embed")
+@public
+async def get_embed(slug: str) -> Response:
+    """Write the page that other sites may frame."""
+    view = await listing_at(slug)
+    address = f"{service().settings.base_url}/api/public/listings/{slug}/verification"
+    written = badges.EmbedPage(title=view.listing.title, address=address, shown=_shown(view))
+    response = _cached(rendered(written), "text/html; charset=utf-8")
+    response.headers["Content-Security-Policy"] = badges.EMBED_POLICY
+    return response
+
+
+@routes.get("/api/public/listings/<slug>/history")
+@public
+@validate_querystring(HistoryQuery)
+async def get_history(slug: str, query_args: HistoryQuery) -> HistoryAnswer:
+    """List the last verified numbers of each day.
+
+    Nothing while an administrator looks into them, nor before a good sync once they were rejected.
+    """
+    view = await listing_at(slug)
+    record = primary_proof(view, now()).verification
+    is_hidden = record.verified_at is None or record.state is State.SUSPENDED
+    if record.shop_domain is None or is_hidden:
+        return HistoryAnswer(items=[])
+    since = now() - timedelta(days=query_args.days)
+    found = await snapshots.history(service().database, view.listing.id, record.shop_domain, since)
+    return HistoryAnswer(items=[_day(snapshot) for snapshot in found])
+
+
+@routes.get("/.well-known/verification-keys.json")
+@public
+async def get_keys() -> Response:
+    """List the keys that verifications are signed with."""
+    return _cached(orjson.dumps(public_keys(service().vault)).decode(), "application/json")
+
+
+def _shown(view: ListingView) -> badges.Shown:
+    at = now()
+    return badges.Shown(badge(view, at), verification_of(view, at), at)
+
+
+def _day(snapshot: RevenueSnapshot) -> DayAnswer:
+    currency, figures = main_figures(snapshot)
+    return DayAnswer(
+        date=snapshot.window_end.date(),
+        source=snapshot.source,
+        definition=snapshot.definition,
+        currency=currency,
+        mrr=figures["mrr"],
+        revenue30d=figures["revenue30d"],
+        annualised=figures["annualised"],
+        window_start=snapshot.window_start,
+        window_end=snapshot.window_end,
+        synced_at=snapshot.window_end,
+        flags=orjson.loads(snapshot.flags),
+    )
+
+
+def _cached(body: str, content_type: str) -> Response:
+    """Answer with a body that may be kept for five minutes and asked for again by its ETag."""
+    tag = hashlib.sha256(body.encode()).hexdigest()[:32]
+    known = request.if_none_match.contains_weak(tag)
+    response = Response(
+        "" if known else body, status=304 if known else 200, content_type=content_type
+    )
+    response.set_etag(tag)
+    response.headers["Cache-Control"] = MAXIMUM_AGE
+    return response

@@ -1,0 +1,152 @@
+"""Stores: made within the plan, read, exported, and deleted with their memory (contract section 3)."""
+
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Any
+
+import orjson
+import structlog
+from pydantic.alias_generators import to_camel
+from quart import Blueprint, Response
+from quart_schema import tag_blueprint, validate_querystring, validate_request
+
+from tolsey.actors.organization.messages import CloseStore, OpenStore, organization
+from tolsey.actors.refusals import NotFound, Refusal, Unavailable
+from tolsey.actors.store.messages import LeaveShop, ReadConnection, store
+from tolsey.http.answers.base import Created, ListAnswer, NoBody, NoContent, list_of
+from tolsey.http.answers.stores import ConnectionAnswer, StoreAnswer
+from tolsey.http.clients.vectors import VectorStoreFailed
+from tolsey.http.web import limits, policies
+from tolsey.http.web.access import caller, member_of, session, store_of
+from tolsey.http.web.api_model import ApiModel, Identifier, Name
+from tolsey.http.web.context import ask, new_id, now, service
+from tolsey.http.web.idempotency import idempotent
+from tolsey.http.web.paging import OrganizationQuery
+from tolsey.storage.chat import memory
+from tolsey.storage.commerce import exports, stores
+from tolsey.storage.database import Reader
+from tolsey.storage.errors import StorageError
+from tolsey.storage.records.commerce.connection import PROVIDER
+
+SALT_BYTES = 32
+
+routes = Blueprint("stores", __name__, url_prefix="/api/stores")
+tag_blueprint(routes, ["Stores"])
+log = structlog.get_logger()
+
+
+class StoreBody(ApiModel):
+    """A store to be made."""
+
+    organization_id: Identifier
+    name: Name
+
+
+@routes.get("")
+@session
+@validate_querystring(OrganizationQuery)
+async def list_stores(query_args: OrganizationQuery) -> ListAnswer[StoreAnswer]:
+    """List the stores of the caller's organizations, or of one of them."""
+    if query_args.organization_id is not None:
+        await member_of(query_args.organization_id)
+    found = await stores.stores_for(
+        service().database,
+        caller().user_id,
+        query_args.organization_id,
+        query_args.after,
+        query_args.limit + 1,
+    )
+    return list_of(found, query_args.limit, key=lambda row: row.id, answer=StoreAnswer.of)
+
+
+@routes.post("")
+@session
+@validate_request(StoreBody)
+@limits.limited(policies.STORE_CREATION)
+@idempotent
+async def create_store(data: StoreBody) -> tuple[StoreAnswer, Created]:
+    """Make a store, if the organization's plan includes one more."""
+    await member_of(data.organization_id, at_least="admin")
+    store_id = new_id("store")
+    salt = stores.seal_salt(service().vault, store_id, secrets.token_bytes(SALT_BYTES))
+    opened = await ask(
+        organization(data.organization_id),
+        OpenStore(store_id, data.name, caller().user_id, now(), salt),
+    )
+    return StoreAnswer(
+        id=opened.store_id,
+        organization_id=data.organization_id,
+        name=opened.name,
+        created_at=opened.created_at,
+    ), 201
+
+
+@routes.get("/<store_id>")
+@session
+async def get_store(store_id: str) -> StoreAnswer:
+    """Read a store."""
+    return StoreAnswer.of(await store_of(store_id))
+
+
+@routes.delete("/<store_id>")
+@session
+async def delete_store(store_id: str) -> tuple[NoBody, NoContent]:
+    """Purge a store's vector namespaces, erase its grant, delete it; without the purge it stays."""
+    row = await store_of(store_id, at_least="admin")
+    try:
+        await service().vectors.purge(memory.namespaces_of(store_id))
+    except (StorageError, VectorStoreFailed, Refusal) as error:
+        log.warning("store.vector_purge_failed", store_id=store_id, reason=type(error).__name__)
+        raise Unavailable(
+            "The store's memory could not be purged, so the store was not deleted.",
+            code="vector_purge_failed",
+            retryAfter=5,
+        ) from error
+    with suppress(NotFound):  # never connected
+        await ask(store(store_id), LeaveShop(now(), caller().user_id))
+    closing = CloseStore(store_id, caller().user_id, now())
+    if not await ask(organization(row.organization_id), closing):
+        raise NotFound("There is no such store.")
+    await service().agents.guests.forget()
+    return "", 204
+
+
+@routes.get("/<store_id>/integrations/<provider>")
+@session
+async def get_connection(store_id: str, provider: str) -> ConnectionAnswer:
+    """Read a store's connection; no secret is ever in it."""
+    await store_of(store_id)
+    if provider != PROVIDER:
+        raise NotFound("There is no such integration.")
+    return ConnectionAnswer.of(await ask(store(store_id), ReadConnection()))
+
+
+@routes.get("/<store_id>/export")
+@session
+async def export_store(store_id: str) -> Response:
+    """Answer with one JSON document of all that is kept about a store, sent as it is read."""
+    row = await store_of(store_id, at_least="admin")
+    connection = await ask(store(store_id), ReadConnection())
+    head = {
+        "store": StoreAnswer.of(row).model_dump(),
+        "integrations": [ConnectionAnswer.of(connection).model_dump()] if connection else [],
+    }
+    response = Response(
+        _document(service().reports.of(row.organization_id), store_id, head),
+        content_type="application/json",
+    )
+    response.headers["Content-Disposition"] = f'attachment; filename="{row.id}.json"'
+    return response
+
+
+async def _document(reader: Reader, store_id: str, head: dict[str, Any]) -> AsyncIterator[bytes]:
+    yield orjson.dumps(head)[:-1]
+    for section in exports.SECTIONS:
+        yield b',"' + section.export.encode() + b'":['
+        separator = b""
+        async for item in exports.rows(reader, section, store_id):
+            yield separator + orjson.dumps({to_camel(name): item[name] for name in item})
+            separator = b","
+        yield b"]"
+    yield b"}"

@@ -1,0 +1,234 @@
+"""Who may call: every route carries one of these decorators, or the app does not start."""
+
+import hmac
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import wraps
+from typing import Any, Literal, cast
+
+import structlog
+from quart import Quart, g, request
+
+from tolsey.actors.job.catalogue import JOBS
+from tolsey.actors.refusals import Forbidden, MissingCredential, NotFound, Unauthorized
+from tolsey.http.web import addresses, cookies
+from tolsey.http.web.context import now, service
+from tolsey.storage.commerce import stores
+from tolsey.storage.commerce.stores import StoreRow
+from tolsey.storage.people import accounts, administrators, tokens
+from tolsey.storage.selling import listings
+from tolsey.storage.selling.listings import ListingView
+
+View = Callable[..., Awaitable[Any]]
+Route = Callable[..., Coroutine[Any, Any, Any]]
+"""A view that says who may call; what it returns, its own annotation says, which `/openapi.json` reads."""
+Role = Literal["member", "admin", "owner"]
+
+RANKS: dict[str, int] = {"member": 1, "admin": 2, "owner": 3}
+ATTRIBUTE = "tolsey_access"
+
+log = structlog.get_logger()
+
+
+class Access(StrEnum):
+    """Who a route is for."""
+
+    PUBLIC = "public"
+    SESSION = "session"
+    PAGE = "page"
+    ADMINISTRATOR = "administrator"
+    CRON = "cron"
+    METRICS = "metrics"
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who is signed in."""
+
+    user_id: str
+    email: str
+
+
+def caller() -> Caller:
+    """Return who is signed in; only inside a view for sessions or administrators."""
+    return cast("Caller", g.caller)
+
+
+def public(view: View) -> Route:
+    """Let anyone call."""
+    view.__dict__[ATTRIBUTE] = Access.PUBLIC
+    return cast("Route", view)
+
+
+def session(view: View) -> Route:
+    """Let anyone call who is signed in; others get 401."""
+    return _guarded(view, Access.SESSION, _prove_session)
+
+
+def page(view: View) -> Route:
+    """Let anyone see who is signed in; others are led to the page that signs in, and back."""
+    return _guarded(view, Access.PAGE, _prove_session)
+
+
+def administrator(view: View) -> Route:
+    """Let call who is at least admin in the administrators' organization."""
+    return _guarded(view, Access.ADMINISTRATOR, _prove_administrator)
+
+
+def cron(view: View) -> Route:
+    """Let call who knows `CRON_SECRET`."""
+    return _guarded(view, Access.CRON, _prove_cron)
+
+
+def operator_metrics(view: View) -> Route:
+    """Let call who knows `METRICS_TOKEN`; without one, this machine, unless it serves the public."""
+    return _guarded(view, Access.METRICS, _prove_metrics)
+
+
+def _guarded(view: View, access: Access, prove: Callable[[], Awaitable[None]]) -> Route:
+    @wraps(view)
+    async def guarded(*args: Any, **kwargs: Any) -> Any:
+        await prove()
+        return await view(*args, **kwargs)
+
+    guarded.__dict__[ATTRIBUTE] = access
+    return guarded
+
+
+async def identify() -> Caller | None:
+    """Look up who is signed in by the session cookie, once per request; None when no one is."""
+    if "caller" not in g:
+        token = cookies.session_token()
+        found = token and await tokens.find(service().database, token, now())
+        g.caller = Caller(found.user_id, found.email) if found else None
+    return cast("Caller | None", g.caller)
+
+
+async def _prove_session() -> None:
+    if await identify() is None:
+        raise Unauthorized("Sign in first.")
+
+
+async def _prove_administrator() -> None:
+    await _prove_session()
+    if not await is_administrator():
+        raise Forbidden("Only administrators may do this.")
+
+
+async def is_administrator() -> bool:
+    """Tell whether the caller is at least admin in the administrators' organization."""
+    running = service()
+    organization_id = await administrators.organization_id(
+        running.database, running.settings.admin_organization_id
+    )
+    role = organization_id and await accounts.role_in(
+        running.database, caller().user_id, organization_id
+    )
+    return bool(role) and RANKS[str(role)] >= RANKS["admin"]
+
+
+def bearer() -> bytes:
+    """Return the bearer token of the request as bytes; empty when there is none."""
+    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    return token.strip().encode() if scheme.lower() == "bearer" else b""
+
+
+async def _prove_cron() -> None:
+    secret = service().settings.cron_secret
+    if secret is None:
+        name = (request.view_args or {}).get("name")
+        job = name if name in JOBS else "unknown"  # a stranger's word is no event's name
+        # The event is named after the job (specification, "Internal records and log events").
+        log.warning(f"cron.{job}.missing_secret")  # noqa: G004
+        raise MissingCredential("CRON_SECRET")
+    if not hmac.compare_digest(bearer(), secret.encode()):
+        raise Unauthorized("The cron secret is missing or wrong.")
+
+
+async def _prove_metrics() -> None:
+    settings = service().settings
+    # Once METRICS_TOKEN is set it is the only key (contract, section 1).
+    if settings.metrics_token is not None:
+        if not hmac.compare_digest(bearer(), settings.metrics_token.encode()):
+            raise Unauthorized("Send METRICS_TOKEN as the bearer token.")
+    # In public, whoever comes from this machine may be a proxy that says nothing of its visitor.
+    elif not settings.is_local:
+        raise MissingCredential("METRICS_TOKEN")
+    elif not addresses.is_local(request.scope, settings.believed_proxies):
+        raise Unauthorized("Metrics are for this machine, or for who knows METRICS_TOKEN.")
+
+
+def require_own_machine() -> None:
+    """Let nothing be at this address but for who sits at this machine, while it serves no one else."""
+    settings = service().settings
+    # In public, whoever comes from this machine may be a proxy that says nothing of its visitor.
+    if not (settings.is_local and addresses.is_local(request.scope, settings.believed_proxies)):
+        raise NotFound("There is nothing at this address.")
+
+
+async def member_of(organization_id: str, at_least: Role = "member") -> str:
+    """Return the caller's role; 404 for no member (or no such organization), 403 below the role."""
+    role = await accounts.role_in(service().database, caller().user_id, organization_id)
+    if role is None:
+        raise NotFound("There is no such organization.")
+    _require(role, at_least)
+    return role
+
+
+async def store_of(store_id: str, at_least: Role = "member") -> StoreRow:
+    """Return a store of an organization the caller belongs to; 404 and 403 as in `member_of`."""
+    found = await stores.find_for(service().database, store_id, caller().user_id)
+    if found is None:
+        raise NotFound("There is no such store.")
+    store, role = found
+    _require(role, at_least)
+    return store
+
+
+async def listing_of(listing_id: str, at_least: Role = "member") -> ListingView:
+    """Return a listing of an organization the caller belongs to; 404 and 403 as in `member_of`."""
+    database = service().database
+    view = await listings.find(database, listing_id)
+    if view is None:
+        raise NotFound("There is no such listing.")
+    role = await accounts.role_in(database, caller().user_id, view.listing.organization_id)
+    if role is None:
+        raise NotFound("There is no such listing.")
+    _require(role, at_least)
+    return view
+
+
+def _require(role: str, at_least: Role) -> None:
+    if RANKS[role] < RANKS[at_least]:
+        raise Forbidden(f"Only a role of {at_least} or more may do this.", required=at_least)
+
+
+def access_of(view: Callable[..., Any]) -> Access | None:
+    """Tell who a view is for; None when it does not say."""
+    return getattr(view, ATTRIBUTE, None)
+
+
+def require_classes(app: Quart) -> None:
+    """Refuse an app with a route that does not say who may call it."""
+    silent = [name for name, view in app.view_functions.items() if access_of(view) is None]
+    if silent:
+        raise TypeError(f"no access decorator on: {', '.join(sorted(silent))}")
+
+
+__all__ = [
+    "Access",
+    "Caller",
+    "administrator",
+    "caller",
+    "cron",
+    "identify",
+    "is_administrator",
+    "listing_of",
+    "member_of",
+    "operator_metrics",
+    "page",
+    "public",
+    "session",
+    "store_of",
+]

@@ -1,0 +1,233 @@
+"""The outermost layer: plain ASGI that sends each request to a receiver or to Quart.
+
+Here is what holds for every answer alike: the request's id, the security headers, the bounds of a
+request's head (RFC 9112 section 6.1, RFC 6585 section 5), and a last answer when all else failed.
+"""
+
+import asyncio
+import contextlib
+import math
+import re
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from typing import Any, TypeAlias
+
+import structlog
+
+from tolsey.http.web.context import REQUEST_ID
+from tolsey.http.web.errors import PROBLEM, problem_body
+from tolsey.runtime.ids import new_id
+from tolsey.runtime.turns import REQUEST_ID as CURRENT_REQUEST
+from tolsey.storage.database import REQUEST_SECONDS, patience
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Event: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Event]]
+Send: TypeAlias = Callable[[Event], Awaitable[None]]
+ASGIApp: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+MAXIMUM_HEADERS = 100
+MAXIMUM_HEADER_BYTES = 16 * 1024
+DROPPED_BYTES = 1024 * 1024
+DROP_SECONDS = 2.0
+"""How long an answer waits for the rest of a body that nobody reads, and once more before the end."""
+CLOSE = (b"connection", b"close")
+SANE_REQUEST_ID = re.compile(rb"[A-Za-z0-9._:/+=@-]{1,128}")
+
+CONTENT_SECURITY_POLICY = (
+    b"default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'; "
+    b"report-uri /api/security/csp-report"
+)
+HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"content-security-policy", CONTENT_SECURITY_POLICY),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+)
+"""Sent with every answer unless it has its own."""
+STRICT_TRANSPORT = (b"strict-transport-security", b"max-age=31536000; includeSubDomains")
+
+NOTHING: Mapping[str, ASGIApp] = {}
+NO_HOSTS: Mapping[bytes, ASGIApp] = {}
+
+log = structlog.get_logger()
+
+
+class UnreadBody:
+    """What of a request's body is still to come; HTTP/1 takes no other request before its end.
+
+    An application reads through `receive`, and what it leaves is read here and dropped.
+    """
+
+    def __init__(self, receive: Receive, length: int | None) -> None:
+        self._receive = receive
+        self._length = length
+        self._reading = asyncio.Lock()  # Quart reads on while it answers
+        self.ended = False
+
+    @classmethod
+    def of(cls, scope: Scope, receive: Receive) -> "UnreadBody | None":
+        """Watch the body of a request; None when it has none, or needs no watch."""
+        if not scope.get("http_version", "").startswith("1"):
+            return None
+        length: int | None = 0
+        for name, value in scope["headers"]:
+            if name == b"content-length" and value.isdigit():
+                length = int(value)
+            elif name == b"transfer-encoding":
+                return cls(receive, None)
+        return cls(receive, length) if length else None
+
+    async def receive(self) -> Event:
+        """Take the next event of the request."""
+        if self.ended:
+            return await self._receive()
+        async with self._reading:
+            event = await self._receive()
+            self.ended = not event.get("more_body")
+            return event
+
+    async def drop(self, most_bytes: float = math.inf) -> bool:
+        """Read the rest and keep nothing of it; say whether that was all of it."""
+        if self._length is not None and self._length > most_bytes:
+            return self.ended
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(DROP_SECONDS):
+                while most_bytes >= 0 and not self.ended:
+                    most_bytes -= len((await self.receive()).get("body", b""))
+        return self.ended
+
+
+class Edge:
+    """The service as one ASGI application.
+
+    `receivers` serve an exact path each, `mounted` all paths that begin like theirs, and `hosts` every
+    path of their own host.
+    """
+
+    def __init__(
+        self,
+        application: ASGIApp,
+        receivers: Mapping[str, ASGIApp],
+        *,
+        is_https: bool,
+        mounted: Mapping[str, ASGIApp] = NOTHING,
+        hosts: Mapping[bytes, ASGIApp] = NO_HOSTS,
+    ) -> None:
+        self.application = application
+        self.receivers = dict(receivers)
+        self._mounted = tuple(mounted.items())
+        self._hosts = dict(hosts)
+        self._headers = (*HEADERS, STRICT_TRANSPORT) if is_https else HEADERS
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection."""
+        if scope["type"] == "lifespan":
+            await self.application(scope, receive, send)
+        elif scope["type"] == "http":
+            await self._serve(scope, receive, send)
+        else:
+            await send({"type": "websocket.close", "code": 1000})
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request_id = _request_id(scope)
+        scope[REQUEST_ID] = request_id
+        # Messages and effects of this request carry it on; each request is a task of its own.
+        CURRENT_REQUEST.set(request_id)
+        body = UnreadBody.of(scope, receive)
+        answered = closes = False
+
+        async def dressed(event: Event) -> None:
+            nonlocal answered, closes
+            if event["type"] == "http.response.start":
+                answered = True
+                headers = self._dress(event.get("headers", ()), request_id)
+                if body is not None and not body.ended:
+                    # RFC 9112 section 9.6: what ends the connection is said, and said only then.
+                    closes = CLOSE in headers or not await body.drop(DROPPED_BYTES)
+                    if closes and CLOSE not in headers:
+                        headers.append(CLOSE)
+                event = {**event, "headers": headers}
+            elif closes and body is not None and not event.get("more_body"):
+                await send({**event, "more_body": True})
+                await body.drop()  # closing at once would reset the connection, and lose the answer
+                event = {"type": "http.response.body"}
+            await send(event)
+
+        structlog.contextvars.bind_contextvars(request_id=request_id)
+        with patience(REQUEST_SECONDS):
+            refusal = _refusal(scope)
+            if refusal is not None:
+                status, code, detail, ends = refusal
+                await _answer(dressed, request_id, status, code, detail, ends=ends)
+                return
+            serve = self._server_of(scope)
+            try:
+                await serve(scope, receive if body is None else body.receive, dressed)
+            except Exception:
+                log.exception("request.failed", path=scope["path"], method=scope["method"])
+                if answered:
+                    raise
+                await _answer(
+                    dressed, request_id, 500, "internal_error", "Something went wrong on our side."
+                )
+
+    def _server_of(self, scope: Scope) -> ASGIApp:
+        """Say who serves a request."""
+        if self._hosts:
+            for name, value in scope["headers"]:
+                if name == b"host" and value.lower() in self._hosts:
+                    return self._hosts[value.lower()]
+        path = scope["path"]
+        for prefix, application in self._mounted:
+            if path.startswith(prefix):
+                return application
+        return self.receivers.get(path, self.application)
+
+    def _dress(self, headers: Any, request_id: str) -> list[tuple[bytes, bytes]]:
+        given = [(bytes(name).lower(), bytes(value)) for name, value in headers]
+        names = {name for name, _ in given}
+        kept = [pair for pair in given if pair[0] not in {b"server", b"x-request-id"}]
+        kept.extend(pair for pair in self._headers if pair[0] not in names)
+        kept.append((b"x-request-id", request_id.encode()))
+        return kept
+
+
+def _request_id(scope: Scope) -> str:
+    sent = [value for name, value in scope["headers"] if name == b"x-request-id"]
+    if len(sent) == 1 and SANE_REQUEST_ID.fullmatch(sent[0]):
+        return bytes(sent[0]).decode()
+    return new_id("req")
+
+
+def _refusal(scope: Scope) -> tuple[int, str, str, bool] | None:
+    """Say why the head of a request is refused: status, code, detail, whether its connection ends."""
+    headers = scope["headers"]
+    ends = scope.get("http_version") != "2"  # whose connections carry others' requests, too
+    size = sum(len(name) + len(value) + 4 for name, value in headers)
+    if len(headers) > MAXIMUM_HEADERS or size > MAXIMUM_HEADER_BYTES:
+        return 431, "request_header_fields_too_large", "The head of the request is too large.", ends
+    names = [name.lower() for name, _ in headers]
+    lengths = {value for name, value in headers if name.lower() == b"content-length"}
+    if (lengths and b"transfer-encoding" in names) or len(lengths) > 1:
+        return 400, "ambiguous_length", "The request says its length in two ways.", ends
+    # An HTTP/2 connection says "2"; "2.0" is its preface, in one that speaks HTTP/1.
+    if scope.get("http_version") == "2.0":
+        return 505, "http_version_not_supported", "This address speaks HTTP/1.1.", ends
+    if "\x00" in scope["path"] or b"%00" in scope.get("query_string", b""):
+        return 400, "bad_request", "The address holds a NUL character.", False
+    return None
+
+
+async def _answer(
+    send: Send, request_id: str, status: int, code: str, detail: str, *, ends: bool = False
+) -> None:
+    body = problem_body(status, code, detail, request_id)
+    headers = [
+        (b"content-type", PROBLEM.encode()),
+        (b"content-length", str(len(body)).encode()),
+        *((CLOSE,) if ends else ()),
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
