@@ -163,6 +163,10 @@ class Vault:
             raise ValueError(f"a salt has {KEY_BYTES} bytes or more")
         return _derive(salt, info)
 
+    def secret_for(self, key_id: str, purpose: str) -> bytes:
+        """Derive 32 secret bytes for a purpose from a key of the ring; KeyError for an unknown id."""
+        return _derive(self._keys[key_id], b"tolsey/secret/v1|" + purpose.encode())
+
     def signing_key(self, key_id: str) -> Ed25519PrivateKey:
         """Derive the signing key that goes with a key of the ring; KeyError for an unknown id."""
         return Ed25519PrivateKey.from_private_bytes(

@@ -25,6 +25,7 @@ NUMBERS = count(7_205_759_403_792_794_000)
 VERIFICATION = {
     *("state", "source", "definition", "currency", "mrr", "revenue30d", "annualised"),
     *("windowStart", "windowEnd", "syncedAt", "flags", "arr", "mrrAtRisk", "subscribers"),
+    *("visibility", "ranges"),
     *(
         "refundsOfEarlierOrders30d",
         "taxIncluded",

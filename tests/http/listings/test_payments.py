@@ -39,7 +39,7 @@ async def everything(database: Database) -> str:
 
 async def test_a_restricted_key_turns_the_badge_green(paid: Seller, database: Database) -> None:
     proof = (await paid.public("/verification")).json()
-    assert set(proof) == {*VERIFICATION, "signature"}
+    assert set(proof) == {*VERIFICATION, "commitment", "signature"}
     shown = {name: proof[name] for name in ("state", "source", "definition", "currency", "flags")}
     assert shown == {
         "state": "verified",
@@ -215,6 +215,7 @@ async def test_two_sources_stand_side_by_side_and_are_never_added(
         "syncedAt": proof["syncedAt"],
         "differencePercent": "4.6",
         "flags": [],
+        "ranges": {},
     }
     check(proof, (await verified.browser.get("/.well-known/verification-keys.json")).json())
     assert "A second source says USD 150.00" in (await verified.public("/embed")).text

@@ -27,7 +27,7 @@ from tolsey.storage.selling import listings
 
 async def test_a_connected_shop_turns_the_badge_green(verified: Seller, database: Database) -> None:
     proof = (await verified.public("/verification")).json()
-    assert set(proof) == {*VERIFICATION, "signature"}
+    assert set(proof) == {*VERIFICATION, "commitment", "signature"}
     assert (proof["state"], proof["source"], proof["definition"]) == ("verified", "commerce", "rv2")
     assert (proof["currency"], proof["revenue30d"], proof["mrr"]) == ("USD", 14_345, 0)
     assert proof["annualised"] == 12 * 14_345

@@ -7,18 +7,32 @@ from pydantic import Field
 
 from tolsey.http.answers.base import ApiAnswer, Timestamp
 from tolsey.http.answers.money import MoneyAnswer
+from tolsey.storage.records.selling.listing import Visibility
 
 
-class OtherCurrencyAnswer(ApiAnswer):
+class RangeAnswer(ApiAnswer):
+    """What a metric lies in: at least `from`, and less than `below`."""
+
+    low: Annotated[int, Field(serialization_alias="from")]
+    high: Annotated[int, Field(serialization_alias="below")]
+
+
+class FiguresAnswer(ApiAnswer):
+    """Metrics; one that is shown as a range is null, and its range stands in `ranges` by its name."""
+
+    ranges: dict[str, RangeAnswer] = Field(default_factory=dict)
+
+
+class OtherCurrencyAnswer(FiguresAnswer):
     """Numbers in another currency, in its minor units: none is converted."""
 
     currency: str
-    mrr: int
-    revenue30d: Annotated[int, Field(serialization_alias="revenue30d")]
-    annualised: int
+    mrr: int | None
+    revenue30d: Annotated[int | None, Field(serialization_alias="revenue30d")]
+    annualised: int | None
 
 
-class CorroborationAnswer(ApiAnswer):
+class CorroborationAnswer(FiguresAnswer):
     """The other source beside the first, with the difference in percent of the first."""
 
     source: str
@@ -31,10 +45,14 @@ class CorroborationAnswer(ApiAnswer):
     flags: list[str]
 
 
-class VerificationAnswer(ApiAnswer):
-    """How far a listing's numbers are proven; they are minor units, and null without a badge."""
+class VerificationAnswer(FiguresAnswer):
+    """How far a listing's numbers are proven; they are minor units, and null without a badge.
+
+    `visibility` says of each metric how the seller shows it: `exact`, `bucket` or `hidden`.
+    """
 
     state: str
+    visibility: dict[str, Visibility]
     source: str | None
     definition: str
     currency: str | None
@@ -67,10 +85,40 @@ class SignatureAnswer(ApiAnswer):
     value: str
 
 
-class SignedVerificationAnswer(VerificationAnswer):
+class AttestedAnswer(VerificationAnswer):
+    """What is signed of a verification: `commitment` binds it to the metrics that it does not show.
+
+    It is the SHA-256 (base64url) of their opening in RFC 8785 form.
+    """
+
+    commitment: str | None
+
+
+class SignedVerificationAnswer(AttestedAnswer):
     """A verification, signed so that anyone can check it offline."""
 
     signature: SignatureAnswer
+
+
+class OpeningAnswer(ApiAnswer):
+    """The metrics as they are that a commitment was made to, with the salt that kept them secret."""
+
+    listing: str
+    source: str
+    definition: str
+    window_end: Timestamp
+    currency: str | None
+    revenue30d: Annotated[int | None, Field(serialization_alias="revenue30d")]
+    mrr: int | None
+    subscribers: int | None
+    salt: str
+
+
+class OpenedProofAnswer(ApiAnswer):
+    """A signed verification with its opening: for a buyer to whom the seller shows the metrics."""
+
+    document: SignedVerificationAnswer
+    opening: OpeningAnswer
 
 
 class ProofAnswer(ApiAnswer):
@@ -147,16 +195,16 @@ class PublicListingAnswer(ToldAnswer):
     verification: VerificationAnswer
 
 
-class DayAnswer(ApiAnswer):
+class DayAnswer(FiguresAnswer):
     """The last verified numbers of a day, in minor units."""
 
     date: date
     source: str
     definition: str
     currency: str | None
-    mrr: int
-    revenue30d: Annotated[int, Field(serialization_alias="revenue30d")]
-    annualised: int
+    mrr: int | None
+    revenue30d: Annotated[int | None, Field(serialization_alias="revenue30d")]
+    annualised: int | None
     window_start: Timestamp
     window_end: Timestamp
     synced_at: Timestamp

@@ -7,29 +7,42 @@ Anyone can check it offline. Take the public answer, move `signature` out of it,
 with the first three from `signature`. Write that as canonical JSON (RFC 8785: sorted keys, no
 spaces, UTF-8), and check the Ed25519 signature `signature.value` (base64url without padding) over
 those bytes with the key of that id in `/.well-known/verification-keys.json` (a JWK set, RFC 8037).
+
+Metrics that the seller does not show as they are stand behind `commitment`, the SHA-256 (base64url)
+of their opening as canonical JSON. Who is given the opening can tell that it is of the same sync.
 """
 
+import hashlib
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Any
+from typing import Any, Final, TypeVar
 
 import orjson
 
-from tolsey.actors.listing import source
+from tolsey.actors.listing import ranges, source
 from tolsey.actors.listing.verification import Badge, badge_of, listing_badge, primary, settle
 from tolsey.http.answers.selling import (
+    AttestedAnswer,
     CorroborationAnswer,
+    FiguresAnswer,
+    OpeningAnswer,
     OtherCurrencyAnswer,
+    RangeAnswer,
     SignatureAnswer,
     SignedVerificationAnswer,
     VerificationAnswer,
 )
 from tolsey.http.answers.views import timestamp
-from tolsey.storage.records.selling.listing import COMMERCE, VerificationState
+from tolsey.storage.records.selling.listing import COMMERCE, VerificationState, Visibility
 from tolsey.storage.records.selling.revenue import DEFINITION, RevenueSnapshot
 from tolsey.storage.sealed import Vault, base64url
 from tolsey.storage.selling.listings import ListingView, ProofView
+
+Figures = TypeVar("Figures", bound=FiguresAnswer)
+
+OPENED: Final = (*ranges.METRICS, "definition", "window_end", "currency")
+"""What an opening says as the seller reads it."""
 
 
 def primary_proof(view: ListingView, now: datetime) -> ProofView:
@@ -44,14 +57,19 @@ def badge(view: ListingView, now: datetime) -> Badge:
 
 
 def verification_of(view: ListingView, now: datetime, *, owner: bool = False) -> VerificationAnswer:
-    """Show the machine and, to the owner or under a badge, the numbers in minor units."""
+    """Show the machine and, to the owner or under a badge, the numbers in minor units.
+
+    All but the owner are shown them as the owner chose.
+    """
+    visibility = ranges.shown_as(view.listing.visibility)
     proof = primary_proof(view, now)
     record = settle(proof.verification, now)
     is_shown = owner or badge(view, now) is not Badge.NONE
     snapshot = proof.snapshot if is_shown else None
     currency, figures = main_figures(snapshot)
-    return VerificationAnswer(
+    found = VerificationAnswer(
         state=record.state.value,
+        visibility=visibility,
         source=record.provider if record.shop_domain else None,
         definition=snapshot.definition if snapshot else DEFINITION,
         currency=currency,
@@ -71,6 +89,39 @@ def verification_of(view: ListingView, now: datetime, *, owner: bool = False) ->
         flags=flags(view, proof, snapshot),
         corroboration=_corroboration(view, proof, now, owner=owner) if is_shown else None,
     )
+    return found if owner else _public(found)
+
+
+def _public(found: VerificationAnswer) -> VerificationAnswer:
+    """Leave of a verification what its seller shows, and of what is told beside its metrics too."""
+    visibility, second = found.visibility, found.corroboration
+    others = [disclosed(each, visibility) for each in found.other_currencies]
+    update: dict[str, Any] = {
+        "other_currencies": others,
+        "corroboration": disclosed(second, visibility) if second else None,
+    }
+    if visibility["mrr"] is not Visibility.EXACT:
+        update["mrr_at_risk"] = None
+    if visibility["revenue30d"] is not Visibility.EXACT:
+        update["refunds_of_earlier_orders30d"] = None
+    return disclosed(found, visibility).model_copy(update=update)
+
+
+def disclosed(answer: Figures, visibility: Mapping[str, Visibility]) -> Figures:
+    """Leave of metrics what their seller shows: some as they are, some as ranges, some not at all."""
+    currency: str | None = getattr(answer, "currency")  # noqa: B009 - every answer with metrics has one
+    changed: dict[str, Any] = {}
+    told: dict[str, RangeAnswer] = {}
+    for name in (*ranges.METRICS, *ranges.DERIVED):
+        metric, value = ranges.DERIVED.get(name, name), getattr(answer, name, None)
+        if value is None or visibility[metric] is Visibility.EXACT:
+            continue
+        changed[name] = None
+        if visibility[metric] is Visibility.BUCKET:
+            factor = ranges.MONTHS if name in ranges.DERIVED else 1
+            found = ranges.range_of(metric, value // factor, currency).times(factor)
+            told[name] = RangeAnswer(low=found.low, high=found.high)
+    return answer.model_copy(update={**changed, "ranges": told})
 
 
 def _tax_included(snapshot: RevenueSnapshot | None) -> str | None:
@@ -174,14 +225,17 @@ def canonical(document: Mapping[str, Any]) -> bytes:
 
 def signed(view: ListingView, vault: Vault, now: datetime) -> SignedVerificationAnswer:
     """Show the verification with a signature that anyone can check offline."""
-    verification = verification_of(view, now)
+    opening = opening_of(view, vault, now)
+    attested = AttestedAnswer(
+        **dict(verification_of(view, now)), commitment=commitment(opening) if opening else None
+    )
     head = {
         "keyId": vault.key_ids[0],
         "listing": view.listing.slug,
         "signedAt": timestamp(now),
     }
     value = vault.signing_key(vault.key_ids[0]).sign(
-        canonical({**head, "verification": verification.model_dump()})
+        canonical({**head, "verification": attested.model_dump(mode="json")})
     )
     signature = SignatureAnswer(
         algorithm="Ed25519",
@@ -190,7 +244,31 @@ def signed(view: ListingView, vault: Vault, now: datetime) -> SignedVerification
         signed_at=now,
         value=base64url(value),
     )
-    return SignedVerificationAnswer(**dict(verification), signature=signature)
+    return SignedVerificationAnswer(**dict(attested), signature=signature)
+
+
+def opening_of(view: ListingView, vault: Vault, now: datetime) -> OpeningAnswer | None:
+    """Give the metrics that a signed verification is bound to; None where it shows none at all.
+
+    The salt keeps them from being guessed: it is the sync's own, and only the ring's keys give it.
+    """
+    if verification_of(view, now).synced_at is None:
+        return None
+    found = verification_of(view, now, owner=True)
+    proof = primary_proof(view, now)
+    moment = timestamp(found.window_end)
+    purpose = f"opening|{view.listing.id}|{proof.verification.provider}|{moment}"
+    return OpeningAnswer(
+        listing=view.listing.slug,
+        source=proof.verification.provider,
+        salt=base64url(vault.secret_for(vault.key_ids[0], purpose)),
+        **{name: getattr(found, name) for name in OPENED},
+    )
+
+
+def commitment(opening: OpeningAnswer) -> str:
+    """Bind a document to an opening that it does not show."""
+    return base64url(hashlib.sha256(canonical(opening.model_dump(mode="json"))).digest())
 
 
 def public_keys(vault: Vault) -> dict[str, Any]:
@@ -211,4 +289,5 @@ def public_keys(vault: Vault) -> dict[str, Any]:
             "RFC 8785 JSON of {keyId, listing, signedAt, verification}: the first three as in the "
             "answer's `signature`, `verification` being the answer without it"
         ),
+        "commitment": "SHA-256 (base64url) of the opening as RFC 8785 JSON",
     }

@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from tolsey.actors.listing.source import DOMAIN_MISMATCH
 from tolsey.actors.listing.verification import Badge
-from tolsey.http.answers.selling import VerificationAnswer
+from tolsey.http.answers.selling import CorroborationAnswer, VerificationAnswer
 from tolsey.http.layout.assets import content_of
 from tolsey.http.layout.catalogue import _, marked
 from tolsey.http.layout.templates import Page
@@ -95,9 +95,9 @@ def words(shown: Shown) -> Words:
     if shown.badge is Badge.GREY:
         freshness = _("last verified %(day)s") % {"day": day(synced)}
         return Words(_("Verified revenue"), freshness=freshness)
-    amount = money(shown.verification.revenue30d, shown.verification.currency)
+    amount = metric(shown.verification, "revenue30d")
     claim = _claim(shown.verification.flags)
-    in_days = _("%(amount)s in 30 days") % {"amount": amount}
+    in_days = _("%(amount)s in 30 days") % {"amount": amount} if amount else ""
     return Words(claim, in_days, synced_since(shown.at - synced))
 
 
@@ -134,6 +134,19 @@ def money(minor: int | None, currency: str | None) -> str:
     whole, rest = divmod(abs(minor), 10**digits)
     sign = "-" if minor < 0 else ""
     return f"{currency} {sign}{whole:,}" + (f".{rest:0{digits}d}" if digits else "")
+
+
+def metric(found: VerificationAnswer | CorroborationAnswer, name: str) -> str:
+    """Write a metric as its seller shows it: as it is, as the range it lies in, or not at all."""
+    between = found.ranges.get(name)
+    if between is None:
+        return money(getattr(found, name), found.currency)
+    unit = 10 ** EXPONENTS.get(found.currency or "", 2)
+    highest = f"{between.high // unit:,}"  # a range ends at whole units
+    if between.low == 0:
+        return _("under %(amount)s") % {"amount": f"{found.currency} {highest}"}
+    lowest = f"{found.currency} {between.low // unit:,}"
+    return _("%(lowest)s to %(highest)s") % {"lowest": lowest, "highest": highest}
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,9 +267,18 @@ class EmbedPage(Page):
             return None
         return day(self.found.window_end)
 
-    def amount(self, name: str) -> str:
-        """Write one of the numbers."""
-        return money(getattr(self.found, name), self.found.currency)
+    @property
+    def facts(self) -> Sequence[tuple[str, str]]:
+        """The numbers that there are, each under what it is."""
+        ended = self.ended
+        lately = _("30 days to %(day)s") % {"day": ended} if ended else _("Last 30 days")
+        named = {
+            lately: "revenue30d",
+            _("Recurring, monthly"): "mrr",
+            _("Annualised"): "annualised",
+        }
+        written = [(title, metric(self.found, name)) for title, name in named.items()]
+        return [(title, amount) for title, amount in written if amount]
 
     @property
     def reviewed(self) -> Sequence[str]:
@@ -269,4 +291,4 @@ class EmbedPage(Page):
         second = self.found.corroboration
         if second is None or second.difference_percent is None:
             return None
-        return money(second.revenue30d, second.currency), second.difference_percent
+        return metric(second, "revenue30d"), second.difference_percent

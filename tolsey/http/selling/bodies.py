@@ -15,7 +15,7 @@ from pydantic import (
 )
 
 from tolsey.http.web.api_model import ApiModel, Identifier, Whole
-from tolsey.storage.records.selling.listing import ListingFields
+from tolsey.storage.records.selling.listing import ListingFields, Visibility
 
 HOST = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{1,62}")
 LARGEST_AMOUNT = 10**15
@@ -75,6 +75,17 @@ class SelfReported(ApiModel):
     headcount: Annotated[Whole, Field(ge=0, le=1_000_000)] | None = None
 
 
+class ShownMetrics(ApiModel):
+    """How each verified metric is shown: as it is, as a range, or not at all.
+
+    `revenue30d` goes for what is annualised from it, `mrr` for the recurring revenue of a year.
+    """
+
+    revenue30d: Annotated[Visibility, Field(alias="revenue30d")] = Visibility.EXACT
+    mrr: Visibility = Visibility.EXACT
+    subscribers: Visibility = Visibility.EXACT
+
+
 def _without_defaults(schema: dict[str, Any]) -> None:
     """Take the defaults out of a description: what is not given stays as it is."""
     for field in schema["properties"].values():
@@ -102,6 +113,7 @@ class ListingChanges(ApiModel):
     self_reported: SelfReported = SelfReported()
     auto_approve_access: bool = False
     financing_offered: bool = False
+    visibility: ShownMetrics = ShownMetrics()
 
     @model_validator(mode="after")
     def _one_currency(self) -> Self:
@@ -133,6 +145,7 @@ class ListingChanges(ApiModel):
             self_reported=_json(self.self_reported.model_dump(exclude_none=True)),
             auto_approve_access=self.auto_approve_access,
             financing_offered=self.financing_offered,
+            visibility=_json(self.visibility.model_dump(mode="json")),
         )
 
     def given(self) -> tuple[str, ...]:

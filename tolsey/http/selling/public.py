@@ -9,6 +9,7 @@ from pydantic import Field
 from quart import Blueprint, Response, request
 from quart_schema import tag_blueprint, validate_querystring
 
+from tolsey.actors.listing.ranges import shown_as
 from tolsey.actors.listing.verification import Badge, State
 from tolsey.actors.refusals import NotFound
 from tolsey.http.answers.base import ListAnswer, list_of
@@ -22,6 +23,7 @@ from tolsey.http.layout.templates import rendered
 from tolsey.http.selling import badge as badges
 from tolsey.http.selling.attestation import (
     badge,
+    disclosed,
     main_figures,
     primary_proof,
     public_keys,
@@ -141,9 +143,10 @@ async def get_history(slug: str, query_args: HistoryQuery) -> HistoryAnswer:
     is_hidden = record.verified_at is None or record.state is State.SUSPENDED
     if record.shop_domain is None or is_hidden:
         return HistoryAnswer(items=[])
+    visibility = shown_as(view.listing.visibility)
     since = now() - timedelta(days=query_args.days)
     found = await snapshots.history(service().database, view.listing.id, record.shop_domain, since)
-    return HistoryAnswer(items=[_day(snapshot) for snapshot in found])
+    return HistoryAnswer(items=[disclosed(_day(one), visibility) for one in found])
 
 
 @routes.get("/.well-known/verification-keys.json")

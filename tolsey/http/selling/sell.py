@@ -23,9 +23,9 @@ from tolsey.actors.listing.source import SourceInUse
 from tolsey.actors.ports import ApiVersionTooOld
 from tolsey.actors.refusals import NotFound, Unprocessable
 from tolsey.http.answers.base import Accepted, Created, ListAnswer, NoBody, NoContent, list_of
-from tolsey.http.answers.selling import ListingAnswer, ProofAnswer
+from tolsey.http.answers.selling import ListingAnswer, OpenedProofAnswer, ProofAnswer
 from tolsey.http.billing.payout_accounts import require_seller_account
-from tolsey.http.selling.attestation import verification_of
+from tolsey.http.selling.attestation import opening_of, signed, verification_of
 from tolsey.http.selling.bodies import ListingChanges, NewListing
 from tolsey.http.selling.listing_views import existing, shown, to_seller
 from tolsey.http.selling.merchant_apps import MerchantApp, tried
@@ -255,6 +255,17 @@ async def _free(listing_id: str, provider: str, shop_domain: str) -> None:
     holder = await listings.listing_using(service().database, provider, shop_domain)
     if holder not in (None, listing_id):
         raise SourceInUse
+
+
+@routes.get("/<listing_id>/verification/opening")
+@session
+async def get_opening(listing_id: str) -> OpenedProofAnswer:
+    """Read the signed verification with the metrics it is bound to, for a buyer to be shown them."""
+    view, vault, at = await listing_of(listing_id), service().vault, now()
+    opening = opening_of(view, vault, at)
+    if opening is None:
+        raise NotFound("This listing is not verified.")
+    return OpenedProofAnswer(document=signed(view, vault, at), opening=opening)
 
 
 @routes.post("/<listing_id>/verify/refresh")

@@ -53,6 +53,14 @@ class VerificationState(StrEnum):
     REVOKED = "revoked"
 
 
+class Visibility(StrEnum):
+    """How a verified metric is shown to the public (product page "Revenue verification", section 1.5)."""
+
+    EXACT = "exact"
+    BUCKET = "bucket"
+    HIDDEN = "hidden"
+
+
 @dataclass(frozen=True, slots=True)
 class ListingFields:
     """What a seller says about the business; nothing of it is verified.
@@ -77,6 +85,8 @@ class ListingFields:
     self_reported: Annotated[str, Jsonb] = "{}"
     auto_approve_access: bool = False
     financing_offered: bool = False
+    visibility: Annotated[str, Jsonb] = "{}"
+    """How each metric is shown, by its name; one that is not named is shown as it is."""
 
 
 @stored("listings", key=("id",))
