@@ -131,7 +131,7 @@ class Node:
             await self._slots.pin(slot, to)
         started = time.monotonic()
         await self._shard.move(which[0], to)
-        while any(self._runtime.owns(slot) for slot in which):
+        while any(self._runtime.slots.owns(slot) for slot in which):
             await self._shard.round()
         return time.monotonic() - started
 

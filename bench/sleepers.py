@@ -62,11 +62,11 @@ async def ours(url: str, actors: int) -> dict[str, float]:
     """Measure our actors, hot and then cold."""
     async with AsyncExitStack() as stack:
         runtime = await counters(stack, url)
-        await runtime.wake(counter("first"))
+        await runtime.admin.wake(counter("first"))
         before = rss_bytes()
         for start in range(0, actors, 1_000):
             many = range(start, min(start + 1_000, actors))
-            await asyncio.gather(*(runtime.wake(counter(new_id("store"))) for _ in many))
+            await asyncio.gather(*(runtime.admin.wake(counter(new_id("store"))) for _ in many))
         hot = rss_bytes() - before
         cells = runtime.scheduler.cells
         table = sys.getsizeof(cells) / len(cells)
@@ -217,7 +217,7 @@ async def coalesced(runtime: Runtime, keys: list[str]) -> float:
     started = perf_counter()
     await asyncio.gather(*(asker(n) for n in range(ASKERS)))
     speed = len(keys) / (perf_counter() - started)
-    for cell in runtime.cells():
+    for cell in runtime.scheduler.cells.values():
         runtime.scheduler.passivate(cell)
     return speed
 

@@ -217,7 +217,7 @@ def a_message_is_not_consumed_by_its_turn() -> Iterator[None]:
 
     def careless(self: Runtime, to: Any, message: Any, row: Any, settled: Any) -> None:
         deliver(self, to, message, row, settled)
-        for cell in (self._scheduler.cells.get(to),):
+        for cell in (self.scheduler.cells.get(to),):
             for envelope in (cell.queue if cell else None) or ():
                 envelope.consumes = None
 
@@ -379,6 +379,6 @@ def deadlines_are_forgotten() -> Iterator[None]:
 
 def _expect_for_ever(self: Runtime, envelope: Envelope, timeout: float) -> Any:
     del timeout
-    envelope.future = self._scheduler.loop.create_future()
-    envelope.deadline = self._scheduler.loop.time() + 1e6
+    envelope.future = self.scheduler.loop.create_future()
+    envelope.deadline = self.scheduler.loop.time() + 1e6
     return envelope.future

@@ -205,7 +205,7 @@ class World:
         await self._replace(SLOTS)
         until = self.loop.time() + HEAL_SECONDS
         last = self.owner[SLOTS[0]].runtime
-        while self.disk.outbox or last.uncommitted or last.waiting:
+        while self.disk.outbox or last.admin.uncommitted or last.admin.waiting:
             if self.loop.time() > until:
                 self.run.found.append(f"stuck: {list(self.disk.outbox)[:3]} still wait")
                 return

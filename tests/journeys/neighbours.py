@@ -23,7 +23,7 @@ async def shared(*processes: Running) -> None:
     """Wait until every slot has an owner among these processes, and each has some."""
 
     def whole() -> bool:
-        owned = [set(process.service.runtime.epochs) for process in processes]
+        owned = [set(process.service.runtime.slots.epochs) for process in processes]
         return all(owned) and sum(map(len, owned)) == len(set().union(*owned)) == 1024
 
     await until(whole)

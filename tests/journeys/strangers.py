@@ -75,7 +75,7 @@ async def quiet(house: Running) -> None:
     """Wait until nothing is left to do in the service."""
     runtime, outbox = house.service.runtime, Outbox(house.service.database)
     with anyio.fail_after(60):
-        while runtime.effects_in_flight or runtime.waiting or await outbox.depth():
+        while runtime.admin.effects_in_flight or runtime.admin.waiting or await outbox.depth():
             await anyio.sleep(0.02)
 
 

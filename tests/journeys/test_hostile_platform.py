@@ -14,7 +14,6 @@ from tests.journeys.strangers import LISTINGS, listing_of, quiet
 from tolsey.actors.ports import PlatformUnreachable, Shop
 from tolsey.actors.store.messages import UseToken, store
 from tolsey.http.clients.commerce.admin import ShopifyAdmin
-from tolsey.runtime.supervision import Supervision
 from tolsey.sandbox.commerce.course.faults import Fault
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.service import Running
@@ -190,7 +189,7 @@ async def let_the_token_age(house: Running, store_id: str) -> None:
     await house.service.database.execute(
         "UPDATE integration_connections SET token_expires_at = now() + interval '5 minutes'"
     )
-    await Supervision(house.service.runtime).passivate(store(store_id))
+    await house.service.runtime.admin.passivate(store(store_id))
 
 
 async def test_twenty_who_need_a_new_token_at_once_cost_one_grant(

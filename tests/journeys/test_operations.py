@@ -269,7 +269,7 @@ async def test_a_paused_store_keeps_its_deliveries_waiting_until_it_is_resumed(
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(deliver)
         with anyio.fail_after(60):
-            while house.service.runtime.waiting == 0:
+            while house.service.runtime.admin.waiting == 0:
                 await anyio.sleep(0)
         assert answers == []
         await operator.post(f"{where}/resume", json={"reason": "done"})
@@ -290,7 +290,7 @@ async def test_an_actor_that_was_put_to_sleep_wakes_on_its_next_message(
 ) -> None:
     await seller.connect()
     with anyio.fail_after(60):
-        while house.service.runtime.effects_in_flight:
+        while house.service.runtime.admin.effects_in_flight:
             await anyio.sleep(0.01)
     asleep = await operator.post(
         f"/api/admin/actors/store/{seller.store_id}/passivate", json={"reason": "trying"}
@@ -320,7 +320,7 @@ async def test_a_dead_letter_is_listed_replayed_and_discarded(
         ]
     )
     assert row == 1
-    house.service.runtime.wake_outbox()
+    house.service.runtime.slots.wake_outbox()
     with anyio.fail_after(60):
         while not await database.fetch("SELECT 1 FROM dead_letters"):
             await anyio.sleep(0.01)
@@ -449,7 +449,7 @@ async def test_the_request_id_follows_the_work_it_caused(seller: Seller, house: 
         )
         assert answer.headers["X-Request-Id"] == "trace-me"
         with anyio.fail_after(60):
-            while house.service.runtime.effects_in_flight:
+            while house.service.runtime.admin.effects_in_flight:
                 await anyio.sleep(0.01)
 
     done = [entry for entry in written if entry["event"] == "effect.done"]

@@ -49,7 +49,7 @@ async def connected(seller: Seller, platform: Platform, house: Running) -> Selle
 
 async def settled(house: Running) -> None:
     with anyio.fail_after(60):
-        while house.service.runtime.effects_in_flight:
+        while house.service.runtime.admin.effects_in_flight:
             await anyio.sleep(0.01)
 
 

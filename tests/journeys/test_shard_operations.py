@@ -38,7 +38,7 @@ async def operators(
 def key_at(process: Running) -> str:
     """Make the key of a store that a process owns."""
     keys = (f"store_{n}" for n in itertools.count())
-    return next(key for key in keys if slot_of(key) in process.service.runtime.epochs)
+    return next(key for key in keys if slot_of(key) in process.service.runtime.slots.epochs)
 
 
 async def audited(database: Database) -> list[tuple[str, str]]:
@@ -91,7 +91,7 @@ async def test_the_map_is_paged_and_filtered_by_owner(
         cursor = rows["nextCursor"]
         if cursor is None:
             break
-    assert seen == sorted(pair[0].service.runtime.epochs)
+    assert seen == sorted(pair[0].service.runtime.slots.epochs)
     unowned = (await operators[1].get("/api/admin/shards?owner=none")).json()
     assert unowned["items"] == []
 
@@ -100,7 +100,7 @@ async def test_a_moved_slot_is_where_it_was_put_until_it_is_let_go(
     pair: tuple[Running, Running], operators: tuple[httpx.AsyncClient, httpx.AsyncClient]
 ) -> None:
     one, other = pair
-    slot = min(one.service.runtime.epochs)
+    slot = min(one.service.runtime.slots.epochs)
     to = other.service.shard.id
     path = f"/api/admin/shards/{slot}/move"
 
@@ -108,13 +108,13 @@ async def test_a_moved_slot_is_where_it_was_put_until_it_is_let_go(
 
     assert moved.status_code == 200, moved.text
     assert (moved.json()["owner"], moved.json()["pinnedTo"]) == (to, to)
-    await until(lambda: slot in other.service.runtime.epochs)
+    await until(lambda: slot in other.service.runtime.slots.epochs)
     listed = (await operators[0].get("/api/admin/shards?pinned=true")).json()["items"]
     assert [row["slot"] for row in listed] == [slot]
     released = await operators[0].post(path, json={"to": None, "reason": "cool again"})
     assert released.status_code == 200
     assert released.json()["pinnedTo"] is None
-    await until(lambda: slot in one.service.runtime.epochs)
+    await until(lambda: slot in one.service.runtime.slots.epochs)
     subject = f"slot:{slot}"
     assert await audited(one.service.database) == [("admin.shard.move", subject)] * 2
 
@@ -194,7 +194,7 @@ async def test_an_actor_is_paused_resumed_and_put_to_sleep_through_any_process(
     one, other = pair
     async with browsing(one) as browser:
         seller = await sign_up(browser)
-    owner = one if slot_of(seller.store_id) in one.service.runtime.epochs else other
+    owner = one if slot_of(seller.store_id) in one.service.runtime.slots.epochs else other
     there = owner.service.runtime.scheduler.paused
     elsewhere = operators[1] if owner is one else operators[0]
     path = f"/api/admin/actors/store/{seller.store_id}"
@@ -218,14 +218,14 @@ async def test_an_actor_that_is_busy_elsewhere_is_a_409_here_too(
     one, other = pair
     async with browsing(one) as browser:
         seller = await sign_up(browser)
-        owner = one if slot_of(seller.store_id) in one.service.runtime.epochs else other
+        owner = one if slot_of(seller.store_id) in one.service.runtime.slots.epochs else other
         elsewhere = operators[1] if owner is one else operators[0]
         path = f"/api/admin/actors/store/{seller.store_id}"
         await elsewhere.post(f"{path}/pause", json={"reason": "trying"})
         async with anyio.create_task_group() as tasks:
             asking = seller.connect
             tasks.start_soon(asking)
-            await until(lambda: owner.service.runtime.waiting)
+            await until(lambda: owner.service.runtime.admin.waiting)
             busy = await elsewhere.post(f"{path}/passivate", json={"reason": "trying"})
             await elsewhere.post(f"{path}/resume", json={"reason": "trying"})
 
@@ -241,7 +241,7 @@ async def test_an_actor_whose_slot_has_just_moved_is_found(
     shard, to = one.service.shard, other.service.shard.id
     stale = shard.holdings[slot]
     await other.service.shard.move(slot, to)
-    await until(lambda: slot in other.service.runtime.epochs)
+    await until(lambda: slot in other.service.runtime.slots.epochs)
     await until(lambda: shard.holdings[slot].owner == to)
     shard.holdings[slot] = stale
 
@@ -312,7 +312,7 @@ async def test_the_command_shows_processes_that_run_and_one_that_leaves(
 ) -> None:
     ids = sorted(process.service.shard.id for process in pair)
     pair[1].service.shard.retire()
-    await until(lambda: len(pair[0].service.runtime.epochs) == 1024)
+    await until(lambda: len(pair[0].service.runtime.slots.epochs) == 1024)
 
     seen = await read_map(str(brisk.database_url), str(brisk.redis_url), LEASE_SECONDS)
 

@@ -109,9 +109,9 @@ async def test_a_call_whose_answer_was_lost_is_unknown_until_it_is_looked_up(
     async with running(counters, handlers=partner.handlers, poll_seconds=60) as house:
         await house.ask(counter("a"), Order("parcel"))
         await until(lambda: has_state(counters, ("unknown", 1, 0)))
-        house.runtime.wake_outbox()
+        house.runtime.slots.wake_outbox()
         await until(lambda: has_state(counters, ("unknown", 2, 0)))
-        house.runtime.wake_outbox()
+        house.runtime.slots.wake_outbox()
         await until(lambda: is_settled(house))
     assert (partner.tries, partner.looks, partner.taken) == (3, 2, ["parcel"])
 
@@ -190,7 +190,7 @@ async def test_a_result_that_comes_back_twice_takes_effect_once(counters: Databa
             for _ in range(3):  # as when another process took it for ours to finish
                 await until(lambda: is_settled(house))
                 house.runtime.dispatch([row])
-                await until(lambda: house.runtime.effects_in_flight == 0)
+                await until(lambda: house.runtime.admin.effects_in_flight == 0)
             assert await house.total("z") == 5
         finally:
             asked.cancel()  # also where a planted bug is caught: nobody else hears its end

@@ -33,7 +33,7 @@ async def test_a_read_or_a_refusal_waits_behind_the_writes_before_it(counters: D
         await house.journal.arrived.wait()
         read = asyncio.ensure_future(house.ask(counter("a"), Read()))
         refused = asyncio.ensure_future(house.ask(counter("a"), Refuse()))
-        await until(lambda: house.runtime.uncommitted == 3)
+        await until(lambda: house.runtime.admin.uncommitted == 3)
         assert not read.done()
         assert not refused.done()
         house.journal.reopen()
@@ -50,7 +50,7 @@ async def test_turns_of_many_actors_share_a_batch_in_their_order(counters: Datab
         first = asyncio.ensure_future(house.ask(counter("first"), Add(1)))
         await house.journal.arrived.wait()
         asks = [asyncio.ensure_future(house.ask(counter(f"{n % 100}"), Add(1))) for n in range(200)]
-        await until(lambda: house.runtime.uncommitted == 201)
+        await until(lambda: house.runtime.admin.uncommitted == 201)
         house.journal.reopen()
         assert await first == 1
         assert await asyncio.gather(*asks) == [1] * 100 + [2] * 100
@@ -99,7 +99,7 @@ async def test_a_duplicate_does_not_void_its_neighbours(counters: Database) -> N
         await house.journal.arrived.wait()
         messages = [Add(1), Note("old"), Add(1), Note("new"), Add(1)]
         asks = [asyncio.ensure_future(house.ask(counter("a"), message)) for message in messages]
-        await until(lambda: house.runtime.uncommitted == 6)
+        await until(lambda: house.runtime.admin.uncommitted == 6)
         wakes = house.kind.loads
         house.journal.reopen()
         told = await asyncio.gather(*asks, return_exceptions=True)
@@ -168,7 +168,7 @@ async def test_what_waits_in_front_of_an_actor_that_is_lost_is_refused(counters:
         held = asyncio.ensure_future(old.ask(counter("a"), Held("gate", 1)))
         await old.kind.entered["gate"].wait()
         read = asyncio.ensure_future(old.ask(counter("a"), Read()))
-        await until(lambda: old.runtime.waiting == 1)
+        await until(lambda: old.runtime.admin.waiting == 1)
         old.journal.reopen()
         old.kind.gates["gate"].set()
         told = await asyncio.gather(write, held, read, return_exceptions=True)

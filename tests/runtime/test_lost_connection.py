@@ -119,10 +119,10 @@ async def test_a_statement_that_is_slow_is_waited_for(
             await tx.execute("SELECT * FROM actors WHERE key = 'a' FOR UPDATE")
             asked = asyncio.ensure_future(house.ask(counter("a"), Add(10)))
             await until(lambda: proxy.connections > 3)  # it was asked after some times
-            assert house.runtime.commit_seconds > 0
+            assert house.runtime.admin.commit_seconds > 0
         assert await asked == 11
         assert house.runtime.telemetry.counters["commits_unknown"] == 0
-        await until(lambda: house.runtime.commit_seconds == 0)
+        await until(lambda: house.runtime.admin.commit_seconds == 0)
 
 
 async def test_a_database_out_of_reach_refuses_and_serves_again_when_it_is_back(

@@ -22,7 +22,7 @@ async def test_a_full_mailbox_refuses_at_once(
         held = asyncio.ensure_future(house.ask(counter("a"), Held("gate")))
         await house.kind.entered["gate"].wait()
         asks = [asyncio.ensure_future(house.ask(counter("a"), Add(1))) for _ in range(8)]
-        await until(lambda: house.runtime.waiting == 8)
+        await until(lambda: house.runtime.admin.waiting == 8)
         with pytest.raises(Overloaded, match="the mailbox") as refused:
             await house.ask(counter("a"), Add(1))
         assert refused.value.retry_after > 0
@@ -42,7 +42,7 @@ async def test_turns_that_are_not_on_disk_count_against_their_actor(
         house.journal.shut()
         asks = [asyncio.ensure_future(house.ask(counter("a"), Add(1))) for _ in range(20)]
         await house.journal.arrived.wait()
-        assert house.runtime.uncommitted == 8
+        assert house.runtime.admin.uncommitted == 8
         house.journal.reopen()
         told = await asyncio.gather(*asks, return_exceptions=True)
         assert told[:8] == list(range(1, 9))
@@ -58,7 +58,7 @@ async def test_a_process_over_its_bound_refuses_whether_turns_wait_or_commits_do
         house.journal.shut()
         asks = [asyncio.ensure_future(house.ask(counter(f"{n}"), Add(1))) for n in range(32)]
         await house.journal.arrived.wait()
-        assert house.runtime.uncommitted == 8
+        assert house.runtime.admin.uncommitted == 8
         with pytest.raises(Overloaded, match="the process"):
             await house.ask(counter("asleep"), Add(1))
         assert await house.ask(counter("31"), Read()) == 0
@@ -76,7 +76,7 @@ async def test_a_process_that_stops_refuses_what_is_new_and_answers_what_it_took
         asks = [asyncio.ensure_future(house.ask(counter("a"), Add(1))) for _ in range(50)]
         asks += [asyncio.ensure_future(house.ask(counter("b"), Add(1))) for _ in range(50)]
         await house.journal.arrived.wait()
-        await until(lambda: house.runtime.uncommitted == 100)
+        await until(lambda: house.runtime.admin.uncommitted == 100)
         drained = asyncio.ensure_future(house.runtime.drain())
         await asyncio.sleep(0)
         for key in ("a", "b", "asleep"):
@@ -107,7 +107,7 @@ async def test_a_process_that_is_told_to_hurry_refuses_what_it_cannot_finish(
         held = asyncio.ensure_future(house.ask(counter("a"), Held("never")))
         await house.kind.entered["never"].wait()
         behind = asyncio.ensure_future(house.ask(counter("a"), Add(1)))
-        await until(lambda: house.runtime.waiting == 1)
+        await until(lambda: house.runtime.admin.waiting == 1)
         await house.runtime.drain()
         told = await asyncio.gather(held, behind, return_exceptions=True)
         assert all(isinstance(error, Unavailable) for error in told)

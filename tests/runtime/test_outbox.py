@@ -94,7 +94,7 @@ async def test_a_row_that_is_delivered_twice_takes_effect_once(counters: Databas
 
 async def test_an_accepted_message_is_kept_and_a_repeat_is_told(counters: Database) -> None:
     async with running(counters) as house:
-        house.runtime.scheduler.paused[counter("a")] = None
+        house.runtime.scheduler.pause(counter("a"))
         told = [await house.runtime.accept(counter("a"), Note("n"), id="one") for _ in range(3)]
         assert told == [True, False, False]
         house.runtime.scheduler.resume(counter("a"))
@@ -166,9 +166,9 @@ async def test_a_call_that_is_wanted_again_while_its_result_commits_is_made_agai
         other = asyncio.ensure_future(house.ask(counter("other"), Add(1)))
         await house.journal.arrived.wait()
         answer.set()
-        await until(lambda: house.runtime.uncommitted == 2)
+        await until(lambda: house.runtime.admin.uncommitted == 2)
         second = asyncio.ensure_future(house.ask(counter("z"), Fetch(), timeout=5))
-        await until(lambda: house.runtime.uncommitted == 3)
+        await until(lambda: house.runtime.admin.uncommitted == 3)
         house.journal.reopen()
         assert list(await asyncio.gather(first, other, second)) == [1, 1, 2]
 

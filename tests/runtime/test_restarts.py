@@ -94,13 +94,13 @@ async def test_a_call_that_ends_the_process_each_time_is_given_up(counters: Data
 async def test_a_message_that_ends_the_process_each_time_is_given_up(counters: Database) -> None:
     later = datetime.now(UTC) - timedelta(seconds=1)
     async with running(counters, poll_seconds=60) as house:
-        house.runtime.scheduler.paused[counter("b")] = None
+        house.runtime.scheduler.pause(counter("b"))
         await house.ask(counter("a"), Send("b", 5, "poison", later))
     for n in range(MOST_INTERRUPTIONS):
         assert await rows(counters) == [(0, n)]
         stack = AsyncExitStack()
         house = await stack.enter_async_context(_with_b_paused(counters))
-        await until(lambda house=house: house.runtime.waiting == 1)
+        await until(lambda house=house: house.runtime.admin.waiting == 1)
         await cut(house, stack)
     async with running(counters) as house:
         await until(lambda: _dead(house, 1))
@@ -174,7 +174,7 @@ async def test_a_message_whose_turn_a_stop_cuts_off_uses_no_attempt(counters: Da
 @asynccontextmanager
 async def _with_b_paused(counters: Database) -> AsyncIterator[House]:
     async with running(counters, grace_seconds=0.1) as house:
-        house.runtime.scheduler.paused[counter("b")] = None
+        house.runtime.scheduler.pause(counter("b"))
         yield house
 
 

@@ -71,7 +71,7 @@ async def test_two_processes_share_the_slots_and_answer_for_all_of_them(
     pair: tuple[Home, Home],
 ) -> None:
     a, b = pair
-    assert 300 < len(a.runtime.epochs) < 724
+    assert 300 < len(a.runtime.slots.epochs) < 724
     for n in range(40):
         assert await a.ask(counter(f"k{n}"), Add(n)) == n
         assert await b.ask(counter(f"k{n}"), Add(1)) == n + 1
@@ -83,14 +83,14 @@ async def test_who_joins_takes_a_share_from_each_and_nothing_else_moves(
     here: Town, pair: tuple[Home, Home]
 ) -> None:
     a, b = pair
-    before = [set(home.runtime.epochs) for home in pair]
+    before = [set(home.runtime.slots.epochs) for home in pair]
     async with here.join("c") as c:
         await settled(a, b, c)
-        assert set(a.runtime.epochs) <= before[0]
-        assert set(b.runtime.epochs) <= before[1]
-        assert 200 < len(c.runtime.epochs) < 500
+        assert set(a.runtime.slots.epochs) <= before[0]
+        assert set(b.runtime.slots.epochs) <= before[1]
+        assert 200 < len(c.runtime.slots.epochs) < 500
     await settled(a, b)
-    assert [set(home.runtime.epochs) for home in pair] == before
+    assert [set(home.runtime.slots.epochs) for home in pair] == before
 
 
 async def test_a_process_alone_sends_nothing_to_redis_for_its_own_actors(here: Town) -> None:
@@ -121,11 +121,11 @@ async def test_a_moved_slot_stays_where_it_was_put_until_that_process_goes(
     key = a.key()
     assert await a.ask(counter(key), Add(5)) == 5
     await b.shard.move(slot_of(key), b.shard.id)
-    await until(lambda: slot_of(key) in b.runtime.epochs)
+    await until(lambda: slot_of(key) in b.runtime.slots.epochs)
     assert await a.ask(counter(key), Add(1)) == 6
     async with here.join("c") as c:
         await settled(a, b, c)
-        assert slot_of(key) in b.runtime.epochs
+        assert slot_of(key) in b.runtime.slots.epochs
     with pytest.raises(LookupError):
         await a.shard.move(slot_of(key), "nobody")
 
@@ -165,13 +165,13 @@ async def test_a_hand_over_waits_for_a_turn_that_gathers(pair: tuple[Home, Home]
     asked = asyncio.create_task(a.ask(counter(key), Held("gate", 7)))
     await a.kind.entered["gate"].wait()
     moving = asyncio.create_task(a.shard.move(slot_of(key), b.shard.id))
-    await until(lambda: a.runtime.is_leaving(slot_of(key)))
+    await until(lambda: a.runtime.slots.is_leaving(slot_of(key)))
     behind = asyncio.create_task(b.ask(counter(key), Add(1)))
     a.kind.gates["gate"].set()
     assert await asked == 7
     assert await behind == 8
     await moving
-    assert slot_of(key) in b.runtime.epochs
+    assert slot_of(key) in b.runtime.slots.epochs
 
 
 @lease_ends
@@ -192,7 +192,7 @@ async def test_a_turn_that_does_not_end_is_taken_again_at_the_new_owner(
 async def test_a_paused_actor_stays_paused_where_it_goes(pair: tuple[Home, Home]) -> None:
     a, b = pair
     key = a.key()
-    a.runtime.pause("counter", key)
+    a.runtime.scheduler.pause(counter(key))
     await a.shard.move(slot_of(key), b.shard.id)
     await until(lambda: counter(key) in b.runtime.scheduler.paused)
     waiting = asyncio.create_task(a.ask(counter(key), Add(1)))
@@ -281,7 +281,7 @@ async def test_a_process_that_slept_through_its_lease_tells_nothing_old(
     key = b.key()
     assert await b.ask(counter(key), Add(1)) == 1
     b.presence.is_cut = True  # asleep, as far as the others see
-    await until(lambda: slot_of(key) in a.runtime.epochs)
+    await until(lambda: slot_of(key) in a.runtime.slots.epochs)
     assert await a.ask(counter(key), Add(1)) == 2
     with pytest.raises(Unavailable):
         await b.ask(counter(key), Read())
@@ -379,12 +379,12 @@ async def test_a_former_owner_cannot_commit(here: Town, pair: tuple[Home, Home])
     a, b = pair
     key = b.key()
     assert await b.ask(counter(key), Add(1)) == 1
-    epoch = b.runtime.epochs[slot_of(key)]
+    epoch = b.runtime.slots.epochs[slot_of(key)]
     await Slots(here.database).take(a.shard.id, {slot_of(key): epoch})  # b does not know
     assert await b.ask(counter(key), Add(1)) == 2  # refused by the fence, sent on, answered by a
     assert await total(here, key) == 2
     assert b.runtime.telemetry.counters["commits_fenced"] == 1
-    assert b.runtime.epochs.get(slot_of(key)) != epoch
+    assert b.runtime.slots.epochs.get(slot_of(key)) != epoch
 
 
 def test_an_observer_waits_a_whole_lease_from_the_last_beat_it_saw() -> None:
@@ -543,7 +543,7 @@ async def test_a_wrong_guess_is_corrected_by_the_receiver(
     await b.ask(counter(key), Add(4))
     async with here.join("c") as c:
         await settled(a, b, c)
-        owner = b if slot in b.runtime.epochs else c
+        owner = b if slot in b.runtime.slots.epochs else c
         wrong = c if owner is b else b
         a.shard.holdings[slot] = a.shard.holdings[slot]._replace(owner=wrong.shard.id)
         assert await a.ask(counter(key), Add(1)) == 5
@@ -630,12 +630,12 @@ async def test_a_slot_that_went_and_came_back_unseen_is_read_anew(
     slot, stored = slot_of(key), Slots(here.database)
     b.presence.is_cut = True
     await b.shard.round()  # none that began before will see what comes now
-    taken = await stored.take(a.shard.id, {slot: b.runtime.epochs[slot]})
+    taken = await stored.take(a.shard.id, {slot: b.runtime.slots.epochs[slot]})
     await here.database.execute("UPDATE test_counters SET total = 7 WHERE key = $1", key)
     back = await stored.take(b.shard.id, taken)
     b.presence.is_cut = False
     await b.shard.round()
-    assert b.runtime.epochs[slot] == back[slot]
+    assert b.runtime.slots.epochs[slot] == back[slot]
     assert await b.ask(counter(key), Read()) == 7
 
 

@@ -18,7 +18,7 @@ async def test_wake_ups_of_one_moment_are_one_query(counters: Database) -> None:
         asks = [house.ask(counter(f"{n}"), Add(n)) for n in range(200)]
         assert await asyncio.gather(*asks) == list(range(200))
         assert house.kind.loads == 1
-        assert house.runtime.awake == 200
+        assert house.runtime.admin.awake == 200
 
 
 async def test_many_messages_to_one_sleeping_actor_wake_it_once(counters: Database) -> None:
@@ -31,8 +31,8 @@ async def test_many_messages_to_one_sleeping_actor_wake_it_once(counters: Databa
 async def test_an_actor_put_to_sleep_wakes_with_what_is_on_disk(counters: Database) -> None:
     async with running(counters) as house:
         await house.ask(counter("a"), Add(3))
-        assert house.runtime.scheduler.passivate(cell(house.runtime.cells(), "a"))
-        assert house.runtime.awake == 0
+        assert house.runtime.scheduler.passivate(cell(house.runtime.scheduler.cells.values(), "a"))
+        assert house.runtime.admin.awake == 0
         assert await house.ask(counter("a"), Add(1)) == 4
         assert house.kind.loads == 2
 
@@ -44,21 +44,21 @@ async def test_an_actor_with_something_in_front_of_it_is_not_put_to_sleep(
         scheduler = house.runtime.scheduler
         held = asyncio.ensure_future(house.ask(counter("a"), Held("gate")))
         await house.kind.entered["gate"].wait()
-        assert not scheduler.passivate(cell(house.runtime.cells(), "a"))
+        assert not scheduler.passivate(cell(house.runtime.scheduler.cells.values(), "a"))
         house.kind.gates["gate"].set()
         await held
         house.journal.shut()
         write = asyncio.ensure_future(house.ask(counter("a"), Add(1)))
         await house.journal.arrived.wait()
-        assert not scheduler.passivate(cell(house.runtime.cells(), "a"))
+        assert not scheduler.passivate(cell(house.runtime.scheduler.cells.values(), "a"))
         house.journal.reopen()
         await write
         parked = asyncio.ensure_future(house.ask(counter("a"), Wait("n")))
         await until(lambda: bool(house.runtime._parking))
-        assert not scheduler.passivate(cell(house.runtime.cells(), "a"))
+        assert not scheduler.passivate(cell(house.runtime.scheduler.cells.values(), "a"))
         parked.cancel()
         await until(lambda: not house.runtime._parking)
-        assert scheduler.passivate(cell(house.runtime.cells(), "a"))
+        assert scheduler.passivate(cell(house.runtime.scheduler.cells.values(), "a"))
 
 
 async def test_a_cold_actor_keeps_its_state_as_bytes_and_answers_without_the_disk(
@@ -66,7 +66,7 @@ async def test_a_cold_actor_keeps_its_state_as_bytes_and_answers_without_the_dis
 ) -> None:
     async with running(counters) as house:
         await house.ask(counter(LARGE), Add(3))
-        sleeper = cell(house.runtime.cells(), LARGE)
+        sleeper = cell(house.runtime.scheduler.cells.values(), LARGE)
         sleeper.cool()
         assert sleeper.state is sleeper.committed is None
         assert isinstance(sleeper.cold, bytes)
@@ -81,17 +81,17 @@ async def test_idle_actors_cool_and_then_go(
     monkeypatch.setattr("tolsey.runtime.turns.SWEEP_SECONDS", 0.01)
     async with running(counters, cold_seconds=0.02, idle_seconds=0.2) as house:
         await house.ask(counter(LARGE), Add(3))
-        sleeper = cell(house.runtime.cells(), LARGE)
+        sleeper = cell(house.runtime.scheduler.cells.values(), LARGE)
         await until(lambda: not sleeper.hot)
-        assert house.runtime.awake == 1
-        await until(lambda: house.runtime.awake == 0)
+        assert house.runtime.admin.awake == 1
+        await until(lambda: house.runtime.admin.awake == 0)
         assert await house.ask(counter(LARGE), Read()) == 3
 
 
 async def test_a_small_state_is_left_as_it_is(counters: Database) -> None:
     async with running(counters) as house:
         await house.ask(counter("a"), Add(3))
-        sleeper = cell(house.runtime.cells(), "a")
+        sleeper = cell(house.runtime.scheduler.cells.values(), "a")
         sleeper.cool()
         assert sleeper.hot
         assert await house.ask(counter("a"), Read()) == 3
@@ -107,7 +107,7 @@ async def test_an_idle_actor_has_no_task(counters: Database) -> None:
         before = len(asyncio.all_tasks())
         await asyncio.gather(*(house.ask(counter(f"{n}"), Read()) for n in range(500)))
         await until(lambda: len(asyncio.all_tasks()) <= before)
-        assert house.runtime.awake == 500
+        assert house.runtime.admin.awake == 500
 
 
 async def test_an_actor_that_cannot_be_read_fails_alone(

@@ -38,7 +38,7 @@ async def test_an_actor_takes_one_turn_at_a_time(counters: Database) -> None:
         await house.kind.entered["first"].wait()
         second = asyncio.ensure_future(house.ask(counter("a"), Held("second", 10)))
         third = asyncio.ensure_future(house.ask(counter("a"), Add(100)))
-        await until(lambda: house.runtime.waiting == 2)
+        await until(lambda: house.runtime.admin.waiting == 2)
         assert not house.kind.entered["second"].is_set()
         house.kind.gates["second"].set()
         house.kind.gates["first"].set()
@@ -104,7 +104,7 @@ async def test_a_message_whose_caller_went_away_before_its_turn_is_not_taken(
         held = asyncio.ensure_future(house.ask(counter("a"), Held("gate")))
         await house.kind.entered["gate"].wait()
         gone = asyncio.ensure_future(house.ask(counter("a"), Add(1)))
-        await until(lambda: house.runtime.waiting == 1)
+        await until(lambda: house.runtime.admin.waiting == 1)
         gone.cancel()
         house.kind.gates["gate"].set()
         assert await held == 0
@@ -169,9 +169,9 @@ async def test_a_parked_asker_who_gives_up_is_forgotten(counters: Database) -> N
 async def test_a_paused_actor_takes_no_turn_until_it_is_resumed(counters: Database) -> None:
     async with running(counters) as house:
         await house.ask(counter("a"), Add(1))
-        house.runtime.scheduler.paused[counter("a")] = None
+        house.runtime.scheduler.pause(counter("a"))
         asks = [asyncio.ensure_future(house.ask(counter("a"), Add(n))) for n in (1, 2)]
-        await until(lambda: house.runtime.waiting == 2)
+        await until(lambda: house.runtime.admin.waiting == 2)
         assert await house.total("a") == 1
         house.runtime.scheduler.resume(counter("a"))
         assert await asyncio.gather(*asks) == [2, 4]

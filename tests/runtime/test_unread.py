@@ -129,8 +129,8 @@ async def test_what_has_waited_for_ten_minutes_is_told(counters: Database, name:
                 await until(
                     lambda house=house: house.runtime.telemetry.counters["outbox_polls"] > 1
                 )
-            assert bool(house.runtime.unread) == (minutes == 11)
-    (found,) = house.runtime.unread
+            assert bool(house.runtime.admin.unread) == (minutes == 11)
+    (found,) = house.runtime.admin.unread
     assert (found.kind, found.name, found.rows) == ("counter", name, 1)
     told: list[Any] = [one for one in logs if one["event"] == "outbox.unread"]
     assert (told[0]["log_level"], told[0]["name"]) == ("error", "counter.FromTomorrow")

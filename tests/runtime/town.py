@@ -148,7 +148,9 @@ class Home:
     def key(self, number: int = 0) -> str:
         """Name a key that this process owns now."""
         names = (f"key-{n}" for n in range(100_000))
-        return next(islice((k for k in names if slot_of(k) in self.runtime.epochs), number, None))
+        return next(
+            islice((k for k in names if slot_of(k) in self.runtime.slots.epochs), number, None)
+        )
 
 
 @asynccontextmanager
@@ -162,7 +164,7 @@ async def settled(*homes: Home) -> None:
     ids = [home.shard.id for home in homes]
     async with asyncio.timeout(60):
         while True:
-            owned = [set(home.runtime.epochs) for home in homes]
+            owned = [set(home.runtime.slots.epochs) for home in homes]
             maps = [{s: h.owner for s, h in home.shard.holdings.items()} for home in homes]
             whole = sum(map(len, owned)) == len(set().union(*owned)) == 1024
             wanted = dict(place(ids, homes[0].shard.holdings))

@@ -139,7 +139,7 @@ class Demo:
         runtime = service.service.runtime
         turns = sum(sum(tally.outcomes.values()) for tally in runtime.telemetry.turns.values())
         self.teller.done(
-            f"{runtime.awake} actors are awake; they took {turns} turns,"
+            f"{runtime.admin.awake} actors are awake; they took {turns} turns,"
             f" {runtime.telemetry.batch_turns} of them in"
             f" {runtime.telemetry.counters['batches']} commits"
         )

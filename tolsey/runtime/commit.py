@@ -82,9 +82,6 @@ class PendingTurn:
 class Gate(Protocol):
     """What the committer tells the runtime."""
 
-    def epoch_of(self, slot: int) -> int:
-        """Name the epoch under which this process owns a slot; -1 when it does not."""
-
     def requeue(self, cell: Cell, envelopes: Sequence[Envelope]) -> None:
         """Put messages back in front of an actor, in order; their turns are to be taken again."""
 
@@ -96,6 +93,13 @@ class Gate(Protocol):
 
     def dispatch(self, rows: Sequence[OutboxRow]) -> None:
         """Start on effects that are now on disk."""
+
+
+class Epochs(Protocol):
+    """Which slots are ours; `slots.HeldSlots` is the real one."""
+
+    def epoch_of(self, slot: int) -> int:
+        """Name the epoch under which this process owns a slot; -1 when it does not."""
 
     def wake_outbox(self, slots: Collection[int]) -> None:
         """Let whoever owns these slots look at the outbox on disk now."""
@@ -111,12 +115,14 @@ class Committer:
         self,
         journal: CommitLog,
         gate: Gate,
+        slots: Epochs,
         telemetry: Telemetry,
         *,
         settle_seconds: float = 15.0,
     ) -> None:
         self._journal = journal
         self._gate = gate
+        self._slots = slots
         self._telemetry = telemetry
         self._settle_seconds = settle_seconds
         self._queue: deque[PendingTurn] = deque()
@@ -224,7 +230,7 @@ class Committer:
             if at is None:
                 at = index[id(cell)] = len(cells)
                 cells.append(cell)
-                epoch = self._gate.epoch_of(cell.slot)
+                epoch = self._slots.epoch_of(cell.slot)
                 part = ActorPart(cell.id.kind, cell.id.key, cell.slot, epoch, cell.version)
                 batch.actors.append(part)
             last[at] = turn
@@ -325,7 +331,7 @@ class Committer:
         for at in sorted(outcome.fenced):
             self._telemetry.counters["commits_fenced"] += 1
             self.fail_cell(cells[at], NotOwner)
-            self._gate.lost(cells[at].slot, batch.actors[at].epoch)
+            self._slots.lost(cells[at].slot, batch.actors[at].epoch)
         for at in sorted(outcome.stale | outcome.voided):
             self._telemetry.counters["commits_stale"] += at in outcome.stale
             self._invalidate(cells[at], wears=at in outcome.stale)
@@ -352,7 +358,7 @@ class Committer:
             self._gate.dispatch([row for row, effect in pairs if not effect.key])
             keyed = {row.slot for row, effect in pairs if effect.key}
             if keyed:
-                self._gate.wake_outbox(keyed)
+                self._slots.wake_outbox(keyed)
 
     def _close(self, turn: PendingTurn) -> None:
         turn.open = False

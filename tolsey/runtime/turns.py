@@ -182,6 +182,10 @@ class Scheduler:
         if cell.queue and not cell.busy:
             self._schedule(cell)
 
+    def pause(self, actor: ActorId) -> None:
+        """Let an actor take no more turns; its messages wait."""
+        self.paused[actor] = None
+
     def resume(self, actor: ActorId) -> None:
         """Let a paused actor take its turns again."""
         self.paused.pop(actor, None)

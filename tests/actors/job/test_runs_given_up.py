@@ -106,7 +106,7 @@ async def test_a_run_that_is_refused_because_the_process_stops_is_made_again(
 
     async with running(database, refused) as runtime:
         asked = asyncio.ensure_future(runtime.ask(job(NAME), RunNow("run_1", AT)))
-        await until(lambda: runtime.effects_in_flight == 1)
+        await until(lambda: runtime.admin.effects_in_flight == 1)
     await asyncio.wait({asked})
     asked.exception()
     work = Work()

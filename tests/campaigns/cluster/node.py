@@ -78,7 +78,7 @@ class Part:
                 return {"told": "moved"}
             case _:
                 counters = dict(self.runtime.telemetry.counters)
-                owned = len(self.runtime.epochs)
+                owned = len(self.runtime.slots.epochs)
                 return {"told": "status", "id": self.id, "counters": counters, "owned": owned}
 
     async def _ask(self, request: dict[str, Any]) -> dict[str, Any]:

@@ -166,6 +166,6 @@ async def look(
             away_seconds=0.0,
         ).look()
     if dies:  # what it had taken is free when its lease ends
-        while runtime.uncommitted or runtime.waiting:
+        while runtime.admin.uncommitted or runtime.admin.waiting:
             await anyio.sleep(0.001)
         await database.execute("UPDATE payment_events SET due_at = now() WHERE state = 'new'")

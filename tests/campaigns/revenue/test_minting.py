@@ -82,7 +82,11 @@ class Desk:
         """Wait until every sync has reported."""
         outbox = Outbox(self.database)
         with anyio.fail_after(60):
-            while self.runtime.effects_in_flight or self.runtime.waiting or await outbox.depth():
+            while (
+                self.runtime.admin.effects_in_flight
+                or self.runtime.admin.waiting
+                or await outbox.depth()
+            ):
                 await anyio.sleep(0.002)
 
     async def shown(self, name: str) -> tuple[Badge, int]:

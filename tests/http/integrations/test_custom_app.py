@@ -155,7 +155,7 @@ async def test_deleting_a_store_ends_its_subscriptions_at_the_platform(
     store_id, _ = await connect(ann)
     shop = platform.shop(SHOP)
     with anyio.fail_after(60):
-        while not shop.subscriptions or runtime.effects_in_flight:
+        while not shop.subscriptions or runtime.admin.effects_in_flight:
             await anyio.sleep(0.01)
     if not honoured:
         platform.rotate_secret(SHOP, "another")

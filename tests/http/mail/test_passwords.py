@@ -25,7 +25,7 @@ async def asked(house: Running, browser: httpx.AsyncClient, email: str) -> httpx
     answer = await browser.post(FORGOT, json={"email": email})
     with anyio.fail_after(60):
         while await house.service.database.fetchrow("SELECT 1 AS n FROM outbox"):
-            house.service.runtime.wake_outbox()
+            house.service.runtime.slots.wake_outbox()
             await anyio.sleep(0.02)
     return answer
 

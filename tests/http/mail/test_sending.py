@@ -55,7 +55,7 @@ async def tried(house: Running, attempts: int) -> Row:
 async def try_now(house: Running) -> None:
     """Let the wait be over."""
     await house.service.database.execute("UPDATE outbox SET due_at = now()")
-    house.service.runtime.wake_outbox()
+    house.service.runtime.slots.wake_outbox()
 
 
 async def test_a_mail_is_sent_as_text_and_html_and_its_content_goes(

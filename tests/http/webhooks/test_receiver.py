@@ -220,7 +220,7 @@ async def test_an_uninstall_that_cannot_be_saved_is_answered_200_and_saved_later
 async def asked(merchant: Merchant, platform: QuietPlatform) -> None:
     """Wait until the platform was asked whether a grant lives, and what follows has been done."""
     with anyio.fail_after(60):
-        while not platform.asked or merchant.runtime.effects_in_flight:
+        while not platform.asked or merchant.runtime.admin.effects_in_flight:
             await asyncio.sleep(0)
 
 

@@ -23,7 +23,7 @@ async def test_a_store_that_does_not_answer_in_time_is_a_504_with_its_code(
     hall: Hall, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     agent, runtime = await hall.agent(hall.ann), hall.service.runtime
-    runtime.scheduler.paused[store(hall.ann.store_id)] = None
+    runtime.scheduler.pause(store(hall.ann.store_id))
     monkeypatch.setattr(runtime, "ask", partial(runtime.ask, timeout=0.02))
     answer = await agent.call(name, **CALLS[name])
     assert answer.status_code == 504, answer.text

@@ -151,7 +151,7 @@ async def test_any_process_changes_the_same_shop_and_none_is_lost(
         await shared(*pair)
         one = await opened(await hall_of(pair[0], clock), platform)
         other = await moved(one, pair[1], clock)
-        owners = [slot_of(one.hall.ann.store_id) in p.service.runtime.epochs for p in pair]
+        owners = [slot_of(one.hall.ann.store_id) in p.service.runtime.slots.epochs for p in pair]
         assert sorted(owners) == [False, True]
         told = await asyncio.gather(
             *(

@@ -22,11 +22,11 @@ from tolsey.http.web.access import administrator, caller
 from tolsey.http.web.api_model import Reason
 from tolsey.http.web.context import new_id, now, service
 from tolsey.http.web.paging import InvalidCursor, PageQuery, page
+from tolsey.runtime.admin import Busy, Rank, Sort
 from tolsey.runtime.errors import DeadlineExceeded
 from tolsey.runtime.mailbox import SLOTS
 from tolsey.runtime.messages import ActorId
 from tolsey.runtime.shards.oversight import Oversight
-from tolsey.runtime.supervision import Busy, Rank, Sort
 from tolsey.storage import audit, operations
 from tolsey.storage.records.runtime.executions import Execution
 from tolsey.storage.reports.pool import OPERATORS
@@ -184,7 +184,7 @@ async def act_on_dead_letter(id: str, act: str, data: Reason) -> ResponseReturnV
     await note(f"admin.dead_letter.{act}", id, data.reason)
     if act == "replay":
         done = await outbox.revive(id) is not None
-        service().runtime.wake_outbox()
+        service().runtime.slots.wake_outbox()
     else:
         done = await outbox.discard(id)
     if not done:

@@ -42,19 +42,22 @@ class ProcessCollector(Collector):
         """Give every metric of this process once."""
         runtime, bus, telemetry = self._runtime, self._shard.bus, self._runtime.telemetry
         gauges = {
-            "tolsey_actors_awake": ("Actors in memory.", runtime.awake),
-            "tolsey_messages_waiting": ("Messages in mailboxes.", runtime.waiting),
-            "tolsey_turns_uncommitted": ("Turns not yet on disk.", runtime.uncommitted),
+            "tolsey_actors_awake": ("Actors in memory.", runtime.admin.awake),
+            "tolsey_messages_waiting": ("Messages in mailboxes.", runtime.admin.waiting),
+            "tolsey_turns_uncommitted": ("Turns not yet on disk.", runtime.admin.uncommitted),
             "tolsey_commit_waits_seconds": (
                 "How long the commit under way has waited for its answer.",
-                runtime.commit_seconds,
+                runtime.admin.commit_seconds,
             ),
-            "tolsey_effects_in_flight": ("Effects being worked on.", runtime.effects_in_flight),
+            "tolsey_effects_in_flight": (
+                "Effects being worked on.",
+                runtime.admin.effects_in_flight,
+            ),
             "tolsey_outbox_unread": (
                 "Rows due for ten minutes that only another version can read.",
-                sum(found.rows for found in runtime.unread),
+                sum(found.rows for found in runtime.admin.unread),
             ),
-            "tolsey_slots_owned": ("Slots this process owns.", len(runtime.epochs)),
+            "tolsey_slots_owned": ("Slots this process owns.", len(runtime.slots.epochs)),
             "tolsey_lease_seconds_left": (
                 "How long this process may answer without another beat.",
                 self._shard.lease_left_seconds,

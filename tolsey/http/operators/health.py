@@ -33,7 +33,7 @@ async def health() -> ResponseReturnValue:
     reason = (
         ("stopping" if running.runtime.draining else None)
         or ("no lease" if not running.shard.leased else None)
-        or ("commits hang" if running.runtime.commit_seconds > PROBE_SECONDS else None)
+        or ("commits hang" if running.runtime.admin.commit_seconds > PROBE_SECONDS else None)
     )
     if reason:
         log.warning("health.degraded", reason=reason)

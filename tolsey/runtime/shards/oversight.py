@@ -10,13 +10,13 @@ from heapq import merge
 from itertools import islice
 from typing import Any, Literal
 
+from tolsey.runtime.admin import Rank, Sort
 from tolsey.runtime.errors import NotOwner, Unavailable
 from tolsey.runtime.mailbox import slot_of
 from tolsey.runtime.messages import ActorId
 from tolsey.runtime.registry import Runtime
 from tolsey.runtime.shards.routing import UNOWNED
 from tolsey.runtime.shards.shard import Shard
-from tolsey.runtime.supervision import Rank, Sort, Supervision
 
 Act = Literal["inspect", "pause", "resume", "passivate"]
 
@@ -41,7 +41,6 @@ class Oversight:
     def __init__(self, shard: Shard, runtime: Runtime) -> None:
         self._shard = shard
         self._runtime = runtime
-        self._supervision = Supervision(runtime)
 
     def offer(self) -> None:
         """Let other processes ask this one for what it knows of itself."""
@@ -93,7 +92,7 @@ class Oversight:
     async def _at_owner(self, act: Act, to: ActorId) -> dict[str, Any]:
         slot = slot_of(to.key)
         holding = self._shard.holdings.get(slot)
-        owner = self._shard.id if self._runtime.owns(slot) else holding and holding.owner
+        owner = self._shard.id if self._runtime.slots.owns(slot) else holding and holding.owner
         if owner is None:
             raise Unavailable(UNOWNED)
         try:
@@ -109,29 +108,29 @@ class Oversight:
     async def _vitals(self, _: Any) -> dict[str, Any]:
         runtime, bus = self._runtime, self._shard.bus
         return {
-            "slots": len(runtime.epochs),
-            "actors": runtime.awake,
+            "slots": len(runtime.slots.epochs),
+            "actors": runtime.admin.awake,
             "leaseLeftSeconds": round(self._shard.lease_left_seconds, 3),
             "awaySeconds": round(self._shard.away_seconds, 3),
             "lag": {
                 "busSeconds": round(bus.lag_seconds, 3),
-                "mailbox": runtime.waiting,
-                "uncommitted": runtime.uncommitted,
+                "mailbox": runtime.admin.waiting,
+                "uncommitted": runtime.admin.uncommitted,
                 "unread": [
                     {
                         "message": f"{found.kind}.{found.name}",
                         "rows": found.rows,
                         "waitedSeconds": round(found.waited.total_seconds()),
                     }
-                    for found in runtime.unread
+                    for found in runtime.admin.unread
                 ],
             },
-            "inFlight": {"asks": bus.in_flight, "effects": runtime.effects_in_flight},
+            "inFlight": {"asks": bus.in_flight, "effects": runtime.admin.effects_in_flight},
         }
 
     async def _actors(self, wanted: Mapping[str, Any]) -> list[tuple[Rank, dict[str, Any]]]:
         after = wanted["after"]
-        return await self._supervision.first(
+        return await self._runtime.admin.first(
             wanted["limit"],
             kind=wanted["kind"],
             slot=wanted["slot"],
@@ -142,10 +141,10 @@ class Oversight:
     async def _actor(self, wanted: tuple[Act, str, str]) -> dict[str, Any]:
         act, kind, key = wanted
         acts = {
-            "inspect": self._supervision.inspect,
-            "pause": self._supervision.pause,
-            "resume": self._supervision.resume,
-            "passivate": self._supervision.passivate,
+            "inspect": self._runtime.admin.inspect,
+            "pause": self._runtime.admin.pause,
+            "resume": self._runtime.admin.resume,
+            "passivate": self._runtime.admin.passivate,
         }
         return await acts[act](ActorId(kind, key))
 

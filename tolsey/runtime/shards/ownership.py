@@ -283,7 +283,7 @@ class Ownership:
 
     async def _reclaim(self) -> None:
         """Our lease had ended: what we held is ours only as far as nobody took it meanwhile."""
-        held = dict(self._runtime.epochs)
+        held = dict(self._runtime.slots.epochs)
         if not held:
             return
         kept = await self._exchange(self.id, held, self.id)
@@ -291,8 +291,8 @@ class Ownership:
         self._runtime.telemetry.counters["leases_lapsed"] += 1
         for slot, epoch in held.items():
             if slot not in kept:
-                self._runtime.lost(slot, epoch)
-        self._runtime.own(kept)
+                self._runtime.slots.lost(slot, epoch)
+        self._runtime.slots.own(kept)
         for hear in self.lost_data:
             hear()
         self.bus.resend()
@@ -311,15 +311,15 @@ class Ownership:
         self._observe()
         ours = {}
         for slot, (epoch, owner, *_) in self.holdings.items():
-            held = self._runtime.epochs.get(slot)
+            held = self._runtime.slots.epochs.get(slot)
             if owner == self.id and held == epoch:
                 continue
             if held is not None:  # it may be ours again, but others had it in between
-                self._runtime.lost(slot, held)
+                self._runtime.slots.lost(slot, held)
             if owner == self.id:
                 ours[slot] = epoch
         if ours:
-            self._runtime.own(ours)
+            self._runtime.slots.own(ours)
             self._runtime.telemetry.counters["slots_received"] += len(ours)
         self.announce()
 
@@ -336,7 +336,7 @@ class Ownership:
             return
         seen = {slot: self.holdings[slot].epoch for slot in orphans}
         taken = await self._exchange(self.id, seen)
-        self._runtime.own(taken)
+        self._runtime.slots.own(taken)
         self._runtime.telemetry.counters["slots_taken"] += len(taken)
         if taken:
             log.info("shard.took", slots=len(taken), of=sorted({str(o) for o in orphans.values()}))
@@ -356,12 +356,14 @@ class Ownership:
     async def _hand_over(self) -> None:
         """Give slots to the processes that are to own them now."""
         wanted = place(self.candidates(), self.holdings)
-        leaving = [slot for slot in self._runtime.epochs if wanted.get(slot, self.id) != self.id]
+        leaving = [
+            slot for slot in self._runtime.slots.epochs if wanted.get(slot, self.id) != self.id
+        ]
         for at in range(0, len(leaving), MOVES_AT_ONCE):
             part = leaving[at : at + MOVES_AT_ONCE]
             if at:  # a hand-over may have waited for turns
                 await self._beat()
-            await self._runtime.hand_over(
+            await self._runtime.slots.hand_over(
                 part, partial(self._give, wanted), seconds=DRAIN_SHARE * self._lease_seconds
             )
             self.announce()
@@ -373,7 +375,7 @@ class Ownership:
         for to, part in receivers.items():
             given = await self._exchange(to, part, self.id)
             self._runtime.telemetry.counters["slots_handed_over"] += len(given)
-            paused = [list(actor) for actor in self._runtime.paused_of(given)]
+            paused = [list(actor) for actor in self._runtime.slots.paused_of(given)]
             self.bus.post((to, "in"), operation_entry("look", {"paused": paused}))
             log.info("shard.handed_over", slots=len(given), to=to)
         await self.tell_change()
@@ -405,7 +407,7 @@ class Ownership:
         """Leave what is still ours to whoever comes; call it when no turn can commit any more."""
         holdings = await self._slots.read()
         held = {slot: one.epoch for slot, one in holdings.items() if one.owner == self.id}
-        self._runtime.epochs.clear()
+        self._runtime.slots.epochs.clear()
         await self._slots.take(None, held, from_owner=self.id)
         await self._slots.forget(self.id)
         await self._presence.forget(self.id)

@@ -130,10 +130,10 @@ class Routing:
         loop = asyncio.get_running_loop()
         hold = flight.until if flight.sends else min(flight.until, loop.time() + HOLD_SECONDS)
         while True:
-            if self._runtime.owns(slot):
+            if self._runtime.slots.owns(slot):
                 if self._shard.leased:
                     return self._shard.id
-            elif not self._runtime.is_leaving(slot):
+            elif not self._runtime.slots.is_leaving(slot):
                 owner = self._elsewhere(slot)
                 if owner is not None:
                     return owner
@@ -150,7 +150,7 @@ class Routing:
 
     def owner_of(self, slot: int) -> str | None:
         """Name the process that owns a slot, by our copy of the map; none when nobody does."""
-        if self._runtime.owns(slot):
+        if self._runtime.slots.owns(slot):
             return self._shard.id
         holding = self._shard.holdings.get(slot)
         return holding.owner if holding is not None else None
@@ -195,15 +195,15 @@ class Routing:
         self._serving[about] = None
         # Under this very epoch nobody but us can have taken it; under another somebody may have.
         slot = slot_of(entry["key"])
-        here = self._runtime.epochs.get(slot)
+        here = self._runtime.slots.epochs.get(slot)
         again = entry["again"] or about in self._served or entry["epoch"] != here
-        if not again and self._runtime.owns(slot):
+        if not again and self._runtime.slots.owns(slot):
             self._begin(about, entry, left)
         else:
             self._tasks.start(self._begin_later(about, entry, left, again=again))
 
     def _take_row(self, entry: Entry) -> None:
-        if self._runtime.owns(entry["slot"]):
+        if self._runtime.slots.owns(entry["slot"]):
             self._runtime.dispatch((OutboxRow(**{name: entry[name] for name in FIELDS["row"]}),))
 
     async def _begin_later(
@@ -212,11 +212,11 @@ class Routing:
         """Take an ask that may not be for us, or may have been taken before."""
         slot, to = slot_of(entry["key"]), ActorId(entry["kind"], entry["key"])
         try:
-            if not self._runtime.owns(slot) and not (
-                entry["chain"] and self._runtime.is_leaving(slot)
+            if not self._runtime.slots.owns(slot) and not (
+                entry["chain"] and self._runtime.slots.is_leaving(slot)
             ):
                 await self._shard.round()
-            if again and self._runtime.owns(slot):
+            if again and self._runtime.slots.owns(slot):
                 reply = await self._on_disk(to, entry["id"])
                 if reply is not None:
                     self._reply(about, {"is": "reply", "payload": reply})

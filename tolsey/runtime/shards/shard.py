@@ -10,6 +10,7 @@ import anyio
 import orjson
 
 from tolsey.runtime.codec import encode_error
+from tolsey.runtime.messages import ActorId
 from tolsey.runtime.registry import Runtime
 from tolsey.runtime.shards.bus import Bus, Tasks
 from tolsey.runtime.shards.frames import Entry, operation_entry
@@ -68,7 +69,7 @@ class Shard:
         self._ownership.announce = self._routing.announce
 
     async def __aenter__(self) -> Self:
-        self._runtime.router = self._routing
+        self._runtime.slots.router = self._routing
         sweep = lambda: self.bus.sweep(self._routing.owner_of)  # noqa: E731 - said once, here
         self._running = [
             asyncio.create_task(self._ownership.run(sweep), name="ownership"),
@@ -104,7 +105,7 @@ class Shard:
     async def leave(self) -> None:
         """Hand every slot to the others, and keep routing; with no others, keep them."""
         self.retire()
-        while self._runtime.epochs and self._ownership.candidates():
+        while self._runtime.slots.epochs and self._ownership.candidates():
             await self.round()
 
     async def move(self, slot: int, to: str) -> None:
@@ -205,12 +206,12 @@ class Shard:
 
     async def _poll(self, _: Any) -> None:
         """Another process left work in the outbox."""
-        self._runtime.wake_outbox()
+        self._runtime.slots.wake_outbox()
 
     async def _look(self, payload: Mapping[str, Any]) -> None:
         """Another process changed the map."""
         for kind, key in payload.get("paused", ()):
-            self._runtime.pause(kind, key)
+            self._runtime.scheduler.pause(ActorId(kind, key))
         self._ownership.look()
 
 

@@ -3,17 +3,22 @@
 import asyncio
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import Enum
 from heapq import nsmallest
 from itertools import islice
 from typing import Any, Literal
 
+from tolsey.runtime.commit import Committer
 from tolsey.runtime.errors import RuntimeFault
 from tolsey.runtime.mailbox import Cell
 from tolsey.runtime.messages import ActorId
-from tolsey.runtime.registry import Runtime
+from tolsey.runtime.outbox import Dispatcher
+from tolsey.runtime.slots import HeldSlots
+from tolsey.runtime.telemetry import Telemetry
+from tolsey.runtime.turns import Scheduler
+from tolsey.storage.records.runtime.turns import Unread
 
 MASK = "•••"
 SEALED_PREFIX = "v1."
@@ -31,11 +36,55 @@ class Busy(RuntimeFault):
     """Something waits for the actor, so that it cannot be put to sleep now."""
 
 
-class Supervision:
-    """Looks at the actors of a runtime, and pauses, resumes or puts them to sleep."""
+class Admin:
+    """What operators see of the actors of a process, and what they may do to them."""
 
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        committer: Committer,
+        dispatcher: Dispatcher,
+        slots: HeldSlots,
+        telemetry: Telemetry,
+        *,
+        admit: Callable[[ActorId], Cell],
+    ) -> None:
+        self._scheduler = scheduler
+        self._committer = committer
+        self._dispatcher = dispatcher
+        self._slots = slots
+        self._telemetry = telemetry
+        self._admit = admit
+
+    @property
+    def awake(self) -> int:
+        """How many actors are awake."""
+        return len(self._scheduler.cells)
+
+    @property
+    def waiting(self) -> int:
+        """How many messages wait for a turn."""
+        return self._scheduler.depth
+
+    @property
+    def uncommitted(self) -> int:
+        """How many turns are not yet on disk."""
+        return self._committer.backlog
+
+    @property
+    def commit_seconds(self) -> float:
+        """For how long the commit that is under way has not been answered; 0 when none is."""
+        return self._committer.waiting_seconds
+
+    @property
+    def effects_in_flight(self) -> int:
+        """How many effects are being worked on."""
+        return self._dispatcher.in_flight
+
+    @property
+    def unread(self) -> Sequence[Unread]:
+        """What has waited in the outbox for ten minutes for a version that can read it."""
+        return self._dispatcher.unread
 
     async def first(
         self,
@@ -48,7 +97,7 @@ class Supervision:
     ) -> list[tuple[Rank, dict[str, Any]]]:
         """Say how actors are that are awake: the first so many of an order, after a place in it."""
         best: list[tuple[Rank, Cell]] = []
-        cells = list(self._runtime.cells())
+        cells = list(self._scheduler.cells.values())
         for at in range(0, len(cells), LOOKED_AT):
             ranked = (
                 (self._rank(cell, sort), cell)
@@ -70,7 +119,7 @@ class Supervision:
 
     async def inspect(self, actor: ActorId) -> dict[str, Any]:
         """Say everything of one actor: state with secrets masked, mailbox, last 50 turns."""
-        cell = await self._wake(actor)
+        cell = await self.wake(actor)
         return {
             **self._summary(cell),
             "state": masked(cell.state),
@@ -82,27 +131,27 @@ class Supervision:
                     "outcome": span.outcome,
                     "requestId": span.request_id,
                 }
-                for span in self._runtime.telemetry.last_of(actor)
+                for span in self._telemetry.last_of(actor)
             ],
-            "atWorkOn": self._runtime.at_work_on(cell.slot),
+            "atWorkOn": self._dispatcher.at_work_on(cell.slot),
         }
 
     async def pause(self, actor: ActorId) -> dict[str, Any]:
         """Let an actor take no more turns; its messages wait."""
-        cell = await self._wake(actor)
-        self._runtime.scheduler.paused[actor] = None
+        cell = await self.wake(actor)
+        self._scheduler.pause(actor)
         return self._summary(cell)
 
     async def resume(self, actor: ActorId) -> dict[str, Any]:
         """Let a paused actor go on."""
-        cell = await self._wake(actor)
-        self._runtime.scheduler.resume(actor)
+        cell = await self.wake(actor)
+        self._scheduler.resume(actor)
         return self._summary(cell)
 
     async def passivate(self, actor: ActorId) -> dict[str, Any]:
         """Put an actor to sleep. Raises Busy while something waits for it."""
-        cell = await self._wake(actor)
-        if not self._runtime.scheduler.passivate(cell):
+        cell = await self.wake(actor)
+        if not self._scheduler.passivate(cell):
             raise Busy("messages or commits wait for it")
         return {**self._summary(cell), "status": "asleep"}
 
@@ -111,7 +160,7 @@ class Supervision:
             "kind": cell.id.kind,
             "id": cell.id.key,
             "slot": cell.slot,
-            "epoch": self._runtime.epochs.get(cell.slot),
+            "epoch": self._slots.epochs.get(cell.slot),
             "version": cell.version,
             "status": self._status(cell),
             "mailboxDepth": cell.depth,
@@ -120,18 +169,20 @@ class Supervision:
             "turnInProgress": cell.busy,
         }
 
-    async def _wake(self, actor: ActorId) -> Cell:
-        cell = await self._runtime.wake(actor)
-        cell.used_at = self._runtime.scheduler.loop.time()  # or the next sweep lets go of it
+    async def wake(self, actor: ActorId) -> Cell:
+        """Wake an actor without a message, to look at it."""
+        cell = self._scheduler.cells.get(actor) or self._admit(actor)
+        await self._scheduler.awaken(cell)
+        cell.used_at = self._scheduler.loop.time()  # or the next sweep lets go of it
         return cell
 
     def _oldest_seconds(self, cell: Cell) -> float:
         if not cell.queue:
             return 0.0
-        return round(max(0.0, self._runtime.scheduler.loop.time() - cell.queue[0].posted_at), 3)
+        return round(max(0.0, self._scheduler.loop.time() - cell.queue[0].posted_at), 3)
 
     def _status(self, cell: Cell) -> str:
-        if cell.id in self._runtime.scheduler.paused:
+        if cell.id in self._scheduler.paused:
             return "paused"
         return "awake" if cell.hot else "cold"
 
