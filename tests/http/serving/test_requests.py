@@ -153,6 +153,20 @@ async def test_an_answer_before_the_body_costs_the_next_request_nothing(
         assert (await head_of(stream)).startswith(b"http/1.1 401")
 
 
+async def test_the_rest_of_a_body_that_comes_in_parts_holds_no_answer_up(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Quart reads, too, and may be the one that takes the end.
+    monkeypatch.setattr(edges, "DROP_SECONDS", 3600)
+    head = b"POST /api/stores HTTP/1.1\r\n" + HOST + b"Content-Type: application/json\r\n"
+    async with served.connected() as stream:
+        await stream.send(head + b"Content-Length: 12\r\n\r\n[")
+        for part in (b"1, 2", b", 3, ", b"4", b"]"):
+            await anyio.wait_all_tasks_blocked()
+            await stream.send(part)
+        assert (await head_of(stream)).startswith(b"http/1.1 401")
+
+
 async def test_a_body_too_large_is_refused_before_it_is_read(served: Served) -> None:
     text = b"Content-Type: application/json\r\nContent-Length: 1048577\r\n\r\n"
     answer = await served.asked(b"POST /api/auth/login HTTP/1.1\r\n" + HEAD + text)

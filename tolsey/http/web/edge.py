@@ -81,12 +81,7 @@ class UnreadBody:
 
     async def receive(self) -> Event:
         """Take the next event of the request."""
-        if self.ended:
-            return await self._receive()
-        async with self._reading:
-            event = await self._receive()
-            self.ended = not event.get("more_body")
-            return event
+        return await self._next() or await self._receive()
 
     async def drop(self, most_bytes: float = math.inf) -> bool:
         """Read the rest and keep nothing of it; say whether that was all of it."""
@@ -94,9 +89,18 @@ class UnreadBody:
             return self.ended
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(DROP_SECONDS):
-                while most_bytes >= 0 and not self.ended:
-                    most_bytes -= len((await self.receive()).get("body", b""))
+                while most_bytes >= 0 and (event := await self._next()):
+                    most_bytes -= len(event.get("body", b""))
         return self.ended
+
+    async def _next(self) -> Event | None:
+        """Take the next event of the body; None once it ended, which another reader may have seen."""
+        async with self._reading:
+            if self.ended:
+                return None
+            event = await self._receive()
+            self.ended = not event.get("more_body")
+            return event
 
 
 class Edge:
