@@ -18,6 +18,9 @@ from tolsey.service import running
         ("POST", "/api/webhooks/commerce/redact"),
         ("GET", "/api/intelligence/stores/shop.example/products"),
         ("GET", "/status.json"),
+        ("POST", "/api/integrations/commerce/rehash-identities"),
+        ("POST", "/api/webhooks/mail"),
+        ("GET", "/api/preview/themes/1"),
     ],
 )
 async def test_what_the_contract_names_and_nobody_built_says_so(
