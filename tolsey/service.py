@@ -49,7 +49,7 @@ from tolsey.http.oauth import routes as oauth
 from tolsey.http.oauth.agents import Agents
 from tolsey.http.operators import admin, cron, health, mail, metrics, security, shards
 from tolsey.http.operators.exposition import ProcessCollector
-from tolsey.http.people import auth, organizations
+from tolsey.http.people import auth, invitations, member_pages, organizations
 from tolsey.http.people import pages as accounts
 from tolsey.http.selling import public, reviews, sell
 from tolsey.http.stores import integrations
@@ -92,6 +92,8 @@ BLUEPRINTS: Sequence[Blueprint] = (
     accounts.routes,
     billing.routes,
     organizations.routes,
+    invitations.routes,
+    member_pages.routes,
     operations.routes,
     plans.routes,
     stores.routes,

@@ -57,6 +57,19 @@ def settings_of(**given: Any) -> Settings:
     return Settings(**options)
 
 
+async def add_member(database: Database, organization_id: str, email: str, role: str) -> None:
+    """Let someone belong to an organization, as if they had accepted an invitation."""
+    await database.execute(
+        """
+        INSERT INTO members (organization_id, user_id, role)
+        SELECT $1, id, $3 FROM users WHERE email = $2
+        """,
+        organization_id,
+        email,
+        role,
+    )
+
+
 async def made_operator(database: Database, person: Person) -> Person:
     """Give someone the operators' role, and sign them in: becoming one ends every session."""
     await administrators.create_administrator(database, person.email, PASSWORD)

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.http.people import PASSWORD, Browser, Clock, Person, SignUp, settings_of
+from tests.http.people import PASSWORD, Browser, Clock, Person, SignUp, add_member, settings_of
 from tests.payees import account, verified
 from tolsey.actors.organization.agreements.affiliates import AFFILIATE_BONUS, AlreadyRedeemed
 from tolsey.actors.organization.agreements.messages import RedeemAffiliateCode, Redeemed
@@ -98,12 +98,6 @@ async def another_organization(person: Person) -> str:
     return str(answer.json()["id"])
 
 
-async def joined(owner: Person, person: Person, role: str) -> None:
-    path = f"/api/organizations/{owner.organization_id}/members"
-    answer = await owner.browser.post(path, json={"email": person.email, "role": role})
-    assert answer.status_code in {200, 201}, answer.text
-
-
 async def test_an_organization_is_granted_a_bonus_and_the_affiliate_sees_it(
     database: Database, ann: Person, bob: Person
 ) -> None:
@@ -166,7 +160,7 @@ async def test_an_organization_redeems_one_code_ever(
     other = (await created(ann))["code"]
     assert await outcome(bob, code) == (409, "already_redeemed")
     carol = await sign_up("carol@example.com")
-    await joined(bob, carol, "admin")
+    await add_member(database, bob.organization_id, carol.email, "admin")
     of_bobs = {"organizationId": bob.organization_id}
     assert await outcome(carol, other, **of_bobs) == (409, "already_redeemed")
     assert await granted(database) == AFFILIATE_BONUS
@@ -187,7 +181,7 @@ async def test_of_redemptions_at_once_one_is_granted(
     database: Database, bob: Person, code: str, sign_up: SignUp
 ) -> None:
     carol = await sign_up("carol@example.com")
-    await joined(bob, carol, "admin")
+    await add_member(database, bob.organization_id, carol.email, "admin")
     of_bobs = {"organizationId": bob.organization_id}
     of_another = {"organizationId": await another_organization(bob)}
     answers = await asyncio.gather(
@@ -228,7 +222,7 @@ async def test_nobody_brings_in_themselves(
     database: Database, ann: Person, bob: Person, code: str
 ) -> None:
     assert await outcome(ann, code) == (403, "own_code")
-    await joined(bob, ann, "member")
+    await add_member(database, bob.organization_id, ann.email, "member")
     assert await outcome(bob, code) == (403, "own_organization")
     assert await granted(database) == 0
 
@@ -241,7 +235,7 @@ async def test_a_code_is_redeemed_for_an_organization_that_one_runs(
     foreign = await redeem(carol, code, **of_bobs)
     absent = await redeem(carol, code, organizationId="org_0")
     assert foreign.status_code == absent.status_code == 404
-    await joined(bob, carol, "member")
+    await add_member(database, bob.organization_id, carol.email, "member")
     assert await outcome(carol, code, **of_bobs) == (403, "forbidden")
     assert await granted(database) == 0
 

@@ -1,6 +1,6 @@
 import asyncio
 
-from tests.http.people import SignUp
+from tests.http.people import SignUp, add_member
 from tolsey.storage.database import Database
 
 ORGANIZATIONS = "/api/organizations"
@@ -50,8 +50,7 @@ async def test_what_one_organization_keeps_breaks_no_ones_pages(
     ann = await sign_up()
     bob = await sign_up("bob@example.com")
     path = f"{ORGANIZATIONS}/{ann.organization_id}"
-    body = {"email": bob.email, "role": "member"}
-    assert (await ann.browser.post(f"{path}/members", json=body)).status_code == 201
+    await add_member(database, ann.organization_id, bob.email, "member")
 
     refused = await ann.browser.put(f"{path}/rules", json={"a": 1e308})
     assert (refused.status_code, refused.json()["code"]) == (400, "malformed_json")
@@ -88,13 +87,13 @@ async def test_memory_is_counted(sign_up: SignUp, database: Database) -> None:
     }
 
 
-async def test_members_come_with_a_role_and_go(sign_up: SignUp) -> None:
+async def test_members_come_by_invitation_with_a_role_and_go(
+    sign_up: SignUp, database: Database
+) -> None:
     ann, bob = await sign_up(), await sign_up("bob@example.com")
     path = f"{ORGANIZATIONS}/{ann.organization_id}"
     assert (await bob.browser.get(path)).status_code == 404
-    body = {"email": "Bob@example.com", "role": "member"}
-    added = await ann.browser.post(f"{path}/members", json=body)
-    assert (added.status_code, added.json()["role"]) == (201, "member")
+    await add_member(database, ann.organization_id, bob.email, "member")
     assert (await bob.browser.get(path)).json()["role"] == "member"
     forbidden = await bob.browser.put(path, json={"name": "Mine"})
     assert (forbidden.status_code, forbidden.json()["code"]) == (403, "forbidden")
@@ -104,13 +103,15 @@ async def test_members_come_with_a_role_and_go(sign_up: SignUp) -> None:
     assert (await ann.browser.delete(f"{path}/members/{bob.user_id}")).status_code == 404
 
 
-async def test_someone_without_an_account_cannot_be_added(sign_up: SignUp) -> None:
-    ann = await sign_up()
-    response = await ann.browser.post(
-        f"{ORGANIZATIONS}/{ann.organization_id}/members",
-        json={"email": "nobody@example.com", "role": "member"},
-    )
-    assert (response.status_code, response.json()["code"]) == (404, "user_not_found")
+async def test_a_member_gets_another_role_at_once(sign_up: SignUp, database: Database) -> None:
+    ann, bob = await sign_up(), await sign_up("bob@example.com")
+    path = f"{ORGANIZATIONS}/{ann.organization_id}"
+    await add_member(database, ann.organization_id, bob.email, "member")
+    body = {"email": "Bob@example.com", "role": "admin"}
+    risen = await ann.browser.post(f"{path}/members", json=body)
+    assert (risen.status_code, risen.json()["role"]) == (200, "admin")
+    assert (await bob.browser.get(path)).json()["role"] == "admin"
+    assert not await database.fetch("SELECT FROM invitations")
 
 
 async def test_the_last_owner_stays(sign_up: SignUp) -> None:
@@ -122,10 +123,12 @@ async def test_the_last_owner_stays(sign_up: SignUp) -> None:
     assert (demoted.status_code, demoted.json()["code"]) == (409, "last_owner")
 
 
-async def test_two_owners_who_remove_each_other_leave_one(sign_up: SignUp) -> None:
+async def test_two_owners_who_remove_each_other_leave_one(
+    sign_up: SignUp, database: Database
+) -> None:
     ann, bob = await sign_up(), await sign_up("bob@example.com")
     path = f"{ORGANIZATIONS}/{ann.organization_id}/members"
-    await ann.browser.post(path, json={"email": bob.email, "role": "owner"})
+    await add_member(database, ann.organization_id, bob.email, "owner")
     answers = await asyncio.gather(
         ann.browser.delete(f"{path}/{bob.user_id}"), bob.browser.delete(f"{path}/{ann.user_id}")
     )
@@ -134,12 +137,13 @@ async def test_two_owners_who_remove_each_other_leave_one(sign_up: SignUp) -> No
     assert second in {404, 409}
 
 
-async def test_an_admin_makes_no_owner_and_removes_none(sign_up: SignUp) -> None:
+async def test_an_admin_makes_no_owner_and_removes_none(
+    sign_up: SignUp, database: Database
+) -> None:
     ann, bob = await sign_up(), await sign_up("bob@example.com")
     path = f"{ORGANIZATIONS}/{ann.organization_id}/members"
-    await ann.browser.post(path, json={"email": bob.email, "role": "admin"})
-    risen = await bob.browser.post(path, json={"email": bob.email, "role": "owner"})
-    assert risen.status_code == 403
-    demoted = await bob.browser.post(path, json={"email": ann.email, "role": "member"})
-    assert demoted.status_code == 403
+    await add_member(database, ann.organization_id, bob.email, "admin")
+    for email, role in ((bob.email, "owner"), (ann.email, "member"), ("eve@example.com", "owner")):
+        answer = await bob.browser.post(path, json={"email": email, "role": role})
+        assert (answer.status_code, answer.json()["code"]) == (403, "forbidden"), email
     assert (await bob.browser.delete(f"{path}/{ann.user_id}")).status_code == 403

@@ -6,7 +6,7 @@ import anyio
 import asyncpg
 import pytest
 
-from tests.http.people import SignUp
+from tests.http.people import SignUp, add_member
 from tolsey.http.app import create_app
 from tolsey.http.clients.vectors import VectorStoreFailed
 from tolsey.http.people import auth, organizations
@@ -97,11 +97,10 @@ class TestWithoutTheVectorStore:
         assert (response.status_code, response.json()["code"]) == (503, "unavailable")
 
 
-async def test_a_member_reads_and_does_not_delete(sign_up: SignUp) -> None:
+async def test_a_member_reads_and_does_not_delete(sign_up: SignUp, database: Database) -> None:
     ann, bob = await sign_up(), await sign_up("bob@example.com")
     path = f"/api/stores/{(await ann.store()).json()['id']}"
-    members = f"/api/organizations/{ann.organization_id}/members"
-    await ann.browser.post(members, json={"email": bob.email, "role": "member"})
+    await add_member(database, ann.organization_id, bob.email, "member")
     assert (await bob.browser.get(path)).status_code == 200
     assert (await bob.browser.delete(path)).status_code == 403
     assert (await bob.browser.get(f"{path}/export")).status_code == 403

@@ -39,6 +39,7 @@ OF_ORGANIZATION = {
     *("/api/credits", "/api/credits/ledger"),
     *("/api/payments/subscription", "/api/payments/portal"),
     *("/billing", "/billing/change", "/billing/cancel"),
+    *("/people", "/people/<user_id>"),
 }
 """Routes that a query tells whose thing is asked for."""
 
@@ -81,6 +82,7 @@ async def things_of(owner: Person) -> dict[str, str]:
     return {
         "organization_id": owner.organization_id,
         "user_id": owner.user_id,
+        "invitation_id": "inv_1",
         "store_id": store["id"],
         "provider": "commerce",
         "listing_id": made.json()["id"],
@@ -132,7 +134,7 @@ def body_of(rule: str, things: dict[str, str]) -> dict[str, Any]:
         "/api/admin/credits/adjust": {**foreign, "amount": 1_000_000, "reason": "none"},
         "/api/admin/shards/<int:slot>/move": {"to": None, "reason": "none"},
     }
-    if rule.startswith("/billing/"):
+    if rule.startswith(("/billing/", "/people/")):
         return {**foreign, "plan": "pro", "cadence": "monthly", "amount": "50"}
     return bodies.get(rule, {"reason": "none"})
 

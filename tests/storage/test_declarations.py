@@ -48,6 +48,7 @@ EXAMPLES = {
     "jsonb": '{"a": 1}',
     "timestamptz": datetime(2026, 3, 1, tzinfo=UTC),
     "date": date(2026, 3, 1),
+    "bytea": b"7",
 }
 
 

@@ -33,7 +33,7 @@ from tolsey.storage.money import (
     subscriptions,
 )
 from tolsey.storage.oauth import clients, grants, requests
-from tolsey.storage.people import accounts, mail, members, resets, tokens
+from tolsey.storage.people import accounts, invitations, mail, members, resets, tokens
 from tolsey.storage.records.runtime.turns import Known
 from tolsey.storage.reports import catalog, customers, orders, pool, prefixes, sales, store, sums
 from tolsey.storage.runtime import executions, slots, workflows
@@ -300,6 +300,11 @@ SHORT: Final[dict[str, list[Case]]] = {
     "people.accounts.find_user": [lambda db: accounts.find_user(db, "u1@example.com")],
     "people.accounts.organizations_of": [lambda db: accounts.organizations_of(db, "usr_1", "", 9)],
     "people.accounts.role_in": [lambda db: accounts.role_in(db, "usr_1", "org_1")],
+    "people.invitations.find": [lambda db: invitations.find(db, "invite_7")],
+    "people.invitations.listed": [
+        lambda db: invitations.listed(db, "org_1", AT, before="", limit=PAGE),
+        lambda db: invitations.listed(db, "org_1", AT, before="inv_7", limit=PAGE),
+    ],
     "people.mail.find": [lambda db: mail.find(db, "mail_7")],
     "people.mail.listed": [
         lambda db: mail.listed(db, PAGE, (AGO, "mail_7")),
@@ -307,7 +312,7 @@ SHORT: Final[dict[str, list[Case]]] = {
     ],
     "people.mail.payee": [lambda db: mail.payee(db, "acct_7")],
     "people.mail.those_in": [lambda db: mail.those_in(db, "org_1", ["owner", "admin"])],
-    "people.members.find_member": [lambda db: members.find_member(db, "org_1", "usr_1")],
+    "people.members.find_member": [lambda db: members.find_member(db, "org_1", "u1@example.com")],
     "people.members.members_of": [lambda db: members.members_of(db, "org_1")],
     "people.resets.is_open": [lambda db: resets.is_open(db, "token", AT)],
     "people.tokens.find": [lambda db: tokens.find(db, "token", AT)],

@@ -14,6 +14,11 @@ DUE = 3
 ROWS = {
     "sessions": "INSERT INTO sessions (token_hash, user_id, created_at, expires_at) SELECT sha256(n::text::bytea), 'u', now(), {at} FROM {n}",
     "passwordResets": "INSERT INTO password_resets SELECT sha256(n::text::bytea), 'u', {at}, {at} FROM {n}",
+    "invitations": (
+        "INSERT INTO invitations (id, token_hash, organization_id, email, role, invited_by, created_at,"
+        " expires_at) SELECT n::text, sha256(n::text::bytea), 'o', n::text, 'member', 'u', {at}, {at}"
+        " FROM {n}"
+    ),
     "idempotencyKeys": "INSERT INTO idempotency_keys SELECT 'u', n::text, '', '', {at} FROM {n}",
     "executions": (
         "INSERT INTO cron_executions SELECT n::text, 'job', now() - n * interval '1 hour', 'schedule',"

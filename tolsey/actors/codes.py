@@ -33,14 +33,22 @@ ACCESS: Final = {
         400, means="The link is used up, too old, or not ours: ask for a new one."
     ),
     "invalid_credentials": _code(401, means="The address or the password is wrong."),
+    "invitation_over": _code(
+        410, means="The invitation works no more: `state` says why. Ask for a new one."
+    ),
     "last_owner": _code(
         409, means="An organization keeps one owner: make somebody else owner first."
     ),
     "missing_scope": _code(
         403, means="The agent was not allowed this: ask the user for the scope."
     ),
+    "too_many_invitations": _code(
+        409, means="As many invitations wait as may: withdraw some of them."
+    ),
     "unauthorized": _code(401, means="Sign in, or send a valid token."),
-    "user_not_found": _code(404, means="There is no such account."),
+    "wrong_address": _code(
+        403, means="The invitation is for another address: sign in with that one."
+    ),
 }
 REQUESTS: Final = {
     "ambiguous_length": _code(400, means="The request says its length in two ways."),

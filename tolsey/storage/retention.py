@@ -13,7 +13,12 @@ from tolsey.storage.records.commerce.deliveries import WebhookEvent
 from tolsey.storage.records.journal import AuditRecord
 from tolsey.storage.records.mail import OutboundMail
 from tolsey.storage.records.money.payment_event import PaymentEventSettled
-from tolsey.storage.records.people import IDEMPOTENCY_KEYS, PASSWORD_RESETS, SESSIONS
+from tolsey.storage.records.people import (
+    IDEMPOTENCY_KEYS,
+    PASSWORD_RESETS,
+    SESSIONS,
+    Invitation,
+)
 from tolsey.storage.records.runtime.executions import Execution
 from tolsey.storage.records.runtime.kept import DEAD_LETTERS, FINISHED_CALLS, JOURNAL
 from tolsey.storage.records.runtime.operations import Operation
@@ -23,6 +28,7 @@ from tolsey.storage.tables import Table, table_of
 SWEPT_TABLES: Final = (
     SESSIONS,
     PASSWORD_RESETS,
+    table_of(Invitation),
     IDEMPOTENCY_KEYS,
     JOURNAL,
     table_of(Execution),

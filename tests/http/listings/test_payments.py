@@ -9,7 +9,7 @@ import pytest
 
 from tests.http.account_books import ACCOUNT, READS, RESTRICTED_KEY, Account, price_of
 from tests.http.listings.desk import CREDENTIALS, DAY, VERIFICATION, Seller, check, listed
-from tests.http.people import Browser, Clock, SignUp
+from tests.http.people import Browser, Clock, SignUp, add_member
 from tolsey.actors.listing.messages import SyncDue, listing
 from tolsey.runtime.registry import Runtime
 from tolsey.storage.database import Database
@@ -172,16 +172,14 @@ async def test_two_listings_that_take_an_account_at_once_are_told_apart(
 
 
 async def test_strangers_and_mere_members_may_not_give_a_key(
-    seller: Seller, account: Account, sign_up: SignUp, browser: Browser
+    seller: Seller, account: Account, sign_up: SignUp, browser: Browser, database: Database
 ) -> None:
     path = f"{seller.path}/verify/payments"
     eve = await sign_up("eve@example.com")
     assert (await browser().post(path, json=KEY)).status_code == 401
     assert (await eve.browser.post(path, json=KEY)).status_code == 404
 
-    member = {"email": "eve@example.com", "role": "member"}
-    organization = f"/api/organizations/{seller.organization_id}/members"
-    assert (await seller.browser.post(organization, json=member)).status_code == 201
+    await add_member(database, seller.organization_id, eve.email, "member")
     assert (await eve.browser.post(path, json=KEY)).status_code == 403
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.http.oauth.client import BASE, CALLBACK, boxes
 from tests.http.oauth.conftest import Connect
-from tests.http.people import Browser, Clock, SignUp
+from tests.http.people import Browser, Clock, SignUp, add_member
 from tolsey.http.oauth.scopes import SCOPES
 from tolsey.storage.database import Database
 from tolsey.storage.oauth import clients
@@ -267,12 +267,12 @@ async def test_an_application_with_its_own_scheme_is_taken(connect: Connect) -> 
     assert "form-action 'self' cursor:;" in page.headers["content-security-policy"]
 
 
-async def test_a_member_lets_agents_look_but_not_change(connect: Connect, sign_up: SignUp) -> None:
+async def test_a_member_lets_agents_look_but_not_change(
+    connect: Connect, sign_up: SignUp, database: Database
+) -> None:
     client, ann = await connect()
     bob = await sign_up("bob@example.com")
-    members = f"/api/organizations/{ann.organization_id}/members"
-    added = await ann.browser.post(members, json={"email": "bob@example.com", "role": "member"})
-    assert added.status_code == 201, added.text
+    await add_member(database, ann.organization_id, bob.email, "member")
     page = await client.consent_page(bob, scope="orders:write orders:read")
     assert "more than your role in this store allows" in page.text
     reads = set(READS.split())

@@ -6,16 +6,10 @@ import pytest
 
 from tests.http.payments.market import Market
 from tests.http.payments.shop import Shop, served
-from tests.http.people import PASSWORD, Clock, Person, SignUp
+from tests.http.people import PASSWORD, Clock, Person, SignUp, add_member
 from tolsey.http.web import policies
 
 CHOICE = {"plan": "pro", "cadence": "monthly"}
-
-
-async def join(owner: Person, other: Person, role: str) -> None:
-    path = f"/api/organizations/{owner.organization_id}/members"
-    answer = await owner.browser.post(path, json={"email": other.email, "role": role})
-    assert answer.status_code == 201, answer.text
 
 
 async def test_a_plan_is_bought_on_the_processors_page(shop: Shop, ann: Person) -> None:
@@ -172,7 +166,7 @@ async def test_nobody_pays_for_an_organization_of_others(
     assert foreign.status_code == 404
     absent = await bob.browser.post(f"/api{path}", json={**body, "organizationId": "org_0"})
     assert absent.json()["detail"] == foreign.json()["detail"]
-    await join(ann, bob, "member")
+    await add_member(shop.service.database, ann.organization_id, bob.email, "member")
     answer = await bob.browser.post(f"/api{path}", json=body)
     if path == "/sponsor/checkout":
         assert answer.status_code == 200  # a member may give

@@ -1,23 +1,28 @@
 """Organizations and who belongs to them (contract section 3)."""
 
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import RootModel
-from quart import Blueprint, Response
+from quart import Blueprint
 from quart_schema import tag_blueprint, validate_querystring, validate_request
 
-from tolsey.actors.refusals import Conflict, NotFound, Unavailable
+from tolsey.actors.refusals import NotFound, Unavailable
+from tolsey.http.answers.base import Accepted, ListAnswer, NoBody, NoContent, list_of
+from tolsey.http.answers.invitations import InvitationAnswer
+from tolsey.http.answers.people import MemberAnswer
 from tolsey.http.answers.views import member_view, organization_view
 from tolsey.http.clients.vectors import VectorStoreFailed
+from tolsey.http.people import memberships
+from tolsey.http.people.memberships import MemberBody
 from tolsey.http.web.access import caller, member_of, session
-from tolsey.http.web.api_model import ApiModel, Email, Name
+from tolsey.http.web.api_model import ApiModel, Name
 from tolsey.http.web.context import new_id, now, service
 from tolsey.http.web.idempotency import idempotent
 from tolsey.http.web.paging import PageQuery, page
 from tolsey.storage.chat import memory
-from tolsey.storage.people import accounts, members
+from tolsey.storage.people import accounts, invitations, members
 from tolsey.storage.people.accounts import OrganizationRow
-from tolsey.storage.people.members import Removal
+from tolsey.storage.people.members import MemberRow
 
 routes = Blueprint("organizations", __name__, url_prefix="/api/organizations")
 tag_blueprint(routes, ["Organizations"])
@@ -31,13 +36,6 @@ class OrganizationBody(ApiModel):
 
 class Rules(RootModel[dict[str, Any]]):
     """An organization's rules: a JSON object, kept whole."""
-
-
-class MemberBody(ApiModel):
-    """Who joins, and as what."""
-
-    email: Email
-    role: Literal["owner", "admin", "member"]
 
 
 async def _read(organization_id: str) -> OrganizationRow:
@@ -126,46 +124,47 @@ async def get_memory_metrics(organization_id: str) -> dict[str, Any]:
 @session
 @validate_request(MemberBody)
 @idempotent
-async def add_member(organization_id: str, data: MemberBody) -> tuple[dict[str, Any], int]:
-    """Add a user who has an account, or give a member another role; only owners make owners."""
-    own_role = await member_of(organization_id, at_least="admin")
-    running = service()
-    user = await accounts.find_user(running.database, data.email)
-    if user is None:
-        raise NotFound("No user has this e-mail address.", code="user_not_found")
-    known = await members.find_member(running.database, organization_id, user.id)
-    if own_role != "owner" and "owner" in {data.role, known.role if known else None}:
-        await member_of(organization_id, at_least="owner")
-    outcome = await members.set_role(
-        running.database, organization_id, user.id, data.role, actor=caller().user_id, at=now()
-    )
-    _refuse_last_owner(outcome)
-    await running.agents.guests.forget()  # their agents may do what their role allows
-    member = await members.find_member(running.database, organization_id, user.id)
-    if member is None:  # removed by another owner just now
-        raise NotFound("There is no such member.")
-    return member_view(member), 201
+async def invite_member(
+    organization_id: str, data: MemberBody
+) -> MemberAnswer | tuple[InvitationAnswer, Accepted]:
+    """Invite an address by mail, whether or not it has an account; a member gets another role at once."""
+    found = await memberships.invite(organization_id, data)
+    if isinstance(found, MemberRow):
+        return MemberAnswer.of(found)
+    return InvitationAnswer.of(found), 202
 
 
 @routes.delete("/<organization_id>/members/<user_id>")
 @session
-async def remove_member(organization_id: str, user_id: str) -> Response:
+async def remove_member(organization_id: str, user_id: str) -> tuple[NoBody, NoContent]:
     """Remove a member; anyone may leave, and the last owner must stay."""
-    own_role = await member_of(organization_id)
-    running = service()
-    if user_id != caller().user_id:
-        await member_of(organization_id, at_least="admin")
-        known = await members.find_member(running.database, organization_id, user_id)
-        if known is not None and known.role == "owner" and own_role != "owner":
-            await member_of(organization_id, at_least="owner")
-    outcome = await members.remove(running.database, organization_id, user_id, caller().user_id)
-    _refuse_last_owner(outcome)
-    if outcome is Removal.ABSENT:
-        raise NotFound("There is no such member.")
-    await running.agents.guests.forget()
-    return Response(b"", status=204)
+    await memberships.remove(organization_id, user_id)
+    return "", 204
 
 
-def _refuse_last_owner(outcome: Removal) -> None:
-    if outcome is Removal.LAST_OWNER:
-        raise Conflict("An organization keeps at least one owner.", code="last_owner")
+@routes.get("/<organization_id>/invitations")
+@session
+@validate_querystring(PageQuery)
+async def list_invitations(
+    organization_id: str, query_args: PageQuery
+) -> ListAnswer[InvitationAnswer]:
+    """List the invitations that wait; for owners and admins."""
+    await member_of(organization_id, at_least="admin")
+    found = await invitations.listed(
+        service().database,
+        organization_id,
+        now(),
+        before=query_args.after,
+        limit=query_args.limit + 1,
+    )
+    return list_of(
+        found, query_args.limit, key=lambda one: one.invitation.id, answer=InvitationAnswer.of
+    )
+
+
+@routes.delete("/<organization_id>/invitations/<invitation_id>")
+@session
+async def withdraw_invitation(organization_id: str, invitation_id: str) -> tuple[NoBody, NoContent]:
+    """Withdraw an invitation; its link works no more."""
+    await memberships.withdraw(organization_id, invitation_id)
+    return "", 204

@@ -21,7 +21,7 @@ from tolsey.http.layout.answers import (
 )
 from tolsey.http.layout.forms import Filled, Misfilled
 from tolsey.http.layout.templates import Page
-from tolsey.http.people import passwords, signing
+from tolsey.http.people import memberships, passwords, signing
 from tolsey.http.people.passwords import Forgotten, Reset
 from tolsey.http.people.signing import Login, Signup
 from tolsey.http.web import api_model, cookies
@@ -93,7 +93,7 @@ async def signup_form() -> Response:
     next_path = own_path(request.args.get("next", ""))
     if await identify() is not None:
         return sent_on(next_path)
-    return shown(_signup(Filled(), next_path))
+    return shown(_signup(await _invited(next_path), next_path))
 
 
 @routes.post("/signup")
@@ -123,7 +123,7 @@ async def login_form() -> Response:
     next_path = own_path(request.args.get("next", ""))
     if await identify() is not None:
         return sent_on(next_path)
-    return shown(_login(Filled(), next_path))
+    return shown(_login(await _invited(next_path), next_path))
 
 
 @routes.post("/login")
@@ -196,9 +196,10 @@ async def reset() -> Response:
 @public
 @hide
 async def logout() -> Response:
-    """End the session and show the form that signs in."""
+    """End the session and show the form that signs in, and goes on where the form says."""
+    _, next_path = await _sent()
     await signing.sign_out()
-    response = sent_on("/login")
+    response = sent_on(login_address(next_path))
     cookies.take_session(response)
     return response
 
@@ -207,6 +208,12 @@ async def _sent() -> tuple[Mapping[str, str], str]:
     """Read the form that was sent, and where to go on to."""
     values = dict((await request.form).items())
     return values, own_path(values.pop("next", ""))
+
+
+async def _invited(next_path: str) -> Filled:
+    """Fill the address in to which an invitation was sent, for who comes from one."""
+    email = await memberships.invited_address(next_path)
+    return Filled({"email": email} if email else {})
 
 
 def _signup(filled: Filled, next_path: str) -> SignupPage:

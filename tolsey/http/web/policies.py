@@ -33,6 +33,12 @@ PASSWORD_RESETS = Policy("password-resets", 30, HOUR)
 """Links tried that choose a new password, of an address."""
 PASSWORD_CHANGES = Policy("password-changes", 10, 900)
 """Attempts to change a password, of a user: each tells whether the old one is right."""
+INVITATIONS = Policy("invitations", 50, DAY)
+"""Invitations written, of a user: each is a mail to whom they please."""
+INVITATIONS_OF_ONE = Policy("invitations-of-one", 3, DAY)
+"""Invitations of one address to one organization, whoever writes them."""
+INVITATIONS_ACCEPTED = Policy("invitations-accepted", 60, HOUR)
+"""Invitations tried, of a user."""
 BILLING = Policy("billing", 60, HOUR)
 """Checkouts, changes of the plan, and visits to the processor's pages, of a user."""
 STORE_CREATION = Policy("store-creation", 60, HOUR)
@@ -70,6 +76,9 @@ CATALOGUE = (
     PASSWORD_MAILS,
     PASSWORD_RESETS,
     PASSWORD_CHANGES,
+    INVITATIONS,
+    INVITATIONS_OF_ONE,
+    INVITATIONS_ACCEPTED,
     BILLING,
     STORE_CREATION,
     STORE_CONNECT,

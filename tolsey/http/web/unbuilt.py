@@ -5,7 +5,6 @@ from typing import Final
 
 PATHS: Final = (
     r"/api/account(/export|/restore|/api-keys(/[^/]+)?)?",
-    r"/api/invitations/[^/]+/accept",
     r"/api/stores/[^/]+/(preview|privacy|competitors(/[^/]+)?)",
     r"/api/(vendor/)?marketplace/.+",
     r"/api/wizard/.+",

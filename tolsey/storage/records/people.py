@@ -1,9 +1,12 @@
 """Tables of people: who they are, where they belong, and what they are signed in with."""
 
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
-from tolsey.storage.tables import Age, Jsonb, Personal, Sealed, bare
+from tolsey.storage.tables import Age, Jsonb, Personal, Sealed, bare, stored
+
+InvitationState = Literal["open", "accepted", "replaced", "withdrawn", "expired"]
 
 SESSIONS: Final = bare(
     "sessions",
@@ -62,3 +65,39 @@ AFFILIATE_CODES: Final = bare(
     {"id": str, "user_id": Annotated[str, Personal.USER], "code": str, "created_at": datetime},
     key=("id",),
 )
+
+
+@stored(
+    "invitations",
+    key=("id",),
+    # Contract, section 12: invitations are kept for twelve months, then they go.
+    retention=Age(column="expires_at", interval="12 months"),
+    swept="invitations",
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invitation:
+    """An address that is wanted in an organization, and by whom; open until it has ended or expired."""
+
+    id: str
+    token_hash: Annotated[bytes, Sealed] = field(repr=False)
+    organization_id: str
+    email: Annotated[str, Personal.EMAIL]
+    role: str
+    invited_by: Annotated[str, Personal.USER]
+    created_at: datetime
+    expires_at: datetime
+    ended_at: datetime | None = None
+    why: str | None = None
+    ended_by: Annotated[str | None, Personal.USER] = None
+
+    def state_at(self, at: datetime) -> InvitationState:
+        """Tell whether it can be accepted at a moment, or why it cannot."""
+        match self.why:
+            case "accepted":
+                return "accepted"
+            case "replaced":
+                return "replaced"
+            case None:
+                return "open" if at < self.expires_at else "expired"
+            case _:
+                return "withdrawn"
