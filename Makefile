@@ -10,7 +10,7 @@ MUTANTS_VENV := .venv-mutants
 
 .PHONY: setup build-name run test test-slow check format bench campaign conformance mutants sandbox messages lock clean
 
-setup: $(STAMP)
+setup: $(STAMP) build-name
 
 $(STAMP): requirements-dev.lock pyproject.toml
 	@test -n "$(PYTHON)" || \
@@ -24,10 +24,10 @@ $(STAMP): requirements-dev.lock pyproject.toml
 build-name:
 	@git describe --tags --always --dirty > tolsey/build.txt 2>/dev/null || rm -f tolsey/build.txt
 
-run: setup build-name
+run: setup
 	$(BIN)/tolsey serve
 
-sandbox: setup build-name
+sandbox: setup
 	$(BIN)/tolsey sandbox
 
 check: setup

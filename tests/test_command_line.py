@@ -327,9 +327,10 @@ def test_a_start_that_is_interrupted_ends_well_and_soon(shell: Shell, number: in
     assert json.loads(said.splitlines()[-1])["event"] == "service.stopped"
 
 
-def test_one_process_that_is_told_to_reload_starts_anew(shell: Shell) -> None:
+@pytest.mark.parametrize("when", ["migration.applied", "service.ready"])
+def test_one_process_that_is_told_to_reload_starts_anew(shell: Shell, when: str) -> None:
     with served(shell) as process:
-        until(process, "service.ready")
+        until(process, when)
         process.send_signal(signal.SIGHUP)
         until(process, "service.stopped")
         until(process, "service.ready")
