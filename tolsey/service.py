@@ -35,7 +35,6 @@ from tolsey.http.billing import (
     plans,
     refunds,
     sponsor,
-    waiting_changes,
 )
 from tolsey.http.billing import pages as billing
 from tolsey.http.chat import routes as chat
@@ -199,7 +198,6 @@ async def running(
         stack.callback(tasks.cancel_scope.cancel)
         tasks.start_soon(applier.run)
         if timers:
-            tasks.start_soon(waiting_changes.run, service)
             await _start_timers(stack, runtime, database, clock)
         yield Running(service, app)
 

@@ -286,7 +286,6 @@ SHORT: Final[dict[str, list[Case]]] = {
     "money.sponsorships.is_known": [lambda db: sponsorships.is_known(db, "pi_1")],
     "money.subscriptions.load": [lambda db: subscriptions.load(db, ["org_1"])],
     "money.subscriptions.seen_at": [lambda db: subscriptions.seen_at(db, "org_1", "sub_1")],
-    "money.subscriptions.set_aside": [lambda db: subscriptions.set_aside(db, AT, PAGE)],
     "oauth.clients.find": [lambda db: clients.find(db, "cli_7")],
     "oauth.grants.admitted": [lambda db: grants.admitted(db, "token", AT)],
     "oauth.grants.find_code": [lambda db: grants.find_code(db, "code")],

@@ -108,6 +108,9 @@ MONEY: Final = {
     "already_redeemed": _code(409, means="Your organization has used a code."),
     "already_refunded": _code(409, means="This payment has been refunded."),
     "amount_out_of_range": _code(422, means="Credits are bought for 5 to 5,000 USD."),
+    "change_in_progress": _code(
+        409, means="Another change of the plan is on its way: ask again when it is done."
+    ),
     "card_refused": _code(402, means="The card was refused: `processorCode` says why."),
     "hold_closed": _code(409, means="The hold has ended, or never was."),
     "insufficient_credits": _code(402, means="The balance does not cover this."),

@@ -13,6 +13,7 @@ from tolsey.actors.organization.billing.payment_events.invoices import InvoiceFa
 from tolsey.actors.organization.billing.payment_events.payouts import AccountFacts
 from tolsey.actors.organization.billing.payment_events.reversals import DisputeFacts
 from tolsey.actors.organization.billing.payment_events.subscriptions import SubscriptionFacts
+from tolsey.actors.refusals import PaymentRequired, Refusal, Unprocessable
 
 
 class ProcessorError(Exception):
@@ -45,6 +46,20 @@ class ProcessorRefused(ProcessorError):  # noqa: N818 - the processor's answer
 
 class CardRefused(ProcessorRefused):
     """The customer's card was declined or wants its owner; nothing was changed."""
+
+
+def refusal_of(error: ProcessorError) -> Refusal:
+    """Say what the payment processor's refusal means for whoever asked us (product/billing.md)."""
+    match error:
+        case CardRefused():
+            return PaymentRequired(error.message, code="card_refused", processorCode=error.code)
+        case ProcessorRefused():
+            return Unprocessable(error.message, code="processor_rejected", processorCode=error.code)
+        case ProcessorBusy():
+            wait = error.retry_after
+            return Refusal(error.message, status=429, code="processor_busy", retryAfter=wait)
+        case _:
+            return Refusal(error.message, status=502, code="processor_unreachable")
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,13 +38,12 @@ async def carried_out(to: ActorId, message: Message[Operation]) -> Operation:
         return begun  # it goes on, though nobody waits for it here any more
 
 
-def answered(operation: Operation) -> dict[str, Any]:
-    """Say what an operation came to that is done."""
-    return dict(orjson.loads(operation.result or "{}"))
-
-
-def accepted(operation: Operation) -> tuple[dict[str, Any], int, dict[str, str]]:
-    """Answer that it takes longer, and where to look."""
+def answer_of(
+    operation: Operation, *, status: int = 200
+) -> tuple[dict[str, Any], int, dict[str, str]]:
+    """Answer what an operation came to with a status, or that it takes longer and where to look."""
+    if operation.state == "done":
+        return orjson.loads(operation.result or "{}"), status, {}
     where = {"Location": f"/api/operations/{operation.id}"}
     return {"operation": view(operation)}, 202, where
 
@@ -59,7 +58,7 @@ def view(operation: Operation) -> dict[str, Any]:
         "finishedAt": timestamp(operation.finished_at),
     }
     if operation.state == "done":
-        shown["result"] = answered(operation)
+        shown["result"] = orjson.loads(operation.result or "{}")
     if operation.code is not None:
         shown["error"] = {
             "status": operation.status,
@@ -73,7 +72,12 @@ def view(operation: Operation) -> dict[str, Any]:
 @session
 async def read_operation(id: str) -> dict[str, Any]:
     """Tell how far an operation is that the caller asked for; kept for seven days after its end."""
+    return {"operation": view(await of_caller(id))}
+
+
+async def of_caller(id: str) -> Operation:
+    """Read an operation that the caller asked for. Raises NotFound."""
     found = await operations.find(service().database, id)
     if found is None or found.user_id != caller().user_id:
         raise NotFound("There is no such operation.")
-    return {"operation": view(found)}
+    return found

@@ -3,8 +3,6 @@ from datetime import timedelta
 
 from tests.http.payments.shop import Shop
 from tests.http.people import PASSWORD, Person, add_member
-from tolsey.actors.organization.billing.messages import ReadSubscription
-from tolsey.actors.organization.messages import organization
 
 
 async def test_an_upgrade_is_paid_at_once_and_tops_the_credits_up(shop: Shop, ann: Person) -> None:
@@ -80,10 +78,6 @@ async def test_after_any_refusal_the_next_attempt_has_a_key_of_its_own(
     shop.market.processor.faults.status(400, path="/v1/subscriptions/")
     refused = await shop.change(ann, "max_5x")
     assert (refused.status_code, refused.json()["code"]) == (422, "processor_rejected")
-    view = await shop.service.runtime.ask(
-        organization(ann.organization_id), ReadSubscription(shop.clock())
-    )
-    assert view.refused_changes == 1
     assert (await shop.change(ann, "max_5x")).status_code == 200
 
 
@@ -108,10 +102,8 @@ async def test_an_upgrade_whose_answer_was_lost_for_good_is_paid_once(
     await shop.buy(ann)
     shop.market.processor.webhooks.pause()
     shop.market.processor.faults.lose_answer(times=3, path="/v1/subscriptions/")
-    away = await shop.change(ann, "max_5x")
-    assert (away.status_code, away.json()["code"]) == (502, "processor_unreachable")
-    again = await shop.change(ann, "max_5x")
-    assert again.json()["change"] == "upgrade"
+    for _ in range(2):
+        assert (await shop.change(ann, "max_5x")).json()["change"] == "upgrade"
     shop.market.processor.webhooks.resume()
     await shop.settled()
     assert (await shop.plan(ann))["plan"] == "max_5x"

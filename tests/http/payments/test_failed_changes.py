@@ -2,17 +2,17 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from typing import Any
 
+import anyio
 import pytest
 
 from tests.http.payments.shop import Shop
 from tests.http.payments.test_changes import sign_in
 from tests.http.people import Person
-from tolsey.actors.organization.billing.messages import RecordBillingAct, SetAside
-from tolsey.actors.organization.messages import organization
-from tolsey.http.billing import waiting_changes
+from tolsey.actors.organization.billing.calls import AWAY, UpgradeSubscription
+from tolsey.http import operations
+from tolsey.runtime.messages import Patience
 from tolsey.sandbox.payments.face.faults import Faults
 
 SUBSCRIPTIONS = "/v1/subscriptions/"
@@ -26,6 +26,12 @@ async def waiting(shop: Shop, ann: Person) -> Person:
     assert (await shop.change(ann, "pro")).json()["change"] == "downgrade"
     await shop.settled()
     return ann
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give an upgrade up that was not answered once."""
+    monkeypatch.setattr(UpgradeSubscription, "patience", Patience((0.0,), 1, AWAY))
 
 
 @contextmanager
@@ -94,8 +100,18 @@ async def test_a_downgrade_stands_when_a_cancellation_is_refused(
     await assert_renews_as_pro(shop, waiting)
 
 
+async def test_an_upgrade_that_is_answered_late_is_made_once(shop: Shop, waiting: Person) -> None:
+    with trouble(shop) as faults:
+        faults.status(500, times=3, path=SUBSCRIPTIONS)
+        assert (await shop.change(waiting, "max_20x")).json()["change"] == "upgrade"
+    await shop.settled()
+    after = await shop.plan(waiting)
+    assert (after["plan"], after["nextChange"]) == ("max_20x", None)
+    assert len(shop.charged()) == 2
+
+
 async def test_a_downgrade_stands_when_an_upgrade_is_not_answered(
-    shop: Shop, waiting: Person
+    shop: Shop, waiting: Person, impatient: None
 ) -> None:
     with trouble(shop) as faults:
         faults.status(500, times=3, path=SUBSCRIPTIONS)
@@ -104,47 +120,35 @@ async def test_a_downgrade_stands_when_an_upgrade_is_not_answered(
     await assert_renews_as_pro(shop, waiting)
 
 
-async def test_what_cannot_be_put_back_is_said_written_down_and_put_back_later(
-    shop: Shop, waiting: Person
+async def test_what_cannot_be_put_back_yet_is_said_and_put_back_when_the_processor_answers(
+    shop: Shop, waiting: Person, impatient: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(operations, "WAIT_SECONDS", 0.0)
     with trouble(shop) as faults:
-        faults.status(500, times=30, path=SUBSCRIPTIONS)
-        away = await shop.change(waiting, "max_20x")
-    assert (away.status_code, away.json()["code"]) == (502, "processor_unreachable")
-    assert "the change to Pro" in away.json()["detail"]
-    assert "could not be put back yet" in away.json()["detail"]
-    assert len(await shop.audited("plan.change_suspended")) == 1
-    await shop.settled()
-    assert (await shop.plan(waiting))["nextChange"] is None
-    await waiting_changes.look(shop.service)  # whoever asked may still be at it
-    assert await shop.audited("plan.change_restored") == []
-    await shop.advance(minutes=6)
-    for _ in range(2):
-        await waiting_changes.look(shop.service)
+        faults.status(500, times=300, path=SUBSCRIPTIONS)
+        begun = await shop.change(waiting, "max_20x")
+        assert begun.status_code == 202, begun.text
+        where = begun.headers["Location"]
+        await given_up(shop)
+        again = await shop.change(waiting, "max_20x")
+        assert again.headers["Location"] == where
+        for answer in (
+            await shop.change(waiting, "max_5x"),
+            await shop.post(waiting, "/payments/cancel"),
+        ):
+            assert (answer.status_code, answer.json()["code"]) == (409, "change_in_progress")
+    with anyio.fail_after(60):
+        while (found := await operation(waiting, where))["state"] == "running":
+            await anyio.sleep(0.05)
+    assert (found["state"], found["error"]["code"]) == ("failed", "processor_unreachable")
     (act,) = await shop.audited("plan.change_restored")
     assert act["actor"] == "platform"
-    await assert_renews_as_pro(shop, waiting)
-
-
-async def test_a_process_that_dies_between_two_requests_loses_nothing(
-    shop: Shop, waiting: Person
-) -> None:
-    ask, to, at = shop.service.runtime.ask, organization(waiting.organization_id), shop.clock()
-    (subscription,) = shop.market.made("subscription")
-    price = subscription["items"]["data"][0]["price"]["id"]
-    aside = SetAside("pro", "monthly", price, at + timedelta(minutes=5))
-    act = RecordBillingAct("plan.change_requested", waiting.user_id, at, {}, aside)
-    await ask(to, act)
-    await shop.market.payments.release(subscription["schedule"], key="dies")
-    await shop.settled()
-    assert (await shop.plan(waiting))["nextChange"] is None
-    await shop.advance(minutes=5)
-    await waiting_changes.look(shop.service)
+    monkeypatch.setattr(operations, "WAIT_SECONDS", 60.0)
     await assert_renews_as_pro(shop, waiting)
 
 
 async def test_an_upgrade_whose_answer_was_lost_is_not_followed_by_the_downgrade(
-    shop: Shop, waiting: Person
+    shop: Shop, waiting: Person, impatient: None
 ) -> None:
     with trouble(shop) as faults:
         faults.lose_answer(times=3, path=SUBSCRIPTIONS)
@@ -152,39 +156,38 @@ async def test_an_upgrade_whose_answer_was_lost_is_not_followed_by_the_downgrade
     await shop.settled()
     after = await shop.plan(waiting)
     assert (after["plan"], after["nextChange"]) == ("max_20x", None)
-    await shop.advance(minutes=6)
-    await waiting_changes.look(shop.service)
-    await shop.settled()
-    assert (await shop.plan(waiting))["nextChange"] is None
-
-
-async def test_a_choice_made_meanwhile_is_not_undone(shop: Shop, waiting: Person) -> None:
-    with trouble(shop) as faults:
-        faults.status(500, times=30, path=SUBSCRIPTIONS)
-        assert (await shop.change(waiting, "max_20x")).status_code == 502
-    await shop.settled()
-    assert (await shop.change(waiting, "max_5x")).json()["change"] == "kept"
-    await shop.advance(minutes=6)
-    await waiting_changes.look(shop.service)
-    await shop.settled()
-    assert (await shop.plan(waiting))["nextChange"] is None
+    assert await shop.audited("plan.change_restored") == []
 
 
 async def test_what_the_processor_will_not_put_back_is_left_to_a_person(
-    shop: Shop, waiting: Person
+    shop: Shop, waiting: Person, impatient: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(operations, "WAIT_SECONDS", 0.0)
     with trouble(shop) as faults:
-        faults.status(500, times=30, path=SUBSCRIPTIONS)
-        assert (await shop.change(waiting, "max_20x")).status_code == 502
-    await shop.settled()
-    await shop.advance(minutes=6)
-    with trouble(shop) as faults:
+        faults.status(500, times=300, path=SUBSCRIPTIONS)
+        where = (await shop.change(waiting, "max_20x")).headers["Location"]
+        await given_up(shop)
+        faults.clear()
         faults.status(400, path=SCHEDULES)
-        for _ in range(2):
-            await waiting_changes.look(shop.service)
+        with anyio.fail_after(60):
+            while (await operation(waiting, where))["state"] == "running":
+                await anyio.sleep(0.05)
     (act,) = await shop.audited("plan.change_lost")
     assert '"plan": "pro"' in act["metadata"]
     assert await shop.audited("plan.change_restored") == []
+
+
+async def given_up(shop: Shop) -> None:
+    """Wait until a change is given up, and what waited is to be put back."""
+    with anyio.fail_after(60):
+        while not await shop.service.database.fetch(
+            "SELECT FROM outbox WHERE name LIKE '%RestoreChange'"
+        ):
+            await anyio.sleep(0.02)
+
+
+async def operation(who: Person, where: str) -> Any:
+    return (await who.browser.get(where)).json()["operation"]
 
 
 async def test_an_upgrade_of_what_was_to_end_lets_it_go_on_in_one_request(

@@ -9,8 +9,10 @@ from rpds import HashTrieMap
 from tolsey.actors.organization import KIND, credits, operations, stores, workflows
 from tolsey.actors.organization.agreements import affiliates, contracts
 from tolsey.actors.organization.agreements.messages import RedeemAffiliateCode, Redeemed
-from tolsey.actors.organization.billing import acts, applying, returns
+from tolsey.actors.organization.billing import acts, applying, changes, returns
 from tolsey.actors.organization.billing.calls import (
+    PlanChangeMade,
+    PlanChangeRefused,
     RefundMade,
     RefundRefused,
     ReturnGivenUp,
@@ -20,10 +22,11 @@ from tolsey.actors.organization.billing.messages import (
     Applied,
     ApplyPaymentEvent,
     AwaitOperation,
+    CancelPlan,
+    ChangePlan,
     GiveBackPayment,
     ReadSubscription,
     RecordBillingAct,
-    SettleChange,
 )
 from tolsey.actors.organization.credits import Credits
 from tolsey.actors.organization.ledger import bonuses, holds, lots, payments
@@ -91,7 +94,8 @@ class OrganizationActor(Actor[OrganizationState]):
         on(SubscriptionEndedNow, returns.ended),
         on(ReadSubscription, acts.read),
         on(RecordBillingAct, acts.record),
-        on(SettleChange, acts.settle),
+        on(PlanChangeMade, changes.made),
+        on(PlanChangeRefused, changes.refused),
     )
 
     def __init__(self, database: Database) -> None:
@@ -150,6 +154,22 @@ class OrganizationActor(Actor[OrganizationState]):
         paid_at = (known.subscription and known.subscription.paid_at) or message.at
         chatted = await generations.has_chatted(self._database, state.organization_id, paid_at)
         return _kept(state, known, returns.begin(known, message, kept, has_chatted=chatted))
+
+    @handles(ChangePlan)
+    async def change_plan(
+        self, state: OrganizationState, message: ChangePlan
+    ) -> Decision[OrganizationState, Operation]:
+        """Begin to change the plan."""
+        kept = await operation_rows.find(self._database, message.operation_id)
+        return changes.change(state, message, kept)
+
+    @handles(CancelPlan)
+    async def cancel_plan(
+        self, state: OrganizationState, message: CancelPlan
+    ) -> Decision[OrganizationState, Operation]:
+        """Begin to let the subscription end with its period."""
+        kept = await operation_rows.find(self._database, message.operation_id)
+        return changes.cancel(state, message, kept)
 
     @handles(AwaitOperation)
     async def await_operation(

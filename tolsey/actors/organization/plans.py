@@ -224,7 +224,7 @@ def choose(
         raise Forbidden(
             "Paying for a year opens to organizations older than 30 days.",
             code="yearly_not_open",
-            yearlyFrom=_rfc3339(yearly_from(created_at)),
+            yearlyFrom=rfc3339(yearly_from(created_at)),
         )
     return offer, change(current, offer)
 
@@ -283,5 +283,6 @@ def offer_of(price_ids: Mapping[str, str | None], price_id: str) -> Offer | None
     )
 
 
-def _rfc3339(at: datetime) -> str:
+def rfc3339(at: datetime) -> str:
+    """Write a time as answers do."""
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -9,22 +9,26 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from tolsey.actors.organization import plans
+from tolsey.actors.organization.billing import changes
 from tolsey.actors.organization.billing.messages import (
     BillingAct,
+    CancelPlan,
+    ChangePlan,
     ReadSubscription,
     RecordBillingAct,
-    SetAside,
     SubscriptionView,
 )
 from tolsey.actors.organization.messages import organization
 from tolsey.actors.organization.plans import Offer
-from tolsey.actors.processor import Addresses, Buyer
+from tolsey.actors.processor import Addresses, Buyer, ChargePreview
 from tolsey.actors.refusals import Conflict, MissingCredential, Unavailable, Unprocessable
+from tolsey.http.operations import carried_out
 from tolsey.http.web import limits, policies
 from tolsey.http.web.access import caller, member_of
 from tolsey.http.web.context import ask, new_id, now, service
 from tolsey.storage import audit
 from tolsey.storage.money import checkouts
+from tolsey.storage.records.runtime.operations import Operation
 
 SMALLEST_PURCHASE_CENTS: Final = 500
 LARGEST_PURCHASE_CENTS: Final = 500_000
@@ -46,29 +50,39 @@ async def standing(organization_id: str) -> SubscriptionView:
     return await ask(organization(organization_id), ReadSubscription(now()))
 
 
-def next_plan(view: SubscriptionView) -> Offer | None:
-    """Tell what the organization will have when the period ends; None when that is no change.
-
-    A schedule outlives the change it made by one period.
-    """
-    if not view.is_subscribed:
-        return None
-    if view.cancel_at_period_end:
-        return Offer(plans.FREE, plans.Cadence.MONTHLY)
-    if view.next_plan is None or view.next_cadence is None:
-        return None
-    following = Offer(plans.BY_CODE[view.next_plan], plans.Cadence(view.next_cadence))
-    return None if following == plans.held(view.plan, view.cadence) else following
+async def change(organization_id: str, plan: str, cadence: str) -> Operation:
+    """Change the plan: up at once and paid, down when the period ends; or take back what was to come."""
+    await _admit(organization_id)
+    asked = new_id("operation"), plan, cadence, _price_ids(), caller().user_id, now()
+    return await carried_out(organization(organization_id), ChangePlan(*asked))
 
 
-async def subscription(organization_id: str) -> SubscriptionView:
-    """Read the subscription that is to be changed; 409 when there is none."""
+async def cancel(
+    organization_id: str, *, feedback: str | None = None, comment: str | None = None
+) -> Operation:
+    """Let the subscription end with its period."""
+    await _admit(organization_id)
+    asked = new_id("operation"), _price_ids(), caller().user_id, now(), feedback, comment
+    return await carried_out(organization(organization_id), CancelPlan(*asked))
+
+
+async def preview(organization_id: str, offer: Offer) -> ChargePreview:
+    """Ask the processor what changing to an offer at once would charge."""
+    await _admit(organization_id)
+    held = changes.subscribed(await standing(organization_id))
+    price_id = plans.price_id(offer, service().settings.payment_prices)
+    return await service().payments.preview_upgrade(held, price_id)
+
+
+async def _admit(organization_id: str) -> None:
+    await member_of(organization_id, at_least="admin")
     require_key()
-    view = await standing(organization_id)
-    if not view.is_subscribed:
-        raise Conflict("There is no subscription: buy a plan.", code="no_subscription")
     await limits.admit(policies.BILLING)
-    return view
+
+
+def _price_ids() -> dict[str, str]:
+    """Name the processor's prices that are set, by their variables."""
+    return {name: id for name, id in service().settings.payment_prices.items() if id}
 
 
 async def check_out(organization_id: str, plan: str, cadence: str) -> str:
@@ -175,11 +189,9 @@ async def sponsor(organization_id: str | None) -> str:
     return page.url
 
 
-async def record(
-    organization_id: str, act: BillingAct, *, aside: SetAside | None = None, **detail: Any
-) -> None:
+async def record(organization_id: str, act: BillingAct, **detail: Any) -> None:
     """Write down what the caller asks for, each time they do."""
-    message = RecordBillingAct(act, caller().user_id, now(), detail, aside)
+    message = RecordBillingAct(act, caller().user_id, now(), detail)
     await ask(organization(organization_id), message)
 
 

@@ -9,13 +9,13 @@ from quart import Blueprint, Response, request
 from quart_schema import hide
 
 from tolsey.actors.organization import plans
-from tolsey.actors.organization.billing.messages import ReadSubscription, SubscriptionView
+from tolsey.actors.organization.billing import changes
+from tolsey.actors.organization.billing.messages import ReadSubscription
 from tolsey.actors.organization.messages import ReadCredits, organization
-from tolsey.actors.organization.plans import Change, Offer
-from tolsey.actors.processor import ProcessorError
+from tolsey.actors.organization.plans import Change
+from tolsey.actors.processor import ProcessorError, refusal_of
 from tolsey.actors.refusals import NotFound, Refusal
 from tolsey.http.billing import acts as billing
-from tolsey.http.billing import plan_changes
 from tolsey.http.billing.grants import spent_after
 from tolsey.http.billing.views import (
     FEEDBACK,
@@ -33,12 +33,13 @@ from tolsey.http.billing.views import (
 from tolsey.http.layout.answers import answer_with_pages, sent_on, sentence, shown
 from tolsey.http.layout.catalogue import _
 from tolsey.http.layout.forms import Filled
-from tolsey.http.web import errors
+from tolsey.http.operations import of_caller
 from tolsey.http.web.access import Role, caller, member_of, page
 from tolsey.http.web.context import ask, now, service
 from tolsey.http.web.paging import key_in
 from tolsey.storage.money import credits
 from tolsey.storage.people import accounts
+from tolsey.storage.records.runtime.operations import Operation
 
 SHOWN_ENTRIES: Final = 30
 MOST_ORGANIZATIONS: Final = 200
@@ -67,8 +68,17 @@ async def show_billing() -> Response:
         return sent_on(address(found[0].id, **came_from))
     account = await _account(wanted, cursor=request.args.get("cursor", ""))
     arrival = _arrival(account, request.args.get("from", ""))
-    look_again = _again(account) if arrival == "confirming" else None
-    return _shown(BillingPage(account=account, arrival=arrival, look_again=look_again))
+    refused = ""
+    if "operation" in request.args:
+        operation = await of_caller(request.args["operation"])
+        if operation.detail is not None:
+            arrival, refused = None, _(operation.detail)
+        elif operation.state == "running":
+            arrival = "waiting"
+    look_again = _again(account) if arrival in {"confirming", "waiting"} else None
+    return _shown(
+        BillingPage(account=account, arrival=arrival, look_again=look_again, refused=refused)
+    )
 
 
 @routes.post(f"{PATH}/checkout")
@@ -90,7 +100,7 @@ async def ask_change() -> Response:
     account = await _account(request.args.get("organizationId", ""), at_least="admin")
     plan, cadence = request.args.get("plan", ""), request.args.get("cadence", "")
     held = account.held
-    current = _current(held)
+    current = changes.current_offer(held, service().settings.payment_prices)
     if (
         current
         and account.changes_later
@@ -106,7 +116,7 @@ async def ask_change() -> Response:
         offer, kind = chosen
         if kind is Change.DOWNGRADE:
             return shown(DowngradePage(account=account, wanted=offer))
-        charge = await plan_changes.preview(account.organization.id, offer)
+        charge = await billing.preview(account.organization.id, offer)
     except (Refusal, ProcessorError) as error:
         return _refused(account, _refusal(error))
     return shown(UpgradePage(account=account, wanted=offer, charge=charge))
@@ -119,8 +129,8 @@ async def change() -> Response:
     """Change the plan, and go back to where it shows."""
     sent = await _sent()
     id = sent.get("organizationId", "")
-    act = plan_changes.change(id, sent.get("plan", ""), sent.get("cadence", ""))
-    return await _acted(id, act, "change")
+    act = billing.change(id, sent.get("plan", ""), sent.get("cadence", ""))
+    return await _acted(id, act)
 
 
 @routes.get(f"{PATH}/cancel")
@@ -144,7 +154,7 @@ async def cancel() -> Response:
     if feedback not in {None, *FEEDBACK}:
         feedback = "other"
     comment = sent.get("comment", "").strip()[:LONGEST_COMMENT] or None
-    return await _acted(id, plan_changes.cancel(id, feedback=feedback, comment=comment), "cancel")
+    return await _acted(id, billing.cancel(id, feedback=feedback, comment=comment))
 
 
 @routes.post(f"{PATH}/portal")
@@ -182,17 +192,20 @@ async def _sent() -> Mapping[str, str]:
     return dict((await request.form).items())
 
 
-async def _acted(organization_id: str, act: Awaitable[object], said: str | None = None) -> Response:
-    """Do what was asked and go on: to the page it answers with, or back to what it changed."""
+async def _acted(organization_id: str, act: Awaitable[str | Operation]) -> Response:
+    """Do what was asked and go on: to the page it answers with, or back to what it changes."""
     try:
         done = await act
     except (Refusal, ProcessorError) as error:
         return _refused(await _account(organization_id), _refusal(error))
-    return sent_on(str(done) if said is None else address(organization_id, **{"from": said}))
+    if isinstance(done, str):
+        return sent_on(done)
+    waits = {"operation": done.id} if done.state == "running" else {}
+    return sent_on(address(organization_id, **{"from": "change"}, **waits))
 
 
 def _refusal(error: Refusal | ProcessorError) -> Refusal:
-    return error if isinstance(error, Refusal) else errors.refusal_of(error)
+    return error if isinstance(error, Refusal) else refusal_of(error)
 
 
 def _refused(account: Account, refusal: Refusal, filled: Filled | None = None) -> Response:
@@ -207,14 +220,6 @@ def _cents(amount: str) -> int | None:
     if found is None:
         return None
     return int(found[1].replace(",", "")) * 100 + int((found[2] or "").ljust(2, "0"))
-
-
-def _current(held: SubscriptionView) -> Offer | None:
-    """Tell what the organization's subscription is to, which a change starts from."""
-    if held.plan == plans.CUSTOM.code:
-        return plans.held(held.plan, None)
-    found = plans.offer_of(service().settings.payment_prices, held.price_id or "")
-    return found or plans.held(held.plan, held.cadence)
 
 
 async def _account(organization_id: str, at_least: Role = "member", cursor: str = "") -> Account:
@@ -239,7 +244,7 @@ def _arrival(account: Account, came_from: str) -> Arrival | None:
     match came_from:
         case "checkout":
             return "active" if account.held.is_subscribed else "confirming"
-        case "change" | "cancel":
+        case "change":
             return "done"
         case "credits" | "sponsor":
             return came_from
@@ -252,7 +257,8 @@ def _again(account: Account) -> str | None:
     count = int(looks) if looks.isascii() and looks.isdecimal() and len(looks) < 3 else MOST_LOOKS  # noqa: PLR2004 - two digits are many looks
     if count >= MOST_LOOKS:
         return None
-    return address(account.organization.id, **{"from": "checkout", "looks": str(count + 1)})
+    kept = {name: request.args[name] for name in ("from", "operation") if name in request.args}
+    return address(account.organization.id, **kept, looks=str(count + 1))
 
 
 def _shown(wanted: BillingPage, status: int = 200, *, refusal: Refusal | None = None) -> Response:

@@ -4,14 +4,16 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 from quart import Blueprint
+from quart.typing import ResponseReturnValue
 from quart_schema import tag_blueprint, validate_querystring, validate_request
 
 from tolsey.actors.organization import plans
+from tolsey.actors.organization.billing.acts import next_plan
 from tolsey.actors.organization.billing.messages import SubscriptionView
 from tolsey.http.answers.views import timestamp
 from tolsey.http.billing import acts as billing
-from tolsey.http.billing import plan_changes
 from tolsey.http.clients.payments.requests import Feedback
+from tolsey.http.operations import answer_of
 from tolsey.http.web.access import member_of, session
 from tolsey.http.web.api_model import ApiModel, Identifier
 from tolsey.http.web.idempotency import idempotent
@@ -56,35 +58,22 @@ async def check_out(data: Choice) -> dict[str, Any]:
 @session
 @validate_request(Choice)
 @idempotent
-async def change_plan(data: Choice) -> dict[str, Any]:
+async def change_plan(data: Choice) -> ResponseReturnValue:
     """Change the plan: up at once with an invoice that is paid now, down when the period ends.
 
     To choose the plan that runs takes back a change, or an end, that was to come.
     """
-    made = await plan_changes.change(data.organization_id, data.plan, data.cadence)
-    return {
-        "organizationId": data.organization_id,
-        "change": made.change,
-        "plan": made.plan,
-        "cadence": made.cadence,
-        "effectiveAt": timestamp(made.effective_at),
-    }
+    return answer_of(await billing.change(data.organization_id, data.plan, data.cadence))
 
 
 @routes.post("/cancel")
 @session
 @validate_request(Cancellation)
 @idempotent
-async def cancel_subscription(data: Cancellation) -> dict[str, Any]:
+async def cancel_subscription(data: Cancellation) -> ResponseReturnValue:
     """Let the subscription end with its period; the stores stay."""
-    ends_at = await plan_changes.cancel(
-        data.organization_id, feedback=data.feedback, comment=data.comment
-    )
-    return {
-        "organizationId": data.organization_id,
-        "cancelAtPeriodEnd": True,
-        "endsAt": timestamp(ends_at),
-    }
+    id, feedback, comment = data.organization_id, data.feedback, data.comment
+    return answer_of(await billing.cancel(id, feedback=feedback, comment=comment))
 
 
 @routes.post("/portal")
@@ -131,7 +120,7 @@ def subscription_view(view: SubscriptionView, *, sees_invoices: bool) -> dict[st
 
 
 def _next(view: SubscriptionView) -> dict[str, Any] | None:
-    following = billing.next_plan(view)
+    following = next_plan(view)
     if following is None:
         return None
     cadence = following.cadence if following.plan.is_sold else None

@@ -10,7 +10,7 @@ from quart_schema import tag_blueprint, validate_request
 from tolsey.actors.organization.billing.messages import GiveBackPayment
 from tolsey.actors.organization.messages import organization
 from tolsey.http.billing.acts import require_key
-from tolsey.http.operations import accepted, answered, carried_out
+from tolsey.http.operations import answer_of, carried_out
 from tolsey.http.web.access import administrator, caller
 from tolsey.http.web.api_model import ApiModel, Identifier, Why
 from tolsey.http.web.context import new_id, now
@@ -41,6 +41,4 @@ async def give_back(data: Refund) -> ResponseReturnValue:
     asked = data.payment_ref, data.reason, caller().user_id, now()
     message = GiveBackPayment(new_id("operation"), *asked)
     operation = await carried_out(organization(data.organization_id), message)
-    if operation.state == "running":
-        return accepted(operation)
-    return answered(operation), 201
+    return answer_of(operation, status=201)

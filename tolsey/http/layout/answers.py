@@ -11,7 +11,7 @@ import structlog
 from quart import Blueprint, Response, g, redirect, request
 from werkzeug.exceptions import HTTPException
 
-from tolsey.actors.processor import ProcessorError
+from tolsey.actors.processor import ProcessorError, refusal_of
 from tolsey.actors.refusals import Refusal, Unauthorized, Unprocessable
 from tolsey.http.layout.catalogue import _
 from tolsey.http.layout.forms import unreadable
@@ -121,7 +121,7 @@ def answer_with_pages(routes: Blueprint) -> None:
         return _page(sentence(error), refusal=error)
 
     async def on_processor(error: ProcessorError) -> Response:
-        return await on_refusal(errors.refusal_of(error))
+        return await on_refusal(refusal_of(error))
 
     async def on_fault(error: RuntimeFault) -> Response:
         return await _translated(errors.refused(errors.refusal_of_fault(error)))

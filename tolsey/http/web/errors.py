@@ -12,14 +12,12 @@ from quart import Quart, Response, request
 from quart_schema import RequestSchemaValidationError
 from werkzeug.exceptions import HTTPException, NotFound, RequestEntityTooLarge
 
-from tolsey.actors.processor import CardRefused, ProcessorBusy, ProcessorError, ProcessorRefused
+from tolsey.actors.processor import ProcessorError, refusal_of
 from tolsey.actors.refusals import (
     Conflict,
     NotBuilt,
-    PaymentRequired,
     Refusal,
     Unavailable,
-    Unprocessable,
 )
 from tolsey.http.web import unbuilt
 from tolsey.http.web.context import request_id
@@ -76,20 +74,6 @@ def refused(error: Refusal) -> Response:
         # RFC 9110 section 11.6.1 wants a challenge; a cookie has no registered scheme.
         response.headers["WWW-Authenticate"] = "Session"
     return response
-
-
-def refusal_of(error: ProcessorError) -> Refusal:
-    """Say what the payment processor's refusal means for whoever asked us (product/billing.md)."""
-    match error:
-        case CardRefused():
-            return PaymentRequired(error.message, code="card_refused", processorCode=error.code)
-        case ProcessorRefused():
-            return Unprocessable(error.message, code="processor_rejected", processorCode=error.code)
-        case ProcessorBusy():
-            wait = error.retry_after
-            return Refusal(error.message, status=429, code="processor_busy", retryAfter=wait)
-        case _:
-            return Refusal(error.message, status=502, code="processor_unreachable")
 
 
 def misshapen(error: RequestSchemaValidationError) -> Response:

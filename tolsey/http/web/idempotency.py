@@ -6,11 +6,10 @@ from typing import Any, TypeVar, cast
 
 from quart import Response, current_app, g, request
 
-from tolsey.actors.processor import ProcessorError
+from tolsey.actors.processor import ProcessorError, refusal_of
 from tolsey.actors.refusals import Conflict, Refusal, Unprocessable
 from tolsey.http.web.access import caller
 from tolsey.http.web.context import Seed, now, service
-from tolsey.http.web.errors import refusal_of
 from tolsey.http.web.replay import (
     KEY_CHARACTERS,
     Fate,

@@ -46,14 +46,3 @@ async def seen_at(
     )
     found: datetime | None = None if row is None else row["seen_at"]
     return found
-
-
-async def set_aside(database: Database, at: datetime, limit: int) -> list[str]:
-    """Name organizations of which something made way for a change that nobody speaks of any more."""
-    rows = await database.fetch(
-        "SELECT organization_id FROM subscriptions WHERE aside_until <= $1"
-        " ORDER BY aside_until LIMIT $2",
-        at,
-        limit,
-    )
-    return [row["organization_id"] for row in rows]

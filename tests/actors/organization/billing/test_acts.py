@@ -8,11 +8,10 @@ import pytest
 from tests.actors.organization.processor import END, START
 from tests.actors.organization.told import AT, DAY, MAX_5X, PRO, Told, invoice, line, subscription
 from tolsey.actors.organization.billing import acts
+from tolsey.actors.organization.billing.calls import NextChange
 from tolsey.actors.organization.billing.messages import (
-    NextChange,
     ReadSubscription,
     RecordBillingAct,
-    SettleChange,
     SubscriptionView,
 )
 from tolsey.actors.refusals import NotFound
@@ -25,12 +24,6 @@ def told() -> Told:
 
 def act(told: Told, name: Any, **more: Any) -> list[Any]:
     decision = acts.record(told.state, RecordBillingAct(name, "usr_1", AT, **more))
-    told.state = decision.state
-    return list(decision.records)
-
-
-def settle(told: Told, *given: Any, **more: Any) -> list[Any]:
-    decision = acts.settle(told.state, SettleChange(*given, **more))
     told.state = decision.state
     return list(decision.records)
 
@@ -72,17 +65,10 @@ def test_every_act_is_written_down_with_who_did_it(told: Told) -> None:
     assert row.subject == "sub_1"
 
 
-def test_a_refused_change_is_counted_so_that_the_next_is_another(told: Told) -> None:
-    told.tell("invoice.paid", invoice("in_1"))
-    for _ in range(2):
-        act(told, "plan.change_refused")
-    act(told, "plan.change_requested")
-    assert view(told).refused_changes == 2
-
-
 def test_a_downgrade_is_seen_until_its_schedule_is_gone(told: Told) -> None:
     told.tell("invoice.paid", invoice("in_1", line(MAX_5X, 19_900)))
-    settle(told, NextChange("sub_sched_1", "pro", "monthly"))
+    coming = acts.coming(told.subscription, NextChange("sub_sched_1", "pro", "monthly"))
+    told.state = replace(told.state, subscription=coming)
     assert (view(told).next_plan, view(told).next_cadence) == ("pro", "monthly")
     late = subscription(MAX_5X)
     told.tell("customer.subscription.updated", late, created=START + 1)

@@ -3,12 +3,11 @@
 from dataclasses import replace
 from datetime import datetime
 
+from tolsey.actors.organization import plans
+from tolsey.actors.organization.billing.calls import NextChange
 from tolsey.actors.organization.billing.messages import (
-    NextChange,
     ReadSubscription,
     RecordBillingAct,
-    SetAside,
-    SettleChange,
     SubscriptionView,
 )
 from tolsey.actors.organization.billing.subscription import is_owed
@@ -58,8 +57,6 @@ def view_of(state: OrganizationState, at: datetime) -> SubscriptionView:
         paid_until=known.paid_until,
         dunning_since=known.dunning_since if owes else None,
         dunning_url=known.dunning_url if owes else None,
-        refused_changes=known.refused_changes,
-        aside=_aside(known),
     )
 
 
@@ -74,33 +71,22 @@ def record(
     row = audit_record(
         message.act, subject, state.organization_id, message.user_id, **message.detail
     )
-    after = state if known is None else replace(state, subscription=_acted(known, message))
-    return Decision(after, None, records=(row,))
+    return Decision(state, None, records=(row,))
 
 
-def settle(state: OrganizationState, message: SettleChange) -> Decision[OrganizationState, None]:
-    """Remember what waits after a change, and that nothing is to be put back."""
-    known = state.subscription
-    if known is None:
-        return Decision(state, None)
-    after = replace(
-        known, aside_plan=None, aside_cadence=None, aside_price_id=None, aside_until=None
-    )
-    if message.next is not None:
-        after = _coming(replace(after, schedule_id=message.next.schedule_id), message.next)
-    if after == known:
-        return Decision(state, None)
-    records = []
-    if message.put_back is not None and known.aside_until is not None:
-        records.append(
-            audit_record(
-                "plan.change_restored" if message.put_back else "plan.change_lost",
-                *(known.subscription_id or "", known.organization_id, "platform"),
-                plan=known.aside_plan,
-                cadence=known.aside_cadence,
-            )
-        )
-    return Decision(replace(state, subscription=after), None, records=tuple(records))
+def next_plan(view: SubscriptionView) -> Offer | None:
+    """Tell what the organization will have when the period ends; None when that is no change.
+
+    A schedule outlives the change it made by one period.
+    """
+    if not view.is_subscribed:
+        return None
+    if view.cancel_at_period_end:
+        return Offer(plans.FREE, plans.Cadence.MONTHLY)
+    if view.next_plan is None or view.next_cadence is None:
+        return None
+    following = Offer(plans.BY_CODE[view.next_plan], plans.Cadence(view.next_cadence))
+    return None if following == plans.held(view.plan, view.cadence) else following
 
 
 def foretold(known: SubscriptionRecord, offer: Offer | None) -> SubscriptionRecord:
@@ -108,40 +94,15 @@ def foretold(known: SubscriptionRecord, offer: Offer | None) -> SubscriptionReco
     id = known.schedule_id
     if offer is None or id is None or id == known.next_schedule_id:
         return known
-    return _coming(known, NextChange(id, offer.plan.code, offer.cadence.value))
+    return coming(known, NextChange(id, offer.plan.code, offer.cadence.value))
 
 
-def _coming(known: SubscriptionRecord, next: NextChange) -> SubscriptionRecord:  # noqa: A002 - the message's word
+def coming(known: SubscriptionRecord, next: NextChange) -> SubscriptionRecord:  # noqa: A002 - the message's word
+    """Remember what a schedule brings when the period ends."""
     return replace(
         known,
+        schedule_id=next.schedule_id,
         next_schedule_id=next.schedule_id,
         next_plan=next.plan,
         next_cadence=next.cadence,
     )
-
-
-def _acted(known: SubscriptionRecord, message: RecordBillingAct) -> SubscriptionRecord:
-    if message.act == "plan.change_refused":
-        return replace(known, refused_changes=known.refused_changes + 1)
-    aside = message.aside
-    if aside is None:
-        return known
-    return replace(
-        known,
-        aside_plan=aside.plan,
-        aside_cadence=aside.cadence,
-        aside_price_id=aside.price_id,
-        aside_until=aside.until,
-    )
-
-
-def _aside(known: SubscriptionRecord) -> SetAside | None:
-    match known:
-        case SubscriptionRecord(
-            aside_plan=str(plan),
-            aside_cadence=str(cadence),
-            aside_price_id=str(price_id),
-            aside_until=datetime() as until,
-        ):
-            return SetAside(plan, cadence, price_id, until)
-    return None

@@ -58,20 +58,6 @@ class ApplyPaymentEvent(Message[Applied]):
 
 
 @dataclass(frozen=True, slots=True)
-class SetAside:
-    """What waited for the end of the period and made way: a plan, or `free` for an end.
-
-    It is put back when the subscription is still to `price_id` and nothing else waits; others leave
-    it to whoever asked until `until`.
-    """
-
-    plan: str
-    cadence: str
-    price_id: str
-    until: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class SubscriptionView:
     """What an organization pays for, and what of it changes next.
 
@@ -100,8 +86,6 @@ class SubscriptionView:
     paid_until: datetime | None = None
     dunning_since: datetime | None = None
     dunning_url: str | None = None
-    refused_changes: int = 0
-    aside: SetAside | None = None
 
     @property
     def is_subscribed(self) -> bool:
@@ -118,10 +102,6 @@ class ReadSubscription(Message[SubscriptionView]):
 
 BillingAct = Literal[
     "checkout.started",
-    "plan.change_requested",
-    "plan.change_refused",
-    "plan.change_suspended",
-    "plan.cancel_requested",
     "portal.opened",
     "credits.purchase_started",
     "sponsor.started",
@@ -129,39 +109,41 @@ BillingAct = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class NextChange:
-    """A change that waits for the end of the period, under the processor's schedule."""
-
-    schedule_id: str
-    plan: str
-    cadence: str
-
-
-@dataclass(frozen=True, slots=True)
 class RecordBillingAct(Message[None]):
-    """A person asked for something that is paid: it is written down, with plain values as `detail`.
-
-    A refused change counts, so that the next attempt has a business key of its own. `aside` is what
-    makes way for the change that is asked for.
-    """
+    """A person asked for something that is paid: it is written down, with plain values as `detail`."""
 
     act: BillingAct
     user_id: str
     at: datetime
     detail: dict[str, Any] = field(default_factory=dict)
-    aside: SetAside | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class SettleChange(Message[None]):
-    """It is known what became of a change: nothing is to be put back any more.
+class ChangePlan(Message[Operation]):
+    """An admin chooses a plan: up at once and paid, down when the period ends.
 
-    `next` is what the schedule brings at the end of the period. What was `put_back`, or could not
-    be, is written down.
+    The plan that runs takes back what was to come. `price_ids` are the processor's prices by the
+    variables that name them, as the settings say now.
     """
 
-    next: NextChange | None = None
-    put_back: bool | None = None
+    operation_id: str
+    plan: str
+    cadence: str
+    price_ids: dict[str, str]
+    user_id: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class CancelPlan(Message[Operation]):
+    """An admin lets the subscription end with its period, and may say why."""
+
+    operation_id: str
+    price_ids: dict[str, str]
+    user_id: str
+    at: datetime
+    feedback: str | None = None
+    comment: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,17 @@ from typing import Annotated
 from tolsey.storage.tables import Integer, Jsonb, stored
 
 
-@stored("subscriptions", key=("organization_id",))
+@stored(
+    "subscriptions",
+    key=("organization_id",),
+    # Of the release before, which goes on reading and writing them.
+    besides={
+        "aside_plan": str | None,
+        "aside_cadence": str | None,
+        "aside_price_id": str | None,
+        "aside_until": datetime | None,
+    },
+)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionRecord:
     """An organization's subscription: what the processor said last, what is paid, what is owed.
@@ -15,9 +25,8 @@ class SubscriptionRecord:
     `plan` and `cadence` are what is in effect; `subscribed_*` is what the subscription is to, as of
     `seen_at`; `paid_*` is the newest period that an invoice proves paid, by `paid_invoice_id`.
     A yearly allowance is granted month by month from `paid_from` until `paid_until`. `next_*` says
-    what the schedule `next_schedule_id` brings, while `schedule_id` still names it. `aside_*` is what
-    waited and made way for a change: whoever made it says by `aside_until` what became of it. What is
-    owed since before `settled_at` is not owed from then on, paid or not.
+    what the schedule `next_schedule_id` brings, while `schedule_id` still names it. What is owed since
+    before `settled_at` is not owed from then on, paid or not.
     """
 
     organization_id: str
@@ -49,10 +58,6 @@ class SubscriptionRecord:
     dunning_invoice_id: str | None = None
     dunning_url: str | None = None
     refused_changes: Annotated[int, Integer] = 0
-    aside_plan: str | None = None
-    aside_cadence: str | None = None
-    aside_price_id: str | None = None
-    aside_until: datetime | None = None
     settled_at: datetime | None = None
 
 
