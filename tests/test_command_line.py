@@ -215,6 +215,7 @@ async def test_the_doctor_ends_well_when_all_is_set_and_reached(
         ("DATABASE_URL", "postgresql://u:sesame@127.0.0.1:1/x"),
         ("REDIS_URL", "redis://:sesame@127.0.0.1:1/0"),
         ("LLM_BASE_URL", "http://127.0.0.1:1"),
+        ("MAIL_URL", "smtp://u:sesame@127.0.0.1:1"),
     ],
 )
 async def test_the_doctor_says_what_is_set_and_out_of_reach(

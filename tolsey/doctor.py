@@ -9,6 +9,7 @@ import anyio
 import stripe
 
 from tolsey.actors.ports import MEASURED_SINCE, measures_revenue
+from tolsey.http.clients import smtp
 from tolsey.settings import Settings
 from tolsey.storage import keys
 from tolsey.storage.backing import addresses
@@ -21,7 +22,7 @@ LAST_VERSION = """
     SELECT api_version FROM payment_events WHERE api_version IS NOT NULL
     ORDER BY received_at DESC LIMIT 1
 """
-PORTS = {"http": 80, "https": 443}
+PORTS = {"http": 80, "https": 443, **smtp.PORTS}
 
 Word: TypeAlias = Literal["set", "default", "unread", "reached", "MISSING", "FAILED"]
 
@@ -160,7 +161,7 @@ async def of_connections(settings: Settings) -> AsyncIterator[Finding]:
                 "REDIS_URL",
                 "Redis answers" if answers else "Redis is out of reach",
             )
-    for variable in ("PAYMENTS_API_BASE", "LLM_BASE_URL", "VECTOR_URL"):
+    for variable in ("PAYMENTS_API_BASE", "LLM_BASE_URL", "VECTOR_URL", "MAIL_URL"):
         address = getattr(settings, variable.lower())
         if address:
             yield await _of_address(variable, address)
