@@ -1,11 +1,11 @@
 -- One tenant that has grown, and others beside it: what a page must not read through.
-INSERT INTO organizations (id, name) SELECT 'org_' || n, 'Shop ' || n FROM generate_series(1, 300) n;
+INSERT INTO organizations (id, name) SELECT 'org_' || n, 'Shop ' || n FROM generate_series(1, 5000) n;
 INSERT INTO users (id, email, password_hash)
 SELECT 'usr_' || n, 'u' || n || '@example.com', 'x' FROM generate_series(1, 300) n;
 INSERT INTO members (organization_id, user_id, role)
 SELECT 'org_' || n, 'usr_' || n, 'owner' FROM generate_series(1, 300) n;
 INSERT INTO stores (id, organization_id, name, sealed_salt, created_at)
-SELECT 'sto_' || n, 'org_' || n, 'Store', 'x', now() FROM generate_series(1, 300) n;
+SELECT 'sto_' || n, 'org_' || n, 'Store', 'x', now() FROM generate_series(1, 5000) n;
 
 INSERT INTO commerce_orders (store_id, order_id, updated_at, name, currency, total_minor,
     current_total_minor, financial_status, fulfillment_status, test, source_name, customer_hash,
@@ -32,12 +32,18 @@ FROM generate_series(1, 5000) n;
 INSERT INTO commerce_inventory_levels (store_id, inventory_item_id, location_id, updated_at, available)
 SELECT 'sto_1', n, 1, now(), 3 FROM generate_series(1, 5000) n;
 INSERT INTO integration_connections (store_id, provider, shop_domain, status, connected_at)
-SELECT 'sto_' || n, 'commerce', 's' || n || '.example', 'active', now() FROM generate_series(1, 300) n;
+SELECT 'sto_' || n, 'commerce', 's' || n || '.example', 'active', now() FROM generate_series(1, 5000) n;
 INSERT INTO store_shops (store_id, shop_domain, facts_at)
-SELECT 'sto_' || n, 's' || n || '.example', now() FROM generate_series(1, 300) n;
+SELECT 'sto_' || n, 's' || n || '.example', now() FROM generate_series(1, 5000) n;
 INSERT INTO commerce_webhook_events (store_id, delivery_id, topic, shop_domain, created_at)
 SELECT 'sto_' || n % 300, n, 'orders/create', 's.example', now() - n * interval '1 second'
 FROM generate_series(1, 30000) n;
+INSERT INTO commerce_webhook_events (store_id, delivery_id, topic, shop_domain, created_at)
+SELECT 'sto_301', n, CASE WHEN n = 15000 THEN 'app/uninstalled' ELSE 'orders/' || n % 12 END, 's301.example',
+    now() - n * interval '1 second' FROM generate_series(1, 15000) n;
+INSERT INTO commerce_webhook_events (store_id, delivery_id, topic, shop_domain, created_at)
+SELECT 'sto_301', 'c' || n, 'orders/create', 's301.example',
+    now() - n * interval '2 seconds' FROM generate_series(1, 3000) n;
 
 INSERT INTO audit_log (event, subject, organization_id, actor, metadata)
 SELECT CASE WHEN n % 20000 = 0 THEN 'agent.write' ELSE 'commerce.webhook.orders/create' END,

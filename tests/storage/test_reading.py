@@ -15,7 +15,7 @@ import pytest
 import tolsey.storage
 from tests.conftest import Servers, copied
 from tolsey.http.selling.badge import RED_FLAGS
-from tolsey.storage import operations
+from tolsey.storage import finding, operations
 from tolsey.storage.chat import generations, memory
 from tolsey.storage.chat.knowledge import knowledge
 from tolsey.storage.commerce import agent_operations, connections, stores
@@ -33,6 +33,7 @@ from tolsey.storage.money import (
     subscriptions,
 )
 from tolsey.storage.oauth import clients, grants, requests
+from tolsey.storage.operations import AuditFilter
 from tolsey.storage.people import accounts, invitations, mail, members, resets, tokens
 from tolsey.storage.records.runtime.turns import Known
 from tolsey.storage.reports import catalog, customers, orders, pool, prefixes, sales, store, sums
@@ -89,6 +90,14 @@ class Counted(Database):
         return rows
 
 
+AUDITED: Final = (
+    AuditFilter(subject="sto_1"),
+    AuditFilter(subject="sto_1", event="agent.write"),
+    AuditFilter(organization_id="org_1"),
+    AuditFilter(actor="usr_1"),
+    AuditFilter(event="agent.write"),
+    AuditFilter(event="admin.find"),
+)
 Case = Callable[[Counted], Awaitable[Any]]
 TYPED: Final = ("", "5", "7", "50000", "70000009", "x")
 
@@ -203,6 +212,8 @@ REPORTS: Final[dict[str, list[Case]]] = {
     "operations.audit_rows": [
         lambda db: operations.audit_rows(db, PAGE, None),
         lambda db: operations.audit_rows(db, PAGE, 30_000),
+        *(lambda db, one=one: operations.audit_rows(db, PAGE, None, one) for one in AUDITED),
+        *(lambda db, one=one: operations.audit_rows(db, PAGE, 30_000, one) for one in AUDITED),
     ],
     "operations.dead_letters": [
         lambda db: operations.dead_letters(db, PAGE, None),
@@ -210,10 +221,30 @@ REPORTS: Final[dict[str, list[Case]]] = {
         lambda db: operations.dead_letters(db, PAGE, None, "discarded"),
         lambda db: operations.dead_letters(db, PAGE, None, "replayed"),
     ],
+    "operations.dead_letters_by_kind": [lambda db: operations.dead_letters_by_kind(db, 10_000)],
+    "finding.find": [
+        lambda db: finding.find(db, "s"),
+        lambda db: finding.find(db, "store"),
+        lambda db: finding.find(db, "S77.example"),
+        lambda db: finding.find(db, "https://lst_000007.example/admin"),
+        lambda db: finding.find(db, "sto_7"),
+        lambda db: finding.find(db, "lst_000007"),
+        lambda db: finding.find(db, "u7@example.com"),
+        lambda db: finding.find(db, "nobody"),
+    ],
+    "selling.listings.listings_of_store": [
+        lambda db: listings.listings_of_store(db, "sto_1", "org_1", "lst_000001.example"),
+        lambda db: listings.listings_of_store(db, "sto_7", "org_7", None),
+    ],
     "operations.calls_of": [lambda db: operations.calls_of(db, "store", "s", PAGE)],
     "operations.deliveries": [
         lambda db: operations.deliveries(db, PAGE, None),
         lambda db: operations.deliveries(db, PAGE, (AT - timedelta(hours=4), "1")),
+        lambda db: operations.deliveries(db, PAGE, None, "sto_1"),
+        lambda db: operations.deliveries(db, PAGE, (AT - timedelta(hours=4), "1"), "sto_1"),
+        lambda db: operations.deliveries(db, PAGE, None, "sto_301"),
+        lambda db: operations.deliveries(db, PAGE, None, "sto_301", "orders/create"),
+        lambda db: operations.deliveries(db, PAGE, None, "sto_301", "app/uninstalled"),
     ],
     "money.payment_events.listed": [
         lambda db: payment_events.listed(db, PAGE),
@@ -247,6 +278,7 @@ SHORT: Final[dict[str, list[Case]]] = {
     "commerce.connections.listeners_of": [lambda db: connections.listeners_of(db, "s1.example")],
     "commerce.connections.load": [lambda db: connections.load(db, ["sto_1"])],
     "commerce.stores.find_for": [lambda db: stores.find_for(db, "sto_1", "usr_1")],
+    "commerce.stores.find": [lambda db: stores.find(db, "sto_1")],
     "commerce.stores.load": [lambda db: stores.load(db, ["org_1"])],
     "commerce.stores.stores_for": [
         lambda db: stores.stores_for(db, "usr_1", None, "", PAGE),

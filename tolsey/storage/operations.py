@@ -1,40 +1,90 @@
 """SQL behind what operators read."""
 
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from tolsey.storage.conditions import Conditions
 from tolsey.storage.database import Database, Reader, Row
 
+ACTS: Final = "event NOT LIKE 'commerce.webhook.%'"
+DELIVERIES: Final = """
+SELECT store_id, delivery_id, topic, shop_domain, triggered_at, created_at
+FROM commerce_webhook_events e WHERE {}
+ORDER BY created_at DESC, delivery_id DESC LIMIT $1
+"""
+OF_STORE: Final = """
+WITH RECURSIVE topics(topic) AS (
+    (SELECT topic FROM commerce_webhook_events WHERE store_id = {store} ORDER BY topic LIMIT 1)
+    UNION ALL
+    SELECT (
+        SELECT topic FROM commerce_webhook_events
+        WHERE store_id = {store} AND topic > topics.topic ORDER BY topic LIMIT 1)
+    FROM topics WHERE topics.topic IS NOT NULL
+)
+SELECT found.* FROM topics CROSS JOIN LATERAL ({}) found
+ORDER BY created_at DESC, delivery_id DESC LIMIT $1
+"""
+"""Steps from topic to topic, so that one index serves a store and a topic of it."""
 
-async def audit_rows(database: Reader, limit: int, before: int | None) -> list[Row]:
+
+@dataclass(frozen=True, slots=True)
+class AuditFilter:
+    """Which audit rows are wanted: those about one subject, or of one organization, user or event.
+
+    Deliveries write most rows: they are found by their subject, the store, and left out of the others.
+    """
+
+    subject: str | None = None
+    organization_id: str | None = None
+    actor: str | None = None
+    event: str | None = None
+
+
+EVERY_ROW: Final = AuditFilter()
+
+
+async def audit_rows(
+    database: Reader, limit: int, before: int | None, wanted: AuditFilter = EVERY_ROW
+) -> list[Row]:
     """Read audit rows, newest first, after a cursor."""
-    wanted = Conditions(limit)
-    wanted.add("id < {}", before)
+    said = Conditions(limit)
+    said.add("id < {}", before)
+    said.add("subject = {}", wanted.subject)
+    said.add(f"organization_id = {{}} AND {ACTS}", wanted.organization_id)
+    said.add(f"actor = {{}} AND {ACTS}", wanted.actor)
+    acts = "" if wanted.subject else f" AND {ACTS}"
+    said.add(f'event = {{}} COLLATE "C"{acts}', wanted.event)
     return await database.fetch(
         f"""
         SELECT id, event, subject, organization_id, actor, metadata::text AS metadata, created_at,
             audit_retention(event, retention) AS retention
-        FROM audit_log WHERE {wanted} ORDER BY id DESC LIMIT $1
+        FROM audit_log WHERE {said} ORDER BY id DESC LIMIT $1
         """,  # noqa: S608 - conditions of this function
-        *wanted.args,
+        *said.args,
     )
 
 
 async def deliveries(
-    database: Reader, limit: int, before: tuple[datetime, str] | None
+    database: Reader,
+    limit: int,
+    before: tuple[datetime, str] | None,
+    store_id: str | None = None,
+    topic: str | None = None,
 ) -> list[Row]:
-    """Read deliveries, newest first, after a cursor of time and delivery id."""
+    """Read deliveries, newest first, after a cursor: all, those of a store, or of one topic of a store."""
     wanted = Conditions(limit)
     if before is not None:
         wanted.add("(created_at, delivery_id) < ({}, {})", *before)
-    return await database.fetch(
-        f"""
-        SELECT store_id, delivery_id, topic, shop_domain, triggered_at, created_at
-        FROM commerce_webhook_events WHERE {wanted}
-        ORDER BY created_at DESC, delivery_id DESC LIMIT $1
-        """,  # noqa: S608 - conditions of this function
-        *wanted.args,
-    )
+    wanted.add("store_id = {}", store_id)
+    wanted.add("topic = {}", topic)
+    each = DELIVERIES.format(wanted)
+    if store_id is not None and topic is None:
+        wanted.add("e.topic = topics.topic")
+        each = OF_STORE.format(
+            DELIVERIES.format(wanted), store=f"${wanted.args.index(store_id) + 1}"
+        )
+    return await database.fetch(each, *wanted.args)
 
 
 async def dead_letters(
@@ -51,6 +101,18 @@ async def dead_letters(
         """,  # noqa: S608 - conditions of this function
         *wanted.args,
     )
+
+
+async def dead_letters_by_kind(database: Reader, most: int) -> dict[str, int]:
+    """Count what failed for good and was not settled, by kind of actor, up to so many in all."""
+    rows = await database.fetch(
+        """
+        SELECT kind, count(*) AS n
+        FROM (SELECT kind FROM dead_letters WHERE status = 'dead' LIMIT $1) AS dead GROUP BY kind
+        """,
+        most,
+    )
+    return {row["kind"]: row["n"] for row in rows}
 
 
 async def calls_of(database: Reader, kind: str, key: str, limit: int) -> list[Row]:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from tolsey.storage.conditions import Conditions
-from tolsey.storage.database import Database, Row, Transaction
+from tolsey.storage.database import Database, Reader, Row, Transaction
 from tolsey.storage.records.commerce.stores import StoreRecord
 from tolsey.storage.sealed import SealBroken, Vault
 from tolsey.storage.tables import table_of
@@ -89,6 +89,15 @@ async def load(
         )
         for row in organizations
     }
+
+
+async def find(reader: Reader, store_id: str) -> StoreRow | None:
+    """Find a store whoever asks; None when it is deleted or never was."""
+    row = await reader.fetchrow(
+        "SELECT id, organization_id, name, created_at FROM stores WHERE id = $1 AND deleted_at IS NULL",
+        store_id,
+    )
+    return StoreRow(**row) if row else None
 
 
 async def find_for(database: Database, store_id: str, user_id: str) -> tuple[StoreRow, str] | None:

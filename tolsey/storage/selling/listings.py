@@ -22,6 +22,8 @@ from tolsey.storage.sealed import Vault
 from tolsey.storage.tables import table_of
 
 JITTER_SECONDS: Final = 3000
+MOST_OF_STORE: Final = 20
+"""A store is sold once; drafts and former listings are beside it."""
 SYNCED_STATES: Final = (
     *(VerificationState.PENDING, VerificationState.VERIFIED, VerificationState.VERIFIED_NEW),
     *(VerificationState.STALE, VerificationState.NEEDS_PERMISSION),
@@ -225,6 +227,26 @@ async def listings_of_shop(database: Database, organization_id: str, shop_domain
         shop_domain,
     )
     return [row["listing_id"] for row in rows]
+
+
+async def listings_of_store(
+    database: Reader, store_id: str, organization_id: str, shop_domain: str | None
+) -> list[ListingView]:
+    """Read the listings that sell a store, or whose revenue is read from its shop."""
+    rows = await database.fetch(
+        f"""{VIEW} AND l.id IN (
+            (SELECT id FROM listings WHERE store_id = $1 AND deleted_at IS NULL LIMIT $4)
+            UNION
+            (SELECT listing_id FROM revenue_sources
+            WHERE provider = 'commerce' AND shop_domain = $3 AND organization_id = $2
+              AND revoked_at IS NULL)
+        ) ORDER BY l.id DESC LIMIT $4""",  # noqa: S608 - put together from constants
+        store_id,
+        organization_id,
+        shop_domain,
+        MOST_OF_STORE,
+    )
+    return [read_view(row) for row in rows]
 
 
 async def due_for_sync(database: Database) -> dict[str, bool]:
