@@ -46,7 +46,7 @@ from tolsey.http.mcp.opening import opened
 from tolsey.http.oauth import pages as consent
 from tolsey.http.oauth import routes as oauth
 from tolsey.http.oauth.agents import Agents
-from tolsey.http.operators import admin, cron, health, mail, metrics, security, shards
+from tolsey.http.operators import admin, cron, finding, health, mail, metrics, security, shards
 from tolsey.http.operators.exposition import ProcessCollector
 from tolsey.http.people import auth, invitations, member_pages, organizations
 from tolsey.http.people import pages as accounts
@@ -110,6 +110,8 @@ BLUEPRINTS: Sequence[Blueprint] = (
     affiliate.routes,
     cron.routes,
     admin.routes,
+    finding.routes,
+    finding.pages,
     payment_events.routes,
     shards.routes,
     metrics.routes,
@@ -342,8 +344,16 @@ def _agree(shard: Shard, parts: "Parts") -> None:
         await shard.call_all("forget_shop", shop_domain, seconds=TELL_SECONDS)
 
     directory.tell_others = tell_others
+
+    async def refused_deliveries(shop_domain: str) -> dict[str, Any] | None:
+        found = directory.refused(shop_domain)
+        if found is None:
+            return None
+        return {"count": found.count, "lastAt": found.last_at.isoformat()}
+
     shard.operations |= {
         "forget_shop": forget_shop,
+        "refused_deliveries": refused_deliveries,
         "metrics": ProcessCollector(parts.runtime, shard).families,
     }
     shard.lost_data.append(directory.forget_all)

@@ -12,6 +12,7 @@ from tolsey.http.mcp.doors import PREFIX
 from tolsey.service import Running
 
 FOR_PEOPLE = {
+    ("get", "/admin/find"),
     ("get", "/account/agents"),
     ("post", "/account/agents/{grant_id}/end"),
     ("get", "/assets/{name}"),

@@ -4,11 +4,10 @@ Every act writes an AuditLog row with who, what and why before it is answered.
 """
 
 import json
-from collections.abc import Container
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import orjson
-from pydantic import Field
+from pydantic import Field, StringConstraints, model_validator
 from quart import Blueprint
 from quart.typing import ResponseReturnValue
 from quart_schema import tag_blueprint, validate_querystring, validate_request
@@ -16,10 +15,12 @@ from quart_schema import tag_blueprint, validate_querystring, validate_request
 from tolsey.actors.job.catalogue import JOBS
 from tolsey.actors.job.messages import RunNow, job
 from tolsey.actors.refusals import Conflict, NotFound
+from tolsey.http.answers.operators import CallAnswer
 from tolsey.http.answers.views import timestamp
+from tolsey.http.operators import diagnosis
 from tolsey.http.operators.cron import WAIT_SECONDS, outcome
 from tolsey.http.web.access import administrator, caller
-from tolsey.http.web.api_model import Reason
+from tolsey.http.web.api_model import Identifier, Reason
 from tolsey.http.web.context import new_id, now, service
 from tolsey.http.web.paging import InvalidCursor, PageQuery, page
 from tolsey.runtime.admin import Busy, Rank, Sort
@@ -28,12 +29,15 @@ from tolsey.runtime.mailbox import SLOTS
 from tolsey.runtime.messages import ActorId
 from tolsey.runtime.shards.oversight import Oversight
 from tolsey.storage import audit, operations
+from tolsey.storage.commerce import stores
+from tolsey.storage.operations import AuditFilter
 from tolsey.storage.records.runtime.executions import Execution
 from tolsey.storage.reports.pool import OPERATORS
 from tolsey.storage.runtime import executions
 from tolsey.storage.runtime.outbox import Outbox
 
 HISTORY = 20
+EventName = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9._/-]{1,128}$")]
 
 routes = Blueprint("admin", __name__, url_prefix="/api/admin")
 tag_blueprint(routes, ["Operators"])
@@ -62,6 +66,40 @@ class DeadLetterQuery(PageQuery):
     """Which dead letters to list."""
 
     status: Literal["dead", "replayed", "discarded"] = "dead"
+
+
+class AuditQuery(PageQuery):
+    """Which audit rows to list: of one subject, organization, user or event; of a subject's also one event's."""
+
+    subject: Annotated[str, Field(max_length=256)] | None = None
+    organization_id: Identifier | None = None
+    actor: Identifier | None = None
+    event: EventName | None = None
+
+    @model_validator(mode="after")
+    def _one_filter(self) -> Self:
+        named = [self.subject, self.organization_id, self.actor]
+        if (
+            sum(one is not None for one in (*named, (self.subject is None and self.event) or None))
+            > 1
+        ):
+            raise ValueError(
+                "Name one of subject, organizationId, actor or event; or subject and event."
+            )
+        return self
+
+
+class DeliveryQuery(PageQuery):
+    """Which deliveries to list: all, those of a store, or of one topic of a store."""
+
+    store_id: Identifier | None = None
+    topic: EventName | None = None
+
+    @model_validator(mode="after")
+    def _topic_of_a_store(self) -> Self:
+        if self.topic is not None and self.store_id is None:
+            raise ValueError("Name the store whose deliveries of this topic you want, as storeId.")
+        return self
 
 
 async def note(event: str, subject: str, reason: str, **more: Any) -> None:
@@ -105,27 +143,17 @@ async def actors(query_args: ActorQuery) -> ResponseReturnValue:
 @administrator
 async def actor(kind: str, id: str) -> ResponseReturnValue:
     """Inspect one actor, with its calls to the outside; it is woken for it. Secrets are masked."""
-    told = await _oversight().actor("inspect", _actor(kind, id))
+    to = _actor(kind, id)
+    told = await _oversight().actor("inspect", to)
     being_made = set(told.pop("atWorkOn", ()))
-    calls = await operations.calls_of(service().reports.of(OPERATORS), kind, id, HISTORY)
-    return {**told, "calls": [_call(row, being_made) for row in calls]}
-
-
-def _call(row: Any, being_made: Container[str]) -> dict[str, Any]:
-    """Show a call. A try counts when it begins; the first one of what may be repeated is not on disk."""
-    is_begun = row["state"] == "sent" or row["key"] in being_made
-    return {
-        "key": row["key"],
-        "call": row["name"],
-        "lane": row["lane"],
-        "state": "sent" if is_begun else row["state"],
-        "attempts": row["attempts"] + (is_begun or row["state"] == "done"),
-        "nextTryAt": None if is_begun else timestamp(row["due_at"]),
-        "lastError": row["last_error"],
-        "requestId": row["request_id"],
-        "createdAt": timestamp(row["created_at"]),
-        "finishedAt": timestamp(row["finished_at"]),
-    }
+    rows = await operations.calls_of(service().reports.of(OPERATORS), kind, id, HISTORY)
+    calls = [CallAnswer.of(to, row, being_made).model_dump() for row in rows]
+    row = await stores.find(service().database, id) if kind == "store" else None
+    if row is None:
+        return {**told, "calls": calls}
+    shop = (told["state"]["connection"] or {}).get("shop_domain")
+    sold = await diagnosis.listings_of(row, shop)
+    return {**told, "calls": calls, "listings": [one.model_dump() for one in sold]}
 
 
 @routes.post("/actors/<kind>/<id>/<any(pause, resume, passivate):act>")
@@ -241,11 +269,17 @@ def _execution(execution: Execution) -> dict[str, Any]:
 
 @routes.get("/audit")
 @administrator
-@validate_querystring(PageQuery)
-async def audit_log(query_args: PageQuery) -> ResponseReturnValue:
+@validate_querystring(AuditQuery)
+async def audit_log(query_args: AuditQuery) -> ResponseReturnValue:
     """List audit rows, newest first."""
+    wanted = AuditFilter(
+        query_args.subject, query_args.organization_id, query_args.actor, query_args.event
+    )
     rows = await operations.audit_rows(
-        service().reports.of(OPERATORS), query_args.limit + 1, query_args.after_number or None
+        service().reports.of(OPERATORS),
+        query_args.limit + 1,
+        query_args.after_number or None,
+        wanted,
     )
     return page(
         rows,
@@ -266,11 +300,15 @@ async def audit_log(query_args: PageQuery) -> ResponseReturnValue:
 
 @routes.get("/webhooks")
 @administrator
-@validate_querystring(PageQuery)
-async def webhooks(query_args: PageQuery) -> ResponseReturnValue:
+@validate_querystring(DeliveryQuery)
+async def webhooks(query_args: DeliveryQuery) -> ResponseReturnValue:
     """List the last deliveries from the commerce platform, newest first."""
     rows = await operations.deliveries(
-        service().reports.of(OPERATORS), query_args.limit + 1, query_args.after_moment
+        service().reports.of(OPERATORS),
+        query_args.limit + 1,
+        query_args.after_moment,
+        query_args.store_id,
+        query_args.topic,
     )
     return page(
         rows,

@@ -112,6 +112,11 @@ async def _prove_session() -> None:
 
 async def _prove_administrator() -> None:
     await _prove_session()
+    await require_administrator()
+
+
+async def require_administrator() -> None:
+    """Go on only for who is at least admin in the administrators' organization; others get 403."""
     if not await is_administrator():
         raise Forbidden("Only administrators may do this.")
 

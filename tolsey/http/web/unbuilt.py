@@ -16,8 +16,8 @@ PATHS: Final = (
     r"/api/status/subscribe",
     r"/api/webhooks/(esign|escrow|mail|code-host|messaging)",
     r"/api/webhooks/commerce/(redact|data-request|customer-redact)",
-    r"/api/admin/(calls|compliance(/.+)?|dead-letters/groups/.+|devstore-pool|disputes|find)",
-    r"/api/admin/(incidents|intelligence/scan|payouts|stores/[^/]+/diagnosis)",
+    r"/api/admin/(calls|compliance(/.+)?|dead-letters/groups/.+|devstore-pool|disputes)",
+    r"/api/admin/(incidents|intelligence/scan|payouts)",
     r"/api/admin/actors/[^/]+/[^/]+/at",
     r"/status(/history|/incidents\.rss|\.json)?",
 )

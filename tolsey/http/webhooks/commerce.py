@@ -184,6 +184,7 @@ class CommerceEvents:
             log.warning("commerce.webhook.directory_unavailable", why=str(error))
             raise storage_unavailable() from error
         if not proven:
+            self._directory.note_refused(shop)
             raise unauthorized()
         return proven
 

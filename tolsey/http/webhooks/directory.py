@@ -33,6 +33,8 @@ TELL_SECONDS: Final = 1.0
 """How long the other processes are waited for when they are told of a change."""
 
 MOST_SHOPS: Final = 10_000
+MOST_REFUSING: Final = 1_000
+"""Shops whose refused deliveries are counted; who has been quiet for longest is forgotten."""
 READS_AT_ONCE: Final = 8
 """Deliveries of made-up shops must not take every connection of the pool."""
 
@@ -47,6 +49,14 @@ class ShopListener:
 
 
 ShopListeners = tuple[ShopListener, ...]
+
+
+@dataclass(slots=True)
+class RefusedDeliveries:
+    """Deliveries in the name of a connected shop that none of its secrets signed."""
+
+    count: int
+    last_at: datetime
 
 
 async def _nobody(_: str) -> None:
@@ -78,6 +88,7 @@ class ShopDirectory:
         self._doubted: dict[str, float] = {}
         self._reads: dict[str, asyncio.Task[ShopListeners]] = {}
         self._turns = asyncio.Semaphore(READS_AT_ONCE)
+        self._refused: dict[str, RefusedDeliveries] = {}
 
     def cached(self, shop_domain: str) -> ShopListeners | None:
         """Return the stores of a shop as far as they are known now; None when they must be read."""
@@ -115,6 +126,20 @@ class ShopDirectory:
         if len(self._doubted) > self._most:
             del self._doubted[next(iter(self._doubted))]
         return None if just_read else await self._afresh(shop_domain)
+
+    def note_refused(self, shop_domain: str) -> None:
+        """Count a delivery that no secret signed; of a shop that nobody is connected to nothing is kept."""
+        if shop_domain not in self._known:
+            return
+        before = self._refused.pop(shop_domain, None)
+        count = before.count + 1 if before else 1
+        self._refused[shop_domain] = RefusedDeliveries(count, self._clock())
+        if len(self._refused) > MOST_REFUSING:
+            del self._refused[next(iter(self._refused))]
+
+    def refused(self, shop_domain: str) -> RefusedDeliveries | None:
+        """Tell what of a shop was refused here since this process started."""
+        return self._refused.get(shop_domain)
 
     async def invalidate(self, shop_domain: str) -> None:
         """Forget a shop whose connections have just changed, here at once and in every process.

@@ -1,0 +1,143 @@
+"""What operators are told: what something is, why it does not work, what is asked of the outside."""
+
+from collections.abc import Container
+from typing import Any, Self
+
+from tolsey.http.answers.base import ApiAnswer, Timestamp
+from tolsey.http.answers.stores import StoreAnswer
+from tolsey.runtime.messages import ActorId
+from tolsey.storage.finding import Found
+from tolsey.storage.selling.listings import ListingView
+
+
+class CallAnswer(ApiAnswer):
+    """A call to the outside, and whose it is: how far, tries, when the next one comes, the last error."""
+
+    kind: str
+    actor_id: str
+    key: str
+    call: str
+    lane: str
+    state: str
+    attempts: int
+    next_try_at: Timestamp | None
+    last_error: str | None
+    request_id: str | None
+    created_at: Timestamp
+    finished_at: Timestamp | None
+
+    @classmethod
+    def of(cls, to: ActorId, row: Any, being_made: Container[str]) -> Self:
+        """Show a call. A try counts when it begins; the first one of what may be repeated is not on disk."""
+        is_begun = row["state"] == "sent" or row["key"] in being_made
+        return cls(
+            kind=to.kind,
+            actor_id=to.key,
+            key=row["key"],
+            call=row["name"],
+            lane=row["lane"],
+            state="sent" if is_begun else row["state"],
+            attempts=row["attempts"] + (is_begun or row["state"] == "done"),
+            next_try_at=None if is_begun else row["due_at"],
+            last_error=row["last_error"],
+            request_id=row["request_id"],
+            created_at=row["created_at"],
+            finished_at=row["finished_at"],
+        )
+
+
+class ProofStateAnswer(ApiAnswer):
+    """How far the revenue of a listing is proven by one provider, and what was wrong last."""
+
+    provider: str
+    state: str
+    since: Timestamp | None
+    last_ok_at: Timestamp | None
+    reason: str | None
+
+
+class SoldAnswer(ApiAnswer):
+    """A listing that sells a store, as its operators need it."""
+
+    id: str
+    title: str
+    slug: str
+    status: str
+    proofs: list[ProofStateAnswer]
+
+    @classmethod
+    def of(cls, view: ListingView) -> Self:
+        """Show a listing and each source that was ever given."""
+        return cls(
+            id=view.listing.id,
+            title=view.listing.title,
+            slug=view.listing.slug,
+            status=view.listing.status,
+            proofs=[
+                ProofStateAnswer(
+                    provider=machine.provider,
+                    state=machine.state,
+                    since=machine.since,
+                    last_ok_at=machine.last_ok_at,
+                    reason=machine.missing_permission
+                    or machine.suspended_for
+                    or machine.last_error,
+                )
+                for machine in (proof.verification for proof in view.proofs)
+                if machine.since is not None
+            ],
+        )
+
+
+class CauseAnswer(ApiAnswer):
+    """Something that keeps a store from working, and what to do about it."""
+
+    cause: str
+    why: str
+    do: str
+    since: Timestamp | None = None
+
+
+class DiagnosisAnswer(ApiAnswer):
+    """Why a store does not work: causes, worst first, and the calls that say so."""
+
+    store: StoreAnswer
+    shop_domain: str | None
+    listings: list[SoldAnswer]
+    causes: list[CauseAnswer]
+    calls: list[CallAnswer]
+    mailbox_depth: int
+    oldest_message_seconds: float
+
+
+class FoundAnswer(ApiAnswer):
+    """A user, an organization, a store or a listing; `matched` says by what it was found."""
+
+    kind: str
+    id: str
+    name: str | None
+    organization_id: str | None
+    shop_domain: str | None
+    matched: str
+    deleted: bool
+
+    @classmethod
+    def of(cls, found: Found) -> Self:
+        """Show what was found."""
+        return cls(
+            kind=found.kind,
+            id=found.id,
+            name=found.name,
+            organization_id=found.organization_id,
+            shop_domain=found.shop_domain,
+            matched=found.matched,
+            deleted=found.is_deleted,
+        )
+
+
+class FindAnswer(ApiAnswer):
+    """What was found; where that is one store and what belongs to it, `diagnosis` says how it is."""
+
+    items: list[FoundAnswer]
+    next_cursor: None = None
+    diagnosis: DiagnosisAnswer | None

@@ -1,0 +1,228 @@
+"""Why a store does not work: what its connection, deliveries, calls and listings say, worst first."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+import orjson
+
+from tolsey.actors.refusals import NotFound
+from tolsey.http.answers.operators import CallAnswer, CauseAnswer, DiagnosisAnswer, SoldAnswer
+from tolsey.http.answers.stores import StoreAnswer
+from tolsey.http.web.context import now, service
+from tolsey.runtime.messages import ActorId
+from tolsey.runtime.shards.oversight import Oversight
+from tolsey.storage import operations
+from tolsey.storage.commerce import connections, stores
+from tolsey.storage.commerce.connections import StoreParts
+from tolsey.storage.commerce.stores import StoreRow
+from tolsey.storage.records.commerce.connection import DISCONNECTED, ConnectionStatus
+from tolsey.storage.records.selling.listing import VerificationState
+from tolsey.storage.reports.pool import OPERATORS
+from tolsey.storage.selling import listings
+
+SHOWN: Final = 20
+GATHER_SECONDS: Final = 2.0
+LONG_UNDER_WAY: Final = timedelta(seconds=30)
+"""A try that is under way for longer is called slow; what is quicker is shown all the same."""
+
+WELL: Final = (
+    *(VerificationState.NONE, VerificationState.PENDING),
+    *(VerificationState.VERIFIED, VerificationState.VERIFIED_NEW),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What is known of a store and of whoever works for it."""
+
+    at: datetime
+    parts: StoreParts
+    listed: Sequence[SoldAnswer]
+    calls: Sequence[CallAnswer]
+    refused: int
+    """Deliveries in the shop's name that no secret signed, in all processes since they started."""
+    refused_at: datetime | None
+    status: str
+    """Of the store's actor: awake, cold or paused."""
+
+
+def causes_of(facts: Facts) -> list[CauseAnswer]:
+    """Say what keeps a store from working, worst first."""
+    found = [
+        *_of_connection(facts),
+        *_of_deliveries(facts),
+        *_of_calls(facts),
+        *(cause for sold in facts.listed for cause in _of_listing(sold)),
+    ]
+    return sorted(found, key=lambda one: RANKS[one.cause])
+
+
+RANKS: Final[Mapping[str, int]] = {
+    cause: rank
+    for rank, cause in enumerate(
+        (
+            *("store_paused", "not_connected", "app_removed", "disconnected", "token_refused"),
+            *("deliveries_refused", "call_given_up", "call_failing", "topics_refused"),
+            *("listing_unverified", "call_under_way"),
+        )
+    )
+}
+
+
+def _of_connection(facts: Facts) -> Iterator[CauseAnswer]:
+    if facts.status == "paused":
+        yield CauseAnswer(
+            cause="store_paused",
+            why="An operator paused the store: its messages wait.",
+            do="Resume it once what it was paused for is over; the audit trail says by whom and why.",
+        )
+    connection = facts.parts.connection
+    if connection is None:
+        yield CauseAnswer(
+            cause="not_connected",
+            why="The store was never connected to a shop.",
+            do="The merchant connects it.",
+        )
+    elif connection.status == DISCONNECTED:
+        yield CauseAnswer(
+            cause="disconnected",
+            why="The merchant disconnected the shop.",
+            do="The merchant connects it again.",
+        )
+    elif connection.status == ConnectionStatus.REVOKED:
+        yield CauseAnswer(
+            cause="app_removed",
+            why="The app was removed at the shop.",
+            do="The merchant installs the app again and connects it.",
+            since=connection.uninstalled_at,
+        )
+    elif connection.refused_at is not None:
+        yield CauseAnswer(
+            cause="token_refused",
+            why="The platform refuses a new access token: the app's secret was changed, or the app removed.",
+            do="The merchant connects again with the app's present secret.",
+            since=connection.refused_at,
+        )
+
+
+def _of_deliveries(facts: Facts) -> Iterator[CauseAnswer]:
+    if facts.refused:
+        count = "1 delivery" if facts.refused == 1 else f"{facts.refused} deliveries"
+        yield CauseAnswer(
+            cause="deliveries_refused",
+            why=f"{count} in the shop's name came, signed with no secret that the store has:"
+            " the app's secret was changed, or somebody forges.",
+            do="The merchant connects again with the app's present secret; the platform repeats for 48 hours.",
+            since=facts.refused_at,
+        )
+    shop = facts.parts.shop
+    told = orjson.loads(shop.subscriptions) if shop is not None else {}
+    refused = sorted(topic for topic, became in told.items() if became not in {"ok", "created"})
+    if refused:
+        yield CauseAnswer(
+            cause="topics_refused",
+            why=f"The platform took no subscription to {', '.join(refused)}.",
+            do="The merchant grants the app the permissions that these topics need.",
+            since=shop.subscribed_at if shop else None,
+        )
+
+
+def _of_calls(facts: Facts) -> Iterator[CauseAnswer]:
+    for call in facts.calls:
+        said = f" Last error: {call.last_error}" if call.last_error else ""
+        name = f"{call.call} of {call.kind} {call.actor_id}"
+        if call.state == "failed":
+            yield CauseAnswer(
+                cause="call_given_up",
+                why=f"{name} was given up after {call.attempts} tries.{said}",
+                do="Mend what it says, then replay the dead letter.",
+                since=call.created_at,
+            )
+        elif call.state != "done" and call.last_error is not None:
+            yield CauseAnswer(
+                cause="call_failing",
+                why=f"{name} failed {call.attempts} times and is tried again.{said}",
+                do="Nothing, once the other side answers: the next try comes by itself.",
+                since=call.created_at,
+            )
+        elif call.state == "sent" and facts.at - call.created_at >= LONG_UNDER_WAY:
+            yield CauseAnswer(
+                cause="call_under_way",
+                why=f"{name} is under way and not answered.",
+                do="Nothing: it is given up at its deadline and tried again.",
+                since=call.created_at,
+            )
+
+
+def _of_listing(sold: SoldAnswer) -> Iterator[CauseAnswer]:
+    for proof in sold.proofs:
+        if proof.state in WELL and not proof.reason:
+            continue
+        said = f" ({proof.reason})" if proof.reason else ""
+        yield CauseAnswer(
+            cause="listing_unverified",
+            why=f"Revenue of listing {sold.id} at {proof.provider} is {proof.state}{said}.",
+            do="The seller's page says what to do; a refusal wants the credentials given anew.",
+            since=proof.since,
+        )
+
+
+async def of_store(store_id: str) -> DiagnosisAnswer:
+    """Gather what is known of a store, whichever process owns it; raises NotFound."""
+    row = await stores.find(service().database, store_id)
+    if row is None:
+        raise NotFound("There is no such store.")
+    parts = (await connections.load(service().database, [store_id]))[store_id]
+    shop = parts.connection.shop_domain if parts.connection else None
+    listed = await listings_of(row, shop)
+    actors = (
+        ActorId("store", store_id),
+        *(ActorId("listing", sold.id) for sold in listed),
+        ActorId("organization", row.organization_id),
+    )
+    calls = [call for to in actors for call in await calls_of(to)]
+    told = await Oversight(service().shard, service().runtime).actor("inspect", actors[0])
+    refused, refused_at = await _refused(shop)
+    facts = Facts(
+        at=now(),
+        parts=parts,
+        listed=listed,
+        calls=calls,
+        refused=refused,
+        refused_at=refused_at,
+        status=told["status"],
+    )
+    return DiagnosisAnswer(
+        store=StoreAnswer.of(row),
+        shop_domain=shop,
+        listings=listed,
+        causes=causes_of(facts),
+        calls=calls,
+        mailbox_depth=told["mailboxDepth"],
+        oldest_message_seconds=told["oldestMessageSeconds"],
+    )
+
+
+async def listings_of(row: StoreRow, shop: str | None) -> list[SoldAnswer]:
+    """Say which listings sell a store or are backed by its shop, and how far their revenue is proven."""
+    reader = service().reports.of(OPERATORS)
+    found = await listings.listings_of_store(reader, row.id, row.organization_id, shop)
+    return [SoldAnswer.of(view) for view in found]
+
+
+async def calls_of(to: ActorId) -> list[CallAnswer]:
+    """Read an actor's calls to the outside as they stand, wherever they are being made."""
+    told = await Oversight(service().shard, service().runtime).actor("inspect", to)
+    rows = await operations.calls_of(service().reports.of(OPERATORS), *to, SHOWN)
+    return [CallAnswer.of(to, row, set(told["atWorkOn"])) for row in rows]
+
+
+async def _refused(shop: str | None) -> tuple[int, datetime | None]:
+    if shop is None:
+        return 0, None
+    told = await service().shard.call_all("refused_deliveries", shop, seconds=GATHER_SECONDS)
+    counted = [one for one in told.values() if isinstance(one, dict)]
+    last = max((datetime.fromisoformat(one["lastAt"]) for one in counted), default=None)
+    return sum(one["count"] for one in counted), last
