@@ -1,6 +1,9 @@
 """No secret and no person's address reaches a log."""
 
 import json
+import os
+import re
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -65,3 +68,16 @@ def test_a_traceback_hides_what_it_repeats(capsys: pytest.CaptureFixture[str]) -
     written = capsys.readouterr().err
     assert "rk_live" not in written
     assert "ValueError" in written
+
+
+def test_on_a_terminal_a_line_is_for_people_and_elsewhere_it_is_json(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ours, theirs = os.openpty()
+    with os.fdopen(theirs, "w") as terminal, os.fdopen(ours, "rb") as seen:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        logs.configure("info")
+        structlog.get_logger().info("request", path="/x", status=200, client_secret="hunter2")
+        line = seen.readline().decode()
+    words = re.sub(r"\x1b\[[0-9;]*m", "", line)
+    assert re.search(r"\[info +\] request +client_secret=\[masked\] path=/x status=200", words)

@@ -55,6 +55,7 @@ from tolsey.http.stores import integrations
 from tolsey.http.stores import routes as stores
 from tolsey.http.web.context import Service
 from tolsey.http.web.edge import ASGIApp
+from tolsey.http.web.requests import RequestTally
 from tolsey.http.webhooks.commerce import CommerceEvents
 from tolsey.http.webhooks.directory import TELL_SECONDS, ShopDirectory
 from tolsey.http.webhooks.payments.receiver import PaymentEvents
@@ -195,7 +196,14 @@ async def running(
         )
         receivers = _receivers(settings, parts, applier)
         agents = opened(service)
-        app = create_app(service, BLUEPRINTS, receivers, mounted=agents.mounted, hosts=agents.hosts)
+        app = create_app(
+            service,
+            BLUEPRINTS,
+            receivers,
+            mounted=agents.mounted,
+            hosts=agents.hosts,
+            requests=parts.requests,
+        )
         tasks = await stack.enter_async_context(anyio.create_task_group())
         stack.callback(tasks.cancel_scope.cancel)
         tasks.start_soon(applier.run)
@@ -224,6 +232,7 @@ class Parts:
         self.vault = vault
         self._outside = outside
         self.clock = clock
+        self.requests = RequestTally()
         self.directory = ShopDirectory(database, vault, clock)
         self.mail = PostOffice(database, vault, outside.mail, settings, clock)
 
@@ -354,7 +363,7 @@ def _agree(shard: Shard, parts: "Parts") -> None:
     shard.operations |= {
         "forget_shop": forget_shop,
         "refused_deliveries": refused_deliveries,
-        "metrics": ProcessCollector(parts.runtime, shard).families,
+        "metrics": ProcessCollector(parts.runtime, shard, parts.requests).families,
     }
     shard.lost_data.append(directory.forget_all)
     Oversight(shard, parts.runtime).offer()

@@ -2,12 +2,14 @@
 
 import json
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import anyio
 import httpx
 import pytest
 import structlog
+from prometheus_client.parser import text_string_to_metric_families
 
 from tests.journeys.conftest import CRON_SECRET, EVENTS, SHOP, Seller, order_body, signed
 from tolsey.actors.job.catalogue import JOBS
@@ -213,6 +215,87 @@ async def test_metrics_count_turns_and_name_no_store(
     assert "tolsey_turn_seconds_bucket" in text
     assert seller.store_id not in text
     assert seller.organization_id not in text
+
+
+async def test_metrics_tell_requests_calls_deliveries_jobs_dead_letters_and_the_process(
+    seller: Seller, browser: httpx.AsyncClient, house: Running
+) -> None:
+    await seller.connect()
+    body = order_body(1)
+    for headers in (signed(body), signed(body, secret="shpss_wrong")):
+        await browser.post(EVENTS, content=body, headers=headers)
+    await browser.get("/nothing/at/this/address")
+    assert (await browser.post("/api/cron/retention-sweep", headers=CRON)).status_code == 200
+    await house.service.database.execute(
+        """
+        INSERT INTO dead_letters (id, key, slot, kind, actor_key, name, payload, attempts, error,
+            created_at)
+        VALUES ('dead_1', 'k', 1, 'store', 's', 'N', '{}', 5, 'e', now())
+        """
+    )
+    with anyio.fail_after(60):
+        while house.service.runtime.admin.effects_in_flight:
+            await anyio.sleep(0.01)
+    answer = await browser.get("/metrics")
+    families = {family.name: family for family in text_string_to_metric_families(answer.text)}
+
+    def told(name: str, **wanted: str) -> float:
+        """Add up the samples of a name with these labels."""
+        samples = [
+            sample.value
+            for family in families.values()
+            for sample in family.samples
+            if sample.name == name and wanted.items() <= sample.labels.items()
+        ]
+        assert samples, name
+        return sum(samples)
+
+    requests = "http_server_request_duration_seconds_count"
+    status = partial(told, requests, http_request_method="POST", http_route=EVENTS)
+    assert (status(http_response_status_code="200"), status(http_response_status_code="401")) == (
+        1,
+        1,
+    )
+    assert told(requests, http_route="/api/stores", http_response_status_code="201") == 1
+    assert told(requests, http_route="", http_response_status_code="404") == 1
+    assert told("http_server_active_requests") == 1
+    deliveries = partial(told, "tolsey_webhook_deliveries_total", http_route=EVENTS)
+    assert deliveries(outcome="accepted") == deliveries(outcome="invalid_signature") == 1
+    calls = partial(told, "tolsey_call_seconds_count", call="ReconcileSubscriptions")
+    assert calls(lane="platform", outcome="done") == 1
+    assert told("tolsey_calls_waiting", lane="platform") == 0
+    assert told("tolsey_dead_letters", kind="store") == 1
+    assert told("tolsey_job_last_success_timestamp_seconds", job="retention-sweep") > 1.7e9
+    assert told("tolsey_job_last_run_failed", job="retention-sweep") == 0
+    assert told("process_cpu_seconds_total") > 0
+    assert told("process_resident_memory_bytes") > 1e7
+    assert told("process_open_fds") > 1
+
+
+async def test_metrics_are_openmetrics_for_whoever_asks_for_it(browser: httpx.AsyncClient) -> None:
+    wanted = {"Accept": "application/openmetrics-text; version=1.0.0"}
+    answer = await browser.get("/metrics", headers=wanted)
+    assert answer.headers["Content-Type"].startswith("application/openmetrics-text")
+    assert answer.text.endswith("# EOF\n")
+
+
+async def test_each_request_is_one_line_of_the_log_and_holds_no_token(
+    seller: Seller, browser: httpx.AsyncClient
+) -> None:
+    with structlog.testing.capture_logs(
+        processors=[structlog.contextvars.merge_contextvars]
+    ) as written:
+        await browser.get(f"/api/stores/{seller.store_id}", headers={"X-Request-Id": "look-here"})
+        await browser.get("/password/reset/sesame-0123456789", headers={"X-Request-Id": "hide"})
+        await browser.get("/mail/elsewhere/sesame-0123456789/x")
+        await browser.get("/api/health")
+    lines = [entry for entry in written if entry["event"] == "request"]
+    assert [(line["method"], line["status"]) for line in lines[:1]] == [("GET", 200)]
+    assert lines[0]["path"] == f"/api/stores/{seller.store_id}"
+    assert lines[0]["request_id"] == "look-here"
+    assert lines[0]["milliseconds"] > 0
+    assert [line["log_level"] for line in lines] == ["info", "info", "info", "debug"]
+    assert "sesame" not in repr(written)
 
 
 async def test_metrics_are_not_for_strangers(browser: httpx.AsyncClient) -> None:

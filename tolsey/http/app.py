@@ -4,14 +4,15 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, cast
 
-from quart import Blueprint, Quart
+from quart import Blueprint, Quart, request
 from quart.routing import QuartRule
 
 from tolsey.http.description import documentation
 from tolsey.http.layout import assets, gallery, templates
 from tolsey.http.web import access, context, cookies, errors, json, limits
 from tolsey.http.web.context import Service
-from tolsey.http.web.edge import NO_HOSTS, NOTHING, ASGIApp, Edge
+from tolsey.http.web.edge import NO_HOSTS, NOTHING, ASGIApp, Edge, Scope
+from tolsey.http.web.requests import ROUTE, RequestTally
 
 MAXIMUM_BODY_BYTES = 1024 * 1024
 BODY_SECONDS = 15
@@ -36,6 +37,7 @@ def create_app(
     *,
     mounted: Mapping[str, ASGIApp] = NOTHING,
     hosts: Mapping[bytes, ASGIApp] = NO_HOSTS,
+    requests: RequestTally | None = None,
 ) -> Edge:
     """Put the routes in front of the actors; a route that does not say who may call is refused.
 
@@ -49,6 +51,7 @@ def create_app(
     app.config["MAX_CONTENT_LENGTH"] = MAXIMUM_BODY_BYTES
     app.config["BODY_TIMEOUT"] = BODY_SECONDS
     app.config["RESPONSE_TIMEOUT"] = None  # streams may last; the runtime bounds every ask
+    app.before_request(_name_route)
     context.attach(app, service)
     documentation.install(app, service.settings.base_url)
     json.install(app)
@@ -65,4 +68,11 @@ def create_app(
         is_https=service.settings.is_https,
         mounted=mounted,
         hosts=hosts,
+        requests=requests,
     )
+
+
+async def _name_route() -> None:
+    """Leave the rule that matched where the outermost layer counts requests by it."""
+    if request.url_rule is not None:
+        cast("Scope", request.scope)[ROUTE] = request.url_rule.rule

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from tolsey.runtime.commit import Committer
 from tolsey.runtime.errors import RuntimeFault
+from tolsey.runtime.lanes import Lanes
 from tolsey.runtime.mailbox import Cell
 from tolsey.runtime.messages import ActorId
 from tolsey.runtime.outbox import Dispatcher
@@ -80,6 +81,11 @@ class Admin:
     def effects_in_flight(self) -> int:
         """How many effects are being worked on."""
         return self._dispatcher.in_flight
+
+    @property
+    def lanes(self) -> Lanes:
+        """The lanes in which calls to the outside are made."""
+        return self._dispatcher.lanes
 
     @property
     def unread(self) -> Sequence[Unread]:

@@ -6,7 +6,7 @@ of the places, and the last quarter is for tenants that have none.
 
 import asyncio
 from collections import Counter, OrderedDict, deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Final
 
@@ -46,6 +46,16 @@ class Lane:
             yield
         finally:
             self._leave(tenant)
+
+    @property
+    def working(self) -> int:
+        """How many places are taken."""
+        return self._taken
+
+    @property
+    def waiting(self) -> int:
+        """How many wait for a place."""
+        return sum(map(len, self._waiting.values()))
 
     async def _wait_for_turn(self, tenant: str) -> None:
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -110,6 +120,10 @@ class Lanes:
     ) -> AbstractAsyncContextManager[None]:
         """Hold a place in a lane; of suspects, that may end the process, one at a time."""
         return self._alone(lane, tenant) if suspect else self._lanes[lane].place(tenant)
+
+    def __iter__(self) -> Iterator[tuple[LaneName, Lane]]:
+        """Give each lane by its name."""
+        return iter(self._lanes.items())
 
     @asynccontextmanager
     async def _alone(self, lane: LaneName, tenant: str) -> AsyncIterator[None]:

@@ -98,7 +98,7 @@ class Dispatcher:
         self._clock = clock
         self._poll_seconds = poll_seconds
         self._patience = Patience(tuple(backoff_seconds), len(backoff_seconds) + 1)
-        self._lanes = Lanes()
+        self.lanes = Lanes()
         self._suspects = Lane(1)
         """Messages that may end the process, one at a time."""
         self._flying: dict[str, int] = {}
@@ -287,10 +287,10 @@ class Dispatcher:
         structlog.contextvars.bind_contextvars(request_id=row.request_id, effect=row.name)
         tenant = call.tenant or f"{row.kind}:{row.actor_key}"
         suspect = row.interruptions >= SUSPECTED_AFTER
-        limit = asyncio.timeout(None)
+        limit, started = asyncio.timeout(None), asyncio.get_running_loop().time()
         self._queued.add(row.key)
         try:
-            async with self._lanes.place(call.lane, tenant, suspect=suspect):
+            async with self.lanes.place(call.lane, tenant, suspect=suspect):
                 # Of a call that is looked up first the disk says that it may be sent, before it is.
                 state = await self._begin(row, noted=polled or not call.repeatable)
                 if state is None:
@@ -305,6 +305,7 @@ class Dispatcher:
                 self._put_back(row)
                 return
             self._telemetry.counters["effects_failed"] += 1
+            self._tried(call, started, "overdue" if limit.expired() else "failed")
             why = overdue if limit.expired() else error
             await self._retry(_unless_sent(row, call), why, call.patience)
             return
@@ -312,7 +313,7 @@ class Dispatcher:
             self._queued.discard(row.key)
         row = _unless_sent(row, call)
         self._telemetry.counters["effects"] += 1
-        log.debug("effect.done", seconds=asyncio.get_running_loop().time() - started)
+        log.debug("effect.done", seconds=self._tried(call, started, "done"))
         if isinstance(result, Message):
             self._post(row, result)
         else:
@@ -326,6 +327,12 @@ class Dispatcher:
                 for n, tell in enumerate(result or ())
             ]
             await self._finish(row, follow)
+
+    def _tried(self, call: Call[Any], started: float, outcome: str) -> float:
+        """Count a try, and tell how long it took."""
+        seconds = asyncio.get_running_loop().time() - started
+        self._telemetry.calls[call.lane, type(call).__name__, outcome].add(seconds)
+        return seconds
 
     async def _try(self, call: Call[Any], state: CallState) -> Any:
         handler = self._handlers[type(call)]

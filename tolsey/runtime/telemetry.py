@@ -3,9 +3,9 @@
 A turn pays for two clock readings and one tuple; counting is done for many turns at once.
 """
 
-from bisect import bisect_right
-from collections import Counter, deque
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
@@ -22,6 +22,9 @@ Noted: TypeAlias = tuple[float, ActorId, str, float, str, str | None]
 
 BUCKETS = (0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0)
 """Upper bounds of the duration histogram, in seconds."""
+
+CALL_BUCKETS = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 3600.0)
+"""Those of calls to the outside, which may take as long as the export of a large shop."""
 
 
 class Span(NamedTuple):
@@ -56,11 +59,31 @@ class TurnTally:
         self.buckets[-1] += len(seconds) - below
 
 
+class Durations:
+    """How long things of one sort took: how many ended within each bound, and all of it."""
+
+    __slots__ = ("bounds", "buckets", "seconds")
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self.bounds = bounds
+        self.buckets = [0] * (len(bounds) + 1)
+        self.seconds = 0.0
+
+    def add(self, seconds: float) -> None:
+        """Count one."""
+        self.buckets[bisect_left(self.bounds, seconds)] += 1
+        self.seconds += seconds
+
+
 class Telemetry:
     """Counters and the last turns of one process."""
 
     def __init__(self) -> None:
         self.counters: Counter[str] = Counter()
+        self.calls: defaultdict[tuple[str, str, str], Durations] = defaultdict(
+            lambda: Durations(CALL_BUCKETS)
+        )
+        """Tries of calls to the outside, by lane, name and outcome (`done`, `failed`, `overdue`)."""
         self.batch_turns = 0
         self.commit_seconds = 0.0
         self.recent: list[Noted] = []

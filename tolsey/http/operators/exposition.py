@@ -1,17 +1,22 @@
 """What processes counted, as families of metrics: read in each, gathered and labelled in one."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any, Final
 
+from prometheus_client import REGISTRY
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from tolsey import __version__
+from tolsey.http.web.requests import RequestTally
 from tolsey.runtime.registry import Runtime
 from tolsey.runtime.shards.membership import Member
 from tolsey.runtime.shards.shard import Shard
-from tolsey.runtime.telemetry import BUCKETS
+from tolsey.runtime.telemetry import BUCKETS, Durations
+from tolsey.storage.records.runtime.executions import Execution
 
 COUNTED = {
     "bus_sent": ("tolsey_asks_sent", "Asks sent to other processes."),
@@ -27,6 +32,7 @@ COUNTED = {
 }
 """Events of the runtime that are metrics of their own, so that they are there before they happen."""
 
+FAILED: Final = "failed"
 Family = list[Any]
 """A family as JSON: its name, type, text, and samples of a name, labels and a value each."""
 
@@ -34,12 +40,20 @@ Family = list[Any]
 class ProcessCollector(Collector):
     """Reads what a process counted when it is asked for, so that turns pay nothing for it."""
 
-    def __init__(self, runtime: Runtime, shard: Shard) -> None:
+    def __init__(self, runtime: Runtime, shard: Shard, requests: RequestTally) -> None:
         self._runtime = runtime
         self._shard = shard
+        self._requests = requests
 
     def collect(self) -> Iterator[Metric]:
         """Give every metric of this process once."""
+        yield from REGISTRY.collect()  # what the client library tells of any Python process
+        yield from self._of_runtime()
+        yield from self._turns()
+        yield from self._calls()
+        yield from self._of_requests()
+
+    def _of_runtime(self) -> Iterator[Metric]:
         runtime, bus, telemetry = self._runtime, self._shard.bus, self._runtime.telemetry
         gauges = {
             "tolsey_actors_awake": ("Actors in memory.", runtime.admin.awake),
@@ -88,7 +102,6 @@ class ProcessCollector(Collector):
         yield CounterMetricFamily(
             "tolsey_commit_seconds", "Time spent committing.", telemetry.commit_seconds
         )
-        yield from self._turns()
 
     def _turns(self) -> Iterator[Metric]:
         outcomes = CounterMetricFamily(
@@ -100,13 +113,44 @@ class ProcessCollector(Collector):
         for (kind, message), tally in sorted(self._runtime.telemetry.turns.items()):
             for outcome, count in sorted(tally.outcomes.items()):
                 outcomes.add_metric([kind, message, outcome], count)
-            total, buckets = 0, []
-            for bound, count in zip((*BUCKETS, "+Inf"), tally.buckets, strict=True):
-                total += count
-                buckets.append((str(bound), total))
-            seconds.add_metric([kind, message], buckets, tally.seconds)
+            seconds.add_metric([kind, message], _added_up(BUCKETS, tally.buckets), tally.seconds)
         yield outcomes
         yield seconds
+
+    def _calls(self) -> Iterator[Metric]:
+        working = GaugeMetricFamily("tolsey_calls_working", "Calls being made.", labels=["lane"])
+        waiting = GaugeMetricFamily(
+            "tolsey_calls_waiting", "Calls that wait for a place in their lane.", labels=["lane"]
+        )
+        for name, lane in self._runtime.admin.lanes:
+            working.add_metric([name], lane.working)
+            waiting.add_metric([name], lane.waiting)
+        yield working
+        yield waiting
+        yield _histogram(
+            ("tolsey_call_seconds", "How long tries of calls to the outside took."),
+            ("lane", "call", "outcome"),
+            self._runtime.telemetry.calls,
+        )
+
+    def _of_requests(self) -> Iterator[Metric]:
+        # Names and labels of OpenTelemetry's conventions, as its exporter to Prometheus writes them.
+        yield GaugeMetricFamily(
+            "http_server_active_requests", "Requests being answered.", self._requests.active
+        )
+        yield _histogram(
+            ("http_server_request_duration_seconds", "How long requests took."),
+            ("http_request_method", "http_route", "http_response_status_code"),
+            self._requests.answered,
+        )
+        taken = CounterMetricFamily(
+            "tolsey_webhook_deliveries",
+            "Deliveries to our receivers, by what they were taken as or why they were refused.",
+            labels=["http_route", "outcome"],
+        )
+        for key, count in sorted(self._requests.deliveries.items()):
+            taken.add_metric(key, count)
+        yield taken
 
     async def families(self, _: Any = None) -> list[Family]:
         """Write every metric as JSON, for the process that was scraped."""
@@ -119,15 +163,70 @@ class ProcessCollector(Collector):
         ]
 
 
+def _histogram(
+    said: tuple[str, str], labels: Sequence[str], tally: Mapping[tuple[Any, ...], Durations]
+) -> HistogramMetricFamily:
+    """Write durations by their labels."""
+    family = HistogramMetricFamily(*said, labels=labels)
+    for key, durations in sorted(tally.items()):
+        buckets = _added_up(durations.bounds, durations.buckets)
+        family.add_metric([str(one) for one in key], buckets, durations.seconds)
+    return family
+
+
+def _added_up(bounds: Sequence[float], counts: Sequence[int]) -> list[tuple[str, float]]:
+    """Count in each bucket what is in those before it too, as Prometheus wants it."""
+    names = [str(bound) for bound in bounds]
+    return list(zip((*names, "+Inf"), accumulate(counts), strict=True))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnDisk:
+    """What all processes have in common: what waits, what failed for good, how jobs went."""
+
+    outbox_pending: int
+    dead_letters: Mapping[str, int]
+    """By kind of actor; counted up to a bound."""
+    runs: Mapping[str, Sequence[Execution]]
+    """The last runs of each job, newest first."""
+
+    def families(self) -> Iterator[Metric]:
+        """Give every metric once."""
+        yield GaugeMetricFamily("tolsey_outbox_pending", "Rows in the outbox.", self.outbox_pending)
+        dead = GaugeMetricFamily(
+            "tolsey_dead_letters", "Messages and calls that failed for good.", labels=["kind"]
+        )
+        for kind, count in sorted(self.dead_letters.items()):
+            dead.add_metric([kind], count)
+        yield dead
+        succeeded = GaugeMetricFamily(
+            "tolsey_job_last_success_timestamp_seconds",
+            "When a job last ended well, of its last runs.",
+            labels=["job"],
+        )
+        failed = GaugeMetricFamily(
+            "tolsey_job_last_run_failed", "Whether the last run that ended failed.", labels=["job"]
+        )
+        for name, runs in sorted(self.runs.items()):
+            ended = [run for run in runs if run.finished_at is not None]
+            well = [run.finished_at for run in ended if run.status != FAILED and run.finished_at]
+            if ended:
+                failed.add_metric([name], float(ended[0].status == FAILED))
+            if well:
+                succeeded.add_metric([name], well[0].timestamp())
+        yield succeeded
+        yield failed
+
+
 class DeploymentCollector(Collector):
     """What all processes counted, each sample labelled with its process, and what they have in common."""
 
     def __init__(
-        self, shard: Shard, told: Mapping[str, Sequence[Family] | None], outbox_pending: int | None
+        self, shard: Shard, told: Mapping[str, Sequence[Family] | None], on_disk: OnDisk | None
     ) -> None:
         self._shard = shard
         self._told = told
-        self._outbox_pending = outbox_pending
+        self._on_disk = on_disk
 
     def collect(self) -> Iterator[Metric]:
         """Give every metric once."""
@@ -139,11 +238,11 @@ class DeploymentCollector(Collector):
             "tolsey_processes_alive": ("Processes that are there.", len(self._told)),
             "tolsey_processes_silent": ("Those among them that gave no metrics.", silent),
             "tolsey_slots_unowned": ("Slots that no living process owns.", unowned),
-            "tolsey_outbox_pending": ("Rows in the outbox.", self._outbox_pending),
         }
         for name, (text, value) in gauges.items():
-            if value is not None:
-                yield GaugeMetricFamily(name, text, value)
+            yield GaugeMetricFamily(name, text, value)
+        if self._on_disk is not None:
+            yield from self._on_disk.families()
         yield from self._labelled(labels(members))
 
     def _labelled(self, named: Mapping[str, str]) -> Iterable[Metric]:

@@ -1,16 +1,23 @@
-"""`GET /metrics`: what all processes counted, as Prometheus text. No store or person is a label."""
+"""`GET /metrics`: what all processes counted, as Prometheus or OpenMetrics text. No store or person is a label."""
 
-from prometheus_client import CollectorRegistry, generate_latest
-from quart import Blueprint, Response
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import choose_encoder
+from quart import Blueprint, Response, request
 from quart_schema import tag_blueprint
 
-from tolsey.http.operators.exposition import DeploymentCollector
+from tolsey.actors.job.catalogue import JOBS
+from tolsey.http.operators.exposition import DeploymentCollector, OnDisk
 from tolsey.http.web.access import operator_metrics
 from tolsey.http.web.context import service
+from tolsey.storage import operations
 from tolsey.storage.errors import StorageError
+from tolsey.storage.runtime import executions
 from tolsey.storage.runtime.outbox import Outbox
 
 GATHER_SECONDS = 2.0
+LAST_RUNS = 20
+MOST_COUNTED = 10_000
+"""Dead letters; whoever has more has to look at the list anyway."""
 
 routes = Blueprint("metrics", __name__)
 tag_blueprint(routes, ["Health"])
@@ -26,12 +33,18 @@ async def metrics() -> Response:
         for process, answer in told.items()
     }
     registry = CollectorRegistry()
-    registry.register(DeploymentCollector(service().shard, answers, await _outbox_pending()))
-    return Response(generate_latest(registry), content_type="text/plain; version=0.0.4")
+    registry.register(DeploymentCollector(service().shard, answers, await _on_disk()))
+    encode, content_type = choose_encoder(request.headers.get("Accept", ""))
+    return Response(encode(registry), content_type=content_type)
 
 
-async def _outbox_pending() -> int | None:
+async def _on_disk() -> OnDisk | None:
+    database = service().database
     try:
-        return await Outbox(service().database).depth()
+        return OnDisk(
+            outbox_pending=await Outbox(database).depth(),
+            dead_letters=await operations.dead_letters_by_kind(database, MOST_COUNTED),
+            runs=await executions.last(database, list(JOBS), LAST_RUNS),
+        )
     except StorageError:
         return None  # the rest is what one wants to see just then

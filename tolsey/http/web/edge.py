@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import math
 import re
+import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, TypeAlias
 
@@ -15,6 +16,7 @@ import structlog
 
 from tolsey.http.web.context import REQUEST_ID
 from tolsey.http.web.errors import PROBLEM, problem_body
+from tolsey.http.web.requests import ROUTE, RequestTally
 from tolsey.runtime.ids import new_id
 from tolsey.runtime.turns import REQUEST_ID as CURRENT_REQUEST
 from tolsey.storage.database import REQUEST_SECONDS, patience
@@ -118,8 +120,10 @@ class Edge:
         is_https: bool,
         mounted: Mapping[str, ASGIApp] = NOTHING,
         hosts: Mapping[bytes, ASGIApp] = NO_HOSTS,
+        requests: RequestTally | None = None,
     ) -> None:
         self.application = application
+        self._requests = requests or RequestTally()
         self.receivers = dict(receivers)
         self._mounted = tuple(mounted.items())
         self._hosts = dict(hosts)
@@ -139,13 +143,15 @@ class Edge:
         scope[REQUEST_ID] = request_id
         # Messages and effects of this request carry it on; each request is a task of its own.
         CURRENT_REQUEST.set(request_id)
+        structlog.contextvars.bind_contextvars(request_id=request_id)
         body = UnreadBody.of(scope, receive)
-        answered = closes = False
+        closes = False
+        status, began = 0, time.perf_counter()
 
         async def dressed(event: Event) -> None:
-            nonlocal answered, closes
+            nonlocal status, closes
             if event["type"] == "http.response.start":
-                answered = True
+                status = event["status"]
                 headers = self._dress(event.get("headers", ()), request_id)
                 if body is not None and not body.ended:
                     # RFC 9112 section 9.6: what ends the connection is said, and said only then.
@@ -159,35 +165,46 @@ class Edge:
                 event = {"type": "http.response.body"}
             await send(event)
 
-        structlog.contextvars.bind_contextvars(request_id=request_id)
-        with patience(REQUEST_SECONDS):
-            refusal = _refusal(scope)
-            if refusal is not None:
-                status, code, detail, ends = refusal
-                await _answer(dressed, request_id, status, code, detail, ends=ends)
-                return
-            serve = self._server_of(scope)
-            try:
-                await serve(scope, receive if body is None else body.receive, dressed)
-            except Exception:
-                log.exception("request.failed", path=scope["path"], method=scope["method"])
-                if answered:
-                    raise
-                await _answer(
-                    dressed, request_id, 500, "internal_error", "Something went wrong on our side."
-                )
+        self._requests.active += 1
+        try:
+            with patience(REQUEST_SECONDS):
+                await self._pass_on(scope, receive if body is None else body.receive, dressed)
+        except Exception:
+            log.exception("request.failed", path=scope["path"], method=scope["method"])
+            if status:
+                raise
+            sentence = "Something went wrong on our side."
+            await _answer(dressed, request_id, 500, "internal_error", sentence)
+        finally:
+            self._requests.active -= 1
+            self._requests.note(scope, status, time.perf_counter() - began)
+
+    async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Have a request answered by whom it is for, or refused."""
+        refusal = _refusal(scope)
+        if refusal is None:
+            await self._server_of(scope)(scope, receive, send)
+        else:
+            status, code, detail, ends = refusal
+            await _answer(send, scope[REQUEST_ID], status, code, detail, ends=ends)
 
     def _server_of(self, scope: Scope) -> ASGIApp:
         """Say who serves a request."""
         if self._hosts:
             for name, value in scope["headers"]:
                 if name == b"host" and value.lower() in self._hosts:
+                    scope[ROUTE] = f"//{value.lower().decode()}/<path>"
                     return self._hosts[value.lower()]
         path = scope["path"]
         for prefix, application in self._mounted:
             if path.startswith(prefix):
+                scope[ROUTE] = f"{prefix}<path>"
                 return application
-        return self.receivers.get(path, self.application)
+        receiver = self.receivers.get(path)
+        if receiver is None:
+            return self.application
+        scope[ROUTE] = path
+        return receiver
 
     def _dress(self, headers: Any, request_id: str) -> list[tuple[bytes, bytes]]:
         given = [(bytes(name).lower(), bytes(value)) for name, value in headers]

@@ -10,6 +10,7 @@ import structlog
 from tolsey.http.web.context import REQUEST_ID
 from tolsey.http.web.edge import Receive, Scope, Send
 from tolsey.http.web.errors import PROBLEM, problem_body
+from tolsey.http.web.requests import OUTCOME
 
 log = structlog.get_logger()
 
@@ -35,8 +36,9 @@ class Gone(Exception):  # noqa: N818 - what the sender is
 
 
 class Answer(NamedTuple):
-    """A ready answer."""
+    """A ready answer, and the word under which it is counted."""
 
+    outcome: str
     status: int
     body: bytes
     headers: Sequence[tuple[bytes, bytes]]
@@ -49,7 +51,7 @@ def said(status: str) -> Answer:
         (b"content-type", b"application/json"),
         (b"content-length", str(len(body)).encode()),
     )
-    return Answer(200, body, headers)
+    return Answer(status, 200, body, headers)
 
 
 ACCEPTED: Final = said("accepted")
@@ -69,7 +71,7 @@ def refused(refusal: Refused, scope: Scope) -> Answer:
         headers.append((b"retry-after", str(refusal.fields["retryAfter"]).encode()))
     if refusal.status == HTTPStatus.METHOD_NOT_ALLOWED:
         headers.append((b"allow", b"POST"))
-    return Answer(refusal.status, body, headers)
+    return Answer(refusal.code, refusal.status, body, headers)
 
 
 def storage_unavailable() -> Refused:
@@ -90,6 +92,7 @@ async def respond(answering: Awaitable[Answer], scope: Scope, send: Send, *, fai
     except Exception:
         log.exception(failed)
         answer = refused(Refused(500, "internal_error", "Something went wrong."), scope)
+    scope[OUTCOME] = answer.outcome
     start = {"type": "http.response.start", "status": answer.status, "headers": answer.headers}
     await send(start)
     await send({"type": "http.response.body", "body": answer.body})
