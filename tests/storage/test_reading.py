@@ -401,14 +401,14 @@ UNBOUNDED: Final = {
     "keys": {"accept", "open_vault", "trouble"},  # a look at each start
     "money.credit_jobs": {"books", "changed", "lapsed", "months_due", "without_bonus"},
     "money.credits": {"load"},  # what is open
-    "operations": {"has_map", "outbox_by_slot", "slot", "slots"},  # 1,024 slots
+    "operations": {"has_map", "due_by_slot", "slot", "slots"},  # 1,024 slots, and what is due
     "people.administrators": {"organization_id"},
     "reports.catalog": {"low"},  # added up
     "reports.sales": {"report"},
     "reports.store": {"summary"},
     "reports.sums": {"differences", "stores", "unbuilt"},  # a job's recount
     "retention": {"sweep"},  # jobs: what is due, batch by batch
-    "runtime.outbox": {"Outbox.depth", "Outbox.unread"},
+    "runtime.outbox": {"Outbox.unread"},
     "runtime.slots": {"Slots.deployment", "Slots.read", "Slots.take", "claim"},
     "selling.listings": {"due_for_sync"},  # the work of an hour
 }

@@ -184,7 +184,7 @@ def _added_up(bounds: Sequence[float], counts: Sequence[int]) -> list[tuple[str,
 class OnDisk:
     """What all processes have in common: what waits, what failed for good, how jobs went."""
 
-    outbox_pending: int
+    outbox_due: int
     dead_letters: Mapping[str, int]
     """By kind of actor; counted up to a bound."""
     runs: Mapping[str, Sequence[Execution]]
@@ -192,7 +192,8 @@ class OnDisk:
 
     def families(self) -> Iterator[Metric]:
         """Give every metric once."""
-        yield GaugeMetricFamily("tolsey_outbox_pending", "Rows in the outbox.", self.outbox_pending)
+        due = "Rows of the outbox that are due."
+        yield GaugeMetricFamily("tolsey_outbox_pending", due, self.outbox_due)
         dead = GaugeMetricFamily(
             "tolsey_dead_letters", "Messages and calls that failed for good.", labels=["kind"]
         )

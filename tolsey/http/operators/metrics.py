@@ -12,7 +12,6 @@ from tolsey.http.web.context import service
 from tolsey.storage import operations
 from tolsey.storage.errors import StorageError
 from tolsey.storage.runtime import executions
-from tolsey.storage.runtime.outbox import Outbox
 
 GATHER_SECONDS = 2.0
 LAST_RUNS = 20
@@ -42,7 +41,7 @@ async def _on_disk() -> OnDisk | None:
     database = service().database
     try:
         return OnDisk(
-            outbox_pending=await Outbox(database).depth(),
+            outbox_due=sum((await operations.due_by_slot(database)).values()),
             dead_letters=await operations.dead_letters_by_kind(database, MOST_COUNTED),
             runs=await executions.last(database, list(JOBS), LAST_RUNS),
         )

@@ -66,7 +66,7 @@ async def shards(query_args: SlotQuery) -> ResponseReturnValue:
 
 async def _processes(rows: list[Row]) -> list[dict[str, Any]]:
     shard = service().shard
-    waiting = await operations.outbox_by_slot(service().database)
+    waiting = await operations.due_by_slot(service().database)
     vitals = await Oversight(shard, service().runtime).vitals()
     held: dict[str | None, list[int]] = defaultdict(list)
     for row in rows:

@@ -214,11 +214,6 @@ class Outbox:
             if gone is not None and follow:
                 await put(tx, follow)
 
-    async def depth(self) -> int:
-        """Count what waits."""
-        row = await self._database.fetchrow("SELECT count(*) AS n FROM outbox")
-        return int(row["n"]) if row else 0
-
     async def revive(self, id: str) -> OutboxRow | None:
         """Put a dead letter back into the outbox under its own key; none when it is not dead.
 
