@@ -34,7 +34,7 @@ async def test_a_store_is_opened_read_and_listed(
     assert store["organizationId"] == ann.organization_id
     assert (await ann.browser.get(f"/api/stores/{store['id']}")).json() == store
     assert (await ann.browser.get("/api/stores")).json() == {"items": [store], "nextCursor": None}
-    salt = await salt_of(database, service.vault, store["id"])
+    salt = await salt_of(database, service.vault, store["id"], "first.myshopify.com")
     assert salt is not None
     assert len(salt) == 32
 

@@ -35,6 +35,10 @@ INSERT INTO integration_connections (store_id, provider, shop_domain, status, co
 SELECT 'sto_' || n, 'commerce', 's' || n || '.example', 'active', now() FROM generate_series(1, 5000) n;
 INSERT INTO store_shops (store_id, shop_domain, facts_at)
 SELECT 'sto_' || n, 's' || n || '.example', now() FROM generate_series(1, 5000) n;
+INSERT INTO shops_of_stores SELECT 'sto_' || n, 's' || n || '.example', 'sto_' || n, NULL, now()
+FROM generate_series(1, 5000) n;
+INSERT INTO connection_history SELECT 'sto_' || n, now() - d * interval '1 day', 's' || n || '.example', now()
+FROM generate_series(1, 5000) n, generate_series(1, 3) d;
 INSERT INTO commerce_webhook_events (store_id, delivery_id, topic, shop_domain, created_at)
 SELECT 'sto_' || n % 300, n, 'orders/create', 's.example', now() - n * interval '1 second'
 FROM generate_series(1, 30000) n;

@@ -10,8 +10,10 @@ import pytest
 
 from tests.storage.test_kept_sums import built, opened
 from tolsey.storage.database import Database
+from tolsey.storage.records.commerce.shops import ShopKey
 from tolsey.storage.reports import catalog, sums
 
+SHOP = ShopKey("store_1")
 NOW = datetime(2026, 7, 1, 12, tzinfo=UTC)
 
 
@@ -43,7 +45,7 @@ async def low(database: Database, threshold: int = 5, **asked: Any) -> list[tupl
     """Read the whole report, three variants at a time."""
     found: list[tuple[Any, ...]] = []
     after = None
-    while rows := await catalog.low(database, "store_1", threshold, after, 3, **asked):
+    while rows := await catalog.low(database, SHOP, threshold, after, 3, **asked):
         found += map(tuple, rows)
         after = rows[-1]["available"], rows[-1]["variant_id"]
     return found
@@ -115,7 +117,7 @@ async def test_kept_stock_reports_what_reading_every_product_does(
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(changed, database, seed + 50, 60)
         await built(database, sums.VARIANTS, 2)
-    assert await sums.knows_stock(database, "store_1")
+    assert await sums.knows_stock(database, SHOP)
     assert await sums.differences(database, sums.VARIANTS, "store_1") == 0
 
 

@@ -11,8 +11,10 @@ import pytest
 
 from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageError
+from tolsey.storage.records.commerce.shops import ShopKey
 from tolsey.storage.reports import customers, sales, store, sums
 
+SHOP = ShopKey("store_1")
 NOW = datetime(2026, 7, 1, 12, 34, 56, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 
@@ -69,12 +71,12 @@ async def refunded(
 async def told(database: Database, **asked: Any) -> list[tuple[Any, ...]]:
     start, end = NOW - timedelta(days=30), NOW + MINUTE
     wanted = {"group_by": "none", **asked}
-    rows = await sales.report(database, "store_1", start, end, **wanted)
+    rows = await sales.report(database, SHOP, start, end, **wanted)
     return [tuple(row) for row in rows]
 
 
 async def busiest(database: Database, after: tuple[int, str] | None, most: int) -> list[str]:
-    rows = await customers.busiest(database, "store_1", after, most)
+    rows = await customers.busiest(database, SHOP, after, most)
     return [row["pseudonym"] for row in rows]
 
 
@@ -202,15 +204,15 @@ async def recounted(
 ) -> list[Any]:
     """Ask for sales, for buyers page by page, and for the summary's orders."""
     found: list[Any] = [
-        [tuple(row) for row in await sales.report(database, "store_1", **one)] for one in asked
+        [tuple(row) for row in await sales.report(database, SHOP, **one)] for one in asked
     ]
     whole = await busiest(database, None, 10)
     found.append(whole)
-    for row in await customers.counts(database, "store_1", whole):
+    for row in await customers.counts(database, SHOP, whole):
         after = (row["orders"], row["pseudonym"])
         found.append(await busiest(database, after, 2))
     for at in since:
-        one = await store.summary(database, "store_1", products=True, orders=True, since=at)
+        one = await store.summary(database, "store_1", SHOP, products=True, orders=True, since=at)
         found.append(one and one["orders"])
     return found
 
@@ -279,13 +281,13 @@ async def test_the_sums_of_a_store_that_is_gone_are_looked_at(database: Database
 async def test_sums_are_built_while_deliveries_go_on(database: Database) -> None:
     await filled(database, 5)
     await sums.forget(database, sums.ORDERS, "store_1")
-    assert not await sums.is_whole(database, "store_1")
+    assert not await sums.is_whole(database, SHOP)
     counted = await told(database)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(filled, database, 6, 120)
         tasks.start_soon(filled, database, 7, 120)
         await built(database, sums.ORDERS, 3)
-    assert await sums.is_whole(database, "store_1")
+    assert await sums.is_whole(database, SHOP)
     assert await sums.differences(database, sums.ORDERS, "store_1") == 0
     assert counted != await told(database) != []
 
@@ -324,5 +326,5 @@ async def test_a_report_of_a_year_reads_hours_and_not_orders(database: Database)
         if "actual" in line[0] and "loops=" in line[0]
     )
     assert most <= 400, plan  # the days of the year, and one for what spans two
-    row = await store.summary(database, "store_1", products=True, orders=True, since=NOW)
+    row = await store.summary(database, "store_1", SHOP, products=True, orders=True, since=NOW)
     assert row is None  # there is no such store

@@ -35,6 +35,7 @@ from tolsey.storage.money import (
 from tolsey.storage.oauth import clients, grants, requests
 from tolsey.storage.operations import AuditFilter
 from tolsey.storage.people import accounts, invitations, mail, members, resets, tokens
+from tolsey.storage.records.commerce.shops import ShopKey
 from tolsey.storage.records.runtime.turns import Known
 from tolsey.storage.reports import catalog, customers, orders, pool, prefixes, sales, store, sums
 from tolsey.storage.runtime import executions, slots, workflows
@@ -48,6 +49,8 @@ TIMES: Final = 12
 MOST: Final = 2_000
 """Rows and index entries; a walk through any of the tables reads thousands."""
 PAGE: Final = 51
+STORE: Final = ShopKey("sto_1")
+"""A store's id, and the key of its first shop."""
 AT: Final = datetime.now(UTC)
 AGO: Final = AT - timedelta(days=30)
 KNOWN: Final = Known({"N": 1}, {"store": 1})
@@ -104,77 +107,73 @@ TYPED: Final = ("", "5", "7", "50000", "70000009", "x")
 
 def begun(table: str, column: str, typed: str) -> Case:
     """Ask for the numbers of a table that begin as typed."""
-    return lambda db: prefixes.numbers_like(
-        db, table, column, store_id="sto_1", typed=typed, limit=101
-    )
+    return lambda db: prefixes.numbers_like(db, table, column, shop=STORE, typed=typed, limit=101)
 
 
 REPORTS: Final[dict[str, list[Case]]] = {
-    "reports.catalog.find": [lambda db: catalog.find(db, "sto_1", 7000000021)],
-    "reports.catalog.items_of": [lambda db: catalog.items_of(db, "sto_1", 7000000021)],
+    "reports.catalog.find": [lambda db: catalog.find(db, STORE, 7000000021)],
+    "reports.catalog.items_of": [lambda db: catalog.items_of(db, STORE, 7000000021)],
     "reports.catalog.page": [
-        lambda db: catalog.page(db, "sto_1", catalog.ProductFilter(), None, PAGE),
-        lambda db: catalog.page(db, "sto_1", catalog.ProductFilter(), 7000000900, PAGE),
-        lambda db: catalog.page(db, "sto_1", catalog.ProductFilter(vendor="RARE"), None, PAGE),
-        lambda db: catalog.page(
-            db, "sto_1", catalog.ProductFilter(product_type="râre"), None, PAGE
-        ),
+        lambda db: catalog.page(db, STORE, catalog.ProductFilter(), None, PAGE),
+        lambda db: catalog.page(db, STORE, catalog.ProductFilter(), 7000000900, PAGE),
+        lambda db: catalog.page(db, STORE, catalog.ProductFilter(vendor="RARE"), None, PAGE),
+        lambda db: catalog.page(db, STORE, catalog.ProductFilter(product_type="râre"), None, PAGE),
     ],
     "reports.catalog.search": [
-        lambda db: catalog.search(db, "sto_1", ["ete"], None, 10),
-        lambda db: catalog.search(db, "sto_1", ["Robe", "k4711"], None, 10),
-        lambda db: catalog.search(db, "sto_1", ["robe"], None, 10),
-        lambda db: catalog.search(db, "sto_1", ["robe"], 7000000900, 10),
-        lambda db: catalog.search(db, "sto_1", ["zebra"], None, 10),
-        lambda db: catalog.search(db, "sto_1", ["zx"], None, 10),
+        lambda db: catalog.search(db, STORE, ["ete"], None, 10),
+        lambda db: catalog.search(db, STORE, ["Robe", "k4711"], None, 10),
+        lambda db: catalog.search(db, STORE, ["robe"], None, 10),
+        lambda db: catalog.search(db, STORE, ["robe"], 7000000900, 10),
+        lambda db: catalog.search(db, STORE, ["zebra"], None, 10),
+        lambda db: catalog.search(db, STORE, ["zx"], None, 10),
     ],
     "reports.catalog.ids_like": [
-        lambda db: catalog.ids_like(db, "sto_1", "été", 101),
-        lambda db: catalog.ids_like(db, "sto_1", "70000009", 101),
-        lambda db: catalog.ids_like(db, "sto_1", "", 101),
+        lambda db: catalog.ids_like(db, STORE, "été", 101),
+        lambda db: catalog.ids_like(db, STORE, "70000009", 101),
+        lambda db: catalog.ids_like(db, STORE, "", 101),
     ],
     "reports.catalog.levels": [
-        lambda db: catalog.levels(db, "sto_1", None, PAGE),
-        lambda db: catalog.levels(db, "sto_1", (4000, 1), PAGE, location_id=1),
-        lambda db: catalog.levels(db, "sto_1", None, PAGE, items=[4711]),
+        lambda db: catalog.levels(db, STORE, None, PAGE),
+        lambda db: catalog.levels(db, STORE, (4000, 1), PAGE, location_id=1),
+        lambda db: catalog.levels(db, STORE, None, PAGE, items=[4711]),
     ],
     "reports.customers.busiest": [
-        lambda db: customers.busiest(db, "sto_1", None, PAGE),
-        lambda db: customers.busiest(db, "sto_1", (2, "s1:8"), PAGE),
+        lambda db: customers.busiest(db, STORE, None, PAGE),
+        lambda db: customers.busiest(db, STORE, (2, "s1:8"), PAGE),
     ],
     "reports.customers.by_pseudonym": [
-        lambda db: customers.by_pseudonym(db, "sto_1", "", PAGE),
-        lambda db: customers.by_pseudonym(db, "sto_1", "s1:f", PAGE),
+        lambda db: customers.by_pseudonym(db, STORE, "", PAGE),
+        lambda db: customers.by_pseudonym(db, STORE, "s1:f", PAGE),
     ],
     "reports.customers.counts": [
-        lambda db: customers.counts(db, "sto_1", ["s1:c4ca4238a0b923820dcc509a6f75849b"]),
+        lambda db: customers.counts(db, STORE, ["s1:c4ca4238a0b923820dcc509a6f75849b"]),
     ],
     "reports.customers.is_known": [
-        lambda db: customers.is_known(db, "sto_1", "s1:c4ca4238a0b923820dcc509a6f75849b"),
-        lambda db: customers.is_known(db, "sto_1", "s1:nobody"),
+        lambda db: customers.is_known(db, STORE, "s1:c4ca4238a0b923820dcc509a6f75849b"),
+        lambda db: customers.is_known(db, STORE, "s1:nobody"),
     ],
     "reports.orders.named": [
-        lambda db: orders.named(db, "sto_1", "#1007", 5),
-        lambda db: orders.named(db, "sto_1", "5000000007", 5),
-        lambda db: orders.named(db, "sto_1", "nothing", 5),
+        lambda db: orders.named(db, STORE, "#1007", 5),
+        lambda db: orders.named(db, STORE, "5000000007", 5),
+        lambda db: orders.named(db, STORE, "nothing", 5),
     ],
     "reports.orders.ids_like": [
-        lambda db: orders.ids_like(db, "sto_1", "#1", 101),
-        lambda db: orders.ids_like(db, "sto_1", "5", 101),
-        lambda db: orders.ids_like(db, "sto_1", "", 101),
+        lambda db: orders.ids_like(db, STORE, "#1", 101),
+        lambda db: orders.ids_like(db, STORE, "5", 101),
+        lambda db: orders.ids_like(db, STORE, "", 101),
     ],
     "reports.orders.page": [
-        lambda db: orders.page(db, "sto_1", orders.OrderFilter(), None, PAGE),
-        lambda db: orders.page(db, "sto_1", orders.OrderFilter(), 5000100000, PAGE),
+        lambda db: orders.page(db, STORE, orders.OrderFilter(), None, PAGE),
+        lambda db: orders.page(db, STORE, orders.OrderFilter(), 5000100000, PAGE),
         lambda db: orders.page(
-            db, "sto_1", orders.OrderFilter(financial_status="refunded"), None, PAGE
+            db, STORE, orders.OrderFilter(financial_status="refunded"), None, PAGE
         ),
         lambda db: orders.page(
-            db, "sto_1", orders.OrderFilter(fulfillment_status="unfulfilled"), None, PAGE
+            db, STORE, orders.OrderFilter(fulfillment_status="unfulfilled"), None, PAGE
         ),
         lambda db: orders.page(
             db,
-            "sto_1",
+            STORE,
             orders.OrderFilter(customer="s1:c4ca4238a0b923820dcc509a6f75849b"),
             None,
             PAGE,
@@ -182,33 +181,33 @@ REPORTS: Final[dict[str, list[Case]]] = {
     ],
     "reports.orders.page_of_times": [
         lambda db: orders.page_of_times(
-            db, "sto_1", orders.OrderFilter(since=AT - timedelta(hours=9), until=AT), None, PAGE
+            db, STORE, orders.OrderFilter(since=AT - timedelta(hours=9), until=AT), None, PAGE
         ),
-        lambda db: orders.page_of_times(db, "sto_1", orders.OrderFilter(until=AGO), None, PAGE),
+        lambda db: orders.page_of_times(db, STORE, orders.OrderFilter(until=AGO), None, PAGE),
         lambda db: orders.page_of_times(
-            db, "sto_1", orders.OrderFilter(until=AT), (AGO, 5000000007), PAGE
+            db, STORE, orders.OrderFilter(until=AT), (AGO, 5000000007), PAGE
         ),
         lambda db: orders.page_of_times(
-            db, "sto_1", orders.OrderFilter(since=AGO), (AGO + timedelta(hours=1), 5000000007), PAGE
+            db, STORE, orders.OrderFilter(since=AGO), (AGO + timedelta(hours=1), 5000000007), PAGE
         ),
     ],
     "reports.prefixes.numbers_like": [
         *(begun("commerce_orders", "order_id", typed) for typed in TYPED),
         *(begun("commerce_products", "product_id", typed) for typed in TYPED),
     ],
-    "reports.sums.is_whole": [lambda db: sums.is_whole(db, "sto_1")],
-    "reports.sums.knows_stock": [lambda db: sums.knows_stock(db, "sto_1")],
-    "reports.sales.zone_of": [lambda db: sales.zone_of(db, "sto_1")],
+    "reports.sums.is_whole": [lambda db: sums.is_whole(db, STORE)],
+    "reports.sums.knows_stock": [lambda db: sums.knows_stock(db, STORE)],
+    "reports.sales.zone_of": [lambda db: sales.zone_of(db, STORE)],
     "reports.store.audit": [
-        lambda db: store.audit(db, "sto_1", "org_1", None, PAGE),
-        lambda db: store.audit(db, "sto_1", "org_1", 30_000, PAGE),
-        lambda db: store.audit(db, "sto_1", "org_1", None, PAGE, event="agent."),
-        lambda db: store.audit(db, "sto_1", "org_1", 30_000, PAGE, event="commerce."),
-        lambda db: store.audit(db, "sto_1", "org_1", None, PAGE, event="nothing"),
+        lambda db: store.audit(db, STORE, "org_1", None, PAGE),
+        lambda db: store.audit(db, STORE, "org_1", 30_000, PAGE),
+        lambda db: store.audit(db, STORE, "org_1", None, PAGE, event="agent."),
+        lambda db: store.audit(db, STORE, "org_1", 30_000, PAGE, event="commerce."),
+        lambda db: store.audit(db, STORE, "org_1", None, PAGE, event="nothing"),
     ],
-    "reports.store.connected_at": [lambda db: store.connected_at(db, "sto_1")],
-    "reports.store.listings": [lambda db: store.listings(db, "sto_1", "org_1")],
-    "reports.store.shop_domain": [lambda db: store.shop_domain(db, "sto_1")],
+    "reports.store.connected_at": [lambda db: store.connected_at(db, STORE)],
+    "reports.store.listings": [lambda db: store.listings(db, STORE, "org_1")],
+    "reports.store.shop_domain": [lambda db: store.shop_domain(db, STORE)],
     "operations.audit_rows": [
         lambda db: operations.audit_rows(db, PAGE, None),
         lambda db: operations.audit_rows(db, PAGE, 30_000),
@@ -262,23 +261,23 @@ REPORTS: Final[dict[str, list[Case]]] = {
 """What is read over connections that plan for values."""
 
 SHORT: Final[dict[str, list[Case]]] = {
-    "reports.orders.find": [lambda db: orders.find(Lookups(db, orders.BY_ID), "sto_1", 5000000007)],
-    "chat.knowledge.knowledge": [lambda db: knowledge(db, "org_1", "sto_1", ["lamp"])],
+    "reports.orders.find": [lambda db: orders.find(Lookups(db, orders.BY_ID), STORE, 5000000007)],
+    "chat.knowledge.knowledge": [lambda db: knowledge(db, "org_1", STORE, STORE, ["lamp"])],
     "chat.generations.has_chatted": [lambda db: generations.has_chatted(db, "org_1", AGO)],
     "chat.memory.counts": [lambda db: memory.counts(db, "org_1")],
     "chat.memory.stores_of": [lambda db: memory.stores_of(db, "org_1")],
-    "commerce.agent_operations.audit_id": [
-        lambda db: agent_operations.audit_id(db, "sto_1", "op_1")
-    ],
-    "commerce.agent_operations.find": [lambda db: agent_operations.find(db, "sto_1", "op_1")],
-    "commerce.agent_operations.load": [lambda db: agent_operations.load(db, ["sto_1"])],
-    "commerce.agent_operations.planned": [lambda db: agent_operations.planned(db, "sto_1", "op_1")],
-    "commerce.connections.credentials_of": [lambda db: connections.credentials_of(db, "sto_1", AT)],
-    "commerce.connections.is_shared": [lambda db: connections.is_shared(db, "sto_1")],
+    "commerce.agent_operations.audit_id": [lambda db: agent_operations.audit_id(db, STORE, "op_1")],
+    "commerce.agent_operations.find": [lambda db: agent_operations.find(db, STORE, "op_1")],
+    "commerce.agent_operations.load": [lambda db: agent_operations.load(db, [STORE])],
+    "commerce.agent_operations.planned": [lambda db: agent_operations.planned(db, STORE, "op_1")],
+    "commerce.connections.history": [lambda db: connections.history(db, STORE)],
+    "commerce.connections.shop_key_of": [lambda db: connections.shop_key_of(db, STORE)],
+    "commerce.connections.credentials_of": [lambda db: connections.credentials_of(db, STORE, AT)],
+    "commerce.connections.is_shared": [lambda db: connections.is_shared(db, STORE)],
     "commerce.connections.listeners_of": [lambda db: connections.listeners_of(db, "s1.example")],
-    "commerce.connections.load": [lambda db: connections.load(db, ["sto_1"])],
-    "commerce.stores.find_for": [lambda db: stores.find_for(db, "sto_1", "usr_1")],
-    "commerce.stores.find": [lambda db: stores.find(db, "sto_1")],
+    "commerce.connections.load": [lambda db: connections.load(db, [STORE])],
+    "commerce.stores.find_for": [lambda db: stores.find_for(db, STORE, "usr_1")],
+    "commerce.stores.find": [lambda db: stores.find(db, STORE)],
     "commerce.stores.load": [lambda db: stores.load(db, ["org_1"])],
     "commerce.stores.stores_for": [
         lambda db: stores.stores_for(db, "usr_1", None, "", PAGE),
@@ -360,8 +359,8 @@ SHORT: Final[dict[str, list[Case]]] = {
         lambda db: Outbox(db).due(500, ["k"], KNOWN, range(256, 768)),
         lambda db: Outbox(db).due(500, ["k"], KNOWN),
     ],
-    "runtime.slots.reply_of": [lambda db: slots.reply_of(db, "store", "sto_1", "m1")],
-    "runtime.slots.versions": [lambda db: slots.versions(db, "store", ["sto_1", "sto_2"])],
+    "runtime.slots.reply_of": [lambda db: slots.reply_of(db, "store", STORE, "m1")],
+    "runtime.slots.versions": [lambda db: slots.versions(db, "store", [STORE, "sto_2"])],
     "runtime.workflows.load": [lambda db: workflows.load(db, ["org_1"])],
     "selling.listings.find": [lambda db: listings.find(db, "lst_000001")],
     "selling.listings.find_public": [lambda db: listings.find_public(db, "s1")],

@@ -119,16 +119,19 @@ class StoreActor(Actor[StoreState]):
                 parts.connection,
                 parts.shop,
                 operations=unfinished.get(key, ()),
+                shops=parts.shops,
             )
             for key, parts in found.items()
         }
 
     def changes(self, old: StoreState, new: StoreState) -> Iterable[Any]:
-        """List the connection, the shop and the operations, each when it changed."""
+        """List the connection, the shops and the operations, each when it changed."""
         if new.connection is not None and new.connection != old.connection:
             yield new.connection.row()
         if new.shop is not None and new.shop != old.shop:
             yield new.shop
+        if new.shops is not old.shops:
+            yield from (one for one in new.shops if one not in old.shops)
         if new.operations is not old.operations:
             yield from (one for one in new.operations if one not in old.operations)
 

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from tolsey.actors.refusals import NotFound
+from tolsey.actors.store import shops
 from tolsey.actors.store.grants import (
     LEAVING,
     WAITING,
@@ -41,6 +42,7 @@ from tolsey.storage.records.commerce.connection import (
     ConnectionStatus,
     ShopProfile,
 )
+from tolsey.storage.records.commerce.shops import ConnectionEnding
 
 CLOCKS: Final = timedelta(minutes=5)
 """How far the platform's clock and ours may differ."""
@@ -68,7 +70,11 @@ def connect(state: StoreState, message: Connect) -> Decision[StoreState, Connect
         scopes_at=message.at,
     )
     after = replace(
-        state, connection=connection, shop=known(state.shop, message.shop), renewing_since=None
+        state,
+        connection=connection,
+        shop=known(state.shop, message.shop),
+        shops=shops.connected(state, connection.shop_domain, message.sealed_salt, message.at),
+        renewing_since=None,
     )
     domains = {connection.shop_domain} | ({former.shop_domain} if former else set())
     effects = (
@@ -82,7 +88,15 @@ def connect(state: StoreState, message: Connect) -> Decision[StoreState, Connect
     # Whoever waits for the old grant's renewal is served by the new one.
     token = handed(connection, message.access_token, message.expires_at)
     return Decision(
-        after, reply=view(after), records=(audit,), effects=effects, resolve={WAITING: token}
+        after,
+        reply=view(after),
+        records=(
+            audit,
+            *shops.ended(former, message.at, ConnectionEnding.REPLACED),
+            shops.begun(connection),
+        ),
+        effects=effects,
+        resolve={WAITING: token},
     )
 
 
@@ -117,7 +131,7 @@ def disconnect(state: StoreState, message: Disconnect) -> Decision[StoreState, C
     return Decision(
         after,
         reply=view(after),
-        records=(audit,),
+        records=(audit, *shops.ended(connection, message.at, ConnectionEnding.DISCONNECTED)),
         effects=(forget,),
         resolve={WAITING: disconnected(), LEAVING: view(after)},
     )
@@ -176,8 +190,13 @@ def uninstall(state: StoreState, message: RevokeGrant) -> Decision[StoreState, O
     if state.organization_id is not None:
         call = RevokeListingSources(state.organization_id, connection.shop_domain, message.at)
         effects.append(Perform(call))
-    resolve = {WAITING: token_unavailable()}
-    return Decision(after, reply=Outcome.APPLIED, effects=effects, resolve=resolve)
+    return Decision(
+        after,
+        reply=Outcome.APPLIED,
+        records=shops.ended(connection, message.at, ConnectionEnding.UNINSTALLED),
+        effects=effects,
+        resolve={WAITING: token_unavailable()},
+    )
 
 
 def check(state: StoreState, connection: Connection) -> Perform:

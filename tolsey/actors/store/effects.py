@@ -240,7 +240,7 @@ class StoreEffects:
             return None
         if body is None:
             return None
-        salt = await stores.salt_of(self._database, self._vault, call.store_id)
+        salt = await stores.salt_of(self._database, self._vault, call.store_id, shop_domain)
         identity = None if salt is None else self._vault.subkey(salt, PURPOSE)
         delivery = Delivery(f"read:{call.order_id}", "orders/edited", shop_domain, self._clock())
         try:

@@ -140,7 +140,17 @@ def keep(
     delivery = message.delivery
     if not is_listening(state, delivery.shop_domain):
         return set_aside(state, delivery, "not_connected")
-    return applied(state, delivery, message.audit, *rows)
+    return applied(state, delivery, message.audit, *filed(state, *rows))
+
+
+def filed(state: StoreState, *rows: Any) -> tuple[Any, ...]:
+    """Name in rows of a store the shop that it is connected to (contract, section 12).
+
+    Who reads a body knows the store alone, and may be of the release before.
+    """
+    if state.shop_key == state.store_id:
+        return rows
+    return tuple(replace(row, store_id=state.shop_key) for row in rows)
 
 
 def order_edited(state: StoreState, message: OrderEdited) -> Applied:
@@ -156,7 +166,7 @@ def order_read(state: StoreState, message: OrderRead) -> Decision[StoreState, No
     """Keep an order as the platform answered it."""
     if not is_listening(state, message.shop_domain):
         return Decision(state, reply=None)
-    return Decision(state, reply=None, records=(message.order,))
+    return Decision(state, reply=None, records=filed(state, message.order))
 
 
 def app_uninstalled(state: StoreState, message: AppUninstalled) -> Applied:

@@ -61,7 +61,10 @@ class ConnectionView:
 
 @dataclass(frozen=True, slots=True)
 class Connect(Message[ConnectionView]):
-    """The platform granted a token for the merchant's app; everything secret is sealed text."""
+    """The platform granted a token for the merchant's app; everything secret is sealed text.
+
+    `sealed_salt` is of the pseudonyms of this shop's buyers, should it have none yet.
+    """
 
     at: datetime
     user_id: str
@@ -71,6 +74,7 @@ class Connect(Message[ConnectionView]):
     client_secret: str = field(repr=False)
     scopes: tuple[str, ...]
     expires_at: datetime
+    sealed_salt: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from typing import Final
 
 from tolsey.storage.records.commerce.agent_operation import AgentOperation
 from tolsey.storage.records.commerce.connection import Connection, ShopProfile
+from tolsey.storage.records.commerce.shops import ShopKey, ShopOfStore
 
 ENDED_KEPT: Final = 64
 
@@ -14,7 +15,7 @@ ENDED_KEPT: Final = 64
 class StoreState:
     """A store's parts; each is saved only when it changed.
 
-    `operations` are those of agents that have not ended yet, oldest first; `ended` those that ended
+    `shops` are those that it is and was connected to. `operations` are those of agents that have not ended yet, oldest first; `ended` those that ended
     last, which a turn may ask for before the end of the former turn is on disk.
     `renewing_since` is not saved: a process that dies takes with it those who waited for it.
     """
@@ -26,6 +27,14 @@ class StoreState:
     renewing_since: datetime | None = None
     operations: tuple[AgentOperation, ...] = ()
     ended: tuple[AgentOperation, ...] = ()
+    shops: tuple[ShopOfStore, ...] = ()
+
+    @property
+    def shop_key(self) -> ShopKey:
+        """What the rows of the shop that the store is connected to are kept under."""
+        domain = self.connection and self.connection.shop_domain
+        known = (one.shop_key for one in self.shops if one.shop_domain == domain)
+        return ShopKey(next(known, self.store_id))
 
     def with_operation(self, operation: AgentOperation) -> "StoreState":
         """Keep an operation in its place, or after all others when it is new."""

@@ -6,6 +6,7 @@ from tolsey.actors.store.messages import ConnectionView, TokenState
 from tolsey.http.answers.base import ApiAnswer, Timestamp
 from tolsey.storage.commerce.stores import StoreRow
 from tolsey.storage.records.commerce.connection import PROVIDER
+from tolsey.storage.records.commerce.shops import ConnectionEnding, ConnectionPeriod
 
 
 class StoreAnswer(ApiAnswer):
@@ -51,6 +52,25 @@ class ConnectionAnswer(ApiAnswer):
             token_state=view.token_state if view else TokenState.NEVER,
             connected_at=view.connected_at if view else None,
             uninstalled_at=view.uninstalled_at if view else None,
+        )
+
+
+class ConnectionPeriodAnswer(ApiAnswer):
+    """When a store was connected to which shop; one that lasts has no end."""
+
+    shop_domain: str
+    connected_at: Timestamp
+    ended_at: Timestamp | None
+    ending: ConnectionEnding | None
+
+    @classmethod
+    def of(cls, period: ConnectionPeriod) -> Self:
+        """Show what the history has of a connection."""
+        return cls(
+            shop_domain=period.shop_domain,
+            connected_at=period.connected_at,
+            ended_at=period.ended_at,
+            ending=None if period.ending is None else ConnectionEnding(period.ending),
         )
 
 

@@ -6,8 +6,10 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from tolsey.storage.chat.knowledge import StoreKnowledge, knowledge
+from tolsey.storage.commerce.connections import shop_key_of
 from tolsey.storage.commerce.stores import StoreRow
 from tolsey.storage.database import Database, Reader
+from tolsey.storage.records.commerce.shops import ShopKey
 from tolsey.storage.reports import customers, sales, sums
 
 WORDS: Final = re.compile(r"\w{3,40}")
@@ -27,17 +29,16 @@ async def written(
     database: Database, reports: Reader, *, store: StoreRow, question: str, at: datetime
 ) -> str:
     """Write the system message of a conversation over a store."""
-    known = await knowledge(database, store.organization_id, store.id, _words(question))
-    sold = [*await _sales(reports, store.id, at), *await _customers(reports, store.id)]
+    shop = await shop_key_of(database, store.id)
+    known = await knowledge(database, store.organization_id, store.id, shop, _words(question))
+    sold = [*await _sales(reports, shop, at), *await _customers(reports, shop)]
     lines = [INTRODUCTION, "", f"Store: {store.name}", *_lines(known, sold)]
     return "\n".join(lines)[:PROMPT_CHARACTERS]
 
 
-async def _sales(reports: Reader, store_id: str, at: datetime) -> list[str]:
+async def _sales(reports: Reader, shop: ShopKey, at: datetime) -> list[str]:
     """Tell the currencies of the last 30 days that most orders were in; a shop's clock may run ahead."""
-    rows = await sales.report(
-        reports, store_id, at - RECENT, at + timedelta(days=1), group_by="none"
-    )
+    rows = await sales.report(reports, shop, at - RECENT, at + timedelta(days=1), group_by="none")
     sold = sorted((row for row in rows if row["orders"]), key=lambda row: -row["orders"])
     return [
         f"Last 30 days: {row['orders']} orders, {row['current_minor']} minor units of"
@@ -46,13 +47,13 @@ async def _sales(reports: Reader, store_id: str, at: datetime) -> list[str]:
     ]
 
 
-async def _customers(reports: Reader, store_id: str) -> list[str]:
+async def _customers(reports: Reader, shop: ShopKey) -> list[str]:
     """Tell who ordered most; nobody while the sums that tell it are being built."""
-    if not await sums.is_whole(reports, store_id):
+    if not await sums.is_whole(reports, shop):
         return []
     return [
         f"Customer who ordered most: {row['pseudonym']}, {row['orders']} orders"
-        for row in await customers.busiest(reports, store_id, None, CUSTOMERS)
+        for row in await customers.busiest(reports, shop, None, CUSTOMERS)
     ]
 
 

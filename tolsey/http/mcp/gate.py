@@ -19,6 +19,7 @@ from tolsey.http.web.limits import headers as standing_headers
 from tolsey.settings import Network
 from tolsey.storage.limits import Limits, Verdict, whole_seconds
 from tolsey.storage.oauth.grants import Admitted
+from tolsey.storage.records.commerce.shops import ShopKey
 
 CALLED: Final = "tolsey.mcp_resource"
 """Where the door leaves in the scope which address was called."""
@@ -28,11 +29,15 @@ TOO_MANY: Final = 429
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who asks, for which store, and what they may: scopes with all that these bring along."""
+    """Who asks, for which store, and what they may: scopes with all that these bring along.
+
+    What the shop has that the store is connected to is read under `shop_key`.
+    """
 
     user_id: str
     organization_id: str
     store_id: str
+    shop_key: ShopKey
     role: str
     plan: str
     client_id: str
@@ -123,6 +128,7 @@ def _principal(found: Admitted, resource: Resource) -> Principal:
         found.user_id,
         found.organization_id,
         found.store_id,
+        found.shop_key,
         found.role,
         found.plan,
         found.client_id,

@@ -1,5 +1,6 @@
 """Connecting a store to its shop with the merchant's own app (contract section 4)."""
 
+import secrets
 from datetime import timedelta
 
 from quart import Blueprint
@@ -14,7 +15,8 @@ from tolsey.http.web.access import caller, session, store_of
 from tolsey.http.web.api_model import ApiModel, Identifier
 from tolsey.http.web.context import ask, now, service
 from tolsey.http.web.limits import limited
-from tolsey.storage.commerce import connections
+from tolsey.storage.commerce import connections, stores
+from tolsey.storage.commerce.stores import SALT_BYTES
 from tolsey.storage.records.commerce.connection import ShopProfile
 
 routes = Blueprint("integrations", __name__, url_prefix="/api/integrations/commerce")
@@ -52,8 +54,13 @@ async def connect_custom_app(data: CustomApp) -> ConnectedAnswer:
         client_secret=connections.seal_secret(vault, data.store_id, data.client_secret),
         scopes=grant.scopes or facts.scopes,
         expires_at=at + timedelta(seconds=grant.expires_in),
+        sealed_salt=stores.seal_salt_of_shop(
+            vault, data.store_id, facts.shop_domain, secrets.token_bytes(SALT_BYTES)
+        ),
     )
-    return ConnectedAnswer(connection=ConnectionAnswer.of(await ask(store(data.store_id), message)))
+    view = await ask(store(data.store_id), message)
+    await service().agents.guests.forget()  # their agents read the shop that is connected now
+    return ConnectedAnswer(connection=ConnectionAnswer.of(view))
 
 
 def profile(store_id: str, facts: ShopFacts) -> ShopProfile:

@@ -15,7 +15,7 @@ from tolsey.actors.organization.messages import CloseStore, OpenStore, organizat
 from tolsey.actors.refusals import NotFound, Refusal, Unavailable
 from tolsey.actors.store.messages import LeaveShop, ReadConnection, store
 from tolsey.http.answers.base import Created, ListAnswer, NoBody, NoContent, list_of
-from tolsey.http.answers.stores import ConnectionAnswer, StoreAnswer
+from tolsey.http.answers.stores import ConnectionAnswer, ConnectionPeriodAnswer, StoreAnswer
 from tolsey.http.clients.vectors import VectorStoreFailed
 from tolsey.http.web import limits, policies
 from tolsey.http.web.access import caller, member_of, session, store_of
@@ -24,12 +24,12 @@ from tolsey.http.web.context import ask, new_id, now, service
 from tolsey.http.web.idempotency import idempotent
 from tolsey.http.web.paging import OrganizationQuery
 from tolsey.storage.chat import memory
-from tolsey.storage.commerce import exports, stores
+from tolsey.storage.commerce import connections, exports, stores
+from tolsey.storage.commerce.stores import SALT_BYTES
 from tolsey.storage.database import Reader
 from tolsey.storage.errors import StorageError
 from tolsey.storage.records.commerce.connection import PROVIDER
-
-SALT_BYTES = 32
+from tolsey.storage.records.commerce.shops import ShopKey
 
 routes = Blueprint("stores", __name__, url_prefix="/api/stores")
 tag_blueprint(routes, ["Stores"])
@@ -128,24 +128,38 @@ async def export_store(store_id: str) -> Response:
     """Answer with one JSON document of all that is kept about a store, sent as it is read."""
     row = await store_of(store_id, at_least="admin")
     connection = await ask(store(store_id), ReadConnection())
+    database = service().database
     head = {
+        "connections": [
+            ConnectionPeriodAnswer.of(one).model_dump(mode="json")
+            for one in await connections.history(database, store_id)
+        ],
         "store": StoreAnswer.of(row).model_dump(),
         "integrations": [ConnectionAnswer.of(connection).model_dump()] if connection else [],
     }
     response = Response(
-        _document(service().reports.of(row.organization_id), store_id, head),
+        _document(
+            service().reports.of(row.organization_id),
+            store_id,
+            await connections.shop_key_of(database, store_id),
+            head,
+        ),
         content_type="application/json",
     )
     response.headers["Content-Disposition"] = f'attachment; filename="{row.id}.json"'
     return response
 
 
-async def _document(reader: Reader, store_id: str, head: dict[str, Any]) -> AsyncIterator[bytes]:
+async def _document(
+    reader: Reader, store_id: str, shop: ShopKey, head: dict[str, Any]
+) -> AsyncIterator[bytes]:
     yield orjson.dumps(head)[:-1]
-    for section in exports.SECTIONS:
+    sections = [(one, store_id) for one in exports.OF_STORES]
+    sections += [(one, shop) for one in exports.OF_SHOPS]
+    for section, whose in sections:
         yield b',"' + section.export.encode() + b'":['
         separator = b""
-        async for item in exports.rows(reader, section, store_id):
+        async for item in exports.rows(reader, section, whose):
             yield separator + orjson.dumps({to_camel(name): item[name] for name in item})
             separator = b","
         yield b"]"

@@ -224,7 +224,9 @@ class ShopDirectory:
 
     def _identity(self, listener: Listener) -> bytes | None:
         try:
-            salt = open_salt(self._vault, listener.store_id, listener.sealed_salt)
+            salt = open_salt(
+                self._vault, listener.store_id, listener.sealed_salt, listener.shop_key
+            )
         except SealBroken:
             return None  # erased, or not ours: the store's buyers can no longer be named
         return self._vault.subkey(salt, PURPOSE)

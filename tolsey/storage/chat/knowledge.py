@@ -6,6 +6,7 @@ from typing import Final
 
 from tolsey.storage.chat.memory import namespaces_of
 from tolsey.storage.database import Database, Row
+from tolsey.storage.records.commerce.shops import ShopKey
 
 FACTS: Final = 60
 PRODUCTS: Final = 20
@@ -25,13 +26,17 @@ class StoreKnowledge:
 
 
 async def knowledge(
-    database: Database, organization_id: str, store_id: str, words: Sequence[str]
+    database: Database,
+    organization_id: str,
+    store_id: str,
+    shop: ShopKey,
+    words: Sequence[str],
 ) -> StoreKnowledge:
-    """Read what is known of a store and its organization, and what it remembers about words."""
+    """Read what is known of a store, its shop and its organization, and what it remembers about words."""
     return StoreKnowledge(
         facts=await database.fetch(FACTS_SQL, organization_id, store_id, FACTS, VALUE_CHARACTERS),
         shop=await database.fetchrow(SHOP_SQL, store_id),
-        products=await database.fetch(PRODUCTS_SQL, store_id, PRODUCTS, VALUE_CHARACTERS),
+        products=await database.fetch(PRODUCTS_SQL, shop, PRODUCTS, VALUE_CHARACTERS),
         passages=await _passages(database, store_id, words),
     )
 

@@ -13,8 +13,9 @@ from tolsey.storage.records.commerce.connection import (
     ConnectionStatus,
     ShopProfile,
 )
+from tolsey.storage.records.commerce.shops import ConnectionPeriod, ShopKey, ShopOfStore
 from tolsey.storage.sealed import Vault
-from tolsey.storage.tables import table_of
+from tolsey.storage.tables import Record, Table, table_of
 
 TABLE: Final = "integration_connections"
 TOKEN: Final = "access_token"  # noqa: S105 - a column's name
@@ -23,6 +24,9 @@ FORMER_SECRET_LIFE: Final = timedelta(hours=48)
 """How long deliveries may still be signed with a replaced secret: the platform's retry window."""
 
 SHOP: Final = table_of(ShopProfile)
+SHOPS: Final = table_of(ShopOfStore)
+HISTORY: Final = table_of(ConnectionPeriod)
+MOST_PERIODS: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,7 @@ class StoreParts:
     organization_id: str | None
     connection: Connection | None
     shop: ShopProfile | None
+    shops: tuple[ShopOfStore, ...] = ()
 
 
 async def load(database: Database, store_ids: Sequence[str]) -> dict[str, StoreParts]:
@@ -41,7 +46,10 @@ async def load(database: Database, store_ids: Sequence[str]) -> dict[str, StoreP
         """
         SELECT wanted.store_id AS wanted, stores.organization_id,
                to_jsonb(c.*)::text AS connection, c.connected_at, c.token_expires_at,
-               c.refused_at, c.uninstalled_at, to_jsonb(p.*)::text AS shop
+               c.refused_at, c.uninstalled_at, to_jsonb(p.*)::text AS shop, (
+                   SELECT jsonb_agg(k.* ORDER BY k.first_connected_at)::text
+                   FROM shops_of_stores k WHERE k.store_id = wanted.store_id
+               ) AS shops
         FROM unnest($1::text[]) AS wanted(store_id)
         LEFT JOIN stores ON stores.id = wanted.store_id AND stores.deleted_at IS NULL
         LEFT JOIN integration_connections c
@@ -54,7 +62,8 @@ async def load(database: Database, store_ids: Sequence[str]) -> dict[str, StoreP
         row["wanted"]: StoreParts(
             row["organization_id"],
             _connection(json.loads(row["connection"]), row) if row["connection"] else None,
-            _shop(json.loads(row["shop"])) if row["shop"] else None,
+            _restored(SHOP, json.loads(row["shop"])) if row["shop"] else None,
+            tuple(_restored(SHOPS, one) for one in json.loads(row["shops"] or "[]")),
         )
         for row in rows
     }
@@ -80,8 +89,8 @@ def _connection(kept: dict[str, Any], row: Row) -> Connection:
     )
 
 
-def _shop(kept: dict[str, Any]) -> ShopProfile:
-    for name, kind in SHOP.columns.items():
+def _restored(table: Table[Record], kept: dict[str, Any]) -> Record:
+    for name, kind in table.columns.items():
         value = kept[name]
         if value is None:
             continue
@@ -89,7 +98,7 @@ def _shop(kept: dict[str, Any]) -> ShopProfile:
             kept[name] = datetime.fromisoformat(value)
         elif kind == "jsonb":
             kept[name] = json.dumps(value)
-    return SHOP.read(kept)
+    return table.read(kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +148,7 @@ class Listener:
     """A store that deliveries of a shop may be for; secrets are sealed text."""
 
     store_id: str
+    shop_key: str
     sealed_salt: str = field(repr=False)
     client_secret: str = field(repr=False)
     former_secret: str | None = field(repr=False)
@@ -149,11 +159,14 @@ async def listeners_of(database: Database, shop_domain: str) -> list[Listener]:
     """Read the stores with a live connection to a shop."""
     rows = await database.fetch(
         """
-        SELECT c.store_id, stores.sealed_salt, c.connected_at,
+        SELECT c.store_id, coalesce(k.shop_key, c.store_id) AS shop_key,
+               CASE WHEN k.shop_key <> c.store_id THEN coalesce(k.sealed_salt, '')
+                   ELSE stores.sealed_salt END AS sealed_salt, c.connected_at,
                c.metadata->>'clientSecretEncrypted' AS client_secret,
                c.metadata->>'formerClientSecretEncrypted' AS former_secret
         FROM integration_connections c
         JOIN stores ON stores.id = c.store_id AND stores.deleted_at IS NULL
+        LEFT JOIN shops_of_stores k ON k.store_id = c.store_id AND k.shop_domain = c.shop_domain
         WHERE c.shop_domain = $1 AND c.provider = 'commerce' AND c.status = $2
           AND c.metadata ? 'clientSecretEncrypted'
         ORDER BY c.store_id
@@ -162,6 +175,29 @@ async def listeners_of(database: Database, shop_domain: str) -> list[Listener]:
         ConnectionStatus.ACTIVE,
     )
     return [Listener(**row) for row in rows]
+
+
+async def shop_key_of(database: Database, store_id: str) -> ShopKey:
+    """Tell what the rows of the shop that a store is, or was last, connected to are kept under."""
+    row = await database.fetchrow(
+        """
+        SELECT k.shop_key FROM integration_connections c
+        JOIN shops_of_stores k ON k.store_id = c.store_id AND k.shop_domain = c.shop_domain
+        WHERE c.store_id = $1 AND c.provider = 'commerce'
+        """,
+        store_id,
+    )
+    return ShopKey(row["shop_key"] if row else store_id)
+
+
+async def history(database: Database, store_id: str) -> list[ConnectionPeriod]:
+    """List to which shops a store was connected when, the first connection first."""
+    rows = await database.fetch(
+        f"SELECT {HISTORY.selected} FROM connection_history WHERE store_id = $1"  # noqa: S608 - names of our own table
+        f" ORDER BY connected_at LIMIT {MOST_PERIODS}",
+        store_id,
+    )
+    return [HISTORY.read(row) for row in rows]
 
 
 def seal_token(vault: Vault, store_id: str, token: str) -> str:
@@ -191,10 +227,12 @@ __all__ = [
     "Listener",
     "StoreParts",
     "credentials_of",
+    "history",
     "listeners_of",
     "load",
     "open_secret",
     "open_token",
     "seal_secret",
     "seal_token",
+    "shop_key_of",
 ]

@@ -23,10 +23,9 @@ PAGE = 500
 PAUSE_SECONDS = 0.5
 
 
-SECTIONS: Final = (
-    FACTS,
-    MESSAGES,
-    *map(
+OF_STORES: Final = (FACTS, MESSAGES)
+OF_SHOPS: Final[tuple[Table[Any], ...]] = tuple(
+    map(
         table_of,
         (
             CommerceProduct,
@@ -36,15 +35,17 @@ SECTIONS: Final = (
             CommerceCustomer,
             CommerceInventoryLevel,
         ),
-    ),
+    )
 )
-"""Rows with key material are not among them: the connection is exported as its public view."""
+"""What is kept of the shop that a store is connected to.
+
+Rows with key material are not among them: the connection is exported as its public view."""
 
 SMALLEST = -(2**63)
 
 
-async def rows(reader: Reader, section: Table[Any], store_id: str) -> AsyncIterator[Any]:
-    """Read a section of a store, in order, without holding a connection between pages."""
+async def rows(reader: Reader, section: Table[Any], whose: str) -> AsyncIterator[Any]:
+    """Read a section of a store, or of its shop by its key, in order, without holding a connection between pages."""
     key = [one for one in section.key if one != "store_id"]
     columns = ", ".join(key)
     cast = section.columns[key[0]]
@@ -59,7 +60,7 @@ async def rows(reader: Reader, section: Table[Any], store_id: str) -> AsyncItera
             WHERE store_id = $1 AND ({columns}) > ({bounds})
             ORDER BY {columns} LIMIT $2
             """,  # noqa: S608 - constants of this module
-            store_id,
+            whose,
             PAGE,
             *after,
         )

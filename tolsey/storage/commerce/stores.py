@@ -9,11 +9,14 @@ from typing import Final
 
 from tolsey.storage.conditions import Conditions
 from tolsey.storage.database import Database, Reader, Row, Transaction
+from tolsey.storage.records.commerce.shops import ShopOfStore, later_key
 from tolsey.storage.records.commerce.stores import StoreRecord
 from tolsey.storage.sealed import SealBroken, Vault
 from tolsey.storage.tables import table_of
 
+SALT_BYTES: Final = 32
 STORES: Final = table_of(StoreRecord)
+SHOPS: Final = table_of(ShopOfStore)
 
 FIND_FOR: Final = """
 SELECT stores.id, stores.organization_id, stores.name, stores.created_at, members.role
@@ -22,6 +25,11 @@ JOIN members ON members.organization_id = stores.organization_id
 JOIN users ON users.id = members.user_id
 WHERE stores.id = $1 AND stores.deleted_at IS NULL AND members.user_id = $2
   AND NOT users.banned AND users.deletion_requested_at IS NULL
+"""
+SALT: Final = """
+SELECT coalesce(k.shop_key, s.id) AS shop_key,
+    CASE WHEN k.shop_key <> s.id THEN coalesce(k.sealed_salt, '') ELSE s.sealed_salt END AS sealed_salt
+FROM stores s LEFT JOIN shops_of_stores k ON k.store_id = s.id AND k.shop_domain = $2 WHERE s.id = $1
 """
 HOLD_FOR: Final = f"{FIND_FOR}FOR SHARE"
 
@@ -51,19 +59,33 @@ def seal_salt(vault: Vault, store_id: str, salt: bytes) -> str:
     return vault.seal(text, table="stores", column="sealed_salt", row=store_id, tenant=store_id)
 
 
-def open_salt(vault: Vault, store_id: str, sealed: str) -> bytes:
-    """Open a store's salt, from which the pseudonyms of its customers are derived."""
-    text = vault.open(sealed, table="stores", column="sealed_salt", row=store_id, tenant=store_id)
+def seal_salt_of_shop(vault: Vault, store_id: str, shop_domain: str, salt: bytes) -> str:
+    """Seal the salt of a shop that is not a store's first, for its row."""
+    text = base64.b64encode(salt).decode()
+    key = later_key(store_id, shop_domain)
+    return vault.seal(text, table=SHOPS.name, column="sealed_salt", row=key, tenant=store_id)
+
+
+def open_salt(vault: Vault, store_id: str, sealed: str, shop_key: str | None = None) -> bytes:
+    """Open the salt of a store's first shop, or of the shop that a key is of.
+
+    The pseudonyms of the shop's customers are derived from it.
+    """
+    row = shop_key or store_id
+    table = STORES.name if row == store_id else SHOPS.name
+    text = vault.open(sealed, table=table, column="sealed_salt", row=row, tenant=store_id)
     return base64.b64decode(text)
 
 
-async def salt_of(database: Database, vault: Vault, store_id: str) -> bytes | None:
-    """Read the salt a store's pseudonyms come from; None when it is gone or cannot be opened."""
-    row = await database.fetchrow("SELECT sealed_salt FROM stores WHERE id = $1", store_id)
-    if row is None or not row["sealed_salt"]:
+async def salt_of(
+    database: Database, vault: Vault, store_id: str, shop_domain: str
+) -> bytes | None:
+    """Read the salt of a store's pseudonyms at a shop; None when it is gone or cannot be opened."""
+    row = await database.fetchrow(SALT, store_id, shop_domain)
+    if row is None:
         return None
     try:
-        return open_salt(vault, store_id, row["sealed_salt"])
+        return open_salt(vault, store_id, row["sealed_salt"], row["shop_key"])
     except SealBroken:
         return None
 

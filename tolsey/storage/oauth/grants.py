@@ -15,6 +15,7 @@ from typing import Final, Literal
 
 from tolsey.storage.database import Database, Transaction
 from tolsey.storage.oauth.requests import RequestRow
+from tolsey.storage.records.commerce.shops import ShopKey
 from tolsey.storage.sealed import base64url, fingerprint
 
 CODE_LIFE: Final = timedelta(seconds=60)
@@ -73,13 +74,15 @@ WHERE user_id = $1 AND ended_at IS NULL
 """
 ADMITTED: Final = """
 SELECT g.id AS grant_id, g.user_id, g.client_id, g.store_id, g.resource, t.scopes, t.expires_at,
-    o.id AS organization_id, o.plan, m.role
+    o.id AS organization_id, o.plan, m.role, coalesce(k.shop_key, g.store_id) AS shop_key
 FROM oauth_tokens t
 JOIN oauth_grants g ON g.id = t.grant_id
 JOIN users u ON u.id = g.user_id
 JOIN stores s ON s.id = g.store_id
 JOIN organizations o ON o.id = s.organization_id
 JOIN members m ON m.organization_id = o.id AND m.user_id = g.user_id
+LEFT JOIN integration_connections c ON c.store_id = g.store_id AND c.provider = 'commerce'
+LEFT JOIN shops_of_stores k ON k.store_id = c.store_id AND k.shop_domain = c.shop_domain
 WHERE t.token_hash = $1 AND t.kind = 'access' AND t.expires_at > $2 AND g.ended_at IS NULL
   AND s.deleted_at IS NULL AND NOT u.banned AND u.deletion_requested_at IS NULL
 """
@@ -140,6 +143,7 @@ class Admitted:
     organization_id: str
     plan: str
     role: str
+    shop_key: ShopKey
 
 
 @dataclass(frozen=True, slots=True)

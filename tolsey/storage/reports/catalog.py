@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tolsey.storage.database import Reader, Row
+from tolsey.storage.records.commerce.shops import ShopKey
 from tolsey.storage.reports import sums
 from tolsey.storage.reports.prefixes import MOST, numbers_like
 
@@ -79,7 +80,9 @@ SELECT {COLUMNS}, s.currency, (
     SELECT coalesce(jsonb_agg(v || jsonb_build_object('tracked', known.tracked,
         'inventoryQuantity', stock.available) ORDER BY place), '[]')::text FROM {STOCK}
 ) AS variants
-FROM commerce_products p LEFT JOIN store_shops s ON s.store_id = p.store_id
+FROM commerce_products p
+LEFT JOIN shops_of_stores k ON k.shop_key = p.store_id
+LEFT JOIN store_shops s ON s.store_id = coalesce(k.store_id, p.store_id)
 WHERE p.store_id = $1 AND p.product_id = $2 AND p.deleted_at IS NULL
 """  # noqa: S608 - a constant list of columns
 LEVELS: Final = """
@@ -135,12 +138,12 @@ class ProductFilter:
 
 
 async def page(
-    database: Reader, store_id: str, wanted: ProductFilter, before: int | None, limit: int
+    database: Reader, shop: ShopKey, wanted: ProductFilter, before: int | None, limit: int
 ) -> list[Row]:
     """List products, the latest made first, after a product of the page before."""
     return await database.fetch(
         PAGE,
-        store_id,
+        shop,
         before,
         limit,
         wanted.status,
@@ -150,26 +153,26 @@ async def page(
 
 
 async def search(
-    database: Reader, store_id: str, words: Sequence[str], before: int | None, limit: int
+    database: Reader, shop: ShopKey, words: Sequence[str], before: int | None, limit: int
 ) -> list[Row]:
     """Find the products that have every one of these words, with or without accents, the latest made first."""
-    return await database.fetch(SEARCH, store_id, before or MOST, limit, list(words))
+    return await database.fetch(SEARCH, shop, before or MOST, limit, list(words))
 
 
-async def find(database: Reader, store_id: str, product_id: int) -> Row | None:
+async def find(database: Reader, shop: ShopKey, product_id: int) -> Row | None:
     """Read one product with its variants and their stock (JSON text), and the shop's currency."""
-    return await database.fetchrow(ONE, store_id, product_id)
+    return await database.fetchrow(ONE, shop, product_id)
 
 
-async def items_of(database: Reader, store_id: str, product_id: int) -> list[int]:
+async def items_of(database: Reader, shop: ShopKey, product_id: int) -> list[int]:
     """List the inventory items of a product's variants."""
-    rows = await database.fetch(ITEMS_OF_PRODUCT, store_id, product_id)
+    rows = await database.fetch(ITEMS_OF_PRODUCT, shop, product_id)
     return [row["item"] for row in rows]
 
 
 async def levels(
     database: Reader,
-    store_id: str,
+    shop: ShopKey,
     after: tuple[int, int] | None,
     limit: int,
     *,
@@ -179,12 +182,12 @@ async def levels(
     """List stock by item and location, after a pair of the page before."""
     item, location = after or (None, None)
     wanted = None if items is None else list(items)
-    return await database.fetch(LEVELS, store_id, item, location, limit, location_id, wanted)
+    return await database.fetch(LEVELS, shop, item, location, limit, location_id, wanted)
 
 
 async def low(
     database: Reader,
-    store_id: str,
+    shop: ShopKey,
     threshold: int,
     after: tuple[int, int] | None,
     limit: int,
@@ -196,17 +199,17 @@ async def low(
     What is known not to be tracked never runs out.
     """
     available, variant = after or (FEWEST, FEWEST)
-    sql = LOW if await sums.knows_stock(database, store_id) else LOW_OF_ROWS
-    return await database.fetch(sql, store_id, threshold, limit, available, variant, drafts)
+    sql = LOW if await sums.knows_stock(database, shop) else LOW_OF_ROWS
+    return await database.fetch(sql, shop, threshold, limit, available, variant, drafts)
 
 
-async def ids_like(database: Reader, store_id: str, typed: str, limit: int) -> list[str]:
+async def ids_like(database: Reader, shop: ShopKey, typed: str, limit: int) -> list[str]:
     """List the ids of products whose id begins as typed, or whose title holds it."""
     begun = await numbers_like(
-        database, "commerce_products", "product_id", store_id=store_id, typed=typed, limit=limit
+        database, "commerce_products", "product_id", shop=shop, typed=typed, limit=limit
     )
     if len(begun) >= limit or not typed:
         return [str(id) for id in begun]
-    entitled = await database.fetch(ENTITLED, store_id, MOST, limit, [typed])
+    entitled = await database.fetch(ENTITLED, shop, MOST, limit, [typed])
     found = {*begun, *(row["product_id"] for row in entitled)}
     return [str(id) for id in sorted(found, reverse=True)[:limit]]

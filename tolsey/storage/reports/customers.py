@@ -3,6 +3,7 @@
 from typing import Final
 
 from tolsey.storage.database import Reader, Row
+from tolsey.storage.records.commerce.shops import ShopKey
 from tolsey.storage.reports import sums
 
 MANY: Final = 2**63 - 1
@@ -59,26 +60,26 @@ ORDER BY wanted.place
 """
 
 
-async def by_pseudonym(database: Reader, store_id: str, after: str, limit: int) -> list[str]:
+async def by_pseudonym(database: Reader, shop: ShopKey, after: str, limit: int) -> list[str]:
     """List buyers by pseudonym, those without an order too."""
-    return [row["pseudonym"] for row in await database.fetch(KNOWN, store_id, after, limit)]
+    return [row["pseudonym"] for row in await database.fetch(KNOWN, shop, after, limit)]
 
 
 async def busiest(
-    database: Reader, store_id: str, after: tuple[int, str] | None, limit: int
+    database: Reader, shop: ShopKey, after: tuple[int, str] | None, limit: int
 ) -> list[Row]:
     """List buyers by how many orders they made, the most first."""
     orders, pseudonym = after or (MANY, "")
-    sql = BUSIEST if await sums.is_whole(database, store_id) else BUSIEST_OF_ROWS
-    return await database.fetch(sql, store_id, orders, pseudonym, limit)
+    sql = BUSIEST if await sums.is_whole(database, shop) else BUSIEST_OF_ROWS
+    return await database.fetch(sql, shop, orders, pseudonym, limit)
 
 
-async def counts(database: Reader, store_id: str, pseudonyms: list[str]) -> list[Row]:
+async def counts(database: Reader, shop: ShopKey, pseudonyms: list[str]) -> list[Row]:
     """Count what each of these bought, in their order; `spent` is JSON text of [currency, minor]."""
-    return await database.fetch(COUNTS, store_id, pseudonyms)
+    return await database.fetch(COUNTS, shop, pseudonyms)
 
 
-async def is_known(database: Reader, store_id: str, pseudonym: str) -> bool:
+async def is_known(database: Reader, shop: ShopKey, pseudonym: str) -> bool:
     """Tell whether the store has such a buyer."""
     row = await database.fetchrow(
         """
@@ -90,7 +91,7 @@ async def is_known(database: Reader, store_id: str, pseudonym: str) -> bool:
             WHERE store_id = $1 AND email_hash = $2 AND deleted_at IS NULL
         ) AS is_known
         """,
-        store_id,
+        shop,
         pseudonym,
     )
     return bool(row and row["is_known"])

@@ -9,6 +9,7 @@ import orjson
 
 from tolsey.storage.database import Reader, Row
 from tolsey.storage.lookups import Lookups
+from tolsey.storage.records.commerce.shops import ShopKey
 from tolsey.storage.reports.prefixes import MOST, numbers_like
 
 FIRST, LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
@@ -104,15 +105,15 @@ class OrderParts:
 
 
 async def page(
-    database: Reader, store_id: str, wanted: OrderFilter, before: int | None, limit: int
+    database: Reader, shop: ShopKey, wanted: OrderFilter, before: int | None, limit: int
 ) -> list[Row]:
     """List orders, the latest made first, after an order of the page before."""
-    return await database.fetch(PAGE, *_matching(store_id, wanted, limit), before)
+    return await database.fetch(PAGE, *_matching(shop, wanted, limit), before)
 
 
 async def page_of_times(
     database: Reader,
-    store_id: str,
+    shop: ShopKey,
     wanted: OrderFilter,
     before: tuple[datetime, int] | None,
     limit: int,
@@ -120,16 +121,16 @@ async def page_of_times(
     """List the orders of some time, the latest first, after an order of the page before."""
     return await database.fetch(
         PAGE_OF_TIMES,
-        *_matching(store_id, wanted, limit),
+        *_matching(shop, wanted, limit),
         wanted.since or FIRST,
         wanted.until or LAST,
         *(before or (None, None)),
     )
 
 
-def _matching(store_id: str, wanted: OrderFilter, limit: int) -> tuple[object, ...]:
+def _matching(shop: ShopKey, wanted: OrderFilter, limit: int) -> tuple[object, ...]:
     return (
-        store_id,
+        shop,
         limit,
         wanted.financial_status,
         wanted.fulfillment_status,
@@ -138,26 +139,26 @@ def _matching(store_id: str, wanted: OrderFilter, limit: int) -> tuple[object, .
     )
 
 
-async def find(lookups: Lookups, store_id: str, order_id: int) -> OrderParts | None:
+async def find(lookups: Lookups, shop: ShopKey, order_id: int) -> OrderParts | None:
     """Read one order (`BY_ID`); None when the store has no such order."""
-    order = await lookups.find(store_id, order_id)
+    order = await lookups.find(shop, order_id)
     if order is None:
         return None
     refunds, parcels = (orjson.loads(order[name] or "[]") for name in ("refunds", "parcels"))
     return OrderParts(order, refunds, parcels)
 
 
-async def named(database: Reader, store_id: str, name: str, limit: int) -> list[Row]:
+async def named(database: Reader, shop: ShopKey, name: str, limit: int) -> list[Row]:
     """Find orders by their whole name, with or without its sign, or by their id."""
     id = int(name) if name.isascii() and name.isdigit() and int(name) <= MOST else None
-    return await database.fetch(NAMED, store_id, name, limit, id)
+    return await database.fetch(NAMED, shop, name, limit, id)
 
 
-async def ids_like(database: Reader, store_id: str, typed: str, limit: int) -> list[str]:
+async def ids_like(database: Reader, shop: ShopKey, typed: str, limit: int) -> list[str]:
     """List the ids of orders whose id or name begins as typed."""
     begun = await numbers_like(
-        database, "commerce_orders", "order_id", store_id=store_id, typed=typed, limit=limit
+        database, "commerce_orders", "order_id", shop=shop, typed=typed, limit=limit
     )
-    named = await database.fetch(BEGINNING, store_id, typed, limit)
+    named = await database.fetch(BEGINNING, shop, typed, limit)
     found = {*begun, *(row["order_id"] for row in named)}
     return [str(id) for id in sorted(found, reverse=True)[:limit]]

@@ -3,13 +3,14 @@
 from typing import Final
 
 from tolsey.storage.database import Reader
+from tolsey.storage.records.commerce.shops import ShopKey
 
 MOST: Final = 2**63 - 1
 """The greatest bigint."""
 
 
 async def numbers_like(
-    database: Reader, table: str, column: str, *, store_id: str, typed: str, limit: int
+    database: Reader, table: str, column: str, *, shop: ShopKey, typed: str, limit: int
 ) -> list[int]:
     """List a store's numbers that begin as typed, the greatest first; all of them where nothing is typed.
 
@@ -27,7 +28,7 @@ async def numbers_like(
     each = " UNION ALL ".join(arms)
     sql = f"SELECT {column} FROM ({each}) AS begun ORDER BY {column} DESC LIMIT $2"  # noqa: S608 - as above
     ends = (end for pair in found for end in pair)
-    return [row[column] for row in await database.fetch(sql, store_id, limit, *ends)]
+    return [row[column] for row in await database.fetch(sql, shop, limit, *ends)]
 
 
 def ranges(typed: str) -> list[tuple[int, int]]:

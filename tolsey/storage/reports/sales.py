@@ -6,6 +6,7 @@ from typing import Final, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from tolsey.storage.database import Reader, Row
+from tolsey.storage.records.commerce.shops import ShopKey
 from tolsey.storage.reports import sums
 
 GroupBy = Literal["none", "day", "week", "month", "source"]
@@ -108,7 +109,7 @@ async def zone_of(database: Reader, store_id: str) -> str:
 
 async def report(
     database: Reader,
-    store_id: str,
+    shop: ShopKey,
     start: datetime,
     end: datetime,
     *,
@@ -119,15 +120,15 @@ async def report(
 
     A cancelled order counts in neither.
     """
-    if await sums.is_whole(database, store_id):
+    if await sums.is_whole(database, shop):
         minutes = 60 if group_by in {"none", "source"} or _whole_hours(zone, start, end) else 15
         first, last = _rounded(start, minutes, up=True), _rounded(end, minutes, up=False)
         if first > last:
             first = last = start
         return await database.fetch(
-            FROM_SUMS, store_id, start, end, group_by, zone, minutes, first, last
+            FROM_SUMS, shop, start, end, group_by, zone, minutes, first, last
         )
-    return await database.fetch(REPORT, store_id, start, end, group_by, zone)
+    return await database.fetch(REPORT, shop, start, end, group_by, zone)
 
 
 def _whole_hours(zone: str, start: datetime, end: datetime) -> bool:

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Final
 
 from tolsey.storage.database import Reader, Row
+from tolsey.storage.records.commerce.shops import ShopKey
 from tolsey.storage.reports.prefixes import MOST
 from tolsey.storage.selling.listings import VIEW, ListingView, read_view
 
@@ -11,19 +12,19 @@ SUMMARY: Final = """
 SELECT s.id, s.name, s.created_at, p.shop_domain, p.name AS shop_name, p.currency, p.timezone,
     p.country, p.primary_domain, p.plan_display_name,
     CASE WHEN $2 THEN (
-        SELECT count(*) FROM commerce_products c WHERE c.store_id = s.id AND c.deleted_at IS NULL
+        SELECT count(*) FROM commerce_products c WHERE c.store_id = $5 AND c.deleted_at IS NULL
     ) END AS products,
     CASE WHEN $3 THEN (
         SELECT coalesce(sum(k.orders), 0)::bigint FROM commerce_sales k
-        WHERE k.store_id = s.id AND k.minutes = 60 AND k.at >= kept.since
+        WHERE k.store_id = $5 AND k.minutes = 60 AND k.at >= kept.since
     ) + (
         SELECT count(*) FROM commerce_orders c
-        WHERE c.store_id = s.id AND c.deleted_at IS NULL AND c.cancelled_at IS NULL AND NOT c.test
+        WHERE c.store_id = $5 AND c.deleted_at IS NULL AND c.cancelled_at IS NULL AND NOT c.test
           AND c.processed_at >= $4 AND c.processed_at < kept.since
     ) END AS orders
 FROM stores s LEFT JOIN store_shops p ON p.store_id = s.id
 CROSS JOIN LATERAL (
-    SELECT CASE WHEN EXISTS (SELECT 1 FROM commerce_sums b WHERE b.store_id = s.id) THEN 'infinity'
+    SELECT CASE WHEN EXISTS (SELECT 1 FROM commerce_sums b WHERE b.store_id = $5) THEN 'infinity'
         ELSE date_bin('1 hour', $4::timestamptz - interval '1 microsecond', 'epoch') + interval '1 hour'
         END::timestamptz AS since
 ) kept
@@ -67,10 +68,16 @@ The one name is said as a range: then no index but that of events can serve the 
 
 
 async def summary(
-    database: Reader, store_id: str, *, products: bool, orders: bool, since: datetime
+    database: Reader,
+    store_id: str,
+    shop: ShopKey,
+    *,
+    products: bool,
+    orders: bool,
+    since: datetime,
 ) -> Row | None:
     """Read a store and its shop; with how many products, and orders since a moment, if wanted."""
-    return await database.fetchrow(SUMMARY, store_id, products, orders, since)
+    return await database.fetchrow(SUMMARY, store_id, products, orders, since, shop)
 
 
 async def connected_at(database: Reader, store_id: str) -> datetime | None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tolsey.storage.database import Database, Reader
+from tolsey.storage.records.commerce.shops import ShopKey
 
 STORES_AT_ONCE: Final = 500
 ROWS_AT_ONCE: Final = 50_000
@@ -170,17 +171,15 @@ VARIANTS: Final = Kept(
 KINDS: Final = (ORDERS, VARIANTS)
 
 
-async def knows_stock(database: Reader, store_id: str) -> bool:
+async def knows_stock(database: Reader, shop: ShopKey) -> bool:
     """Tell whether the stock of all of a store's products is kept; else its report reads them."""
-    row = await database.fetchrow(
-        "SELECT 1 FROM commerce_stock_unread WHERE store_id = $1", store_id
-    )
+    row = await database.fetchrow("SELECT 1 FROM commerce_stock_unread WHERE store_id = $1", shop)
     return row is None
 
 
-async def is_whole(database: Reader, store_id: str) -> bool:
+async def is_whole(database: Reader, shop: ShopKey) -> bool:
     """Tell whether a store's sums hold all of its orders; else its reports count rows."""
-    row = await database.fetchrow("SELECT 1 FROM commerce_sums WHERE store_id = $1", store_id)
+    row = await database.fetchrow("SELECT 1 FROM commerce_sums WHERE store_id = $1", shop)
     return row is None
 
 

@@ -150,7 +150,7 @@ class CatalogTools:
         before = self.listed.number_after(asked)
         found = await catalog.page(
             self._service.reports.of(principal.organization_id),
-            principal.store_id,
+            principal.shop_key,
             wanted,
             before,
             asked.limit + 1,
@@ -167,7 +167,7 @@ class CatalogTools:
         before = self.searched.number_after(asked)
         found = await catalog.search(
             self._service.reports.of(principal.organization_id),
-            principal.store_id,
+            principal.shop_key,
             words_of(asked.query),
             before,
             asked.limit + 1,
@@ -182,7 +182,7 @@ class CatalogTools:
     async def get(self, principal: Principal, asked: ProductId) -> ProductDetail:
         """Read one product."""
         product_id = number_of(asked.product_id, WHAT)
-        found = await catalog.find(self._service.database, principal.store_id, product_id)
+        found = await catalog.find(self._service.database, principal.shop_key, product_id)
         if found is None:
             raise await facts.unknown(self._service, principal, WHAT)
         return detail_of(found)

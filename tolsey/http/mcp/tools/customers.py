@@ -93,15 +93,15 @@ class CustomerTools:
     async def list(self, principal: Principal, asked: CustomerQuery) -> CustomerPage:
         """List buyers."""
         database = self._service.reports.of(principal.organization_id)
-        store_id, wanted = principal.store_id, asked.limit + 1
+        shop, wanted = principal.shop_key, asked.limit + 1
         if asked.order_by == "orders":
             pages, after = self.busiest, self.busiest.after(asked)
-            busiest = await customers.busiest(database, store_id, after, wanted)
+            busiest = await customers.busiest(database, shop, after, wanted)
             found = [row["pseudonym"] for row in busiest]
         else:
             pages, key = self.by_pseudonym, self.by_pseudonym.after(asked)
-            found = await customers.by_pseudonym(database, store_id, key[0] if key else "", wanted)
-        counted = await customers.counts(database, store_id, found)
+            found = await customers.by_pseudonym(database, shop, key[0] if key else "", wanted)
+        counted = await customers.counts(database, shop, found)
 
         def key_of(row: Row) -> tuple[int | str, ...]:
             number = (row["orders"],) if pages is self.busiest else ()
@@ -117,10 +117,10 @@ class CustomerTools:
     async def get(self, principal: Principal, asked: CustomerId) -> Customer:
         """Read one buyer."""
         database = self._service.reports.of(principal.organization_id)
-        store_id = principal.store_id
-        if not await customers.is_known(database, store_id, asked.customer):
+        shop = principal.shop_key
+        if not await customers.is_known(database, shop, asked.customer):
             raise NotFound("There is no such customer.")
-        (row,) = await customers.counts(database, store_id, [asked.customer])
+        (row,) = await customers.counts(database, shop, [asked.customer])
         return _customer(row)
 
 

@@ -116,19 +116,17 @@ class InventoryTools:
     async def list(self, principal: Principal, asked: LevelQuery) -> LevelPage:
         """List stock."""
         database = self._service.reports.of(principal.organization_id)
-        store_id = principal.store_id
+        shop = principal.shop_key
         items: list[int] | None = None
         if asked.inventory_item_id is not None:
             items = [number_of(asked.inventory_item_id, "inventory item")]
         if asked.product_id is not None:
-            owned = await catalog.items_of(
-                database, store_id, number_of(asked.product_id, "product")
-            )
+            owned = await catalog.items_of(database, shop, number_of(asked.product_id, "product"))
             items = owned if items is None else [one for one in items if one in owned]
         location = asked.location_id
         found = await catalog.levels(
             database,
-            store_id,
+            shop,
             self.levels.after(asked),
             asked.limit + 1,
             location_id=None if location is None else number_of(location, "location"),
@@ -155,7 +153,7 @@ class InventoryTools:
         """List what runs out."""
         found = await catalog.low(
             self._service.reports.of(principal.organization_id),
-            principal.store_id,
+            principal.shop_key,
             asked.threshold,
             self.low.after(asked),
             asked.limit + 1,

@@ -240,10 +240,10 @@ class OrderTools:
             tests=asked.include_tests,
         )
         database = self._service.reports.of(principal.organization_id)
-        store_id, most = principal.store_id, asked.limit + 1
+        shop, most = principal.shop_key, asked.limit + 1
         if wanted.since is wanted.until is None:
             before = self.pages.number_after(asked)
-            found = await orders.page(database, store_id, wanted, before, most)
+            found = await orders.page(database, shop, wanted, before, most)
             part, following = self.pages.cut(found, asked, lambda row: (row["order_id"],))
         else:
             key = self.of_times.after(asked)
@@ -251,7 +251,7 @@ class OrderTools:
                 last = (EPOCH + key[0] * MICROSECOND, key[1]) if key else None
             except OverflowError as error:
                 raise InvalidCursor from error
-            found = await orders.page_of_times(database, store_id, wanted, last, most)
+            found = await orders.page_of_times(database, shop, wanted, last, most)
             part, following = self.of_times.cut(
                 found,
                 asked,
@@ -266,7 +266,7 @@ class OrderTools:
     async def get(self, principal: Principal, asked: OrderId) -> OrderDetail:
         """Read one order."""
         order_id = number_of(asked.order_id, WHAT)
-        found = await orders.find(self._orders, principal.store_id, order_id)
+        found = await orders.find(self._orders, principal.shop_key, order_id)
         if found is None:
             raise await facts.unknown(self._service, principal, WHAT)
         return detail_of(found)
@@ -277,7 +277,7 @@ class OrderTools:
         start = end - timedelta(days=PERIODS[asked.period])
         zone = await sales.zone_of(database, principal.store_id)
         rows = await sales.report(
-            database, principal.store_id, start, end, group_by=asked.group_by, zone=zone
+            database, principal.shop_key, start, end, group_by=asked.group_by, zone=zone
         )
         return SalesReport(
             facts_since=await facts.since(self._service, principal),

@@ -102,7 +102,7 @@ class Resources:
         if not principal.scopes >= sold.SCOPES or len(typed) > LONGEST_TYPED:
             return ()
         return await orders.ids_like(
-            self._reports.of(principal.organization_id), principal.store_id, typed, PROPOSED
+            self._reports.of(principal.organization_id), principal.shop_key, typed, PROPOSED
         )
 
     async def product_ids(self, call: Call, typed: str) -> Sequence[str]:
@@ -111,7 +111,7 @@ class Resources:
         if not principal.scopes >= products.SCOPES or len(typed) > LONGEST_TYPED:
             return ()
         return await catalog.ids_like(
-            self._reports.of(principal.organization_id), principal.store_id, typed, PROPOSED
+            self._reports.of(principal.organization_id), principal.shop_key, typed, PROPOSED
         )
 
 

@@ -113,18 +113,18 @@ class SearchTools:
     async def search(self, principal: Principal, asked: SearchQuery) -> SearchResults:
         """Look in all that may be seen; who may see nothing is told which scope that takes."""
         database = self._service.reports.of(principal.organization_id)
-        store_id = principal.store_id
+        key = principal.shop_key
         if not any(scopes <= principal.scopes for scopes in NEEDED.values()):
             require(principal, products.SCOPES)
         shop = await self._shop(principal)
         found: list[SearchResult] = []
         name = asked.query.strip()
         if principal.scopes >= sold.SCOPES and name:
-            rows = await orders.named(database, store_id, name, MOST_ORDERS)
+            rows = await orders.named(database, key, name, MOST_ORDERS)
             found += [_order_result(row, shop) for row in rows]
         words = products.words_of(asked.query)
         if principal.scopes >= products.SCOPES and words:
-            rows = await catalog.search(database, store_id, words, None, MOST_PRODUCTS)
+            rows = await catalog.search(database, key, words, None, MOST_PRODUCTS)
             found += [_product_result(row, shop) for row in rows]
         since = await facts.since(self._service, principal)
         return SearchResults(facts_since=since, results=found)
@@ -137,11 +137,11 @@ class SearchTools:
         require(principal, NEEDED[kind])
         number, shop = number_of(id, WHAT), await self._shop(principal)
         if kind == "order":
-            parts = await orders.find(self._orders, principal.store_id, number)
+            parts = await orders.find(self._orders, principal.shop_key, number)
             if parts is None:
                 raise await facts.unknown(self._service, principal, kind)
             return _document(_order_result(parts.order, shop), kind, sold.detail_of(parts))
-        row = await catalog.find(self._service.database, principal.store_id, number)
+        row = await catalog.find(self._service.database, principal.shop_key, number)
         if row is None:
             raise await facts.unknown(self._service, principal, kind)
         return _document(_product_result(row, shop), kind, products.detail_of(row))

@@ -132,6 +132,7 @@ class StoreTools:
         row = await reports.summary(
             self._service.reports.of(principal.organization_id),
             principal.store_id,
+            principal.shop_key,
             products="catalog:read" in principal.scopes,
             orders="orders:read" in principal.scopes,
             since=self._service.clock() - RECENT,

@@ -1,0 +1,82 @@
+"""Which shops a store was connected to: what its rows of each are kept under, and when that was."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+
+from tests.actors.store.test_connection import CONNECTED, NOON, SHOP, connect
+from tolsey.actors.store import connection as rules
+from tolsey.actors.store import shops
+from tolsey.actors.store.messages import Disconnect, RevokeGrant
+from tolsey.actors.store.state import StoreState
+from tolsey.storage.records.commerce.shops import ConnectionPeriod, ShopOfStore
+
+OTHER = "b.myshopify.com"
+LATER = datetime(2026, 8, 1, tzinfo=UTC)
+HOME = ShopOfStore(
+    store_id="store_1", shop_domain=SHOP, shop_key="store_1", first_connected_at=NOON
+)
+AWAY = ShopOfStore(
+    store_id="store_1",
+    shop_domain=OTHER,
+    shop_key="store_1@b.myshopify.com",
+    sealed_salt="salt",
+    first_connected_at=LATER,
+)
+
+
+def periods(records: Iterable[object]) -> list[ConnectionPeriod]:
+    return [one for one in records if isinstance(one, ConnectionPeriod)]
+
+
+def test_the_rows_of_a_stores_first_shop_are_kept_under_the_stores_own_id() -> None:
+    new = StoreState("store_1")
+    assert new.shop_key == "store_1"
+    (first,) = shops.connected(new, SHOP, "salt", NOON)
+    assert first == HOME  # with the salt of the store: no second one
+
+
+def test_a_shop_of_a_store_that_the_release_before_connected_is_its_first() -> None:
+    assert shops.connected(CONNECTED, OTHER, "salt", LATER) == (HOME, AWAY)
+
+
+def test_a_shop_that_a_store_comes_back_to_keeps_its_key_and_its_salt() -> None:
+    both = StoreState("store_1", shops=(HOME, AWAY))
+    assert shops.connected(both, SHOP, "another", LATER + timedelta(days=1)) is both.shops
+    assert shops.connected(both, OTHER, "another", LATER + timedelta(days=1)) is both.shops
+
+
+def test_a_shop_that_the_audit_trail_told_of_gets_its_salt_when_it_is_connected_again() -> None:
+    told = ShopOfStore(
+        store_id="store_1",
+        shop_domain=OTHER,
+        shop_key="store_1@b.myshopify.com",
+        first_connected_at=LATER,
+    )
+    state = StoreState("store_1", shops=(HOME, told))
+    assert shops.connected(state, OTHER, "salt", LATER + timedelta(days=1)) == (HOME, AWAY)
+
+
+def test_the_shop_that_is_connected_says_under_which_key_its_rows_are() -> None:
+    away = rules.connect(CONNECTED, connect(OTHER)).state
+    assert away.shop_key == "store_1@b.myshopify.com"
+    assert rules.connect(away, connect(SHOP)).state.shop_key == "store_1"
+
+
+def test_each_connection_has_its_time_in_the_history_and_its_end() -> None:
+    decision = rules.connect(CONNECTED, connect(OTHER, LATER))
+    assert periods(decision.records) == [
+        ConnectionPeriod(
+            store_id="store_1",
+            connected_at=NOON,
+            shop_domain=SHOP,
+            ended_at=LATER,
+            ending="replaced",
+        ),
+        ConnectionPeriod(store_id="store_1", connected_at=LATER, shop_domain=OTHER),
+    ]
+    gone = rules.disconnect(CONNECTED, Disconnect(LATER, "usr_1"))
+    assert [one.ending for one in periods(gone.records)] == ["disconnected"]
+    removed = rules.uninstall(CONNECTED, RevokeGrant(SHOP, LATER, LATER))
+    assert [one.ending for one in periods(removed.records)] == ["uninstalled"]
+    again = rules.connect(gone.state, connect(OTHER, LATER))
+    assert [one.ended_at for one in periods(again.records)] == [None]  # it ended once
