@@ -40,6 +40,7 @@ from tolsey.http.billing import pages as billing
 from tolsey.http.chat import routes as chat
 from tolsey.http.chat.desk import Desk
 from tolsey.http.chat.terms import Terms
+from tolsey.http.intelligence import routes as intelligence
 from tolsey.http.mail import pages as mail_pages
 from tolsey.http.mail.office import PostOffice
 from tolsey.http.mcp.opening import opened
@@ -48,7 +49,7 @@ from tolsey.http.oauth import routes as oauth
 from tolsey.http.oauth.agents import Agents
 from tolsey.http.operators import admin, cron, finding, health, mail, metrics, security, shards
 from tolsey.http.operators.exposition import ProcessCollector
-from tolsey.http.people import auth, invitations, member_pages, organizations
+from tolsey.http.people import api_keys, auth, invitations, member_pages, organizations
 from tolsey.http.people import pages as accounts
 from tolsey.http.selling import public, reviews, sell
 from tolsey.http.stores import integrations
@@ -93,6 +94,8 @@ BLUEPRINTS: Sequence[Blueprint] = (
     billing.routes,
     organizations.routes,
     invitations.routes,
+    api_keys.routes,
+    intelligence.routes,
     member_pages.routes,
     operations.routes,
     plans.routes,

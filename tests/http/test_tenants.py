@@ -18,12 +18,14 @@ REFUSALS = {
     Access.ADMINISTRATOR: ({401}, {403}),
     Access.CRON: ({401}, {401}),
     Access.METRICS: ({401}, {401}),
+    Access.API_KEY: ({401}, {401}),
 }
 OWN = {
     ("GET", "/api/auth/session"),
     ("GET", "/api/auth/sessions"),
     ("POST", "/api/auth/password"),
     ("GET", "/api/organizations"),
+    ("GET", "/api/account/api-keys"),
     ("POST", "/api/organizations"),
     ("GET", "/api/stores"),
     ("GET", "/api/sell/listings"),
@@ -83,6 +85,9 @@ async def things_of(owner: Person) -> dict[str, str]:
         "organization_id": owner.organization_id,
         "user_id": owner.user_id,
         "invitation_id": "inv_1",
+        "key_id": "key_1",
+        "domain": "shop.example",
+        "scan_id": "scan_1",
         "store_id": store["id"],
         "provider": "commerce",
         "listing_id": made.json()["id"],
@@ -107,6 +112,7 @@ def body_of(rule: str, things: dict[str, str]) -> dict[str, Any]:
     bodies: dict[str, dict[str, Any]] = {
         "/api/stores": {**foreign, "name": "Theirs"},
         "/api/auth/password": {"current": PASSWORD, "password": PASSWORD},
+        "/api/account/api-keys": {**foreign, "scopes": ["intelligence:read"]},
         "/api/organizations": {"name": "Theirs"},
         "/api/organizations/<organization_id>": {"name": "Theirs"},
         "/api/organizations/<organization_id>/rules": {"open": True},

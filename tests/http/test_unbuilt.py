@@ -18,7 +18,7 @@ from tolsey.service import running
         ("POST", "/api/wizard/store/launch"),
         ("GET", "/api/admin/compliance"),
         ("POST", "/api/webhooks/commerce/redact"),
-        ("GET", "/api/intelligence/stores/shop.example/products"),
+        ("GET", "/api/marketplace/deals/deal_1/events"),
         ("GET", "/status.json"),
         ("POST", "/api/integrations/commerce/rehash-identities"),
         ("POST", "/api/webhooks/mail"),

@@ -34,7 +34,7 @@ from tolsey.storage.money import (
 )
 from tolsey.storage.oauth import clients, grants, requests
 from tolsey.storage.operations import AuditFilter
-from tolsey.storage.people import accounts, invitations, mail, members, resets, tokens
+from tolsey.storage.people import accounts, api_keys, invitations, mail, members, resets, tokens
 from tolsey.storage.records.commerce.shops import ShopKey
 from tolsey.storage.records.runtime.turns import Known
 from tolsey.storage.reports import catalog, customers, orders, pool, prefixes, sales, store, sums
@@ -330,6 +330,11 @@ SHORT: Final[dict[str, list[Case]]] = {
     "people.accounts.find_user": [lambda db: accounts.find_user(db, "u1@example.com")],
     "people.accounts.organizations_of": [lambda db: accounts.organizations_of(db, "usr_1", "", 9)],
     "people.accounts.role_in": [lambda db: accounts.role_in(db, "usr_1", "org_1")],
+    "people.api_keys.admitted": [lambda db: api_keys.admitted(db, api_keys.make_value(), AT)],
+    "people.api_keys.listed": [
+        lambda db: api_keys.listed(db, "usr_1", AT, before="", limit=PAGE),
+        lambda db: api_keys.listed(db, "usr_1", AT, before="key_7", limit=PAGE),
+    ],
     "people.invitations.find": [lambda db: invitations.find(db, "invite_7")],
     "people.invitations.listed": [
         lambda db: invitations.listed(db, "org_1", AT, before="", limit=PAGE),

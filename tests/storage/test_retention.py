@@ -19,6 +19,11 @@ ROWS = {
         " expires_at) SELECT n::text, sha256(n::text::bytea), 'o', n::text, 'member', 'u', {at}, {at}"
         " FROM {n}"
     ),
+    "apiKeys": (
+        "INSERT INTO api_keys (id, key_hash, prefix, organization_id, user_id, name, scopes, created_at,"
+        " expires_at) SELECT n::text, sha256(n::text::bytea), 'bei_', 'o', 'u', '', '{{a}}', {at}, {at}"
+        " FROM {n}"
+    ),
     "idempotencyKeys": "INSERT INTO idempotency_keys SELECT 'u', n::text, '', '', {at} FROM {n}",
     "executions": (
         "INSERT INTO cron_executions SELECT n::text, 'job', now() - n * interval '1 hour', 'schedule',"

@@ -40,8 +40,9 @@ ACCESS: Final = {
         409, means="An organization keeps one owner: make somebody else owner first."
     ),
     "missing_scope": _code(
-        403, means="The agent was not allowed this: ask the user for the scope."
+        403, means="The agent or the key was not allowed this: give it the scope that is named."
     ),
+    "too_many_keys": _code(409, means="You have as many live keys as there can be: end one."),
     "too_many_invitations": _code(
         409, means="As many invitations wait as may: withdraw some of them."
     ),

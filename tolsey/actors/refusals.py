@@ -32,10 +32,12 @@ class NotFound(Refusal):
 
 
 class Unauthorized(Refusal):
-    """The caller did not prove who they are."""
+    """The caller did not prove who they are; `challenge` says how to (RFC 9110, section 11.6.1)."""
 
     status = 401
     code = "unauthorized"
+    challenge = "Session"
+    """A cookie has no registered scheme."""
 
 
 class Forbidden(Refusal):

@@ -17,6 +17,7 @@ from tolsey.storage.records.people import (
     IDEMPOTENCY_KEYS,
     PASSWORD_RESETS,
     SESSIONS,
+    ApiKey,
     Invitation,
 )
 from tolsey.storage.records.runtime.executions import Execution
@@ -29,6 +30,7 @@ SWEPT_TABLES: Final = (
     SESSIONS,
     PASSWORD_RESETS,
     table_of(Invitation),
+    table_of(ApiKey),
     IDEMPOTENCY_KEYS,
     JOURNAL,
     table_of(Execution),

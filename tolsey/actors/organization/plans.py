@@ -53,7 +53,8 @@ class Price:
 class Plan:
     """A plan. What a contract says is None: stores included, monthly allowance, daily bonus.
 
-    `concurrent_workflows` and the calls an organization's MCP endpoints take are None when unbounded.
+    `concurrent_workflows` the calls an organization's MCP endpoints and API keys take, and the scans it asks for, are None
+    when unbounded.
     """
 
     code: str
@@ -65,6 +66,9 @@ class Plan:
     concurrent_workflows: int | None
     mcp_per_minute: int | None
     mcp_per_day: int | None
+    intelligence_per_minute: int | None
+    intelligence_per_day: int | None
+    scans_per_day: int | None
     prices: Mapping[Cadence, Price]
 
     @property
@@ -90,6 +94,9 @@ FREE = Plan(
     concurrent_workflows=1,
     mcp_per_minute=50,
     mcp_per_day=2_000,
+    intelligence_per_minute=10,
+    intelligence_per_day=200,
+    scans_per_day=1,
     prices={},
 )
 PRO = Plan(
@@ -102,6 +109,9 @@ PRO = Plan(
     concurrent_workflows=5,
     mcp_per_minute=500,
     mcp_per_day=50_000,
+    intelligence_per_minute=60,
+    intelligence_per_day=5_000,
+    scans_per_day=20,
     prices=_prices("PRO", 79_00, 750_00),
 )
 MAX_5X = Plan(
@@ -114,6 +124,9 @@ MAX_5X = Plan(
     concurrent_workflows=20,
     mcp_per_minute=1_000,
     mcp_per_day=100_000,
+    intelligence_per_minute=300,
+    intelligence_per_day=50_000,
+    scans_per_day=100,
     prices=_prices("MAX5", 199_00, 1_910_00),
 )
 MAX_20X = Plan(
@@ -126,6 +139,9 @@ MAX_20X = Plan(
     concurrent_workflows=None,
     mcp_per_minute=5_000,
     mcp_per_day=None,
+    intelligence_per_minute=600,
+    intelligence_per_day=200_000,
+    scans_per_day=500,
     prices=_prices("MAX20", 399_00, 3_830_00),
 )
 CUSTOM = Plan(
@@ -138,6 +154,9 @@ CUSTOM = Plan(
     concurrent_workflows=None,
     mcp_per_minute=None,
     mcp_per_day=None,
+    intelligence_per_minute=None,
+    intelligence_per_day=None,
+    scans_per_day=None,
     prices={},
 )
 

@@ -49,6 +49,7 @@ SECURITY: dict[Access, list[dict[str, list[str]]]] = {
     Access.ADMINISTRATOR: [{"session": []}],
     Access.CRON: [{"cronSecret": []}],
     Access.METRICS: [{"metricsToken": []}],
+    Access.API_KEY: [{"apiKey": []}],
 }
 WORDS = re.compile(r"[^A-Za-z0-9]+")
 PLACE = re.compile(r"<(?:[^<>:]*:)?([^<>]+)>")
@@ -176,6 +177,7 @@ def install(app: Quart, base_url: str) -> None:
             "cronSecret": HttpSecurityScheme(scheme="bearer"),
             "metricsToken": HttpSecurityScheme(scheme="bearer"),
             "agent": HttpSecurityScheme(scheme="bearer"),
+            "apiKey": HttpSecurityScheme(scheme="bearer"),
         },
         conversion_preference="pydantic",
         openapi_provider_class=Provider,

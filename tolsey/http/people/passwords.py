@@ -11,7 +11,7 @@ from tolsey.http.web.api_model import PASSWORD_CHARACTERS, ApiModel, Email, Pass
 from tolsey.http.web.context import now, service
 from tolsey.storage import audit
 from tolsey.storage.oauth import grants
-from tolsey.storage.people import accounts, passwords, resets, tokens
+from tolsey.storage.people import accounts, api_keys, passwords, resets, tokens
 
 NewPassword = Annotated[Password, Field(min_length=PASSWORD_CHARACTERS)]
 
@@ -59,7 +59,7 @@ async def require_open(token: str) -> None:
 
 
 async def reset(wanted: Reset) -> None:
-    """Set a password by a link, once, and end every session and agent of its user; 400, 429."""
+    """Set a password by a link, once, and end every session, agent and key of its user; 400, 429."""
     await limits.admit(policies.PASSWORD_RESETS)
     await require_open(wanted.token)
     password_hash = await passwords.hash_password(wanted.password)
@@ -69,8 +69,9 @@ async def reset(wanted: Reset) -> None:
             raise InvalidToken
         await accounts.set_password_hash(tx, user_id, password_hash)
         await tokens.end_all(tx, user_id)
-        # Who had the old password may have let agents in.
+        # Who had the old password may have let agents in, and made keys.
         await grants.end_all(tx, user_id, "password", actor=user_id, at=now())
+        await api_keys.end_all(tx, user_id, actor=user_id, at=now())
         await audit.write(tx, "user.password_reset", user_id, actor=user_id)
     await service().agents.guests.forget()
 

@@ -11,12 +11,13 @@ import structlog
 from quart import Quart, g, request
 
 from tolsey.actors.job.catalogue import JOBS
-from tolsey.actors.refusals import Forbidden, MissingCredential, NotFound, Unauthorized
+from tolsey.actors.refusals import Forbidden, MissingCredential, NotFound, Refusal, Unauthorized
 from tolsey.http.web import addresses, cookies
 from tolsey.http.web.context import now, service
 from tolsey.storage.commerce import stores
 from tolsey.storage.commerce.stores import StoreRow
-from tolsey.storage.people import accounts, administrators, tokens
+from tolsey.storage.people import accounts, administrators, api_keys, tokens
+from tolsey.storage.people.api_keys import KeyHolder
 from tolsey.storage.selling import listings
 from tolsey.storage.selling.listings import ListingView
 
@@ -40,6 +41,7 @@ class Access(StrEnum):
     ADMINISTRATOR = "administrator"
     CRON = "cron"
     METRICS = "metrics"
+    API_KEY = "api key"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,20 @@ def cron(view: View) -> Route:
 def operator_metrics(view: View) -> Route:
     """Let call who knows `METRICS_TOKEN`; without one, this machine, unless it serves the public."""
     return _guarded(view, Access.METRICS, _prove_metrics)
+
+
+def api_key(scope: str) -> Callable[[View], Route]:
+    """Let call who sends a live API key that has a scope; no cookie counts."""
+
+    async def prove() -> None:
+        g.key_holder = await _prove_api_key(scope)
+
+    return lambda view: _guarded(view, Access.API_KEY, prove)
+
+
+def key_holder() -> KeyHolder:
+    """Return for whom the request's key speaks; only inside a view for keys."""
+    return cast("KeyHolder", g.key_holder)
 
 
 def _guarded(view: View, access: Access, prove: Callable[[], Awaitable[None]]) -> Route:
@@ -137,6 +153,32 @@ def bearer() -> bytes:
     """Return the bearer token of the request as bytes; empty when there is none."""
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     return token.strip().encode() if scheme.lower() == "bearer" else b""
+
+
+class KeyRefused(Unauthorized):
+    """No key, a made up one, and one that has ended or expired are one answer."""
+
+    challenge = 'Bearer realm="tolsey"'
+
+    def __init__(self) -> None:
+        super().__init__("Send a live API key, in `Authorization: Bearer` or in `X-Api-Key`.")
+
+
+async def _prove_api_key(scope: str) -> KeyHolder:
+    borne, named = bearer().decode("ascii", "replace"), request.headers.get("X-Api-Key", "").strip()
+    # RFC 6750, section 2: one way of sending it at a time, so that nobody doubts which one counts.
+    if borne and named:
+        raise Refusal("Send the API key once: in `Authorization` or in `X-Api-Key`, not in both.")
+    holder = await api_keys.admitted(service().database, borne or named, now())
+    if holder is None:
+        raise KeyRefused
+    if scope not in holder.scopes:
+        raise Forbidden(
+            f"This key may not do this. Make one that has the scope {scope}.",
+            code="missing_scope",
+            scope=scope,
+        )
+    return holder
 
 
 async def _prove_cron() -> None:
@@ -225,10 +267,12 @@ __all__ = [
     "Access",
     "Caller",
     "administrator",
+    "api_key",
     "caller",
     "cron",
     "identify",
     "is_administrator",
+    "key_holder",
     "listing_of",
     "member_of",
     "operator_metrics",

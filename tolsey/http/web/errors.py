@@ -17,6 +17,7 @@ from tolsey.actors.refusals import (
     Conflict,
     NotBuilt,
     Refusal,
+    Unauthorized,
     Unavailable,
 )
 from tolsey.http.web import unbuilt
@@ -70,9 +71,8 @@ def problem(status: int, code: str, detail: str, **fields: Any) -> Response:
 def refused(error: Refusal) -> Response:
     """Answer with a refusal."""
     response = problem(error.status, error.code, error.detail, **error.fields)
-    if error.status == HTTPStatus.UNAUTHORIZED and "WWW-Authenticate" not in response.headers:
-        # RFC 9110 section 11.6.1 wants a challenge; a cookie has no registered scheme.
-        response.headers["WWW-Authenticate"] = "Session"
+    if isinstance(error, Unauthorized):
+        response.headers["WWW-Authenticate"] = error.challenge
     return response
 
 

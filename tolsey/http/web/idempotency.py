@@ -69,6 +69,11 @@ def idempotent(view: View) -> View:
     return cast("View", once)
 
 
+def keep_instead(body: str) -> None:
+    """Give repeats another body than the first answer has: what is shown once is not kept."""
+    g.kept_body = body
+
+
 def is_idempotent(view: Callable[..., Any]) -> bool:
     """Tell whether a view takes the header."""
     return getattr(view, ATTRIBUTE, False)
@@ -114,7 +119,7 @@ async def _first(view: Callable[..., Awaitable[Any]], key: str, args: Any, kwarg
         raise
     if response.mimetype == STREAM:
         return response
-    body = await response.get_data(as_text=True)
+    body = g.pop("kept_body", None) or await response.get_data(as_text=True)
     kept = {"status": response.status_code, "body": body, "contentType": response.content_type}
     await idempotency.answer(running.database, user_id, key, kept)
     return response

@@ -39,6 +39,8 @@ INVITATIONS_OF_ONE = Policy("invitations-of-one", 3, DAY)
 """Invitations of one address to one organization, whoever writes them."""
 INVITATIONS_ACCEPTED = Policy("invitations-accepted", 60, HOUR)
 """Invitations tried, of a user."""
+API_KEYS = Policy("api-keys", 30, HOUR)
+"""API keys made, of a user."""
 BILLING = Policy("billing", 60, HOUR)
 """Checkouts, changes of the plan, and visits to the processor's pages, of a user."""
 STORE_CREATION = Policy("store-creation", 60, HOUR)
@@ -79,6 +81,7 @@ CATALOGUE = (
     INVITATIONS,
     INVITATIONS_OF_ONE,
     INVITATIONS_ACCEPTED,
+    API_KEYS,
     BILLING,
     STORE_CREATION,
     STORE_CONNECT,
@@ -91,7 +94,7 @@ CATALOGUE = (
     AGENT_TOKENS,
     CSP_REPORT,
 )
-"""All but those of MCP calls, which follow the plan."""
+"""All but those of MCP calls and of the intelligence API, which follow the plan."""
 
 
 def mcp(plan: Plan) -> tuple[Policy, ...]:
@@ -99,7 +102,23 @@ def mcp(plan: Plan) -> tuple[Policy, ...]:
 
     Plans share the names, so that a change of plan changes the limit and keeps the calls.
     """
-    bounds = (("mcp-min", plan.mcp_per_minute, MINUTE), ("mcp-day", plan.mcp_per_day, DAY))
+    return _bounded(("mcp-min", plan.mcp_per_minute, MINUTE), ("mcp-day", plan.mcp_per_day, DAY))
+
+
+def intelligence(plan: Plan) -> tuple[Policy, ...]:
+    """List the policies of an organization's calls of the intelligence API (contract, section 10)."""
+    return _bounded(
+        ("intelligence-min", plan.intelligence_per_minute, MINUTE),
+        ("intelligence-day", plan.intelligence_per_day, DAY),
+    )
+
+
+def scans(plan: Plan) -> tuple[Policy, ...]:
+    """List the policies of the scans that an organization asks for (contract, section 10)."""
+    return _bounded(("scans-day", plan.scans_per_day, DAY))
+
+
+def _bounded(*bounds: tuple[str, int | None, int]) -> tuple[Policy, ...]:
     return tuple(
         Policy(name, limit, seconds) for name, limit, seconds in bounds if limit is not None
     )

@@ -4,13 +4,12 @@ import re
 from typing import Final
 
 PATHS: Final = (
-    r"/api/account(/export|/restore|/api-keys(/[^/]+)?)?",
+    r"/api/account(/export|/restore)?",
     r"/api/stores/[^/]+/(preview|privacy|competitors(/[^/]+)?)",
     r"/api/(vendor/)?marketplace/.+",
     r"/api/wizard/.+",
     r"/api/integrations/commerce/rehash-identities",
     r"/api/preview/.+",
-    r"/api/intelligence/.+",
     r"/api/registry/skills",
     r"/api/public/suppressions",
     r"/api/status/subscribe",

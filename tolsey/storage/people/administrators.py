@@ -9,7 +9,7 @@ from tolsey.storage import audit
 from tolsey.storage.database import Database, Transaction
 from tolsey.storage.errors import StorageError
 from tolsey.storage.oauth import grants
-from tolsey.storage.people import accounts, passwords, tokens
+from tolsey.storage.people import accounts, api_keys, passwords, tokens
 
 NAME = "Administrators"
 
@@ -94,6 +94,7 @@ async def _user(tx: Transaction, email: str, password_hash: str, at: datetime) -
     await accounts.set_password_hash(tx, known, password_hash)
     await tokens.end_all(tx, known)
     await grants.end_all(tx, known, "password", actor="operator", at=at)
+    await api_keys.end_all(tx, known, actor="operator", at=at)
     return known, False
 
 

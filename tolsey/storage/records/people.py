@@ -101,3 +101,32 @@ class Invitation:
                 return "open" if at < self.expires_at else "expired"
             case _:
                 return "withdrawn"
+
+
+@stored(
+    "api_keys",
+    key=("id",),
+    retention=(
+        Age(column="expires_at", interval="90 days"),
+        Age(column="ended_at", interval="90 days"),
+    ),
+    swept="apiKeys",
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiKey:
+    """A key by which a program of a user reads for an organization; live until it has ended or expired."""
+
+    id: str
+    key_hash: Annotated[bytes, Sealed] = field(repr=False)
+    prefix: str
+    """What its value begins with, by which its user knows it again."""
+    organization_id: str
+    user_id: Annotated[str, Personal.USER]
+    name: Annotated[str, Personal.FREE_TEXT]
+    scopes: tuple[str, ...]
+    created_at: datetime
+    expires_at: datetime
+    used_at: datetime | None = None
+    ended_at: datetime | None = None
+    why: str | None = None
+    ended_by: Annotated[str | None, Personal.USER] = None

@@ -1,0 +1,1 @@
+"""Competitor intelligence: what programs read by an API key."""
