@@ -75,6 +75,6 @@ class Counter(Actor[CounterRow]):
         return Decision(state, state.total)
 
 
-async def hall(database: Database, journal: Journal, **settings: Any) -> Runtime:
+async def runtime_on(database: Database, journal: Journal, **settings: Any) -> Runtime:
     """Make a runtime of counters that owns every slot."""
     return await owning([Counter(database)], database, journal, **settings)

@@ -10,8 +10,8 @@ from typing import Any
 
 from bench import measure
 from bench.asking import Program, Result
+from bench.cluster import Cluster, keys_of, settled
 from bench.costs import Meter, between, supported
-from bench.halls import Hall, keys_of, settled
 
 ASKERS = (1, 64, 1_000)
 DURABLE_ASKERS = 64
@@ -21,22 +21,22 @@ NOT_INSTALLED = "not installed"
 Found = dict[tuple[str, int], list[Result]]
 
 
-async def compare(hall: Hall, *, quick: bool) -> None:
+async def compare(cluster: Cluster, *, quick: bool) -> None:
     """Let the contestants take turns, each in fresh processes, and print what came of it."""
     rounds = 1 if quick else 3
     seconds = 0.3 if quick else 2.0
-    contestants = {"tolsey": _ours(hall), "xoscar": _peer("xoscar"), "Ray": _peer("ray")}
+    contestants = {"tolsey": _ours(cluster), "xoscar": _peer("xoscar"), "Ray": _peer("ray")}
     found: Found = {}
     for turn in range(rounds):
         for name in contestants if turn % 2 == 0 else reversed(contestants):
             measure.say(f"round {turn + 1} of {rounds}: asks, {name}")
-            await contestants[name](found, seconds, hall.folder)
+            await contestants[name](found, seconds, cluster.folder)
     _print(_medians(found))
 
 
-def _ours(hall: Hall) -> Any:
+def _ours(cluster: Cluster) -> Any:
     async def run(found: Found, seconds: float, folder: Path) -> None:  # noqa: ARG001 - as all contestants
-        async with hall.nodes(2) as (here, there):
+        async with cluster.nodes(2) as (here, there):
             owners = await settled([here, there])
             for askers in ASKERS:
                 for name, owner in (("tolsey, local", here), ("tolsey", there)):
@@ -130,17 +130,19 @@ def _figures(one: Mapping[str, float]) -> list[str]:
     ]
 
 
-async def spread(halls: Mapping[int, Hall], *, quick: bool) -> None:
+async def spread(clusters: Mapping[int, Cluster], *, quick: bool) -> None:
     """Ask through 1, 2 and 4 processes at once, any key through any process."""
     rounds = 1 if quick else 3
     seconds = 0.3 if quick else 2.0
     found: dict[tuple[str, int], list[Result]] = {}
     async with AsyncExitStack() as stack:
-        nodes = {n: await stack.enter_async_context(hall.nodes(n)) for n, hall in halls.items()}
+        nodes = {
+            n: await stack.enter_async_context(cluster.nodes(n)) for n, cluster in clusters.items()
+        }
         for turn in range(rounds):
             for n in nodes if turn % 2 == 0 else reversed(nodes):
                 for message in ("count", "raise"):
-                    seen = await _through(nodes[n], halls[n], message, seconds)
+                    seen = await _through(nodes[n], clusters[n], message, seconds)
                     found.setdefault((message, n), []).append(seen)
                     measure.say(
                         f"round {turn + 1} of {rounds}: {message}, {n} processes:"
@@ -149,7 +151,7 @@ async def spread(halls: Mapping[int, Hall], *, quick: bool) -> None:
     columns = ["processes", "asks/s", "p50 ms", "p99 ms", "ratio", "CPU µs of ours", "PostgreSQL"]
     columns += ["Redis", "Redis bytes"]
     for message, what in (("raise", "Durable asks"), ("count", "Asks in memory")):
-        rows = [_row(n, found[message, n], found[message, next(iter(halls))]) for n in halls]
+        rows = [_row(n, found[message, n], found[message, next(iter(clusters))]) for n in clusters]
         measure.table(
             f"{what}, {DURABLE_ASKERS} askers spread over the processes, any key through any process"
             " (medians; ratio to one process; processor time and bytes of each ask)",
@@ -158,10 +160,12 @@ async def spread(halls: Mapping[int, Hall], *, quick: bool) -> None:
         )
 
 
-async def _through(nodes: Sequence[Program], hall: Hall, message: str, seconds: float) -> Result:
+async def _through(
+    nodes: Sequence[Program], cluster: Cluster, message: str, seconds: float
+) -> Result:
     """Let every process ask its part of the same counters, most of them elsewhere."""
     keys = [f"spread-{n}" for n in range(DURABLE_ASKERS)]
-    meters = [Meter(hall.database_url, hall.redis_url, one.pid) for one in nodes]
+    meters = [Meter(cluster.database_url, cluster.redis_url, one.pid) for one in nodes]
     each = DURABLE_ASKERS // len(nodes)
 
     async def through(n: int, length: float) -> Result:

@@ -1,6 +1,6 @@
 """Our own endpoint of stores with one tool, on either server, its gate as in the service.
 
-The token of a call is looked up in PostgreSQL behind the guests' memory, and the call is counted in
+The token of a call is looked up in PostgreSQL behind the cache of access tokens, and the call is counted in
 Redis against the plan of its organization: `python -m bench.door SERVER PORT`.
 """
 
@@ -24,7 +24,7 @@ from tolsey.http.mcp.server import Server
 from tolsey.http.mcp.state import RequestStates
 from tolsey.http.mcp.tools.building import tool
 from tolsey.http.mcp.tools.orders import OrderDetail, OrderId
-from tolsey.http.oauth.guests import Guests
+from tolsey.http.oauth.access_tokens import AccessTokens
 from tolsey.http.oauth.resources import Resources
 from tolsey.http.web.edge import Edge, Receive, Scope, Send
 from tolsey.server import ServerName, chosen, serve_app
@@ -80,7 +80,7 @@ async def alone() -> None:
 def application(database: Database, cache: Cache) -> Edge:
     """Put the endpoint together as the service does."""
     resources = Resources(settings.read())
-    gate = StoreGate(Guests(database, now, alone), Limits(cache))
+    gate = StoreGate(AccessTokens(database, now, alone), Limits(cache))
     server = Server(
         registry(),
         {"name": "tolsey", "version": "1"},

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from time import perf_counter
 
 from bench import measure
-from bench.halls import LEASE_SECONDS
+from bench.cluster import LEASE_SECONDS
 from tolsey.runtime.mailbox import SLOTS
 from tolsey.runtime.shards.leases import BEATS
 from tolsey.runtime.shards.membership import Line

@@ -2,7 +2,7 @@
 
 The tool answers an order as `get_order` does, from memory, so that what is measured is all that stands
 around a tool: reading the message, the token, the limit, the arguments, the answer in its schema. Ours
-(`bench/door.py`) looks the token up in PostgreSQL behind the guests' memory and counts every call in
+(`bench/door.py`) looks the token up in PostgreSQL behind the cache of access tokens and counts every call in
 Redis; the peers, which have neither, look it up in memory and count nothing: the official Python SDK's
 low-level server, fastmcp, and the TypeScript SDK on Node. All are stateless and answer JSON, one process
 each; 64 agents of 64 organizations call in turn. The load generator shares the cores with all of them.

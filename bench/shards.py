@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from bench import behind_port, crossings, mapping, measure, takeovers
-from bench.halls import Hall, opened
+from bench.cluster import Cluster, opened
 
 PROCESSES = (1, 2, 4)
 LOST_MACHINES = 5
@@ -24,10 +24,10 @@ async def compare(
     urls: list[str], redis_url: str, folder: Path, parts: list[str], *, quick: bool
 ) -> None:
     """Run the parts that use counters."""
-    halls: list[Hall] = [await opened(url, redis_url, folder) for url in urls]
+    clusters: list[Cluster] = [await opened(url, redis_url, folder) for url in urls]
     if "spread" in parts:
-        await crossings.spread(dict(zip(PROCESSES, halls, strict=False)), quick=quick)
-    first, *others = halls
+        await crossings.spread(dict(zip(PROCESSES, clusters, strict=False)), quick=quick)
+    first, *others = clusters
     if "crossings" in parts:
         await crossings.compare(first, quick=quick)
     if "deaths" in parts:

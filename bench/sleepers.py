@@ -23,7 +23,7 @@ import asyncpg
 import xoscar
 
 from bench import measure
-from bench.counter import TABLE, Counter, Read, counter, hall
+from bench.counter import TABLE, Counter, Read, counter, runtime_on
 from bench.owner import opened
 from tolsey.actors.store.state import StoreState
 from tolsey.actors.store.topics import TOPICS
@@ -50,7 +50,7 @@ async def counters(stack: AsyncExitStack, url: str) -> Runtime:
     await migrate(url)
     database, journal = await opened(stack, url)
     await database.execute(TABLE)
-    return await stack.enter_async_context(await hall(database, journal))
+    return await stack.enter_async_context(await runtime_on(database, journal))
 
 
 def rss_bytes() -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 from bench import measure
 from bench.asking import Program, Result, quantile
-from bench.halls import Hall, keys_of, settled
+from bench.cluster import Cluster, keys_of, settled
 
 PROBED = 16
 """Counters of the owner that dies; each is asked without pause before, during and after."""
@@ -17,7 +17,7 @@ HANDED = 64
 WAIT_SECONDS = 60.0
 
 
-async def deaths(near: Hall, far: Sequence[Hall], *, quick: bool) -> None:
+async def deaths(near: Cluster, far: Sequence[Cluster], *, quick: bool) -> None:
     """Kill owners and print how long their counters gave no answer.
 
     Those that count as on lost machines die in several services at once: they only wait.
@@ -25,7 +25,7 @@ async def deaths(near: Hall, far: Sequence[Hall], *, quick: bool) -> None:
     rounds = 2 if quick else 25
     told = await _die_often(near, rounds, remote=False)
     each = 1 if quick else -(-rounds // len(far))
-    several = await asyncio.gather(*(_die_often(hall, each, remote=True) for hall in far))
+    several = await asyncio.gather(*(_die_often(cluster, each, remote=True) for cluster in far))
     unheard = [one for some in several for one in some]
     rows = []
     for name, found in (("same machine: the kernel tells", told), ("lost machine", unheard)):
@@ -41,12 +41,12 @@ async def deaths(near: Hall, far: Sequence[Hall], *, quick: bool) -> None:
     )
 
 
-async def _die_often(hall: Hall, rounds: int, *, remote: bool) -> list[list[float]]:
+async def _die_often(cluster: Cluster, rounds: int, *, remote: bool) -> list[list[float]]:
     """Kill the second of two owners so often; answer the seconds of every counter each time."""
     found = []
-    async with hall.node(remote=remote) as survivor:
+    async with cluster.node(remote=remote) as survivor:
         for turn in range(rounds):
-            async with hall.node(remote=remote) as victim:
+            async with cluster.node(remote=remote) as victim:
                 owners = await settled([survivor, victim])
                 keys = keys_of(owners, victim.ready, PROBED, f"dies-{turn}")
                 probe = asyncio.create_task(
@@ -69,22 +69,22 @@ async def _die_often(hall: Hall, rounds: int, *, remote: bool) -> list[list[floa
     return found
 
 
-async def hand_overs(hall: Hall, *, quick: bool) -> None:
+async def hand_overs(cluster: Cluster, *, quick: bool) -> None:
     """Move slots under load, let a process join and leave under load, and print what failed."""
     rows = []
-    async with hall.nodes(2) as nodes:
+    async with cluster.nodes(2) as nodes:
         keys = [f"handed-{n}" for n in range(HANDED)]
         for name, work in (
             ("every slot there and back", _back_and_forth),
             ("a third process joins and leaves", _come_and_go),
         ):
-            before = await hall.total()
-            seen, took = await _under_load(hall, nodes, keys, work, times=1 if quick else 3)
+            before = await cluster.total()
+            seen, took = await _under_load(cluster, nodes, keys, work, times=1 if quick else 3)
             asks = sum(one["asks"] for one in seen)
             failed = sum(one["failed"] for one in seen)
-            kept = await hall.total() - before
+            kept = await cluster.total() - before
             measure.say(f"{name}: {[one['failures'] for one in seen]}")
-            await hall.unpin()
+            await cluster.unpin()
             await settled(nodes)
             rows.append(
                 [
@@ -107,7 +107,7 @@ async def hand_overs(hall: Hall, *, quick: bool) -> None:
 
 
 async def _under_load(
-    hall: Hall, nodes: Sequence[Program], keys: Sequence[str], work: Any, *, times: int
+    cluster: Cluster, nodes: Sequence[Program], keys: Sequence[str], work: Any, *, times: int
 ) -> tuple[list[Result], list[float]]:
     """Do planned work some times while both processes ask; answer what they saw, what it took."""
     took: list[float] = []
@@ -127,14 +127,14 @@ async def _under_load(
         try:
             for _ in range(times):
                 await asyncio.sleep(0.5)
-                took += await work(hall, nodes)
+                took += await work(cluster, nodes)
             await asyncio.sleep(0.5)
         finally:
             done = True
     return [found for task in asking for found in task.result()], took
 
 
-async def _back_and_forth(hall: Hall, nodes: Sequence[Program]) -> list[float]:  # noqa: ARG001 - as the other
+async def _back_and_forth(cluster: Cluster, nodes: Sequence[Program]) -> list[float]:  # noqa: ARG001 - as the other
     """Give every slot to the first process, then all to the second."""
     took = []
     for target in nodes:
@@ -146,10 +146,10 @@ async def _back_and_forth(hall: Hall, nodes: Sequence[Program]) -> list[float]: 
     return took
 
 
-async def _come_and_go(hall: Hall, nodes: Sequence[Program]) -> list[float]:
+async def _come_and_go(cluster: Cluster, nodes: Sequence[Program]) -> list[float]:
     """Let a third process join, and leave when it has its share."""
     started = time.monotonic()
-    async with hall.node() as third:
+    async with cluster.node() as third:
         await settled([*nodes, third])
         joined = time.monotonic()
     left = time.monotonic()

@@ -19,7 +19,7 @@ from thespian.actors import Actor as ThespianActor
 from thespian.actors import ActorSystem
 
 from bench import measure
-from bench.counter import TABLE, Raise, Read, counter, hall
+from bench.counter import TABLE, Raise, Read, counter, runtime_on
 from bench.owner import opened
 from tolsey.runtime.registry import Runtime
 from tolsey.storage.migrate import migrate
@@ -259,7 +259,7 @@ async def compare(url: str, *, quick: bool) -> None:
         await migrate(url)
         database, journal = await opened(stack, url)
         await database.execute(TABLE)
-        runtime = await stack.enter_async_context(await hall(database, journal))
+        runtime = await stack.enter_async_context(await runtime_on(database, journal))
         address = f"127.0.0.1:{measure.free_port()}"
         await stack.enter_async_context(
             await xoscar.create_actor_pool(address=address, n_process=0)

@@ -1,4 +1,4 @@
-"""Tolsey: one hall for merchants, one mailbox for each."""
+"""Tolsey: the operations of a commerce business, each entity an actor behind its own mailbox."""
 
 from pathlib import Path
 

@@ -376,11 +376,12 @@ def _agents(stack: AsyncExitStack, settings: Settings, shard: Shard, parts: "Par
     """Guard the stores' endpoints; whom one process lets in, all forget when it ends."""
 
     async def tell_others() -> None:
+        # The name is on the wire: processes of the release before know no other.
         await shard.call_all("forget_guests", seconds=TELL_SECONDS)
 
     async def forget(payload: Any) -> None:
         del payload
-        agents.guests.forget_here()
+        agents.access_tokens.forget_here()
 
     agents = Agents.of(settings, parts.database, parts.clock, tell_others)
     stack.push_async_callback(agents.close)

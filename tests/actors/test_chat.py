@@ -48,29 +48,29 @@ def test_what_is_affordable_is_the_most_that_is_covered(
 def test_a_meter_estimates_from_the_last_exact_word_on() -> None:
     meter = Meter(50, 100)
     assert (meter.usage, meter.estimated) == (Usage(50), True)
-    meter.said("abcd", "xyz")
+    meter.receive("abcd", "xyz")
     assert meter.usage == Usage(50, 3, 1)
-    meter.told(Usage(40, 2, 1))
+    meter.report(Usage(40, 2, 1))
     assert (meter.usage, meter.estimated) == (Usage(40, 2, 1), False)
-    meter.said("abc")
+    meter.receive("abc")
     assert (meter.usage, meter.estimated) == (Usage(40, 3, 1), True)
 
 
 def test_a_model_that_takes_back_what_it_used_is_not_believed() -> None:
     meter = Meter(50, 100)
-    meter.told(Usage(40, 20))
-    meter.told(Usage(0, 0))
+    meter.report(Usage(40, 20))
+    meter.report(Usage(0, 0))
     assert meter.usage == Usage(40, 20)
 
 
 @pytest.mark.parametrize("impossible", [Usage(151, 5), Usage(40, 11), Usage(10**8, 10**8)])
 def test_a_model_that_used_more_than_can_be_is_not_believed(impossible: Usage) -> None:
     meter = Meter(50, 10)
-    meter.said("abcdef")
-    meter.told(impossible)
+    meter.receive("abcdef")
+    meter.report(impossible)
     assert (meter.usage, meter.estimated) == (Usage(50, 2), True)
-    meter.said("g" * 6)
-    meter.told(Usage(150, 11))  # it overran its limit, and that much did come
+    meter.receive("g" * 6)
+    meter.report(Usage(150, 11))  # it overran its limit, and that much did come
     assert (meter.usage, meter.estimated) == (Usage(150, 11), False)
 
 
@@ -78,5 +78,5 @@ def test_a_model_that_used_more_than_can_be_is_not_believed(impossible: Usage) -
 def test_text_in_pieces_counts_as_much_as_in_one(pieces: list[str]) -> None:
     meter = Meter(0, 100)
     for piece in pieces:
-        meter.said(piece)
+        meter.receive(piece)
     assert meter.usage.output_tokens == tokens("".join(pieces))

@@ -82,13 +82,13 @@ class Meter:
         "_most_input",
         "_most_output",
         "_reasoned",
+        "_reported",
         "_said",
-        "_told",
         "estimated",
     )
 
     def __init__(self, input_tokens: int, most_output_tokens: int) -> None:
-        self._told = Usage(input_tokens)
+        self._reported = Usage(input_tokens)
         self._most_input = input_tokens * BYTES_PER_TOKEN  # no token is less than a byte
         self._most_output = most_output_tokens
         self._said = self._reasoned = self._bytes = 0
@@ -100,12 +100,12 @@ class Meter:
         said = -(-self._said // BYTES_PER_TOKEN)
         reasoned = -(-self._reasoned // BYTES_PER_TOKEN)
         return Usage(
-            self._told.input_tokens,
-            self._told.output_tokens + said + reasoned,
-            self._told.reasoning_tokens + reasoned,
+            self._reported.input_tokens,
+            self._reported.output_tokens + said + reasoned,
+            self._reported.reasoning_tokens + reasoned,
         )
 
-    def said(self, text: str, reasoning: str = "") -> None:
+    def receive(self, text: str, reasoning: str = "") -> None:
         """Count what came."""
         size, thought = len(text.encode()), len(reasoning.encode())
         self._said += size
@@ -113,7 +113,7 @@ class Meter:
         self._bytes += size + thought
         self.estimated = self.estimated or bool(text or reasoning)
 
-    def told(self, usage: Usage) -> None:
+    def report(self, usage: Usage) -> None:
         """Believe the model, unless it takes back what it told, or tells what cannot be.
 
         It can neither have read more tokens than there were bytes, nor have made more than it was
@@ -121,7 +121,7 @@ class Meter:
         """
         most_output = max(self._most_output, self._bytes)
         possible = usage.input_tokens <= self._most_input and usage.output_tokens <= most_output
-        if possible and usage.output_tokens >= self._told.output_tokens:
-            self._told = usage
+        if possible and usage.output_tokens >= self._reported.output_tokens:
+            self._reported = usage
             self._said = self._reasoned = 0
             self.estimated = False

@@ -37,7 +37,7 @@ def edge(service: Service, settings: Settings, clock: Clock) -> Edge:
         states=RequestStates(VaultSealer(service.vault), lambda: clock().timestamp()),
         name_of=name_of,
     )
-    gate = StoreGate(service.agents.guests, service.limits)
+    gate = StoreGate(service.agents.access_tokens, service.limits)
     endpoint = Endpoint(server, gate, Places(resources.origins, local=settings.is_local))
     issuer = settings.base_url
     hosts = {}

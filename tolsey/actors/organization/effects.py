@@ -80,7 +80,7 @@ class Contradicted(Exception):  # noqa: N818 - the world's, not ours
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class CurrentFacts:
     """What is to be applied of an event: its own facts, or what the processor says of it now."""
 
     facts: Facts
@@ -227,7 +227,7 @@ class Applier:
                 event.event_id,
                 facts,
                 event.created_at,
-                tell=partial(outbox.put, rows=_told_payee(facts, self._form)),
+                tell=partial(outbox.put, rows=_mails_to_payee(facts, self._form)),
             )
             return Applied("applied")
         if facts.said.kind == SPONSOR:
@@ -270,7 +270,7 @@ class Applier:
             self._database, organization_id, facts.subscription_id
         )
 
-    def _message(self, event: WaitingEvent, told: Told) -> ApplyPaymentEvent:
+    def _message(self, event: WaitingEvent, told: CurrentFacts) -> ApplyPaymentEvent:
         ids = _price_ids(told.facts) | ({told.next_price_id} if told.next_price_id else set())
         offers = ((id, plans.offer_of(self._price_ids, id)) for id in sorted(ids))
         return ApplyPaymentEvent(
@@ -306,7 +306,7 @@ class Applier:
         return applied
 
 
-def _told_payee(facts: PayoutFacts, form: WireForm) -> Sequence[OutboxRow]:
+def _mails_to_payee(facts: PayoutFacts, form: WireForm) -> Sequence[OutboxRow]:
     """Tell whose payout account it is; one of the platform's own is in the log alone."""
     if facts.account_id is None:
         return ()
@@ -332,10 +332,12 @@ class Enquiry:
         self._database = database
         self._processor = processor
 
-    async def complete(self, event: WaitingEvent, organization_id: str, facts: Facts) -> Told:
+    async def complete(
+        self, event: WaitingEvent, organization_id: str, facts: Facts
+    ) -> CurrentFacts:
         """Complete what an event tells. Raises what the processor's port raises."""
         if isinstance(facts, InvoiceFacts) and facts.is_paid and not facts.has_all_lines:
-            return Told(await self._processor.invoice(facts.invoice_id))
+            return CurrentFacts(await self._processor.invoice(facts.invoice_id))
         if isinstance(facts, SubscriptionFacts):
             told = await self._subscription(event, organization_id, facts)
             return replace(told, next_price_id=await self._next_price_id(told.facts))
@@ -343,12 +345,12 @@ class Enquiry:
             payment_ref = await self._payment_ref(organization_id, facts)
             if isinstance(facts, DisputeFacts):
                 facts = await self._dispute(organization_id, payment_ref, facts)
-            return Told(facts, payment_ref)
-        return Told(facts)
+            return CurrentFacts(facts, payment_ref)
+        return CurrentFacts(facts)
 
     async def _subscription(
         self, event: WaitingEvent, organization_id: str, facts: SubscriptionFacts
-    ) -> Told:
+    ) -> CurrentFacts:
         """Read the subscription where its event is no newer than what is known of it.
 
         Without an answer the event itself decides: of two of one second always the same stands.
@@ -357,14 +359,14 @@ class Enquiry:
             self._database, organization_id, facts.subscription_id
         )
         if facts.has_all_items and (seen_at is None or seen_at < event.created_at):
-            return Told(facts)
+            return CurrentFacts(facts)
         try:
             now = await self._processor.subscription(facts.subscription_id)
         except (MissingCredential, ProcessorRefused):
             if not facts.has_all_items:
                 raise
-            return Told(facts)
-        return Told(now, is_asked=True, asked_after=seen_at)
+            return CurrentFacts(facts)
+        return CurrentFacts(now, is_asked=True, asked_after=seen_at)
 
     async def _next_price_id(self, facts: Facts) -> str | None:
         """Read what waits for the end of the period, whoever put it there."""

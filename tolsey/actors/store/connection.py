@@ -10,12 +10,12 @@ from tolsey.actors.store import shops
 from tolsey.actors.store.grants import (
     LEAVING,
     WAITING,
+    connection_audit,
     disconnected,
     handed,
     is_same_grant,
     tell_keepers,
     token_unavailable,
-    told,
 )
 from tolsey.actors.store.messages import (
     CheckGrant,
@@ -84,7 +84,7 @@ def connect(state: StoreState, message: Connect) -> Decision[StoreState, Connect
         ),
         Perform(ForgetShops(tuple(sorted(domains)))),
     )
-    audit = told(state, "commerce.connected", message.user_id, connection.shop_domain)
+    audit = connection_audit(state, "commerce.connected", message.user_id, connection.shop_domain)
     # Whoever waits for the old grant's renewal is served by the new one.
     token = handed(connection, message.access_token, message.expires_at)
     return Decision(
@@ -126,7 +126,9 @@ def disconnect(state: StoreState, message: Disconnect) -> Decision[StoreState, C
         return Decision(state, reply=view(state))
     erased = replace(forgotten(connection), status=DISCONNECTED, client_id=None)
     after = replace(state, connection=erased, renewing_since=None)
-    audit = told(state, "commerce.disconnected", message.user_id, connection.shop_domain)
+    audit = connection_audit(
+        state, "commerce.disconnected", message.user_id, connection.shop_domain
+    )
     forget = Perform(ForgetShops((connection.shop_domain,)))
     return Decision(
         after,

@@ -41,7 +41,7 @@ from tolsey.storage.records.journal import AuditRecord, audit_record
 
 EVENT = "commerce.webhook."
 UNREADABLE = "commerce.webhook.unreadable"
-FAREWELL = "app/uninstalled"
+APP_UNINSTALLED = "app/uninstalled"
 PLATFORM = "platform"
 CUSTOM_DOMAINS_KEPT = 50
 
@@ -119,7 +119,7 @@ def give_up(state: StoreState, message: DeliveryUnreadable) -> Applied:
         field=message.field,
     )
     effects: tuple[Effect, ...] = ()
-    if delivery.topic == FAREWELL and state.connection is not None:
+    if delivery.topic == APP_UNINSTALLED and state.connection is not None:
         # It may be an uninstall in a shape that we do not know: the platform knows.
         effects = (check(state, state.connection),)
     records = (claim(state, delivery), record)

@@ -104,6 +104,6 @@ def is_same_grant(state: StoreState, connected_at: datetime) -> bool:
     )
 
 
-def told(state: StoreState, event: str, who: str, shop_domain: str) -> AuditRecord:
+def connection_audit(state: StoreState, event: str, who: str, shop_domain: str) -> AuditRecord:
     """Write down who changed the connection of which shop."""
     return audit_record(event, state.store_id, state.organization_id, who, shopDomain=shop_domain)

@@ -12,13 +12,13 @@ from tolsey.actors.store.connection import rescope
 from tolsey.actors.store.grants import (
     WAITING,
     commerce_unreachable,
+    connection_audit,
     disconnected,
     handed,
     is_same_grant,
     never_connected,
     tell_keepers,
     token_unavailable,
-    told,
 )
 from tolsey.actors.store.messages import (
     RenewalRefused,
@@ -104,7 +104,7 @@ def refused(state: StoreState, message: RenewalRefused) -> Decision[StoreState, 
         return Decision(replace(state, renewing_since=None), reply=None, resolve=resolve)
     kept = replace(connection, refused_at=message.at)
     after = replace(state, connection=kept, renewing_since=None)
-    audit = told(state, "commerce.refresh_rejected", "platform", connection.shop_domain)
+    audit = connection_audit(state, "commerce.refresh_rejected", "platform", connection.shop_domain)
     tell = tell_keepers(state, connection, "refused")
     return Decision(after, reply=None, records=(audit,), effects=(tell,), resolve=resolve)
 

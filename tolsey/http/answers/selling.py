@@ -151,7 +151,7 @@ class MultiplesAnswer(ApiAnswer):
     self_reported_profit: float | None
 
 
-class ToldAnswer(ApiAnswer):
+class SellerStatedAnswer(ApiAnswer):
     """What the seller says to everyone."""
 
     id: str
@@ -174,7 +174,7 @@ class ToldAnswer(ApiAnswer):
     published_at: Timestamp | None
 
 
-class ListingAnswer(ToldAnswer):
+class ListingAnswer(SellerStatedAnswer):
     """A listing as its seller sees it, with what they may do next."""
 
     organization_id: str
@@ -188,7 +188,7 @@ class ListingAnswer(ToldAnswer):
     connections: list[SourceAnswer]
 
 
-class PublicListingAnswer(ToldAnswer):
+class PublicListingAnswer(SellerStatedAnswer):
     """A listing as anyone sees it; an anonymous one does not say where the business is."""
 
     multiples: MultiplesAnswer

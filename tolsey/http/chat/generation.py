@@ -205,9 +205,9 @@ class Generation:
 
     async def _take(self, part: Part) -> None:
         """Pass on a part; what has come counts, whether or not there was credit for all of it."""
-        self._meter.said(part.text, part.reasoning)
+        self._meter.receive(part.text, part.reasoning)
         if part.usage is not None:
-            self._meter.told(part.usage)
+            self._meter.report(part.usage)
         self._finish = part.finish or self._finish
         if part.text:
             await self._tell("delta", text=part.text)

@@ -10,7 +10,7 @@ from tolsey.actors.organization import plans
 from tolsey.http.mcp.endpoint import Denied
 from tolsey.http.mcp.replies import Headers
 from tolsey.http.mcp.wire import RpcError
-from tolsey.http.oauth.guests import Guests
+from tolsey.http.oauth.access_tokens import AccessTokens
 from tolsey.http.oauth.resources import Resource
 from tolsey.http.oauth.scopes import DEFAULT, allowed, implied, in_order, written
 from tolsey.http.web import addresses, policies
@@ -51,11 +51,11 @@ class StoreGate:
 
     def __init__(
         self,
-        guests: Guests,
+        access_tokens: AccessTokens,
         limits: Limits,
         trusted_proxies: tuple[Network, ...] = (),
     ) -> None:
-        self._guests = guests
+        self._access_tokens = access_tokens
         self._limits = limits
         self._trusted_proxies = trusted_proxies
 
@@ -63,7 +63,7 @@ class StoreGate:
         """Answer who asks. An unknown store is refused like a known one, so none can be guessed."""
         resource: Resource = scope[CALLED]
         token = _bearer(scope)
-        found = await self._guests.find(token) if token else None
+        found = await self._access_tokens.find(token) if token else None
         if found is None or found.resource != resource.resource:
             await self._count_stranger(scope)
             raise _unauthorized(resource, error="invalid_token" if token else None)

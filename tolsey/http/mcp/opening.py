@@ -62,7 +62,7 @@ def opened(service: Service) -> Opened:
         states=RequestStates(VaultSealer(service.vault), lambda: service.clock().timestamp()),
         name_of=name_of,
     )
-    gate = StoreGate(agents.guests, service.limits, settings.believed_proxies)
+    gate = StoreGate(agents.access_tokens, service.limits, settings.believed_proxies)
     places = Places(agents.resources.origins, local=settings.is_local)
     endpoint = Endpoint(server, gate, places)
     issuer = settings.base_url.rstrip("/")

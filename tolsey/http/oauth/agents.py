@@ -8,9 +8,9 @@ from typing import Final
 import httpx
 
 from tolsey.http.clients.guard import guarded_client
+from tolsey.http.oauth.access_tokens import AccessTokens
 from tolsey.http.oauth.clients import Clients
 from tolsey.http.oauth.documents import Documents
-from tolsey.http.oauth.guests import Guests
 from tolsey.http.oauth.resources import Resources
 from tolsey.http.oauth.server import AuthorizationServer
 from tolsey.settings import Settings
@@ -26,7 +26,7 @@ class Agents:
     server: AuthorizationServer
     clients: Clients
     resources: Resources
-    guests: Guests
+    access_tokens: AccessTokens
     documents: httpx.AsyncClient
 
     @classmethod
@@ -40,12 +40,12 @@ class Agents:
     ) -> "Agents":
         """Put it together; `tell_others` makes the other processes forget who they let in."""
         fetching = documents or guarded_client(timeout=DOCUMENT_TIMEOUT)
-        guests = Guests(database, clock, tell_others)
+        access_tokens = AccessTokens(database, clock, tell_others)
         resources = Resources(settings)
         clients = Clients(database, Documents(fetching, clock))
         issuer = settings.base_url.rstrip("/")
-        server = AuthorizationServer(database, clients, resources, issuer, guests.forget)
-        return cls(server, clients, resources, guests, fetching)
+        server = AuthorizationServer(database, clients, resources, issuer, access_tokens.forget)
+        return cls(server, clients, resources, access_tokens, fetching)
 
     async def close(self) -> None:
         """Let go of connections."""

@@ -118,7 +118,7 @@ async def _change_role(organization_id: str, known: MemberRow, role: str) -> Mem
         service().database, organization_id, known.user_id, role, caller().user_id
     )
     _refuse(outcome)
-    await service().agents.guests.forget()  # their agents may do what their role allows
+    await service().agents.access_tokens.forget()  # their agents may do what their role allows
     return MemberRow(known.user_id, known.email, role, known.created_at)
 
 
@@ -130,7 +130,7 @@ async def remove(organization_id: str, user_id: str) -> None:
         await _require_rank(organization_id, role or "member")
     outcome = await members.remove(service().database, organization_id, user_id, caller().user_id)
     _refuse(outcome)
-    await service().agents.guests.forget()
+    await service().agents.access_tokens.forget()
 
 
 async def _require_rank(organization_id: str, role: str) -> None:

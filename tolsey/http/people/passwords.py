@@ -73,7 +73,7 @@ async def reset(wanted: Reset) -> None:
         await grants.end_all(tx, user_id, "password", actor=user_id, at=now())
         await api_keys.end_all(tx, user_id, actor=user_id, at=now())
         await audit.write(tx, "user.password_reset", user_id, actor=user_id)
-    await service().agents.guests.forget()
+    await service().agents.access_tokens.forget()
 
 
 async def change(wanted: PasswordChange) -> None:

@@ -117,7 +117,7 @@ async def sign_out() -> None:
         await audit.write(tx, "user.signed_out", user_id, actor=user_id)
         ended = await grants.end_all(tx, user_id, "logout", actor=user_id, at=now())
     if ended:
-        await service().agents.guests.forget()
+        await service().agents.access_tokens.forget()
 
 
 async def _rotate(tx: Transaction, user_id: str) -> str:

@@ -56,7 +56,7 @@ def to_seller(view: ListingView, at: datetime) -> ListingAnswer:
     """Show a listing to its seller, with what they may do next."""
     listing = view.listing
     return ListingAnswer(
-        **_told(listing),
+        **_seller_stated(listing),
         domain=listing.domain,
         organization_id=listing.organization_id,
         store_id=listing.store_id,
@@ -106,14 +106,14 @@ def to_anyone(view: ListingView, at: datetime) -> PublicListingAnswer:
     listing = view.listing
     proof = verification_of(view, at)
     return PublicListingAnswer(
-        **_told(listing),
+        **_seller_stated(listing),
         domain=None if listing.anonymous else listing.domain,
         multiples=_multiples(listing, proof),
         verification=proof,
     )
 
 
-def _told(listing: ListingRecord) -> dict[str, Any]:
+def _seller_stated(listing: ListingRecord) -> dict[str, Any]:
     """Give what the seller says to everyone."""
     return {
         "id": listing.id,

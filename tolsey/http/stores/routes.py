@@ -108,7 +108,7 @@ async def delete_store(store_id: str) -> tuple[NoBody, NoContent]:
     closing = CloseStore(store_id, caller().user_id, now())
     if not await ask(organization(row.organization_id), closing):
         raise NotFound("There is no such store.")
-    await service().agents.guests.forget()
+    await service().agents.access_tokens.forget()
     return "", 204
 
 

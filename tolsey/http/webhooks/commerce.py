@@ -60,7 +60,7 @@ KEEP_SHARE: Final = 0.25
 ID_CHARACTERS: Final = 200
 TOPIC_CHARACTERS: Final = 100
 
-FAREWELL: Final = "app/uninstalled"
+APP_UNINSTALLED: Final = "app/uninstalled"
 MOST_UNINSTALLS: Final = 1024
 
 ODD: Final = re.compile(r"[^a-z0-9_/]")
@@ -154,7 +154,7 @@ class CommerceEvents:
         else:
             taken = (self._deliver(listener, delivery, parsed, until) for listener in listeners)
             new = any(await asyncio.gather(*taken))
-        if delivery.topic == FAREWELL:
+        if delivery.topic == APP_UNINSTALLED:
             self._remember_uninstall(said, body)
         return ACCEPTED if new else DUPLICATE
 

@@ -89,7 +89,7 @@ def next_plan(view: SubscriptionView) -> Offer | None:
     return None if following == plans.held(view.plan, view.cadence) else following
 
 
-def foretold(known: SubscriptionRecord, offer: Offer | None) -> SubscriptionRecord:
+def with_scheduled_offer(known: SubscriptionRecord, offer: Offer | None) -> SubscriptionRecord:
     """Remember what a schedule brings that was made elsewhere; ours say it themselves."""
     id = known.schedule_id
     if offer is None or id is None or id == known.next_schedule_id:

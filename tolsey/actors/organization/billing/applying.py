@@ -329,7 +329,7 @@ def _subscription(turn: EventTurn, facts: SubscriptionFacts) -> Applied:
         is_asked=message.is_asked,
     )
     if after.schedule_id == facts.schedule_id:
-        after = acts.foretold(after, turn.offers.get(message.next_price_id or ""))
+        after = acts.with_scheduled_offer(after, turn.offers.get(message.next_price_id or ""))
     turn.keep(after)
     if is_over:
         turn.take(lots.unrenewed(turn.state, facts.subscription_id, message.at))

@@ -59,7 +59,7 @@ class RestrictedAccounts:
         A key may be refused its account although its permission was ticked: then the refusal names
         it, and what the key is good for is decided by the two other reads (billing.md, "Checked again").
         """
-        with told(key, "account"):
+        with translated_refusals(key, "account"):
             try:
                 found = await self._client.v1.accounts.retrieve_current_async({}, {"api_key": key})
             except stripe.PermissionError as error:
@@ -71,15 +71,15 @@ class RestrictedAccounts:
 
     async def _currency(self, key: str) -> str:
         """Read what the account is paid in from its last payment; dollars when it has none."""
-        with told(key, "charges"):
+        with translated_refusals(key, "charges"):
             page = await self._client.v1.charges.list_async({"limit": 1}, {"api_key": key})
             return (page.data[0].currency if page.data else "usd").upper()
 
     async def probe(self, key: str) -> None:
         """Try the two other reads with one object each."""
-        with told(key, "charges"):
+        with translated_refusals(key, "charges"):
             await self._client.v1.charges.list_async({"limit": 1}, {"api_key": key})
-        with told(key, "subscriptions"):
+        with translated_refusals(key, "subscriptions"):
             await self._client.v1.subscriptions.list_async({"limit": 1}, {"api_key": key})
 
     async def subscriptions(self, key: str) -> Sequence[PulledSubscription]:
@@ -87,7 +87,7 @@ class RestrictedAccounts:
         found: list[PulledSubscription] = []
         prices: dict[str, Any] = {}
         ask = self._client.v1.subscriptions.list_async
-        with told(key, "subscriptions"):
+        with translated_refusals(key, "subscriptions"):
             async for body in self._pages(ask, key, await self._terms(key)):
                 if body["status"] in COUNTED and not shapes.is_whole(body):
                     await self._complete(key, body, prices)
@@ -111,14 +111,14 @@ class RestrictedAccounts:
         """Every payment made since a moment, the latest first."""
         hash_key, disputes = secrets.token_bytes(32), Disputes(self._client, key)
         within = {"created": {"gte": int(since.timestamp())}}
-        with told(key, "charges"):
+        with translated_refusals(key, "charges"):
             async for body in self._pages(self._client.v1.charges.list_async, key, within):
                 dispute = await disputes.state_of(body["id"]) if body.get("disputed") else None
                 yield shapes.charge(body, hash_key, dispute)
 
     async def was_paid_before(self, key: str, at: datetime) -> bool:
         """Whether one of the latest hundred payments from before a moment was a good one."""
-        with told(key, "charges"):
+        with translated_refusals(key, "charges"):
             page = await self._client.v1.charges.list_async(
                 {"created": {"lte": int(at.timestamp())}, "limit": PAGE}, {"api_key": key}
             )
@@ -182,7 +182,7 @@ class Disputes:
 
 
 @contextmanager
-def told(key: str, read: str) -> Iterator[None]:
+def translated_refusals(key: str, read: str) -> Iterator[None]:
     """Say what the processor's refusals mean; no message repeats the key."""
     try:
         yield

@@ -71,9 +71,9 @@ def tool(
         try:
             found = await run(call.principal, given)
         except Refusal as refusal:
-            raise told(refusal) from refusal
+            raise tool_error(refusal) from refusal
         except StorageError as error:
-            raise told(refusal_of_storage(error)) from error
+            raise tool_error(refusal_of_storage(error)) from error
         text = found.model_dump_json(exclude_none=True)
         return ToolResult([{"type": "text", "text": text}], structured=orjson.Fragment(text))
 
@@ -108,7 +108,7 @@ def _problem(one: Mapping[str, Any]) -> str:
     return f"{where}: {one['msg']}"
 
 
-def told(refusal: Refusal) -> Exception:
+def tool_error(refusal: Refusal) -> Exception:
     """Say a refusal where it belongs: to the client when it is to wait, else to the model."""
     if refusal.status in AT_HTTP_LEVEL:
         return error_of(refusal)

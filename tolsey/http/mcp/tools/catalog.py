@@ -12,7 +12,7 @@ from tolsey.http.mcp.registry import READS, Tool
 from tolsey.http.mcp.tools import answers, facts
 from tolsey.http.mcp.tools.answers import Money, number_of, one_of, said_of, tags_of
 from tolsey.http.mcp.tools.building import Answer, Arguments, tool
-from tolsey.http.mcp.tools.facts import Told
+from tolsey.http.mcp.tools.facts import FactsAnswer
 from tolsey.http.mcp.tools.pages import PageArguments, Pages
 from tolsey.http.web.context import Service
 from tolsey.storage.database import Row
@@ -53,7 +53,7 @@ class ProductHit(Answer):
     status: str | None
 
 
-class ProductHits(Told):
+class ProductHits(FactsAnswer):
     """A part of what was found."""
 
     items: list[ProductHit]
@@ -69,7 +69,7 @@ class ProductSummary(ProductHit):
     updated_at: datetime
 
 
-class ProductPage(Told):
+class ProductPage(FactsAnswer):
     """A part of the products."""
 
     items: list[ProductSummary]

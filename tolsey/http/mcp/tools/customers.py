@@ -13,7 +13,7 @@ from tolsey.http.mcp.registry import READS, Tool
 from tolsey.http.mcp.tools import facts
 from tolsey.http.mcp.tools.answers import Money, Pseudonym, known_money
 from tolsey.http.mcp.tools.building import Answer, Arguments, tool
-from tolsey.http.mcp.tools.facts import Told
+from tolsey.http.mcp.tools.facts import FactsAnswer
 from tolsey.http.mcp.tools.pages import PageArguments, Pages
 from tolsey.http.web.context import Service
 from tolsey.storage.database import Row
@@ -48,7 +48,7 @@ class Customer(Answer):
     cohort: str | None
 
 
-class CustomerPage(Told):
+class CustomerPage(FactsAnswer):
     """A part of the buyers."""
 
     items: list[Customer]

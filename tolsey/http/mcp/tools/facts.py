@@ -9,7 +9,7 @@ from tolsey.http.web.context import Service
 from tolsey.storage.reports import store as reports
 
 
-class Told(Answer):
+class FactsAnswer(Answer):
     """An answer made of what the shop told: whole for what changed since `facts_since`."""
 
     facts_since: datetime | None

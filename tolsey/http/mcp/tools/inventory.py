@@ -11,7 +11,7 @@ from tolsey.http.mcp.registry import READS, Tool
 from tolsey.http.mcp.tools import facts
 from tolsey.http.mcp.tools.answers import ItemId, LocationId, ProductId, number_of
 from tolsey.http.mcp.tools.building import Answer, tool
-from tolsey.http.mcp.tools.facts import Told
+from tolsey.http.mcp.tools.facts import FactsAnswer
 from tolsey.http.mcp.tools.pages import PageArguments, Pages
 from tolsey.http.web.context import Service
 from tolsey.storage.reports import catalog
@@ -38,7 +38,7 @@ class Level(Answer):
     updated_at: datetime
 
 
-class LevelPage(Told):
+class LevelPage(FactsAnswer):
     """A part of the stock."""
 
     items: list[Level]
@@ -70,7 +70,7 @@ class LowStock(Answer):
     available: int
 
 
-class LowStockPage(Told):
+class LowStockPage(FactsAnswer):
     """A part of what runs out."""
 
     items: list[LowStock]

@@ -12,7 +12,7 @@ from tolsey.actors.store.operation_messages import OperationView
 from tolsey.http.mcp.call import Call
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import ToolFailed, ToolResult
-from tolsey.http.mcp.tools.building import told
+from tolsey.http.mcp.tools.building import tool_error
 from tolsey.http.mcp.tools.changes import Status, WriteArguments, WriteResult
 from tolsey.http.mcp.wire import RpcError
 from tolsey.http.web.context import Service
@@ -51,10 +51,10 @@ async def on_record(
         )
         with suppress(StorageError):  # what is away may be the disk that the row belongs on
             await put_on_record(service, principal, REFUSED, tool, operation_id, code=refusal.code)
-        raise told(refusal) from fault
+        raise tool_error(refusal) from fault
     except Refusal as refused:
         await put_on_record(service, principal, REFUSED, tool, operation_id, code=refused.code)
-        raise told(refused) from refused
+        raise tool_error(refused) from refused
     except RpcError as error:
         said = error.data if isinstance(error.data, dict) else {}
         code = said.get("code", "invalid_request")

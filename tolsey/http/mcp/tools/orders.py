@@ -23,7 +23,7 @@ from tolsey.http.mcp.tools.answers import (
     tags_of,
 )
 from tolsey.http.mcp.tools.building import Answer, Arguments, tool
-from tolsey.http.mcp.tools.facts import Told
+from tolsey.http.mcp.tools.facts import FactsAnswer
 from tolsey.http.mcp.tools.pages import InvalidCursor, PageArguments, Pages
 from tolsey.http.web.context import Service
 from tolsey.storage.database import Row
@@ -91,7 +91,7 @@ class OrderSummary(Answer):
     updated_at: datetime
 
 
-class OrderPage(Told):
+class OrderPage(FactsAnswer):
     """A part of the orders."""
 
     items: list[OrderSummary]
@@ -174,7 +174,7 @@ class SalesRow(Answer):
     refunded: Annotated[Money, Field(description="Given back within the group.")]
 
 
-class SalesReport(Told):
+class SalesReport(FactsAnswer):
     """What a store sold in a period; days begin in the shop's time zone."""
 
     start: datetime

@@ -15,7 +15,7 @@ from tolsey.http.mcp.tools import facts
 from tolsey.http.mcp.tools import orders as sold
 from tolsey.http.mcp.tools.answers import GID, number_of
 from tolsey.http.mcp.tools.building import Answer, Arguments, tool
-from tolsey.http.mcp.tools.facts import Told
+from tolsey.http.mcp.tools.facts import FactsAnswer
 from tolsey.http.web.context import Service
 from tolsey.storage.database import Row
 from tolsey.storage.lookups import Lookups
@@ -44,7 +44,7 @@ class SearchResult(Answer):
     url: str
 
 
-class SearchResults(Told):
+class SearchResults(FactsAnswer):
     """What was found."""
 
     results: list[SearchResult]

@@ -11,7 +11,7 @@ from tolsey.http.mcp.registry import READS, Tool
 from tolsey.http.mcp.tools import facts
 from tolsey.http.mcp.tools.answers import Money, money
 from tolsey.http.mcp.tools.building import Answer, Nothing, tool
-from tolsey.http.mcp.tools.facts import Told
+from tolsey.http.mcp.tools.facts import FactsAnswer
 from tolsey.http.selling.attestation import badge, verification_of
 from tolsey.http.web.context import Service
 from tolsey.storage.database import Row
@@ -37,7 +37,7 @@ class ShopSummary(Answer):
     plan: str | None
 
 
-class StoreSummary(Told):
+class StoreSummary(FactsAnswer):
     """A store; counts are there where the scope for them is."""
 
     id: str

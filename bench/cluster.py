@@ -25,7 +25,7 @@ Map = dict[int, str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Hall:
+class Cluster:
     """Where the processes of one service meet."""
 
     database_url: str
@@ -71,7 +71,7 @@ class Hall:
             await connection.close()
 
 
-async def opened(database_url: str, redis_url: str, folder: Path) -> Hall:
+async def opened(database_url: str, redis_url: str, folder: Path) -> Cluster:
     """Make an empty database ready for processes of counters."""
     await migrate(database_url)
     connection = await asyncpg.connect(database_url)
@@ -79,7 +79,7 @@ async def opened(database_url: str, redis_url: str, folder: Path) -> Hall:
         await connection.execute(TABLE)
     finally:
         await connection.close()
-    return Hall(database_url, redis_url, node.keys(), folder)
+    return Cluster(database_url, redis_url, node.keys(), folder)
 
 
 async def settled(nodes: Sequence[Program]) -> Map:

@@ -76,7 +76,7 @@ async def test_the_agent_of_a_member_who_may_less_may_less(
     answer = await ann.browser.post(members, json={"email": bob.email, "role": "member"})
     assert answer.status_code == 200, answer.text
 
-    admitted = await service.agents.guests.find(token)
+    admitted = await service.agents.access_tokens.find(token)
     assert admitted is not None
     assert admitted.role == "member"
 

@@ -1,7 +1,7 @@
-"""Whom access tokens let in, remembered for a moment.
+"""The cache of access tokens: which grant each belongs to.
 
-What is remembered holds for two seconds at most, and is forgotten in every process as soon as a grant
-ends, a member or a store leaves, or a user is banned: so the next call after that finds a closed door.
+It is two seconds old at most, and emptied in every process as soon as a grant ends, a member or a store
+leaves, or a user is banned: the next call after that is refused.
 """
 
 import time
@@ -17,7 +17,7 @@ SECONDS: Final = 2.0
 MOST: Final = 20_000
 
 
-class Guests:
+class AccessTokens:
     """Reads whom tokens let in."""
 
     def __init__(
