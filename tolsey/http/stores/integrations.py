@@ -59,7 +59,8 @@ async def connect_custom_app(data: CustomApp) -> ConnectedAnswer:
         ),
     )
     view = await ask(store(data.store_id), message)
-    await service().agents.access_tokens.forget()  # their agents read the shop that is connected now
+    # Their agents read the shop that is connected now.
+    await service().agents.access_tokens.forget()
     return ConnectedAnswer(connection=ConnectionAnswer.of(view))
 
 
