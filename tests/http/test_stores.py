@@ -118,6 +118,7 @@ async def test_a_store_that_was_never_connected_says_so(sign_up: SignUp) -> None
         "scopes": [],
         "scopesKnown": False,
         "tokenState": "never",
+        "tokenKind": None,
         "connectedAt": None,
         "uninstalledAt": None,
     }

@@ -196,6 +196,13 @@ class CommercePlatform(Protocol):
         """Read the facts a connection is made with."""
         ...
 
+    async def plan_name(self, shop: Shop) -> str | None:
+        """Name a shop's plan as the platform does for itself, which alone tells `partner_test`.
+
+        None where it does not tell.
+        """
+        ...
+
     async def reconcile_subscriptions(
         self, shop: Shop, uri: str, topics: Mapping[str, str]
     ) -> SubscriptionReport:

@@ -50,18 +50,18 @@ CLOCKS: Final = timedelta(minutes=5)
 
 def connect(state: StoreState, message: Connect) -> Decision[StoreState, ConnectionView]:
     """Take the new grant in place of whatever there was, and subscribe to the catalogue."""
-    former = state.connection
+    former, client_id = state.connection, message.client_id or None
     same_app = (
         former is not None
         and former.shop_domain == message.shop.shop_domain
-        and former.client_id == message.client_id
+        and former.client_id == client_id
     )
     connection = Connection(
         store_id=state.store_id,
         shop_domain=message.shop.shop_domain,
         status=ConnectionStatus.ACTIVE,
         connected_at=message.at,
-        client_id=message.client_id,
+        client_id=client_id,
         access_token=message.access_token,
         token_expires_at=message.expires_at,
         client_secret=message.client_secret,
@@ -106,6 +106,7 @@ def known(before: ShopProfile | None, told_now: ShopProfile) -> ShopProfile:
         return told_now
     return replace(
         told_now,
+        plan_name=told_now.plan_name or before.plan_name,
         theme_id=before.theme_id,
         theme_name=before.theme_name,
         theme_at=before.theme_at,
@@ -271,4 +272,5 @@ def view(state: StoreState) -> ConnectionView:
         connected_at=connection.connected_at,
         uninstalled_at=connection.uninstalled_at,
         subscriptions=tuple(sorted(subscriptions.items())),
+        token_kind=connection.token_kind,
     )

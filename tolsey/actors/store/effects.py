@@ -138,6 +138,9 @@ class StoreEffects:
         kept = await connections.credentials_of(self._database, call.store_id, call.connected_at)
         if kept is None:
             return RenewalRefused(call.connected_at, "no_credentials", self._clock())
+        # A static token is never renewed (contract, section 7): the platform does not know it any more.
+        if kept.client_id is None:
+            return RenewalRefused(call.connected_at, "static_token", self._clock())
         try:
             secret = connections.open_secret(self._vault, call.store_id, kept.client_secret)
             grant = await self._platform.exchange(kept.shop_domain, kept.client_id, secret)
@@ -214,14 +217,22 @@ class StoreEffects:
         if kept is None:
             return None
         try:
-            secret = connections.open_secret(self._vault, call.store_id, kept.client_secret)
-            await self._platform.exchange(kept.shop_domain, kept.client_id, secret)
-        except SealBroken:
+            if kept.client_id is None:
+                await self._shops.call(call.store_id, self._platform.connect_probe)
+            else:
+                secret = connections.open_secret(self._vault, call.store_id, kept.client_secret)
+                await self._platform.exchange(kept.shop_domain, kept.client_id, secret)
+        except (SealBroken, PlatformDenied):
             return None
+        except Refusal as refusal:
+            if not is_lasting(refusal):
+                raise
         except GrantRefused:
-            at = self._clock()
-            return RevokeGrant(kept.shop_domain, at, at, call.connected_at)
-        return None
+            pass
+        else:
+            return None
+        at = self._clock()
+        return RevokeGrant(kept.shop_domain, at, at, call.connected_at)
 
     async def read_order(self, call: ReadOrder) -> Message[None] | None:
         """Ask the platform what an order is now; a shop that does not let us read it is left be."""

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from tolsey.actors.store import KIND
 from tolsey.runtime.messages import ActorId, Call, LaneName, Message
-from tolsey.storage.records.commerce.connection import ShopProfile
+from tolsey.storage.records.commerce.connection import ShopProfile, TokenKind
 from tolsey.storage.records.commerce.deliveries import (
     CommerceCustomer,
     CommerceFulfillment,
@@ -52,6 +52,7 @@ class ConnectionView:
     connected_at: datetime
     uninstalled_at: datetime | None
     subscriptions: tuple[tuple[str, str], ...] = ()
+    token_kind: TokenKind | None = None
 
     @property
     def scopes_known(self) -> bool:
@@ -61,8 +62,9 @@ class ConnectionView:
 
 @dataclass(frozen=True, slots=True)
 class Connect(Message[ConnectionView]):
-    """The platform granted a token for the merchant's app; everything secret is sealed text.
+    """The platform took a token of the merchant's app; everything secret is sealed text.
 
+    With an empty `client_id` the token is static: the merchant pasted it, and nothing renews it.
     `sealed_salt` is of the pseudonyms of this shop's buyers, should it have none yet.
     """
 

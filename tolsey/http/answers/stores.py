@@ -5,7 +5,7 @@ from typing import Self
 from tolsey.actors.store.messages import ConnectionView, TokenState
 from tolsey.http.answers.base import ApiAnswer, Timestamp
 from tolsey.storage.commerce.stores import StoreRow
-from tolsey.storage.records.commerce.connection import PROVIDER
+from tolsey.storage.records.commerce.connection import PROVIDER, TokenKind
 from tolsey.storage.records.commerce.shops import ConnectionEnding, ConnectionPeriod
 
 
@@ -37,6 +37,7 @@ class ConnectionAnswer(ApiAnswer):
     scopes: list[str]
     scopes_known: bool
     token_state: TokenState
+    token_kind: TokenKind | None
     connected_at: Timestamp | None
     uninstalled_at: Timestamp | None
 
@@ -50,6 +51,7 @@ class ConnectionAnswer(ApiAnswer):
             scopes=list(view.scopes) if view else [],
             scopes_known=bool(view and view.scopes_known),
             token_state=view.token_state if view else TokenState.NEVER,
+            token_kind=view.token_kind if view else None,
             connected_at=view.connected_at if view else None,
             uninstalled_at=view.uninstalled_at if view else None,
         )

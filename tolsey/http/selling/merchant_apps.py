@@ -1,5 +1,7 @@
 """The app a merchant installs in their shop: what they paste of it, and whether it opens the shop."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, StringConstraints
@@ -24,12 +26,17 @@ Credential = Annotated[
 ]
 
 
-class MerchantApp(ApiModel):
-    """The merchant's own app, installed in the shop."""
+class InstalledApp(ApiModel):
+    """An app of the merchant's in the shop; its secret signs what the platform delivers of it."""
 
     shop_domain: Annotated[str, Field(max_length=300), AfterValidator(normalise_shop_domain)]
-    client_id: Credential
     client_secret: Annotated[Credential, Field(repr=False)]
+
+
+class MerchantApp(InstalledApp):
+    """The merchant's own app, installed in the shop."""
+
+    client_id: Credential
 
 
 class CommerceUnreachable(Refusal):
@@ -39,15 +46,24 @@ class CommerceUnreachable(Refusal):
     code = "commerce_unreachable"
 
 
-async def tried(app: MerchantApp) -> tuple[TokenGrant, ShopFacts]:
-    """Mint a token with the app and read its shop: 422 when the platform refuses either.
+async def tried(
+    shop_domain: str, client_id: str, client_secret: str
+) -> tuple[TokenGrant, ShopFacts]:
+    """Mint a token with an app and read its shop: 422 when the platform refuses either.
 
     For a route to call before it asks an actor, because the platform may take its time.
     """
     platform = service().commerce
+    with refusals_told():
+        grant = await platform.exchange(shop_domain, client_id, client_secret)
+        return grant, await platform.connect_probe(Shop(shop_domain, grant.access_token))
+
+
+@contextmanager
+def refusals_told() -> Iterator[None]:
+    """Answer 422 with the platform's words where it refuses a token, 502 where it is away."""
     try:
-        grant = await platform.exchange(app.shop_domain, app.client_id, app.client_secret)
-        return grant, await platform.connect_probe(Shop(app.shop_domain, grant.access_token))
+        yield
     except GrantRefused as refusal:
         raise Unprocessable(
             refusal.message, code="commerce_rejected", platformCode=refusal.code

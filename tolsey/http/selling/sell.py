@@ -194,7 +194,7 @@ async def verify_commerce(listing_id: str, data: MerchantApp) -> ProofAnswer:
         service().commerce.check_version()
     except ApiVersionTooOld as error:
         raise Unprocessable(error.message, code="api_version_too_old") from error
-    _, facts = await tried(data)
+    _, facts = await tried(data.shop_domain, data.client_id, data.client_secret)
     # The shop's own name for itself: under two names it would back two listings.
     shop_domain = facts.shop_domain
     await _free(listing_id, COMMERCE, shop_domain)

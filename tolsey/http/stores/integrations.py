@@ -1,15 +1,19 @@
 """Connecting a store to its shop with the merchant's own app (contract section 4)."""
 
 import secrets
+from dataclasses import replace
 from datetime import timedelta
+from typing import Annotated, Self
 
+import structlog
+from pydantic import Field, model_validator
 from quart import Blueprint
 from quart_schema import tag_blueprint, validate_querystring, validate_request
 
-from tolsey.actors.ports import ShopFacts
+from tolsey.actors.ports import PlatformError, Shop, ShopFacts
 from tolsey.actors.store.messages import Connect, Disconnect, store
 from tolsey.http.answers.stores import ConnectedAnswer, ConnectionAnswer
-from tolsey.http.selling.merchant_apps import MerchantApp, tried
+from tolsey.http.selling.merchant_apps import Credential, InstalledApp, refusals_told, tried
 from tolsey.http.web import policies
 from tolsey.http.web.access import caller, session, store_of
 from tolsey.http.web.api_model import ApiModel, Identifier
@@ -17,16 +21,33 @@ from tolsey.http.web.context import ask, now, service
 from tolsey.http.web.limits import limited
 from tolsey.storage.commerce import connections, stores
 from tolsey.storage.commerce.stores import SALT_BYTES
-from tolsey.storage.records.commerce.connection import ShopProfile
+from tolsey.storage.records.commerce.connection import STATIC_UNTIL, ShopProfile
 
 routes = Blueprint("integrations", __name__, url_prefix="/api/integrations/commerce")
 tag_blueprint(routes, ["Integrations"])
+log = structlog.get_logger()
 
 
-class CustomApp(MerchantApp):
-    """The app through which a store is connected."""
+class CustomApp(InstalledApp):
+    """The app through which a store is connected.
+
+    One of today is named by `clientId`, and tokens are granted to it. One that was made in the shop
+    itself, as could be until 2026, has one `accessToken` for good (product page "The commerce
+    platform", section 1).
+    """
 
     store_id: Identifier
+    client_id: Credential | None = None
+    access_token: Annotated[Credential | None, Field(repr=False)] = None
+
+    @model_validator(mode="after")
+    def _is_of_one_kind(self) -> Self:
+        if (self.client_id is None) is (self.access_token is None):
+            raise ValueError(
+                "Send clientId with clientSecret, or accessToken with clientSecret for an app that"
+                " was made in the shop's own admin."
+            )
+        return self
 
 
 class StoreQuery(ApiModel):
@@ -40,20 +61,21 @@ class StoreQuery(ApiModel):
 @validate_request(CustomApp)
 @limited(policies.STORE_CONNECT)
 async def connect_custom_app(data: CustomApp) -> ConnectedAnswer:
-    """Connect a store: the platform must grant a token first, else nothing is stored."""
+    """Connect a store: the platform must take or grant a token first, else nothing is stored."""
     await store_of(data.store_id, at_least="admin")
-    grant, facts = await tried(data)
+    token, facts, lifetime = await _opened(data)
+    plan_name = await _plan_name(Shop(facts.shop_domain, token))
     at = now()
     vault = service().vault
     message = Connect(
         at=at,
         user_id=caller().user_id,
-        shop=profile(data.store_id, facts),
-        client_id=data.client_id,
-        access_token=connections.seal_token(vault, data.store_id, grant.access_token),
+        shop=profile(data.store_id, facts, plan_name),
+        client_id=data.client_id or "",
+        access_token=connections.seal_token(vault, data.store_id, token),
         client_secret=connections.seal_secret(vault, data.store_id, data.client_secret),
-        scopes=grant.scopes or facts.scopes,
-        expires_at=at + timedelta(seconds=grant.expires_in),
+        scopes=facts.scopes,
+        expires_at=STATIC_UNTIL if lifetime is None else at + lifetime,
         sealed_salt=stores.seal_salt_of_shop(
             vault, data.store_id, facts.shop_domain, secrets.token_bytes(SALT_BYTES)
         ),
@@ -64,13 +86,34 @@ async def connect_custom_app(data: CustomApp) -> ConnectedAnswer:
     return ConnectedAnswer(connection=ConnectionAnswer.of(view))
 
 
-def profile(store_id: str, facts: ShopFacts) -> ShopProfile:
+async def _opened(data: CustomApp) -> tuple[str, ShopFacts, timedelta | None]:
+    """Open the shop: the token that does, what the shop is, and how long the token lives if it ends."""
+    if data.client_id is not None:
+        grant, facts = await tried(data.shop_domain, data.client_id, data.client_secret)
+        facts = replace(facts, scopes=grant.scopes or facts.scopes)
+        return grant.access_token, facts, timedelta(seconds=grant.expires_in)
+    token = str(data.access_token)
+    with refusals_told():
+        return token, await service().commerce.connect_probe(Shop(data.shop_domain, token)), None
+
+
+async def _plan_name(shop: Shop) -> str | None:
+    """Read the plan's name; a shop that does not tell it is connected all the same."""
+    try:
+        return await service().commerce.plan_name(shop)
+    except PlatformError as error:
+        log.warning("commerce.plan_unknown", shop=shop.shop_domain, why=str(error))
+        return None
+
+
+def profile(store_id: str, facts: ShopFacts, plan_name: str | None) -> ShopProfile:
     """Keep what the platform says of a shop when it is connected."""
     return ShopProfile(
         store_id=store_id,
         shop_domain=facts.shop_domain,
         facts_at=now(),
         name=facts.name,
+        plan_name=plan_name,
         plan_display_name=facts.plan,
         partner_development=facts.partner_development,
         currency=facts.currency,

@@ -103,23 +103,23 @@ def _restored(table: Table[Record], kept: dict[str, Any]) -> Record:
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What mints a store's tokens; `client_secret` is sealed text."""
+    """What mints a store's tokens; `client_secret` is sealed text. Nothing does without `client_id`."""
 
     shop_domain: str
-    client_id: str
+    client_id: str | None
     client_secret: str = field(repr=False)
 
 
 async def credentials_of(
     database: Database, store_id: str, connected_at: datetime
 ) -> Credentials | None:
-    """Read what mints tokens for the connection made at a time; None when it is no more."""
+    """Read the credentials of the connection made at a time; None when it is no more."""
     row = await database.fetchrow(
         """
         SELECT shop_domain, client_id, metadata->>'clientSecretEncrypted' AS client_secret
         FROM integration_connections
         WHERE store_id = $1 AND provider = 'commerce' AND status = $2 AND connected_at = $3
-          AND client_id IS NOT NULL AND metadata ? 'clientSecretEncrypted'
+          AND metadata ? 'clientSecretEncrypted'
         """,
         store_id,
         ConnectionStatus.ACTIVE,
@@ -129,11 +129,15 @@ async def credentials_of(
 
 
 async def is_shared(database: Database, store_id: str) -> bool:
-    """Tell whether another store is connected to the same shop through the same app."""
+    """Tell whether another store is connected to the same shop through the same app.
+
+    Nothing tells apart the apps of static tokens: they are taken for one.
+    """
     row = await database.fetchrow(
         """
         SELECT FROM integration_connections one JOIN integration_connections other
-            ON other.shop_domain = one.shop_domain AND other.client_id = one.client_id
+            ON other.shop_domain = one.shop_domain
+            AND other.client_id IS NOT DISTINCT FROM one.client_id
             AND other.provider = one.provider AND other.store_id <> one.store_id
         WHERE one.store_id = $1 AND one.provider = 'commerce' AND other.status = $2 LIMIT 1
         """,

@@ -29,6 +29,7 @@ from tolsey.http.clients.guard import guarded_client
 from tolsey.storage.records.selling.revenue import PulledOrder
 
 API_VERSION = "2026-07"
+PLAN_CHARACTERS = 100
 
 
 class ShopifyAdmin(CommercePlatform, CommerceEditor):
@@ -91,6 +92,11 @@ class ShopifyAdmin(CommercePlatform, CommerceEditor):
     async def connect_probe(self, shop: Shop) -> ShopFacts:
         """Read the facts a connection is made with."""
         return shapes.shop_facts(await self._calls.ask(shop, queries.CONNECT_PROBE))
+
+    async def plan_name(self, shop: Shop) -> str | None:
+        """Name a shop's plan as the platform does for itself; None where it does not tell."""
+        name = (await self._calls.shop_body(shop)).get("plan_name")
+        return name[:PLAN_CHARACTERS] if isinstance(name, str) and name.isprintable() else None
 
     async def reconcile_subscriptions(
         self, shop: Shop, uri: str, topics: Mapping[str, str]

@@ -162,6 +162,16 @@ def _grant_error(reply: Reply, body: Mapping[str, Any]) -> tuple[str | None, str
     return None, f"The platform answered {reply.status} to the request for a token."
 
 
+def read_shop(reply: Reply) -> dict[str, Any]:
+    """Read a shop's description (REST `shop.json`); what stands in for one is raised by its meaning."""
+    if reply.status != OK:
+        raise _status_fault(reply)
+    shop = _object(reply).get("shop")
+    if not isinstance(shop, dict):
+        raise TransientFault("The platform's answer does not describe a shop.")
+    return shop
+
+
 def read_answer(reply: Reply) -> Answer:
     """Read a GraphQL answer; what stands in for one is raised by its meaning."""
     if reply.status != OK:

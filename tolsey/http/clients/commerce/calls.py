@@ -15,6 +15,7 @@ from tolsey.http.clients.commerce.answers import (
     Answer,
     read_answer,
     read_grant,
+    read_shop,
     refusal,
 )
 from tolsey.http.clients.commerce.bodies import TransientFault, fetch
@@ -129,6 +130,10 @@ class Address:
         """Give the shop's GraphQL endpoint."""
         return f"{self._base(shop_domain)}/admin/api/{self._version}/graphql.json"
 
+    def shop(self, shop_domain: str) -> str:
+        """Give where the shop is described in the older way."""
+        return f"{self._base(shop_domain)}/admin/api/{self._version}/shop.json"
+
     def may_download(self, url: str) -> bool:
         """Whether a URL the platform handed out may be fetched: https, or where the API itself is.
 
@@ -153,7 +158,7 @@ class Address:
 
 
 class Calls:
-    """The two endpoints of the platform, each call bounded in attempts and time."""
+    """The endpoints of the platform, each call bounded in attempts and time."""
 
     def __init__(
         self, address: Address, http: httpx.AsyncClient, pace: Pace, limits: Limits
@@ -199,6 +204,28 @@ class Calls:
                     "invalid_request" if is_repeated else refused.code,
                     refused.message.replace(client_secret or "\0", "…"),
                 ) from None
+
+    async def shop_body(self, shop: Shop) -> Mapping[str, Any]:
+        """Read a shop in the shape of its webhook body."""
+        request = self.http.build_request(
+            "GET", self.address.shop(shop.shop_domain), headers=_headers(shop)
+        )
+        limits = self.limits
+        patience = Patience(
+            self.pace, limits, attempts=limits.grant_attempts, seconds=limits.grant_deadline_seconds
+        )
+        while True:
+            try:
+                return read_shop(
+                    await fetch(
+                        self.http,
+                        request,
+                        limit_bytes=limits.grant_body_bytes,
+                        seconds=min(limits.attempt_seconds, patience.seconds_left),
+                    )
+                )
+            except TransientFault as fault:
+                await patience.after(fault)
 
     async def ask(
         self,
@@ -272,18 +299,11 @@ class Calls:
     async def _send(
         self, shop: Shop, document: str, variables: Mapping[str, Any], patience: Patience
     ) -> Answer:
-        if HEADER_VALUE.fullmatch(shop.access_token) is None:
-            raise ValueError("The access token cannot be sent in a header")
         request = self.http.build_request(
             "POST",
             self.address.graphql(shop.shop_domain),
             content=orjson.dumps({"query": document, "variables": dict(variables)}),
-            headers={
-                "Accept": "application/json",
-                "Accept-Encoding": "gzip",
-                "Content-Type": "application/json",
-                "X-Shopify-Access-Token": shop.access_token,
-            },
+            headers={**_headers(shop), "Content-Type": "application/json"},
         )
         limits = self.limits
         return read_answer(
@@ -294,3 +314,13 @@ class Calls:
                 seconds=max(0.1, min(limits.attempt_seconds, patience.seconds_left)),
             )
         )
+
+
+def _headers(shop: Shop) -> dict[str, str]:
+    if HEADER_VALUE.fullmatch(shop.access_token) is None:
+        raise ValueError("The access token cannot be sent in a header")
+    return {
+        "Accept": "application/json",
+        "Accept-Encoding": "gzip",
+        "X-Shopify-Access-Token": shop.access_token,
+    }

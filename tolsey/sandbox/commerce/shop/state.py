@@ -103,11 +103,9 @@ class Shop:
         """The secret webhooks are signed with: the oldest that was not revoked."""
         return self.secrets[0]
 
-    def issue_token(self, now: datetime) -> Token:
+    def issue_token(self, now: datetime, seconds: int = TOKEN_LIFETIME_SECONDS) -> Token:
         """Give out a fresh access token."""
-        token = Token(
-            "shpat_" + secrets.token_hex(16), now + timedelta(seconds=TOKEN_LIFETIME_SECONDS)
-        )
+        token = Token("shpat_" + secrets.token_hex(16), now + timedelta(seconds=seconds))
         self.tokens[token.text] = token
         return token
 

@@ -2,9 +2,9 @@
 
 import json
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Final
 
 from tolsey.storage.tables import Jsonb, Sealed, stored
 
@@ -24,10 +24,24 @@ DISCONNECTED = "disconnected"
 """Written by the merchant's DELETE; the specification keeps it outside the enum."""
 
 
+class TokenKind(StrEnum):
+    """How a connection has its token (contract, section 7: `tokenKind`)."""
+
+    GRANT = "grant"
+    """Minted with the app's id and secret, and renewed before it ends."""
+    STATIC = "static"
+    """Pasted by the merchant, of an app that was made in the shop; nothing renews it."""
+
+
+STATIC_UNTIL: Final = datetime(9999, 12, 31, tzinfo=UTC)
+"""The end of a static token: none that anybody knows. The release before hands it out as any other."""
+
+
 @dataclass(frozen=True, slots=True)
 class Connection:
     """The merchant's custom app, as far as we may remember it; key material is sealed text.
 
+    An app whose token is static has no `client_id`.
     Empty `scopes` were never told to us: what the grant allows is unknown. `former_secret` is the
     client secret that a newer one of the same app replaced: the platform signs with both for a
     while. `refused_at` says since when the platform refuses to renew the token.
@@ -46,6 +60,13 @@ class Connection:
     scopes_at: datetime | None = None
     refused_at: datetime | None = None
     uninstalled_at: datetime | None = None
+
+    @property
+    def token_kind(self) -> TokenKind | None:
+        """How the connection has its token; None when it has none."""
+        if self.access_token is None:
+            return None
+        return TokenKind.STATIC if self.client_id is None else TokenKind.GRANT
 
     def row(self) -> "ConnectionRow":
         """Make the row that says all of it; what is forgotten is absent from its metadata."""
