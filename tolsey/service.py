@@ -49,7 +49,14 @@ from tolsey.http.oauth import routes as oauth
 from tolsey.http.oauth.agents import Agents
 from tolsey.http.operators import admin, cron, finding, health, mail, metrics, security, shards
 from tolsey.http.operators.exposition import ProcessCollector
-from tolsey.http.people import api_keys, auth, invitations, member_pages, organizations
+from tolsey.http.people import (
+    api_keys,
+    auth,
+    credential_pages,
+    invitations,
+    member_pages,
+    organizations,
+)
 from tolsey.http.people import pages as accounts
 from tolsey.http.selling import public, reviews, sell
 from tolsey.http.stores import integrations
@@ -97,6 +104,7 @@ BLUEPRINTS: Sequence[Blueprint] = (
     api_keys.routes,
     intelligence.routes,
     member_pages.routes,
+    credential_pages.routes,
     operations.routes,
     plans.routes,
     stores.routes,

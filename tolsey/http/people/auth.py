@@ -6,7 +6,6 @@ import orjson
 from quart import Blueprint, Response
 from quart_schema import tag_blueprint, validate_request
 
-from tolsey.actors.refusals import NotFound
 from tolsey.http.answers.views import organization_view, session_view, user_view
 from tolsey.http.people import passwords, signing
 from tolsey.http.people.passwords import Forgotten, PasswordChange, Reset
@@ -14,7 +13,6 @@ from tolsey.http.people.signing import Login, Signup
 from tolsey.http.web import cookies
 from tolsey.http.web.access import caller, public, session
 from tolsey.http.web.context import now, service
-from tolsey.storage import audit
 from tolsey.storage.people import accounts, tokens
 
 routes = Blueprint("auth", __name__, url_prefix="/api/auth")
@@ -103,10 +101,7 @@ async def list_sessions() -> dict[str, Any]:
 @session
 async def end_session(session_id: str) -> Response:
     """End one of the caller's sessions."""
-    async with service().database.transaction() as tx:
-        if not await tokens.end_one(tx, caller().user_id, session_id):
-            raise NotFound("There is no such session, or it is over.")
-        await audit.write(tx, "user.session_ended", caller().user_id, actor=caller().user_id)
+    await signing.end_session(session_id)
     return Response(b"", status=204)
 
 

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 from quart import request
 
-from tolsey.actors.refusals import Conflict, Forbidden, Unauthorized
+from tolsey.actors.refusals import Conflict, Forbidden, NotFound, Unauthorized
 from tolsey.http.web import addresses, cookies, limits, policies
+from tolsey.http.web.access import caller
 from tolsey.http.web.api_model import Account, ApiModel, Email, Name, Password
 from tolsey.http.web.context import new_id, now, service
 from tolsey.storage import audit
@@ -118,6 +119,15 @@ async def sign_out() -> None:
         ended = await grants.end_all(tx, user_id, "logout", actor=user_id, at=now())
     if ended:
         await service().agents.access_tokens.forget()
+
+
+async def end_session(session_id: str) -> None:
+    """End one of the caller's sessions; 404."""
+    user_id = caller().user_id
+    async with service().database.transaction() as tx:
+        if not await tokens.end_one(tx, user_id, session_id):
+            raise NotFound("There is no such session, or it is over.")
+        await audit.write(tx, "user.session_ended", user_id, actor=user_id)
 
 
 async def _rotate(tx: Transaction, user_id: str) -> str:
