@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 BENCH_VENV := .venv-bench
 MUTANTS_VENV := .venv-mutants
 
-.PHONY: setup build-name run test test-slow check format bench campaign conformance mutants sandbox messages lock clean
+.PHONY: setup build-name run test test-slow check types rules compiled format bench campaign conformance mutants sandbox messages lock clean
 
 setup: $(STAMP) build-name
 
@@ -30,10 +30,16 @@ run: setup
 sandbox: setup
 	$(BIN)/tolsey sandbox
 
+# Types take longest, on one core; the rest is done beside them.
 check: setup
+	@$(MAKE) --no-print-directory -j 2 types rules
+
+types: setup
+	$(BIN)/mypy
+
+rules: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m tests.wire.golden
 	$(BIN)/python -m tests.unique_names
@@ -46,8 +52,13 @@ format: setup
 # Three at a time on two cores: each waits for the servers, for leases or for processes now and then.
 PYTEST := $(BIN)/pytest -n 3 --dist worksteal --ignore=tests/mcp/real
 
-test: check
+# Tests are compiled for all three while types are checked.
+test: setup
+	@$(MAKE) --no-print-directory -j 2 types rules compiled
 	$(PYTEST) -m "not slow"
+
+compiled: setup
+	@$(BIN)/pytest --collect-only -q -m "not slow" --ignore=tests/mcp/real >/dev/null || true  # the suite tells what is wrong
 
 # Browsers, processes of the service that are killed or replaced, and campaigns.
 test-slow: setup
