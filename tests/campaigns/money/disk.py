@@ -271,7 +271,7 @@ class Disk:
             self.report.found.append(f"4 {name} was written by a process that lost it")
 
     async def _judge(self) -> None:
-        rows = await self._rows()
+        rows = await read_rows(self._database, self._names)
         for name in self._names:
             bank, person = self._banks[name], self._people[name]
             self.report.seen += person.seen
@@ -281,27 +281,28 @@ class Disk:
                 wrong += [*unproven(rows[name], bank), *person.misplaced(rows[name].accounts())]
             self.report.found += [f"{name}: {one}" for one in wrong]
 
-    async def _rows(self) -> dict[str, Rows]:
-        """Read every row of the books."""
-        found: dict[str, Rows] = defaultdict(Rows)
-        for part, kind, table in (
-            ("account", records.CreditAccount, "credit_accounts"),
-            ("entries", records.CreditEntry, "credit_entries"),
-            ("postings", records.CreditPosting, "credit_postings"),
-            ("lots", records.CreditLot, "credit_lots"),
-            ("holds", records.CreditHold, "credit_holds"),
-            ("payments", records.CreditedPayment, "payment_facts"),
-            ("resets", records.MonthlyReset, "monthly_resets"),
-            ("bonuses", records.DailyBonus, "daily_bonuses"),
-        ):
-            sql = f"SELECT * FROM {table} WHERE organization_id = ANY($1)"  # noqa: S608 - ours
-            for row in await self._database.fetch(sql, self._names):
-                rows, record = found[row["organization_id"]], _record(kind, row)
-                if part == "account":
-                    rows.account = record
-                else:
-                    getattr(rows, part).append(record)
-        return found
+
+async def read_rows(database: Database, names: Sequence[str]) -> dict[str, Rows]:
+    """Read every row of the books of organizations."""
+    found: dict[str, Rows] = defaultdict(Rows)
+    for part, kind, table in (
+        ("account", records.CreditAccount, "credit_accounts"),
+        ("entries", records.CreditEntry, "credit_entries"),
+        ("postings", records.CreditPosting, "credit_postings"),
+        ("lots", records.CreditLot, "credit_lots"),
+        ("holds", records.CreditHold, "credit_holds"),
+        ("payments", records.CreditedPayment, "payment_facts"),
+        ("resets", records.MonthlyReset, "monthly_resets"),
+        ("bonuses", records.DailyBonus, "daily_bonuses"),
+    ):
+        sql = f"SELECT * FROM {table} WHERE organization_id = ANY($1)"  # noqa: S608 - ours
+        for row in await database.fetch(sql, names):
+            rows, record = found[row["organization_id"]], _record(kind, row)
+            if part == "account":
+                rows.account = record
+            else:
+                getattr(rows, part).append(record)
+    return found
 
 
 def _record(kind: type[Any], row: Any) -> Any:

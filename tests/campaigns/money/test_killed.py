@@ -1,0 +1,285 @@
+"""A process dies at every turn of its loop, one after the other, while money moves at the processor.
+
+The next process is asked for the same, as a client repeats its request. The processor saw each step once,
+and the books agree.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import anyio
+import orjson
+import pytest
+from anyio.abc import Process
+from anyio.streams.text import TextReceiveStream
+
+from tests.actors.organization.house import MICRO, TO, House, applier, opened, process
+from tests.campaigns.money.disk import read_rows
+from tests.campaigns.money.rows import broken
+from tests.http.payments.market import opened as market_opened
+from tolsey.actors.organization.billing.messages import (
+    ChangePlan,
+    GiveBackPayment,
+    ReadSubscription,
+)
+from tolsey.actors.organization.messages import ReadCredits, organization
+from tolsey.actors.processor import Buyer, Subscribed
+from tolsey.runtime.codec import encode
+from tolsey.runtime.messages import Message
+from tolsey.storage.database import Database
+
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(1_200)]
+
+MOST = 600
+"""More turns than a loop takes from the request to the end, on a busy machine too."""
+STEP = 1 if "CAMPAIGN_SECONDS" in os.environ else 8
+"""`make campaign` kills at every turn, `make test-slow` at some."""
+AT_ONCE = 20
+IN_A_ROW = 3
+"""So many processes that outlive their last turn say that it was the last: their numbers differ a little."""
+
+
+@dataclass
+class Mortals:
+    """Forks the processes that die."""
+
+    forks: Process
+    said: Path
+    answers: TextReceiveStream = field(init=False)
+
+    def __post_init__(self) -> None:
+        assert self.forks.stdout is not None
+        self.answers = TextReceiveStream(self.forks.stdout)
+
+    async def ask(self, organization_id: str, message: Message[Any], dies_at: int = 0) -> int:
+        """Let a process ask and wait; answers the code that it ended with."""
+        asked = {
+            "organization": organization_id,
+            "name": type(message).__name__,
+            "message": orjson.loads(encode(message)),
+            "dies_at": dies_at,
+        }
+        assert self.forks.stdin is not None
+        with anyio.fail_after(240):
+            await self.forks.stdin.send(orjson.dumps(asked) + b"\n")
+            return int(await self.answers.receive())
+
+    async def follow(self, organization_id: str, message: Message[Any]) -> None:
+        """Let another process ask for the same and see it through; a busy one may give up."""
+        codes = []
+        for _ in range(3):
+            codes.append(await self.ask(organization_id, message))
+            if codes[-1] == 0:
+                return
+        raise AssertionError(f"{codes}: {self.said.read_text()[-4_000:]}")
+
+
+@asynccontextmanager
+async def mortals(database_url: str, house: House, folder: Path) -> AsyncIterator[Mortals]:
+    said = folder / "said.txt"
+    command = [sys.executable, "-m", "tests.campaigns.money.mortal"]
+    with said.open("wb") as log:
+        given = [database_url, house.market.processor.url]
+        forks = await anyio.open_process(
+            [*command, *given], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log
+        )
+        try:
+            yield Mortals(forks, said)
+        finally:
+            forks.kill()
+            await forks.wait()
+
+
+@asynccontextmanager
+async def at_work(house: House, name: str) -> AsyncIterator[None]:
+    """Let a process of the test's own apply what the processor told."""
+    async with process(house.database, name) as house.runtime:
+        house.applier = applier(house.market, house.database, house.runtime)
+        yield
+
+
+async def buy(house: House, id: str) -> None:
+    """Buy Max 5x on the processor's page."""
+    await house.database.execute("INSERT INTO organizations (id, name) VALUES ($1, 'o')", id)
+    price, buyer = house.market.price("max_5x"), Buyer(id)
+    page = await house.market.payments.subscription_checkout(
+        buyer, price, "max_5x", "monthly", TO, key=f"buy:{id}"
+    )
+    await house.market.pay(page.url)
+    await house.settle()
+
+
+def of(house: House, id: str, kind: str) -> list[dict[str, Any]]:
+    """List what there is of a kind at the processor for an organization."""
+    subscribed = house.market.made("subscription")
+    (bought,) = (one for one in subscribed if one["metadata"]["org_id"] == id)
+    if kind == "subscription":
+        return [bought]
+    charges = [one for one in house.market.made("charge") if one["customer"] == bought["customer"]]
+    if kind == "charge":
+        return [one for one in charges if one["paid"]]
+    paid = {one["id"] for one in charges}
+    return [one for one in house.market.made(kind) if one["charge"] in paid]
+
+
+async def upgrade(house: House, id: str) -> Message[Any]:
+    """Let Pro wait for the end of Max 5x, and ask for Max 20x instead."""
+    await buy(house, id)
+    (bought,) = of(house, id, "subscription")
+    (item,) = bought["items"]["data"]
+    begins, ends = (
+        datetime.fromtimestamp(item[f"current_period_{name}"], UTC) for name in ("start", "end")
+    )
+    held = Subscribed(bought["id"], item["id"], item["price"]["id"], begins, ends, None)
+    await house.market.payments.downgrade(
+        held, house.market.price("pro"), "pro", "monthly", key=f"down:{id}"
+    )
+    await house.settle()
+    price_ids = dict(house.market.prices)
+    return ChangePlan(f"op_{id}", "max_20x", "monthly", price_ids, "usr_9", datetime.now(UTC))
+
+
+async def upgrade_stage(house: House, id: str) -> str:
+    """Tell how far an upgrade is."""
+    state, calls = await on_disk(house, id)
+    if state != "running":
+        return state
+    (bought,) = of(house, id, "subscription")
+    if bought["items"]["data"][0]["price"]["id"] == house.market.price("max_20x"):
+        return "charged"
+    return "released" if bought["schedule"] is None else calls["UpgradeSubscription"]
+
+
+async def judge_upgrade(house: House, id: str) -> None:
+    (bought,) = of(house, id, "subscription")
+    (item,) = bought["items"]["data"]
+    assert (item["price"]["id"], bought["schedule"]) == (house.market.price("max_20x"), None)
+    assert len(of(house, id, "charge")) == 2
+    told = await house.runtime.ask(organization(id), ReadSubscription(house.now))
+    assert (told.plan, told.next_plan, told.schedule_id) == ("max_20x", None, None)
+    credits = await house.runtime.ask(organization(id), ReadCredits(house.now))
+    assert credits.standing.balance == 299 * MICRO
+    assert await audited(house, id, "plan.%") == {"plan.change_requested": 1}
+
+
+async def refund(house: House, id: str) -> Message[Any]:
+    """Ask for a subscription's payment back."""
+    await buy(house, id)
+    row = await house.database.fetchrow(
+        "SELECT reference FROM credit_lots WHERE organization_id = $1", id
+    )
+    assert row is not None
+    now = datetime.now(UTC)
+    return GiveBackPayment(f"op_{id}", row["reference"], "a mistake", "usr_9", now)
+
+
+async def refund_stage(house: House, id: str) -> str:
+    """Tell how far a refund is."""
+    state, calls = await on_disk(house, id)
+    if state != "running":
+        return state
+    (bought,) = of(house, id, "subscription")
+    if bought["status"] == "canceled":
+        return "canceled"
+    if "EndSubscriptionNow" in calls:
+        return f"end {calls['EndSubscriptionNow']}"
+    return "refunded" if of(house, id, "refund") else "waiting"
+
+
+async def judge_refund(house: House, id: str) -> None:
+    (bought,) = of(house, id, "subscription")
+    assert bought["status"] == "canceled"
+    (made,), (charge,) = of(house, id, "refund"), of(house, id, "charge")
+    assert made["amount"] == charge["amount"]
+    told = await house.runtime.ask(organization(id), ReadSubscription(house.now))
+    credits = await house.runtime.ask(organization(id), ReadCredits(house.now))
+    assert (told.plan, credits.standing.balance, credits.standing.held) == ("free", 0, 0)
+    assert await audited(house, id, "refund.%") == {"refund.requested": 1}
+
+
+async def on_disk(house: House, id: str) -> tuple[str, Mapping[str, str]]:
+    """Read how far an operation is, and its calls."""
+    database = house.database
+    row = await database.fetchrow("SELECT state FROM operations WHERE organization_id = $1", id)
+    calls = await database.fetch(
+        "SELECT name, state FROM outbox WHERE actor_key = $1 AND lane IS NOT NULL", id
+    )
+    return "not asked" if row is None else row["state"], {
+        one["name"].rpartition(".")[2]: one["state"] for one in calls
+    }
+
+
+async def audited(house: House, id: str, events: str) -> Mapping[str, int]:
+    rows = await house.database.fetch(
+        "SELECT event FROM audit_log WHERE organization_id = $1 AND event LIKE $2", id, events
+    )
+    return Counter(row["event"] for row in rows)
+
+
+@dataclass(frozen=True)
+class Deed:
+    """What processes die at: how it is begun, how far it is, and what has come of it in the end."""
+
+    begin: Callable[[House, str], Awaitable[Message[Any]]]
+    stage: Callable[[House, str], Awaitable[str]]
+    judge: Callable[[House, str], Awaitable[None]]
+    stages: frozenset[str]
+    """Each has to be died in."""
+
+
+UPGRADE = Deed(
+    *(upgrade, upgrade_stage, judge_upgrade),
+    frozenset({"not asked", "waiting", "sent", "released", "charged", "done"}),
+)
+REFUND = Deed(
+    *(refund, refund_stage, judge_refund),
+    frozenset({"not asked", "waiting", "refunded", "end waiting", "end sent", "canceled", "done"}),
+)
+
+
+@pytest.mark.parametrize("deed", [UPGRADE, REFUND], ids=["upgrade", "refund"])
+async def test_whatever_turn_a_process_dies_at_the_next_goes_on_and_each_step_is_made_once(
+    deed: Deed, database: Database, database_url: str, tmp_path: Path, capsys: Any
+) -> None:
+    died: Counter[str] = Counter()
+    turn = outlived = 0
+    async with (
+        market_opened(datetime.now(UTC)) as market,
+        opened(market, database) as house,
+        mortals(database_url, house, tmp_path) as forks,
+    ):
+        while outlived < IN_A_ROW:
+            assert turn < MOST
+            async with at_work(house, f"before {turn}"):
+                asked = {id: await deed.begin(house, id) for id in ids(turn)}
+            for id, message in asked.items():
+                turn += STEP
+                code = await forks.ask(id, message, dies_at=turn)
+                assert code in {0, -signal.SIGKILL}, forks.said.read_text()[-4_000:]
+                outlived = outlived + 1 if code == 0 else 0
+                died[await deed.stage(house, id)] += code != 0
+                await forks.follow(id, message)
+            async with at_work(house, f"after {turn}"):
+                await house.settle()
+                books = await read_rows(database, list(asked))
+                for id in asked:
+                    await deed.judge(house, id)
+                    assert list(broken(books[id])) == []
+        assert await database.fetch("SELECT FROM dead_letters") == []
+    with capsys.disabled():
+        print(f"\n{turn} turns, died when it was {dict(died)}")  # noqa: T201 - what a campaign is for
+    if STEP == 1:
+        assert deed.stages <= {stage for stage, times in died.items() if times}
+
+
+def ids(turn: int) -> list[str]:
+    return [f"org_turn_{turn + n * STEP}" for n in range(1, AT_ONCE + 1)]
