@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import anyio
@@ -15,6 +16,8 @@ import hypothesis
 import pytest
 import redis.asyncio
 
+from tests.described import Watched
+from tolsey.http.web.edge import Edge
 from tolsey.storage.database import Connection, Database, Row
 from tolsey.storage.embedded.servers import EmbeddedServers
 from tolsey.storage.migrate import migrate
@@ -78,6 +81,27 @@ def _ready_hashes() -> Iterator[None]:
     given.setattr(passwords, "_verify", cache(passwords._verify))
     yield
     given.undo()
+
+
+@pytest.fixture(scope="session")
+def watched_answers() -> Iterator[Watched]:
+    """Look at every answer that a service of these tests gives."""
+    given, watched = pytest.MonkeyPatch(), Watched()
+
+    async def served(edge: Edge, *connection: Any) -> None:
+        await watched(edge, *connection)
+
+    given.setattr(Edge, "__call__", served)
+    yield watched
+    given.undo()
+
+
+@pytest.fixture(autouse=True)
+def _answers_as_described(watched_answers: Watched) -> Iterator[None]:
+    """Hold each answer of a test against `/openapi.json`, so that every test checks that, too."""
+    yield
+    wrong, watched_answers.wrong = watched_answers.wrong, []
+    assert wrong == []
 
 
 @dataclass(frozen=True)

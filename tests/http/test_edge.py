@@ -1,7 +1,7 @@
 from typing import Any, cast
 
 import pytest
-from quart import Blueprint, request
+from quart import Blueprint, Response, request
 
 from tests.http.people import Browser, SignUp, settings_of
 from tolsey.actors.refusals import Conflict, MissingCredential
@@ -46,12 +46,12 @@ def probes() -> Blueprint:
     @routes.get("/api/cron/<name>")
     @cron
     async def job(name: str) -> Any:
-        return {"job": name}
+        return {"job": name, "executionId": "run_1", "outcome": {"status": "completed"}}
 
     @routes.get("/metrics")
     @operator_metrics
     async def metrics() -> Any:
-        return "ok"
+        return Response("ok", content_type="text/plain")
 
     @routes.get("/api/admin/probe")
     @administrator

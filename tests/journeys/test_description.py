@@ -8,6 +8,7 @@ import openapi_spec_validator
 import pytest
 from werkzeug.routing import AnyConverter, Map, Rule
 
+from tests.described import schemas_in
 from tolsey.http.mcp.doors import PREFIX
 from tolsey.service import Running
 
@@ -118,6 +119,62 @@ async def test_every_operation_has_a_name_of_its_own_and_says_who_may_call(
 
     assert [name for name, times in names.items() if times > 1] == []
     assert [one["summary"] for one in operations if "security" not in one] == []
+
+
+KEPT_WHOLE = {
+    "AuditAnswer.metadata": "what an event says besides",
+    "DeadLetterAnswer.payload": "a message, whatever its class",
+    "InspectedActorAnswer.state": "an actor's state, whatever its kind",
+    "OperationAnswer.result": "what the route of its kind answers with",
+    "OrganizationAnswer.rules": "contract, section 3",
+    "OrganizationDetailAnswer.rules": "contract, section 3",
+    "RpcAnswer.error.data": "of the protocol",
+    "RpcAnswer.result": "of the protocol",
+    "RulesAnswer": "contract, section 3",
+    "StoreExportAnswer[][]": "rows as they are kept",
+    "get /openapi.json": "OpenAPI's own shape",
+}
+"""Where an answer holds an object of any shape, and why; everything else is typed."""
+
+
+def says_nothing(schema: dict[str, Any]) -> bool:
+    if schema.get("additionalProperties") in (True, {}):
+        return True
+    if schema.get("type") == "object":
+        return not ("properties" in schema or schema.get("additionalProperties"))
+    return not schema.keys() & {"type", "$ref", "anyOf", "oneOf", "enum", "const"}
+
+
+async def test_every_operation_says_what_it_answers_with_when_all_goes_well(
+    described: dict[str, Any],
+) -> None:
+    bodiless, shapes = set[str](), list(described["components"]["schemas"].items())
+    for path, operations in described["paths"].items():
+        for method, operation in operations.items():
+            told = {code: one for code, one in operation["responses"].items() if code[0] in "23"}
+            assert told, f"{method} {path} says nothing of its success"
+            for status, answer in told.items():
+                schemas = [one["schema"] for one in answer.get("content", {}).values()]
+                shapes += [(f"{method} {path}", one) for one in schemas]
+                if not schemas and status not in {"202", "204", "303", "304"}:
+                    bodiless.add(f"{method} {path} {status}")
+    free = {
+        name + place
+        for name, shape in shapes
+        if name != "Problem"
+        for place, schema in schemas_in(shape)
+        if says_nothing(schema)
+    }
+
+    assert bodiless == set()
+    assert free == KEPT_WHOLE.keys()
+
+
+async def test_what_must_be_sent_is_said(described: dict[str, Any]) -> None:
+    credits = described["paths"]["/api/credits"]["get"]["parameters"]
+
+    assert [one["name"] for one in credits if one["required"]] == ["organizationId"]
+    assert described["paths"]["/api/stores"]["post"]["requestBody"]["required"]
 
 
 async def test_an_operation_names_its_refusals_with_their_codes(described: dict[str, Any]) -> None:

@@ -1,20 +1,26 @@
 """Operations: what takes longer than an answer waits, asked for and looked up (contract 2)."""
 
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Final, TypeVar
 
-import orjson
 from quart import Blueprint
 from quart_schema import tag_blueprint
 
 from tolsey.actors.organization.billing.messages import AwaitOperation
 from tolsey.actors.refusals import NotFound
-from tolsey.http.answers.views import timestamp
+from tolsey.http.answers.base import Accepted, ApiAnswer
+from tolsey.http.answers.operations import OperationAnswer, OperationBodyAnswer
 from tolsey.http.web.access import caller, session
 from tolsey.http.web.context import ask, service
 from tolsey.runtime.errors import DeadlineExceeded, Overloaded, Unavailable
 from tolsey.runtime.messages import ActorId, Message
 from tolsey.storage.records.runtime.operations import Operation
 from tolsey.storage.runtime import operations
+
+AcceptedOperation = tuple[OperationBodyAnswer, Accepted, Mapping[str, str]]
+"""What a route answers with while it takes longer."""
+Status = TypeVar("Status", bound=int)
+Shape = TypeVar("Shape", bound=ApiAnswer)
 
 routes = Blueprint("operations", __name__, url_prefix="/api/operations")
 tag_blueprint(routes, ["Operations"])
@@ -39,40 +45,23 @@ async def carried_out(to: ActorId, message: Message[Operation]) -> Operation:
 
 
 def answer_of(
-    operation: Operation, *, status: int = 200
-) -> tuple[dict[str, Any], int, dict[str, str]]:
+    operation: Operation, shape: type[Shape], status: Status
+) -> tuple[Shape, Status] | AcceptedOperation:
     """Answer what an operation came to with a status, or that it takes longer and where to look."""
     if operation.state == "done":
-        return orjson.loads(operation.result or "{}"), status, {}
+        # What else was written down of it is for its own actor.
+        said = operation.result or "{}"
+        done = shape.model_validate_json(said, by_alias=True, by_name=False, extra="ignore")
+        return done, status
     where = {"Location": f"/api/operations/{operation.id}"}
-    return {"operation": view(operation)}, 202, where
-
-
-def view(operation: Operation) -> dict[str, Any]:
-    """Show an operation to whoever asked for it."""
-    shown: dict[str, Any] = {
-        "id": operation.id,
-        "kind": operation.kind,
-        "state": operation.state,
-        "createdAt": timestamp(operation.created_at),
-        "finishedAt": timestamp(operation.finished_at),
-    }
-    if operation.state == "done":
-        shown["result"] = orjson.loads(operation.result or "{}")
-    if operation.code is not None:
-        shown["error"] = {
-            "status": operation.status,
-            "code": operation.code,
-            "detail": operation.detail,
-        }
-    return shown
+    return OperationBodyAnswer(operation=OperationAnswer.of(operation)), 202, where
 
 
 @routes.get("/<id>")
 @session
-async def read_operation(id: str) -> dict[str, Any]:
+async def read_operation(id: str) -> OperationBodyAnswer:
     """Tell how far an operation is that the caller asked for; kept for seven days after its end."""
-    return {"operation": view(await of_caller(id))}
+    return OperationBodyAnswer(operation=OperationAnswer.of(await of_caller(id)))
 
 
 async def of_caller(id: str) -> Operation:

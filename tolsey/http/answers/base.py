@@ -1,27 +1,31 @@
 """The shape of answers: camelCase outside, snake_case inside, times in RFC 3339 with milliseconds."""
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
 from types import UnionType
 from typing import (
     Annotated,
     Any,
     Generic,
     Literal,
+    Self,
     TypeVar,
     Union,
     get_args,
     get_origin,
 )
 
-from pydantic import BaseModel, ConfigDict, PlainSerializer
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
-from tolsey.http.answers.views import timestamp
 from tolsey.http.web.paging import cut
+from tolsey.storage.database import Row
 
-Row = TypeVar("Row")
+Found = TypeVar("Found")
 Item = TypeVar("Item", bound="ApiAnswer")
+Value = TypeVar("Value")
 
 NoBody = Literal[""]
 Created = Literal[201]
@@ -29,7 +33,31 @@ Accepted = Literal[202]
 NoContent = Literal[204]
 """Statuses beside 200, as part of what a view says that it returns."""
 
-Timestamp = Annotated[datetime, PlainSerializer(timestamp, return_type=str)]
+
+def timestamp(at: datetime) -> str:
+    """Write a time as RFC 3339 in UTC, with milliseconds."""
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+Timestamp = Annotated[
+    datetime,
+    PlainSerializer(timestamp, return_type=str),
+    WithJsonSchema({"type": "string", "format": "date-time"}, mode="serialization"),
+]
+
+
+def _is_none(value: object) -> bool:
+    return value is None
+
+
+Omittable = Annotated[Value | None, Field(exclude_if=_is_none)]
+"""What is left out where there is none; such a field has the default None."""
+
+
+def _opened(schema: dict[str, Any]) -> None:
+    """Say nothing against more fields: some may come (contract, section 2, "Change")."""
+    if schema.get("additionalProperties") is False:
+        del schema["additionalProperties"]
 
 
 class ApiAnswer(BaseModel):
@@ -42,7 +70,14 @@ class ApiAnswer(BaseModel):
         serialize_by_alias=True,
         validate_by_name=True,
         validate_by_alias=False,
+        json_schema_extra=_opened,
     )
+
+    @classmethod
+    def read(cls, kept: Any, **others: Any) -> Self:
+        """Show what is kept by its fields, or columns, of the same names; others are given."""
+        own = kept.__getitem__ if isinstance(kept, Row) else partial(getattr, kept)
+        return cls(**{name: own(name) for name in cls.model_fields.keys() - others}, **others)
 
 
 class ListAnswer(ApiAnswer, Generic[Item]):
@@ -58,31 +93,56 @@ class ListAnswer(ApiAnswer, Generic[Item]):
 
 
 def list_of(
-    found: Sequence[Row],
+    found: Sequence[Found],
     limit: int,
     *,
-    key: Callable[[Row], str],
-    answer: Callable[[Row], Item],
+    key: Callable[[Found], str],
+    answer: Callable[[Found], Item],
 ) -> ListAnswer[Item]:
     """Answer with a page of what was `found`; see `paging.cut`."""
     rows, following = cut(found, limit, key=key)
     return ListAnswer(items=[answer(row) for row in rows], next_cursor=following)
 
 
-def answers_of(view: Callable[..., Any]) -> Mapping[int, type[ApiAnswer] | None]:
-    """Read from a view's annotation what it answers with, by status; None stands for no body.
+@dataclass(frozen=True, slots=True)
+class Media:
+    """What a Response holds that a view makes itself; beside an answer where that is its shape.
 
-    A view says `-> ApiAnswer`, `-> tuple[ApiAnswer, Literal[201]]`, or a union of those.
+    A view says `-> Annotated[Response, Media("text/plain")]`; no kind stands for no body.
+    """
+
+    kind: str | None
+    status: int = 200
+    shape: type[BaseModel] | None = None
+
+
+Described = type[BaseModel] | Media | None
+"""What a status answers with: an answer as JSON, another kind of body, or none."""
+
+
+def answers_of(view: Callable[..., Any]) -> Mapping[int, Sequence[Described]]:
+    """Read from a view's annotation what it may answer with, by status.
+
+    A view says `-> ApiAnswer`, `-> tuple[ApiAnswer, Literal[201]]` with headers after it where it
+    has some, `-> Annotated[Response, Media(...)]`, or a union of those.
     """
     said = view.__annotations__.get("return")
     forms = get_args(said) if get_origin(said) in (Union, UnionType) else (said,)
-    found = dict[int, type[ApiAnswer] | None]()
+    found = dict[int, list[Described]]()
     for form in forms:
-        match get_args(form) if get_origin(form) is tuple else (form, Literal[200]):
-            case (body, status) if get_origin(status) is Literal:
-                (number,) = get_args(status)
-                if body == NoBody:
-                    found[number] = None
-                elif isinstance(body, type) and issubclass(body, ApiAnswer):
-                    found[number] = body
+        for status, body in _answers_in(form):
+            found.setdefault(status, []).append(body)
     return found
+
+
+def _answers_in(form: Any) -> Sequence[tuple[int, Described]]:
+    """Read one form of a view's annotation."""
+    if get_origin(form) is Annotated:
+        found = [one for one in get_args(form)[1:] if isinstance(one, Media)]
+        return [(one.status, one) for one in found]
+    body, status, *_ = get_args(form) if get_origin(form) is tuple else (form, Literal[200])
+    if body == NoBody:
+        return [(number, None) for number in get_args(status)]
+    if isinstance(body, type) and issubclass(body, BaseModel):
+        return [(number, body) for number in get_args(status)]
+    return []

@@ -1,14 +1,12 @@
 """Plans, credits and what is paid, as an organization's members see them."""
 
-from typing import Annotated, Self
-
-from pydantic import Field
+from typing import Self
 
 from tolsey.actors import chain
 from tolsey.actors.organization import plans
-from tolsey.actors.organization.messages import Grant, Standing
+from tolsey.actors.organization.messages import Standing
 from tolsey.actors.organization.plans import Cadence, Plan
-from tolsey.http.answers.base import ApiAnswer, Timestamp
+from tolsey.http.answers.base import ApiAnswer, Omittable, Timestamp
 from tolsey.storage.records.money.credits import CreditEntry, CreditPosting
 
 
@@ -81,8 +79,8 @@ class PlansAnswer(ApiAnswer):
     """The plans, and what the organization may choose that was named."""
 
     items: list[PlanAnswer]
-    next_cursor: None = None
-    organization: Annotated[ChoicesAnswer | None, Field(exclude_if=lambda named: named is None)]
+    next_cursor: None
+    organization: Omittable[ChoicesAnswer] = None
 
 
 class GrantAnswer(ApiAnswer):
@@ -95,19 +93,6 @@ class GrantAnswer(ApiAnswer):
     granted_at: Timestamp
     expires_at: Timestamp | None
     reference: str | None
-
-    @classmethod
-    def of(cls, grant: Grant) -> Self:
-        """Show a grant."""
-        return cls(
-            id=grant.id,
-            kind=grant.kind,
-            amount=grant.amount,
-            remaining=grant.remaining,
-            granted_at=grant.granted_at,
-            expires_at=grant.expires_at,
-            reference=grant.reference,
-        )
 
 
 class StandingAnswer(ApiAnswer):
@@ -159,18 +144,13 @@ class LedgerEntryAnswer(ApiAnswer):
         """Show an entry with its postings."""
         entry, postings = pair
         moves = [(one.debit, one.credit, one.amount) for one in postings]
-        return cls(
-            seq=entry.seq,
-            kind=entry.kind,
-            key=entry.key,
-            reference=entry.reference,
-            at=entry.at,
+        return cls.read(
+            entry,
             amount=chain.balance_moved(moves),
             postings=[
                 PostingAnswer(debit=debit, credit=credit, amount=amount)
                 for debit, credit, amount in moves
             ],
-            hash=entry.hash,
         )
 
 

@@ -2,9 +2,24 @@
 
 from typing import Any, Self
 
+from pydantic import RootModel
+
 from tolsey.http.answers.base import ApiAnswer, Timestamp
-from tolsey.storage.people.accounts import OrganizationRow
 from tolsey.storage.people.members import MemberRow
+from tolsey.storage.people.tokens import OpenSession
+
+
+class CallerAnswer(ApiAnswer):
+    """Who is signed in."""
+
+    id: str
+    email: str
+
+
+class UserAnswer(CallerAnswer):
+    """A user, as shown to themselves."""
+
+    created_at: Timestamp
 
 
 class OrganizationAnswer(ApiAnswer):
@@ -16,18 +31,6 @@ class OrganizationAnswer(ApiAnswer):
     role: str
     rules: dict[str, Any]
     created_at: Timestamp
-
-    @classmethod
-    def of(cls, organization: OrganizationRow) -> Self:
-        """Show an organization to whom it was read for."""
-        return cls(
-            id=organization.id,
-            name=organization.name,
-            plan=organization.plan,
-            role=organization.role,
-            rules=organization.rules,
-            created_at=organization.created_at,
-        )
 
 
 class MemberAnswer(ApiAnswer):
@@ -41,9 +44,60 @@ class MemberAnswer(ApiAnswer):
     @classmethod
     def of(cls, member: MemberRow) -> Self:
         """Show a member."""
-        return cls(
-            id=member.user_id,
-            email=member.email,
-            role=member.role,
-            created_at=member.created_at,
-        )
+        return cls.read(member, id=member.user_id)
+
+
+class OrganizationDetailAnswer(OrganizationAnswer):
+    """An organization with its members."""
+
+    members: list[MemberAnswer]
+
+
+class RulesAnswer(RootModel[dict[str, Any]]):
+    """An organization's rules: a JSON object, kept whole."""
+
+
+class MemoryAnswer(ApiAnswer):
+    """How much is remembered for an organization and its stores."""
+
+    facts: int
+    messages: int
+    vectors: int
+    namespaces: list[str]
+
+
+class SignedUpAnswer(ApiAnswer):
+    """Who signed up, and the organization made for them."""
+
+    user: UserAnswer
+    organization: OrganizationAnswer
+
+
+class SignedInAnswer(ApiAnswer):
+    """Who signed in."""
+
+    user: UserAnswer
+
+
+class SessionAnswer(ApiAnswer):
+    """Who is signed in, and the organizations they belong to."""
+
+    user: CallerAnswer
+    organizations: list[OrganizationAnswer]
+
+
+class OpenSessionAnswer(ApiAnswer):
+    """Where a user is signed in: device, place and last use, to the hour."""
+
+    id: str
+    device: str | None
+    place: str | None
+    created_at: Timestamp
+    last_used_at: Timestamp
+    expires_at: Timestamp
+    current: bool
+
+    @classmethod
+    def of(cls, session: OpenSession) -> Self:
+        """Show a session to its user."""
+        return cls.read(session, last_used_at=session.used_at)

@@ -1,11 +1,11 @@
 """Listings and their verification, as their seller and as anyone sees them."""
 
 from datetime import date
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
-from tolsey.http.answers.base import ApiAnswer, Timestamp
+from tolsey.http.answers.base import ApiAnswer, Omittable, Timestamp
 from tolsey.http.answers.money import MoneyAnswer
 from tolsey.storage.records.selling.listing import Visibility
 
@@ -127,6 +127,29 @@ class ProofAnswer(ApiAnswer):
     verification: VerificationAnswer
 
 
+class UnprovenAnswer(ApiAnswer):
+    """How many orders of one source, paid through one gateway, did not count."""
+
+    gateway: str
+    source: str
+    orders: int
+
+
+Numbers = dict[str, dict[str, int]]
+"""Numbers in minor units, by currency and then by name."""
+
+
+class DefinitionChangeAnswer(ApiAnswer):
+    """What the last change of the definition did to a source's numbers, and why."""
+
+    from_: Annotated[str, Field(serialization_alias="from")]
+    to: str
+    at: Timestamp
+    before: Numbers
+    after: Numbers
+    why: str
+
+
 class SourceAnswer(ApiAnswer):
     """A source as its seller sees it: `account` is the shop, or the account at the processor."""
 
@@ -140,8 +163,8 @@ class SourceAnswer(ApiAnswer):
     last_error: str | None
     suspended_for: str | None
     not_counted: dict[str, int]
-    unproven_payments: list[dict[str, Any]]
-    definition_change: dict[str, Any] | None
+    unproven_payments: list[UnprovenAnswer]
+    definition_change: DefinitionChangeAnswer | None
 
 
 class MultiplesAnswer(ApiAnswer):
@@ -149,6 +172,16 @@ class MultiplesAnswer(ApiAnswer):
 
     annualised_revenue: float | None
     self_reported_profit: float | None
+
+
+class SelfReportedAnswer(ApiAnswer):
+    """Numbers that nobody but the seller stands behind."""
+
+    label: str
+    ttm_revenue: Omittable[MoneyAnswer] = None
+    ttm_profit: Omittable[MoneyAnswer] = None
+    hours_per_week: Omittable[float] = None
+    headcount: Omittable[int] = None
 
 
 class SellerStatedAnswer(ApiAnswer):
@@ -166,10 +199,10 @@ class SellerStatedAnswer(ApiAnswer):
     country: str | None
     asking_price: MoneyAnswer | None
     reason_for_sale: str | None
-    included_assets: list[Any]
-    excluded_assets: list[Any]
+    included_assets: list[str]
+    excluded_assets: list[str]
     financing_offered: bool
-    self_reported: dict[str, Any]
+    self_reported: SelfReportedAnswer
     domain: str | None
     published_at: Timestamp | None
 
@@ -211,8 +244,20 @@ class DayAnswer(FiguresAnswer):
     flags: list[str]
 
 
-class HistoryAnswer(ApiAnswer):
-    """The days of a listing's verified numbers."""
+class KeyAnswer(ApiAnswer):
+    """A key that verifications are signed with (RFC 7517; RFC 8037)."""
 
-    items: list[DayAnswer]
-    next_cursor: None = None
+    kty: str
+    crv: str
+    use: str
+    alg: str
+    kid: str
+    x: str
+
+
+class KeysAnswer(ApiAnswer):
+    """A JWK set, and what the signatures made with its keys are over."""
+
+    keys: list[KeyAnswer]
+    signed_document: str
+    commitment: str

@@ -1,10 +1,11 @@
 """Stores and their connections, as their members see them."""
 
-from typing import Self
+from typing import Any, Self
+
+from pydantic import ConfigDict, Field
 
 from tolsey.actors.store.messages import ConnectionView, TokenState
 from tolsey.http.answers.base import ApiAnswer, Timestamp
-from tolsey.storage.commerce.stores import StoreRow
 from tolsey.storage.records.commerce.connection import PROVIDER, TokenKind
 from tolsey.storage.records.commerce.shops import ConnectionEnding, ConnectionPeriod
 
@@ -16,16 +17,6 @@ class StoreAnswer(ApiAnswer):
     organization_id: str
     name: str
     created_at: Timestamp
-
-    @classmethod
-    def of(cls, row: StoreRow) -> Self:
-        """Show a store that is kept."""
-        return cls(
-            id=row.id,
-            organization_id=row.organization_id,
-            name=row.name,
-            created_at=row.created_at,
-        )
 
 
 class ConnectionAnswer(ApiAnswer):
@@ -68,12 +59,19 @@ class ConnectionPeriodAnswer(ApiAnswer):
     @classmethod
     def of(cls, period: ConnectionPeriod) -> Self:
         """Show what the history has of a connection."""
-        return cls(
-            shop_domain=period.shop_domain,
-            connected_at=period.connected_at,
-            ended_at=period.ended_at,
-            ending=None if period.ending is None else ConnectionEnding(period.ending),
-        )
+        ending = None if period.ending is None else ConnectionEnding(period.ending)
+        return cls.read(period, ending=ending)
+
+
+class StoreExportAnswer(ApiAnswer):
+    """All that is kept about a store: under each further name the rows of a table, as they are kept."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, list[dict[str, Any]]] = Field(init=False)
+
+    store: StoreAnswer
+    integrations: list[ConnectionAnswer]
+    connections: list[ConnectionPeriodAnswer]
 
 
 class ConnectedAnswer(ApiAnswer):

@@ -1,7 +1,7 @@
 """Affiliates: the codes they hand out, and organizations that redeem one."""
 
 import secrets
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from pydantic import Field
 from quart import Blueprint
@@ -11,17 +11,17 @@ from tolsey.actors.organization.agreements.affiliates import AlreadyRedeemed
 from tolsey.actors.organization.agreements.messages import RedeemAffiliateCode
 from tolsey.actors.organization.messages import ReadCredits, organization
 from tolsey.actors.refusals import Conflict, Unprocessable
-from tolsey.http.answers.views import timestamp
+from tolsey.http.answers.base import Created, ListAnswer, list_of
+from tolsey.http.answers.payouts import AffiliateCodeAnswer, RedemptionAnswer
 from tolsey.http.billing.payout_accounts import require_verified_account
 from tolsey.http.web import limits, policies
 from tolsey.http.web.access import caller, member_of, session
 from tolsey.http.web.api_model import ApiModel
 from tolsey.http.web.context import ask, new_id, now, service
 from tolsey.http.web.idempotency import idempotent
-from tolsey.http.web.paging import PageQuery, page
+from tolsey.http.web.paging import PageQuery
 from tolsey.runtime.errors import Duplicate, TurnFailed
 from tolsey.storage.money import affiliates
-from tolsey.storage.records.money.affiliates import AffiliateCode, AffiliateRedemption
 
 ALPHABET: Final = "23456789BCDFGHJKLMNPQRSTVWXYZ"
 """No vowels, which would spell words, and no 0 or 1, which look like letters."""
@@ -47,7 +47,7 @@ class Redemption(ApiModel):
 @routes.post("/codes")
 @session
 @idempotent
-async def create_code() -> tuple[dict[str, Any], int]:
+async def create_code() -> tuple[AffiliateCodeAnswer, Created]:
     """Make a code that the caller can hand out; they need a verified payout account."""
     await require_verified_account()
     code = "".join(secrets.choice(ALPHABET) for _ in range(CODE_CHARACTERS))
@@ -59,18 +59,20 @@ async def create_code() -> tuple[dict[str, Any], int]:
             f"You have {affiliates.CODES_PER_PERSON} codes, which is as many as there can be.",
             code="too_many_codes",
         )
-    return _code(kept), 201
+    return AffiliateCodeAnswer.read(kept), 201
 
 
 @routes.get("/codes")
 @session
 @validate_querystring(PageQuery)
-async def list_codes(query_args: PageQuery) -> dict[str, Any]:
+async def list_codes(query_args: PageQuery) -> ListAnswer[AffiliateCodeAnswer]:
     """List the caller's codes with how often each was redeemed, newest first."""
     found = await affiliates.codes_of(
         service().database, caller().user_id, query_args.after or None, query_args.limit + 1
     )
-    return page(found, query_args.limit, key=lambda kept: kept.id, view=_code)
+    return list_of(
+        found, query_args.limit, key=lambda kept: kept.id, answer=AffiliateCodeAnswer.read
+    )
 
 
 @routes.post("/redeem")
@@ -78,7 +80,7 @@ async def list_codes(query_args: PageQuery) -> dict[str, Any]:
 @validate_request(Redemption)
 @limits.limited(policies.AFFILIATE_REDEEM)
 @idempotent
-async def redeem(data: Redemption) -> tuple[dict[str, Any], int]:
+async def redeem(data: Redemption) -> tuple[RedemptionAnswer, Created]:
     """Redeem a code: once for an organization, once for a person, never one's own."""
     organization_id = await _organization(data.organization_id)
     redemption_id, user_id = new_id("redemption"), caller().user_id
@@ -95,7 +97,9 @@ async def redeem(data: Redemption) -> tuple[dict[str, Any], int]:
     kept = await affiliates.redemption(service().database, redemption_id)
     if kept is None:
         raise LookupError(redemption_id)
-    return await _redemption(kept), 201
+    credits = await ask(organization(kept.organization_id), ReadCredits(now()))
+    standing = credits.standing
+    return RedemptionAnswer.read(kept, balance=standing.balance, available=standing.available), 201
 
 
 async def _organization(wanted: str | None) -> str:
@@ -111,24 +115,3 @@ async def _organization(wanted: str | None) -> str:
             errors=[{"field": "organizationId", "message": "is required"}],
         )
     return found[0]
-
-
-def _code(kept: AffiliateCode) -> dict[str, Any]:
-    return {
-        "id": kept.id,
-        "code": kept.code,
-        "redemptions": kept.redemptions,
-        "createdAt": timestamp(kept.created_at),
-    }
-
-
-async def _redemption(kept: AffiliateRedemption) -> dict[str, Any]:
-    credits = await ask(organization(kept.organization_id), ReadCredits(now()))
-    return {
-        "id": kept.id,
-        "organizationId": kept.organization_id,
-        "credits": kept.credits,
-        "redeemedAt": timestamp(kept.redeemed_at),
-        "balance": credits.standing.balance,
-        "available": credits.standing.available,
-    }

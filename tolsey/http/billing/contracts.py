@@ -1,6 +1,6 @@
 """Plans by contract: an operator writes down what was agreed (specification, "Plan catalog")."""
 
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, model_validator
 from quart import Blueprint
@@ -9,11 +9,10 @@ from quart_schema import tag_blueprint, validate_request
 from tolsey.actors.organization.messages import (
     ContractPapers,
     ContractTerms,
-    ContractView,
     SetContract,
     organization,
 )
-from tolsey.http.answers.views import timestamp
+from tolsey.http.answers.billing import ContractAnswer
 from tolsey.http.web.access import administrator, caller
 from tolsey.http.web.api_model import ApiModel, Whole, Why
 from tolsey.http.web.context import ask, now
@@ -62,25 +61,12 @@ class ContractBody(ApiModel):
 @routes.put("/<organization_id>/contract")
 @administrator
 @validate_request(ContractBody)
-async def put_contract(organization_id: str, data: ContractBody) -> dict[str, Any]:
+async def put_contract(organization_id: str, data: ContractBody) -> ContractAnswer:
     """Put an organization under a contract, change its terms, or end it; audited.
 
     Its first month's allowance is granted at once. 409 `subscription_exists` while one pays.
     """
     papers = ContractPapers(data.kyc, data.signed_contract)
     message = SetContract(data.terms, data.reason, caller().user_id, now(), papers)
-    return _view(organization_id, await ask(organization(organization_id), message))
-
-
-def _view(organization_id: str, contract: ContractView) -> dict[str, Any]:
-    terms, papers = contract.terms, contract.papers
-    return {
-        "organizationId": organization_id,
-        "plan": contract.plan,
-        "storesIncluded": terms.stores_included if terms else None,
-        "monthlyAllowance": terms.monthly_allowance if terms else None,
-        "dailyBonus": terms.daily_bonus if terms else None,
-        "since": timestamp(contract.since),
-        **({"kyc": papers.kyc} if papers.kyc else {}),
-        **({"signedContract": papers.signed_contract} if papers.signed_contract else {}),
-    }
+    contract = await ask(organization(organization_id), message)
+    return ContractAnswer.of(organization_id, contract)

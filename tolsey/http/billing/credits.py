@@ -85,7 +85,7 @@ async def get_credits(query_args: CreditsQuery) -> CreditsAnswer:
     found = await ask(organization(query_args.organization_id), wanted)
     return CreditsAnswer(
         **standing_of(found.standing),
-        grants=[GrantAnswer.of(grant) for grant in found.grants],
+        grants=[GrantAnswer.read(grant) for grant in found.grants],
         grants_total=found.total,
         next_expiry=found.next_expiry,
         next_cursor=cursor_of(grants.key_of(found.following)) if found.following else None,

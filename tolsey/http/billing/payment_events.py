@@ -1,17 +1,15 @@
 """The payment processor's events as operators see them, and what they do about those that failed."""
 
-from typing import Any
-
 from quart import Blueprint
-from quart.typing import ResponseReturnValue
 from quart_schema import tag_blueprint, validate_querystring, validate_request
 
 from tolsey.actors.refusals import NotFound
-from tolsey.http.answers.views import timestamp
+from tolsey.http.answers.base import ListAnswer, list_of
+from tolsey.http.answers.billing import PaymentEventAnswer, RetriedAnswer
 from tolsey.http.web.access import administrator, caller
 from tolsey.http.web.api_model import Reason
 from tolsey.http.web.context import service
-from tolsey.http.web.paging import OrganizationQuery, page
+from tolsey.http.web.paging import OrganizationQuery
 from tolsey.storage import audit
 from tolsey.storage.money import payment_events
 from tolsey.storage.records.money.payment_event import EventState
@@ -30,7 +28,7 @@ class PaymentEventQuery(OrganizationQuery):
 @routes.get("")
 @administrator
 @validate_querystring(PaymentEventQuery)
-async def list_events(query_args: PaymentEventQuery) -> ResponseReturnValue:
+async def list_events(query_args: PaymentEventQuery) -> ListAnswer[PaymentEventAnswer]:
     """List the processor's events, newest first: which, whose, and what became of each."""
     rows = await payment_events.listed(
         service().reports.of(OPERATORS),
@@ -39,18 +37,18 @@ async def list_events(query_args: PaymentEventQuery) -> ResponseReturnValue:
         organization_id=query_args.organization_id,
         before=query_args.after_moment,
     )
-    return page(
+    return list_of(
         rows,
         query_args.limit,
         key=lambda row: f"{row['received_at'].isoformat()}|{row['event_id']}",
-        view=_event,
+        answer=PaymentEventAnswer.of,
     )
 
 
 @routes.post("/<event_id>/retry")
 @administrator
 @validate_request(Reason)
-async def retry_event(event_id: str, data: Reason) -> ResponseReturnValue:
+async def retry_event(event_id: str, data: Reason) -> RetriedAnswer:
     """Let an event that failed be applied again, within seconds; audited with the reason."""
     async with service().database.transaction() as tx:
         if not await payment_events.retry(tx, event_id):
@@ -60,23 +58,4 @@ async def retry_event(event_id: str, data: Reason) -> ResponseReturnValue:
             actor=caller().user_id,
             reason=data.reason,
         )
-    return {"id": event_id, "state": EventState.NEW}
-
-
-def _event(row: Any) -> dict[str, Any]:
-    return {
-        "id": row["event_id"],
-        "type": row["type"],
-        "objectId": row["object_id"],
-        "account": row["account"],
-        "apiVersion": row["api_version"],
-        "livemode": row["livemode"],
-        "organizationId": row["organization_id"],
-        "state": row["state"],
-        "why": row["why"],
-        "tries": row["tries"],
-        "attempts": row["attempts"],
-        "createdAt": timestamp(row["created_at"]),
-        "receivedAt": timestamp(row["received_at"]),
-        "settledAt": timestamp(row["settled_at"]),
-    }
+    return RetriedAnswer(id=event_id, state=EventState.NEW)

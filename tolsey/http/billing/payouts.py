@@ -1,18 +1,25 @@
 """Accounts that sellers and affiliates are paid out to, kept at the payment processor."""
 
-from typing import Any
+from http import HTTPStatus
+from typing import Annotated, cast
 
 from quart import Blueprint, Response, redirect
 from quart_schema import tag_blueprint
 
 from tolsey.actors.refusals import Conflict, NotFound
-from tolsey.http.answers.views import timestamp
+from tolsey.http.answers.base import Created, Media
+from tolsey.http.answers.money import UrlAnswer
+from tolsey.http.answers.payouts import (
+    NoPayoutAccountAnswer,
+    OnboardingAnswer,
+    PayoutAccountAnswer,
+)
 from tolsey.http.billing.payout_accounts import ACCOUNT_PATH, own_account
 from tolsey.http.web import limits, policies
 from tolsey.http.web.access import caller, session
 from tolsey.http.web.context import now, service
 from tolsey.storage.money import payouts
-from tolsey.storage.records.money.payouts import PayoutAccount, PayoutFailure, PayoutState
+from tolsey.storage.records.money.payouts import PayoutAccount, PayoutState
 
 RETURN_PATH = "/billing?from=payouts"
 
@@ -23,7 +30,7 @@ tag_blueprint(routes, ["Payouts"])
 @routes.post("/account")
 @session
 @limits.limited(policies.PAYOUT_LINKS)
-async def open_account() -> tuple[dict[str, Any], int]:
+async def open_account() -> tuple[OnboardingAnswer, Created]:
     """Make the caller's account, or find it, and a page on which they say who they are.
 
     The page's address is good for one visit within minutes, so a repeat gets another, and it is
@@ -37,29 +44,32 @@ async def open_account() -> tuple[dict[str, Any], int]:
         )
         account = await payouts.opened(running.database, person.user_id, facts, now())
     url = await _onboarding(account)
-    return {"url": url, "account": await _view(account)}, 201
+    return OnboardingAnswer(url=url, account=await _shown(account)), 201
 
 
 @routes.get("/account")
 @session
-async def get_account() -> dict[str, Any]:
+async def get_account() -> PayoutAccountAnswer | NoPayoutAccountAnswer:
     """Show how far the caller's account is, and what the processor still wants."""
-    return await _view(await own_account())
+    account = await own_account()
+    return (
+        NoPayoutAccountAnswer(state=PayoutState.NONE) if account is None else await _shown(account)
+    )
 
 
 @routes.get("/account/onboarding")
 @session
 @limits.limited(policies.PAYOUT_LINKS)
-async def continue_onboarding() -> Response:
+async def continue_onboarding() -> Annotated[Response, Media(None, HTTPStatus.SEE_OTHER)]:
     """Send the browser to a fresh page, where the processor's own had grown old."""
     location = await _onboarding(await _existing())
-    return redirect(location, 303)  # type: ignore[return-value]  # a Response of ours, typed as its base
+    return cast("Response", redirect(location, HTTPStatus.SEE_OTHER))
 
 
 @routes.post("/account/dashboard")
 @session
 @limits.limited(policies.PAYOUT_LINKS)
-async def open_dashboard() -> dict[str, Any]:
+async def open_dashboard() -> UrlAnswer:
     """Make the one-time address of the account's own pages at the processor."""
     account = await _existing()
     if not account.has_submitted_details:
@@ -70,7 +80,7 @@ async def open_dashboard() -> dict[str, Any]:
         )
     url = await service().payments.dashboard_link(account.account_id)
     await payouts.visited(service().database, account, "payout_account.dashboard_opened")
-    return {"url": url}
+    return UrlAnswer(url=url)
 
 
 async def _existing() -> PayoutAccount:
@@ -90,28 +100,6 @@ async def _onboarding(account: PayoutAccount) -> str:
     return url
 
 
-async def _view(account: PayoutAccount | None) -> dict[str, Any]:
-    if account is None:
-        return {"state": PayoutState.NONE}
+async def _shown(account: PayoutAccount) -> PayoutAccountAnswer:
     failures = await payouts.failures(service().database, account.account_id)
-    return {
-        "id": account.account_id,
-        "state": account.state,
-        "disabledReason": account.disabled_reason,
-        "currentlyDue": account.currently_due,
-        "pastDue": account.past_due,
-        "eventuallyDue": account.eventually_due,
-        "pendingVerification": account.pending_verification,
-        "createdAt": timestamp(account.created_at),
-        "failedPayouts": [_failure(one) for one in failures],
-    }
-
-
-def _failure(failure: PayoutFailure) -> dict[str, Any]:
-    return {
-        "id": failure.payout_id,
-        "amount": {"amount": failure.amount_cents, "currency": failure.currency.upper()},
-        "failureCode": failure.failure_code,
-        "failureMessage": failure.failure_message,
-        "failedAt": timestamp(failure.failed_at),
-    }
+    return PayoutAccountAnswer.of(account, failures)

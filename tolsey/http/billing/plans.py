@@ -29,6 +29,7 @@ async def list_plans(query_args: PlansQuery) -> PlansAnswer:
     named = query_args.organization_id
     return PlansAnswer(
         items=[PlanAnswer.of(plan) for plan in plans.CATALOGUE],
+        next_cursor=None,
         organization=await _choices(named) if named is not None else None,
     )
 

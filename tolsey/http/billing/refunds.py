@@ -4,13 +4,14 @@ from typing import Annotated
 
 from pydantic import StringConstraints
 from quart import Blueprint
-from quart.typing import ResponseReturnValue
 from quart_schema import tag_blueprint, validate_request
 
 from tolsey.actors.organization.billing.messages import GiveBackPayment
 from tolsey.actors.organization.messages import organization
+from tolsey.http.answers.base import Created
+from tolsey.http.answers.billing import RefundAnswer
 from tolsey.http.billing.acts import require_key
-from tolsey.http.operations import answer_of, carried_out
+from tolsey.http.operations import AcceptedOperation, answer_of, carried_out
 from tolsey.http.web.access import administrator, caller
 from tolsey.http.web.api_model import ApiModel, Identifier, Why
 from tolsey.http.web.context import new_id, now
@@ -32,7 +33,7 @@ class Refund(ApiModel):
 @administrator
 @validate_request(Refund)
 @idempotent
-async def give_back(data: Refund) -> ResponseReturnValue:
+async def give_back(data: Refund) -> tuple[RefundAnswer, Created] | AcceptedOperation:
     """Give a payment back; a subscription's ends with it. Refused with the reason otherwise.
 
     The refund comes first: whoever is left with neither would have paid for nothing.
@@ -41,4 +42,4 @@ async def give_back(data: Refund) -> ResponseReturnValue:
     asked = data.payment_ref, data.reason, caller().user_id, now()
     message = GiveBackPayment(new_id("operation"), *asked)
     operation = await carried_out(organization(data.organization_id), message)
-    return answer_of(operation, status=201)
+    return answer_of(operation, RefundAnswer, 201)

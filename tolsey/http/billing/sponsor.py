@@ -1,10 +1,9 @@
 """Sponsors pay once, and are granted nothing (specification, Billing)."""
 
-from typing import Any
-
 from quart import Blueprint
 from quart_schema import tag_blueprint, validate_request
 
+from tolsey.http.answers.money import UrlAnswer
 from tolsey.http.billing import acts as billing
 from tolsey.http.web.access import session
 from tolsey.http.web.api_model import ApiModel, Identifier
@@ -24,6 +23,6 @@ class Sponsorship(ApiModel):
 @session
 @validate_request(Sponsorship)
 @idempotent
-async def sponsor(data: Sponsorship) -> dict[str, Any]:
+async def sponsor(data: Sponsorship) -> UrlAnswer:
     """Open the processor's page on which a sponsor pays."""
-    return {"url": await billing.sponsor(data.organization_id)}
+    return UrlAnswer(url=await billing.sponsor(data.organization_id))

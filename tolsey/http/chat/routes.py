@@ -10,6 +10,7 @@ from quart_schema import tag_blueprint, validate_request
 
 from tolsey.actors.chat import input_tokens
 from tolsey.actors.refusals import Unprocessable
+from tolsey.http.answers.base import Media
 from tolsey.http.chat import prompt
 from tolsey.http.chat.generation import Order
 from tolsey.http.chat.telling import CONTENT_TYPE
@@ -55,7 +56,7 @@ class Conversation(ApiModel):
 @limited(policies.CHAT)
 @validate_request(Conversation)
 @idempotent
-async def post_chat(data: Conversation) -> Response:
+async def post_chat(data: Conversation) -> Annotated[Response, Media(CONTENT_TYPE)]:
     """Stream an answer as events `delta`, `usage`, `done`, or `aborted` with its reason."""
     desk = service().chat
     desk.require_model()

@@ -6,6 +6,17 @@ A test compares this, and what the routes say of themselves, with all that is se
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from tolsey.http.answers.base import ApiAnswer
+from tolsey.http.answers.oauth import (
+    ClientAnswer,
+    IntrospectionAnswer,
+    OAuthErrorAnswer,
+    ResourceMetadataAnswer,
+    RevokedAnswer,
+    ServerMetadataAnswer,
+    TokensAnswer,
+)
+
 PROBLEM: Final = {"$ref": "#/components/responses/Problem"}
 TEXT: Final = {"type": "string"}
 OBJECT: Final = {"type": "object"}
@@ -87,7 +98,23 @@ PAYMENTS: Final[Described] = {
 
 CREDENTIALS: Final = {"client_id": TEXT, "client_secret": TEXT}
 """For clients that prove themselves in the body; others do so by HTTP Basic (RFC 6749, 2.3.1)."""
-OAUTH_ERROR: Final = _answer("RFC 6749, section 5.2.", _fields("error", error_description=TEXT))
+
+
+def _shaped(answer: type[ApiAnswer], kind: str = JSON) -> Described:
+    """Describe an answer by its class, which holds no other one."""
+    return _answer(str(answer.__doc__), answer.model_json_schema(mode="serialization"), kind)
+
+
+PROBLEM_KIND: Final = "application/problem+json"
+PROBLEM_BODY: Final = {PROBLEM_KIND: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+
+
+def _or_problem(answer: Described) -> Described:
+    """Say that what lies before the protocol refuses in the service's own shape."""
+    return {**answer, "content": answer["content"] | PROBLEM_BODY}
+
+
+OAUTH_ERROR: Final = _or_problem(_shaped(OAuthErrorAnswer))
 
 
 def _oauth(summary: str, *, sends: Described | None, gives: Described, status: str = "200") -> Any:
@@ -119,9 +146,33 @@ AUTHORIZE: Final[Described] = {
         "responses": {
             "303": REDIRECT,
             "400": _answer("A page that says what is wrong with the link.", TEXT, "text/html"),
+            "default": PROBLEM,
         },
     }
 }
+
+
+RPC_ANSWER: Final = {
+    "type": "object",
+    "required": ["jsonrpc"],
+    "properties": {
+        "jsonrpc": {"const": "2.0"},
+        "id": {"type": ["string", "integer", "null"]},
+        "result": {"type": "object", "description": "as the revision of the protocol says"},
+        "error": {
+            "type": "object",
+            "required": ["code", "message"],
+            "properties": {
+                "code": {"type": "integer"},
+                "message": TEXT,
+                "data": {"type": "object", "description": "of the case"},
+            },
+        },
+    },
+}
+RPC_REFERENCE: Final = {"$ref": "#/components/schemas/RpcAnswer"}
+RPC: Final = {"oneOf": [RPC_REFERENCE, {"type": "array", "items": RPC_REFERENCE}]}
+"""What agents are answered with (JSON-RPC 2.0, 5), alone or as a batch."""
 
 
 def _for_agents(form: str) -> Described:
@@ -137,16 +188,23 @@ def _for_agents(form: str) -> Described:
             "responses": {
                 "200": {
                     "description": "The answer, whole or as a stream.",
-                    "content": {JSON: {"schema": {}}, "text/event-stream": {"schema": TEXT}},
+                    "content": {JSON: {"schema": RPC}, "text/event-stream": {"schema": TEXT}},
                 },
                 "202": _answer("A notification was taken."),
-                "default": _answer("An error of the protocol, or of who may call.", OBJECT),
+                "default": _or_problem(
+                    _answer("An error of the protocol, or of who may call.", RPC_REFERENCE)
+                ),
             },
         }
     }
 
 
-METADATA: Final = _answer("The metadata document.", OBJECT)
+DOCUMENT: Final = {
+    "type": "object",
+    "required": ["openapi", "info", "paths"],
+    "properties": {"openapi": TEXT},
+    "additionalProperties": True,
+}
 
 PATHS: Final[Mapping[str, Described]] = {
     "/api/webhooks/commerce/events": EVENTS,
@@ -158,16 +216,22 @@ PATHS: Final[Mapping[str, Described]] = {
             "tags": ["Health"],
             "summary": "Answer with this description.",
             "security": [],
-            "responses": {"200": _answer("An OpenAPI document.", OBJECT)},
+            "responses": {"200": _answer("An OpenAPI document.", DOCUMENT), "default": PROBLEM},
         }
     },
     "/.well-known/oauth-authorization-server": {
-        "get": _oauth("Describe the authorization server (RFC 8414).", sends=None, gives=METADATA)
+        "get": _oauth(
+            "Describe the authorization server (RFC 8414).",
+            sends=None,
+            gives=_shaped(ServerMetadataAnswer),
+        )
     },
     "/.well-known/oauth-protected-resource/{resource}": {
         "get": {
             **_oauth(
-                "Describe a store's address for agents (RFC 9728).", sends=None, gives=METADATA
+                "Describe a store's address for agents (RFC 9728).",
+                sends=None,
+                gives=_shaped(ResourceMetadataAnswer),
             ),
             "parameters": [_parameter("resource", "path")],
         }
@@ -189,10 +253,7 @@ PATHS: Final[Mapping[str, Described]] = {
                     },
                 }
             ),
-            gives=_answer(
-                "The client's metadata, with its secret this once.",
-                _fields("client_id", client_secret=TEXT),
-            ),
+            gives=_shaped(ClientAnswer),
             status="201",
         )
     },
@@ -212,37 +273,21 @@ PATHS: Final[Mapping[str, Described]] = {
                 ),
                 FORM,
             ),
-            gives=_answer(
-                "The tokens.",
-                _fields(
-                    "access_token",
-                    "token_type",
-                    "refresh_token",
-                    "scope",
-                    expires_in={"type": "integer"},
-                ),
-            ),
+            gives=_shaped(TokensAnswer),
         )
     },
     "/oauth/revoke": {
         "post": _oauth(
             "End what a token is part of (RFC 7009).",
             sends=_body(_fields("token", **CREDENTIALS), FORM),
-            gives=_answer("It has ended, or was nobody's.", OBJECT),
+            gives=_shaped(RevokedAnswer),
         )
     },
     "/oauth/introspect": {
         "post": _oauth(
             "Tell a client with a secret what one of its tokens is (RFC 7662).",
             sends=_body(_fields("token", **CREDENTIALS), FORM),
-            gives=_answer("What it is.", _fields(active={"type": "boolean"})),
+            gives=_shaped(IntrospectionAnswer),
         )
     },
 }
-
-STREAMS: Final[Mapping[str, Described]] = {
-    "/api/chat": _answer(
-        "Events `delta`, `usage`, and at last `done` or `aborted`.", TEXT, "text/event-stream"
-    )
-}
-"""Answers of routes that tell the rest of themselves."""

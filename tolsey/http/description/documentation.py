@@ -1,7 +1,7 @@
 """The description of the HTTP interface: OpenAPI, and a page to read it."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
 from importlib.metadata import version
 from typing import Any
@@ -19,7 +19,7 @@ from swagger_ui_bundle import swagger_ui_path
 from werkzeug.routing import Rule
 
 from tolsey.actors.refusals import NotFound
-from tolsey.http.answers.base import answers_of
+from tolsey.http.answers.base import Described, Media, answers_of
 from tolsey.http.description import (
     by_hand as described_by_hand,
 )
@@ -72,12 +72,11 @@ class Provider(OpenAPIProvider):
         """Describe the whole interface."""
         described = super().schema()
         described_refusals.install(described.setdefault("components", {}))
+        described["components"]["schemas"]["RpcAnswer"] = described_by_hand.RPC_ANSWER
         for path, operations in described_by_hand.PATHS.items():
             described["paths"][path].update(operations)
             for method, operation in operations.items():
                 operation.setdefault("operationId", f"{method}_{WORDS.sub('_', path).strip('_')}")
-        for path in described["paths"].keys() & described_by_hand.STREAMS.keys():
-            described["paths"][path]["post"]["responses"]["200"] = described_by_hand.STREAMS[path]
         every = [one for path in described["paths"].values() for one in path.values()]
         tags = {tag for operation in every for tag in operation.get("tags", [])}
         described["info"]["license"] = {"name": "MIT", "identifier": "MIT"}
@@ -89,12 +88,10 @@ class Provider(OpenAPIProvider):
         paths, components = super().build_paths(rule)
         view = self._app.view_functions[rule.endpoint]
         access = access_of(view)
-        answers = dict[str, Any]()
-        for status, answer in answers_of(view).items():
-            answers[str(status)] = {"description": HTTPStatus(status).phrase}
-            if answer is not None:
-                answers[str(status)], shapes = self.build_response_object(answer, None)
-                components |= shapes
+        answers = {
+            str(status): self._answer(status, bodies, components)
+            for status, bodies in answers_of(view).items()
+        }
         for operations in paths.values():
             for method, operation in operations.items():
                 operation["responses"] = {**operation["responses"], **answers}
@@ -103,6 +100,47 @@ class Provider(OpenAPIProvider):
                     operation["security"] = SECURITY[access]
         (operations,) = paths.values()  # under a path that loses what is before a converter's colon
         return _each_word({PLACE.sub(r"{\1}", rule.rule): operations}), components
+
+    def build_querystring_parameters(
+        self, model: Any
+    ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+        """Describe what an address is asked with, and which of it must be."""
+        parameters, definitions = super().build_querystring_parameters(model)
+        must = {one.alias for one in model.model_fields.values() if one.is_required()}
+        for one in parameters:
+            one["required"] = one["name"] in must
+        return parameters, definitions
+
+    def build_request_body(self, model: Any, source: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Describe a body, without which nothing is done."""
+        described, definitions = super().build_request_body(model, source)
+        return {**described, "required": True}, definitions
+
+    def _answer(
+        self, status: int, bodies: Sequence[Described], components: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Describe what a status answers with; shapes that it refers to join the components."""
+        described: dict[str, Any] = {"description": HTTPStatus(status).phrase}
+        content = dict[str, list[Any]]()
+        for body in bodies:
+            media = body if isinstance(body, Media) else Media("application/json", shape=body)
+            if body is None or media.kind is None:
+                continue
+            schema: Any = {"type": "string"}
+            if media.shape is not None:
+                answer, shapes = self.build_response_object(media.shape, None)
+                (said,) = answer["content"].values()
+                name = media.shape.__name__
+                components |= shapes | {name: said["schema"]}
+                described["description"] = answer["description"]
+                schema = {"$ref": f"#/components/schemas/{name}"}
+            content.setdefault(media.kind, []).append(schema)
+        if content:
+            described["content"] = {
+                kind: {"schema": schemas[0] if len(schemas) == 1 else {"anyOf": schemas}}
+                for kind, schemas in content.items()
+            }
+        return described
 
 
 def _each_word(paths: Mapping[str, Any]) -> dict[str, Any]:
@@ -129,8 +167,21 @@ def _each_word(paths: Mapping[str, Any]) -> dict[str, Any]:
 @hide
 async def openapi() -> dict[str, Any]:
     """Answer with the OpenAPI description."""
-    described: dict[str, Any] = current_app.extensions["QUART_SCHEMA"].openapi_provider.schema()
-    return described
+    return _described(current_app)
+
+
+def described(blueprints: Iterable[Blueprint], base_url: str) -> dict[str, Any]:
+    """Describe routes that nobody serves here."""
+    app = Quart("tolsey", static_folder=None)
+    install(app, base_url)
+    for blueprint in blueprints:
+        app.register_blueprint(blueprint)
+    return _described(app)
+
+
+def _described(app: Quart) -> dict[str, Any]:
+    found: dict[str, Any] = app.extensions["QUART_SCHEMA"].openapi_provider.schema()
+    return found
 
 
 @routes.get("/docs/api")

@@ -5,8 +5,6 @@ A sub-address answers for its own surface only (specification, "Public sub-addre
 
 from typing import Final
 
-import orjson
-
 from tolsey.http.mcp.endpoint import Denied, Endpoint, answer_denied, answer_whole
 from tolsey.http.mcp.gate import CALLED
 from tolsey.http.oauth import metadata
@@ -53,7 +51,7 @@ class Door:
         elif scope["method"] == "OPTIONS":
             await answer_whole(send, 204, METADATA_HEADERS)
         else:
-            said = orjson.dumps(metadata.of_resource(described, self._issuer))
+            said = metadata.of_resource(described, self._issuer).model_dump_json().encode()
             headers = (
                 (b"content-type", b"application/json"),
                 (b"content-length", b"%d" % len(said)),

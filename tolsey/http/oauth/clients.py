@@ -15,6 +15,7 @@ from pydantic import (
     ValidationError,
 )
 
+from tolsey.http.answers.oauth import ClientAnswer
 from tolsey.http.oauth.documents import Documents, is_document
 from tolsey.http.oauth.names import is_shown
 from tolsey.http.oauth.parameters import InvalidClient, OAuthError, credentials
@@ -58,7 +59,7 @@ class Registration(BaseModel):
     response_types: list[StrictStr] = Field(default=["code"])
 
 
-async def register(database: Database, said: Any, at: datetime) -> dict[str, Any]:
+async def register(database: Database, said: Any, at: datetime) -> ClientAnswer:
     """Register a client; answers its metadata, with the secret that is shown this once.
 
     A `scope` that it names binds it to nothing, for clients register with what they need first and ask
@@ -89,19 +90,18 @@ async def register(database: Database, said: Any, at: datetime) -> dict[str, Any
         fingerprint(secret) if secret else None,
     )
     await clients.add(database, client, at)
-    answered: dict[str, Any] = {
-        "client_id": client.id,
-        "client_id_issued_at": int(at.timestamp()),
-        "client_name": client.name,
-        "redirect_uris": list(client.redirect_uris),
-        "token_endpoint_auth_method": client.auth_method,
-        "grant_types": sorted(GRANTS),
-        "response_types": ["code"],
-        "scope": written(tuple(SCOPES)),
-    }
-    if secret:
-        answered |= {"client_secret": secret, "client_secret_expires_at": 0}
-    return answered
+    return ClientAnswer(
+        client_id=client.id,
+        client_id_issued_at=int(at.timestamp()),
+        client_name=client.name,
+        redirect_uris=list(client.redirect_uris),
+        token_endpoint_auth_method=client.auth_method,
+        grant_types=sorted(GRANTS),
+        response_types=["code"],
+        scope=written(tuple(SCOPES)),
+        client_secret=secret,
+        client_secret_expires_at=0 if secret else None,
+    )
 
 
 class Clients:

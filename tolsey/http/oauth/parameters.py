@@ -4,8 +4,10 @@ import base64
 import binascii
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 from urllib.parse import parse_qsl, unquote_plus
+
+from tolsey.http.answers.oauth import OAuthErrorAnswer
 
 MOST_BYTES: Final = 16 * 1024
 MOST_FIELDS: Final = 40
@@ -24,9 +26,9 @@ class OAuthError(Exception):
         self.status = status
 
     @property
-    def body(self) -> dict[str, Any]:
+    def body(self) -> OAuthErrorAnswer:
         """Write it as an answer."""
-        return {"error": self.code, "error_description": self.description}
+        return OAuthErrorAnswer(error=self.code, error_description=self.description)
 
 
 class InvalidClient(OAuthError):  # noqa: N818 - named after its code

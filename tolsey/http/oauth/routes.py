@@ -1,12 +1,12 @@
 """The endpoints of the authorization server that programs call (product/mcp.md, 4.2)."""
 
 from http import HTTPStatus
-from typing import Any, Final, cast
+from typing import Final, cast
 
-import orjson
 from quart import Blueprint, Response, request
 from quart_schema import hide
 
+from tolsey.http.answers.oauth import OAuthAnswer, OAuthErrorAnswer, RevokedAnswer
 from tolsey.http.oauth import clients, metadata, parameters
 from tolsey.http.oauth.parameters import InvalidClient, OAuthError
 from tolsey.http.oauth.resources import METADATA
@@ -47,7 +47,7 @@ async def resource_metadata(resource: str) -> Response:
     resources = service().agents.resources
     found = resources.described(f"{METADATA}/{resource}", host=request.host, on_subaddress=False)
     if found is None:
-        return _said({"error": "not_found"}, HTTPStatus.NOT_FOUND)
+        return _said(OAuthErrorAnswer(error="not_found"), HTTPStatus.NOT_FOUND)
     return _said(metadata.of_resource(found, _issuer()), holds=True)
 
 
@@ -97,7 +97,7 @@ async def revoke() -> Response:
     agents = service().agents
     client = await agents.clients.prove(request.headers.get("Authorization"), sent)
     await agents.server.revoke(client, parameters.needed(sent, "token"), now())
-    return _said({})
+    return _said(RevokedAnswer())
 
 
 @routes.post("/oauth/introspect")
@@ -127,7 +127,8 @@ async def refused(error: OAuthError) -> Response:
 @routes.errorhandler(TooManyRequests)
 async def too_many(error: TooManyRequests) -> Response:
     """Answer a flood in OAuth's own shape."""
-    response = _said({"error": "temporarily_unavailable", "error_description": error.detail}, 429)
+    body = OAuthErrorAnswer(error="temporarily_unavailable", error_description=error.detail)
+    response = _said(body, HTTPStatus.TOO_MANY_REQUESTS)
     response.headers["Retry-After"] = str(error.fields["retryAfter"])
     return response
 
@@ -158,8 +159,8 @@ async def _form() -> dict[str, str]:
     return parameters.parse(body)
 
 
-def _said(body: Any, status: int = 200, *, holds: bool = False) -> Response:
-    response = Response(orjson.dumps(body), status=status, mimetype="application/json")
+def _said(body: OAuthAnswer, status: int = 200, *, holds: bool = False) -> Response:
+    response = Response(body.model_dump_json(), status=status, mimetype="application/json")
     response.headers.update(CORS)
     response.headers["Cache-Control"] = HOLDS if holds else "no-store"
     return response

@@ -11,11 +11,12 @@ import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlencode, urlsplit
 
 import structlog
 
+from tolsey.http.answers.oauth import IntrospectionAnswer, TokensAnswer
 from tolsey.http.oauth import scopes as scopes_catalogue
 from tolsey.http.oauth.clients import Clients
 from tolsey.http.oauth.documents import is_document
@@ -63,15 +64,15 @@ class Tokens:
     life: timedelta
 
     @property
-    def body(self) -> dict[str, Any]:
+    def body(self) -> TokensAnswer:
         """Write it as an answer (RFC 6749, 5.1)."""
-        return {
-            "access_token": self.access,
-            "token_type": "Bearer",
-            "expires_in": int(self.life.total_seconds()),
-            "refresh_token": self.refresh,
-            "scope": scopes_catalogue.written(self.scopes),
-        }
+        return TokensAnswer(
+            access_token=self.access,
+            token_type="Bearer",  # noqa: S106 - a type, not a token
+            expires_in=int(self.life.total_seconds()),
+            refresh_token=self.refresh,
+            scope=scopes_catalogue.written(self.scopes),
+        )
 
 
 class AuthorizationServer:
@@ -205,7 +206,7 @@ class AuthorizationServer:
         if row is not None and row.client_id == client.id:
             await self.end(row.grant_id, "client", actor=client.id, at=at)
 
-    async def introspect(self, client: ClientRow, token: str, at: datetime) -> dict[str, Any]:
+    async def introspect(self, client: ClientRow, token: str, at: datetime) -> IntrospectionAnswer:
         """Tell a confidential client of its own tokens; of any other, that it is nothing."""
         row = await grants.find_token(self._database, token)
         if (
@@ -215,17 +216,17 @@ class AuthorizationServer:
             or row.used_at is not None
             or row.expires_at <= at
         ):
-            return {"active": False}
-        return {
-            "active": True,
-            "client_id": row.client_id,
-            "sub": row.user_id,
-            "aud": row.resource,
-            "iss": self._issuer,
-            "scope": scopes_catalogue.written(row.scopes),
-            "exp": int(row.expires_at.timestamp()),
-            "token_type": "Bearer" if row.kind == "access" else "refresh_token",
-        }
+            return IntrospectionAnswer(active=False)
+        return IntrospectionAnswer(
+            active=True,
+            client_id=row.client_id,
+            sub=row.user_id,
+            aud=row.resource,
+            iss=self._issuer,
+            scope=scopes_catalogue.written(row.scopes),
+            exp=int(row.expires_at.timestamp()),
+            token_type="Bearer" if row.kind == "access" else "refresh_token",
+        )
 
     async def end(self, grant_id: str, why: grants.Ended, *, actor: str, at: datetime) -> bool:
         """End a grant, here and in whatever remembers it; False when it had ended."""

@@ -3,26 +3,39 @@
 Every act writes an AuditLog row with who, what and why before it is answered.
 """
 
-import json
 from typing import Annotated, Any, Literal, Self
 
 import orjson
 from pydantic import Field, StringConstraints, model_validator
 from quart import Blueprint
-from quart.typing import ResponseReturnValue
 from quart_schema import tag_blueprint, validate_querystring, validate_request
 
 from tolsey.actors.job.catalogue import JOBS
 from tolsey.actors.job.messages import RunNow, job
 from tolsey.actors.refusals import Conflict, NotFound
+from tolsey.http.answers.base import Accepted, ListAnswer, list_of
+from tolsey.http.answers.operations import (
+    ExecutionAnswer,
+    JobAnswer,
+    NamedExecutionAnswer,
+    RunningAnswer,
+)
 from tolsey.http.answers.operators import CallAnswer
-from tolsey.http.answers.views import timestamp
+from tolsey.http.answers.runtime import (
+    ActorAnswer,
+    ActorsAnswer,
+    AuditAnswer,
+    DeadLetterAnswer,
+    DeliveryAnswer,
+    InspectedActorAnswer,
+    SettledLetterAnswer,
+)
 from tolsey.http.operators import diagnosis
-from tolsey.http.operators.cron import WAIT_SECONDS, outcome
+from tolsey.http.operators.cron import WAIT_SECONDS
 from tolsey.http.web.access import administrator, caller
 from tolsey.http.web.api_model import Identifier, Reason
 from tolsey.http.web.context import new_id, now, service
-from tolsey.http.web.paging import InvalidCursor, PageQuery, page
+from tolsey.http.web.paging import InvalidCursor, PageQuery
 from tolsey.runtime.admin import Busy, Rank, Sort
 from tolsey.runtime.errors import DeadlineExceeded
 from tolsey.runtime.mailbox import SLOTS
@@ -31,7 +44,6 @@ from tolsey.runtime.shards.oversight import Oversight
 from tolsey.storage import audit, operations
 from tolsey.storage.commerce import stores
 from tolsey.storage.operations import AuditFilter
-from tolsey.storage.records.runtime.executions import Execution
 from tolsey.storage.reports.pool import OPERATORS
 from tolsey.storage.runtime import executions
 from tolsey.storage.runtime.outbox import Outbox
@@ -121,7 +133,7 @@ def _actor(kind: str, key: str) -> ActorId:
 @routes.get("/actors")
 @administrator
 @validate_querystring(ActorQuery)
-async def actors(query_args: ActorQuery) -> ResponseReturnValue:
+async def actors(query_args: ActorQuery) -> ActorsAnswer:
     """List the actors that are awake in any process; `unanswered` names processes that kept silent."""
     found = await _oversight().actors(
         query_args.limit + 1,
@@ -130,30 +142,30 @@ async def actors(query_args: ActorQuery) -> ResponseReturnValue:
         sort=query_args.sort,
         after=query_args.after_rank,
     )
-    listed = page(
+    listed = list_of(
         found.rows,
         query_args.limit,
         key=lambda row: orjson.dumps(row[0]).decode(),
-        view=lambda row: row[1],
+        answer=lambda row: ActorAnswer.of(row[1]),
     )
-    return {**listed, "unanswered": found.silent}
+    return ActorsAnswer(**dict(listed), unanswered=found.silent)
 
 
 @routes.get("/actors/<kind>/<id>")
 @administrator
-async def actor(kind: str, id: str) -> ResponseReturnValue:
+async def actor(kind: str, id: str) -> InspectedActorAnswer:
     """Inspect one actor, with its calls to the outside; it is woken for it. Secrets are masked."""
     to = _actor(kind, id)
     told = await _oversight().actor("inspect", to)
     being_made = set(told.pop("atWorkOn", ()))
     rows = await operations.calls_of(service().reports.of(OPERATORS), kind, id, HISTORY)
-    calls = [CallAnswer.of(to, row, being_made).model_dump() for row in rows]
+    calls = [CallAnswer.of(to, row, being_made) for row in rows]
     row = await stores.find(service().database, id) if kind == "store" else None
     if row is None:
-        return {**told, "calls": calls}
+        return InspectedActorAnswer.of(told, calls=calls)
     shop = (told["state"]["connection"] or {}).get("shop_domain")
     sold = await diagnosis.listings_of(row, shop)
-    return {**told, "calls": calls, "listings": [one.model_dump() for one in sold]}
+    return InspectedActorAnswer.of(told, calls=calls, listings=sold)
 
 
 @routes.post("/actors/<kind>/<id>/<any(pause, resume, passivate):act>")
@@ -161,12 +173,12 @@ async def actor(kind: str, id: str) -> ResponseReturnValue:
 @validate_request(Reason)
 async def act_on_actor(
     kind: str, id: str, act: Literal["pause", "resume", "passivate"], data: Reason
-) -> ResponseReturnValue:
+) -> ActorAnswer:
     """Pause, resume or put to sleep one actor."""
     to = _actor(kind, id)
     await note(f"admin.actor.{act}", str(to), data.reason)
     try:
-        return await _oversight().actor(act, to)
+        return ActorAnswer.of(await _oversight().actor(act, to))
     except Busy as error:
         raise Conflict("Messages or commits wait for this actor.", code="actor_busy") from error
 
@@ -174,7 +186,7 @@ async def act_on_actor(
 @routes.get("/dead-letters")
 @administrator
 @validate_querystring(DeadLetterQuery)
-async def dead_letters(query_args: DeadLetterQuery) -> ResponseReturnValue:
+async def dead_letters(query_args: DeadLetterQuery) -> ListAnswer[DeadLetterAnswer]:
     """List messages and calls that failed for good, newest first."""
     rows = await operations.dead_letters(
         service().reports.of(OPERATORS),
@@ -182,31 +194,13 @@ async def dead_letters(query_args: DeadLetterQuery) -> ResponseReturnValue:
         query_args.after or None,
         query_args.status,
     )
-    return page(rows, query_args.limit, key=lambda row: row["id"], view=_dead_letter)
-
-
-def _dead_letter(row: Any) -> dict[str, Any]:
-    return {
-        "id": row["id"],
-        "key": row["key"],
-        "kind": row["kind"],
-        "actorId": row["actor_key"],
-        "message": row["name"],
-        "payload": json.loads(row["payload"]),
-        "attempts": row["attempts"],
-        "error": row["error"],
-        "status": row["status"],
-        "requestId": row["request_id"],
-        "createdAt": timestamp(row["created_at"]),
-        "diedAt": timestamp(row["died_at"]),
-        "settledAt": timestamp(row["settled_at"]),
-    }
+    return list_of(rows, query_args.limit, key=lambda row: row["id"], answer=DeadLetterAnswer.of)
 
 
 @routes.post("/dead-letters/<id>/<any(replay, discard):act>")
 @administrator
 @validate_request(Reason)
-async def act_on_dead_letter(id: str, act: str, data: Reason) -> ResponseReturnValue:
+async def act_on_dead_letter(id: str, act: str, data: Reason) -> SettledLetterAnswer:
     """Send a dead letter again under its own key, or give it up."""
     outbox = Outbox(service().database)
     await note(f"admin.dead_letter.{act}", id, data.reason)
@@ -217,60 +211,47 @@ async def act_on_dead_letter(id: str, act: str, data: Reason) -> ResponseReturnV
         done = await outbox.discard(id)
     if not done:
         raise NotFound("There is no such dead letter, or it is settled.")
-    return {"id": id, "status": "replayed" if act == "replay" else "discarded"}
+    return SettledLetterAnswer(id=id, status="replayed" if act == "replay" else "discarded")
 
 
 @routes.get("/crons")
 @administrator
-async def crons() -> ResponseReturnValue:
+async def crons() -> ListAnswer[JobAnswer]:
     """List every job: when it is due, its last runs and what they counted."""
     found = await executions.last(service().database, list(JOBS), HISTORY)
     at = now()
     items = [
-        {
-            "name": known.name,
-            "expression": known.expression,
-            "reason": known.reason,
-            "built": known.built,
-            "nextDueAt": timestamp(known.next_at(at)),
-            "history": [_execution(execution) for execution in found[known.name]],
-        }
+        JobAnswer.read(
+            known,
+            next_due_at=known.next_at(at),
+            history=[ExecutionAnswer.of(execution) for execution in found[known.name]],
+        )
         for known in JOBS.values()
     ]
-    return {"items": items, "nextCursor": None}
+    return ListAnswer(items=items, next_cursor=None)
 
 
 @routes.post("/crons/<name>/run")
 @administrator
 @validate_request(Reason)
-async def run_cron(name: str, data: Reason) -> ResponseReturnValue:
+async def run_cron(
+    name: str, data: Reason
+) -> NamedExecutionAnswer | tuple[RunningAnswer, Accepted]:
     """Run a job now, or join the run that goes on; answers when it has ended."""
     await note("admin.cron.run", name, data.reason)
     message = RunNow(new_id("run"), now())
     try:
         ended = await service().runtime.ask(job(name), message, timeout=WAIT_SECONDS)
     except DeadlineExceeded:
-        return {"job": name, "executionId": message.execution_id, "status": "running"}, 202
-    return {"job": name, **_execution(ended)}
-
-
-def _execution(execution: Execution) -> dict[str, Any]:
-    return {
-        "executionId": execution.id,
-        "trigger": execution.trigger,
-        "scheduledAt": timestamp(execution.scheduled_at),
-        "startedAt": timestamp(execution.started_at),
-        "finishedAt": timestamp(execution.finished_at),
-        "status": execution.status,
-        "outcome": outcome(execution),
-        "error": execution.error,
-    }
+        going_on = RunningAnswer(job=name, execution_id=message.execution_id, status="running")
+        return going_on, 202
+    return NamedExecutionAnswer.of(ended, job=name)
 
 
 @routes.get("/audit")
 @administrator
 @validate_querystring(AuditQuery)
-async def audit_log(query_args: AuditQuery) -> ResponseReturnValue:
+async def audit_log(query_args: AuditQuery) -> ListAnswer[AuditAnswer]:
     """List audit rows, newest first."""
     wanted = AuditFilter(
         query_args.subject, query_args.organization_id, query_args.actor, query_args.event
@@ -281,27 +262,13 @@ async def audit_log(query_args: AuditQuery) -> ResponseReturnValue:
         query_args.after_number or None,
         wanted,
     )
-    return page(
-        rows,
-        query_args.limit,
-        key=lambda row: str(row["id"]),
-        view=lambda row: {
-            "id": str(row["id"]),
-            "event": row["event"],
-            "subject": row["subject"],
-            "organizationId": row["organization_id"],
-            "actor": row["actor"],
-            "metadata": json.loads(row["metadata"]),
-            "retention": row["retention"],
-            "createdAt": timestamp(row["created_at"]),
-        },
-    )
+    return list_of(rows, query_args.limit, key=lambda row: str(row["id"]), answer=AuditAnswer.of)
 
 
 @routes.get("/webhooks")
 @administrator
 @validate_querystring(DeliveryQuery)
-async def webhooks(query_args: DeliveryQuery) -> ResponseReturnValue:
+async def webhooks(query_args: DeliveryQuery) -> ListAnswer[DeliveryAnswer]:
     """List the last deliveries from the commerce platform, newest first."""
     rows = await operations.deliveries(
         service().reports.of(OPERATORS),
@@ -310,16 +277,9 @@ async def webhooks(query_args: DeliveryQuery) -> ResponseReturnValue:
         query_args.store_id,
         query_args.topic,
     )
-    return page(
+    return list_of(
         rows,
         query_args.limit,
         key=lambda row: f"{row['created_at'].isoformat()}|{row['delivery_id']}",
-        view=lambda row: {
-            "storeId": row["store_id"],
-            "deliveryId": row["delivery_id"],
-            "topic": row["topic"],
-            "shopDomain": row["shop_domain"],
-            "triggeredAt": timestamp(row["triggered_at"]),
-            "createdAt": timestamp(row["created_at"]),
-        },
+        answer=DeliveryAnswer.read,
     )

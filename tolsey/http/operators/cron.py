@@ -1,20 +1,16 @@
 """Scheduled jobs from outside: `/api/cron/<name>` with `CRON_SECRET` (contract 5)."""
 
-import json
-from typing import Any
-
 from quart import Blueprint
-from quart.typing import ResponseReturnValue
 from quart_schema import tag_blueprint
 
 from tolsey.actors.job.catalogue import JOBS
 from tolsey.actors.job.messages import Tick, job
 from tolsey.actors.refusals import NotFound
+from tolsey.http.answers.operations import OutcomeAnswer, RunAnswer
 from tolsey.http.web.access import cron
 from tolsey.http.web.context import now, service
 from tolsey.runtime.errors import DeadlineExceeded
 from tolsey.runtime.ids import new_id
-from tolsey.storage.records.runtime.executions import Execution
 
 WAIT_SECONDS = 110.0
 """A longer run goes on without its caller; the answer then says that it is running."""
@@ -25,7 +21,7 @@ tag_blueprint(routes, ["Jobs"])
 
 @routes.route("/<name>", methods=["GET", "POST"])
 @cron
-async def run(name: str) -> ResponseReturnValue:
+async def run(name: str) -> RunAnswer:
     """Run a job for its last due time and answer with the outcome.
 
     A due time is run once: a repeat answers with the run that was.
@@ -38,13 +34,6 @@ async def run(name: str) -> ResponseReturnValue:
     try:
         execution = await service().runtime.ask(job(name), tick, timeout=WAIT_SECONDS)
     except DeadlineExceeded:
-        return {"job": name, "executionId": tick.execution_id, "outcome": {"status": "running"}}
-    return {"job": name, "executionId": execution.id, "outcome": outcome(execution)}
-
-
-def outcome(execution: Execution) -> dict[str, Any]:
-    """Show how a run ended: its status, its counters, its error if it has one."""
-    shown = {"status": execution.status, **json.loads(execution.outcome or "{}")}
-    if execution.error is not None:
-        shown["error"] = execution.error
-    return shown
+        going_on = OutcomeAnswer(status="running")
+        return RunAnswer(job=name, execution_id=tick.execution_id, outcome=going_on)
+    return RunAnswer(job=name, execution_id=execution.id, outcome=OutcomeAnswer.of(execution))

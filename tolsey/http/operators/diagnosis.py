@@ -195,7 +195,7 @@ async def of_store(store_id: str) -> DiagnosisAnswer:
         status=told["status"],
     )
     return DiagnosisAnswer(
-        store=StoreAnswer.of(row),
+        store=StoreAnswer.read(row),
         shop_domain=shop,
         listings=listed,
         causes=causes_of(facts),

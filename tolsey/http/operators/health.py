@@ -1,14 +1,15 @@
 """Whether the service serves: `GET /api/health` (specification, Health)."""
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
+from typing import Literal
 
 import structlog
 from quart import Blueprint
-from quart.typing import ResponseReturnValue
 from quart_schema import tag_blueprint
 
 from tolsey import __version__
+from tolsey.http.answers.operations import ChecksAnswer, HealthAnswer
 from tolsey.http.web.access import public
 from tolsey.http.web.context import service
 from tolsey.storage.errors import StorageError
@@ -22,7 +23,7 @@ tag_blueprint(routes, ["Health"])
 
 @routes.get("/api/health")
 @public
-async def health() -> ResponseReturnValue:
+async def health() -> tuple[HealthAnswer, Literal[200, 503], Mapping[str, str]]:
     """Answer 200 when the database and the cache answer within 2 s each, else 503.
 
     503 too from a process that is about to stop, that has no lease, or whose commits hang: its own
@@ -38,7 +39,7 @@ async def health() -> ResponseReturnValue:
     if reason:
         log.warning("health.degraded", reason=reason)
     ok = db and cache and not reason
-    body = {"ok": ok, "checks": {"db": db, "cache": cache}, "version": __version__}
+    body = HealthAnswer(ok=ok, checks=ChecksAnswer(db=db, cache=cache), version=__version__)
     return body, 200 if ok else 503, {"Cache-Control": "no-store"}
 
 

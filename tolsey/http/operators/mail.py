@@ -1,18 +1,18 @@
 """What operators see of mails: to whom, about what, and what the server said; never what they say."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 from quart import Blueprint
 from quart_schema import validate_querystring
 
-from tolsey.http.answers.views import timestamp
+from tolsey.http.answers.base import ListAnswer, list_of
+from tolsey.http.answers.runtime import MailAnswer
 from tolsey.http.web.access import administrator
 from tolsey.http.web.api_model import EMAIL_CHARACTERS
 from tolsey.http.web.context import service
-from tolsey.http.web.paging import PageQuery, page
+from tolsey.http.web.paging import PageQuery
 from tolsey.storage.people import mail as mails
-from tolsey.storage.records.mail import OutboundMail
 from tolsey.storage.reports.pool import OPERATORS
 
 routes = Blueprint("mail", __name__, url_prefix="/api/admin")
@@ -28,7 +28,7 @@ class MailQuery(PageQuery):
 @routes.get("/mail")
 @administrator
 @validate_querystring(MailQuery)
-async def list_mail(query_args: MailQuery) -> dict[str, Any]:
+async def list_mail(query_args: MailQuery) -> ListAnswer[MailAnswer]:
     """List mails, newest first: to whom, about what, tries, and the last answer of the server."""
     found = await mails.listed(
         service().reports.of(OPERATORS),
@@ -37,26 +37,9 @@ async def list_mail(query_args: MailQuery) -> dict[str, Any]:
         state=query_args.state,
         recipient=query_args.recipient and query_args.recipient.strip().lower(),
     )
-    return page(
+    return list_of(
         found,
         query_args.limit,
         key=lambda mail: f"{mail.created_at.isoformat()}|{mail.id}",
-        view=_view,
+        answer=MailAnswer.read,
     )
-
-
-def _view(mail: OutboundMail) -> dict[str, Any]:
-    return {
-        "id": mail.id,
-        "event": mail.event,
-        "about": mail.about,
-        "organizationId": mail.organization_id,
-        "recipient": mail.recipient,
-        "subject": mail.subject,
-        "state": mail.state,
-        "attempts": mail.attempts,
-        "nextTryAt": timestamp(mail.next_try_at),
-        "answer": mail.answer,
-        "createdAt": timestamp(mail.created_at),
-        "endedAt": timestamp(mail.ended_at),
-    }

@@ -1,11 +1,14 @@
 """`GET /metrics`: what all processes counted, as Prometheus or OpenMetrics text. No store or person is a label."""
 
+from typing import Annotated
+
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 from quart import Blueprint, Response, request
 from quart_schema import tag_blueprint
 
 from tolsey.actors.job.catalogue import JOBS
+from tolsey.http.answers.base import Media
 from tolsey.http.operators.exposition import DeploymentCollector, OnDisk
 from tolsey.http.web.access import operator_metrics
 from tolsey.http.web.context import service
@@ -24,7 +27,9 @@ tag_blueprint(routes, ["Health"])
 
 @routes.get("/metrics")
 @operator_metrics
-async def metrics() -> Response:
+async def metrics() -> Annotated[
+    Response, Media("text/plain"), Media("application/openmetrics-text")
+]:
     """Answer with every counter of every process, whichever of them was asked."""
     told = await service().shard.call_all("metrics", seconds=GATHER_SECONDS)
     answers = {

@@ -6,9 +6,9 @@ from typing import Any
 import structlog
 from pydantic_core import from_json
 from quart import Blueprint, request
-from quart.typing import ResponseReturnValue
 from quart_schema import tag_blueprint
 
+from tolsey.http.answers.base import NoBody, NoContent
 from tolsey.http.web import policies
 from tolsey.http.web.access import public
 from tolsey.http.web.limits import limited
@@ -33,7 +33,7 @@ tag_blueprint(routes, ["Health"])
 @routes.post("/csp-report")
 @public
 @limited(policies.CSP_REPORT)
-async def csp_report() -> ResponseReturnValue:
+async def csp_report() -> tuple[NoBody, NoContent]:
     """Note a report in the log and answer 204; anything that is no report is answered alike."""
     request.max_content_length = REPORT_BYTES
     body = await request.get_data()

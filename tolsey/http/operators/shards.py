@@ -1,24 +1,23 @@
 """Which process owns which slots, and moving one (contract 11)."""
 
 from collections import defaultdict
-from typing import Annotated, Any
+from typing import Annotated, Literal
 
 import anyio
 from pydantic import Field
 from quart import Blueprint
-from quart.typing import ResponseReturnValue
 from quart_schema import tag_blueprint, validate_querystring, validate_request
 
 from tolsey.actors.refusals import Conflict, NotFound, Unprocessable
-from tolsey.http.answers.views import timestamp
+from tolsey.http.answers.base import list_of
+from tolsey.http.answers.runtime import ProcessAnswer, SlotAnswer, SlotsAnswer
 from tolsey.http.operators.admin import note
 from tolsey.http.web.access import administrator
 from tolsey.http.web.api_model import Reason
 from tolsey.http.web.context import service
-from tolsey.http.web.paging import PageQuery, page
+from tolsey.http.web.paging import PageQuery
 from tolsey.runtime.mailbox import SLOTS
-from tolsey.runtime.shards.membership import Member
-from tolsey.runtime.shards.oversight import Oversight, ranges
+from tolsey.runtime.shards.oversight import Oversight
 from tolsey.storage import operations
 from tolsey.storage.database import Row
 from tolsey.storage.runtime.slots import Slots
@@ -51,7 +50,7 @@ class Move(Reason):
 @routes.get("")
 @administrator
 @validate_querystring(SlotQuery)
-async def shards(query_args: SlotQuery) -> ResponseReturnValue:
+async def shards(query_args: SlotQuery) -> SlotsAnswer:
     """List slots, and beside them every process: how it is and which slots it has."""
     rows = await operations.slots(service().database)
     wanted = [
@@ -60,11 +59,13 @@ async def shards(query_args: SlotQuery) -> ResponseReturnValue:
         if query_args.owner in {None, row["owner"] or NOBODY}
         and query_args.pinned in {None, row["pinned_to"] is not None}
     ]
-    listed = page(wanted, query_args.limit, key=lambda row: str(row["slot"] + 1), view=_slot)
-    return {**listed, "processes": await _processes(rows)}
+    listed = list_of(
+        wanted, query_args.limit, key=lambda row: str(row["slot"] + 1), answer=SlotAnswer.read
+    )
+    return SlotsAnswer(**dict(listed), processes=await _processes(rows))
 
 
-async def _processes(rows: list[Row]) -> list[dict[str, Any]]:
+async def _processes(rows: list[Row]) -> list[ProcessAnswer]:
     shard = service().shard
     waiting = await operations.due_by_slot(service().database)
     vitals = await Oversight(shard, service().runtime).vitals()
@@ -72,53 +73,20 @@ async def _processes(rows: list[Row]) -> list[dict[str, Any]]:
     for row in rows:
         held[row["owner"]].append(row["slot"])
     return [
-        _process(member, held[member.id], vitals.get(member.id), waiting)
+        ProcessAnswer.of(
+            member,
+            held[member.id],
+            vitals.get(member.id),
+            outbox=sum(waiting.get(slot, 0) for slot in held[member.id]),
+        )
         for member in shard.members()
     ]
-
-
-def _process(
-    member: Member, slots: list[int], vitals: dict[str, Any] | None, waiting: dict[int, int]
-) -> dict[str, Any]:
-    told = vitals or {"leaseLeftSeconds": None, "lag": {}, "inFlight": None, "actors": None}
-    return {
-        "id": member.id,
-        "host": member.host,
-        "pid": member.pid,
-        "since": member.since or None,
-        "alive": member.alive,
-        "draining": member.draining,
-        "silentSeconds": member.silent_seconds,
-        "answers": vitals is not None,
-        "slots": len(slots),
-        "slotRanges": ranges(slots),
-        "leaseLeftSeconds": told["leaseLeftSeconds"],
-        "actors": told["actors"],
-        "lag": {
-            "busSeconds": told["lag"].get("busSeconds"),
-            "outbox": sum(waiting.get(slot, 0) for slot in slots),
-            "mailbox": told["lag"].get("mailbox"),
-            "uncommitted": told["lag"].get("uncommitted"),
-            "unread": told["lag"].get("unread"),
-        },
-        "inFlight": told["inFlight"],
-    }
-
-
-def _slot(row: Row) -> dict[str, Any]:
-    return {
-        "slot": row["slot"],
-        "owner": row["owner"],
-        "epoch": row["epoch"],
-        "pinnedTo": row["pinned_to"],
-        "claimedAt": timestamp(row["claimed_at"]),
-    }
 
 
 @routes.post("/<int:slot>/move")
 @administrator
 @validate_request(Move)
-async def move(slot: int, data: Move) -> ResponseReturnValue:
+async def move(slot: int, data: Move) -> tuple[SlotAnswer, Literal[200, 202]]:
     """Hand a slot to a process and keep it there; null lets it go. Answers where it is now.
 
     202 when its turns have not ended yet: it is moved when they have.
@@ -133,7 +101,9 @@ async def move(slot: int, data: Move) -> ResponseReturnValue:
         await _pin(slot, data.to)
         is_there = data.to is None or await _arrived(slot, data.to)
     row = await operations.slot(service().database, slot)
-    return ({} if row is None else _slot(row)), 200 if is_there else 202
+    if row is None:
+        raise LookupError(slot)
+    return SlotAnswer.read(row), 200 if is_there else 202
 
 
 def _check(process: str) -> None:

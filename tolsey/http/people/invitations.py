@@ -15,4 +15,4 @@ tag_blueprint(routes, ["Organizations"])
 @session
 async def accept_invitation(token: str) -> OrganizationAnswer:
     """Join the organization of an invitation that was sent to the caller's address."""
-    return OrganizationAnswer.of(await memberships.accept(token))
+    return OrganizationAnswer.read(await memberships.accept(token))

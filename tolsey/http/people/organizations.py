@@ -7,10 +7,15 @@ from quart import Blueprint
 from quart_schema import tag_blueprint, validate_querystring, validate_request
 
 from tolsey.actors.refusals import NotFound, Unavailable
-from tolsey.http.answers.base import Accepted, ListAnswer, NoBody, NoContent, list_of
+from tolsey.http.answers.base import Accepted, Created, ListAnswer, NoBody, NoContent, list_of
 from tolsey.http.answers.invitations import InvitationAnswer
-from tolsey.http.answers.people import MemberAnswer
-from tolsey.http.answers.views import member_view, organization_view
+from tolsey.http.answers.people import (
+    MemberAnswer,
+    MemoryAnswer,
+    OrganizationAnswer,
+    OrganizationDetailAnswer,
+    RulesAnswer,
+)
 from tolsey.http.clients.vectors import VectorStoreFailed
 from tolsey.http.people import memberships
 from tolsey.http.people.memberships import MemberBody
@@ -18,7 +23,7 @@ from tolsey.http.web.access import caller, member_of, session
 from tolsey.http.web.api_model import ApiModel, Name
 from tolsey.http.web.context import new_id, now, service
 from tolsey.http.web.idempotency import idempotent
-from tolsey.http.web.paging import PageQuery, page
+from tolsey.http.web.paging import PageQuery
 from tolsey.storage.chat import memory
 from tolsey.storage.people import accounts, invitations, members
 from tolsey.storage.people.accounts import OrganizationRow
@@ -48,60 +53,65 @@ async def _read(organization_id: str) -> OrganizationRow:
 @routes.get("")
 @session
 @validate_querystring(PageQuery)
-async def list_organizations(query_args: PageQuery) -> dict[str, Any]:
+async def list_organizations(query_args: PageQuery) -> ListAnswer[OrganizationAnswer]:
     """List the caller's organizations."""
     found = await accounts.organizations_of(
         service().database, caller().user_id, query_args.after, query_args.limit + 1
     )
-    return page(found, query_args.limit, key=lambda item: item.id, view=organization_view)
+    return list_of(
+        found, query_args.limit, key=lambda item: item.id, answer=OrganizationAnswer.read
+    )
 
 
 @routes.post("")
 @session
 @validate_request(OrganizationBody)
 @idempotent
-async def create_organization(data: OrganizationBody) -> tuple[dict[str, Any], int]:
+async def create_organization(data: OrganizationBody) -> tuple[OrganizationAnswer, Created]:
     """Make an organization that the caller owns."""
     organization_id = new_id("org")
     async with service().database.transaction() as tx:
         await accounts.create_organization(tx, organization_id, data.name, caller().user_id, now())
-    return organization_view(await _read(organization_id)), 201
+    return OrganizationAnswer.read(await _read(organization_id)), 201
 
 
 @routes.get("/<organization_id>")
 @session
-async def get_organization(organization_id: str) -> dict[str, Any]:
+async def get_organization(organization_id: str) -> OrganizationDetailAnswer:
     """Read an organization, with its members."""
     found = await _read(organization_id)
     belonging = await members.members_of(service().database, organization_id)
-    return {**organization_view(found), "members": [member_view(member) for member in belonging]}
+    return OrganizationDetailAnswer(
+        **dict(OrganizationAnswer.read(found)),
+        members=[MemberAnswer.of(member) for member in belonging],
+    )
 
 
 @routes.put("/<organization_id>")
 @session
 @validate_request(OrganizationBody)
-async def put_organization(organization_id: str, data: OrganizationBody) -> dict[str, Any]:
+async def put_organization(organization_id: str, data: OrganizationBody) -> OrganizationAnswer:
     """Give an organization another name."""
     await member_of(organization_id, at_least="admin")
     await accounts.rename_organization(
         service().database, organization_id, data.name, caller().user_id
     )
-    return organization_view(await _read(organization_id))
+    return OrganizationAnswer.read(await _read(organization_id))
 
 
 @routes.put("/<organization_id>/rules")
 @session
 @validate_request(Rules)
-async def put_rules(organization_id: str, data: Rules) -> dict[str, Any]:
+async def put_rules(organization_id: str, data: Rules) -> RulesAnswer:
     """Replace an organization's rules; the answer is the rules as they are kept."""
     await member_of(organization_id, at_least="admin")
     await accounts.replace_rules(service().database, organization_id, data.root, caller().user_id)
-    return data.root
+    return RulesAnswer(data.root)
 
 
 @routes.get("/<organization_id>/memory/metrics")
 @session
-async def get_memory_metrics(organization_id: str) -> dict[str, Any]:
+async def get_memory_metrics(organization_id: str) -> MemoryAnswer:
     """Count what is remembered for an organization and its stores."""
     await member_of(organization_id)
     running = service()
@@ -112,12 +122,12 @@ async def get_memory_metrics(organization_id: str) -> dict[str, Any]:
         vectors = await running.vectors.count(namespaces)
     except VectorStoreFailed as error:
         raise Unavailable("The vector store is out of reach.", retryAfter=5) from error
-    return {
-        "facts": counted.facts,
-        "messages": counted.messages,
-        "vectors": vectors,
-        "namespaces": namespaces,
-    }
+    return MemoryAnswer(
+        facts=counted.facts,
+        messages=counted.messages,
+        vectors=vectors,
+        namespaces=namespaces,
+    )
 
 
 @routes.post("/<organization_id>/members")

@@ -22,10 +22,13 @@ import orjson
 
 from tolsey.actors.listing import ranges, source
 from tolsey.actors.listing.verification import Badge, badge_of, listing_badge, primary, settle
+from tolsey.http.answers.base import timestamp
 from tolsey.http.answers.selling import (
     AttestedAnswer,
     CorroborationAnswer,
     FiguresAnswer,
+    KeyAnswer,
+    KeysAnswer,
     OpeningAnswer,
     OtherCurrencyAnswer,
     RangeAnswer,
@@ -33,7 +36,6 @@ from tolsey.http.answers.selling import (
     SignedVerificationAnswer,
     VerificationAnswer,
 )
-from tolsey.http.answers.views import timestamp
 from tolsey.storage.records.selling.listing import COMMERCE, VerificationState, Visibility
 from tolsey.storage.records.selling.revenue import DEFINITION, RevenueSnapshot
 from tolsey.storage.sealed import Vault, base64url
@@ -256,7 +258,7 @@ def opening_of(view: ListingView, vault: Vault, now: datetime) -> OpeningAnswer 
         return None
     found = verification_of(view, now, owner=True)
     proof = primary_proof(view, now)
-    moment = timestamp(found.window_end)
+    moment = timestamp(found.window_end) if found.window_end else None
     purpose = f"opening|{view.listing.id}|{proof.verification.provider}|{moment}"
     return OpeningAnswer(
         listing=view.listing.slug,
@@ -271,23 +273,23 @@ def commitment(opening: OpeningAnswer) -> str:
     return base64url(hashlib.sha256(canonical(opening.model_dump(mode="json"))).digest())
 
 
-def public_keys(vault: Vault) -> dict[str, Any]:
+def public_keys(vault: Vault) -> KeysAnswer:
     """List the keys that signatures may be made with, as a JWK set."""
-    return {
-        "keys": [
-            {
-                "kty": "OKP",
-                "crv": "Ed25519",
-                "use": "sig",
-                "alg": "EdDSA",
-                "kid": key_id,
-                "x": base64url(vault.signing_key(key_id).public_key().public_bytes_raw()),
-            }
+    return KeysAnswer(
+        keys=[
+            KeyAnswer(
+                kty="OKP",
+                crv="Ed25519",
+                use="sig",
+                alg="EdDSA",
+                kid=key_id,
+                x=base64url(vault.signing_key(key_id).public_key().public_bytes_raw()),
+            )
             for key_id in vault.key_ids
         ],
-        "signedDocument": (
+        signed_document=(
             "RFC 8785 JSON of {keyId, listing, signedAt, verification}: the first three as in the "
             "answer's `signature`, `verification` being the answer without it"
         ),
-        "commitment": "SHA-256 (base64url) of the opening as RFC 8785 JSON",
-    }
+        commitment="SHA-256 (base64url) of the opening as RFC 8785 JSON",
+    )

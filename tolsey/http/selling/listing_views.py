@@ -9,10 +9,13 @@ from tolsey.actors.listing import lifecycle, verification
 from tolsey.actors.refusals import NotFound
 from tolsey.http.answers.money import money
 from tolsey.http.answers.selling import (
+    DefinitionChangeAnswer,
     ListingAnswer,
     MultiplesAnswer,
     PublicListingAnswer,
+    SelfReportedAnswer,
     SourceAnswer,
+    UnprovenAnswer,
     VerificationAnswer,
 )
 from tolsey.http.selling.attestation import verification_of
@@ -89,16 +92,26 @@ def _source(
         last_error=record.last_error,
         suspended_for=record.suspended_for,
         not_counted=orjson.loads(snapshot.skipped) if snapshot else {},
-        unproven_payments=orjson.loads(snapshot.unproven) if snapshot else [],
+        unproven_payments=[
+            UnprovenAnswer(**each) for each in (orjson.loads(snapshot.unproven) if snapshot else ())
+        ],
         definition_change=_definition_change(record),
     )
 
 
-def _definition_change(record: VerificationRecord) -> dict[str, Any] | None:
+def _definition_change(record: VerificationRecord) -> DefinitionChangeAnswer | None:
     """Say what the last change of the definition did to a source's numbers, and why."""
     if record.redefined is None:
         return None
-    return {**orjson.loads(record.redefined), "why": WHY_RV2[record.provider]}
+    kept = orjson.loads(record.redefined)
+    return DefinitionChangeAnswer(
+        from_=kept["from"],
+        to=kept["to"],
+        at=datetime.fromisoformat(kept["at"]),
+        before=kept["before"],
+        after=kept["after"],
+        why=WHY_RV2[record.provider],
+    )
 
 
 def to_anyone(view: ListingView, at: datetime) -> PublicListingAnswer:
@@ -131,7 +144,11 @@ def _seller_stated(listing: ListingRecord) -> dict[str, Any]:
         "included_assets": orjson.loads(listing.included_assets),
         "excluded_assets": orjson.loads(listing.excluded_assets),
         "financing_offered": listing.financing_offered,
-        "self_reported": {"label": "self-reported", **orjson.loads(listing.self_reported)},
+        "self_reported": SelfReportedAnswer.model_validate(
+            {"label": "self-reported", **orjson.loads(listing.self_reported)},
+            by_alias=True,
+            by_name=False,
+        ),
         "published_at": listing.published_at,
     }
 

@@ -12,10 +12,10 @@ from quart_schema import tag_blueprint, validate_querystring
 from tolsey.actors.listing.ranges import shown_as
 from tolsey.actors.listing.verification import Badge, State
 from tolsey.actors.refusals import NotFound
-from tolsey.http.answers.base import ListAnswer, list_of
+from tolsey.http.answers.base import ListAnswer, Media, list_of
 from tolsey.http.answers.selling import (
     DayAnswer,
-    HistoryAnswer,
+    KeysAnswer,
     PublicListingAnswer,
     SignedVerificationAnswer,
 )
@@ -41,6 +41,7 @@ from tolsey.storage.selling.listings import ListingView
 
 LONGEST_HISTORY_DAYS = 365
 MAXIMUM_AGE = "public, max-age=300"
+NOT_MODIFIED = Media(None, 304)
 
 routes = Blueprint("public_listings", __name__)
 tag_blueprint(routes, ["Public listings"])
@@ -109,7 +110,9 @@ async def get_verification(slug: str) -> SignedVerificationAnswer:
 @routes.get("/api/public/listings/<slug>/badge.svg")
 @public
 @validate_querystring(BadgeQuery)
-async def get_badge(slug: str, query_args: BadgeQuery) -> Response:
+async def get_badge(
+    slug: str, query_args: BadgeQuery
+) -> Annotated[Response, Media("image/svg+xml"), NOT_MODIFIED]:
     """Draw the badge as it stands now; 404 when there is none to show."""
     shown = _shown(await listing_at(slug))
     if shown.badge is Badge.NONE:
@@ -120,7 +123,7 @@ async def get_badge(slug: str, query_args: BadgeQuery) -> Response:
 
 @routes.get("/api/public/listings/<slug>/embed")
 @public
-async def get_embed(slug: str) -> Response:
+async def get_embed(slug: str) -> Annotated[Response, Media("text/html"), NOT_MODIFIED]:
     """Write the page that other sites may frame."""
     view = await listing_at(slug)
     address = f"{service().settings.base_url}/api/public/listings/{slug}/verification"
@@ -133,7 +136,7 @@ async def get_embed(slug: str) -> Response:
 @routes.get("/api/public/listings/<slug>/history")
 @public
 @validate_querystring(HistoryQuery)
-async def get_history(slug: str, query_args: HistoryQuery) -> HistoryAnswer:
+async def get_history(slug: str, query_args: HistoryQuery) -> ListAnswer[DayAnswer]:
     """List the last verified numbers of each day.
 
     Nothing while an administrator looks into them, nor before a good sync once they were rejected.
@@ -142,18 +145,21 @@ async def get_history(slug: str, query_args: HistoryQuery) -> HistoryAnswer:
     record = primary_proof(view, now()).verification
     is_hidden = record.verified_at is None or record.state is State.SUSPENDED
     if record.shop_domain is None or is_hidden:
-        return HistoryAnswer(items=[])
+        return ListAnswer(items=[], next_cursor=None)
     visibility = shown_as(view.listing.visibility)
     since = now() - timedelta(days=query_args.days)
     found = await snapshots.history(service().database, view.listing.id, record.shop_domain, since)
-    return HistoryAnswer(items=[disclosed(_day(one), visibility) for one in found])
+    days = [disclosed(_day(snapshot), visibility) for snapshot in found]
+    return ListAnswer(items=days, next_cursor=None)
 
 
 @routes.get("/.well-known/verification-keys.json")
 @public
-async def get_keys() -> Response:
+async def get_keys() -> Annotated[
+    Response, Media("application/json", shape=KeysAnswer), NOT_MODIFIED
+]:
     """List the keys that verifications are signed with."""
-    return _cached(orjson.dumps(public_keys(service().vault)).decode(), "application/json")
+    return _cached(public_keys(service().vault).model_dump_json(), "application/json")
 
 
 def _shown(view: ListingView) -> badges.Shown:

@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from typing import Any
+from typing import Annotated, Any
 
 import orjson
 import structlog
@@ -14,8 +14,13 @@ from quart_schema import tag_blueprint, validate_querystring, validate_request
 from tolsey.actors.organization.messages import CloseStore, OpenStore, organization
 from tolsey.actors.refusals import NotFound, Refusal, Unavailable
 from tolsey.actors.store.messages import LeaveShop, ReadConnection, store
-from tolsey.http.answers.base import Created, ListAnswer, NoBody, NoContent, list_of
-from tolsey.http.answers.stores import ConnectionAnswer, ConnectionPeriodAnswer, StoreAnswer
+from tolsey.http.answers.base import Created, ListAnswer, Media, NoBody, NoContent, list_of
+from tolsey.http.answers.stores import (
+    ConnectionAnswer,
+    ConnectionPeriodAnswer,
+    StoreAnswer,
+    StoreExportAnswer,
+)
 from tolsey.http.clients.vectors import VectorStoreFailed
 from tolsey.http.web import limits, policies
 from tolsey.http.web.access import caller, member_of, session, store_of
@@ -57,7 +62,7 @@ async def list_stores(query_args: OrganizationQuery) -> ListAnswer[StoreAnswer]:
         query_args.after,
         query_args.limit + 1,
     )
-    return list_of(found, query_args.limit, key=lambda row: row.id, answer=StoreAnswer.of)
+    return list_of(found, query_args.limit, key=lambda row: row.id, answer=StoreAnswer.read)
 
 
 @routes.post("")
@@ -86,7 +91,7 @@ async def create_store(data: StoreBody) -> tuple[StoreAnswer, Created]:
 @session
 async def get_store(store_id: str) -> StoreAnswer:
     """Read a store."""
-    return StoreAnswer.of(await store_of(store_id))
+    return StoreAnswer.read(await store_of(store_id))
 
 
 @routes.delete("/<store_id>")
@@ -124,25 +129,26 @@ async def get_connection(store_id: str, provider: str) -> ConnectionAnswer:
 
 @routes.get("/<store_id>/export")
 @session
-async def export_store(store_id: str) -> Response:
+async def export_store(
+    store_id: str,
+) -> Annotated[Response, Media("application/json", shape=StoreExportAnswer)]:
     """Answer with one JSON document of all that is kept about a store, sent as it is read."""
     row = await store_of(store_id, at_least="admin")
     connection = await ask(store(store_id), ReadConnection())
     database = service().database
-    head = {
-        "connections": [
-            ConnectionPeriodAnswer.of(one).model_dump(mode="json")
-            for one in await connections.history(database, store_id)
+    head = StoreExportAnswer(
+        connections=[
+            ConnectionPeriodAnswer.of(one) for one in await connections.history(database, store_id)
         ],
-        "store": StoreAnswer.of(row).model_dump(),
-        "integrations": [ConnectionAnswer.of(connection).model_dump()] if connection else [],
-    }
+        store=StoreAnswer.read(row),
+        integrations=[ConnectionAnswer.of(connection)] if connection else [],
+    )
     response = Response(
         _document(
             service().reports.of(row.organization_id),
             store_id,
             await connections.shop_key_of(database, store_id),
-            head,
+            head.model_dump(mode="json"),
         ),
         content_type="application/json",
     )

@@ -1,0 +1,136 @@
+"""What machines that watch or call the service are told, and how far operations and jobs are."""
+
+from typing import Any, Self
+
+import orjson
+from pydantic import ConfigDict, Field
+
+from tolsey.http.answers.base import ApiAnswer, Omittable, Timestamp
+from tolsey.storage.records.runtime.executions import Execution
+from tolsey.storage.records.runtime.operations import Operation, Stage
+
+
+class ChecksAnswer(ApiAnswer):
+    """Whether what the service stands on answers."""
+
+    db: bool
+    cache: bool
+
+
+class HealthAnswer(ApiAnswer):
+    """Whether the service serves; the reason why not is in its log."""
+
+    ok: bool
+    checks: ChecksAnswer
+    version: str
+
+
+class RefusedAnswer(ApiAnswer):
+    """The refusal that whoever asked gets instead of a result."""
+
+    status: int | None
+    code: str
+    detail: str | None
+
+
+class OperationAnswer(ApiAnswer):
+    """How far something is that takes calls to the outside.
+
+    `result` is what its route answers with when it is done at once, `error` why it is not done.
+    """
+
+    id: str
+    kind: str
+    state: Stage
+    created_at: Timestamp
+    finished_at: Timestamp | None
+    result: Omittable[dict[str, Any]] = None
+    error: Omittable[RefusedAnswer] = None
+
+    @classmethod
+    def of(cls, operation: Operation) -> Self:
+        """Show an operation to whoever asked for it."""
+        refused = None
+        if operation.code is not None:
+            refused = RefusedAnswer(
+                status=operation.status, code=operation.code, detail=operation.detail
+            )
+        return cls.read(
+            operation,
+            result=orjson.loads(operation.result or "{}") if operation.state == "done" else None,
+            error=refused,
+        )
+
+
+class OperationBodyAnswer(ApiAnswer):
+    """An operation, where a route answers that it takes longer."""
+
+    operation: OperationAnswer
+
+
+class OutcomeAnswer(ApiAnswer):
+    """How a run of a job ended: its status, what it counted, its error if it has one."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, int] = Field(init=False)
+
+    status: str
+    error: Omittable[str] = None
+
+    @classmethod
+    def of(cls, execution: Execution) -> Self:
+        """Show how a run ended."""
+        counted = orjson.loads(execution.outcome or "{}")
+        return cls(status=execution.status, error=execution.error, **counted)
+
+
+class RunAnswer(ApiAnswer):
+    """What a call of a job's address came to."""
+
+    job: str
+    execution_id: str
+    outcome: OutcomeAnswer
+
+
+class ExecutionAnswer(ApiAnswer):
+    """A run of a job."""
+
+    execution_id: str
+    trigger: str
+    scheduled_at: Timestamp
+    started_at: Timestamp
+    finished_at: Timestamp | None
+    status: str
+    outcome: OutcomeAnswer
+    error: str | None
+
+    @classmethod
+    def of(cls, execution: Execution, **more: Any) -> Self:
+        """Show a run."""
+        outcome = OutcomeAnswer.of(execution)
+        return cls.read(execution, execution_id=execution.id, outcome=outcome, **more)
+
+
+class NamedExecutionAnswer(ExecutionAnswer):
+    """A run that an operator asked for."""
+
+    job: str
+
+
+class RunningAnswer(ApiAnswer):
+    """A run that goes on without whoever asked for it."""
+
+    job: str
+    execution_id: str
+    status: str
+
+
+class JobAnswer(ApiAnswer):
+    """A job: when it is due, its last runs and what they counted."""
+
+    name: str
+    expression: str
+    reason: str
+    built: bool
+    next_due_at: Timestamp
+    history: list[ExecutionAnswer]

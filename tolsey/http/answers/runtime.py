@@ -1,0 +1,234 @@
+"""How the running service is: actors, slots and processes, and what was kept of each event."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Self
+
+from tolsey.http.answers.base import ApiAnswer, ListAnswer, Omittable, Timestamp
+from tolsey.http.answers.operators import CallAnswer, SoldAnswer
+from tolsey.runtime.shards.membership import Member
+from tolsey.runtime.shards.oversight import ranges
+from tolsey.storage.database import Row
+
+UNKNOWN: Final[Mapping[str, Any]] = {
+    "leaseLeftSeconds": None,
+    "lag": {},
+    "inFlight": None,
+    "actors": None,
+}
+"""What is known of a process that does not answer."""
+
+
+class ActorAnswer(ApiAnswer):
+    """How an actor is, and in which process."""
+
+    kind: str
+    id: str
+    slot: int
+    epoch: int | None
+    version: int
+    status: str
+    mailbox_depth: int
+    uncommitted: int
+    oldest_message_seconds: float
+    turn_in_progress: bool
+    process: str
+
+    @classmethod
+    def of(cls, told: Mapping[str, Any], **more: Any) -> Self:
+        """Show what a process tells of an actor; what only a newer one tells is left out."""
+        return cls.model_validate({**told, **more}, by_alias=True, by_name=False, extra="ignore")
+
+
+class ActorsAnswer(ListAnswer[ActorAnswer]):
+    """The actors that are awake; `unanswered` names processes that kept silent."""
+
+    unanswered: list[str]
+
+
+class TurnAnswer(ApiAnswer):
+    """A turn that an actor took."""
+
+    message: str
+    milliseconds: float
+    outcome: str
+    request_id: str | None
+
+
+class InspectedActorAnswer(ActorAnswer):
+    """An actor with its state, secrets masked, what waits for it, its last turns and its calls."""
+
+    state: dict[str, Any] | None
+    waiting: list[str]
+    turns: list[TurnAnswer]
+    calls: list[CallAnswer]
+    listings: Omittable[list[SoldAnswer]] = None
+
+
+class DeadLetterAnswer(ApiAnswer):
+    """A message or call that failed for good; `payload` is the message, kept whole."""
+
+    id: str
+    key: str
+    kind: str
+    actor_id: str
+    message: str
+    payload: dict[str, Any]
+    attempts: int
+    error: str
+    status: str
+    request_id: str | None
+    created_at: Timestamp
+    died_at: Timestamp
+    settled_at: Timestamp | None
+
+    @classmethod
+    def of(cls, row: Row) -> Self:
+        """Show a row of the dead letters."""
+        payload = json.loads(row["payload"])
+        return cls.read(row, actor_id=row["actor_key"], message=row["name"], payload=payload)
+
+
+class SettledLetterAnswer(ApiAnswer):
+    """A dead letter that was sent again or given up."""
+
+    id: str
+    status: str
+
+
+class AuditAnswer(ApiAnswer):
+    """Who did what, and why; `metadata` is what the event says besides, kept whole."""
+
+    id: str
+    event: str
+    subject: str
+    organization_id: str | None
+    actor: str
+    metadata: dict[str, Any]
+    retention: str
+    created_at: Timestamp
+
+    @classmethod
+    def of(cls, row: Row) -> Self:
+        """Show a row of the audit log."""
+        return cls.read(row, id=str(row["id"]), metadata=json.loads(row["metadata"]))
+
+
+class DeliveryAnswer(ApiAnswer):
+    """A delivery from the commerce platform."""
+
+    store_id: str
+    delivery_id: str
+    topic: str
+    shop_domain: str
+    triggered_at: Timestamp | None
+    created_at: Timestamp
+
+
+class MailAnswer(ApiAnswer):
+    """A mail: to whom, about what, and what the server said; never what it says."""
+
+    id: str
+    event: str
+    about: str
+    organization_id: str | None
+    recipient: str
+    subject: str
+    state: str
+    attempts: int
+    next_try_at: Timestamp | None
+    answer: str | None
+    created_at: Timestamp
+    ended_at: Timestamp | None
+
+
+class SlotAnswer(ApiAnswer):
+    """A slot, who owns it, and where it was put."""
+
+    slot: int
+    owner: str | None
+    epoch: int
+    pinned_to: str | None
+    claimed_at: Timestamp | None
+
+
+class UnreadAnswer(ApiAnswer):
+    """Rows that only another version can read."""
+
+    message: str
+    rows: int
+    waited_seconds: int
+
+
+class LagAnswer(ApiAnswer):
+    """What waits for a process; null where it does not answer."""
+
+    bus_seconds: float | None
+    outbox: int
+    mailbox: int | None
+    uncommitted: int | None
+    unread: list[UnreadAnswer] | None
+
+
+class InFlightAnswer(ApiAnswer):
+    """What a process waits for."""
+
+    asks: int
+    effects: int
+
+
+class ProcessAnswer(ApiAnswer):
+    """A process: how it is and which slots it has."""
+
+    id: str
+    host: str
+    pid: int
+    since: str | None
+    alive: bool
+    draining: bool
+    silent_seconds: float
+    answers: bool
+    slots: int
+    slot_ranges: str
+    lease_left_seconds: float | None
+    actors: int | None
+    lag: LagAnswer
+    in_flight: InFlightAnswer | None
+
+    @classmethod
+    def of(
+        cls, member: Member, slots: Sequence[int], vitals: Mapping[str, Any] | None, *, outbox: int
+    ) -> Self:
+        """Show a process with its slots, what it tells of itself, and what waits for its slots."""
+        told = vitals or UNKNOWN
+        lag = {
+            name: told["lag"].get(name)
+            for name in ("busSeconds", "mailbox", "uncommitted", "unread")
+        }
+        return cls.model_validate(
+            {
+                "id": member.id,
+                "host": member.host,
+                "pid": member.pid,
+                "since": member.since or None,
+                "alive": member.alive,
+                "draining": member.draining,
+                "silentSeconds": member.silent_seconds,
+                "answers": vitals is not None,
+                "slots": len(slots),
+                "slotRanges": ranges(slots),
+                "leaseLeftSeconds": told["leaseLeftSeconds"],
+                "actors": told["actors"],
+                "lag": {**lag, "outbox": outbox},
+                "inFlight": told["inFlight"],
+            },
+            by_alias=True,
+            by_name=False,
+            extra="ignore",
+        )
+
+
+class SlotsAnswer(ListAnswer[SlotAnswer]):
+    """Slots, and beside them every process."""
+
+    processes: list[ProcessAnswer]
