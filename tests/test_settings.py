@@ -5,6 +5,7 @@ import pytest
 from rich.pretty import pretty_repr
 
 import tolsey
+from tests import settings_page
 from tolsey.settings import Settings, SettingsError, read
 
 EXAMPLE = Path(tolsey.__file__).parents[1] / "deploy" / "env.example"
@@ -106,3 +107,13 @@ def test_the_example_says_what_an_unset_setting_means(monkeypatch: pytest.Monkey
     Path(".env").write_text(EXAMPLE.read_text())
     copied = read().model_dump()
     assert {name for name in copied if copied[name] != unset[name]} == {"base_url", "data_dir"}
+
+
+def test_the_page_of_settings_says_what_each_is_for() -> None:
+    page = (EXAMPLE.parents[1] / "docs" / "operate" / "settings.md").read_text()
+
+    assert [name for name, meaning in settings_page.meanings() if not meaning] == []
+    assert {name for name, _ in settings_page.meanings()} == Settings.model_fields.keys()
+    assert page == settings_page.as_page(), (
+        "python -m tests.settings_page > docs/operate/settings.md"
+    )

@@ -186,65 +186,119 @@ class Settings(BaseSettings):
     )
 
     base_url: Annotated[str, AfterValidator(_origin)] = "http://127.0.0.1:8000"
+    """The main address, as visitors type it: cookies, links in mails and the badge carry it."""
     database_url: Annotated[Secret, _scheme("postgresql", "postgres")] | None = None
+    """A PostgreSQL with pgvector; unset: an embedded one, kept under `DATA_DIR`."""
     redis_url: Annotated[Secret, _scheme("redis", "rediss", "unix")] | None = None
+    """A Redis or Valkey; unset: an embedded one, kept under `DATA_DIR`."""
     data_dir: Path = Path(".data")
+    """Where embedded servers and made keys are kept. Back it up with its keys."""
     wire_form: Literal["1", "2"] = "1"
+    """How processes write to each other: 2 only once every process runs a release that has this setting."""
     lease_seconds: Annotated[float, Field(ge=0.5, le=60)] = 5.0
+    """For so long, and no longer, nobody answers for the stores of a process that died without a word."""
     encryption_keys: Annotated[Secret, AfterValidator(_keyring)] | None = None
+    """`keyId:base64url of 32 bytes`, with commas; the first encrypts, all decrypt. Unset: made once under `DATA_DIR`, refused in public."""
 
     cron_secret: Annotated[Secret, _at_least(CRON_SECRET_CHARACTERS)] | None = None
+    """Opens `/api/cron/<job>`, 32 characters or more; unset: these routes answer 503. Jobs run by themselves all the same."""
     metrics_token: Annotated[Secret, _at_least(METRICS_TOKEN_CHARACTERS)] | None = None
+    """The only key to `/metrics` once it is set, 16 characters or more; unset: 503 in public."""
     trusted_proxies: Annotated[tuple[Network, ...], NoDecode, BeforeValidator(_words)] = ()
+    """Addresses or networks whose `x-forwarded-for` counts; unset: no one's in public, loopback's on loopback."""
     cleartext_http2: bool = False
+    """HTTP/2 without TLS, too: only behind a proxy that speaks it itself."""
     next_public_live_subdomains: Annotated[Words, AfterValidator(_known_subdomains)] = frozenset()
+    """Sub-addresses that are live; `mcp` serves each store's endpoint for agents at `mcp.<host>/<storeId>`."""
     cdn_origins: Mapping[str, WebAddress] = Field(default_factory=dict)
+    """`CDN_ORIGIN_<LABEL>`: the public object storage of a label."""
     admin_organization_id: str | None = None
+    """Whose members are administrators; unset: the organization that `tolsey admin create` made."""
     operator_email: Annotated[str, Field(pattern=r"^[^@\s]+@[^@\s]+$")] | None = None
+    """Who is alerted."""
     listing_review: Literal["automatic", "manual"] = "automatic"
+    """`automatic`: sellers publish their listings themselves; `manual`: an administrator approves each."""
 
     commerce_client_id: str | None = None
+    """The app of the commerce platform that stores are connected through by default; merchants' own apps need none."""
     commerce_client_secret: Secret | None = None
+    """That app's secret, which signs its deliveries."""
     commerce_api_version: Annotated[str, Field(pattern=r"^(\d{4}-\d{2}|unstable)?$")] = ""
+    """The platform's version of the Admin API; unset: the one this release was tried with."""
     commerce_url_template: Annotated[str, AfterValidator(_template)] = "https://{shop}"
+    """Where a shop's Admin API is reached; `{shop}` is its domain."""
 
     payments_secret_key: Secret | None = None
+    """The processor's key; unset: whatever takes or returns money answers 503."""
     payments_webhook_secret: Secret | None = None
+    """What signs the processor's events. Several with commas: the platform's, that of connected accounts, one being rolled."""
     payments_api_base: WebAddress | None = None
+    """The processor's address, when it is not the real one."""
     payments_price_pro_monthly: str | None = None
+    """The price of Pro by the month, as the processor calls it."""
     payments_price_pro_yearly: str | None = None
+    """The price of Pro by the year."""
     payments_price_max5_monthly: str | None = None
+    """The price of Max 5x by the month."""
     payments_price_max5_yearly: str | None = None
+    """The price of Max 5x by the year."""
     payments_price_max20_monthly: str | None = None
+    """The price of Max 20x by the month."""
     payments_price_max20_yearly: str | None = None
+    """The price of Max 20x by the year."""
     sponsor_price_cents: Annotated[int, Field(gt=0)] = 50_000
+    """What sponsoring costs, in cents."""
 
     queue_url: WebAddress | None = None
+    """The queue service."""
     queue_token: Secret | None = None
+    """What opens the queue service."""
     queue_signing_key: Secret | None = None
+    """What signs the queue service's calls to us."""
     vector_url: WebAddress | None = None
+    """An outside vector store, counted and purged with its store; unset: pgvector, which the chat reads."""
     vector_token: Secret | None = None
+    """What opens the outside vector store."""
     llm_base_url: WebAddress | None = None
+    """An OpenAI-compatible service for the chat; unset: the chat answers 503."""
     llm_api_key: Secret | None = None
+    """What opens it."""
     llm_model: str | None = None
+    """The model that it is asked for."""
     llm_limit_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    """The name of the field that bounds an answer."""
     llm_context_tokens: Annotated[int, Field(gt=0)] = 128_000
+    """How much the model takes."""
     llm_output_tokens: Annotated[int, Field(gt=0)] = 8_192
+    """How much it may answer."""
     llm_input_micro_per_million: Annotated[int, Field(ge=0)] = 3_000_000
+    """What a million tokens of a question cost, in micro-USD."""
     llm_output_micro_per_million: Annotated[int, Field(ge=0)] = 15_000_000
+    """What a million tokens of an answer cost, in micro-USD."""
     llm_reasoning_micro_per_million: Annotated[int, Field(ge=0)] | None = None
+    """What a million tokens of reasoning cost, in micro-USD; unset: as an answer."""
     llm_margin_percent: Annotated[int, Field(ge=0, le=1_000)] = 0
+    """What is added to the model's price, in percent."""
     chat_lease_seconds: Annotated[float, Field(ge=1, le=3_600)] = 900.0
+    """How long an answer's credits are held when its process dies."""
     chat_checkpoint_seconds: Annotated[float, Field(ge=0.05, le=300)] = 5.0
+    """How often a running answer's cost is written down."""
     mail_url: Annotated[Secret, _scheme("smtp", "smtps"), AfterValidator(_mail_server)] | None = (
         None
     )
+    """`smtp://user:password@host:587` (STARTTLS) or `smtps://…:465`. Unset: mails are kept and sent to no one; in public invitations and new passwords answer 503."""
     mail_from: Annotated[str, AfterValidator(_mail_sender)] | None = None
+    """Who mails come from: `Shop keepers <no-reply@example.com>`; goes with `MAIL_URL`."""
     dataset_token: Secret | None = None
+    """What opens the external data set."""
     dataset_id: str | None = None
+    """The external data set."""
     traffic_api_key: Secret | None = None
+    """The provider of visits."""
     social_api_key: Secret | None = None
+    """The provider of followers."""
     ads_api_key: Secret | None = None
+    """The provider of advertisements."""
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
         """Show nothing secret, whoever prints this: repr, str, and the tracebacks of rich."""
