@@ -201,6 +201,7 @@ AGENTS: Final = {
     "query_too_costly": _code(422, means="The query costs too much: ask for less at once."),
     "request_closed": _code(404, means="The request for consent is over: begin again in the app."),
     "too_many_tags": _code(means="The order has no room for more tags."),
+    "shop_changed": _code(means="The store was connected to another shop before this was done."),
     "unclear": _code(means="The shop is neither as it was nor as asked: look yourself."),
     "unknown": _code(means="Nobody knows whether it happened: look yourself."),
     "unreadable": _code(means="What was asked can no longer be read."),

@@ -1,14 +1,19 @@
 """Which shops a store was connected to: what its rows of each are kept under, and when that was."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from tests.actors.store.test_connection import CONNECTED, NOON, SHOP, connect
+from tests.actors.store.test_edits_in_turn import begun, sent, wish
 from tolsey.actors.store import connection as rules
-from tolsey.actors.store import shops
+from tolsey.actors.store import operations, shops
 from tolsey.actors.store.messages import Disconnect, RevokeGrant
+from tolsey.actors.store.operation_messages import OperationSending
 from tolsey.actors.store.state import StoreState
+from tolsey.storage.records.commerce.agent_operation import AgentOperation
 from tolsey.storage.records.commerce.shops import ConnectionPeriod, ShopOfStore
+from tolsey.storage.records.journal import AuditRecord
 
 OTHER = "b.myshopify.com"
 LATER = datetime(2026, 8, 1, tzinfo=UTC)
@@ -80,3 +85,26 @@ def test_each_connection_has_its_time_in_the_history_and_its_end() -> None:
     assert [one.ending for one in periods(removed.records)] == ["uninstalled"]
     again = rules.connect(gone.state, connect(OTHER, LATER))
     assert [one.ended_at for one in periods(again.records)] == [None]  # it ended once
+
+
+def test_what_an_agent_asked_of_a_shop_is_not_done_in_the_next_one() -> None:
+    wishes = [wish(f"op_{n}", subject=f"product/{n}") for n in range(6)]
+    state = replace(CONNECTED, operations=sent(begun(*wishes)).operations)
+    assert {one.state for one in state.operations} == {"running", "waiting"} | {"sent"}
+
+    same = rules.connect(state, connect(SHOP))
+    assert same.state.operations == state.operations
+    decision = rules.connect(state, connect(OTHER))
+
+    assert decision.state.operations == ()
+    kept = [one for one in decision.records if isinstance(one, AgentOperation)]
+    assert {one.operation_id: (one.state, one.code) for one in kept} == {
+        "op_0": ("rejected", "shop_changed"),
+        "op_1": ("unclear", "shop_changed"),  # it was sent: nobody can look in that shop any more
+        **{f"op_{n}": ("rejected", "shop_changed") for n in range(2, 6)},
+    }
+    assert all(one.intent is None and one.finished_at == connect().at for one in kept)
+    assert sum(isinstance(one, AuditRecord) for one in decision.records) == 1 + len(kept)
+    assert set(decision.resolve or {}) == {"token", *(f"operation:op_{n}" for n in range(6))}
+    late = operations.sending(decision.state, OperationSending("op_0", 0, "{}", LATER))
+    assert late.reply is False  # so its call ends without a word to the platform

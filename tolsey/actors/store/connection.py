@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from tolsey.actors.refusals import NotFound
-from tolsey.actors.store import shops
+from tolsey.actors.store import operations, shops
 from tolsey.actors.store.grants import (
     LEAVING,
     WAITING,
@@ -87,16 +87,16 @@ def connect(state: StoreState, message: Connect) -> Decision[StoreState, Connect
     audit = connection_audit(state, "commerce.connected", message.user_id, connection.shop_domain)
     # Whoever waits for the old grant's renewal is served by the new one.
     token = handed(connection, message.access_token, message.expires_at)
+    behind = Decision(after, reply=None)
+    if former is not None and former.shop_domain != connection.shop_domain:
+        behind = operations.left_behind(after, message.at)
+    periods = (*shops.ended(former, message.at, ConnectionEnding.REPLACED), shops.begun(connection))
     return Decision(
-        after,
+        behind.state,
         reply=view(after),
-        records=(
-            audit,
-            *shops.ended(former, message.at, ConnectionEnding.REPLACED),
-            shops.begun(connection),
-        ),
+        records=(audit, *behind.records, *periods),
         effects=effects,
-        resolve={WAITING: token},
+        resolve={WAITING: token, **(behind.resolve or {})},
     )
 
 

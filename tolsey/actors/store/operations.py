@@ -35,6 +35,12 @@ LOOKS: Final = 4
 LOOK_AFTER: Final = (timedelta(seconds=5), timedelta(seconds=30), timedelta(minutes=5))
 """Waits before the second look, the third and the fourth."""
 
+NOT_DONE_ELSEWHERE: Final = "The store was connected to another shop first: this was not done."
+SENT_ELSEWHERE: Final = (
+    "The store was connected to another shop before the platform answered: look in the former shop"
+    " whether this was done."
+)
+
 Shown = Decision[StoreState, OperationView]
 Silence = Decision[StoreState, None]
 
@@ -215,6 +221,29 @@ def unanswered(state: StoreState, message: OperationUnanswered) -> Silence:
         effects=(again, *effects),
         resolve={_name(unknown): view(unknown)},
     )
+
+
+def left_behind(state: StoreState, at: datetime) -> Decision[StoreState, None]:
+    """End what was asked of the shop that the store leaves: it must not be done in another one.
+
+    What may have reached the platform was sent with the former token, and nobody can look there now.
+    """
+    after, records = state, list[AgentOperation | AuditRecord]()
+    resolve = dict[str, OperationView]()
+    for one in state.operations:
+        is_sent = one.state in {OperationState.SENT, OperationState.UNKNOWN}
+        ended = replace(
+            one,
+            state=OperationState.UNCLEAR if is_sent else OperationState.REJECTED,
+            code="shop_changed",
+            detail=SENT_ELSEWHERE if is_sent else NOT_DONE_ELSEWHERE,
+            intent=None,
+            finished_at=at,
+        )
+        after = after.with_ended(ended)
+        records += [ended, _audit(state, ended)]
+        resolve[_name(ended)] = view(ended)
+    return Decision(after, reply=None, records=records, resolve=resolve)
 
 
 def view(operation: AgentOperation, *, replayed: bool = False) -> OperationView:
