@@ -1,7 +1,12 @@
 """What a planted bug is, and how it is listed with the test that catches it."""
 
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    AsyncExitStack,
+    contextmanager,
+)
 from dataclasses import dataclass
 from inspect import getmodule, isawaitable
 from typing import Any
@@ -10,6 +15,7 @@ from unittest.mock import patch
 from tests.actors.organization import processor
 from tests.actors.organization.books import Ledger
 from tests.actors.organization.processor import event
+from tests.actors.organization.test_plan_calls import Subscriber, subscribed
 from tests.campaigns.money.disk import SLOTS_TAKEN, Disk
 from tests.campaigns.money.histories import live
 from tests.campaigns.money.process import end, look, start
@@ -89,7 +95,11 @@ def caught_by(
 async def _on_disk(test: Any, fixture: Any, database: Database) -> None:
     for id in ("org_1", "org_2", "org_3"):
         await database.execute("INSERT INTO organizations (id, name) VALUES ($1, 'o')", id)
-    await test(fixture(database))
+    async with AsyncExitStack() as stack:
+        given = fixture(database)
+        if isinstance(given, AbstractAsyncContextManager):
+            given = await stack.enter_async_context(given)
+        await test(given)
 
 
 def same(database: Database) -> Database:
@@ -98,6 +108,10 @@ def same(database: Database) -> Database:
 
 def sender(database: Database) -> Processor:
     return Processor(receiver(database), database)
+
+
+def a_subscriber(_: Database) -> AbstractAsyncContextManager[Subscriber]:
+    return subscribed()
 
 
 def of_pro() -> Ledger:

@@ -12,16 +12,19 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from tests.actors.organization import test_plan_calls
 from tests.actors.organization.billing import (
     test_applying,
     test_applying_in_any_order,
     test_applying_payments,
+    test_changes,
 )
 from tests.actors.organization.books import Ledger
 from tests.actors.organization.ledger import test_bonuses, test_ledger, test_old_invoices
 from tests.actors.organization.told import Told
 from tests.campaigns.money.catching import (
     BUGS,
+    a_subscriber,
     an_applier_that_dies_before_its_turn,
     caught_by,
     histories_on_paper,
@@ -32,16 +35,18 @@ from tests.campaigns.money.catching import (
     swapped,
 )
 from tests.http.webhooks.payments import test_keeping, test_receiver
-from tolsey.actors.organization import open_lots, plans
-from tolsey.actors.organization.billing import applying, subscription
+from tolsey.actors.organization import open_lots, operations, plans
+from tolsey.actors.organization.billing import applying, changes, subscription
 from tolsey.actors.organization.billing.payment_events import invoices
 from tolsey.actors.organization.billing.payment_events.fields import reference
 from tolsey.actors.organization.billing.payment_events.metadata import metadata
+from tolsey.actors.organization.billing.processor_calls import ProcessorCalls
 from tolsey.actors.organization.credits import twelve_months_after
 from tolsey.actors.organization.effects import Applier
 from tolsey.actors.organization.ledger import bonuses, entries, lots, payments
 from tolsey.actors.organization.ledger.entries import Draft
 from tolsey.actors.organization.messages import GrantCredits, ResetAllowance
+from tolsey.runtime.ids import new_id
 from tolsey.storage.database import Database
 from tolsey.storage.money import payment_events
 from tolsey.storage.money.payment_events import Taken
@@ -369,6 +374,78 @@ def what_expired_is_owed() -> Iterator[None]:
         return replace(part, removed=share)
 
     with swapped(payments, "_reversed", owing):
+        yield
+
+
+# Five of changes of a plan.
+
+
+@caught_by(
+    test_changes.test_whoever_asks_is_told_of_a_failure_when_what_waited_is_back,
+    *(test_changes.before_pro, "max_20x", test_changes.DECLINED),
+    on_paper=False,
+)
+def what_waited_is_forgotten() -> Iterator[None]:
+    """A downgrade that made way for an upgrade is not put back when the card is declined."""
+    with swapped(changes, "_undo", lambda *_: None):
+        yield
+
+
+@caught_by(
+    *(test_changes.test_an_upgrade_is_one_call_that_takes_off_what_waits, test_changes.before_pro),
+    on_paper=False,
+)
+def a_key_for_each_request() -> Iterator[None]:
+    """An upgrade is named by who asks for it: asked for again before its event is told, it is paid again."""
+    with swapped(changes, "_upgrade_key", lambda *_: new_id("upgrade")):
+        yield
+
+
+@caught_by(
+    test_changes.test_only_one_change_is_under_way_and_who_asks_for_it_again_waits_with_the_first,
+    test_changes.max_5x,
+    on_paper=False,
+)
+def two_changes_at_once() -> Iterator[None]:
+    """A cancellation begins while an upgrade is on its way."""
+
+    def forgetful(state: Any, message: Any, kept: Any) -> Any:
+        return operations.known(state, message.operation_id, kept)
+
+    with swapped(changes, "_known", forgetful):
+        yield
+
+
+@caught_by(
+    test_plan_calls.test_an_upgrade_that_was_made_is_found_by_whoever_does_not_know_of_it,
+    a_subscriber,
+    disk=True,
+    on_paper=False,
+)
+def upgrades_are_sent_again_blindly() -> Iterator[None]:
+    """What a process had sent when it was killed is sent again, though its key may be forgotten."""
+
+    async def blind(_: ProcessorCalls, __: Any) -> None:
+        return None
+
+    with swapped(ProcessorCalls, "look_for_upgrade", blind):
+        yield
+
+
+@caught_by(
+    test_plan_calls.test_an_upgrade_is_not_charged_when_what_was_shown_is_long_ago,
+    a_subscriber,
+    disk=True,
+    on_paper=False,
+)
+def late_upgrades_are_charged() -> Iterator[None]:
+    """An upgrade is charged when the processor is back, whatever it costs by then."""
+    upgrade = ProcessorCalls.upgrade
+
+    async def patient(self: ProcessorCalls, call: Any) -> Any:
+        return await upgrade(self, replace(call, until=self._clock()))
+
+    with swapped(ProcessorCalls, "upgrade", patient):
         yield
 
 

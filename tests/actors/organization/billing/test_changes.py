@@ -37,8 +37,7 @@ UNREACHED = CancelSubscription("org_1", "op", "sub_1", None).given_up("", LATER)
 WHOSE = ("org_1", "op", "sub_1")
 
 
-@pytest.fixture
-def told() -> Told:
+def max_5x() -> Told:
     """Max 5x, paid by the month."""
     told = Told()
     told.tell("customer.subscription.created", subscription(MAX_5X))
@@ -46,12 +45,22 @@ def told() -> Told:
     return told
 
 
-@pytest.fixture
-def scheduled(told: Told) -> Told:
+def before_pro() -> Told:
     """Max 5x, which Pro waits for."""
+    told = max_5x()
     coming = acts.coming(told.subscription, NextChange("sub_sched_1", "pro", "monthly"))
     told.state = replace(told.state, subscription=coming)
     return told
+
+
+@pytest.fixture
+def told() -> Told:
+    return max_5x()
+
+
+@pytest.fixture
+def scheduled() -> Told:
+    return before_pro()
 
 
 @pytest.fixture
