@@ -177,6 +177,30 @@ async def test_what_the_processor_will_not_put_back_is_left_to_a_person(
     assert await shop.audited("plan.change_restored") == []
 
 
+async def test_the_page_says_what_became_of_a_change_that_took_longer_than_an_answer_waits(
+    shop: Shop, ann: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await shop.buy(ann)
+    monkeypatch.setattr(operations, "WAIT_SECONDS", 0.0)
+    for card, said in (("decline", "declined"), ("ok", "Done.")):
+        (customer,) = shop.market.made("customer")
+        shop.market.processor.set_card(customer["id"], card)
+        answer = shop.market.processor.faults.hold(path=SUBSCRIPTIONS)
+        wanted = {"organizationId": ann.organization_id, "plan": "max_5x", "cadence": "monthly"}
+        sent = await ann.browser.post("/billing/change", data=wanted)
+        assert sent.status_code == 303, sent.text
+        page = await ann.browser.get(sent.headers["location"])
+        assert "takes longer than usual" in page.text
+        assert 'http-equiv="refresh"' in page.text
+        answer.set()
+        with anyio.fail_after(60):
+            while "takes longer than usual" in page.text:
+                await anyio.sleep(0.05)
+                page = await ann.browser.get(sent.headers["location"])
+        assert said in page.text
+        assert 'http-equiv="refresh"' not in page.text
+
+
 async def given_up(shop: Shop) -> None:
     """Wait until a change is given up, and what waited is to be put back."""
     with anyio.fail_after(60):
