@@ -197,7 +197,7 @@ def load(
         [sys.executable, "-m", "bench.load", json.dumps(given)],
         cwd=measure.ROOT,
         check=True,
-        capture_output=True,
+        stdout=subprocess.PIPE,  # why it failed, it says for all to read
         timeout=60,
     )
     seen: dict[str, Any] = json.loads(answer.stdout)
