@@ -192,6 +192,33 @@ async def test_no_route_lets_a_stranger_in(edge: Edge, sign_up: SignUp, browser:
     assert tried > 40
 
 
+async def test_an_api_key_is_nobody_on_every_other_route(
+    edge: Edge, sign_up: SignUp, browser: Browser
+) -> None:
+    owner = await sign_up("owner@example.com")
+    things = await things_of(owner)
+    body = {
+        "organizationId": owner.organization_id,
+        "scopes": ["intelligence:read", "intelligence:write"],
+    }
+    made = await owner.browser.post("/api/account/api-keys", json=body)
+    key = made.json()["value"]
+    program = browser(**{"Authorization": f"Bearer {key}"}), browser(**{"X-Api-Key": key})
+    for client in program:
+        del client.headers["Origin"]
+        for method, rule, access in routes_of(edge):
+            if access in {Access.PUBLIC, Access.API_KEY}:
+                continue
+            sent: dict[str, Any] = {"data" if access is Access.PAGE else "json": None}
+            if method not in {"GET", "DELETE"}:
+                sent = dict.fromkeys(sent, body_of(rule, things))
+            answer = await client.request(method, address_of(rule, things), **sent)
+            assert answer.status_code in REFUSALS[access][0], f"a key opens {method} {rule}"
+        for path in (f"/api/mcp/v1/{things['store_id']}", f"/api/mcp/{things['store_id']}"):
+            assert (await client.post(path, json={})).status_code == 401
+    assert (await owner.browser.get(f"/api/stores/{things['store_id']}")).status_code == 200
+
+
 @pytest.mark.parametrize("kind", ["organizations", "stores", "sell/listings"])
 async def test_what_is_foreign_and_what_is_absent_look_the_same(sign_up: SignUp, kind: str) -> None:
     owner, stranger = await sign_up("owner@example.com"), await sign_up("stranger@example.com")
