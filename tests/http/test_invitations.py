@@ -266,6 +266,27 @@ async def test_an_owner_who_is_one_no_more_makes_no_owner_by_an_earlier_invitati
     assert [one["email"] for one in await pending(ann)] == ["cas@example.com"]
 
 
+async def test_who_joins_while_the_inviter_is_removed_joins_or_does_not(
+    sign_up: SignUp, service: Service, database: Database
+) -> None:
+    ann, eve, bob = [await sign_up(f"{name}@example.com") for name in ("ann", "eve", "bob")]
+    there = Person(eve.browser, eve.user_id, ann.organization_id, eve.email)
+    gone = f"/api/organizations/{ann.organization_id}/members"
+    for _ in range(3):
+        await add_member(database, ann.organization_id, eve.email, "admin")
+        await invited(there)
+        token = await token_for(service)
+        removed, joined, _ = await asyncio.gather(
+            ann.browser.delete(f"{gone}/{eve.user_id}"),
+            accepted(bob, token),
+            invited(there, "cas@example.com"),
+        )
+        assert removed.status_code == 204
+        assert joined.status_code in {200, 410}
+        assert (await role_of(bob, ann) == "member") is (joined.status_code == 200)
+        await ann.browser.delete(f"{gone}/{bob.user_id}")
+
+
 async def test_members_and_strangers_neither_invite_nor_look(
     sign_up: SignUp, database: Database
 ) -> None:

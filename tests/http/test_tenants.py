@@ -203,7 +203,7 @@ async def test_an_api_key_is_nobody_on_every_other_route(
     }
     made = await owner.browser.post("/api/account/api-keys", json=body)
     key = made.json()["value"]
-    program = browser(**{"Authorization": f"Bearer {key}"}), browser(**{"X-Api-Key": key})
+    program = browser(Authorization=f"Bearer {key}"), browser(**{"X-Api-Key": key})
     for client in program:
         del client.headers["Origin"]
         for method, rule, access in routes_of(edge):

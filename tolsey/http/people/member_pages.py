@@ -32,8 +32,9 @@ answer_with_pages(routes)
 
 
 def address(organization_id: str, path: str = PATH, **more: str) -> str:
-    """Give the address of the people of an organization, or of one of them."""
-    return f"{path}?{urlencode({'organizationId': organization_id, **more})}"
+    """Give the address of the people of an organization, or of one of them, with what more is said."""
+    said = {"organizationId": organization_id, **{name: one for name, one in more.items() if one}}
+    return f"{path}?{urlencode(said)}"
 
 
 def roles() -> Mapping[str, str]:

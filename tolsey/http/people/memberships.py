@@ -1,5 +1,6 @@
 """Who belongs to an organization: what the API and the pages do alike (contract section 3)."""
 
+from contextlib import suppress
 from typing import Final, Literal
 
 from tolsey.actors.mail import MailEvent
@@ -169,9 +170,10 @@ async def find_invitation(token: str) -> InvitationRow:
 async def invited_address(path: str) -> str | None:
     """Tell the address of the invitation whose page a path leads to; None for any other path."""
     token = path.removeprefix(f"{PATH}/")
-    found = await invitations.find(service().database, token) if token != path else None
-    is_open = found is not None and found.invitation.state_at(now()) == "open"
-    return found.invitation.email if found and is_open else None
+    with suppress(NotFound, InvitationOver):
+        if token != path:
+            return (await find_invitation(token)).invitation.email
+    return None
 
 
 async def accept(token: str) -> OrganizationRow:
