@@ -9,6 +9,7 @@ from tolsey.actors.ports import MailServer, UnsetVectors, Vectors
 from tolsey.http.clients.certificates import trusted_certificates
 from tolsey.http.clients.commerce.admin import API_VERSION, ShopifyAdmin
 from tolsey.http.clients.model import ChatModel, StreamingModel, UnsetModel
+from tolsey.http.clients.objects import Objects
 from tolsey.http.clients.payments.processor import StripePayments
 from tolsey.http.clients.payments.revenue import RestrictedAccounts
 from tolsey.http.clients.smtp import SmtpServer
@@ -27,6 +28,7 @@ class Adapters:
     seller_accounts: RestrictedAccounts
     vectors: Vectors
     model: ChatModel
+    objects: Objects
     mail: MailServer | None
     """None where none is set: mails are kept."""
 
@@ -45,7 +47,13 @@ async def adapters(stack: AsyncExitStack, settings: Settings, database: Database
     stack.push_async_callback(seller_accounts.close)
     vectors = await _vectors(stack, settings, database)
     return Adapters(
-        commerce, payments, seller_accounts, vectors, _model(stack, settings), _mail(settings)
+        commerce=commerce,
+        payments=payments,
+        seller_accounts=seller_accounts,
+        vectors=vectors,
+        model=_model(stack, settings),
+        objects=Objects.of(settings.objects_url, settings.data_dir),
+        mail=_mail(settings),
     )
 
 

@@ -63,6 +63,7 @@ NEEDED: Mapping[str, tuple[str, str]] = {
 OPTIONAL: Mapping[str, tuple[str, str]] = {
     "DATABASE_URL": ("the database", "an embedded PostgreSQL under DATA_DIR"),
     "REDIS_URL": ("the cache", "an embedded Redis under DATA_DIR"),
+    "OBJECTS_URL": ("where files are", "files are in a folder under DATA_DIR"),
     "ENCRYPTION_KEYS": ("seal secrets", "made once and kept in DATA_DIR (loopback only)"),
     "TRUSTED_PROXIES": (
         "their x-forwarded-for is believed",

@@ -40,6 +40,8 @@ from tolsey.http.billing import pages as billing
 from tolsey.http.chat import routes as chat
 from tolsey.http.chat.desk import Desk
 from tolsey.http.chat.terms import Terms
+from tolsey.http.files import routes as files
+from tolsey.http.files.keeping import FileKeeper
 from tolsey.http.intelligence import routes as intelligence
 from tolsey.http.mail import pages as mail_pages
 from tolsey.http.mail.office import PostOffice
@@ -59,8 +61,9 @@ from tolsey.http.people import (
 )
 from tolsey.http.people import pages as accounts
 from tolsey.http.selling import public, reviews, sell
-from tolsey.http.stores import integrations
+from tolsey.http.stores import exports, integrations
 from tolsey.http.stores import routes as stores
+from tolsey.http.stores.exports import ExportWriter
 from tolsey.http.web.context import Service
 from tolsey.http.web.edge import ASGIApp
 from tolsey.http.web.requests import RequestTally
@@ -108,6 +111,8 @@ BLUEPRINTS: Sequence[Blueprint] = (
     operations.routes,
     plans.routes,
     stores.routes,
+    exports.routes,
+    files.routes,
     integrations.routes,
     sell.routes,
     reviews.routes,
@@ -176,7 +181,7 @@ async def running(
         stack.push_async_callback(cache.close)
         outside = await adapters(stack, settings, database)
         vault = await keys.open_vault(database, settings)
-        parts = Parts(settings, database, vault, outside, clock)
+        parts = Parts(settings, database, vault, outside, clock, reports=reports)
         runtime = await parts.start(stack, runtime_options)
         shard = await _join(stack, settings, redis_url, parts)
         service = Service(
@@ -195,6 +200,7 @@ async def running(
             chat=await _desk(stack, Terms.of(settings), parts, shard, watched=timers),
             agents=_agents(stack, settings, shard, parts),
             mail=parts.mail,
+            files=parts.files,
             clock=clock,
         )
         applier = Applier(
@@ -236,6 +242,8 @@ class Parts:
         vault: Vault,
         outside: Adapters,
         clock: Callable[[], datetime],
+        *,
+        reports: Reports,
     ) -> None:
         self._settings = settings
         self.database = database
@@ -244,6 +252,8 @@ class Parts:
         self._outside = outside
         self.clock = clock
         self.requests = RequestTally()
+        self.files = FileKeeper(outside.objects, database, vault, settings.base_url, clock)
+        self._reports = reports
         self.directory = ShopDirectory(database, vault, clock)
         self.mail = PostOffice(database, vault, outside.mail, settings, clock)
 
@@ -297,8 +307,9 @@ class Parts:
             self.database,
             self.clock,
         )
+        written = ExportWriter(self.files, self.database, self._reports, self._ask, self.clock)
         throttle = Throttle(partial(retention.commit, self.database))
-        upkeep = Upkeep(self.database, self._post, throttle).work()
+        upkeep = Upkeep(self.database, self._post, throttle, self.files.sweep).work()
         keeping = CreditKeeping(
             self.database, self._ask, clock=self.clock, throttle=throttle
         ).work()
@@ -310,6 +321,7 @@ class Parts:
             **jobs.handlers(),
             **ProcessorCalls(self._outside.payments, self.clock).handlers(),
             **self.mail.handlers(),
+            **written.handlers(),
         }
 
     async def _ask(self, to: ActorId, message: Message[Any]) -> Any:

@@ -73,6 +73,13 @@ def _mail_server(text: str) -> str:
     return text
 
 
+def _bucket_address(text: str) -> str:
+    parts = urlsplit(text)
+    if not parts.hostname or parts.username or parts.port or parts.query or parts.fragment:
+        raise ValueError("must be like s3://bucket/prefix; keys go into the provider's variables")
+    return text.rstrip("/")
+
+
 def _mail_sender(text: str) -> str:
     _, address = parseaddr(text)
     if not MAIL_ADDRESS.fullmatch(address):
@@ -289,6 +296,8 @@ class Settings(BaseSettings):
     """`smtp://user:password@host:587` (STARTTLS) or `smtps://…:465`. Unset: mails are kept and sent to no one; in public invitations and new passwords answer 503."""
     mail_from: Annotated[str, AfterValidator(_mail_sender)] | None = None
     """Who mails come from: `Shop keepers <no-reply@example.com>`; goes with `MAIL_URL`."""
+    objects_url: Annotated[str, _scheme("s3"), AfterValidator(_bucket_address)] | None = None
+    """Where files are: `s3://bucket/prefix`, reached by the provider's `AWS_ENDPOINT_URL`, `AWS_REGION`, `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY` in the environment. Unset: a folder under `DATA_DIR`, which processes on several machines do not share."""
     dataset_token: Secret | None = None
     """What opens the external data set."""
     dataset_id: str | None = None

@@ -18,9 +18,11 @@ from tolsey.http.chat.terms import Terms
 from tolsey.http.clients.model import UnsetModel
 from tolsey.http.clients.payments.processor import StripePayments
 from tolsey.http.clients.payments.revenue import RestrictedAccounts
+from tolsey.http.files.keeping import FileKeeper
 from tolsey.http.mail.office import PostOffice
 from tolsey.http.oauth.agents import Agents
 from tolsey.http.people import auth, organizations
+from tolsey.http.stores import exports
 from tolsey.http.stores import routes as stores
 from tolsey.http.web.context import Service
 from tolsey.http.web.edge import Edge
@@ -111,13 +113,16 @@ def service(
         chat=Desk(UnsetModel("LLM_BASE_URL"), Terms.of(settings), runtime.ask, database, clock),
         agents=Agents.of(settings, database, clock, nobody_else),
         mail=PostOffice(database, Vault.from_keys(KEYRING), None, settings, clock),
+        files=cast("FileKeeper", None),  # no route here has files
         clock=clock,
     )
 
 
 @pytest.fixture
 def edge(service: Service) -> Edge:
-    return create_app(service, [auth.routes, organizations.routes, stores.routes], {})
+    return create_app(
+        service, [auth.routes, organizations.routes, stores.routes, exports.routes], {}
+    )
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from tests.http.people import SignUp, add_member
 from tolsey.http.app import create_app
 from tolsey.http.clients.vectors import VectorStoreFailed
 from tolsey.http.people import auth, organizations
+from tolsey.http.stores import exports
 from tolsey.http.stores import routes as stores
 from tolsey.http.web.context import Service
 from tolsey.http.web.edge import Edge
@@ -81,7 +82,9 @@ class TestWithoutTheVectorStore:
                 raise VectorStoreFailed("ConnectError")
 
         away = replace(service, vectors=Away())
-        return create_app(away, [auth.routes, organizations.routes, stores.routes], {})
+        return create_app(
+            away, [auth.routes, organizations.routes, stores.routes, exports.routes], {}
+        )
 
     async def test_a_store_whose_memory_cannot_be_purged_stays(self, sign_up: SignUp) -> None:
         ann = await sign_up()

@@ -98,6 +98,7 @@ async def things_of(owner: Person) -> dict[str, str]:
         "resource": f"api/mcp/v1/{store['id']}",
         "request_id": "nobody-asked",
         "mail_id": "mail_1",
+        "file_id": "file_1",
         "session_id": "0" * 32,
         "token": "of-no-one",
         "grant_id": "grant_1",

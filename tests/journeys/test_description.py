@@ -14,6 +14,7 @@ from tolsey.service import Running
 
 FOR_PEOPLE = {
     ("get", "/admin/find"),
+    ("get", "/api/files/{file_id}/content"),
     ("get", "/account/agents"),
     ("post", "/account/agents/{grant_id}/end"),
     ("get", "/account/keys"),

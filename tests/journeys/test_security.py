@@ -37,6 +37,8 @@ LEAST_ROLES = {
     "GET /api/stores/<store_id>": "member",
     "GET /api/stores/<store_id>/integrations/<provider>": "member",
     "GET /api/stores/<store_id>/export": "admin",
+    "GET /api/stores/<store_id>/exports": "admin",
+    "POST /api/stores/<store_id>/exports": "admin",
     "DELETE /api/stores/<store_id>": "admin",
     "POST /api/stores": "admin",
     "POST /api/integrations/commerce/custom-app": "admin",

@@ -128,3 +128,7 @@ INSERT INTO dead_letters (id, key, slot, kind, actor_key, name, payload, attempt
     created_at, settled_at)
 SELECT 'dl_' || lpad(n::text, 8, '0'), 'k' || n, n % 1024, 'store', 's', 'N', '{}', 4, 'e',
     CASE WHEN n < 3 THEN 'dead' ELSE 'replayed' END, now(), now() FROM generate_series(1, 60000) n;
+INSERT INTO files
+SELECT 'file_' || n, 'org_' || 1 + n % 300, 'sto_' || 1 + n % 300, 'store_export', 'f', 'application/json',
+    encode(sha256(n::text::bytea), 'hex'), 1, 'usr_1', now(), now() + (n - 20) * interval '1 hour'
+FROM generate_series(1, 20000) n;

@@ -15,7 +15,7 @@ import pytest
 import tolsey.storage
 from tests.conftest import Servers, copied
 from tolsey.http.selling.badge import RED_FLAGS
-from tolsey.storage import finding, operations
+from tolsey.storage import files, finding, operations
 from tolsey.storage.chat import generations, memory
 from tolsey.storage.chat.knowledge import knowledge
 from tolsey.storage.commerce import agent_operations, connections, stores
@@ -221,6 +221,14 @@ REPORTS: Final[dict[str, list[Case]]] = {
         lambda db: operations.dead_letters(db, PAGE, None, "replayed"),
     ],
     "operations.dead_letters_by_kind": [lambda db: operations.dead_letters_by_kind(db, 10_000)],
+    "files.find": [lambda db: files.find(db, "file_7")],
+    "files.page_of_store": [
+        lambda db: files.page_of_store(db, "sto_1", "store_export", after=None, at=AT, limit=PAGE),
+        lambda db: files.page_of_store(
+            db, "sto_1", "store_export", after="file_20", at=AT, limit=PAGE
+        ),
+    ],
+    "files.expired": [lambda db: files.expired(db, AT, PAGE)],
     "finding.find": [
         lambda db: finding.find(db, "s"),
         lambda db: finding.find(db, "store"),

@@ -99,6 +99,7 @@ SERVICE: Final = {
     "shard_unavailable": _code(503, means="The part that owns this is moving: ask again."),
     "storage_overdue": _code(503, means="The database took too long: ask for less at once."),
     "storage_unavailable": _code(503, means="The database is out of reach."),
+    "files_unavailable": _code(503, means="Files are out of reach: ask again in a minute."),
     "unknown_job": _code(404, means="There is no such job."),
     "unknown_process": _code(422, means="There is no such process."),
     "vector_purge_failed": _code(

@@ -22,6 +22,10 @@ async def nothing_posted(_: Sequence[Tell]) -> int:
     raise AssertionError
 
 
+async def no_files(_: int) -> int:
+    return 0
+
+
 async def left(database: Database) -> int:
     row = await database.fetchrow("SELECT count(*) AS n FROM commerce_webhook_events")
     return int(row["n"]) if row else 0
@@ -45,7 +49,7 @@ async def test_a_prune_that_is_stopped_keeps_what_it_did_and_goes_on_with_the_re
         await asyncio.get_running_loop().create_future()
 
     def upkeep(throttle: Throttle) -> Upkeep:
-        return Upkeep(database, nothing_posted, throttle)
+        return Upkeep(database, nothing_posted, throttle, no_files)
 
     probe = partial(retention.commit, database)
     prune = upkeep(Throttle(probe, rest)).work()["prune-webhook-deliveries"]
@@ -89,7 +93,7 @@ async def test_syncs_are_posted_in_portions_the_first_due_first_and_spread_over_
         posted.append(tells)
         return len(tells)
 
-    work = Upkeep(database, post, Throttle(partial(retention.commit, database))).work()
+    work = Upkeep(database, post, Throttle(partial(retention.commit, database)), no_files).work()
     outcome = await work["sync-verified-revenue"](AT, lambda _: None)
     assert outcome == {"listings": count, "scheduled": count, "redefined": 0}
     assert len(posted) > 1

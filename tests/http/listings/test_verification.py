@@ -231,8 +231,11 @@ async def test_what_another_definition_measured_is_measured_anew_first(
         posted.extend(tells)
         return len(tells)
 
+    async def no_files(_: int) -> int:
+        return 0
+
     throttle = Throttle(partial(retention.commit, database))
-    job = Upkeep(database, post, throttle).work()["sync-verified-revenue"]
+    job = Upkeep(database, post, throttle, no_files).work()["sync-verified-revenue"]
     assert await job(clock.now, lambda _: None) == {"listings": 1, "scheduled": 1, "redefined": 1}
     (told,) = posted
     assert told.due_at == clock.now + listings.jitter(verified.made["id"]) / 10

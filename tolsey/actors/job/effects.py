@@ -102,10 +102,12 @@ class Upkeep:
         database: Database,
         post: Callable[[Sequence[Tell]], Awaitable[int]],
         throttle: Throttle,
+        sweep_files: Callable[[int], Awaitable[int]],
     ) -> None:
         self._database = database
         self._post = post
         self._throttle = throttle
+        self._sweep_files = sweep_files
 
     def work(self) -> Mapping[str, Work]:
         """List it by the jobs' names."""
@@ -162,6 +164,9 @@ class Upkeep:
             ):
                 swept[name] = swept.get(name, 0) + count
                 progress(swept)
+        async for count in self._throttle.batches(self._sweep_files):
+            swept["files"] = swept.get("files", 0) + count
+            progress(swept)
         swept |= await self._keep_sums(progress)
         tells = [
             Tell(listing(id), ClockTick(scheduled_at), key=f"tick:{id}:{scheduled_at.isoformat()}")

@@ -29,6 +29,8 @@ from tolsey.actors.organization.billing.messages import (
     RecordBillingAct,
 )
 from tolsey.actors.organization.credits import Credits
+from tolsey.actors.organization.files import exports
+from tolsey.actors.organization.files.messages import AskForExport, ExportGivenUp, ExportKept
 from tolsey.actors.organization.ledger import bonuses, holds, lots, payments
 from tolsey.actors.organization.messages import (
     AdjustCredits,
@@ -96,6 +98,8 @@ class OrganizationActor(Actor[OrganizationState]):
         on(RecordBillingAct, acts.record),
         on(PlanChangeMade, changes.made),
         on(PlanChangeRefused, changes.refused),
+        on(ExportKept, exports.kept),
+        on(ExportGivenUp, exports.given_up),
     )
 
     def __init__(self, database: Database) -> None:
@@ -170,6 +174,14 @@ class OrganizationActor(Actor[OrganizationState]):
         """Begin to let the subscription end with its period."""
         kept = await operation_rows.find(self._database, message.operation_id)
         return changes.cancel(state, message, kept)
+
+    @handles(AskForExport)
+    async def ask_for_export(
+        self, state: OrganizationState, message: AskForExport
+    ) -> Decision[OrganizationState, Operation]:
+        """Begin to write an export."""
+        kept = await operation_rows.find(self._database, message.operation_id)
+        return exports.begin(state, message, kept)
 
     @handles(AwaitOperation)
     async def await_operation(

@@ -1,26 +1,17 @@
-"""Stores: made within the plan, read, exported, and deleted with their memory (contract section 3)."""
+"""Stores: made within the plan, read, and deleted with their memory (contract section 3)."""
 
 import secrets
-from collections.abc import AsyncIterator
 from contextlib import suppress
-from typing import Annotated, Any
 
-import orjson
 import structlog
-from pydantic.alias_generators import to_camel
-from quart import Blueprint, Response
+from quart import Blueprint
 from quart_schema import tag_blueprint, validate_querystring, validate_request
 
 from tolsey.actors.organization.messages import CloseStore, OpenStore, organization
 from tolsey.actors.refusals import NotFound, Refusal, Unavailable
 from tolsey.actors.store.messages import LeaveShop, ReadConnection, store
-from tolsey.http.answers.base import Created, ListAnswer, Media, NoBody, NoContent, list_of
-from tolsey.http.answers.stores import (
-    ConnectionAnswer,
-    ConnectionPeriodAnswer,
-    StoreAnswer,
-    StoreExportAnswer,
-)
+from tolsey.http.answers.base import Created, ListAnswer, NoBody, NoContent, list_of
+from tolsey.http.answers.stores import ConnectionAnswer, StoreAnswer
 from tolsey.http.clients.vectors import VectorStoreFailed
 from tolsey.http.web import limits, policies
 from tolsey.http.web.access import caller, member_of, session, store_of
@@ -29,12 +20,10 @@ from tolsey.http.web.context import ask, new_id, now, service
 from tolsey.http.web.idempotency import idempotent
 from tolsey.http.web.paging import OrganizationQuery
 from tolsey.storage.chat import memory
-from tolsey.storage.commerce import connections, exports, stores
+from tolsey.storage.commerce import stores
 from tolsey.storage.commerce.stores import SALT_BYTES
-from tolsey.storage.database import Reader
 from tolsey.storage.errors import StorageError
 from tolsey.storage.records.commerce.connection import PROVIDER
-from tolsey.storage.records.commerce.shops import ShopKey
 
 routes = Blueprint("stores", __name__, url_prefix="/api/stores")
 tag_blueprint(routes, ["Stores"])
@@ -125,48 +114,3 @@ async def get_connection(store_id: str, provider: str) -> ConnectionAnswer:
     if provider != PROVIDER:
         raise NotFound("There is no such integration.")
     return ConnectionAnswer.of(await ask(store(store_id), ReadConnection()))
-
-
-@routes.get("/<store_id>/export")
-@session
-async def export_store(
-    store_id: str,
-) -> Annotated[Response, Media("application/json", shape=StoreExportAnswer)]:
-    """Answer with one JSON document of all that is kept about a store, sent as it is read."""
-    row = await store_of(store_id, at_least="admin")
-    connection = await ask(store(store_id), ReadConnection())
-    database = service().database
-    head = StoreExportAnswer(
-        connections=[
-            ConnectionPeriodAnswer.of(one) for one in await connections.history(database, store_id)
-        ],
-        store=StoreAnswer.read(row),
-        integrations=[ConnectionAnswer.of(connection)] if connection else [],
-    )
-    response = Response(
-        _document(
-            service().reports.of(row.organization_id),
-            store_id,
-            await connections.shop_key_of(database, store_id),
-            head.model_dump(mode="json"),
-        ),
-        content_type="application/json",
-    )
-    response.headers["Content-Disposition"] = f'attachment; filename="{row.id}.json"'
-    return response
-
-
-async def _document(
-    reader: Reader, store_id: str, shop: ShopKey, head: dict[str, Any]
-) -> AsyncIterator[bytes]:
-    yield orjson.dumps(head)[:-1]
-    sections = [(one, store_id) for one in exports.OF_STORES]
-    sections += [(one, shop) for one in exports.OF_SHOPS]
-    for section, whose in sections:
-        yield b',"' + section.export.encode() + b'":['
-        separator = b""
-        async for item in exports.rows(reader, section, whose):
-            yield separator + orjson.dumps({to_camel(name): item[name] for name in item})
-            separator = b","
-        yield b"]"
-    yield b"}"

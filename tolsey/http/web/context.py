@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tolsey.actors.ports import CommercePlatform, Vectors
     from tolsey.actors.processor import PaymentProcessor
     from tolsey.http.chat.desk import Desk
+    from tolsey.http.files.keeping import FileKeeper
     from tolsey.http.mail.office import PostOffice
     from tolsey.http.oauth.agents import Agents
     from tolsey.runtime.registry import Runtime
@@ -54,6 +55,7 @@ class Service:
     chat: "Desk"
     agents: "Agents"
     mail: "PostOffice"
+    files: "FileKeeper"
     clock: Callable[[], datetime]
 
 

@@ -45,6 +45,8 @@ BILLING = Policy("billing", 60, HOUR)
 """Checkouts, changes of the plan, and visits to the processor's pages, of a user."""
 STORE_CREATION = Policy("store-creation", 60, HOUR)
 """Stores made, of a user."""
+EXPORTS = Policy("exports", 20, DAY)
+"""Exports of stores written to files, of a user: each is kept for a week."""
 STORE_CONNECT = Policy("store-connect", 60, HOUR)
 """Connections of stores, of a user: each is a call to a shop of the caller's choice."""
 LISTING_CREATION = Policy("listing-creation", 60, HOUR)

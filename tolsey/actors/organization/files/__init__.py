@@ -1,0 +1,1 @@
+"""What an organization has written down as files."""

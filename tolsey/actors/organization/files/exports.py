@@ -1,0 +1,78 @@
+"""An export of a store as a file: asked for once at a time, written by a call."""
+
+from typing import Final
+
+from tolsey.actors.organization import operations
+from tolsey.actors.organization.files.messages import (
+    AskForExport,
+    ExportGivenUp,
+    ExportKept,
+    KeepExport,
+)
+from tolsey.actors.organization.state import OrganizationState
+from tolsey.actors.refusals import Refusal
+from tolsey.runtime.decision import Decision, Perform
+from tolsey.storage.records.journal import audit_record
+from tolsey.storage.records.runtime.operations import Operation
+
+EXPORT: Final = "store_export"
+
+
+def begin(
+    state: OrganizationState, message: AskForExport, kept: Operation | None
+) -> Decision[OrganizationState, Operation]:
+    """Begin to write an export, unless one of the store is being written; `kept` is what is on disk of it."""
+    known = operations.known(state, message.operation_id, kept) or operations.about(
+        state, EXPORT, message.store_id
+    )
+    if known is not None:
+        return operations.answer(state, known)
+    operation = Operation(
+        id=message.operation_id,
+        organization_id=state.organization_id,
+        user_id=message.user_id,
+        kind=EXPORT,
+        subject=message.store_id,
+        state="running",
+        wanted="{}",
+        created_at=message.at,
+    )
+    call = KeepExport(
+        organization_id=state.organization_id,
+        operation_id=operation.id,
+        store_id=message.store_id,
+        user_id=message.user_id,
+        file_id=operation.id.replace("operation_", "file_", 1),
+        at=message.at,
+    )
+    audit = audit_record(
+        "store.export_requested", message.store_id, state.organization_id, message.user_id
+    )
+    return Decision(
+        operations.begin(state, operation),
+        operation,
+        records=(audit,),
+        effects=(Perform(call, key=f"export:{operation.id}"),),
+    )
+
+
+def kept(state: OrganizationState, message: ExportKept) -> Decision[OrganizationState, None]:
+    """Say which file it is."""
+    operation = operations.find(state, message.operation_id)
+    if operation is None:
+        return Decision(state, None)
+    told = {"fileId": message.file_id, "sha256": message.sha256, "size": message.size}
+    return operations.end(Decision(state, None), operation, message.at, result=told)
+
+
+def given_up(state: OrganizationState, message: ExportGivenUp) -> Decision[OrganizationState, None]:
+    """Say that there will be no file."""
+    operation = operations.find(state, message.operation_id)
+    if operation is None:
+        return Decision(state, None)
+    why = Refusal(
+        "The export could not be written. Ask for it again in a few minutes.",
+        status=503,
+        code="files_unavailable",
+    )
+    return operations.end(Decision(state, None), operation, message.at, why=why)

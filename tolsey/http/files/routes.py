@@ -1,0 +1,91 @@
+"""Files for those who may see them, and the addresses that give their bytes."""
+
+from quart import Blueprint, Response, request
+from quart_schema import hide, tag_blueprint
+
+from tolsey.actors.refusals import NotFound, Unavailable
+from tolsey.http.answers.base import NoBody, NoContent
+from tolsey.http.answers.files import AddressAnswer, FileAnswer
+from tolsey.http.clients.objects import ObjectGone, ObjectsAway
+from tolsey.http.files.keeping import PATH
+from tolsey.http.web.access import member_of, public, session, store_of
+from tolsey.http.web.context import service
+from tolsey.storage.records.files import FileRecord
+
+routes = Blueprint("files", __name__, url_prefix=PATH)
+tag_blueprint(routes, ["Files"])
+
+
+def no_such_file() -> NotFound:
+    """Say so of what is not there, is not theirs, or has served its time."""
+    return NotFound("There is no such file. Files are kept for a while only.")
+
+
+def files_unavailable() -> Unavailable:
+    """Refuse for now."""
+    return Unavailable(
+        "Files are out of reach. Try again in a minute.", code="files_unavailable", retryAfter=60
+    )
+
+
+async def _file_of_caller(file_id: str) -> FileRecord:
+    """Find a file whose store, or else organization, the caller may administer."""
+    file = await service().files.find(file_id)
+    if file is None:
+        raise no_such_file()
+    try:
+        if file.store_id is not None:
+            await store_of(file.store_id, at_least="admin")
+        else:
+            await member_of(file.organization_id, at_least="admin")
+    except NotFound as error:
+        raise no_such_file() from error
+    return file
+
+
+@routes.get("/<file_id>")
+@session
+async def get_file(file_id: str) -> AddressAnswer:
+    """Read what a file is, and an address that gives its bytes for a minute, without a session."""
+    file = await _file_of_caller(file_id)
+    try:
+        url, until = await service().files.address(file)
+    except ObjectsAway as error:
+        raise files_unavailable() from error
+    return AddressAnswer(file=FileAnswer.read(file), url=url, url_expires_at=until)
+
+
+@routes.delete("/<file_id>")
+@session
+async def delete_file(file_id: str) -> tuple[NoBody, NoContent]:
+    """Take a file away before its time."""
+    file = await _file_of_caller(file_id)
+    try:
+        await service().files.remove(file)
+    except ObjectsAway as error:
+        raise files_unavailable() from error
+    return "", 204
+
+
+@routes.get("/<file_id>/content")
+@public
+@hide
+async def read_content(file_id: str) -> Response:
+    """Give a file's bytes to whoever has its address, sent as they are read."""
+    files = service().files
+    # Whoever has the address may read the file until it expires, and no one else (contract 6).
+    if not files.is_signed(file_id, request.args.get("token", "")):
+        raise no_such_file()
+    file = await files.find(file_id)
+    if file is None:
+        raise no_such_file()
+    try:
+        chunks = await files.read(file)
+    except ObjectGone as error:
+        raise no_such_file() from error
+    except ObjectsAway as error:
+        raise files_unavailable() from error
+    response = Response(chunks, content_type=file.content_type)
+    response.headers["Content-Length"] = str(file.size)
+    response.headers["Content-Disposition"] = f'attachment; filename="{file.name}"'
+    return response

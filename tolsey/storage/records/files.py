@@ -1,0 +1,25 @@
+"""Files that are kept for organizations; their bytes are in the object store."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated
+
+from tolsey.storage.tables import Personal, stored
+
+
+@stored("files", key=("id",))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileRecord:
+    """A file: whose it is, what its bytes come to, and until when it is kept; a row of files."""
+
+    id: str
+    organization_id: str
+    store_id: str | None
+    purpose: str
+    name: str
+    content_type: str
+    sha256: str
+    size: int
+    created_by: Annotated[str, Personal.USER]
+    created_at: datetime
+    expires_at: datetime
