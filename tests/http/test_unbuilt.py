@@ -43,6 +43,11 @@ async def test_what_the_contract_names_and_nobody_built_says_so(
                 host: await client.get(f"https://{host}.tolsey.example/api/health")
                 for host in ("status", "docs", "mcp")
             }
+            # RFC 9110 section 4.2.3: the default port may be said, RFC 3986 section 3.2.2: so may the last dot.
+            spelt = [
+                await client.get("/api/health", headers={"Host": f"Status.tolsey.example{ending}"})
+                for ending in (":443", ":", ".", ".:443")
+            ]
 
     assert (unbuilt.status_code, unbuilt.json()["code"]) == (501, "not_built")
     assert (unknown.status_code, unknown.json()["code"]) == (404, "not_found")
@@ -53,6 +58,7 @@ async def test_what_the_contract_names_and_nobody_built_says_so(
         "mcp": 404,
     }
     assert elsewhere["status"].json()["code"] == "not_built"
+    assert {answer.status_code for answer in spelt} == {501}
 
 
 def test_the_version_names_the_build_where_it_was_written_down(tmp_path: Path) -> None:

@@ -126,7 +126,8 @@ class Edge:
         self._requests = requests or RequestTally()
         self.receivers = dict(receivers)
         self._mounted = tuple(mounted.items())
-        self._hosts = dict(hosts)
+        self._default_port = b"443" if is_https else b"80"
+        self._hosts = {self._canonical(host): application for host, application in hosts.items()}
         self._headers = (*HEADERS, STRICT_TRANSPORT) if is_https else HEADERS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -192,9 +193,9 @@ class Edge:
         """Say who serves a request."""
         if self._hosts:
             for name, value in scope["headers"]:
-                if name == b"host" and value.lower() in self._hosts:
-                    scope[ROUTE] = f"//{value.lower().decode()}/<path>"
-                    return self._hosts[value.lower()]
+                if name == b"host" and (host := self._canonical(value)) in self._hosts:
+                    scope[ROUTE] = f"//{host.decode()}/<path>"
+                    return self._hosts[host]
         path = scope["path"]
         for prefix, application in self._mounted:
             if path.startswith(prefix):
@@ -205,6 +206,19 @@ class Edge:
             return self.application
         scope[ROUTE] = path
         return receiver
+
+    def _canonical(self, host: bytes) -> bytes:
+        """Write a host in the one form of all that mean it: in lower case, without what need not be said.
+
+        The default port (RFC 9110, section 4.2.3) and the dot of the root (RFC 3986, section 3.2.2).
+        """
+        name, _, port = host.lower().rpartition(b":")
+        if not name or (
+            port and not port.isdigit()
+        ):  # no port; an address in brackets holds colons
+            return host.lower().removesuffix(b".")
+        name = name.removesuffix(b".")
+        return name if port in (b"", self._default_port) else name + b":" + port
 
     def _dress(self, headers: Any, request_id: str) -> list[tuple[bytes, bytes]]:
         given = [(bytes(name).lower(), bytes(value)) for name, value in headers]
