@@ -9,13 +9,14 @@ import httpx
 import pytest
 from structlog.testing import capture_logs
 
-from tests.http.people import Browser, Clock, Person, SignUp, add_member
+from tests.http.people import Browser, Clock, Person, SignUp, add_member, settings_of
 from tolsey.http.app import create_app
 from tolsey.http.people import auth, invitations, organizations
 from tolsey.http.web import policies
 from tolsey.http.web.context import Service
 from tolsey.http.web.edge import Edge
 from tolsey.logs import mask
+from tolsey.settings import Settings
 from tolsey.storage.database import Database
 from tolsey.storage.people import mail as mails
 from tolsey.storage.people.invitations import LIFETIME, MOST_OPEN
@@ -194,12 +195,13 @@ async def test_an_invitation_is_over_after_seven_days(
 
 async def test_a_withdrawn_invitation_opens_nothing(sign_up: SignUp, service: Service) -> None:
     ann, bob = await sign_up(), await sign_up(BOB)
-    made = (await invited(ann)).json()
+    made, token = (await invited(ann)).json(), await token_for(service)
     path = f"/api/organizations/{ann.organization_id}/invitations/{made['id']}"
     assert (await bob.browser.delete(path)).status_code == 404
     assert (await ann.browser.delete(path)).status_code == 204
-    answer = await accepted(bob, await token_for(service))
-    assert refusal(answer) == (410, "invitation_over", "withdrawn")
+    assert refusal(await accepted(bob, token)) == (410, "invitation_over", "withdrawn")
+    (mail,) = await mails.listed(service.database, 10, None, recipient=BOB)
+    assert (mail.state, mail.sealed_content) == ("given_up", None)  # it had not been sent
     assert (await ann.browser.delete(path)).status_code == 404
 
 
@@ -371,3 +373,19 @@ async def test_a_repeat_of_an_invitation_writes_one_mail(sign_up: SignUp, servic
     assert [one.status_code for one in answers] == [202, 202]
     assert answers[0].json() == answers[1].json()
     assert len(await told(service)) == 1
+
+
+class TestInPublic:
+    @pytest.fixture
+    def settings(self) -> Settings:
+        return settings_of(base_url="https://hall.example.com")
+
+    async def test_where_nobody_could_read_the_mail_nobody_is_invited(
+        self, sign_up: SignUp, database: Database
+    ) -> None:
+        ann = await sign_up(Origin="https://hall.example.com")
+        ann.browser.base_url = httpx.URL("https://127.0.0.1:8000")  # where its cookie is sent
+        refused = await invited(ann)
+        assert refusal(refused) == (503, "missing_credential", None)
+        assert refused.json()["variable"] == "MAIL_URL"
+        assert not await database.fetch("SELECT FROM invitations")

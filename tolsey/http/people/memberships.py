@@ -12,6 +12,7 @@ from tolsey.http.web.api_model import ApiModel, Email
 from tolsey.http.web.context import now, service
 from tolsey.runtime.ids import new_id
 from tolsey.storage.people import accounts, invitations, members
+from tolsey.storage.people import mail as mails
 from tolsey.storage.people.accounts import OrganizationRow
 from tolsey.storage.people.invitations import InvitationRow, TooManyOpen
 from tolsey.storage.people.members import MemberRow, Removal
@@ -147,13 +148,13 @@ def _refuse(outcome: Removal) -> None:
 
 
 async def withdraw(organization_id: str, invitation_id: str) -> None:
-    """Withdraw an invitation that waits; 403, 404."""
+    """Withdraw an invitation that waits, and its mail if that is not sent yet; 403, 404."""
     await member_of(organization_id, at_least="admin")
+    at = now()
     async with service().database.transaction() as tx:
-        if not await invitations.withdraw(
-            tx, organization_id, invitation_id, caller().user_id, now()
-        ):
+        if not await invitations.withdraw(tx, organization_id, invitation_id, caller().user_id, at):
             raise NotFound("There is no such invitation, or it is over.")
+        await mails.give_up(tx, MailEvent.INVITED, invitation_id, answer="withdrawn", at=at)
 
 
 async def find_invitation(token: str) -> InvitationRow:

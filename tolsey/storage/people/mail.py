@@ -89,6 +89,21 @@ async def end(database: Database, mail_id: str, *, state: str, answer: str, at: 
     )
 
 
+async def give_up(tx: Transaction, event: str, about: str, *, answer: str, at: datetime) -> None:
+    """Send no mail of an event any more that waits, and let its content go: what it tells is so no more."""
+    await tx.execute(
+        """
+        UPDATE outbound_mail SET state = 'given_up', answer = $3, ended_at = $4, next_try_at = NULL,
+                                 sealed_content = NULL
+        WHERE event = $1 AND about = $2 AND state = 'waiting'
+        """,
+        event,
+        about,
+        answer,
+        at,
+    )
+
+
 async def postpone(database: Database, mail_id: str, *, answer: str, until: datetime) -> None:
     """Note a try that failed for now."""
     await database.execute(
