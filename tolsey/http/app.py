@@ -8,6 +8,7 @@ from quart import Blueprint, Quart, request
 from quart.routing import QuartRule
 
 from tolsey.http.description import documentation
+from tolsey.http.layout import answers as pages
 from tolsey.http.layout import assets, gallery, templates
 from tolsey.http.web import access, context, cookies, errors, json, limits
 from tolsey.http.web.context import Service
@@ -56,6 +57,7 @@ def create_app(
     documentation.install(app, service.settings.base_url)
     json.install(app)
     errors.install(app)
+    pages.install(app)
     cookies.install(app)
     limits.install(app)
     templates.compile_all()

@@ -2,14 +2,13 @@
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, cast
 from urllib.parse import quote
 
 import orjson
-import structlog
-from quart import Blueprint, Response, g, redirect, request
-from werkzeug.exceptions import HTTPException
+from quart import Blueprint, Quart, Response, g, redirect, request
 
 from tolsey.actors.processor import ProcessorError, refusal_of
 from tolsey.actors.refusals import Refusal, Unauthorized, Unprocessable
@@ -17,25 +16,24 @@ from tolsey.http.layout.catalogue import _
 from tolsey.http.layout.forms import unreadable
 from tolsey.http.layout.templates import Page, rendered
 from tolsey.http.web import errors
-from tolsey.http.web.access import Caller
+from tolsey.http.web.access import Caller, identify
 from tolsey.http.web.api_model import NUL
 from tolsey.http.web.cookies import SAFE_METHODS
 from tolsey.http.web.limits import TooManyRequests
-from tolsey.runtime.errors import RuntimeFault
 from tolsey.storage.errors import StorageError
 
 SEE_OTHER: Final = 303
 HOME: Final = "/billing"
 
-log = structlog.get_logger()
-
 
 @dataclass(frozen=True)
 class RefusalPage(Page):
-    """What a page says that cannot be shown."""
+    """What a page says that cannot be shown; what broke has a number that finds it in the log."""
 
     template = "refusal.html"
     detail: str
+    status: int = 400
+    number: str = ""
 
 
 def policy(form_targets: Sequence[str] = ()) -> str:
@@ -118,42 +116,44 @@ def answer_with_pages(routes: Blueprint) -> None:
         if isinstance(error, Unauthorized):
             is_read = request.method in SAFE_METHODS
             return sent_on(login_address(request.full_path.rstrip("?") if is_read else HOME))
-        return _page(sentence(error), refusal=error)
+        return shown(RefusalPage(sentence(error), error.status), refusal=error)
 
     async def on_processor(error: ProcessorError) -> Response:
         return await on_refusal(refusal_of(error))
 
-    async def on_fault(error: RuntimeFault) -> Response:
-        return await _translated(errors.refused(errors.refusal_of_fault(error)))
-
-    async def on_storage(error: StorageError) -> Response:
-        return await _translated(errors.refused(errors.refusal_of_storage(error)))
-
-    async def on_http(error: HTTPException) -> Response:
-        return await _translated(errors.http_failed(error))
-
-    async def on_bug(error: Exception) -> Response:
-        log.error("request.failed", path=request.path, method=request.method, exc_info=error)
-        return await _translated(errors.internal())
-
     routes.before_request(require_text)
     routes.register_error_handler(Refusal, on_refusal)
     routes.register_error_handler(ProcessorError, on_processor)
-    routes.register_error_handler(RuntimeFault, on_fault)
-    routes.register_error_handler(StorageError, on_storage)
-    routes.register_error_handler(HTTPException, on_http)
-    routes.register_error_handler(Exception, on_bug)
+    routes.after_request(_translated)
 
 
-async def _translated(problem: Response) -> Response:
-    """Say as a page what the API would answer."""
-    said = orjson.loads(await problem.get_data())
-    page = _page(_(said["detail"]), int(said["status"]))
-    for name in ("Retry-After", "Allow"):
-        if name in problem.headers:
-            page.headers[name] = problem.headers[name]
+def install(app: Quart) -> None:
+    """Let every error be a page for whoever asked with a browser; all others get the problem as it is."""
+
+    async def for_people(response: Response) -> Response:
+        if response.mimetype != errors.PROBLEM:
+            return response
+        # RFC 9110 section 12.5.5: the answer depends on what its reader takes.
+        response.vary.add("Accept")
+        # A browser names text/html for what it shows; a client that takes anything is no browser.
+        wanted = request.accept_mimetypes
+        if wanted["text/html"] > wanted["application/json"]:
+            return await _translated(response)
+        return response
+
+    app.after_request(for_people)
+
+
+async def _translated(answer: Response) -> Response:
+    """Say as a page what the API would answer; what is no problem stays."""
+    if answer.mimetype != errors.PROBLEM:
+        return answer
+    problem = orjson.loads(await answer.get_data())
+    with suppress(StorageError):  # the page can be read without a name on it
+        await identify()
+    status = int(problem["status"])
+    page = shown(RefusalPage(_(problem["detail"]), status, problem["requestId"]), status)
+    for name in ("Retry-After", "Allow", "Vary", "WWW-Authenticate"):
+        if name in answer.headers:
+            page.headers[name] = answer.headers[name]
     return page
-
-
-def _page(detail: str, status: int = 200, *, refusal: Refusal | None = None) -> Response:
-    return shown(RefusalPage(detail), status, refusal=refusal)
