@@ -60,8 +60,10 @@ from tolsey.http.people import (
     organizations,
 )
 from tolsey.http.people import pages as accounts
-from tolsey.http.selling import public, reviews, sell
-from tolsey.http.stores import exports, integrations
+from tolsey.http.selling import pages as selling_pages
+from tolsey.http.selling import public, public_pages, reviews, sell
+from tolsey.http.stores import exports, home, integrations
+from tolsey.http.stores import pages as store_pages
 from tolsey.http.stores import routes as stores
 from tolsey.http.stores.exports import ExportWriter
 from tolsey.http.web.context import Service
@@ -113,10 +115,14 @@ BLUEPRINTS: Sequence[Blueprint] = (
     stores.routes,
     exports.routes,
     files.routes,
+    home.routes,
+    store_pages.routes,
     integrations.routes,
     sell.routes,
     reviews.routes,
     public.routes,
+    selling_pages.routes,
+    public_pages.routes,
     credits.routes,
     payments.routes,
     sponsor.routes,

@@ -36,6 +36,7 @@ async def sign_up(till: Till, page: Page) -> str:
     await page.write("#password", PASSWORD)
     await page.write("#organizationName", "Ann's Ceramics")
     await page.click("main button")
+    await page.open(f"{till.url}/billing")
     found: str = await page.read("new URLSearchParams(location.search).get('organizationId')")
     return found
 

@@ -281,6 +281,9 @@ SHORT: Final[dict[str, list[Case]]] = {
     "commerce.connections.history": [lambda db: connections.history(db, STORE)],
     "commerce.connections.shop_key_of": [lambda db: connections.shop_key_of(db, STORE)],
     "commerce.connections.credentials_of": [lambda db: connections.credentials_of(db, STORE, AT)],
+    "commerce.connections.delivered_at": [
+        lambda db: connections.delivered_at(db, STORE, ("orders/create", "shop/update", "x"))
+    ],
     "commerce.connections.is_shared": [lambda db: connections.is_shared(db, STORE)],
     "commerce.connections.listeners_of": [lambda db: connections.listeners_of(db, "s1.example")],
     "commerce.connections.load": [lambda db: connections.load(db, [STORE])],

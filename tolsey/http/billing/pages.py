@@ -1,9 +1,8 @@
 """The billing page, and its forms: each does what the API's route of the same name does."""
 
 import re
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping
 from typing import Final
-from urllib.parse import urlsplit
 
 from quart import Blueprint, Response, request
 from quart_schema import hide
@@ -17,6 +16,7 @@ from tolsey.actors.processor import ProcessorError, refusal_of
 from tolsey.actors.refusals import NotFound, Refusal
 from tolsey.http.billing import acts as billing
 from tolsey.http.billing.grants import spent_after
+from tolsey.http.billing.hosted import hosted_pages
 from tolsey.http.billing.views import (
     FEEDBACK,
     LONGEST_COMMENT,
@@ -45,8 +45,6 @@ SHOWN_ENTRIES: Final = 30
 MOST_ORGANIZATIONS: Final = 200
 MOST_LOOKS: Final = 10
 """How often the page looks for a payment by itself."""
-HOSTED_PAGES: Final = ("https://checkout.stripe.com", "https://billing.stripe.com")
-"""Where the processor's own pages are."""
 DOLLARS: Final = re.compile(r"\$?\s*([0-9]{1,7}|[0-9]{1,3}(?:,[0-9]{3}){1,2})(?:\.([0-9]{1,2}))?")
 """A comma stands between thousands and nowhere else: what is typed elsewhere as 10,50 is no 1,050."""
 
@@ -262,13 +260,4 @@ def _again(account: Account) -> str | None:
 
 
 def _shown(wanted: BillingPage, status: int = 200, *, refusal: Refusal | None = None) -> Response:
-    return shown(wanted, status, refusal=refusal, form_targets=_hosted())
-
-
-def _hosted() -> Sequence[str]:
-    """List where a form may be sent on to: browsers ask the page that holds the form."""
-    base = service().settings.payments_api_base
-    if base is None:
-        return HOSTED_PAGES
-    parts = urlsplit(base)
-    return (f"{parts.scheme}://{parts.netloc}",)
+    return shown(wanted, status, refusal=refusal, form_targets=hosted_pages())

@@ -36,6 +36,12 @@ async def open_account() -> tuple[OnboardingAnswer, Created]:
     The page's address is good for one visit within minutes, so a repeat gets another, and it is
     kept nowhere; the account stays the same.
     """
+    account, url = await onboard()
+    return OnboardingAnswer(url=url, account=await _shown(account)), 201
+
+
+async def onboard() -> tuple[PayoutAccount, str]:
+    """Make the caller's account, or find it, and the page on which they say who they are."""
     running, person = service(), caller()
     account = await payouts.find(running.database, person.user_id)
     if account is None:
@@ -43,8 +49,7 @@ async def open_account() -> tuple[OnboardingAnswer, Created]:
             person.user_id, person.email, key=f"payout_account:{person.user_id}"
         )
         account = await payouts.opened(running.database, person.user_id, facts, now())
-    url = await _onboarding(account)
-    return OnboardingAnswer(url=url, account=await _shown(account)), 201
+    return account, await _onboarding(account)
 
 
 @routes.get("/account")

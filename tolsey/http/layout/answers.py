@@ -23,7 +23,7 @@ from tolsey.http.web.limits import TooManyRequests
 from tolsey.storage.errors import StorageError
 
 SEE_OTHER: Final = 303
-HOME: Final = "/billing"
+HOME: Final = "/"
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,16 @@ class RefusalPage(Page):
     number: str = ""
 
 
-def policy(form_targets: Sequence[str] = ()) -> str:
+SCRIPTED: Final = "script-src 'self'; connect-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'; "
+"""What a page with a script may do besides: load it from us and ask us, and write no markup with it."""
+
+
+def policy(form_targets: Sequence[str] = (), *, has_script: bool = False) -> str:
     """Write a page's security policy; its forms go to us, and may be sent on to these origins."""
     targets = " ".join(("'self'", *form_targets))
     return (
-        "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; "
+        f"default-src 'none'; {SCRIPTED if has_script else ''}style-src 'self'; "
+        "img-src 'self' data:; base-uri 'none'; "
         f"form-action {targets}; frame-ancestors 'none'; report-uri /api/security/csp-report"
     )
 
@@ -57,7 +62,7 @@ def shown(
     who = signed_in()
     written = rendered(page, who.email if who else None)
     response = Response(written, status=status, content_type="text/html; charset=utf-8")
-    response.headers["Content-Security-Policy"] = policy(form_targets)
+    response.headers["Content-Security-Policy"] = policy(form_targets, has_script=page.has_script)
     response.headers["X-Frame-Options"] = "DENY"  # for browsers that do not read the policy
     # Without a referrer browsers say that a form comes from nowhere (Fetch, "Origin" header).
     response.headers["Referrer-Policy"] = "same-origin"

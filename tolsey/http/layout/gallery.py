@@ -9,6 +9,7 @@ from quart_schema import hide
 
 from tolsey.http.layout.answers import answer_with_pages, policy, shown
 from tolsey.http.layout.forms import WHOLE, Filled
+from tolsey.http.layout.standings import URGENCY, Want
 from tolsey.http.layout.templates import Page
 from tolsey.http.web.access import public, require_own_machine
 from tolsey.http.web.context import now
@@ -18,6 +19,17 @@ MISFILLED: Final = Filled(
     {"token": "shpat_<script>"},
     {WHOLE: "The shop refused this token.", "token": "", "secret": "Wrong."},
 )
+WANTS: Final = [
+    Want(
+        tone=tone,
+        title="pebble-post refuses a new access token",
+        advice="The app's secret was changed. Copy the present one and connect again.",
+        subject="Pebble Post",
+        act="Connect again",
+        address="#main",
+    )
+    for tone in URGENCY
+]
 
 routes = Blueprint("gallery", __name__)
 answer_with_pages(routes)
@@ -39,6 +51,7 @@ class PartsPage(Page):
     at: datetime
     filled = FILLED
     misfilled = MISFILLED
+    wants = WANTS
 
 
 @routes.get("/ui")

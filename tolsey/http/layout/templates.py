@@ -12,6 +12,8 @@ class Page:
     """What one page shows: a dataclass, whose fields its template reads as `page.…`."""
 
     template: ClassVar[str]
+    has_script: ClassVar[bool] = False
+    """Whether it loads a script of ours, without which it can be read all the same."""
 
 
 def environment(*packages: str) -> Environment:
@@ -33,10 +35,12 @@ def environment(*packages: str) -> Environment:
         "day": words.day,
         "dollars": words.dollars,
         "iso": words.iso,
+        "moment": words.moment,
         "moved": words.moved,
         "whole_credit": words.whole_credit,
     }
     made.globals["style_address"] = assets.STYLE_ADDRESS
+    made.globals["asset"] = assets.address_of
     return made
 
 

@@ -36,6 +36,12 @@ def day(at: datetime) -> str:
     return f"{at.day} {at:%b %Y}"
 
 
+def moment(at: datetime) -> str:
+    """Write a moment to the minute, in UTC."""
+    at = at.astimezone(UTC)
+    return f"{at.day} {at:%b %Y, %H:%M} UTC"
+
+
 def iso(at: datetime) -> str:
     """Write a moment for programs, to the second, in UTC."""
     return at.astimezone(UTC).isoformat(timespec="seconds")

@@ -16,6 +16,8 @@ from tolsey.actors.ports import (
 )
 from tolsey.actors.refusals import Refusal, Unprocessable
 from tolsey.actors.shops import normalise_shop_domain
+from tolsey.http.layout.answers import sentence
+from tolsey.http.layout.catalogue import _
 from tolsey.http.web.api_model import ApiModel
 from tolsey.http.web.context import service
 
@@ -44,6 +46,16 @@ class CommerceUnreachable(Refusal):
 
     status = 502
     code = "commerce_unreachable"
+
+
+def said_to_seller(refusal: Refusal) -> str:
+    """Say to whoever pasted keys why they were not taken, and what to do."""
+    if refusal.code != "commerce_rejected":
+        return sentence(refusal)
+    return _(
+        "The shop refused these keys: %(said)s. Copy both from the app that is installed in this"
+        " shop. Nothing was stored."
+    ) % {"said": refusal.detail.rstrip(".")}
 
 
 async def tried(

@@ -3,6 +3,7 @@
 import hashlib
 from datetime import timedelta
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import orjson
 from pydantic import Field
@@ -21,6 +22,7 @@ from tolsey.http.answers.selling import (
 )
 from tolsey.http.layout.templates import rendered
 from tolsey.http.selling import badge as badges
+from tolsey.http.selling import preview
 from tolsey.http.selling.attestation import (
     badge,
     disclosed,
@@ -121,12 +123,25 @@ async def get_badge(
     return _cached(rendered(drawn), "image/svg+xml; charset=utf-8")
 
 
+@routes.get("/api/public/listings/<slug>/og.png")
+@public
+async def get_preview(slug: str) -> Response:
+    """Draw what other sites show beside a link to a listing; 404 when there is no badge to show."""
+    view = await listing_at(slug)
+    shown = _shown(view)
+    if shown.badge is Badge.NONE:
+        raise NotFound("This listing is not verified.")
+    host = urlsplit(service().settings.base_url).netloc
+    drawn = await preview.picture_of(preview.of(view.listing.title, shown, host))
+    return _cached(drawn, "image/png")
+
+
 @routes.get("/api/public/listings/<slug>/embed")
 @public
 async def get_embed(slug: str) -> Annotated[Response, Media("text/html"), NOT_MODIFIED]:
     """Write the page that other sites may frame."""
     view = await listing_at(slug)
-    address = f"{service().settings.base_url}/api/public/listings/{slug}/verification"
+    address = f"{service().settings.base_url}/listings/{slug}/check"
     written = badges.EmbedPage(title=view.listing.title, address=address, shown=_shown(view))
     response = _cached(rendered(written), "text/html; charset=utf-8")
     response.headers["Content-Security-Policy"] = badges.EMBED_POLICY
@@ -184,12 +199,13 @@ def _day(snapshot: RevenueSnapshot) -> DayAnswer:
     )
 
 
-def _cached(body: str, content_type: str) -> Response:
+def _cached(written: str | bytes, content_type: str) -> Response:
     """Answer with a body that may be kept for five minutes and asked for again by its ETag."""
-    tag = hashlib.sha256(body.encode()).hexdigest()[:32]
+    body = written.encode() if isinstance(written, str) else written
+    tag = hashlib.sha256(body).hexdigest()[:32]
     known = request.if_none_match.contains_weak(tag)
     response = Response(
-        "" if known else body, status=304 if known else 200, content_type=content_type
+        b"" if known else body, status=304 if known else 200, content_type=content_type
     )
     response.set_etag(tag)
     response.headers["Cache-Control"] = MAXIMUM_AGE

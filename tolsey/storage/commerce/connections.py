@@ -128,6 +128,24 @@ async def credentials_of(
     return Credentials(**row) if row else None
 
 
+async def delivered_at(database: Database, store_id: str, topics: Sequence[str]) -> datetime | None:
+    """Tell when the last delivery of some topics came for a store; None when none is kept."""
+    row = await database.fetchrow(
+        """
+        SELECT max(last.created_at) AS at
+        FROM unnest($2::text[]) AS wanted(topic)
+        CROSS JOIN LATERAL (
+            SELECT e.created_at FROM commerce_webhook_events e
+            WHERE e.store_id = $1 AND e.topic = wanted.topic
+            ORDER BY e.created_at DESC LIMIT 1
+        ) last
+        """,
+        store_id,
+        list(topics),
+    )
+    return row["at"] if row else None
+
+
 async def is_shared(database: Database, store_id: str) -> bool:
     """Tell whether another store is connected to the same shop through the same app.
 

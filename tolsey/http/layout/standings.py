@@ -1,0 +1,42 @@
+"""How things stand and what wants doing, as lists on pages show it."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+Tone = Literal["good", "warn", "bad", "wait", "you", "idle"]
+"""How urgent something is, by the names of the parts of pages that show it."""
+URGENCY: Final[tuple[Tone, ...]] = ("bad", "warn", "you", "wait")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Want:
+    """One thing that wants doing: what is so, what to do, and where."""
+
+    tone: Tone
+    title: str
+    advice: str
+    subject: str
+    """The name of the store or listing that it is about."""
+    act: str = ""
+    address: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A state in a word or two, and what is known beside it."""
+
+    tone: Tone
+    word: str
+    note: str = ""
+
+
+def by_urgency(wants: Iterable[Want]) -> list[Want]:
+    """Put what is broken first, then what grows old, then what the reader may do."""
+    return sorted(wants, key=lambda want: URGENCY.index(want.tone))
+
+
+def worst(standings: Sequence[Standing]) -> Standing:
+    """Choose the standing that a store is shown by on a list."""
+    order: tuple[Tone, ...] = ("bad", "warn", "you", "wait", "idle", "good")
+    return min(standings, key=lambda one: order.index(one.tone))

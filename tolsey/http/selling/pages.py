@@ -1,0 +1,411 @@
+"""A seller's pages of a listing: beginning one, proving its revenue, how it is shown, and its badge."""
+
+import re
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from html import escape
+from typing import Any, Final
+from urllib.parse import quote
+
+from quart import Blueprint, Response, request
+from quart_schema import hide
+
+from tolsey.actors.listing import lifecycle, ranges, verification
+from tolsey.actors.processor import ProcessorError, refusal_of
+from tolsey.actors.refusals import NotFound, Refusal, Unprocessable
+from tolsey.http.answers.selling import RangeAnswer, VerificationAnswer
+from tolsey.http.billing import payouts
+from tolsey.http.billing.hosted import hosted_pages
+from tolsey.http.layout import forms
+from tolsey.http.layout.answers import answer_with_pages, sent_on, sentence, shown
+from tolsey.http.layout.catalogue import _
+from tolsey.http.layout.forms import Filled, Misfilled
+from tolsey.http.layout.standings import Standing
+from tolsey.http.layout.templates import Page
+from tolsey.http.selling import badge as badges
+from tolsey.http.selling import proofs, sell
+from tolsey.http.selling.attestation import badge, verification_of
+from tolsey.http.selling.bodies import ListingChanges, NewListing
+from tolsey.http.selling.merchant_apps import MerchantApp, said_to_seller
+from tolsey.http.selling.restricted_keys import CREATE_KEY_URL, PaymentsKey
+from tolsey.http.web import limits, policies
+from tolsey.http.web.access import RANKS, listing_of, member_of, page, store_of
+from tolsey.http.web.context import now, service
+from tolsey.storage.commerce import connections
+from tolsey.storage.records.commerce.connection import Connection, ConnectionStatus
+from tolsey.storage.records.money.currencies import EXPONENTS
+from tolsey.storage.records.selling.listing import (
+    COMMERCE,
+    PAYMENTS,
+    PUBLIC_STATUSES,
+    VerificationRecord,
+    Visibility,
+)
+from tolsey.storage.selling.listings import ListingView
+
+AMOUNT: Final = re.compile(r"([0-9]{1,12})(?:\.([0-9]{1,4}))?")
+"""An amount without its currency; blanks and the commas between thousands are taken out before."""
+
+routes = Blueprint("selling_pages", __name__)
+answer_with_pages(routes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewListingPage(Page):
+    """What is said of a business before its revenue is proven."""
+
+    template = "selling/new.html"
+    organization_id: str
+    store_id: str
+    filled: Filled = field(default_factory=Filled)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One source of a listing's revenue, as the seller sees it."""
+
+    record: VerificationRecord
+    standing: Standing
+    advice: str
+
+    @property
+    def is_given(self) -> bool:
+        """Whether there is a shop or an account to read."""
+        return self.standing.tone != "you"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SellerPage(Page):
+    """A listing to its seller."""
+
+    template = "selling/listing.html"
+    has_script = True
+    view: ListingView
+    role: str
+    shop: Connection | None
+    """The connection of the listing's store, if the shop can be read with it."""
+    at: datetime
+    base_url: str
+    refused: str = ""
+    wants_payout_account: bool = False
+    came_from: str = ""
+    by_shop: Filled = field(default_factory=Filled)
+    by_processor: Filled = field(default_factory=Filled)
+    create_key_url = CREATE_KEY_URL
+
+    @property
+    def address(self) -> str:
+        """The address of the page."""
+        return f"/selling/{self.view.listing.id}"
+
+    @property
+    def public_address(self) -> str:
+        """Where everyone sees the listing."""
+        return f"{self.base_url}/listings/{quote(self.view.listing.slug)}"
+
+    @property
+    def may_act(self) -> bool:
+        """Whether who looks may change the listing."""
+        return RANKS[self.role] >= RANKS["admin"]
+
+    @property
+    def is_public(self) -> bool:
+        """Whether everyone may see it."""
+        return self.view.listing.status in PUBLIC_STATUSES
+
+    @property
+    def may_publish(self) -> bool:
+        """Whether it can be shown to everyone now."""
+        return "publish" in lifecycle.allowed(self.view.listing.status)
+
+    @cached_property
+    def sources(self) -> Mapping[str, Source]:
+        """Each source by its provider."""
+        found = {}
+        for proof in self.view.proofs:
+            record = verification.settle(proof.verification, self.at)
+            standing, advice = proofs.proof_of(record), proofs.advice_for(record)
+            found[record.provider] = Source(record, standing, advice)
+        return found
+
+    @property
+    def commerce(self) -> Source:
+        """The shop."""
+        return self.sources[COMMERCE]
+
+    @property
+    def payments(self) -> Source:
+        """The payment processor."""
+        return self.sources[PAYMENTS]
+
+    @property
+    def is_syncing(self) -> bool:
+        """Whether a source is being read, so that the page looks again by itself."""
+        return any(
+            verification.is_syncing(one.record, self.at) and one.record.last_ok_at is None
+            for one in self.sources.values()
+        )
+
+    @property
+    def has_badge(self) -> bool:
+        """Whether the badge shows anything."""
+        return badge(self.view, self.at) is not verification.Badge.NONE
+
+    @cached_property
+    def own(self) -> VerificationAnswer:
+        """The numbers as they are."""
+        return verification_of(self.view, self.at, owner=True)
+
+    @property
+    def metrics(self) -> Sequence["Metric"]:
+        """Each metric, how it is shown, and how it would be."""
+        titles = {
+            "revenue30d": _("Revenue of 30 days, and annualised"),
+            "mrr": _("Recurring revenue"),
+            "subscribers": _("Paying subscribers"),
+        }
+        chosen = ranges.shown_as(self.view.listing.visibility)
+        return [self._metric(name, titles[name], chosen[name]) for name in ranges.METRICS]
+
+    def _metric(self, name: str, title: str, chosen: Visibility) -> "Metric":
+        value = getattr(self.own, name)
+        options = {"exact": _("As it is"), "bucket": _("As a range"), "hidden": _("Not at all")}
+        if value is not None:
+            lies_in = ranges.range_of(name, value, self.own.currency)
+            if name == "subscribers":
+                exact, between = str(value), f"{lies_in.low}-{lies_in.high - 1}"
+            else:
+                told = RangeAnswer(low=lies_in.low, high=lies_in.high)
+                exact = badges.money(value, self.own.currency)
+                between = badges.metric(self.own.model_copy(update={"ranges": {name: told}}), name)
+            options["exact"] = _("As it is: %(amount)s") % {"amount": exact}
+            options["bucket"] = _("As a range: %(amount)s") % {"amount": between}
+        return Metric(name, title, options, chosen.value)
+
+    @property
+    def picture(self) -> str:
+        """The address of the badge."""
+        return f"{self.base_url}/api/public/listings/{quote(self.view.listing.slug)}/badge.svg"
+
+    @property
+    def picture_code(self) -> str:
+        """The badge for another site, leading to where it is checked."""
+        check, said = escape(f"{self.public_address}/check"), escape(_("Verified revenue"))
+        return f'<a href="{check}"><img src="{escape(self.picture)}" alt="{said}"></a>'
+
+    @property
+    def frame_code(self) -> str:
+        """The card for another site."""
+        slug = quote(self.view.listing.slug)
+        address = escape(f"{self.base_url}/api/public/listings/{slug}/embed")
+        said = escape(_("Verified revenue"))
+        return f'<iframe src="{address}" title="{said}" width="360" height="280" style="border:0"></iframe>'
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A metric that the seller decides about."""
+
+    name: str
+    title: str
+    options: Mapping[str, str]
+    chosen: str
+
+
+@routes.get("/selling/new")
+@page
+@hide
+async def new_listing() -> Response:
+    """Show the form that begins a listing."""
+    organization_id = request.args.get("organizationId", "")
+    await member_of(organization_id, at_least="admin")
+    store_id = request.args.get("storeId", "")
+    filled = Filled({"currency": "USD"})
+    if store_id:
+        store = await store_of(store_id)
+        shop = (await connections.load(service().database, [store.id]))[store.id].shop
+        currency = shop.currency if shop and shop.currency else "USD"
+        domain = shop.primary_domain if shop and shop.primary_domain else ""
+        filled = Filled({"title": store.name, "currency": currency, "domain": domain})
+    return shown(NewListingPage(organization_id=organization_id, store_id=store_id, filled=filled))
+
+
+@routes.post("/selling/new")
+@page
+@hide
+async def begin_listing() -> Response:
+    """Begin a listing and go on to its proof."""
+    values = await _sent()
+    organization_id, store_id = values.get("organizationId", ""), values.get("storeId", "")
+    try:
+        await limits.admit(policies.LISTING_CREATION)
+        made = await sell.start_listing(forms.read(NewListing, _read(values)))
+    except Misfilled as wrong:
+        filled = Filled(values, wrong.errors)
+    except Refusal as refused:
+        filled = Filled(values, {forms.WHOLE: sentence(refused)})
+    else:
+        return sent_on(f"/selling/{made.id}")
+    again = NewListingPage(organization_id=organization_id, store_id=store_id, filled=filled)
+    return shown(again, 422)
+
+
+def _read(values: Mapping[str, str]) -> dict[str, Any]:
+    """Read what the form says as what the API is sent; what is left empty is not given."""
+    typed = re.sub(r"[\s,]", "", values.get("price", ""))
+    currency = values.get("currency", "").strip().upper()
+    found = AMOUNT.fullmatch(typed)
+    digits = EXPONENTS.get(currency, 2)
+    if found is None or len(found[2] or "") > digits:
+        raise Misfilled({"price": forms.OWN_SENTENCE})
+    minor = int(found[1]) * 10**digits + int((found[2] or "").ljust(digits, "0") or "0")
+    given = {
+        "organizationId": values.get("organizationId", ""),
+        "storeId": values.get("storeId") or None,
+        "title": values.get("title", ""),
+        "domain": values.get("domain") or None,
+        "teaser": values.get("teaser") or None,
+        "anonymous": values.get("anonymous") == "yes",
+        "askingPrice": {"amount": minor, "currency": currency},
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+@routes.get("/selling/<listing_id>")
+@page
+@hide
+async def show_listing(listing_id: str) -> Response:
+    """Show a listing to its seller."""
+    return _shown(await _page(listing_id, came_from=request.args.get("from", "")))
+
+
+@routes.post("/selling/<listing_id>/publish")
+@page
+@hide
+async def publish(listing_id: str) -> Response:
+    """Show the listing to everyone."""
+    return await _acted(listing_id, sell.publish(listing_id), "publish")
+
+
+@routes.post("/selling/<listing_id>/visibility")
+@page
+@hide
+async def show_as(listing_id: str) -> Response:
+    """Change how the metrics are shown."""
+    values = await _sent()
+    chosen = {name: values.get(name, Visibility.EXACT.value) for name in ranges.METRICS}
+    if not set(chosen.values()) <= set(Visibility):
+        raise Unprocessable(forms.unreadable(), code="invalid_request")
+    changes = ListingChanges.model_validate({"visibility": chosen})
+    return await _acted(listing_id, sell.change_listing(listing_id, changes), "visibility")
+
+
+@routes.post("/selling/<listing_id>/refresh")
+@page
+@hide
+async def refresh(listing_id: str) -> Response:
+    """Read every source now."""
+    await limits.admit(policies.REVENUE_REFRESH)
+    return await _acted(listing_id, sell.refresh_revenue(listing_id), "refresh")
+
+
+@routes.post("/selling/<listing_id>/prove/store")
+@page
+@hide
+async def prove_by_store(listing_id: str) -> Response:
+    """Read the revenue with the app that the listing's store is connected with."""
+    view = await listing_of(listing_id, "admin")
+    app = await _app_of(view)
+    if app is None:
+        raise NotFound(_("The store of this listing is not connected. Give the app's keys."))
+    await limits.admit(policies.REVENUE_CONNECT)
+    return await _acted(listing_id, sell.prove_by_shop(listing_id, app), "prove")
+
+
+@routes.post("/selling/<listing_id>/prove/<any(shop, processor):source>")
+@page
+@hide
+async def prove(listing_id: str, source: str) -> Response:
+    """Try the keys that were given, and begin to read the revenue with them."""
+    values = await _sent()
+    await limits.admit(policies.REVENUE_CONNECT)
+    name = "by_shop" if source == "shop" else "by_processor"
+    try:
+        if source == "shop":
+            await sell.prove_by_shop(listing_id, forms.read(MerchantApp, values))
+        else:
+            await sell.prove_by_processor(listing_id, forms.read(PaymentsKey, values))
+    except Misfilled as wrong:
+        return _shown(await _page(listing_id, **{name: Filled(values, wrong.errors)}), 422)
+    except Refusal as refused:
+        filled = Filled(values, {forms.WHOLE: said_to_seller(refused)})
+        return _shown(await _page(listing_id, **{name: filled}), refusal=refused)
+    return sent_on(f"/selling/{listing_id}?from=prove")
+
+
+@routes.post("/selling/payout-account")
+@page
+@hide
+async def begin_payouts() -> Response:
+    """Send a seller on to the processor's page that asks who is paid."""
+    await limits.admit(policies.PAYOUT_LINKS)
+    _account, address = await payouts.onboard()
+    return sent_on(address)
+
+
+async def _sent() -> Mapping[str, str]:
+    return dict((await request.form).items())
+
+
+async def _acted(listing_id: str, act: Awaitable[object], said: str) -> Response:
+    """Do what was asked and go back to where it shows, or say there why it was not done."""
+    try:
+        await act
+    except (Refusal, ProcessorError) as error:
+        refusal = error if isinstance(error, Refusal) else refusal_of(error)
+        again = await _page(
+            listing_id,
+            refused=sentence(refusal),
+            wants_payout_account=refusal.code == "payout_account_required",
+        )
+        return _shown(again, refusal=refusal)
+    return sent_on(f"/selling/{listing_id}?from={said}")
+
+
+async def _page(listing_id: str, **said: Any) -> SellerPage:
+    view = await listing_of(listing_id)
+    return SellerPage(
+        view=view,
+        role=await member_of(view.listing.organization_id),
+        shop=await _shop_of(view),
+        at=now(),
+        base_url=service().settings.base_url,
+        **said,
+    )
+
+
+def _shown(wanted: SellerPage, status: int = 200, *, refusal: Refusal | None = None) -> Response:
+    return shown(wanted, status, refusal=refusal, form_targets=hosted_pages())
+
+
+async def _shop_of(view: ListingView) -> Connection | None:
+    """Find the connection of a listing's store, if calls can be made with it."""
+    store_id = view.listing.store_id
+    if store_id is None:
+        return None
+    kept = (await connections.load(service().database, [store_id]))[store_id].connection
+    if kept is None or kept.status != ConnectionStatus.ACTIVE or kept.client_secret is None:
+        return None
+    # An app with one token for good has no id that tokens are granted to.
+    return kept if kept.client_id else None
+
+
+async def _app_of(view: ListingView) -> MerchantApp | None:
+    """Open the app that a listing's store is connected with; the caller administers both."""
+    kept = await _shop_of(view)
+    if kept is None or kept.client_id is None or kept.client_secret is None:
+        return None
+    secret = connections.open_secret(service().vault, kept.store_id, kept.client_secret)
+    return MerchantApp(shop_domain=kept.shop_domain, client_id=kept.client_id, client_secret=secret)

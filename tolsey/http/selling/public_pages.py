@@ -1,0 +1,177 @@
+"""A listing for everyone: what is proven of it, what its seller says, and the page that lets anyone check."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+from urllib.parse import quote
+
+import orjson
+from quart import Blueprint, Response
+from quart_schema import hide
+
+from tolsey.actors.listing.verification import Badge
+from tolsey.http.answers.selling import PublicListingAnswer, SignedVerificationAnswer
+from tolsey.http.layout.answers import answer_with_pages, shown
+from tolsey.http.layout.catalogue import _
+from tolsey.http.layout.templates import Page
+from tolsey.http.selling import badge as badges
+from tolsey.http.selling.attestation import badge, signed, verification_of
+from tolsey.http.selling.badge import RED_FLAGS, Shown, Words
+from tolsey.http.selling.listing_views import to_anyone
+from tolsey.http.selling.public import listing_at
+from tolsey.http.web.access import identify, public
+from tolsey.http.web.context import now, service
+
+KEYS: Final = "/.well-known/verification-keys.json"
+RECIPE: Final = """\
+# pip install cryptography
+import base64, json, urllib.request
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+def read(address): return json.load(urllib.request.urlopen(address))
+def raw(text): return base64.urlsafe_b64decode(text + "==")
+
+document = read("%(document)s")
+keys = read("%(keys)s")["keys"]
+signature = document.pop("signature")
+signed = {name: signature[name] for name in ("keyId", "listing", "signedAt")}
+signed["verification"] = document
+text = json.dumps(signed, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+key = next(one for one in keys if one["kid"] == signature["keyId"])
+Ed25519PublicKey.from_public_bytes(raw(key["x"])).verify(raw(signature["value"]), text.encode())
+print("The signature is right.")"""
+
+routes = Blueprint("listing_pages", __name__)
+answer_with_pages(routes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListingPage(Page):
+    """A listing as everyone sees it."""
+
+    template = "selling/public.html"
+    told: PublicListingAnswer
+    shown: Shown
+    base_url: str
+
+    @property
+    def address(self) -> str:
+        """The address of the page."""
+        return f"{self.base_url}/listings/{quote(self.told.slug)}"
+
+    @property
+    def preview(self) -> str | None:
+        """The picture that stands beside a link to the page; none without a badge."""
+        if self.shown.badge is Badge.NONE:
+            return None
+        return f"{self.base_url}/api/public/listings/{quote(self.told.slug)}/og.png"
+
+    @cached_property
+    def words(self) -> Words:
+        """What the badge says."""
+        return badges.words(self.shown)
+
+    @property
+    def is_green(self) -> bool:
+        """Whether the numbers are of now."""
+        return self.shown.badge is Badge.GREEN
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether there is a badge to show."""
+        return self.shown.badge is not Badge.NONE
+
+    @property
+    def price(self) -> str:
+        """What the seller asks."""
+        asked = self.told.asking_price
+        return badges.money(asked.amount, asked.currency).removesuffix(".00") if asked else ""
+
+    @property
+    def figures(self) -> Sequence[tuple[str, str, bool]]:
+        """Each figure: what it is, how much, and whether it is proven."""
+        proof, said = self.told.verification, self.told.self_reported
+        proven = {
+            _("Revenue, 30 days"): "revenue30d",
+            _("Annualised"): "annualised",
+            _("Recurring, monthly"): "mrr",
+        }
+        found = [(title, badges.metric(proof, name), True) for title, name in proven.items()]
+        reported = {
+            _("Revenue, 12 months"): said.ttm_revenue,
+            _("Profit, 12 months"): said.ttm_profit,
+        }
+        for title, amount in reported.items():
+            written = badges.money(amount.amount, amount.currency) if amount else ""
+            found.append((title, written, False))
+        if said.hours_per_week is not None:
+            found.append((_("Hours a week"), f"{said.hours_per_week:g}", False))
+        return [one for one in found if one[1]]
+
+    @property
+    def reviewed(self) -> Sequence[str]:
+        """What a reviewer looks at, in words."""
+        return [_(note) for flag, note in RED_FLAGS.items() if flag in self.told.verification.flags]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckPage(Page):
+    """The page that checks a signed document in the reader's browser, with the published keys alone."""
+
+    template = "selling/check.html"
+    has_script = True
+    title: str
+    document: SignedVerificationAnswer
+    base_url: str
+    keys = KEYS
+
+    @property
+    def slug(self) -> str:
+        """The listing's address, which the document must name."""
+        return self.document.signature.listing
+
+    @property
+    def written(self) -> str:
+        """The document as it is checked: what stands on the page, and nothing else."""
+        return orjson.dumps(
+            self.document.model_dump(mode="json"), option=orjson.OPT_INDENT_2
+        ).decode()
+
+    @property
+    def recipe(self) -> str:
+        """How the document is checked without us, on a machine of the reader's."""
+        address = f"{self.base_url}/api/public/listings/{quote(self.slug)}/verification"
+        return RECIPE % {"document": address, "keys": self.base_url + KEYS}
+
+
+@routes.get("/listings/<slug>")
+@public
+@hide
+async def show_listing(slug: str) -> Response:
+    """Show a listing to everyone."""
+    await identify()
+    view, at = await listing_at(slug), now()
+    return shown(
+        ListingPage(
+            told=to_anyone(view, at),
+            shown=Shown(badge(view, at), verification_of(view, at), at),
+            base_url=service().settings.base_url,
+        )
+    )
+
+
+@routes.get("/listings/<slug>/check")
+@public
+@hide
+async def check_listing(slug: str) -> Response:
+    """Show the signed document, and check it in the reader's browser."""
+    await identify()
+    view = await listing_at(slug)
+    return shown(
+        CheckPage(
+            title=view.listing.title,
+            document=signed(view, service().vault, now()),
+            base_url=service().settings.base_url,
+        )
+    )

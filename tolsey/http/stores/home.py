@@ -1,0 +1,210 @@
+"""`/`: what tolsey is for whoever is not signed in; for the others what wants them, their stores and credits."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from quart import Blueprint, Response, request
+from quart_schema import hide
+
+from tolsey.actors.listing import verification
+from tolsey.actors.organization import plans
+from tolsey.actors.organization.billing.messages import ReadSubscription, SubscriptionView
+from tolsey.actors.organization.messages import CreditsView, ReadCredits, organization
+from tolsey.http.billing.views import address as billing_address
+from tolsey.http.layout.answers import answer_with_pages, sent_on, shown
+from tolsey.http.layout.catalogue import _
+from tolsey.http.layout.standings import Standing, Want, by_urgency, worst
+from tolsey.http.layout.templates import Page
+from tolsey.http.selling import proofs
+from tolsey.http.selling.attestation import badge
+from tolsey.http.stores import health
+from tolsey.http.web.access import RANKS, caller, identify, public
+from tolsey.http.web.context import ask, now, service
+from tolsey.storage.commerce import connections, stores
+from tolsey.storage.commerce.connections import StoreParts
+from tolsey.storage.commerce.stores import StoreRow
+from tolsey.storage.people import accounts
+from tolsey.storage.people.accounts import OrganizationRow
+from tolsey.storage.selling import listings
+from tolsey.storage.selling.listings import ListingView
+
+MOST: Final = 50
+"""How many stores and listings the page shows; a plan of the catalogue holds no more stores."""
+MOST_ORGANIZATIONS: Final = 200
+
+routes = Blueprint("home_page", __name__)
+answer_with_pages(routes)
+
+
+class WelcomePage(Page):
+    """What tolsey is."""
+
+    template = "stores/welcome.html"
+
+
+@dataclass(frozen=True, slots=True)
+class StoreLine:
+    """A store on the page: its name, where it is shown, the shop, and how it is."""
+
+    name: str
+    address: str
+    shop: str
+    standing: Standing
+
+
+@dataclass(frozen=True, slots=True)
+class ListingLine:
+    """A listing on the page: its title, where it is shown, and its badge."""
+
+    title: str
+    address: str
+    standing: Standing
+
+
+@dataclass(frozen=True, kw_only=True)
+class HomePage(Page):
+    """What wants whoever is signed in, and what there is of an organization."""
+
+    template = "stores/home.html"
+    organization: OrganizationRow
+    organizations: Sequence[OrganizationRow]
+    wants: Sequence[Want]
+    stores: Sequence[StoreLine]
+    listings: Sequence[ListingLine]
+    credits: CreditsView
+    held: SubscriptionView
+
+    @property
+    def may_act(self) -> bool:
+        """Whether who looks may add stores and spend money."""
+        return RANKS[self.organization.role] >= RANKS["admin"]
+
+    @property
+    def others(self) -> dict[str, str]:
+        """The pages of the reader's other organizations, with their names."""
+        return {
+            billing_address(one.id, "/"): one.name
+            for one in self.organizations
+            if one.id != self.organization.id
+        }
+
+    @property
+    def billing(self) -> str:
+        """The address of the billing page."""
+        return billing_address(self.organization.id)
+
+    @property
+    def plan(self) -> str:
+        """The name of the plan in effect."""
+        return plans.BY_CODE[self.held.plan].name
+
+
+class NowherePage(Page):
+    """Someone who is signed in belongs to no organization."""
+
+    template = "stores/nowhere.html"
+
+
+@routes.get("/")
+@public
+@hide
+async def home() -> Response:
+    """Show what wants whoever is signed in; what tolsey is to whoever is not."""
+    if await identify() is None:
+        return shown(WelcomePage())
+    database, user_id = service().database, caller().user_id
+    own = await accounts.organizations_of(database, user_id, "", MOST_ORGANIZATIONS)
+    if not own:
+        return shown(NowherePage())
+    wanted = request.args.get("organizationId", own[0].id)
+    chosen = next((one for one in own if one.id == wanted), None)
+    if chosen is None:
+        return sent_on("/")
+    return shown(await _home(chosen, own))
+
+
+async def _home(chosen: OrganizationRow, own: Sequence[OrganizationRow]) -> HomePage:
+    database, at, to = service().database, now(), organization(chosen.id)
+    rows = await stores.stores_for(database, caller().user_id, chosen.id, "", MOST)
+    parts = await connections.load(database, [row.id for row in rows])
+    listed = await listings.page_of_user(database, caller().user_id, chosen.id, None, MOST)
+    held = await ask(to, ReadSubscription(at))
+    credits = await ask(to, ReadCredits(at))
+    return HomePage(
+        organization=chosen,
+        organizations=own,
+        wants=wanted_by(chosen, held, [(row, parts[row.id]) for row in rows], listed, at),
+        stores=[_store(row, parts[row.id]) for row in rows],
+        listings=[_listing(view, at) for view in listed],
+        credits=credits,
+        held=held,
+    )
+
+
+def wanted_by(
+    chosen: OrganizationRow,
+    held: SubscriptionView,
+    owned: Sequence[tuple[StoreRow, StoreParts]],
+    listed: Sequence[ListingView],
+    at: datetime,
+) -> list[Want]:
+    """List what wants doing in an organization, the most urgent first."""
+    found: list[Want] = []
+    if held.dunning_since is not None:
+        found.append(
+            Want(
+                tone="bad",
+                title=_("An invoice could not be collected"),
+                advice=_("Pay it to keep your plan."),
+                subject=chosen.name,
+                act=_("See the invoice"),
+                address=billing_address(chosen.id),
+            )
+        )
+    for row, parts in owned:
+        found += health.wanted_by_store(row, parts)
+    for view in listed:
+        found += proofs.wanted_by_listing(view, at)
+    if not owned:
+        found.append(
+            Want(
+                tone="you",
+                title=_("Add your first store"),
+                advice=_(
+                    "Give it a name, then connect the shop. You need the keys of an app in it."
+                ),
+                subject=chosen.name,
+                act=_("Add a store"),
+                address=billing_address(chosen.id, "/stores/new"),
+            )
+        )
+    elif not listed and any(health.connection_of(parts).tone == "good" for _row, parts in owned):
+        found.append(
+            Want(
+                tone="you",
+                title=_("Show what your store earns"),
+                advice=_("A badge that nobody can type in: its number is read from the shop."),
+                subject=chosen.name,
+                act=_("Get a badge"),
+                address=f"{billing_address(chosen.id, '/selling/new')}&storeId={owned[0][0].id}",
+            )
+        )
+    return by_urgency(found)
+
+
+def _store(row: StoreRow, parts: StoreParts) -> StoreLine:
+    connection = parts.connection
+    standing = worst([health.connection_of(parts), health.webhooks_of(parts)])
+    shop = connection.shop_domain if connection else _("No shop yet")
+    return StoreLine(row.name, health.address_of(row), shop, standing)
+
+
+def _listing(view: ListingView, at: datetime) -> ListingLine:
+    settled = [verification.settle(proof.verification, at) for proof in view.proofs]
+    chosen = verification.primary(settled, at)
+    standing = proofs.proof_of(chosen)
+    if badge(view, at) is verification.Badge.GREEN:
+        standing = Standing("good", _("Verified"))
+    return ListingLine(view.listing.title, f"/selling/{view.listing.id}", standing)

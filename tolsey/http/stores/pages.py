@@ -1,0 +1,268 @@
+"""The pages of a store: adding one, connecting its shop in steps, and how it is."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from quart import Blueprint, Response, request
+from quart_schema import hide
+
+from tolsey.actors.refusals import NotFound, Refusal
+from tolsey.actors.shops import normalise_shop_domain
+from tolsey.actors.store.topics import TOPICS
+from tolsey.http.billing.views import address as with_organization
+from tolsey.http.layout import forms
+from tolsey.http.layout.answers import answer_with_pages, sent_on, sentence, shown
+from tolsey.http.layout.catalogue import _
+from tolsey.http.layout.forms import Filled, Misfilled
+from tolsey.http.layout.standings import Standing, Want, by_urgency
+from tolsey.http.layout.templates import Page
+from tolsey.http.selling import proofs
+from tolsey.http.selling.merchant_apps import said_to_seller
+from tolsey.http.stores import health, integrations
+from tolsey.http.stores.integrations import CustomApp
+from tolsey.http.stores.routes import StoreBody, open_store
+from tolsey.http.web import api_model, limits, policies
+from tolsey.http.web.access import RANKS, caller, member_of, page, store_of
+from tolsey.http.web.context import now, service
+from tolsey.storage.commerce import connections
+from tolsey.storage.commerce.connections import StoreParts
+from tolsey.storage.commerce.stores import StoreRow
+from tolsey.storage.people import accounts
+from tolsey.storage.selling import listings
+from tolsey.storage.selling.listings import ListingView
+
+MOST_LISTINGS: Final = 50
+SCOPES: Final = tuple(sorted({topic.scope for topic in TOPICS.values() if topic.scope}))
+"""What the app must be granted for everything that we listen to."""
+
+routes = Blueprint("store_pages", __name__)
+answer_with_pages(routes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewStorePage(Page):
+    """The first step: a store's name."""
+
+    template = "stores/new.html"
+    organization_id: str
+    filled: Filled = field(default_factory=Filled)
+    name_characters = api_model.NAME_CHARACTERS
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShopPage(Page):
+    """The second step: the shop's address, and an app in it with the permissions."""
+
+    template = "stores/shop.html"
+    store: StoreRow
+    filled: Filled = field(default_factory=Filled)
+    scopes = SCOPES
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeysPage(Page):
+    """The third step: the app's keys, which are tried before anything is kept."""
+
+    template = "stores/keys.html"
+    store: StoreRow
+    shop_domain: str
+    filled: Filled = field(default_factory=Filled)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StorePage(Page):
+    """How a store is: its connection, what is delivered, the proof of its revenue."""
+
+    template = "stores/store.html"
+    has_script = True
+    store: StoreRow
+    role: str
+    parts: StoreParts
+    delivered_at: datetime | None
+    listings: Sequence[ListingView]
+    at: datetime
+    base_url: str
+    came_from: str = ""
+
+    @property
+    def wants(self) -> Sequence[Want]:
+        """What wants doing, the most urgent first."""
+        found = list(health.wanted_by_store(self.store, self.parts))
+        for view in self.listings:
+            found += proofs.wanted_by_listing(view, self.at)
+        return by_urgency(found)
+
+    @property
+    def connection(self) -> Standing:
+        """Whether the shop can be read."""
+        return health.connection_of(self.parts)
+
+    @property
+    def webhooks(self) -> Standing:
+        """Whether the platform tells what happens."""
+        return health.webhooks_of(self.parts)
+
+    @property
+    def proofs(self) -> Sequence[tuple[ListingView, Standing, datetime | None]]:
+        """Each source of each listing: how it stands, and when it was read last."""
+        return [
+            (view, proofs.proof_of(proof.verification), proof.verification.last_ok_at)
+            for view in self.listings
+            for proof in view.proofs
+            if proof.verification.shop_domain
+        ]
+
+    @property
+    def may_act(self) -> bool:
+        """Whether who looks may connect and disconnect."""
+        return RANKS[self.role] >= RANKS["admin"]
+
+    @property
+    def agents_address(self) -> str:
+        """Where agents reach the store."""
+        return f"{self.base_url}/api/mcp/v1/{self.store.id}"
+
+    @property
+    def new_listing(self) -> str:
+        """Where a listing of the store is begun."""
+        path = with_organization(self.store.organization_id, "/selling/new")
+        return f"{path}&storeId={self.store.id}"
+
+
+@dataclass(frozen=True)
+class DisconnectPage(Page):
+    """Whether a store shall be disconnected."""
+
+    template = "stores/disconnect.html"
+    store: StoreRow
+    shop_domain: str
+
+
+@routes.get("/stores/new")
+@page
+@hide
+async def new_store() -> Response:
+    """Show the form that adds a store."""
+    organization_id = request.args.get("organizationId") or await _first_organization()
+    await member_of(organization_id, at_least="admin")
+    return shown(NewStorePage(organization_id=organization_id))
+
+
+@routes.post("/stores/new")
+@page
+@hide
+async def add_store() -> Response:
+    """Add a store and go on to its shop."""
+    values = await _sent()
+    organization_id = values.get("organizationId", "")
+    try:
+        await limits.admit(policies.STORE_CREATION)
+        made = await open_store(forms.read(StoreBody, values))
+    except Misfilled as wrong:
+        filled = Filled(values, wrong.errors)
+        return shown(NewStorePage(organization_id=organization_id, filled=filled), 422)
+    except Refusal as refused:
+        filled = Filled(values, {forms.WHOLE: sentence(refused)})
+        return shown(NewStorePage(organization_id=organization_id, filled=filled), refusal=refused)
+    return sent_on(f"/stores/{made.id}/connect")
+
+
+@routes.get("/stores/<store_id>/connect")
+@page
+@hide
+async def connect_form(store_id: str) -> Response:
+    """Show the step that asks for the shop; once it is named, the step that asks for the app's keys."""
+    store = await store_of(store_id, at_least="admin")
+    typed = request.args.get("shopDomain")
+    if typed is None:
+        kept = (await _parts(store)).connection
+        filled = Filled({"shopDomain": kept.shop_domain} if kept else {})
+        return shown(ShopPage(store=store, filled=filled))
+    try:
+        shop_domain = normalise_shop_domain(typed)
+    except ValueError as error:
+        filled = Filled({"shopDomain": typed}).wrong("shopDomain", _(str(error)))
+        return shown(ShopPage(store=store, filled=filled), 422)
+    return shown(KeysPage(store=store, shop_domain=shop_domain))
+
+
+@routes.post("/stores/<store_id>/connect")
+@page
+@hide
+async def connect(store_id: str) -> Response:
+    """Try the keys at the shop; when they work, keep them and go on to how the store is."""
+    store = await store_of(store_id, at_least="admin")
+    values = await _sent()
+    shop_domain = values.get("shopDomain", "")
+    try:
+        await limits.admit(policies.STORE_CONNECT)
+        await integrations.connect(forms.read(CustomApp, {**values, "storeId": store_id}))
+    except Misfilled as wrong:
+        keys = KeysPage(store=store, shop_domain=shop_domain, filled=Filled(values, wrong.errors))
+        return shown(keys, 422)
+    except Refusal as refused:
+        filled = Filled(values, {forms.WHOLE: said_to_seller(refused)})
+        return shown(KeysPage(store=store, shop_domain=shop_domain, filled=filled), refusal=refused)
+    return sent_on(health.address_of(store, "?from=connect"))
+
+
+@routes.get("/stores/<store_id>")
+@page
+@hide
+async def show_store(store_id: str) -> Response:
+    """Show how a store is."""
+    store = await store_of(store_id)
+    database = service().database
+    listed = await listings.page_of_user(
+        database, caller().user_id, store.organization_id, None, MOST_LISTINGS
+    )
+    return shown(
+        StorePage(
+            store=store,
+            role=await member_of(store.organization_id),
+            parts=await _parts(store),
+            delivered_at=await connections.delivered_at(database, store_id, tuple(TOPICS)),
+            listings=[view for view in listed if view.listing.store_id == store_id],
+            at=now(),
+            base_url=service().settings.base_url,
+            came_from=request.args.get("from", ""),
+        )
+    )
+
+
+@routes.get("/stores/<store_id>/disconnect")
+@page
+@hide
+async def ask_disconnection(store_id: str) -> Response:
+    """Say what disconnecting would do, and ask whether it shall."""
+    store = await store_of(store_id, at_least="admin")
+    connection = (await _parts(store)).connection
+    if connection is None:
+        return sent_on(health.address_of(store))
+    return shown(DisconnectPage(store, connection.shop_domain))
+
+
+@routes.post("/stores/<store_id>/disconnect")
+@page
+@hide
+async def disconnect(store_id: str) -> Response:
+    """Disconnect the store, and go back to where it shows."""
+    await integrations.disconnect(store_id)
+    return sent_on(f"/stores/{store_id}")
+
+
+async def _sent() -> Mapping[str, str]:
+    return dict((await request.form).items())
+
+
+async def _parts(store: StoreRow) -> StoreParts:
+    return (await connections.load(service().database, [store.id]))[store.id]
+
+
+async def _first_organization() -> str:
+    found = await accounts.organizations_of(service().database, caller().user_id, "", 1)
+    if not found:
+        raise NotFound("You belong to no organization. Ask an owner of one to invite you.")
+    return found[0].id
