@@ -335,6 +335,38 @@ def _on_database(read: Settings, act: Callable[["Database"], Awaitable[Result]])
     return done
 
 
+@main.command("rotate-keys")
+def rotate_keys() -> None:
+    """Seal anew, with the first of ENCRYPTION_KEYS, what the others sealed; stopped, it goes on where it was.
+
+    Processes may serve meanwhile. Run it again until it says that nothing is left: what a process
+    had in memory is written as it was. Then take the other keys out of ENCRYPTION_KEYS and run it
+    once more: the data ask for them no longer.
+    """
+    from tolsey.storage import keys, rotation  # noqa: PLC0415 - only this command needs them
+
+    read = _settings()
+
+    async def go(database: "Database") -> tuple[int, int]:
+        for key_id in await keys.forget_unused(database, read):
+            click.echo(f"forgot {key_id}: it seals nothing")
+        vault = await keys.open_vault(database, read)
+        active = vault.key_ids[0]
+        total = sum([await rotation.waiting(database, active, one) for one in rotation.COLUMNS])
+        sealed = unopened = 0
+        with click.progressbar(length=total, label=f"sealing with {active}") as bar:
+            async for portion in rotation.rotate(database, vault):
+                sealed, unopened = sealed + portion.sealed, unopened + portion.unopened
+                bar.update(portion.sealed + portion.unopened)
+        if sealed or unopened:
+            await keys.note_rotation(database, active, sealed=sealed, unopened=unopened)
+        return sealed, unopened
+
+    sealed, unopened = _on_database(read, go)
+    click.echo(f"sealed anew {sealed}, not to be opened by any key at hand {unopened}")
+    sys.exit(1 if unopened else 0)
+
+
 @main.group()
 def admin() -> None:
     """Manage administrators."""

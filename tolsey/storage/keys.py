@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tolsey.settings import Settings
-from tolsey.storage import audit
+from tolsey.storage import audit, rotation
 from tolsey.storage.commerce import stores
 from tolsey.storage.database import Database, Transaction
 from tolsey.storage.errors import StorageError
 from tolsey.storage.sealed import KEY_FILE, SealBroken, Vault
 
+ROTATE = "tolsey rotate-keys"
 ACCEPT = "tolsey doctor --accept-keys"
 
 
@@ -63,6 +64,35 @@ async def accept(database: Database, settings: Settings) -> Accepted:
             given_up=given_up,
         )
         return Accepted(vault.key_ids, given_up)
+
+
+async def forget_unused(database: Database, settings: Settings) -> list[str]:
+    """Ask no more for keys that were taken out of the ring and seal nothing; answer which, audited."""
+    async with database.transaction() as tx:
+        known, vault = await _known(tx), _at_hand(settings)
+        ring = vault.key_ids if vault else ()
+        unused = [
+            key_id
+            for key_id in known
+            if ring and key_id not in ring and not await rotation.is_in_use(tx, key_id)
+        ]
+        for key_id in unused:
+            await tx.execute("DELETE FROM encryption_keys WHERE key_id = $1", key_id)
+            event = (tx, "encryption_keys.forgotten", key_id)
+            await audit.write(*event, actor="operator", reason=ROTATE)
+        return unused
+
+
+async def note_rotation(database: Database, key_id: str, *, sealed: int, unopened: int) -> None:
+    """Write down that what other keys sealed is sealed with this one now."""
+    async with database.transaction() as tx:
+        await audit.write(
+            *(tx, "encryption_keys.rotated", key_id),
+            actor="operator",
+            reason=ROTATE,
+            sealed=sealed,
+            unopened=unopened,
+        )
 
 
 async def trouble(database: Database, settings: Settings) -> str:

@@ -289,7 +289,7 @@ def jitter(listing_id: str, *, redefined: bool = False) -> timedelta:
 
 def seal_secret(vault: Vault, listing_id: str, provider: str, secret: str) -> str:
     """Seal a client secret or a restricted key for the row of one source."""
-    row = _sealed_row(listing_id, provider)
+    row = sealed_row(listing_id, provider)
     return vault.seal(
         secret, table="revenue_sources", column="sealed_secret", row=row, tenant=listing_id
     )
@@ -301,12 +301,12 @@ def open_secret(vault: Vault, source: RevenueSource) -> str:
         source.sealed_secret or "",
         table="revenue_sources",
         column="sealed_secret",
-        row=_sealed_row(source.listing_id, source.provider),
+        row=sealed_row(source.listing_id, source.provider),
         tenant=source.listing_id,
     )
 
 
-def _sealed_row(listing_id: str, provider: str) -> str:
+def sealed_row(listing_id: str, provider: str) -> str:
     """Name the row that a seal is for; the first provider's were sealed before there was another."""
     return listing_id if provider == COMMERCE else f"{listing_id}/{provider}"
 

@@ -1,0 +1,170 @@
+"""Sealing anew with another key: every kept text, in portions, beside what others write."""
+
+import ast
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+import tolsey
+from tests.http.people import settings_of
+from tolsey.storage import keys, rotation
+from tolsey.storage.database import Database
+from tolsey.storage.keys import KeyringError
+from tolsey.storage.rotation import COLUMNS, SealedColumn
+from tolsey.storage.sealed import SealBroken, Vault
+
+OLD, NEW = "old_1:" + "A" * 43, "new:" + "E" * 43
+ROWS: Mapping[str, Mapping[str, str]] = {
+    "stores": {"id": "store_1"},
+    "shops_of_stores": {"store_id": "store_1", "shop_key": "store_1@b.myshopify.com"},
+    "integration_connections": {"store_id": "store_1", "provider": "commerce"},
+    "revenue_sources": {"listing_id": "lst_1", "provider": "payments"},
+    "agent_operations": {"store_id": "store_1", "operation_id": "op_1"},
+    "outbound_mail": {"id": "mail_1"},
+}
+ELSEWHERE = {"state", "token"}
+"""What is sealed and handed out, not kept: it ends with its key."""
+
+
+def sealed(vault: Vault, column: SealedColumn, text: str) -> str:
+    row = ROWS[column.table]
+    return vault.seal(
+        text,
+        table=column.table,
+        column=column.column,
+        row=column.row(row),
+        tenant=row[column.tenant],
+    )
+
+
+async def fill(database: Database, vault: Vault) -> None:
+    """Keep one text in every column, each sealed for its place."""
+    held = {(one.table, one.column): sealed(vault, one, f"plain {one.column}") for one in COLUMNS}
+    await database.execute("INSERT INTO organizations (id, name) VALUES ('org_1', 'One')")
+    await database.execute(
+        "INSERT INTO stores (id, organization_id, name, sealed_salt, created_at)"
+        " VALUES ('store_1', 'org_1', 'One', $1, now())",
+        held["stores", "sealed_salt"],
+    )
+    await database.execute(
+        "INSERT INTO shops_of_stores (store_id, shop_domain, shop_key, sealed_salt,"
+        " first_connected_at) VALUES ('store_1', 'b.myshopify.com', $1, $2, now())",
+        ROWS["shops_of_stores"]["shop_key"],
+        held["shops_of_stores", "sealed_salt"],
+    )
+    await database.execute(
+        "INSERT INTO integration_connections (store_id, provider, shop_domain, status,"
+        " access_token, metadata, connected_at) VALUES ('store_1', 'commerce', 'b.myshopify.com',"
+        " 'connected', $1, jsonb_build_object('clientSecretEncrypted', $2::text, 'a', 1), now())",
+        held["integration_connections", "access_token"],
+        held["integration_connections", "metadata.clientSecretEncrypted"],
+    )
+    await database.execute(
+        "INSERT INTO revenue_sources (listing_id, organization_id, provider, shop_domain, client_id,"
+        " sealed_secret, connected_by, connected_at)"
+        " VALUES ('lst_1', 'org_1', 'payments', 'acct_1', '', $1, 'usr_1', now())",
+        held["revenue_sources", "sealed_secret"],
+    )
+    await database.execute(
+        "INSERT INTO agent_operations (store_id, operation_id, user_id, client_id, tool, subject,"
+        " digest, state, intent, created_at) VALUES ('store_1', 'op_1', 'usr_1', 'c', 'tag_order',"
+        " '1', '', 'waiting', $1, now())",
+        held["agent_operations", "intent"],
+    )
+    await database.execute(
+        "INSERT INTO outbound_mail (id, event, about, recipient, subject, sealed_content,"
+        " created_at) VALUES ('mail_1', 'e', 'a', 'ann@example.com', 's', $1, now())",
+        held["outbound_mail", "sealed_content"],
+    )
+
+
+async def read(database: Database, vault: Vault, column: SealedColumn) -> str:
+    row = ROWS[column.table]
+    own = " AND ".join(f"{name} = ${at}" for at, name in enumerate(column.key, 1))
+    found = await database.fetchrow(
+        f"SELECT {column.value} AS text FROM {column.table} WHERE {own}",  # noqa: S608 - our names
+        *(row[name] for name in column.key),
+    )
+    assert found is not None
+    return vault.open(
+        found["text"],
+        table=column.table,
+        column=column.column,
+        row=column.row(row),
+        tenant=row[column.tenant],
+    )
+
+
+async def test_everything_is_opened_by_the_new_key_alone_afterwards(database: Database) -> None:
+    await fill(database, Vault.from_keys(OLD))
+    ring, alone = Vault.from_keys(f"{NEW},{OLD}"), Vault.from_keys(NEW)
+
+    done = [portion async for portion in rotation.rotate(database, ring)]
+
+    assert sum(one.sealed for one in done) == len(COLUMNS)
+    assert not any(one.unopened for one in done)
+    for column in COLUMNS:
+        assert await read(database, alone, column) == f"plain {column.column}"
+        assert await rotation.waiting(database, "new", column) == 0
+    kept = await database.fetchrow("SELECT metadata->>'a' AS a FROM integration_connections")
+    assert kept is not None
+    assert kept["a"] == "1"
+    assert [portion async for portion in rotation.rotate(database, ring)] == []
+
+
+async def test_a_run_that_is_stopped_goes_on_with_what_is_left(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rotation, "PORTION", 1)
+    await fill(database, Vault.from_keys(OLD))
+    ring = Vault.from_keys(f"{NEW},{OLD}")
+    async for _ in rotation.rotate(database, ring):
+        break
+
+    rest = [portion async for portion in rotation.rotate(database, ring)]
+
+    assert sum(one.sealed for one in rest) == len(COLUMNS) - 1
+
+
+async def test_a_text_that_no_key_opens_is_counted_and_left(database: Database) -> None:
+    await fill(database, Vault.from_keys("lost:" + "I" * 43))
+    done = [portion async for portion in rotation.rotate(database, Vault.from_keys(NEW))]
+
+    assert sum(one.unopened for one in done) == len(COLUMNS)
+    with pytest.raises(SealBroken):
+        await read(database, Vault.from_keys(NEW), COLUMNS[0])
+
+
+async def test_a_key_can_be_taken_out_once_it_seals_nothing(database: Database) -> None:
+    both, alone = settings_of(encryption_keys=f"{NEW},{OLD}"), settings_of(encryption_keys=NEW)
+    ring = await keys.open_vault(database, both)
+    await fill(database, Vault.from_keys(OLD))
+
+    assert await keys.forget_unused(database, alone) == []
+    with pytest.raises(KeyringError, match="lacks a key that the data are sealed with: old_1"):
+        await keys.open_vault(database, alone)
+    async for _ in rotation.rotate(database, ring):
+        pass
+
+    with pytest.raises(KeyringError):
+        await keys.open_vault(database, alone)
+    assert await keys.forget_unused(database, alone) == ["old_1"]
+    assert await keys.trouble(database, alone) == ""
+    assert (await keys.open_vault(database, alone)).key_ids == ("new",)
+
+
+def test_every_place_that_seals_what_is_kept_is_sealed_anew() -> None:
+    found: set[str] = set()
+    for path in Path(tolsey.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "seal":
+                found |= {
+                    ast.unparse(one.value).strip("'\"")
+                    for one in node.keywords
+                    if one.arg == "column"
+                }
+    names = {"TOKEN": "access_token", "SECRET": "metadata.clientSecretEncrypted"}
+    of_rows = {names.get(one, one) for one in found} - ELSEWHERE
+    assert of_rows <= {column.column for column in COLUMNS}
+    assert of_rows
