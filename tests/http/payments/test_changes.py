@@ -71,6 +71,17 @@ async def test_a_refused_card_changes_nothing_and_another_card_is_tried_anew(
     assert len(await shop.audited("plan.change_refused")) == 1
 
 
+async def test_a_card_that_wants_its_owner_changes_nothing(shop: Shop, ann: Person) -> None:
+    await shop.buy(ann)
+    (customer,) = shop.market.made("customer")
+    shop.market.processor.set_card(customer["id"], "authenticate")
+    refused = await shop.change(ann, "max_5x")
+    assert (refused.status_code, refused.json()["code"]) == (402, "card_refused"), refused.text
+    assert refused.json()["processorCode"] == "authentication_required"
+    await shop.settled()
+    assert ((await shop.plan(ann))["plan"], shop.charged()) == ("pro", [7_900])
+
+
 async def test_after_any_refusal_the_next_attempt_has_a_key_of_its_own(
     shop: Shop, ann: Person
 ) -> None:

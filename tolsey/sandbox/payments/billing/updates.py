@@ -143,7 +143,9 @@ def _change(merchant: Merchant, sub: Obj, given: Obj, behaviour: str) -> None:
     off_session = given.get("off_session", False)
     if at_once:
         lines = [*merchant.waiting_lines.pop(sub["id"], []), *lines]
-        outcome = outcome_of(merchant, method, off_session=off_session)
+        # A card that wants its owner makes such a request fail: it is paid at once or not at all.
+        absent = off_session or behaviour == "error_if_incomplete"
+        outcome = outcome_of(merchant, method, off_session=absent)
         owed = subscriptions.draft(merchant, sub, lines, "subscription_update")["amount_due"]
         if behaviour == "error_if_incomplete" and owed and outcome not in ("ok", "later"):
             raise decline_of(outcome)
