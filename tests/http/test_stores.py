@@ -1,4 +1,5 @@
 import asyncio
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -14,8 +15,10 @@ from tolsey.http.stores import exports
 from tolsey.http.stores import routes as stores
 from tolsey.http.web.context import Service
 from tolsey.http.web.edge import Edge
+from tolsey.storage.commerce import stores as store_rows
 from tolsey.storage.commerce.stores import salt_of
 from tolsey.storage.database import Database
+from tolsey.storage.reports.pool import Reports
 
 EXPORTS = 20
 """More than the service has connections."""
@@ -172,3 +175,24 @@ async def test_an_export_holds_every_row_in_pages(sign_up: SignUp, database: Dat
     assert [refund["refundId"] for refund in document["refunds"]] == list(range(-1, 1201))
     assert "sealedSalt" not in response.text
     assert set(document) >= {"store", "integrations", "orders", "products", "customers"}
+
+
+async def test_an_export_is_written_in_parts_worth_their_way(
+    sign_up: SignUp, database: Database, reports: Reports
+) -> None:
+    ann = await sign_up()
+    store_id = (await ann.store()).json()["id"]
+    await database.execute(
+        """
+        INSERT INTO commerce_refunds (store_id, refund_id, order_id, amount_minor)
+        SELECT $1, number, 1, number FROM generate_series(1, 3000) AS number
+        """,
+        store_id,
+    )
+    row = await store_rows.find(database, store_id)
+    assert row is not None
+    reader = reports.of(ann.organization_id)
+    *full, last = [part async for part in exports.document(database, reader, row, None)]
+    assert len(full) > 1
+    assert all(len(part) >= exports.CHUNK_BYTES for part in full)
+    assert len(json.loads(b"".join((*full, last)))["refunds"]) == 3000
