@@ -142,7 +142,9 @@ async def test_what_somebody_tells_leads_to_what_it_is(
     assert await found(f"https://{SHOP}/admin") == [(*store, "shop")]
     assert await found(seller.store_id) == [(*store, "id")]
     assert await found("a STO") == [(*store, "name")]
-    assert await found(seller.organization_id) == [(*company, "id")]
+    assert await found(seller.organization_id) == [(*company, "id"), (*store, "organization")]
+    listing = await listing_of(seller, storeId=seller.store_id)
+    assert await found(listing["id"]) == [("listing", listing["id"], "id"), (*store, "listing")]
     assert await found("a comp") == [(*company, "name")]
     user, *rest = await found(" Seller@Example.com ")
     assert user[0] == "user"

@@ -30,6 +30,10 @@ UNION ALL (SELECT 'organization', id, 'id' FROM organizations WHERE id = $1)
 UNION ALL (SELECT 'store', id, 'id' FROM stores WHERE id = $1)
 UNION ALL (SELECT 'listing', id, 'id' FROM listings WHERE id = $1)
 UNION ALL (SELECT 'listing', id, 'address' FROM listings WHERE slug = $1)
+UNION ALL (SELECT 'store', store_id, 'listing' FROM listings WHERE id = $1 AND store_id IS NOT NULL)
+UNION ALL
+(SELECT 'store', id, 'organization' FROM stores
+WHERE organization_id = $1 AND deleted_at IS NULL ORDER BY id LIMIT $2)
 UNION ALL (SELECT 'organization', organization_id, 'operation' FROM operations WHERE id = $1)
 UNION ALL (SELECT 'organization', organization_id, 'payment' FROM payment_links WHERE reference = $1)
 UNION ALL
