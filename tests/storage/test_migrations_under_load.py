@@ -29,6 +29,12 @@ INSERT INTO audit_log (event, subject, actor, metadata)
 SELECT 'store.created', 's' || n, 'u', '{}' FROM generate_series(1, 3000) n;
 INSERT INTO commerce_orders (store_id, order_id, updated_at, test, metadata)
 SELECT 's' || n % 10, n, now(), false, '{}' FROM generate_series(1, 3000) n;
+INSERT INTO integration_connections (store_id, provider, shop_domain, status, connected_at)
+SELECT 's' || n, 'commerce', 'new.example', 'active', now() FROM generate_series(1, 1000) n;
+INSERT INTO audit_log (event, subject, actor, metadata)
+SELECT 'commerce.webhook.orders.create', 's' || n % 5, 'platform', jsonb_build_object('shopDomain',
+    CASE WHEN n % 20 = 11 THEN 'old.example' ELSE 'new.example' END, 'payload', jsonb_build_object('id', n))
+FROM generate_series(1, 2000) n;
 INSERT INTO oauth_clients
 SELECT 'c' || n, 'C', '{}', 'none', NULL, now(), now() FROM generate_series(1, 1000) n;
 INSERT INTO credit_lots SELECT 'o' || n % 400, 'l' || n, 'purchase', 'p' || n, 10, 4, 0,
@@ -161,6 +167,8 @@ async def test_commits_go_on_while_all_migrations_are_applied_to_a_filled_databa
         parts = await watching.fetchval("SELECT parts FROM payment_facts WHERE payment_ref = 'p9'")
         assert '"l9", 10, ' in parts
         assert parts.endswith(", 0, 3, 2, 1]]")
+        filed = await watching.fetch("SELECT store_id, count(*) FROM commerce_orders GROUP BY 1")
+        assert {"s1", "s1@old.example", "s1@unknown", "s7"} <= {row["store_id"] for row in filed}
     finally:
         await watching.close()
         await old.close()

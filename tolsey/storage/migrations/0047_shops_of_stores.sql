@@ -5,8 +5,9 @@
 -- with a column of its own beside it, two shops' rows of the same number could not stand side by side before then.
 -- compatible-from: 0036
 -- transaction: none
--- locks: of stores that had several shops, the rows of the earlier ones: nobody writes them any more. Of a million
--- audit rows seconds to read, of a million rows of earlier shops some minutes to file.
+-- locks: of stores that had several shops, the rows of the earlier ones, 50,000 at a time: nobody writes them any
+-- more, and no commit waits. A million audit rows are read in seconds; of a million rows of one store that had
+-- several shops, once for each part: a quarter of an hour.
 CREATE TABLE shops_of_stores (
     store_id           text NOT NULL,
     shop_domain        text NOT NULL,
@@ -78,54 +79,82 @@ LANGUAGE sql STABLE AS $$
     ORDER BY 1, 2, said.place DESC
 $$;
 
--- Files what a store has of shops before the one it is connected to under their own keys; what no audit row
--- tells of, under that of a shop which is unknown. What is kept of their sums is counted anew.
-CREATE FUNCTION file_earlier_shops(store text, present text) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-    one record;
-BEGIN
-    IF NOT EXISTS (
-        SELECT FROM audit_log
-        WHERE subject = store AND event COLLATE "C" >= 'commerce.' AND event COLLATE "C" < 'commerce/'
-          AND metadata->>'shopDomain' <> present
-    ) THEN
-        RETURN;
-    END IF;
-    FOR one IN SELECT * FROM (VALUES
-        ('commerce_inventory_levels', 'inventory_item_id', 'inventory_levels'),
-        ('commerce_products', 'product_id', 'products'),
-        ('commerce_customers', 'customer_id', 'customers'),
-        ('commerce_fulfillments', 'order_id', 'orders'),
-        ('commerce_refunds', 'order_id', 'orders'),
-        ('commerce_orders', 'order_id', 'orders')) AS t(name, id, thing)
-    LOOP
-        EXECUTE format($sql$
-            WITH told AS MATERIALIZED (SELECT id, shop FROM told_of_shops($1) WHERE thing = $3),
-            others AS MATERIALIZED (
-                SELECT kept.ctid AS place, coalesce(told.shop, 'unknown') AS shop
-                FROM %1$I kept LEFT JOIN told ON told.id = kept.%2$I
-                WHERE kept.store_id = $1 AND told.shop IS DISTINCT FROM $2
-            ), named AS (
-                INSERT INTO shops_of_stores
-                SELECT DISTINCT $1, shop, $1 || '@' || shop, NULL, '-infinity'::timestamptz FROM others
-                ON CONFLICT DO NOTHING
-            )
-            UPDATE %1$I SET store_id = $1 || '@' || others.shop FROM others WHERE ctid = others.place
-        $sql$, one.name, one.id) USING store, present, one.thing;
-    END LOOP;
-    UPDATE shops_of_stores s SET first_connected_at = coalesce((
-        SELECT min(h.connected_at) FROM connection_history h
-        WHERE h.store_id = s.store_id AND h.shop_domain = s.shop_domain), now())
-    WHERE s.store_id = store AND s.first_connected_at = '-infinity';
-    PERFORM forget_sums(shop_key), forget_stock(shop_key) FROM shops_of_stores WHERE store_id = store;
-END $$;
+-- Stores that were told of by another shop than the one they are connected to now.
+CREATE TABLE shops_to_file (store_id text PRIMARY KEY, present text NOT NULL);
 
 -- in batches
 WITH part AS MATERIALIZED (
     SELECT store_id, shop_domain FROM integration_connections
     WHERE provider = 'commerce' AND store_id > $1 ORDER BY store_id LIMIT 50
-), done AS MATERIALIZED (SELECT file_earlier_shops(store_id, shop_domain) FROM part)
-SELECT max(store_id) FROM part WHERE (SELECT count(*) FROM done) > 0;
+), others AS MATERIALIZED (
+    SELECT DISTINCT store_id, part.shop_domain AS present, metadata->>'shopDomain' AS shop_domain
+    FROM part JOIN audit_log ON subject = store_id
+    WHERE event COLLATE "C" >= 'commerce.' AND event COLLATE "C" < 'commerce/'
+      AND metadata->>'shopDomain' <> part.shop_domain
+), noted AS (
+    INSERT INTO shops_to_file SELECT DISTINCT store_id, present FROM others
+), named AS (
+    INSERT INTO shops_of_stores
+    SELECT o.store_id, o.shop_domain, o.store_id || '@' || o.shop_domain, NULL, coalesce((
+        SELECT min(h.connected_at) FROM connection_history h
+        WHERE h.store_id = o.store_id AND h.shop_domain = o.shop_domain), now())
+    FROM (TABLE others UNION SELECT store_id, present, 'unknown' FROM others) o
+    ON CONFLICT DO NOTHING
+)
+SELECT max(store_id) FROM part;
 
-DROP FUNCTION file_earlier_shops(text, text);
+-- Files the next of what a store has of shops before the one it is connected to, under their own keys; what no
+-- audit row tells of, under that of a shop which is unknown. Row and audit row come with one commit, so they are
+-- read in one statement. Its sums are forgotten first, to be counted anew, so that no delivery waits for them.
+-- Nobody can tell the planner how many rows were told of: it would look through all of them for each row.
+CREATE FUNCTION file_next(after text) RETURNS text LANGUAGE plpgsql SET enable_nestloop = off AS $$
+DECLARE
+    store text := split_part(after, ' ', 1);
+    step integer := split_part('0' || after, ' ', 2)::integer;
+    last bigint := split_part(after, ' ', 3)::bigint;
+    until bigint;
+    found bigint;
+    most CONSTANT bigint := 50000;
+    names text[] := ARRAY['commerce_inventory_levels', 'commerce_products', 'commerce_customers',
+        'commerce_fulfillments', 'commerce_refunds', 'commerce_orders'];
+    keys text[] := ARRAY['inventory_item_id', 'product_id', 'customer_id', 'fulfillment_id',
+        'refund_id', 'order_id'];
+    ids text[] := ARRAY['inventory_item_id', 'product_id', 'customer_id', 'order_id', 'order_id',
+        'order_id'];
+    things text[] := ARRAY['inventory_levels', 'products', 'customers', 'orders', 'orders', 'orders'];
+BEGIN
+    IF step = 0 THEN
+        PERFORM forget_sums(shop_key), forget_stock(shop_key) FROM shops_of_stores WHERE store_id = store;
+    ELSIF step > cardinality(names) THEN
+        PERFORM forget_stock(store);
+        RETURN (SELECT min(store_id) || ' 0 0' FROM shops_to_file WHERE store_id > store);
+    ELSE
+        EXECUTE format('SELECT max(id), count(*) FROM (SELECT %2$I AS id FROM %1$I WHERE store_id = $1'
+            ' AND %2$I > $2 ORDER BY 1 LIMIT $3) AS part', names[step], keys[step])
+            INTO until, found USING store, last, most;
+    END IF;
+    IF until IS NULL THEN
+        RETURN store || ' ' || step + 1 || ' -1';
+    END IF;
+    EXECUTE format($sql$
+        WITH told AS MATERIALIZED (SELECT id, shop FROM told_of_shops($1) WHERE thing = $2)
+        UPDATE %1$I SET store_id = $1 || '@' || others.shop
+        FROM (
+            SELECT DISTINCT kept.%2$I AS id, coalesce(told.shop, 'unknown') AS shop
+            FROM %1$I kept LEFT JOIN told ON told.id = kept.%3$I
+            WHERE kept.store_id = $1 AND kept.%2$I > $3 AND kept.%2$I <= $4
+              AND told.shop IS DISTINCT FROM (SELECT present FROM shops_to_file WHERE store_id = $1)
+        ) AS others
+        WHERE store_id = $1 AND %2$I > $3 AND %2$I <= $4 AND %2$I = others.id
+    $sql$, names[step], keys[step], ids[step]) USING store, things[step], last, until;
+    -- Behind the last part stands only what is told meanwhile, which is of the present shop.
+    RETURN store || ' ' || CASE WHEN found = most THEN step || ' ' || until ELSE step + 1 || ' -1' END;
+END $$;
+
+-- in batches
+SELECT CASE WHEN $1 <> '' THEN file_next($1)
+    ELSE (SELECT min(store_id) || ' 0 0' FROM shops_to_file) END;
+
+DROP FUNCTION file_next(text);
 DROP FUNCTION told_of_shops(text);
+DROP TABLE shops_to_file;
