@@ -19,7 +19,7 @@ from tolsey.actors.listing.actor import ListingActor
 from tolsey.actors.listing.effects import ListingEffects
 from tolsey.actors.organization.actor import OrganizationActor
 from tolsey.actors.organization.billing.processor_calls import ProcessorCalls
-from tolsey.actors.organization.effects import Applier
+from tolsey.actors.organization.effects import EventCalls, PaymentInbox
 from tolsey.actors.store.actor import StoreActor
 from tolsey.actors.store.effects import OperationEffects, StoreEffects
 from tolsey.adapters import Adapters, adapters
@@ -88,6 +88,7 @@ from tolsey.storage.database import Database
 from tolsey.storage.embedded.roles import service_url
 from tolsey.storage.limits import Limits
 from tolsey.storage.migrate import migrate
+from tolsey.storage.records.runtime.turns import OutboxRow
 from tolsey.storage.reports.pool import Reports
 from tolsey.storage.runtime import executions, slots
 from tolsey.storage.runtime.journal import Journal
@@ -207,17 +208,10 @@ async def running(
             agents=_agents(stack, settings, shard, parts),
             mail=parts.mail,
             files=parts.files,
+            payment_inbox=parts.payments,
             clock=clock,
         )
-        applier = Applier(
-            database=database,
-            ask=runtime.ask,
-            processor=outside.payments,
-            price_ids=settings.payment_prices,
-            clock=clock,
-            form=settings.wire_form,
-        )
-        receivers = _receivers(settings, parts, applier)
+        receivers = _receivers(settings, parts)
         agents = opened(service)
         app = create_app(
             service,
@@ -227,9 +221,6 @@ async def running(
             hosts=agents.hosts,
             requests=parts.requests,
         )
-        tasks = await stack.enter_async_context(anyio.create_task_group())
-        stack.callback(tasks.cancel_scope.cancel)
-        tasks.start_soon(applier.run)
         if timers:
             await _start_timers(stack, runtime, database, clock)
         yield Running(service, app)
@@ -262,6 +253,14 @@ class Parts:
         self._reports = reports
         self.directory = ShopDirectory(database, vault, clock)
         self.mail = PostOffice(database, vault, outside.mail, settings, clock)
+        self.payments = PaymentInbox(
+            database,
+            outside.payments,
+            clock,
+            price_ids=settings.payment_prices,
+            dispatch=self._dispatch,
+            form=settings.wire_form,
+        )
 
     async def start(self, stack: AsyncExitStack, options: Mapping[str, Any]) -> Runtime:
         """Let the actors live for as long as the stack is open."""
@@ -319,13 +318,15 @@ class Parts:
         keeping = CreditKeeping(
             self.database, self._ask, clock=self.clock, throttle=throttle
         ).work()
-        jobs = JobEffects({**upkeep, **keeping}, self.clock)
+        payments = {"reconcile-payments": self.payments.reconcile}
+        jobs = JobEffects({**upkeep, **keeping, **payments}, self.clock)
         return {
             **store.handlers(),
             **edits.handlers(),
             **listing_effects.handlers(),
             **jobs.handlers(),
             **ProcessorCalls(self._outside.payments, self.clock).handlers(),
+            **EventCalls(self._outside.payments).handlers(),
             **self.mail.handlers(),
             **written.handlers(),
         }
@@ -333,20 +334,22 @@ class Parts:
     async def _ask(self, to: ActorId, message: Message[Any]) -> Any:
         return await self.runtime.ask(to, message)
 
+    def _dispatch(self, rows: Sequence[OutboxRow]) -> None:
+        self.runtime.dispatch(rows)
+
     async def _post(self, tells: Sequence[Tell]) -> int:
         return await self.runtime.post(tells)
 
 
-def _receivers(settings: Settings, parts: "Parts", applier: Applier) -> dict[str, ASGIApp]:
+def _receivers(settings: Settings, parts: "Parts") -> dict[str, ASGIApp]:
     """Receive what the platform and the processor post."""
     return {
         EVENTS_PATH: CommerceEvents(parts.runtime, parts.directory, parts.clock),
         PAYMENTS_PATH: PaymentEvents(
-            parts.database,
+            parts.payments,
             parts.clock,
             webhook_secret=settings.payments_webhook_secret,
             secret_key=settings.payments_secret_key,
-            arrived=applier.arrived,
         ),
     }
 

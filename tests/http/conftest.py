@@ -10,6 +10,7 @@ import pytest
 
 from tests.http.people import KEYRING, PASSWORD, Browser, Clock, Person, SignUp, settings_of
 from tolsey.actors.organization.actor import OrganizationActor
+from tolsey.actors.organization.effects import PaymentInbox
 from tolsey.actors.ports import CommercePlatform
 from tolsey.actors.store.actor import StoreActor
 from tolsey.http.app import create_app
@@ -114,6 +115,7 @@ def service(
         agents=Agents.of(settings, database, clock, nobody_else),
         mail=PostOffice(database, Vault.from_keys(KEYRING), None, settings, clock),
         files=cast("FileKeeper", None),  # no route here has files
+        payment_inbox=cast("PaymentInbox", None),  # nobody has an event applied again here
         clock=clock,
     )
 

@@ -7,6 +7,11 @@ from typing import Any
 
 import pytest
 
+from tests.actors.organization import processor
+from tests.actors.organization.processor import event
+from tests.http.webhooks.payments.sender import inbox
+from tolsey.actors.organization.billing.payment_events.catalogue import keep, read
+from tolsey.actors.organization.billing.payment_events.envelopes import open_envelope
 from tolsey.storage import retention
 from tolsey.storage.database import Database
 from tolsey.storage.money import payment_events
@@ -14,10 +19,11 @@ from tolsey.storage.money.payment_events import Taken
 from tolsey.storage.records.money.payment_event import EventState, PaymentEvent
 
 AT = datetime(2026, 7, 1, tzinfo=UTC)
+FACTS = keep(read(open_envelope(event("invoice.paid", processor.invoice()))))
 
 
 def row(event_id: str = "evt_1", **fields: Any) -> PaymentEvent:
-    given = {"state": EventState.NEW, "facts": "{}", "needs_organization": True, **fields}
+    given = {"state": EventState.NEW, "facts": FACTS, "needs_organization": True, **fields}
     return PaymentEvent(
         event_id=event_id,
         type="invoice.paid",
@@ -37,28 +43,28 @@ async def known(database: Database) -> Database:
 
 
 async def test_an_event_is_kept_once(known: Database) -> None:
-    event = row(claimed_by="org_1", links=("cus_1", "in_1"))
+    told = row(claimed_by="org_1", links=("cus_1", "in_1"))
 
-    assert await payment_events.take(known, event) == Taken(EventState.NEW, "org_1", 2, 0)
-    assert await payment_events.take(known, event) is None
+    assert await payment_events.take(known, told) == Taken(EventState.NEW, "org_1", 0)
+    assert await payment_events.take(known, told) is None
 
 
 async def test_a_link_finds_the_organization_of_the_next_event(known: Database) -> None:
     await payment_events.take(known, row(claimed_by="org_1", links=("cus_1",)))
     taken = await payment_events.take(known, row("evt_2", links=("cus_1", "in_2")))
 
-    assert taken == Taken(EventState.NEW, "org_1", 1, 0)
+    assert taken == Taken(EventState.NEW, "org_1", 0)
 
 
 async def test_a_long_chain_of_parked_events_is_found_from_its_end(known: Database) -> None:
     for n in range(30):
         parked = await payment_events.take(known, row(f"evt_{n}", links=(f"r{n}", f"r{n + 1}")))
-        assert parked == Taken(EventState.PARKED, None, 0, 0)
+        assert parked == Taken(EventState.PARKED, None, 0)
     await payment_events.take(known, row("evt_last", claimed_by="org_1", links=("r30",)))
 
-    assert await payment_events.adopt(known, ["r30"]) == 30
+    assert await inbox(known).adopt(["r30"]) == 30
     assert len(await payment_events.waiting(known, 100)) == 31
-    assert await payment_events.adopt(known) == 0
+    assert await inbox(known).adopt() == 0
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -74,9 +80,9 @@ async def test_events_that_arrive_at_once_in_any_order_find_each_other(
     ]
     chance.shuffle(rows)
 
-    async def arrive(event: PaymentEvent) -> None:
-        await payment_events.take(known, event)
-        await payment_events.adopt(known, event.links)
+    async def arrive(told: PaymentEvent) -> None:
+        await inbox(known).take(told)
+        await inbox(known).adopt(told.links)
 
     await asyncio.gather(*map(arrive, rows))
 
@@ -88,15 +94,17 @@ async def test_events_that_arrive_at_once_in_any_order_find_each_other(
 async def test_what_became_of_an_event_is_said_once(known: Database) -> None:
     await payment_events.take(known, row(claimed_by="org_1"))
 
-    assert await payment_events.settle(known, "evt_1", EventState.APPLIED)
-    assert not await payment_events.settle(known, "evt_1", EventState.FAILED, "late")
+    async with known.transaction() as tx:
+        assert await payment_events.settle(tx, "evt_1", EventState.APPLIED)
+        assert not await payment_events.settle(tx, "evt_1", EventState.FAILED, "late")
     assert await payment_events.waiting(known, 10) == []
     assert await payment_events.take(known, row(claimed_by="org_1")) is None
 
 
 async def test_an_event_that_could_not_be_applied_may_be_sent_again(known: Database) -> None:
     await payment_events.take(known, row(claimed_by="org_1"))
-    await payment_events.settle(known, "evt_1", EventState.FAILED, "no such plan")
+    async with known.transaction() as tx:
+        await payment_events.settle(tx, "evt_1", EventState.FAILED, "no such plan")
     taken = await payment_events.take(known, row(claimed_by="org_1"))
 
     assert taken is not None

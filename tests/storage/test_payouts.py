@@ -9,7 +9,7 @@ import pytest
 
 from tests.payees import account, verified
 from tolsey.actors.organization.billing.payment_events.payouts import PayoutFacts
-from tolsey.storage.database import Database, Transaction
+from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageError
 from tolsey.storage.money import payment_events, payouts
 from tolsey.storage.records.money.payment_event import EventState, PaymentEvent
@@ -43,6 +43,11 @@ async def known(database: Database) -> Database:
         )
         await payment_events.take(database, event)
     return database
+
+
+async def observed(database: Database, event_id: str, said: Any, at: datetime) -> bool:
+    async with database.transaction() as tx:
+        return await payouts.account_observed(tx, event_id, said, at)
 
 
 async def state(database: Database) -> PayoutState:
@@ -85,7 +90,7 @@ async def audited(database: Database) -> list[str]:
 async def test_an_account_is_as_far_as_the_processor_says(
     known: Database, said: Any, expected: PayoutState
 ) -> None:
-    assert await payouts.account_observed(known, "evt_0", said, AT)
+    assert await observed(known, "evt_0", said, AT)
     assert await state(known) is expected
     assert (await settled(known))[0] == ("applied", None)
 
@@ -96,7 +101,7 @@ async def test_the_newest_event_stands_in_whatever_order_they_come(
 ) -> None:
     said = (account(), verified(), RESTRICTED)
     for n in order:
-        assert await payouts.account_observed(known, f"evt_{n}", said[n], AT + n * SECOND)
+        assert await observed(known, f"evt_{n}", said[n], AT + n * SECOND)
     assert await state(known) is PayoutState.RESTRICTED
     assert {one for one, _ in (await settled(known))[:3]} <= {"applied", "ignored"}
 
@@ -107,34 +112,34 @@ async def test_of_two_events_of_one_second_the_one_that_verifies_nothing_stands(
 ) -> None:
     said = (verified(), RESTRICTED)
     for n in order:
-        await payouts.account_observed(known, f"evt_{n}", said[n], AT)
+        await observed(known, f"evt_{n}", said[n], AT)
     assert await state(known) is PayoutState.RESTRICTED
 
 
 async def test_an_event_is_applied_once_however_many_processes_try(known: Database) -> None:
-    tries = [payouts.account_observed(known, "evt_0", verified(), AT) for _ in range(5)]
+    tries = [observed(known, "evt_0", verified(), AT) for _ in range(5)]
     assert sorted(await asyncio.gather(*tries)) == [False] * 4 + [True]
-    assert not await payouts.account_observed(known, "evt_0", RESTRICTED, AT + SECOND)
+    assert not await observed(known, "evt_0", RESTRICTED, AT + SECOND)
     assert await state(known) is PayoutState.VERIFIED
     assert await audited(known) == ["payout_account.opened", "payout_account.verified"]
 
 
 async def test_an_event_that_cannot_be_applied_stays_to_be_applied(known: Database) -> None:
     with pytest.raises(StorageError):
-        await payouts.account_observed(known, "evt_0", verified(currently_due=(1,)), AT)
+        await observed(known, "evt_0", verified(currently_due=(1,)), AT)
     assert await state(known) is PayoutState.ONBOARDING
     assert (await settled(known))[0] == ("new", None)
 
 
 async def test_an_account_that_is_nobodys_is_not_made_by_an_event(known: Database) -> None:
     said = verified("acct_other", user_id="usr_bob")
-    assert await payouts.account_observed(known, "evt_0", said, AT)
+    assert await observed(known, "evt_0", said, AT)
     assert await payouts.find(known, "usr_bob") is None
     assert (await settled(known))[0] == ("ignored", "unknown_account")
 
 
 async def test_an_event_never_gives_an_account_to_another_person(known: Database) -> None:
-    await payouts.account_observed(known, "evt_0", verified(user_id="usr_bob"), AT)
+    await observed(known, "evt_0", verified(user_id="usr_bob"), AT)
     assert await payouts.find(known, "usr_bob") is None
     assert await state(known) is PayoutState.VERIFIED
 
@@ -142,7 +147,7 @@ async def test_an_event_never_gives_an_account_to_another_person(known: Database
 async def test_what_the_processor_answers_does_not_make_newer_events_old(known: Database) -> None:
     assert await payouts.refreshed(known, verified()) is not None
     assert await state(known) is PayoutState.VERIFIED
-    assert await payouts.account_observed(known, "evt_0", RESTRICTED, AT - SECOND)
+    assert await observed(known, "evt_0", RESTRICTED, AT - SECOND)
     assert await state(known) is PayoutState.RESTRICTED
     assert await payouts.refreshed(known, verified("acct_other")) is None
 
@@ -163,15 +168,12 @@ async def test_a_payout_that_came_back_is_kept_once(
         *("po_1", account_id, None, "usd", 1_500, "failed"),
         *("account_closed", "The bank account has been closed."),
     )
-    told: list[str] = []
-
-    async def tell(_: Transaction) -> None:
-        told.append("once")
-
-    assert await payouts.payout_failed(known, "evt_0", failed, AT, tell=tell)
-    assert not await payouts.payout_failed(known, "evt_0", failed, AT, tell=tell)
-    assert await payouts.payout_failed(known, "evt_1", failed, AT, tell=tell)  # by a second event
-    assert told == ["once"]
+    async with known.transaction() as tx:
+        news = [
+            await payouts.payout_failed(tx, event_id, failed, AT)
+            for event_id in ("evt_0", "evt_0", "evt_1")  # again, then by a second event
+        ]
+    assert news == [True, False, False]
     rows = await known.fetch("SELECT account_id, amount_cents, failure_code FROM payout_failures")
     assert [tuple(row) for row in rows] == [(account_id, 1_500, "account_closed")]
     assert (await audited(known)).count("payout") == 1
@@ -199,6 +201,6 @@ async def test_an_organization_may_sell_when_who_runs_it_can_be_paid(
         role,
     )
     assert not await payouts.may_sell(known, "org_1")
-    await payouts.account_observed(known, "evt_0", said, AT)
+    await observed(known, "evt_0", said, AT)
     assert await payouts.may_sell(known, "org_1") is may
     assert not await payouts.may_sell(known, "org_2")

@@ -319,6 +319,8 @@ SHORT: Final[dict[str, list[Case]]] = {
         lambda db: payment_events.invoice_paid_by(db, "org_7", "pi_1")
     ],
     "money.payment_events.waiting": [lambda db: payment_events.waiting(db, PAGE)],
+    "money.payment_events.is_awaited": [lambda db: payment_events.is_awaited(db, ["in_7"])],
+    "money.payment_events.stranded": [lambda db: payment_events.stranded(db, PAGE)],
     "money.payment_events.adopt": [
         payment_events.adopt,
         lambda db: payment_events.adopt(db, ["in_7"]),
@@ -328,7 +330,6 @@ SHORT: Final[dict[str, list[Case]]] = {
     "money.payouts.may_sell": [lambda db: payouts.may_sell(db, "org_1")],
     "money.sponsorships.is_known": [lambda db: sponsorships.is_known(db, "pi_1")],
     "money.subscriptions.load": [lambda db: subscriptions.load(db, ["org_1"])],
-    "money.subscriptions.seen_at": [lambda db: subscriptions.seen_at(db, "org_1", "sub_1")],
     "oauth.clients.find": [lambda db: clients.find(db, "cli_7")],
     "oauth.grants.admitted": [lambda db: grants.admitted(db, "token", AT)],
     "oauth.grants.find_code": [lambda db: grants.find_code(db, "code")],
@@ -439,9 +440,8 @@ WRITING: Final = {
     "money.affiliates": {"add_code"},
     "money.checkouts": {"follow"},
     "money.credit_jobs": {"keep_check"},
-    "money.payment_events": {"claim", "postpone", "settle", "take"},
-    "money.payouts": {"account_observed", "opened", "payout_failed", "refreshed", "visited"},
-    "money.sponsorships": {"adopt", "disputed", "observed"},
+    "money.payment_events": {"take"},
+    "money.payouts": {"opened", "refreshed", "visited"},
     "oauth.clients": {"add"},
     "oauth.requests": {"keep"},
     "people.accounts": {"rename_organization", "replace_rules"},

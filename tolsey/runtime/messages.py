@@ -83,6 +83,11 @@ class Message(Generic[Reply_co]):
     def __init_subclass__(cls) -> None:
         _register(cls)
 
+    def given_up(self, why: str, at: datetime) -> "Message[Any] | None":
+        """Say what its actor is told when it is moved to the dead letters; nothing by default."""
+        del why, at
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class Patience:

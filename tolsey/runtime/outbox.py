@@ -377,7 +377,7 @@ class Dispatcher:
         self._telemetry.counters["dead_letters"] += 1
         buried = replace(row, attempts=max(row.attempts, 1))
         owner, value = ActorId(row.kind, row.actor_key), decode(row.name, row.kind, row.payload)
-        told = value.given_up(error, self._clock()) if isinstance(value, Call) else None
+        told = value.given_up(error, self._clock())
         key, form = f"{row.key}:given up", self._form
         follow = () if told is None else (row_of(Tell(owner, told), owner, key, form=form),)
         try:

@@ -1,4 +1,4 @@
-"""Our side of the payment processor, over real HTTP: the webhook route, the applier, the actors."""
+"""Our side of the payment processor, over real HTTP: the webhook route, the inbox, the actors."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -7,10 +7,12 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+import anyio
+
 from tests.http.payments.market import Market
 from tolsey.actors.organization.actor import OrganizationActor
 from tolsey.actors.organization.billing.messages import ReadSubscription, SubscriptionView
-from tolsey.actors.organization.effects import Applier
+from tolsey.actors.organization.effects import EventCalls, PaymentInbox
 from tolsey.actors.organization.messages import CreditsView, ReadCredits, organization
 from tolsey.actors.processor import Addresses, Buyer, Subscribed
 from tolsey.http.clients.payments.processor import StripePayments
@@ -29,6 +31,7 @@ NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
 SECRET = "whsec_test"
 TO = Addresses("https://ours.test/billing?from=checkout", "https://ours.test/billing")
 MICRO = 1_000_000
+UNTRIED = "SELECT FROM outbox WHERE key LIKE 'payment_event:%' AND attempts = 0"
 
 
 @dataclass
@@ -38,13 +41,20 @@ class House:
     market: Market
     database: Database
     runtime: Runtime
-    applier: Applier
-    arrivals: list[None] = field(default_factory=list)
+    inbox: PaymentInbox = field(init=False)
 
     async def settle(self) -> None:
-        """Wait until every event was delivered, then apply what waits."""
+        """Wait until every event was delivered and applied, or was tried once in vain."""
         await self.market.processor.webhooks.settled()
-        await self.applier.look()
+        with anyio.fail_after(60):
+            while self.runtime.admin.effects_in_flight or await self.database.fetch(UNTRIED):
+                await anyio.sleep(0.01)
+
+    async def reconcile(self) -> None:
+        """Run the job that looks for what was left behind, and wait for what it finds."""
+        await self.inbox.reconcile(self.now, lambda _: None)
+        self.runtime.slots.wake_outbox()
+        await self.settle()
 
     async def buy(self, plan: str = "pro", cadence: str = "monthly", **form: str) -> Any:
         """Buy a plan on the processor's page; answers the subscription's id."""
@@ -113,32 +123,39 @@ class House:
 
 
 @asynccontextmanager
-async def process(database: Database, name: str = "one") -> AsyncIterator[Runtime]:
-    journal = Journal(database)
+async def process(
+    database: Database,
+    market: Market,
+    name: str = "one",
+    *,
+    processor: StripePayments | None = None,
+    journal: Journal | None = None,
+) -> AsyncIterator[Runtime]:
+    journal = journal or Journal(database)
+    calls = EventCalls(processor or market.payments)
     async with Runtime(
         [OrganizationActor(database)],
         journal,
         Outbox(database),
         partial(slots.versions, database),
         epochs=await slots.claim(database, name),
+        handlers=calls.handlers(),
+        poll_seconds=0.05,
+        backoff_seconds=(0.0,) * 4,
     ) as running:
         yield running
     await journal.close()
 
 
-def applier(house_of: Market, database: Database, runtime: Runtime, **changed: Any) -> Applier:
-    """Make the applier as the service does, on the market's clock."""
+def inbox(house: House, **changed: Any) -> PaymentInbox:
+    """Make the inbox as the service does, on the market's clock."""
+    market = house.market
     given: dict[str, Any] = {
-        "database": database,
-        "ask": runtime.ask,
-        "processor": house_of.payments,
-        "price_ids": house_of.prices,
-        "clock": house_of.processor.clock.now,
-        "backoff_seconds": (0.0,) * 3,
-        "away_seconds": 0.0,
+        "price_ids": market.prices,
+        "dispatch": lambda rows: house.runtime.dispatch(rows),  # noqa: PLW0108 - a test replaces the runtime
         **changed,
     }
-    return Applier(**given)
+    return PaymentInbox(house.database, market.payments, market.processor.clock.now, **given)
 
 
 def unset() -> StripePayments:
@@ -152,18 +169,18 @@ async def opened(market: Market, database: Database) -> AsyncIterator[House]:
     for id in ("org_1", "org_2"):
         await database.execute("INSERT INTO organizations (id, name) VALUES ($1, 'Corner')", id)
     async with AsyncExitStack() as stack:
-        runtime = await stack.enter_async_context(process(database))
-        house = House(market, database, runtime, applier(market, database, runtime))
-        receiver = PaymentEvents(
-            database,
-            lambda: datetime.now(UTC),  # deliveries are signed with the wall clock's time
-            webhook_secret=SECRET,
-            secret_key=SECRET_KEY,
-            arrived=lambda: house.arrivals.append(None),
-        )
+        runtime = await stack.enter_async_context(process(database, market))
+        house = House(market, database, runtime)
+        house.inbox = inbox(house)
 
         async def app(scope: Any, receive: Any, send: Any) -> None:
             if scope["type"] == "http":
+                receiver = PaymentEvents(
+                    house.inbox,
+                    lambda: datetime.now(UTC),  # deliveries are signed with the wall clock's time
+                    webhook_secret=SECRET,
+                    secret_key=SECRET_KEY,
+                )
                 await receiver(scope, receive, send)
 
         port = await stack.enter_async_context(listening(app))

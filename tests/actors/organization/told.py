@@ -31,7 +31,7 @@ PRO_YEARLY = "price_pro_yearly"
 def apply_message(
     type_: str, about: dict[str, Any], *, created: int = START, **more: Any
 ) -> ApplyPaymentEvent:
-    """Make the message of an event as the applier does, from the event as it is sent."""
+    """Make the message of an event as a call that completed it does, from the event as it is sent."""
     envelope = open_envelope(event(type_, about, created=created))
     facts = keep(read(envelope))
     given: dict[str, Any] = {"at": envelope.created_at, "offers": OFFERS, **more}

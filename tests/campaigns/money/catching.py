@@ -18,7 +18,7 @@ from tests.actors.organization.processor import event
 from tests.actors.organization.test_plan_calls import Subscriber, subscribed
 from tests.campaigns.money.disk import SLOTS_TAKEN, Disk
 from tests.campaigns.money.histories import live
-from tests.campaigns.money.process import end, look, start
+from tests.campaigns.money.process import deliver, end, start
 from tests.http.webhooks.payments.sender import NOW, Processor, receiver
 from tolsey.actors.organization.messages import ReadCredits, organization
 from tolsey.storage.database import Database
@@ -132,16 +132,17 @@ async def lives_whose_process_loses_its_slots(database: Database) -> None:
     assert not report.found, report.found
 
 
-async def an_applier_that_dies_before_its_turn(sender: Processor) -> None:
-    """Let an applier die when it has taken an event: the next one applies it."""
+async def a_process_that_dies_before_its_turn(sender: Processor) -> None:
+    """Let a process die when it has taken an event: the next one applies it."""
     await sender.send(event("payment_intent.succeeded", processor.payment()))
-    running = await start(sender.database, "one")
-    try:
-        for dies in (1, 0):
-            await look(sender.database, running.runtime, {}, lambda: NOW, dies=dies)
-        credits = await running.runtime.ask(organization("org_1"), ReadCredits(NOW))
-    finally:
-        await end(running)
+    for name, dies in (("one", 1), ("two", 0)):
+        running = await start(sender.database, name, {})
+        try:
+            await deliver(sender.database, running, dies=dies)
+            if not dies:
+                credits = await running.runtime.ask(organization("org_1"), ReadCredits(NOW))
+        finally:
+            await end(running)
     assert credits.standing.available == 50_000_000
 
 

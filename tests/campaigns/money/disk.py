@@ -1,4 +1,4 @@
-"""The real thing: the webhook route, the applier, the actors and PostgreSQL, with many lives at once.
+"""The real thing: the webhook route, the inbox, the actors and PostgreSQL, with many lives at once.
 
 Each round lets every life take a step, all of them at the same time, so that their turns share
 commits; then the process may die between any two steps, or another takes its actors away from it.
@@ -20,15 +20,17 @@ from tests.campaigns.money.lives import Person
 from tests.campaigns.money.process import (
     AFTER_THE_COMMIT,
     BEFORE_THE_COMMIT,
+    OFFERED,
     Process,
+    deliver,
     end,
-    look,
     start,
 )
 from tests.campaigns.money.proofs import Happened
 from tests.campaigns.money.rows import Rows, broken, unproven
 from tests.campaigns.money.steps import Answer, Applied, Ask, Life, Send, Step, Wait, Wrong
 from tests.http.webhooks.merchant import call
+from tests.http.webhooks.payments.sender import inbox
 from tolsey.actors.organization.messages import SpendCredits, organization
 from tolsey.actors.refusals import Refusal
 from tolsey.http.webhooks.payments.receiver import PaymentEvents
@@ -38,6 +40,7 @@ from tolsey.storage.database import Database
 from tolsey.storage.money import subscriptions
 from tolsey.storage.records.money import credits as records
 from tolsey.storage.records.money.subscription import SubscriptionRecord
+from tolsey.storage.records.runtime.turns import OutboxRow
 
 SECRET = b"whsec_campaign"
 BETWEEN_EVENTS, SLOTS_TAKEN = "between two applied events", "with its slots taken"
@@ -92,12 +95,19 @@ class Disk:
         self._process: Process | None = None
         self._starts = 0
         self._asked = 0
+        self._told_at: dict[str, datetime] = {}
+        """When each message was written, by its key: what it says is done as of then."""
+        kept = inbox(database, price_ids=OFFERED, dispatch=self._written_down, clock=self._clock)
         self._receiver = PaymentEvents(
-            database, self._clock, webhook_secret=SECRET.decode(), secret_key="sk_test_campaign"
+            kept, self._clock, webhook_secret=SECRET.decode(), secret_key="sk_test_campaign"
         )
 
     def _clock(self) -> datetime:
         return self._now
+
+    def _written_down(self, rows: Sequence[OutboxRow]) -> None:
+        for row in rows:
+            self._told_at[row.key] = datetime.fromisoformat(json.loads(row.payload)["at"])
 
     def _look(self, name: str) -> tuple[str, SubscriptionRecord | None]:
         return self._written[name]
@@ -160,7 +170,8 @@ class Disk:
         await asyncio.wait(doing.values())
         if fate is not None:
             self.report.seen[f"died {fate}"] += 1
-            await self._replace(taken=fate == SLOTS_TAKEN)
+            if fate != BETWEEN_EVENTS:
+                await self._replace(taken=fate == SLOTS_TAKEN)
         told = {name: task.result() for name, task in doing.items()}
         again = {name: one for name, one in told.items() if one[0] == "unknown"}
         for name, (_, _, id) in again.items():
@@ -221,18 +232,23 @@ class Disk:
         self.report.seen[f"answered {answer.json['status']}"] += 1
 
     async def _apply(self, dies: int = 0) -> None:
-        """Let the applier look once, or die before its so-manieth turn."""
+        """Let the process take what waits for it, or die before its so-manieth commit of that."""
         assert self._process is not None
-        await look(self._database, self._process.runtime, self._banks, self._clock, dies=dies)
+        if not await deliver(self._database, self._process, dies=dies):
+            await self._replace(taken=False)
         rows = await self._database.fetch(
-            "SELECT event_id, organization_id, state, why FROM payment_events"
-            " WHERE settled_at IS NOT NULL AND organization_id = ANY($1) ORDER BY settled_at",
+            "SELECT event_id, organization_id, state, why FROM payment_events e"
+            " WHERE settled_at IS NOT NULL AND organization_id = ANY($1) ORDER BY ("
+            " SELECT max(version) FROM actor_journal j WHERE j.kind = 'organization'"
+            " AND j.key = e.organization_id AND trim(trailing '+' from j.message_id)"
+            " = 'payment_event:' || e.event_id)",
             self._names,
         )
         for row in rows:
             if row["event_id"] not in self._settled:
                 self._settled.add(row["event_id"])
-                one = Applied(row["event_id"], self._now, row["state"], row["why"])
+                at = self._told_at[f"payment_event:{row['event_id']}"]
+                one = Applied(row["event_id"], at, row["state"], row["why"])
                 self._news[row["organization_id"]] += (one,)
 
     async def _read_plans(self) -> None:
@@ -244,7 +260,7 @@ class Disk:
 
     async def _started(self) -> Process:
         self._starts += 1
-        return await start(self._database, f"process {self._starts}")
+        return await start(self._database, f"process {self._starts}", self._banks)
 
     async def _replace(self, *, taken: bool) -> None:
         """Let another process serve; one whose slots were taken still thinks that it does."""

@@ -19,6 +19,7 @@ import orjson
 from tolsey.actors.organization.actor import OrganizationActor
 from tolsey.actors.organization.billing.messages import AwaitOperation
 from tolsey.actors.organization.billing.processor_calls import ProcessorCalls
+from tolsey.actors.organization.effects import EventCalls
 from tolsey.actors.organization.messages import organization
 from tolsey.actors.refusals import Refusal
 from tolsey.http.clients.payments.processor import StripePayments
@@ -57,7 +58,10 @@ async def ask(database_url: str, processor_url: str, asked: Any, loop: MortalLoo
         Outbox(database),
         partial(slots.versions, database),
         epochs=await slots.claim(database, f"process {os.getpid()}"),
-        handlers=ProcessorCalls(payments, partial(datetime.now, UTC)).handlers(),
+        handlers={
+            **ProcessorCalls(payments, partial(datetime.now, UTC)).handlers(),
+            **EventCalls(payments).handlers(),
+        },
         poll_seconds=0.05,
     ) as runtime:
         loop.armed = True

@@ -23,11 +23,12 @@ from tolsey.actors.organization.billing.payment_events.catalogue import keep, re
 from tolsey.actors.organization.billing.payment_events.envelopes import open_envelope
 from tolsey.actors.organization.billing.payment_events.reversals import DisputeFacts, RefundFacts
 from tolsey.actors.organization.billing.payment_events.subscriptions import SubscriptionFacts
+from tolsey.actors.organization.ledger.payments import disputes_of
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.actors.refusals import Refusal
 from tolsey.runtime.errors import Duplicate
 from tolsey.storage.database import Database
-from tolsey.storage.money import payment_events  # noqa: F401 - they say where records go
+from tolsey.storage.money import payment_events
 from tolsey.storage.money.credits import Books
 from tolsey.storage.records.money.credits import (
     CreditAccount,
@@ -106,8 +107,10 @@ class Paper:
         found: list[SubscriptionRecord] = self._all(SubscriptionRecord)
         return found[0] if found else None
 
-    async def fetchrow(self, _: str, __: list[str], payment_ref: str) -> Any:
-        """Answer the one question a turn asks of its database: what is known of a payment."""
+    async def fetchrow(self, sql: str, _: str, payment_ref: str) -> Any:
+        """Answer what a turn asks of its database: what is known of a payment, what has ended."""
+        if sql == payment_events.HAS_ENDED:
+            return None  # it is said in the message
         found = self._tables.get(CreditedPayment, {}).get((self.bank.organization, payment_ref))
         return None if found is None else asdict(found)
 
@@ -156,6 +159,14 @@ class Paper:
         if isinstance(facts, RefundFacts | DisputeFacts):
             intent = facts.payment_intent_id or ""
             payment_ref = self.bank.invoice_of(intent) or intent
+        kept = self._tables.get(CreditedPayment, {}).get((self.bank.organization, payment_ref))
+        told = disputes_of(kept) if kept else []
+        if isinstance(facts, DisputeFacts) and any(one.id == facts.dispute_id for one in told):
+            body = {
+                **event.sent(old=False),
+                "data": {"object": self.bank.dispute_now(facts.dispute_id)},
+            }
+            asked, facts = True, read(open_envelope(body))
         return ApplyPaymentEvent(
             *(event.id, event.type, envelope.livemode, envelope.created_at, keep(facts), at),
             *(OFFERS, payment_ref, asked, seen_at if asked else None),

@@ -24,8 +24,8 @@ from tests.actors.organization.ledger import test_bonuses, test_ledger, test_old
 from tests.actors.organization.told import Told
 from tests.campaigns.money.catching import (
     BUGS,
+    a_process_that_dies_before_its_turn,
     a_subscriber,
-    an_applier_that_dies_before_its_turn,
     caught_by,
     histories_on_paper,
     lives_whose_process_loses_its_slots,
@@ -42,17 +42,15 @@ from tolsey.actors.organization.billing.payment_events.fields import reference
 from tolsey.actors.organization.billing.payment_events.metadata import metadata
 from tolsey.actors.organization.billing.processor_calls import ProcessorCalls
 from tolsey.actors.organization.credits import twelve_months_after
-from tolsey.actors.organization.effects import Applier
 from tolsey.actors.organization.ledger import bonuses, entries, lots, payments
 from tolsey.actors.organization.ledger.entries import Draft
 from tolsey.actors.organization.messages import GrantCredits, ResetAllowance
 from tolsey.runtime.ids import new_id
-from tolsey.storage.database import Database
 from tolsey.storage.money import payment_events
 from tolsey.storage.money.payment_events import Taken
 from tolsey.storage.records.money.credits import CreditEntry, DailyBonus
-from tolsey.storage.records.money.payment_event import EventState, PaymentEvent, WaitingEvent
-from tolsey.storage.runtime import journal
+from tolsey.storage.records.money.payment_event import EventState, PaymentEvent
+from tolsey.storage.runtime import journal, outbox
 from tolsey.storage.tables import TABLES
 
 __all__ = ["BUGS"]
@@ -197,8 +195,8 @@ def only_old_invoices_are_read() -> Iterator[None]:
 def answered_before_it_is_kept() -> Iterator[None]:
     """An event is acknowledged before it is on disk, and a crash comes between."""
 
-    async def soon(_: Database, event: PaymentEvent) -> Taken:
-        return Taken(EventState.NEW, event.claimed_by, 0, 0)
+    async def soon(_: Any, event: PaymentEvent) -> Taken:
+        return Taken(EventState.NEW, event.claimed_by, 0)
 
     with swapped(payment_events, "take", soon):
         yield
@@ -324,16 +322,14 @@ def keys_are_not_claimed() -> Iterator[None]:
         yield
 
 
-@caught_by(an_applier_that_dies_before_its_turn, sender, disk=True, on_paper=False)
-def settled_before_it_is_applied() -> Iterator[None]:
-    """An event is marked as applied in a commit of its own, and a crash comes before its effects."""
-    organization = Applier._organization
+@caught_by(a_process_that_dies_before_its_turn, sender, disk=True, on_paper=False)
+def messages_are_handed_on_in_memory() -> Iterator[None]:
+    """An event is kept without its message, and a crash comes before the turn of that."""
 
-    async def hasty(self: Applier, event: WaitingEvent, organization_id: str, facts: Any) -> Any:
-        await payment_events.settle(self._database, event.event_id, EventState.APPLIED)
-        return await organization(self, event, organization_id, facts)
+    async def forgotten(*_: object) -> None:
+        """Write nothing."""
 
-    with swapped(Applier, "_organization", hasty):
+    with swapped(outbox, "put", forgotten):
         yield
 
 

@@ -2,14 +2,12 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from typing import Any, cast
 
 import anyio
-import anyio.lowlevel
 
 from tests.actors.organization import processor
 from tests.actors.organization.told import OFFERS
@@ -18,16 +16,17 @@ from tolsey.actors.organization import plans
 from tolsey.actors.organization.actor import OrganizationActor
 from tolsey.actors.organization.billing.payment_events.catalogue import read
 from tolsey.actors.organization.billing.payment_events.envelopes import open_envelope
-from tolsey.actors.organization.effects import Applier
+from tolsey.actors.organization.effects import EventCalls
 from tolsey.actors.processor import PaymentProcessor
 from tolsey.runtime.registry import Runtime
 from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageUnavailable
-from tolsey.storage.records.runtime.turns import Batch, BatchOutcome
+from tolsey.storage.records.runtime.turns import Batch, BatchOutcome, CallState, OutboxRow
 from tolsey.storage.runtime import slots
 from tolsey.storage.runtime.journal import Journal
 from tolsey.storage.runtime.outbox import Outbox
 
+WAITING = "SELECT FROM outbox WHERE key LIKE 'payment_event:%' LIMIT 1"
 BEFORE_THE_COMMIT, AFTER_THE_COMMIT = "before the commit", "after the commit"
 
 OFFERED = {
@@ -44,11 +43,15 @@ class Mortal(Journal):
     def __init__(self, database: Database) -> None:
         super().__init__(database)
         self.dies: str | None = None
-        """Whether the process dies before or after its next commit."""
+        """Whether the process dies before or after its last commit."""
+        self.left = 1
+        """How many commits it makes until then."""
         self.is_dead = False
 
     async def write(self, batch: Batch) -> BatchOutcome:
-        fate, self.dies = self.dies, None
+        if self.dies is not None:
+            self.left -= 1
+        fate = self.dies if not self.left else None
         if self.is_dead or fate == BEFORE_THE_COMMIT:
             self.is_dead = True
             raise StorageUnavailable("this process is dead")
@@ -57,6 +60,34 @@ class Mortal(Journal):
             self.is_dead = True
             raise StorageUnavailable("this process died after its commit")
         return outcome
+
+
+class Letterbox(Outbox):
+    """The outbox of such a process: what waits in it is taken out only while it is open."""
+
+    def __init__(self, database: Database, journal: Mortal) -> None:
+        super().__init__(database)
+        self._journal = journal
+        self.is_open = False
+
+    async def due(self, *given: Any, **more: Any) -> list[OutboxRow]:
+        return await super().due(*given, **more) if self.is_open else []
+
+    async def begin(self, keys: Sequence[str]) -> dict[str, CallState]:
+        self._live()
+        return await super().begin(keys)
+
+    async def postpone(self, *given: Any) -> None:
+        self._live()
+        await super().postpone(*given)
+
+    async def bury(self, *given: Any) -> None:
+        self._live()
+        await super().bury(*given)
+
+    def _live(self) -> None:
+        if self._journal.is_dead:
+            raise StorageUnavailable("this process is dead")
 
 
 class Banks:
@@ -99,20 +130,25 @@ class Process:
 
     runtime: Runtime
     journal: Mortal
+    letterbox: Letterbox
     down: asyncio.Event
     task: "asyncio.Task[None]"
 
 
-async def start(database: Database, name: str) -> Process:
+async def start(database: Database, name: str, banks: Mapping[str, Bank]) -> Process:
     """Start a process, which takes every slot from whoever had it."""
     journal = Mortal(database)
+    letterbox = Letterbox(database, journal)
     runtime = Runtime(
         [OrganizationActor(database)],
         journal,
-        Outbox(database),
+        letterbox,
         partial(slots.versions, database),
         epochs=await slots.claim(database, name),
+        handlers=EventCalls(cast("PaymentProcessor", Banks(banks))).handlers(),
         grace_seconds=0.2,
+        poll_seconds=0.01,
+        backoff_seconds=(0.0,) * 50,
     )
     up, down = asyncio.Event(), asyncio.Event()
 
@@ -126,7 +162,7 @@ async def start(database: Database, name: str) -> Process:
 
     task = asyncio.create_task(serve())
     await up.wait()
-    return Process(runtime, journal, down, task)
+    return Process(runtime, journal, letterbox, down, task)
 
 
 async def end(process: Process) -> None:
@@ -136,36 +172,16 @@ async def end(process: Process) -> None:
     await process.task
 
 
-async def look(
-    database: Database,
-    runtime: Runtime,
-    banks: Mapping[str, Bank],
-    clock: Callable[[], datetime],
-    *,
-    dies: int = 0,
-) -> None:
-    """Let an applier look once; one that `dies` does so before its so-manieth turn."""
-    asked = 0
-    with anyio.CancelScope() as scope:
-
-        async def ask(*args: Any, **more: Any) -> Any:
-            nonlocal asked
-            asked += 1
-            if asked == dies:
-                scope.cancel()
-                await anyio.lowlevel.checkpoint()
-            return await runtime.ask(*args, **more)
-
-        await Applier(
-            database=database,
-            ask=ask,
-            processor=cast("PaymentProcessor", Banks(banks)),
-            price_ids=OFFERED,
-            clock=clock,
-            backoff_seconds=(0.0,) * 50,
-            away_seconds=0.0,
-        ).look()
-    if dies:  # what it had taken is free when its lease ends
-        while runtime.admin.uncommitted or runtime.admin.waiting:
+async def deliver(database: Database, process: Process, *, dies: int = 0) -> bool:
+    """Let a process take what waits in the outbox; False when it died before its so-manieth commit."""
+    if dies:
+        process.journal.dies, process.journal.left = BEFORE_THE_COMMIT, dies
+    process.letterbox.is_open = True
+    with anyio.fail_after(120):
+        while not process.journal.is_dead and (
+            process.runtime.admin.effects_in_flight or await database.fetch(WAITING)
+        ):
             await anyio.sleep(0.001)
-        await database.execute("UPDATE payment_events SET due_at = now() WHERE state = 'new'")
+    process.letterbox.is_open = False
+    process.journal.dies = None
+    return not process.journal.is_dead

@@ -22,7 +22,7 @@ import pytest
 from anyio.abc import Process
 from anyio.streams.text import TextReceiveStream
 
-from tests.actors.organization.house import MICRO, TO, House, applier, opened, process
+from tests.actors.organization.house import MICRO, TO, House, opened, process
 from tests.campaigns.money.disk import read_rows
 from tests.campaigns.money.rows import broken
 from tests.http.payments.market import opened as market_opened
@@ -102,8 +102,7 @@ async def mortals(database_url: str, house: House, folder: Path) -> AsyncIterato
 @asynccontextmanager
 async def at_work(house: House, name: str) -> AsyncIterator[None]:
     """Let a process of the test's own apply what the processor told."""
-    async with process(house.database, name) as house.runtime:
-        house.applier = applier(house.market, house.database, house.runtime)
+    async with process(house.database, house.market, name) as house.runtime:
         yield
 
 

@@ -38,6 +38,7 @@ JOBS = {
         Job("discovery-bootstrap-tick", "20 * * * *", "The registry is filled.", built=False),
         Job("discovery-apify-sync", "0 5 * * 1", "The dataset is read in.", built=False),
         Job("intelligence-tick", "*/30 * * * *", "Storefronts are scanned again.", built=False),
+        Job("reconcile-payments", "*/5 * * * *", "No event of the processor is left behind."),
         Job("monthly-credits-reset", "10 0 * * *", "Plans grant their credits."),
         Job("daily-bonus", "5 0 * * *", "Plans grant their bonus."),
         Job("expire-credits", "40 0 * * *", "Credits end after 12 months; ledgers are checked."),

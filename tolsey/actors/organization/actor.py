@@ -4,12 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
+import structlog
 from rpds import HashTrieMap
 
 from tolsey.actors.organization import KIND, credits, operations, stores, workflows
 from tolsey.actors.organization.agreements import affiliates, contracts
 from tolsey.actors.organization.agreements.messages import RedeemAffiliateCode, Redeemed
-from tolsey.actors.organization.billing import acts, applying, changes, returns
+from tolsey.actors.organization.billing import acts, applying, changes, completing, returns
 from tolsey.actors.organization.billing.calls import (
     PlanChangeMade,
     PlanChangeRefused,
@@ -17,6 +18,10 @@ from tolsey.actors.organization.billing.calls import (
     RefundRefused,
     ReturnGivenUp,
     SubscriptionEndedNow,
+)
+from tolsey.actors.organization.billing.completing import (
+    PaymentEventGivenUp,
+    PaymentEventReceived,
 )
 from tolsey.actors.organization.billing.messages import (
     Applied,
@@ -28,6 +33,7 @@ from tolsey.actors.organization.billing.messages import (
     ReadSubscription,
     RecordBillingAct,
 )
+from tolsey.actors.organization.billing.payment_events.catalogue import restore
 from tolsey.actors.organization.credits import Credits
 from tolsey.actors.organization.files import exports
 from tolsey.actors.organization.files.messages import AskForExport, ExportGivenUp, ExportKept
@@ -63,12 +69,15 @@ from tolsey.storage.database import Database
 from tolsey.storage.money import affiliates as affiliate_rows
 from tolsey.storage.money import contracts as contract_rows
 from tolsey.storage.money import credits as credit_rows
+from tolsey.storage.money import payment_events as payment_event_rows
 from tolsey.storage.money import subscriptions as subscription_rows
 from tolsey.storage.money.credits import Books
 from tolsey.storage.records.money.subscription import OrganizationTerms
 from tolsey.storage.records.runtime.operations import Operation
 from tolsey.storage.runtime import operations as operation_rows
 from tolsey.storage.runtime import workflows as workflow_rows
+
+log = structlog.get_logger()
 
 Reply = TypeVar("Reply")
 
@@ -100,6 +109,7 @@ class OrganizationActor(Actor[OrganizationState]):
         on(PlanChangeRefused, changes.refused),
         on(ExportKept, exports.kept),
         on(ExportGivenUp, exports.given_up),
+        on(PaymentEventGivenUp, applying.give_up),
     )
 
     def __init__(self, database: Database) -> None:
@@ -220,10 +230,42 @@ class OrganizationActor(Actor[OrganizationState]):
         self, state: OrganizationState, message: ApplyPaymentEvent
     ) -> Decision[OrganizationState, Applied]:
         """Do what the payment processor said, whole, in one commit."""
-        if not state.exists:
-            return Decision(state, Applied("failed", "no_organization"))
         known = await self._knowing(state, applying.payment_of(message))
-        return _kept(state, known, applying.apply(known, message))
+        subscription_id = applying.subscription_of(message)
+        # What is told of a subscription after its end brings no plan back, whatever came in between.
+        if subscription_id is not None and not message.is_over:
+            is_over = subscription_id in state.over or await payment_event_rows.has_ended(
+                self._database, state.organization_id, subscription_id
+            )
+            message = replace(message, is_over=is_over)
+        decision = applying.apply(known, message)
+        if isinstance(decision.reply, Applied) and decision.reply.state in {"failed", "parked"}:
+            log.error(
+                "payments.event_settled",
+                event_id=message.event_id,
+                type=message.type,
+                state=decision.reply.state,
+                why=decision.reply.why,
+            )
+        return _kept(state, known, decision)
+
+    @handles(PaymentEventReceived)
+    async def receive_payment_event(
+        self, state: OrganizationState, message: PaymentEventReceived
+    ) -> Decision[OrganizationState, Applied]:
+        """Do what the payment processor said, or ask it first for what that leaves out."""
+        told = completing.as_told(message, None)
+        known = await self._knowing(state, applying.payment_of(told))
+        payment_id = completing.paid_invoice(known, restore(message.type, message.facts))
+        if payment_id is not None:
+            invoice_id = await payment_event_rows.invoice_paid_by(
+                self._database, state.organization_id, payment_id
+            )
+            told = replace(told, payment_ref=invoice_id)
+        asked = completing.lacking(known, message, told.payment_ref)
+        if asked is not None:
+            return Decision(state, completing.STALE, effects=(asked,))
+        return await self.apply_payment_event(state, told)
 
     async def _knowing(
         self, state: OrganizationState, payment_ref: str | None
@@ -312,4 +354,4 @@ def _kept(
     """Keep the very state when nothing was decided, so that a repeat costs no commit."""
     if decision.state is not known:
         return decision
-    return Decision(state, decision.reply, decision.records)
+    return Decision(state, decision.reply, decision.records, decision.effects)

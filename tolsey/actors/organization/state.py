@@ -37,6 +37,8 @@ class OrganizationState:
     """What was asked for and takes calls to the outside, until it has ended."""
     ended: tuple[Operation, ...] = ()
     """Those that ended last: their end may not be on disk yet."""
+    over: tuple[str, ...] = ()
+    """The subscriptions that ended last: the event that said so may not be on disk yet."""
 
     @property
     def open_stores(self) -> "Sequence[StoreRecord]":

@@ -51,7 +51,7 @@ async def list_events(query_args: PaymentEventQuery) -> ListAnswer[PaymentEventA
 async def retry_event(event_id: str, data: Reason) -> RetriedAnswer:
     """Let an event that failed be applied again, within seconds; audited with the reason."""
     async with service().database.transaction() as tx:
-        if not await payment_events.retry(tx, event_id):
+        if not await service().payment_inbox.retry(tx, event_id):
             raise NotFound("There is no such event that failed and can be applied again.")
         await audit.write(
             *(tx, "admin.payment_event.retry", event_id),

@@ -13,6 +13,7 @@ from tolsey.runtime.messages import ActorId, Message
 
 if TYPE_CHECKING:
     from tolsey.actors.listing.accounts import SellerAccounts
+    from tolsey.actors.organization.effects import PaymentInbox
     from tolsey.actors.ports import CommercePlatform, Vectors
     from tolsey.actors.processor import PaymentProcessor
     from tolsey.http.chat.desk import Desk
@@ -56,6 +57,7 @@ class Service:
     agents: "Agents"
     mail: "PostOffice"
     files: "FileKeeper"
+    payment_inbox: "PaymentInbox"
     clock: Callable[[], datetime]
 
 

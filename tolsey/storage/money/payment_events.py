@@ -1,4 +1,4 @@
-"""SQL for the payment processor's events: each is kept once, and waits until it is applied.
+"""SQL for the payment processor's events: each is kept once, and stands `new` until it is applied.
 
 Whose an event is follows from our metadata, or from a link: every id that an event names belongs to
 one organization, so what one event tells of a customer finds the organization of the next.
@@ -6,7 +6,7 @@ one organization, so what one event tells of a customer finds the organization o
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Final
 
 from tolsey.storage.conditions import Conditions
@@ -55,7 +55,6 @@ WITH linked_to AS (
     RETURNING reference
 )
 SELECT state, organization_id,
-    (SELECT count(*) FROM linked) AS linked,
     (SELECT count(*) FROM payment_links l
      WHERE l.reference = ANY($10) AND l.organization_id <> taken.organization_id) AS conflicts
 FROM taken
@@ -75,7 +74,7 @@ WITH found AS (
     UPDATE payment_events e SET state = 'new', organization_id = found.organization_id,
         due_at = now()
     FROM found JOIN locked USING (event_id) WHERE e.event_id = found.event_id
-    RETURNING e.event_id, e.organization_id, e.links
+    RETURNING e.*
 ), linked AS (
     INSERT INTO payment_links (reference, organization_id, event_id)
     SELECT DISTINCT ON (reference) reference, organization_id, event_id
@@ -84,8 +83,9 @@ WITH found AS (
     ON CONFLICT (reference) DO NOTHING
     RETURNING reference
 )
-SELECT (SELECT count(*) FROM adopted) AS adopted,
-    (SELECT coalesce(array_agg(reference), ARRAY[]::text[]) FROM linked) AS linked
+SELECT event_id, type, account, livemode, created_at, facts, organization_id,
+    ARRAY(SELECT reference FROM linked) AS linked
+FROM adopted
 """
 """Rows are locked in one order, so that two that adopt the same events never wait in a circle."""
 
@@ -95,37 +95,40 @@ SELECT event_id FROM payment_events WHERE state = 'parked' AND links && $1::text
 """Nearly always nobody waits: asking first takes half the time of adopting nothing."""
 
 WAITING: Final = """
-SELECT event_id, type, account, livemode, created_at, received_at, facts, organization_id
+SELECT event_id, type, account, livemode, created_at, facts, organization_id
 FROM payment_events WHERE state = 'new'
 ORDER BY received_at, event_id LIMIT $1
 """
 
-CLAIM: Final = """
-UPDATE payment_events SET attempts = attempts + 1, due_at = now() + $2
-WHERE event_id IN (
-    SELECT event_id FROM payment_events WHERE state = 'new' AND due_at <= now()
-    ORDER BY due_at, received_at LIMIT $1 FOR UPDATE SKIP LOCKED)
-RETURNING event_id, type, account, livemode, created_at, received_at, facts, organization_id,
-    attempts
+KEYS: Final = """
+ARRAY['payment_event:' || event_id, 'payment_event:' || event_id || '+',
+    'payment_event:' || event_id || ':given up', 'payment_event:' || event_id || '+:given up']
 """
-"""Counting in a commit of its own means that an event that kills the process is counted too."""
+"""What the message of an event, and the call that completes it, may be named in the outbox."""
 
-POSTPONE: Final = """
-UPDATE payment_events SET due_at = now() + $2, why = $3, attempts = attempts - $4::int
-WHERE event_id = $1 AND state = 'new'
-"""
+STRANDED: Final = f"""
+SELECT event_id, type, account, livemode, created_at, facts, organization_id
+FROM payment_events
+WHERE state = 'new' AND due_at < now() - interval '1 minute'
+    AND NOT EXISTS (SELECT FROM outbox WHERE key = ANY({KEYS}))
+ORDER BY due_at, received_at LIMIT $1
+"""  # noqa: S608 - put together from constants
+"""A release before this one applies its events itself and writes no messages: some may be left of it."""
 
-LISTED: Final = """
+LISTED: Final = f"""
 SELECT event_id, type, object_id, account, api_version, livemode, created_at, organization_id,
-    state, why, tries, attempts, received_at, settled_at
-FROM payment_events WHERE {}
+    state, tries, received_at, settled_at,
+    coalesce(why, (SELECT last_error FROM outbox WHERE key = ANY({KEYS}) LIMIT 1)) AS why,
+    coalesce((SELECT attempts FROM outbox WHERE key = ANY({KEYS}) LIMIT 1), 0) AS attempts
+FROM payment_events WHERE {{}}
 ORDER BY received_at DESC, event_id DESC LIMIT $1
-"""
+"""  # noqa: S608 - put together from constants
 
 RETRY: Final = """
 UPDATE payment_events SET state = 'new', why = NULL, settled_at = NULL, attempts = 0, due_at = now()
 WHERE event_id = $1 AND state = 'failed' AND facts IS NOT NULL
     AND (organization_id IS NOT NULL OR claimed_by IS NULL)
+RETURNING event_id, type, account, livemode, created_at, facts, organization_id
 """
 
 INVOICE_PAID_BY: Final = """
@@ -151,19 +154,14 @@ WHERE event_id = $1 AND state = 'new'
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """How an event was kept.
-
-    `linked` counts ids whose organization is known only now, `conflicts` those that are known to
-    be another's.
-    """
+    """How an event was kept; `conflicts` counts ids of it that are known to be another's."""
 
     state: EventState
     organization_id: str | None
-    linked: int
     conflicts: int
 
 
-async def take(database: Database, event: PaymentEvent) -> Taken | None:
+async def take(database: Reader, event: PaymentEvent) -> Taken | None:
     """Keep an event with what it tells of whose is what; None when it was kept before.
 
     One statement, so one commit: an event without a known organization is parked by it.
@@ -186,25 +184,26 @@ async def take(database: Database, event: PaymentEvent) -> Taken | None:
     )
     if row is None:
         return None
-    return Taken(EventState(row["state"]), row["organization_id"], row["linked"], row["conflicts"])
+    return Taken(EventState(row["state"]), row["organization_id"], row["conflicts"])
 
 
-async def adopt(database: Database, references: Sequence[str] | None = None) -> int:
-    """Find the organization of parked events; answer how many are new now.
+async def is_awaited(database: Database, references: Sequence[str]) -> bool:
+    """Tell whether a parked event names one of the references."""
+    return await database.fetchrow(AWAITED, list(references)) is not None
 
-    Looks at the events that name one of the references, and on from what these tell; without
-    references at every parked event, which mends what a crash between two looks left behind.
+
+async def adopt(
+    database: Reader, references: Sequence[str] | None = None
+) -> tuple[list[WaitingEvent], Sequence[str]]:
+    """Find the organization of parked events: answer those, and the references that these tell of.
+
+    Looks at the events that name one of the references; without references at every parked event.
     """
-    adopted, looking = 0, None if references is None else list(references)
-    if looking is not None and await database.fetchrow(AWAITED, looking) is None:
-        return 0
-    while looking is None or looking:
-        wanted = Conditions()
-        wanted.add("e.links && {}::text[]", looking)
-        (row,) = await database.fetch(ADOPT.format(wanted), *wanted.args)
-        adopted += row["adopted"]
-        looking = row["linked"]
-    return adopted
+    wanted = Conditions()
+    wanted.add("e.links && {}::text[]", references)
+    found = [dict(row) for row in await database.fetch(ADOPT.format(wanted), *wanted.args)]
+    linked = [one.pop("linked") for one in found]
+    return [WaitingEvent(**one) for one in found], linked[0] if linked else ()
 
 
 async def waiting(database: Database, limit: int) -> list[WaitingEvent]:
@@ -213,33 +212,13 @@ async def waiting(database: Database, limit: int) -> list[WaitingEvent]:
     return [WaitingEvent(**dict(row)) for row in rows]
 
 
-async def settle(
-    database: Database, event_id: str, state: EventState, why: str | None = None
-) -> bool:
-    """Say what became of an event that was to be applied; False when that was said before."""
-    return await database.execute(SETTLE, event_id, state.value, why) == 1
+async def stranded(database: Database, limit: int) -> list[WaitingEvent]:
+    """List events that are to be applied and that no message tells of, oldest first."""
+    rows = await database.fetch(STRANDED, limit)
+    return [WaitingEvent(**dict(row)) for row in rows]
 
 
-async def claim(database: Database, limit: int, lease: timedelta) -> list[tuple[WaitingEvent, int]]:
-    """Take events that are to be applied, oldest first, each with how often it was taken.
-
-    Nobody else takes them before the lease is over: then whoever took them is thought dead.
-    """
-    rows = await database.fetch(CLAIM, limit, lease)
-    found = [dict(row) for row in rows]
-    return [(WaitingEvent(**row), attempts) for row in found for attempts in (row.pop("attempts"),)]
-
-
-async def postpone(
-    database: Database, event_id: str, by: timedelta, why: str, *, counts: bool
-) -> None:
-    """Leave an event alone for a while; unless it `counts`, as if it had not been taken."""
-    await database.execute(POSTPONE, event_id, by, why[:200], 0 if counts else 1)
-
-
-async def settle_in(
-    tx: Transaction, event_id: str, state: EventState, why: str | None = None
-) -> bool:
+async def settle(tx: Transaction, event_id: str, state: EventState, why: str | None = None) -> bool:
     """Say what became of an event in the transaction that did it; False when it was said before."""
     status: Any = await tx.execute(SETTLE, event_id, state.value, why)
     return bool(status == "UPDATE 1")
@@ -262,10 +241,10 @@ async def listed(
     return await database.fetch(LISTED.format(wanted), *wanted.args)
 
 
-async def retry(tx: Transaction, event_id: str) -> bool:
-    """Let an event that failed be applied again; False when it is not one that can be."""
-    status: Any = await tx.execute(RETRY, event_id)
-    return bool(status == "UPDATE 1")
+async def retry(tx: Transaction, event_id: str) -> WaitingEvent | None:
+    """Let an event that failed be applied again; None when it is not one that can be."""
+    row = await tx.fetchrow(RETRY, event_id)
+    return None if row is None else WaitingEvent(**dict(row))
 
 
 async def has_ended(database: Database, organization_id: str, subscription_id: str) -> bool:

@@ -1,9 +1,8 @@
 """SQL for payout accounts: whose they are, what the processor says of them, what came back.
 
-An event is applied and settled in one transaction, so that none is applied twice or forgotten.
+An event is applied and settled in the transaction that keeps it: none is applied twice or forgotten.
 """
 
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
@@ -12,7 +11,7 @@ import structlog
 
 from tolsey.storage import audit
 from tolsey.storage.database import Database, Transaction
-from tolsey.storage.money.payment_events import SETTLE
+from tolsey.storage.money.payment_events import settle
 from tolsey.storage.records.money.payment_event import EventState
 from tolsey.storage.records.money.payouts import (
     FailedPayout,
@@ -36,62 +35,54 @@ log = structlog.get_logger()
 
 
 async def account_observed(
-    database: Database, event_id: str, facts: ObservedAccount, created_at: datetime
+    tx: Transaction, event_id: str, facts: ObservedAccount, created_at: datetime
 ) -> bool:
     """Apply what an event tells of an account; False when the event was settled before.
 
     The newest event stands, whatever order they come in. Of two of the same second nobody knows
     which is newer: the one that verifies nothing stands, and reading the account mends it.
     """
-    async with database.transaction() as tx:
-        kept = await _locked(tx, facts.account_id)
-        if kept is None:
-            return await _settled(tx, event_id, "unknown_account")
-        at = kept.seen_at
-        if at is not None and (created_at < at or (created_at == at and facts.is_verified)):
-            return await _settled(tx, event_id, "older_than_known")
-        if not await _settled(tx, event_id):
-            return False
-        await _put(tx, kept, facts, created_at)
+    kept = await _locked(tx, facts.account_id)
+    if kept is None:
+        return await _settled(tx, event_id, "unknown_account")
+    at = kept.seen_at
+    if at is not None and (created_at < at or (created_at == at and facts.is_verified)):
+        return await _settled(tx, event_id, "older_than_known")
+    if not await _settled(tx, event_id):
+        return False
+    await _put(tx, kept, facts, created_at)
     return True
 
 
 async def payout_failed(
-    database: Database,
-    event_id: str,
-    facts: FailedPayout,
-    created_at: datetime,
-    *,
-    tell: Callable[[Transaction], Awaitable[None]],
+    tx: Transaction, event_id: str, facts: FailedPayout, created_at: datetime
 ) -> bool:
-    """Keep a payout that came back, and tell of it; False when the event was settled before."""
-    async with database.transaction() as tx:
-        if not await _settled(tx, event_id):
-            return False
-        failure = PayoutFailure(
-            payout_id=facts.payout_id,
-            account_id=facts.account_id,
-            amount_cents=facts.amount_cents,
-            currency=facts.currency,
-            failure_code=facts.failure_code,
-            failure_message=facts.failure_message,
-            failed_at=created_at,
-        )
-        status = await tx.execute(
-            f"{FAILURES.insert} {FAILURES.conflict}", *FAILURES.values_of(failure)
-        )
-        if status == "INSERT 0 0":  # told of by two events
-            return True
-        await audit.write(
-            *(tx, "payout", facts.payout_id),
-            actor="system",
-            outcome="failed",
-            account=facts.account_id,
-            amountCents=facts.amount_cents,
-            currency=facts.currency,
-            code=facts.failure_code,
-        )
-        await tell(tx)
+    """Keep a payout that came back; False when it was told of before."""
+    if not await _settled(tx, event_id):
+        return False
+    failure = PayoutFailure(
+        payout_id=facts.payout_id,
+        account_id=facts.account_id,
+        amount_cents=facts.amount_cents,
+        currency=facts.currency,
+        failure_code=facts.failure_code,
+        failure_message=facts.failure_message,
+        failed_at=created_at,
+    )
+    status = await tx.execute(
+        f"{FAILURES.insert} {FAILURES.conflict}", *FAILURES.values_of(failure)
+    )
+    if status == "INSERT 0 0":  # told of by two events
+        return False
+    await audit.write(
+        *(tx, "payout", facts.payout_id),
+        actor="system",
+        outcome="failed",
+        account=facts.account_id,
+        amountCents=facts.amount_cents,
+        currency=facts.currency,
+        code=facts.failure_code,
+    )
     log.error("payout.failed", account=facts.account_id, code=facts.failure_code)
     return True
 
@@ -212,4 +203,4 @@ async def _put(
 
 async def _settled(tx: Transaction, event_id: str, ignored: str | None = None) -> bool:
     state = EventState.IGNORED if ignored else EventState.APPLIED
-    return bool(await tx.execute(SETTLE, event_id, state.value, ignored) == "UPDATE 1")
+    return await settle(tx, event_id, state, ignored)

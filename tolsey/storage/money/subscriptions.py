@@ -33,16 +33,3 @@ async def load(database: Database, organization_ids: Sequence[str]) -> dict[str,
         known = None if row["organization_id"] is None else SUBSCRIPTIONS.read(row)
         found[row["id"]] = Membership(row["since"], known)
     return found
-
-
-async def seen_at(
-    database: Database, organization_id: str, subscription_id: str
-) -> datetime | None:
-    """Tell as of when a subscription is known."""
-    row = await database.fetchrow(
-        "SELECT seen_at FROM subscriptions WHERE organization_id = $1 AND subscription_id = $2",
-        organization_id,
-        subscription_id,
-    )
-    found: datetime | None = None if row is None else row["seen_at"]
-    return found

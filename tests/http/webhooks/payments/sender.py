@@ -1,5 +1,6 @@
 """The payment processor as it posts to us."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -7,6 +8,8 @@ from typing import Any
 import orjson
 
 from tests.http.webhooks.merchant import Answered, call
+from tolsey.actors.organization.effects import PaymentInbox
+from tolsey.http.clients.payments.processor import StripePayments
 from tolsey.http.webhooks.payments.receiver import PaymentEvents
 from tolsey.http.webhooks.payments.signatures import sign
 from tolsey.storage.database import Database, Row
@@ -50,6 +53,14 @@ class Processor:
         return "\n".join(str(dict(row)) for row in rows)
 
 
+def inbox(
+    database: Database, clock: Callable[[], datetime] = lambda: NOW, **given: Any
+) -> PaymentInbox:
+    """Make the inbox of a process that nobody's messages are taken in."""
+    options = {"price_ids": {}, "dispatch": lambda _: None, **given}
+    return PaymentInbox(database, StripePayments(None, {}), clock, **options)
+
+
 def receiver(database: Database, **given: Any) -> PaymentEvents:
     secrets = b",".join((PLATFORM, CONNECT)).decode()
-    return PaymentEvents(database, lambda: NOW, **{"webhook_secret": secrets, **given})
+    return PaymentEvents(inbox(database), lambda: NOW, **{"webhook_secret": secrets, **given})

@@ -17,6 +17,7 @@ from tests.http.webhooks.payments.sender import (
     NOW,
     PLATFORM,
     Processor,
+    inbox,
     receiver,
 )
 from tolsey.actors.organization.billing.payment_events.catalogue import TYPES, restore
@@ -36,6 +37,8 @@ async def test_a_paid_purchase_is_kept_as_new_before_the_answer(sender: Processo
     assert (waiting.event_id, waiting.organization_id) == (purchase["id"], "org_1")
     facts = restore(waiting.type, waiting.facts)
     assert (facts.said.credits_cents, facts.links) == (5000, ("cs_1", "cus_1", "pi_1"))
+    (row,) = await sender.database.fetch("SELECT key, actor_key, name FROM outbox")
+    assert tuple(row) == (f"payment_event:{purchase['id']}", "org_1", "PaymentEventReceived")
 
 
 async def test_a_repeat_is_a_duplicate_however_often_it_comes(sender: Processor) -> None:
@@ -142,8 +145,11 @@ async def test_events_of_payout_accounts_need_no_organization(sender: Processor)
     )
     await sender.send(event("payout.failed", processor.payout(), account="acct_1"), secret=CONNECT)
 
-    waiting = await payment_events.waiting(sender.database, 10)
-    assert [(one.account, one.organization_id) for one in waiting] == [("acct_1", None)] * 2
+    rows = await sender.rows()
+    assert [(one["account"], one["state"]) for one in rows] == [
+        ("acct_1", "ignored"),  # whose account that is nobody knows here
+        ("acct_1", "applied"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -258,13 +264,13 @@ async def test_a_failure_to_look_for_others_never_changes_the_answer(
     dispute = event("charge.dispute.created", processor.dispute())
     await sender.send(dispute)
 
-    async def away(*_: object) -> int:
+    async def away(*_: object) -> bool:
         raise StorageUnavailable("gone")
 
     with monkeypatch.context() as patched:
-        patched.setattr(payment_events, "adopt", away)
+        patched.setattr(payment_events, "is_awaited", away)
         answer = await sender.send(event("payment_intent.succeeded", processor.payment()))
     assert answer.json == ACCEPTED
     assert (await sender.states())[dispute["id"]] == ("parked", None)
-    assert await payment_events.adopt(sender.database) == 1
+    assert await inbox(sender.database).adopt() == 1
     assert (await sender.states())[dispute["id"]] == ("new", "org_1")

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from tolsey.actors.mail import MailEvent, TellPeople
 from tolsey.actors.organization import plans
-from tolsey.actors.organization.billing import acts, subscription
+from tolsey.actors.organization.billing import acts, completing, subscription
+from tolsey.actors.organization.billing.completing import PaymentEventGivenUp
 from tolsey.actors.organization.billing.messages import ALIVE, Applied, ApplyPaymentEvent
 from tolsey.actors.organization.billing.payment_events.catalogue import restore
 from tolsey.actors.organization.billing.payment_events.invoices import InvoiceFacts, InvoiceLine
@@ -40,6 +41,10 @@ GRANTING: Final = frozenset(
 )
 """Why an invoice of a subscription is written; `subscription` is the word of old API versions."""
 
+ENDED: Final = "customer.subscription.deleted"
+RECENT: Final = 16
+"""How many subscriptions that ended are remembered, longer than the commit of that takes."""
+
 APPLIED: Final = Applied("applied")
 NOT_PAID: Final = Applied("ignored", "not_paid")
 NOTHING: Final = Applied("ignored", "nothing_to_apply")
@@ -48,8 +53,9 @@ NO_METADATA: Final = Applied("parked", "no_metadata")
 NO_SUBSCRIPTION: Final = Applied("ignored", "no_subscription")
 NOT_GRANTING: Final = Applied("ignored", "billing_reason")
 UNKNOWN_PRICE: Final = Applied("failed", "unknown_price")
+NO_ORGANIZATION: Final = Applied("failed", "no_organization")
 FOREIGN: Final = Applied("failed", "foreign_organization")
-STALE: Final = Applied("stale", "subscription_moved_on")
+WON_THEN_LOST: Final = Applied("failed", "dispute_won_then_lost")
 
 
 class EventTurn:
@@ -114,21 +120,36 @@ def apply(
     state: OrganizationState, message: ApplyPaymentEvent
 ) -> Decision[OrganizationState, Applied]:
     """Do what an event says, and settle its row in the same commit."""
+    asked = completing.outdated(state, message)
+    if asked is not None:
+        return Decision(state, completing.STALE, effects=(asked,))
     facts = restore(message.type, message.facts)
     turn = EventTurn(state, message)
-    applied = _foreign(state, facts) or _applied(turn, facts)
-    if applied.state == "stale":
-        return Decision(state, reply=applied)
-    settled = PaymentEventSettled(
+    applied = NO_ORGANIZATION
+    if state.exists:
+        applied = _foreign(state, facts) or _applied(turn, facts)
+    records = (*turn.records, _settled(message, applied))
+    return Decision(turn.state, reply=applied, records=records, effects=turn.effects)
+
+
+def give_up(
+    state: OrganizationState, message: PaymentEventGivenUp
+) -> Decision[OrganizationState, None]:
+    """Say of an event that it could not be applied, until an operator has it applied again."""
+    settled = _settled(message, Applied("failed", message.why[:200]))
+    return Decision(state, None, records=(settled,))
+
+
+def _settled(
+    message: ApplyPaymentEvent | PaymentEventGivenUp, applied: Applied
+) -> PaymentEventSettled:
+    return PaymentEventSettled(
         event_id=message.event_id,
         type=message.type,
         livemode=message.livemode,
         created_at=message.created_at,
         state=applied.state,
         why=applied.why,
-    )
-    return Decision(
-        turn.state, reply=applied, records=(*turn.records, settled), effects=turn.effects
     )
 
 
@@ -142,6 +163,12 @@ def payment_of(message: ApplyPaymentEvent) -> str | None:
     if isinstance(facts, RefundFacts | DisputeFacts):
         return message.payment_ref or facts.payment_ref
     return None
+
+
+def subscription_of(message: ApplyPaymentEvent) -> str | None:
+    """Name the subscription that an event tells of."""
+    facts = restore(message.type, message.facts)
+    return facts.subscription_id if isinstance(facts, InvoiceFacts | SubscriptionFacts) else None
 
 
 def _foreign(state: OrganizationState, facts: Any) -> Applied | None:
@@ -313,8 +340,6 @@ def _allowance(
 
 def _subscription(turn: EventTurn, facts: SubscriptionFacts) -> Applied:
     message, known = turn.message, turn.subscription
-    if message.is_asked and known.seen_at != message.asked_after:
-        return STALE
     sold = [one for one in facts.items if one.price_id in turn.offers]
     item = max(sold, key=lambda one: turn.offers[one.price_id].plan.rank, default=None)
     is_over = facts.ended_at is not None or facts.status not in ALIVE
@@ -333,6 +358,9 @@ def _subscription(turn: EventTurn, facts: SubscriptionFacts) -> Applied:
     turn.keep(after)
     if is_over:
         turn.take(lots.unrenewed(turn.state, facts.subscription_id, message.at))
+    if message.type == ENDED:
+        over = (*turn.state.over, facts.subscription_id)[-RECENT:]
+        turn.state = replace(turn.state, over=over)
     return APPLIED
 
 
@@ -344,6 +372,10 @@ def _reversal(turn: EventTurn, facts: RefundFacts | DisputeFacts) -> Applied:
     if isinstance(facts, RefundFacts):
         total, refunded = facts.total_cents, facts.refunded_cents
     else:
+        # Credits that a won dispute gave back are not taken again by a word of ours: a person decides.
+        ended = completing.ends_of(turn.state, payment_ref, facts.dispute_id)
+        if turn.message.is_asked and "won" in ended and facts.standing != "won":
+            return WON_THEN_LOST
         disputes = (Dispute(facts.dispute_id, facts.disputed_cents, facts.standing),)
     seen = PaymentObserved(payment_ref, 0, total, refunded, disputes, turn.message.at)
     turn.take(payments.observe(turn.state, seen))

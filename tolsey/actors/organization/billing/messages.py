@@ -24,7 +24,8 @@ class PricedOffer:
 class Applied:
     """What became of an event; `why` says it of one that changed nothing or could not be applied.
 
-    `parked` waits for an operator, since money came and nothing says what for. `stale` means that the subscription moved on since the processor was asked: ask it again.
+    `parked` waits for an operator, since money came and nothing says what for. `stale` means that the
+    processor is asked first: the event says too little, or has been overtaken since.
     """
 
     state: Literal["applied", "ignored", "parked", "failed", "stale"]

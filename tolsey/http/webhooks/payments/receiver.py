@@ -1,8 +1,7 @@
 """The receiver of the payment processor's events: verify, read, keep once, answer.
 
-A raw ASGI application. It applies nothing: an event whose organization is known stands `new` in
-`payment_events` before the answer leaves, and whoever applies events takes it from there
-(`storage.money.payment_events.waiting`), so that a crash after the answer loses nothing.
+A raw ASGI application. An event whose organization is known stands `new` in `payment_events`, and as a
+message to that organization in the outbox, before the answer leaves: a crash after it loses nothing.
 """
 
 import asyncio
@@ -19,6 +18,7 @@ from tolsey.actors.organization.billing.payment_events.envelopes import (
     is_thin,
     open_envelope,
 )
+from tolsey.actors.organization.effects import PaymentInbox
 from tolsey.http.web.edge import Receive, Scope, Send
 from tolsey.http.webhooks.payloads import MalformedPayload, parse
 from tolsey.http.webhooks.payments.signatures import Forged, Stale, secrets_of, verify
@@ -32,9 +32,7 @@ from tolsey.http.webhooks.receiving import (
     respond,
     storage_unavailable,
 )
-from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageError
-from tolsey.storage.money import payment_events
 from tolsey.storage.records.money.payment_event import EventState, PaymentEvent
 
 log = structlog.get_logger()
@@ -51,26 +49,23 @@ class PaymentEvents:
     """The application behind `POST /api/webhooks/payments`.
 
     With no webhook secret it answers 503. The processor's key tells whether events of live money
-    or of test money are ours; connected accounts send both to one address. `arrived` is called when
-    an event was kept, so that it is applied at once.
+    or of test money are ours; connected accounts send both to one address.
     """
 
     def __init__(
         self,
-        database: Database,
+        inbox: PaymentInbox,
         clock: Callable[[], datetime],
         *,
         webhook_secret: str | None,
         secret_key: str | None = None,
         bodies: Bodies | None = None,
-        arrived: Callable[[], None] = lambda: None,
     ) -> None:
-        self._database = database
+        self._inbox = inbox
         self._clock = clock
         self._secrets = secrets_of(webhook_secret)
         self._livemode = _livemode_of(secret_key)
         self._bodies = bodies or Bodies()
-        self._arrived = arrived
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -142,7 +137,7 @@ class PaymentEvents:
         until = asyncio.get_running_loop().time() + KEEP_SECONDS
         try:
             async with asyncio.timeout_at(until):
-                taken = await payment_events.take(self._database, event)
+                taken = await self._inbox.take(event)
         except (StorageError, TimeoutError) as error:
             said.warning("payments.storage_unavailable", why=type(error).__name__)
             raise storage_unavailable() from error
@@ -158,9 +153,7 @@ class PaymentEvents:
             said.error("payments.links_disagree", organization_id=taken.organization_id)
         if taken.state == EventState.PARKED:
             said.warning("payments.event_parked")
-        if taken.linked or taken.state == EventState.PARKED:
-            await self._adopt(event, until)
-        self._arrived()
+        await self._adopt(event, until)
         return ACCEPTED
 
     async def _adopt(self, event: PaymentEvent, until: float) -> None:
@@ -171,12 +164,9 @@ class PaymentEvents:
         """
         try:
             async with asyncio.timeout_at(until):
-                adopted = await payment_events.adopt(self._database, event.links)
+                await self._inbox.adopt(event.links)
         except (StorageError, TimeoutError) as error:
             log.warning("payments.adoption_failed", why=type(error).__name__)
-            return
-        if adopted:
-            log.info("payments.events_adopted", events=adopted)
 
 
 def unreadable(field: str) -> Refused:

@@ -55,7 +55,6 @@ class WaitingEvent:
     account: str | None
     livemode: bool
     created_at: datetime
-    received_at: datetime
     facts: str
     organization_id: str | None
 
@@ -64,7 +63,7 @@ class WaitingEvent:
     "payment_events",
     key=("event_id",),
     conflict="ON CONFLICT (event_id) DO UPDATE SET state = excluded.state, why = excluded.why,"
-    " settled_at = now() WHERE payment_events.state = 'new'",
+    " settled_at = now() WHERE payment_events.state IN ('new', 'failed')",
     besides={
         "object_id": str | None,
         "account": str | None,
@@ -88,7 +87,9 @@ class WaitingEvent:
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaymentEventSettled:
-    """What a turn made of an event, in the turn's own commit; a row that is settled stays so.
+    """What a turn made of an event, in the turn's own commit.
+
+    What was applied, ignored or parked stays so; what failed may be applied yet.
 
     `type`, `livemode` and `created_at` only fill the row that is never made.
     """

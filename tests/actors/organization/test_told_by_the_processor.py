@@ -16,7 +16,7 @@ from tolsey.actors.organization.messages import SpendCredits, organization
 from tolsey.actors.processor import CardRefused
 from tolsey.http.clients.payments import requests
 from tolsey.storage.database import Database
-from tolsey.storage.money import credits, payment_events
+from tolsey.storage.money import credits
 
 pytestmark = STRIPE
 MICRO = houses.MICRO
@@ -35,7 +35,6 @@ async def test_a_plan_that_is_bought_brings_its_allowance(house: House) -> None:
     assert (seen.status, seen.cadence, seen.is_subscribed) == ("active", "monthly", True)
     assert seen.price_id == house.market.price("pro")
     assert seen.customer_id == house.market.made("customer")[-1]["id"]
-    assert house.arrivals
     assert (await house.audit())[:2] == ["subscription.created", "monthly.reset"]
     assert set.union(*(await house.states()).values()) <= {"applied", "ignored"}
 
@@ -163,7 +162,7 @@ async def test_a_known_customers_payment_without_a_word_waits_for_an_operator(
         sql = "SELECT why, organization_id FROM payment_events WHERE state = 'parked'"
         (parked,) = await house.database.fetch(sql)
         assert tuple(parked) == ("no_metadata", "org_1")
-        assert await payment_events.adopt(house.database) == 0
+        assert await house.inbox.adopt() == 0
     assert await house.dollars() == 49
 
 

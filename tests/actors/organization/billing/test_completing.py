@@ -1,0 +1,80 @@
+"""What the processor is asked before an event is applied, and what is asked again."""
+
+from datetime import timedelta
+
+from tests.actors.organization.told import AT, PRO, Told, apply_message, invoice, subscription
+from tolsey.actors.organization.billing import completing
+from tolsey.actors.organization.billing.completing import CompletePaymentEvent, PaymentEventReceived
+from tolsey.actors.organization.billing.messages import Applied, ApplyPaymentEvent
+
+UPDATED = "customer.subscription.updated"
+
+
+def received(message: ApplyPaymentEvent) -> PaymentEventReceived:
+    said = (message.event_id, message.type, message.livemode, message.created_at, message.facts)
+    return PaymentEventReceived(*said, message.at, message.offers)
+
+
+def asked(told: Told, message: ApplyPaymentEvent) -> CompletePaymentEvent | None:
+    found = completing.lacking(told.state, received(message), message.payment_ref)
+    if found is None:
+        return None
+    assert isinstance(found.call, CompletePaymentEvent)
+    return found.call
+
+
+def test_a_subscription_is_asked_for_when_its_event_is_no_news() -> None:
+    told = Told()
+    told.tell(UPDATED, subscription())
+    again = apply_message(UPDATED, subscription())
+    later = apply_message(UPDATED, subscription(), created=int(AT.timestamp()) + 5)
+
+    call = asked(told, again)
+    assert call is not None
+    assert call.seen_at == AT
+    assert asked(told, later) is None
+
+
+def test_what_its_schedule_brings_is_asked_for() -> None:
+    message = apply_message(UPDATED, subscription(schedule="sub_sched_1"))
+    assert asked(Told(), message) is not None
+
+
+def test_an_answer_that_was_overtaken_is_asked_for_again() -> None:
+    told = Told()
+    told.tell(UPDATED, subscription())
+    overtaken = apply_message(
+        UPDATED, subscription(), is_asked=True, asked_after=AT - timedelta(seconds=1)
+    )
+    before = told.state
+
+    assert told.apply(overtaken) == completing.STALE
+    assert told.state is before
+    found = completing.outdated(told.state, overtaken)
+    assert found is not None
+    assert isinstance(found.call, CompletePaymentEvent)
+    assert found.call.seen_at == AT
+
+
+def test_an_answer_about_another_subscription_than_the_known_one_is_not_asked_for_for_ever() -> (
+    None
+):
+    told = Told()
+    told.tell("invoice.paid", invoice("in_1"))
+    told.tell(UPDATED, subscription())
+    other = subscription(id="sub_2", status="canceled", ended_at=int(AT.timestamp()))
+    answer = apply_message(UPDATED, other, is_asked=True, asked_after=None)
+
+    assert told.apply(answer) == Applied("applied")
+    assert told.subscription.subscription_id == "sub_1"
+
+
+def test_an_end_is_remembered_until_it_is_on_disk() -> None:
+    told = Told()
+    told.tell(UPDATED, subscription(PRO))
+    told.tell(
+        "customer.subscription.deleted",
+        subscription(PRO, status="canceled", ended_at=int(AT.timestamp())),
+        created=int(AT.timestamp()) + 1,
+    )
+    assert told.state.over == ("sub_1",)
