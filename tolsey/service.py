@@ -40,6 +40,7 @@ from tolsey.http.billing import pages as billing
 from tolsey.http.chat import routes as chat
 from tolsey.http.chat.desk import Desk
 from tolsey.http.chat.terms import Terms
+from tolsey.http.description import guides
 from tolsey.http.files import routes as files
 from tolsey.http.files.keeping import FileKeeper
 from tolsey.http.intelligence import routes as intelligence
@@ -144,6 +145,7 @@ BLUEPRINTS: Sequence[Blueprint] = (
     consent.routes,
     mail.routes,
     mail_pages.routes,
+    guides.routes,
 )
 
 EVENTS_PATH = "/api/webhooks/commerce/events"
