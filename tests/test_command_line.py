@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.conftest import Servers
@@ -305,12 +306,12 @@ def served(shell: Shell, *arguments: str) -> Iterator[subprocess.Popen[str]]:
         process.communicate(timeout=60)
 
 
-def until(process: subprocess.Popen[str], event: str) -> None:
+def until(process: subprocess.Popen[str], event: str) -> str:
     assert process.stdout is not None
     for line in process.stdout:
         assert "Traceback" not in line
         if f'"{event}"' in line:
-            return
+            return line
     raise AssertionError(f"{event} was never said")
 
 
@@ -326,6 +327,17 @@ def test_a_start_that_is_interrupted_ends_well_and_soon(shell: Shell, number: in
     assert "Traceback" not in said
     assert "service.ready" not in said
     assert json.loads(said.splitlines()[-1])["event"] == "service.stopped"
+
+
+@pytest.mark.parametrize("shards", ["1", "2"])
+def test_a_service_that_was_told_no_address_names_the_one_where_it_listens(
+    shell: Shell, shards: str
+) -> None:
+    with served(shell, "--shards", shards) as process:
+        address = json.loads(until(process, "service.ready"))["address"]
+        said = httpx.get(f"{address}/.well-known/oauth-authorization-server", trust_env=False)
+
+    assert said.json()["issuer"] == address
 
 
 @pytest.mark.parametrize("when", ["migration.applied", "service.ready"])

@@ -12,6 +12,7 @@ import errno
 import gc
 import os
 import secrets
+import socket
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -26,7 +27,7 @@ import structlog
 
 from tolsey import logs, settings
 from tolsey.fleet import Fleet, Parent
-from tolsey.listeners import Listeners
+from tolsey.listeners import Listeners, address_of
 from tolsey.runtime.messages import UnusableName
 from tolsey.settings import Settings, SettingsError
 from tolsey.storage.errors import StorageError, StorageUnavailable
@@ -117,7 +118,9 @@ def serve(
     read = _settings()
     if listener is not None and parent is not None:
         inherited, speaks = Parent(listener, parent), _server(server, read)
-        sys.exit(_run(lambda: _serve(read, inherited, speaks)))
+        with socket.socket(fileno=os.dup(listener)) as heard:
+            located = read.listening_at(address_of(heard))
+        sys.exit(_run(lambda: _serve(located, inherited, speaks)))
     _refuse_strangers(read, host)
     listeners = _listen(host, port, shards)
     command = (sys.executable, *sys.orig_argv[1:])  # as we were found, so are those that follow
@@ -125,7 +128,8 @@ def serve(
         sys.exit(Fleet(command, listeners, shards).run())
     with listeners:
         speaks = _server(server, read)
-        status = _run(lambda: _serve(read, listeners, speaks))
+        located = read.listening_at(listeners.address)
+        status = _run(lambda: _serve(located, listeners, speaks))
     if status is None:
         os.execv(sys.executable, command)  # noqa: S606 - our own interpreter and arguments
     sys.exit(status)

@@ -34,6 +34,12 @@ TAKE_NOTHING: Sequence[Step] = (
 )
 
 
+def address_of(listener: socket.socket) -> str:
+    """Write where clients connect to."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
 class Listeners:
     """As many listeners at one address as there are processes to serve it.
 
@@ -64,8 +70,7 @@ class Listeners:
     @property
     def address(self) -> str:
         """Where clients connect to."""
-        host, port = self._sockets[0].getsockname()[:2]
-        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        return address_of(self._sockets[0])
 
     def of(self, index: int) -> socket.socket:
         """Answer the listener of a process: its own, or the one that all share."""

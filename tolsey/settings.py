@@ -193,7 +193,8 @@ class Settings(BaseSettings):
     )
 
     base_url: Annotated[str, AfterValidator(_origin)] = "http://127.0.0.1:8000"
-    """The main address, as visitors type it: cookies, links in mails and the badge carry it."""
+    """The main address, as visitors type it: cookies, links in mails and the badge carry it; unset:
+    where `tolsey serve` listens."""
     database_url: Annotated[Secret, _scheme("postgresql", "postgres")] | None = None
     """A PostgreSQL with pgvector; unset: an embedded one, kept under `DATA_DIR`."""
     redis_url: Annotated[Secret, _scheme("redis", "rediss", "unix")] | None = None
@@ -312,6 +313,12 @@ class Settings(BaseSettings):
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
         """Show nothing secret, whoever prints this: repr, str, and the tracebacks of rich."""
         return [("base_url", self.base_url)]
+
+    def listening_at(self, address: str) -> "Settings":
+        """Take where this listens for the main address, unless that was set."""
+        if "base_url" in self.model_fields_set:
+            return self
+        return self.model_copy(update={"base_url": address})
 
     @property
     def is_https(self) -> bool:
