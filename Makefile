@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 BENCH_VENV := .venv-bench
 MUTANTS_VENV := .venv-mutants
 
-.PHONY: setup build-name run test test-slow check types rules compiled format bench campaign conformance mutants sandbox messages lock clean
+.PHONY: setup build-name run test test-slow check types rules compiled format bench campaign client conformance mutants sandbox messages lock clean
 
 setup: $(STAMP) build-name
 
@@ -106,6 +106,10 @@ messages: setup
 	$(BIN)/pybabel --quiet extract --mapping-file pyproject.toml --add-comments "Translators:" \
 		$(addprefix --keyword ,marked problem:3 Refusal NotFound Unauthorized Forbidden Conflict Unprocessable PaymentRequired Unavailable NotBuilt) \
 		--project tolsey --output tolsey/http/locale/tolsey.pot tolsey
+
+# A Python client of the whole service, made of /openapi.json as it is here; it is kept nowhere.
+client: setup
+	$(BIN)/python -m tests.client build/client
 
 # Two locks of the same versions: what a server installs, and what is needed to work on it.
 lock: setup

@@ -45,6 +45,7 @@ SLOW_PLACES = tuple(
         "campaigns",
         "mcp/real",
         "http/chat/test_crashes.py",
+        "journeys/client",
         "journeys/test_newcomer.py",
         "journeys/test_processes.py",
     )

@@ -299,9 +299,10 @@ async def test_the_interface_describes_itself(browser: Browser) -> None:
     operation = described["paths"]["/api/stores"]["post"]
     assert operation["security"] == [{"session": []}]
     assert operation["responses"]["default"] == {"$ref": "#/components/responses/Problem"}
-    schema = operation["requestBody"]["content"]["application/json"]["schema"]
-    assert set(schema["properties"]) == {"organizationId", "name"}
-    assert described["components"]["schemas"]["Problem"]
+    reference = operation["requestBody"]["content"]["application/json"]["schema"]["$ref"]
+    shapes = described["components"]["schemas"]
+    assert set(shapes[reference.rpartition("/")[2]]["properties"]) == {"organizationId", "name"}
+    assert shapes["Problem"]
 
 
 async def test_the_page_of_the_interface_loads_everything_from_here(browser: Browser) -> None:

@@ -6,6 +6,7 @@ from http import HTTPStatus
 from importlib.metadata import version
 from typing import Any
 
+from pydantic import BaseModel
 from quart import Blueprint, Quart, Response, current_app
 from quart_schema import QuartSchema, hide
 from quart_schema.openapi import (
@@ -68,6 +69,10 @@ class ApiPage(Page):
 class Provider(OpenAPIProvider):
     """Adds to what the routes say of themselves: who may call, and the shape of every error."""
 
+    def __init__(self, app: Quart, extension: QuartSchema) -> None:
+        super().__init__(app, extension)
+        self._shapes: dict[str, type[BaseModel]] = {}
+
     def schema(self) -> dict[str, Any]:
         """Describe the whole interface."""
         described = super().schema()
@@ -94,6 +99,8 @@ class Provider(OpenAPIProvider):
         }
         for operations in paths.values():
             for method, operation in operations.items():
+                if len(operations) == 1:  # else the framework's names tell the methods apart
+                    operation["operationId"] = view.__name__
                 operation["responses"] = {**operation["responses"], **answers}
                 described_refusals.describe(operation, method, view)
                 if access is not None:
@@ -114,7 +121,16 @@ class Provider(OpenAPIProvider):
     def build_request_body(self, model: Any, source: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """Describe a body, without which nothing is done."""
         described, definitions = super().build_request_body(model, source)
-        return {**described, "required": True}, definitions
+        ((kind, said),) = described["content"].items()
+        reference, named = self._named(model, said["schema"])
+        return {"content": {kind: {"schema": reference}}, "required": True}, definitions | named
+
+    def _named(self, model: type[BaseModel], schema: Any) -> tuple[dict[str, str], dict[str, Any]]:
+        """Give a shape its class's name, and refer to it by that."""
+        name = model.__name__
+        if self._shapes.setdefault(name, model) is not model:
+            raise TypeError(f"two shapes of bodies are named {name}")
+        return {"$ref": f"#/components/schemas/{name}"}, {name: schema}
 
     def _answer(
         self, status: int, bodies: Sequence[Described], components: dict[str, Any]
@@ -130,10 +146,9 @@ class Provider(OpenAPIProvider):
             if media.shape is not None:
                 answer, shapes = self.build_response_object(media.shape, None)
                 (said,) = answer["content"].values()
-                name = media.shape.__name__
-                components |= shapes | {name: said["schema"]}
+                schema, named = self._named(media.shape, said["schema"])
+                components |= shapes | named
                 described["description"] = answer["description"]
-                schema = {"$ref": f"#/components/schemas/{name}"}
             content.setdefault(media.kind, []).append(schema)
         if content:
             described["content"] = {
