@@ -13,8 +13,11 @@ GENERATOR: Final = Path(sys.executable).with_name("openapi-python-client")
 CONFIG: Final = {
     "package_name_override": NAME,
     "post_hooks": [],
-    # pictures are text to the generator, which knows JSON, forms, plain text and HTML
-    "content_type_overrides": {"image/svg+xml": "text/html"},
+    # the generator knows no pictures
+    "content_type_overrides": {
+        "image/svg+xml": "text/html",
+        "image/png": "application/octet-stream",
+    },
 }
 
 

@@ -125,7 +125,7 @@ async def get_badge(
 
 @routes.get("/api/public/listings/<slug>/og.png")
 @public
-async def get_preview(slug: str) -> Response:
+async def get_preview(slug: str) -> Annotated[Response, Media("image/png"), NOT_MODIFIED]:
     """Draw what other sites show beside a link to a listing; 404 when there is no badge to show."""
     view = await listing_at(slug)
     shown = _shown(view)
