@@ -3,11 +3,10 @@
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
-import httpx
-
 from tolsey.actors.ports import MailServer, UnsetVectors, Vectors
 from tolsey.http.clients.certificates import trusted_certificates
 from tolsey.http.clients.commerce.admin import API_VERSION, ShopifyAdmin
+from tolsey.http.clients.counted import CountedClient
 from tolsey.http.clients.model import ChatModel, StreamingModel, UnsetModel
 from tolsey.http.clients.objects import Objects
 from tolsey.http.clients.payments.processor import StripePayments
@@ -69,7 +68,7 @@ async def _vectors(stack: AsyncExitStack, settings: Settings, database: Database
     if settings.vector_token is None:
         return UnsetVectors("VECTOR_TOKEN")
     client = await stack.enter_async_context(
-        httpx.AsyncClient(verify=trusted_certificates(), trust_env=False)
+        CountedClient("vectors", verify=trusted_certificates())
     )
     return RestVectors(settings.vector_url, settings.vector_token, client)
 

@@ -264,6 +264,8 @@ async def test_metrics_tell_requests_calls_deliveries_jobs_dead_letters_and_the_
     calls = partial(told, "tolsey_call_seconds_count", call="ReconcileSubscriptions")
     assert calls(lane="platform", outcome="done") == 1
     assert told("tolsey_calls_waiting", lane="platform") == 0
+    asked = partial(told, "http_client_request_duration_seconds_count", peer="commerce")
+    assert asked(http_response_status_code="200", error_type="") >= 2
     assert told("tolsey_dead_letters", kind="store") == 1
     assert told("tolsey_job_last_success_timestamp_seconds", job="retention-sweep") > 1.7e9
     assert told("tolsey_job_last_run_failed", job="retention-sweep") == 0

@@ -16,6 +16,7 @@ import httpcore
 import httpx
 
 from tolsey.http.clients.certificates import trusted_certificates
+from tolsey.http.clients.counted import CountedClient, Peer
 
 Address = IPv4Address | IPv6Address
 Resolver = Callable[[str, int], Awaitable[Iterable[str]]]
@@ -191,6 +192,7 @@ class GuardedTransport(httpx.AsyncHTTPTransport):
 def guarded_client(
     local_urls: Iterable[str] = (),
     *,
+    peer: Peer = "commerce",
     timeout: httpx.Timeout = DEFAULT_TIMEOUT,
     limits: httpx.Limits = DEFAULT_LIMITS,
     **backend: Any,
@@ -201,9 +203,9 @@ def guarded_client(
     ignored.
     """
     origins = {origin for origin in map(loopback_origin, local_urls) if origin is not None}
-    return httpx.AsyncClient(
+    return CountedClient(
+        peer,
         transport=GuardedTransport(GuardedBackend(origins, **backend), limits),
         timeout=timeout,
         follow_redirects=False,
-        trust_env=False,
     )

@@ -13,6 +13,7 @@ import structlog
 from tolsey.actors.chat import MOST_TOKENS, Usage
 from tolsey.actors.refusals import MissingCredential
 from tolsey.http.clients.certificates import trusted_certificates
+from tolsey.http.clients.counted import CountedClient
 
 CONNECT_SECONDS: Final = 10.0
 SILENCE_SECONDS: Final = 60.0
@@ -96,12 +97,12 @@ class StreamingModel:
         self._limit_field = limit_field
         self._url = f"{base_url}/chat/completions"
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self._client = httpx.AsyncClient(
+        self._client = CountedClient(
+            "model",
             headers=headers,
             timeout=httpx.Timeout(CONNECT_SECONDS, read=silence_seconds),
             limits=httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=20),
             verify=trusted_certificates(),
-            trust_env=False,
         )
 
     async def close(self) -> None:

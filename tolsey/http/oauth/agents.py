@@ -39,7 +39,7 @@ class Agents:
         documents: httpx.AsyncClient | None = None,
     ) -> "Agents":
         """Put it together; `tell_others` makes the other processes forget who they let in."""
-        fetching = documents or guarded_client(timeout=DOCUMENT_TIMEOUT)
+        fetching = documents or guarded_client(peer="agents", timeout=DOCUMENT_TIMEOUT)
         access_tokens = AccessTokens(database, clock, tell_others)
         resources = Resources(settings)
         clients = Clients(database, Documents(fetching, clock))

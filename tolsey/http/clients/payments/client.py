@@ -8,6 +8,7 @@ import httpx
 import stripe
 
 from tolsey.http.clients.certificates import trusted_certificates
+from tolsey.http.clients.counted import CountedClient
 
 TIMEOUT_SECONDS: Final = 10.0
 RETRIES: Final = 2
@@ -30,8 +31,8 @@ class Wire(stripe.HTTPClient):
 
     def __init__(self, timeout_seconds: float, patience_seconds: float) -> None:
         super().__init__()
-        self._client = httpx.AsyncClient(
-            verify=trusted_certificates(), timeout=timeout_seconds, trust_env=False
+        self._client = CountedClient(
+            "payments", verify=trusted_certificates(), timeout=timeout_seconds
         )
         self._patience_seconds = patience_seconds
 
