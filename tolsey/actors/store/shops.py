@@ -22,7 +22,8 @@ def connected(
     """
     shops, former = state.shops, state.connection
     if not shops:
-        # A process of the release before connected it: what there is was kept under the store's id.
+        # What there is of a shop that a process of the release before connected is kept under the
+        # store's id: that shop is the first, and else the one that is connected now.
         first = shop_domain if former is None else former.shop_domain
         begun_at = at if former is None else former.connected_at
         shops = (
