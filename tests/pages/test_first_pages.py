@@ -1,4 +1,4 @@
-"""A merchant's first hour in a browser: from an account to a connected store, a verified badge and a paid plan."""
+"""A merchant's first hour in a browser: from an invitation to a connected store, a verified badge and a paid plan."""
 
 import json
 from collections.abc import AsyncIterator
@@ -94,15 +94,39 @@ async def look(page: Page, name: str) -> None:
     await page.call("Emulation.setEmulatedMedia", features=[])
 
 
-async def sign_up(street: Street, page: Page) -> None:
+async def invite(street: Street, email: str) -> None:
+    """Have the founder of an organization invite someone to run it."""
+    founder = {"email": "founder@example.com", "password": PASSWORD}
+    async with httpx.AsyncClient(base_url=street.url, headers={"Origin": street.url}) as client:
+        body = {**founder, "organizationName": "Harrow & Tide"}
+        made = (await client.post("/api/auth/signup", json=body)).json()["organization"]
+        path = f"/api/organizations/{made['id']}/members"
+        invited = await client.post(path, json={"email": email, "role": "owner"})
+        assert invited.status_code == 202, invited.text
+
+
+async def join(street: Street, page: Page) -> None:
+    """Come by the mail of an invitation, without an account, and belong to the organization."""
     await page.open(f"{street.url}/")
     await look(page, "00-welcome")
-    await page.click("a[href='/signup']")
-    await page.write("#email", "ann@example.com")
+    await page.open(f"{street.url}/mail")
+    await page.click("main table a")
+    await page.open(
+        await page.read("document.querySelector('main a[href*=\"/invitations/\"]').href")
+    )
+    assert await page.text("h1") == "Join Harrow & Tide"
+    await look(page, "00-invitation")
+    await page.click("main a.button")
+    assert await page.read("document.querySelector('#email').value") == "ann@example.com"
     await page.write("#password", PASSWORD)
-    await page.write("#organizationName", "Harrow & Tide")
+    await page.write("#organizationName", "Ann's own")
     await page.click("main button")
+    assert await page.text("h1") == "Join Harrow & Tide"
+    await page.click("main button")
+    assert "You belong here now." in await page.text("main")
+    await page.click("nav a")
     assert await page.address() == "/"
+    assert "Harrow & Tide" in await page.text("main")
 
 
 async def connect_a_store(page: Page) -> None:
@@ -163,10 +187,11 @@ async def prove_revenue(page: Page) -> None:
     await look(page, "09-listing")
 
 
-async def test_from_an_account_to_a_connected_store_a_badge_and_a_paid_plan(
+async def test_from_an_invitation_to_a_connected_store_a_badge_and_a_paid_plan(
     street: Street, page: Page
 ) -> None:
-    await sign_up(street, page)
+    await invite(street, "ann@example.com")
+    await join(street, page)
     await connect_a_store(page)
     await prove_revenue(page)
 
