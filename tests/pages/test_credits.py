@@ -84,6 +84,7 @@ async def test_nothing_of_the_tables_is_cut_off(hall: Hall, page: Page, width: i
         await page.write(f"#{name}", value)
     await page.write("#organizationName", "Ann's")
     await page.click("main button")
+    await page.open(f"{hall.url}/billing")
     address = await page.address()
     id, at = address.split("=")[1], hall.clock()
     grants = [

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from html import escape
@@ -239,17 +239,17 @@ async def begin_listing() -> Response:
     """Begin a listing and go on to its proof."""
     values = await _sent()
     organization_id, store_id = values.get("organizationId", ""), values.get("storeId", "")
+    await member_of(organization_id, at_least="admin")
+    again = NewListingPage(organization_id=organization_id, store_id=store_id)
     try:
         await limits.admit(policies.LISTING_CREATION)
         made = await sell.start_listing(forms.read(NewListing, _read(values)))
     except Misfilled as wrong:
-        filled = Filled(values, wrong.errors)
+        return shown(replace(again, filled=Filled(values, wrong.errors)), 422)
     except Refusal as refused:
         filled = Filled(values, {forms.WHOLE: sentence(refused)})
-    else:
-        return sent_on(f"/selling/{made.id}")
-    again = NewListingPage(organization_id=organization_id, store_id=store_id, filled=filled)
-    return shown(again, 422)
+        return shown(replace(again, filled=filled), refusal=refused)
+    return sent_on(f"/selling/{made.id}")
 
 
 def _read(values: Mapping[str, str]) -> dict[str, Any]:

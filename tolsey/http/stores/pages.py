@@ -157,6 +157,7 @@ async def add_store() -> Response:
     """Add a store and go on to its shop."""
     values = await _sent()
     organization_id = values.get("organizationId", "")
+    await member_of(organization_id, at_least="admin")
     try:
         await limits.admit(policies.STORE_CREATION)
         made = await open_store(forms.read(StoreBody, values))
