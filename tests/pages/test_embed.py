@@ -6,7 +6,7 @@ import pytest
 
 from tests.pages.chromium import Page
 from tests.pages.conftest import Market, OtherSite
-from tolsey.http.selling.badge import money
+from tolsey.http.layout.words import money
 
 SPILLS = """[...document.querySelectorAll('h1, p, dt, dd, span, a')].filter(part => {
   const box = part.getBoundingClientRect(), card = document.querySelector('main')

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from tolsey.demo.browser import Browser, send_form
 from tolsey.demo.telling import until
+from tolsey.http.layout.words import money
 from tolsey.sandbox.commerce.shop.state import Shop
 
 
@@ -94,8 +95,8 @@ class Seller:
         verification = answer["verification"]
         if verification["state"] not in {"verified", "verified_new"}:
             return None
-        amount = verification["revenue30d"] / 100
-        return f"{verification['state']}, {amount:,.2f} {verification['currency']} in 30 days"
+        amount = money(verification["revenue30d"], verification["currency"])
+        return f"{verification['state']}, {amount} in 30 days"
 
     async def corroborate(self, key: str) -> str:
         """Prove the revenue by the payment processor, too; the two are never added."""
@@ -109,8 +110,8 @@ class Seller:
         found = answer["verification"]["corroboration"]
         if found is None or found["differencePercent"] is None:
             return None
-        amount = found["revenue30d"] / 100
-        return f"{amount:,.2f} {found['currency']} in 30 days, {found['differencePercent']} % apart"
+        amount = money(found["revenue30d"], found["currency"])
+        return f"{amount} in 30 days, {found['differencePercent']} % apart"
 
     async def badge(self) -> str:
         """Look at what the public sees."""

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from tolsey.actors.organization import plans
+from tolsey.storage.records.money.currencies import EXPONENTS
 
 CENT: Final = plans.MICRO_PER_CENT
 
@@ -28,6 +29,16 @@ def whole_credit(micro: int) -> str:
 def moved(micro: int) -> str:
     """Write by how much a balance moved."""
     return f"+{credit(micro)}" if micro > 0 else credit(micro)
+
+
+def money(minor: int | None, currency: str | None) -> str:
+    """Write an amount of minor units for people to read; nothing where there is none."""
+    if minor is None or currency is None:
+        return ""
+    digits = EXPONENTS.get(currency, 2)
+    whole, rest = divmod(abs(minor), 10**digits)
+    sign = "-" if minor < 0 else ""
+    return f"{currency} {sign}{whole:,}" + (f".{rest:0{digits}d}" if digits else "")
 
 
 def day(at: datetime) -> str:

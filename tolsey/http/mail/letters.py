@@ -7,7 +7,7 @@ from typing import Final
 from tolsey.actors.mail import MailEvent
 from tolsey.http.clients.smtp import one_line
 from tolsey.http.layout.templates import ENVIRONMENT
-from tolsey.http.selling.badge import money
+from tolsey.http.layout.words import money
 
 TEXT: Final = ENVIRONMENT.overlay(autoescape=False)
 """The text of a mail is no markup."""

@@ -14,6 +14,7 @@ from tolsey.http.answers.selling import CorroborationAnswer, VerificationAnswer
 from tolsey.http.layout.assets import content_of
 from tolsey.http.layout.catalogue import _, marked
 from tolsey.http.layout.templates import Page
+from tolsey.http.layout.words import money
 from tolsey.storage.records.money.currencies import EXPONENTS
 
 Theme = Literal["light", "dark"]
@@ -124,16 +125,6 @@ def synced_since(span: timedelta) -> str:
 def day(at: datetime) -> str:
     """Write the day of a moment."""
     return f"{at.astimezone(UTC):%Y-%m-%d}"
-
-
-def money(minor: int | None, currency: str | None) -> str:
-    """Write an amount of minor units for people to read; nothing where nothing is proven."""
-    if minor is None or currency is None:
-        return ""
-    digits = EXPONENTS.get(currency, 2)
-    whole, rest = divmod(abs(minor), 10**digits)
-    sign = "-" if minor < 0 else ""
-    return f"{currency} {sign}{whole:,}" + (f".{rest:0{digits}d}" if digits else "")
 
 
 def metric(found: VerificationAnswer | CorroborationAnswer, name: str) -> str:

@@ -24,6 +24,7 @@ from tolsey.http.layout.catalogue import _
 from tolsey.http.layout.forms import Filled, Misfilled
 from tolsey.http.layout.standings import Standing
 from tolsey.http.layout.templates import Page
+from tolsey.http.layout.words import money
 from tolsey.http.selling import badge as badges
 from tolsey.http.selling import proofs, sell
 from tolsey.http.selling.attestation import badge, verification_of
@@ -178,7 +179,7 @@ class SellerPage(Page):
                 exact, between = str(value), f"{lies_in.low}-{lies_in.high - 1}"
             else:
                 told = RangeAnswer(low=lies_in.low, high=lies_in.high)
-                exact = badges.money(value, self.own.currency)
+                exact = money(value, self.own.currency)
                 between = badges.metric(self.own.model_copy(update={"ranges": {name: told}}), name)
             options["exact"] = _("As it is: %(amount)s") % {"amount": exact}
             options["bucket"] = _("As a range: %(amount)s") % {"amount": between}

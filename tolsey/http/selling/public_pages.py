@@ -15,6 +15,7 @@ from tolsey.http.answers.selling import PublicListingAnswer, SignedVerificationA
 from tolsey.http.layout.answers import answer_with_pages, shown
 from tolsey.http.layout.catalogue import _
 from tolsey.http.layout.templates import Page
+from tolsey.http.layout.words import money
 from tolsey.http.selling import badge as badges
 from tolsey.http.selling.attestation import badge, signed, verification_of
 from tolsey.http.selling.badge import RED_FLAGS, Shown, Words
@@ -86,7 +87,7 @@ class ListingPage(Page):
     def price(self) -> str:
         """What the seller asks."""
         asked = self.told.asking_price
-        return badges.money(asked.amount, asked.currency).removesuffix(".00") if asked else ""
+        return money(asked.amount, asked.currency).removesuffix(".00") if asked else ""
 
     @property
     def figures(self) -> Sequence[tuple[str, str, bool]]:
@@ -103,7 +104,7 @@ class ListingPage(Page):
             _("Profit, 12 months"): said.ttm_profit,
         }
         for title, amount in reported.items():
-            written = badges.money(amount.amount, amount.currency) if amount else ""
+            written = money(amount.amount, amount.currency) if amount else ""
             found.append((title, written, False))
         if said.hours_per_week is not None:
             found.append((_("Hours a week"), f"{said.hours_per_week:g}", False))

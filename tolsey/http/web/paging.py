@@ -25,7 +25,7 @@ class InvalidCursor(Refusal):
     code = "invalid_cursor"
 
     def __init__(self) -> None:
-        super().__init__("The cursor is not one of ours.")
+        super().__init__("The cursor is not one that this list gave; begin without one.")
 
 
 class PageQuery(ApiModel):

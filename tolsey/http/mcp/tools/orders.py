@@ -24,8 +24,9 @@ from tolsey.http.mcp.tools.answers import (
 )
 from tolsey.http.mcp.tools.building import Answer, Arguments, tool
 from tolsey.http.mcp.tools.facts import FactsAnswer
-from tolsey.http.mcp.tools.pages import InvalidCursor, PageArguments, Pages
+from tolsey.http.mcp.tools.pages import PageArguments, Pages
 from tolsey.http.web.context import Service
+from tolsey.http.web.paging import InvalidCursor
 from tolsey.storage.database import Row
 from tolsey.storage.lookups import Lookups
 from tolsey.storage.reports import orders, sales

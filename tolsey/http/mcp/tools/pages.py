@@ -1,18 +1,15 @@
 """Lists in parts: `limit` and an opaque `cursor` in, a part and the next cursor out."""
 
-import base64
-import binascii
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Final, TypeVar
 
 import orjson
 from pydantic import Field
 
-from tolsey.actors.refusals import Refusal
 from tolsey.http.mcp.tools.answers import LARGEST
 from tolsey.http.mcp.tools.building import Arguments
 from tolsey.http.web.api_model import NUL
-from tolsey.storage.sealed import base64url
+from tolsey.http.web.paging import InvalidCursor, cursor_of, cut, key_in
 
 Found = TypeVar("Found")
 
@@ -36,15 +33,6 @@ class PageArguments(Arguments):
     cursor: Annotated[str | None, Field(description="next_cursor of the part before.")] = None
 
 
-class InvalidCursor(Refusal):
-    """The cursor was not given out for this list."""
-
-    code = "invalid_cursor"
-
-    def __init__(self) -> None:
-        super().__init__("The cursor is not one that this list gave; begin without one.")
-
-
 class Pages:
     """The parts of one list; a key is what follows its last item, of values of these kinds."""
 
@@ -59,9 +47,8 @@ class Pages:
         if len(wanted.cursor) > LONGEST_CURSOR:
             raise InvalidCursor
         try:
-            padded = wanted.cursor + "=" * (-len(wanted.cursor) % 4)
-            key = orjson.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
-        except (binascii.Error, ValueError) as error:
+            key = orjson.loads(key_in(wanted.cursor))
+        except ValueError as error:
             raise InvalidCursor from error
         if not isinstance(key, list) or len(key) != len(self._kinds) + 1 or key[0] != self._name:
             raise InvalidCursor
@@ -78,14 +65,14 @@ class Pages:
         self, found: Sequence[Found], wanted: PageArguments, key: Callable[[Found], tuple[Any, ...]]
     ) -> tuple[Sequence[Found], str | None]:
         """Cut what was read, with one more than the limit, to a part and the cursor of the next."""
-        part = found[: wanted.limit]
-        if len(found) <= wanted.limit:
-            return part, None
-        return part, self.cursor(*key(part[-1]))
+        return cut(found, wanted.limit, key=lambda item: self._written(*key(item)))
 
     def cursor(self, *key: int | str) -> str:
         """Give the cursor of the part that follows the item of a key."""
-        return base64url(orjson.dumps([self._name, *key]))
+        return cursor_of(self._written(*key))
+
+    def _written(self, *key: int | str) -> str:
+        return orjson.dumps([self._name, *key]).decode()
 
 
 def _is_part(value: Any, kind: type[int | str]) -> bool:
