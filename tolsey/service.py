@@ -19,7 +19,7 @@ from tolsey.actors.listing.actor import ListingActor
 from tolsey.actors.listing.effects import ListingEffects
 from tolsey.actors.organization.actor import OrganizationActor
 from tolsey.actors.organization.billing.processor_calls import ProcessorCalls
-from tolsey.actors.organization.effects import EventCalls, PaymentInbox
+from tolsey.actors.organization.effects import AnswerCalls, EventCalls, PaymentInbox
 from tolsey.actors.store.actor import StoreActor
 from tolsey.actors.store.effects import OperationEffects, StoreEffects
 from tolsey.adapters import Adapters, adapters
@@ -206,7 +206,7 @@ async def running(
             payments=outside.payments,
             seller_accounts=outside.seller_accounts,
             vectors=outside.vectors,
-            chat=await _desk(stack, Terms.of(settings), parts, shard, watched=timers),
+            chat=await _desk(stack, Terms.of(settings), parts, shard),
             agents=_agents(stack, settings, shard, parts),
             mail=parts.mail,
             files=parts.files,
@@ -329,6 +329,7 @@ class Parts:
             **jobs.handlers(),
             **ProcessorCalls(self._outside.payments, self.clock).handlers(),
             **EventCalls(self._outside.payments).handlers(),
+            **AnswerCalls(self.database).handlers(),
             **self.mail.handlers(),
             **written.handlers(),
         }
@@ -426,21 +427,18 @@ def _last_alive(shard: Shard, lease_seconds: float) -> int:
     return sum(one.alive or one.silent_seconds <= silence for one in shard.members())
 
 
-async def _desk(
-    stack: AsyncExitStack, terms: Terms, parts: "Parts", shard: Shard, *, watched: bool
-) -> Desk:
-    """Answer questions with a model; `watched` sweeps what was left alone."""
+async def _desk(stack: AsyncExitStack, terms: Terms, parts: "Parts", shard: Shard) -> Desk:
+    """Answer questions with a model."""
     desk = Desk(
         parts.model,
         terms,
         parts.runtime.ask,
         parts.database,
         parts.clock,
+        post=parts.runtime.post,
         process=shard.id,
     )
     await stack.enter_async_context(desk)
-    if watched:
-        desk.watch()
     return desk
 
 

@@ -111,7 +111,14 @@ def service(
         payments=StripePayments(None, settings.payment_prices),
         seller_accounts=RestrictedAccounts(),
         vectors=DatabaseVectors(database),
-        chat=Desk(UnsetModel("LLM_BASE_URL"), Terms.of(settings), runtime.ask, database, clock),
+        chat=Desk(
+            UnsetModel("LLM_BASE_URL"),
+            Terms.of(settings),
+            runtime.ask,
+            database,
+            clock,
+            post=runtime.post,
+        ),
         agents=Agents.of(settings, database, clock, nobody_else),
         mail=PostOffice(database, Vault.from_keys(KEYRING), None, settings, clock),
         files=cast("FileKeeper", None),  # no route here has files

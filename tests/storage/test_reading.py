@@ -272,6 +272,7 @@ REPORTS: Final[dict[str, list[Case]]] = {
 SHORT: Final[dict[str, list[Case]]] = {
     "reports.orders.find": [lambda db: orders.find(Lookups(db, orders.BY_ID), STORE, 5000000007)],
     "chat.knowledge.knowledge": [lambda db: knowledge(db, "org_1", STORE, STORE, ["lamp"])],
+    "chat.generations.is_left": [lambda db: generations.is_left(db, "gen_1")],
     "chat.generations.has_chatted": [lambda db: generations.has_chatted(db, "org_1", AGO)],
     "chat.memory.counts": [lambda db: memory.counts(db, "org_1")],
     "chat.memory.stores_of": [lambda db: memory.stores_of(db, "org_1")],
@@ -412,7 +413,6 @@ SHORT: Final[dict[str, list[Case]]] = {
 """What is read over the pool of all."""
 
 UNBOUNDED: Final = {
-    "chat.generations": {"abandoned", "orphaned", "hold_of"},  # a job's, of what goes on
     "chat.vectors": {"DatabaseVectors.count"},
     "commerce.exports": {"rows"},  # everything, a page at a time
     "keys": {"accept", "open_vault", "trouble"},  # a look at each start
@@ -432,7 +432,7 @@ UNBOUNDED: Final = {
 """What reads as much as there is of something, or a table that does not grow."""
 
 WRITING: Final = {
-    "chat.generations": {"begin", "end", "forget"},
+    "chat.generations": {"begin", "end", "end_left", "forget"},
     "chat.vectors": {"DatabaseVectors.purge"},
     "commerce.agent_operations": {"put_on_record"},
     "commerce.stores": {"salt_of"},

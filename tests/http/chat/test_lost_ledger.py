@@ -1,6 +1,6 @@
 """The ledger cannot be asked: nothing starts unpaid, nothing goes on unpaid, nothing is paid twice."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import anyio
@@ -8,7 +8,13 @@ import pytest
 
 from tests.http.chat.visitor import DOLLAR, Told, Visitor, ended, events_of
 from tests.http.people import Clock
-from tolsey.actors.organization.messages import ExtendHold, HoldCredits, SettleHold
+from tolsey.actors.organization.ledger.answers import MOST_WITHOUT_HOLD, CheckAnswer
+from tolsey.actors.organization.messages import (
+    ExtendHold,
+    HoldCredits,
+    SettleHold,
+    organization,
+)
 from tolsey.http.chat import credit_meter
 from tolsey.runtime.errors import DeadlineExceeded, Unavailable
 from tolsey.runtime.messages import ActorId, Message
@@ -31,6 +37,16 @@ class Faulty:
             raise Unavailable("cut off")
         await self.ask(to, message)
         raise DeadlineExceeded("no answer")
+
+
+LIVE = "SELECT FROM chat_generations WHERE ended_at IS NULL"
+
+
+async def look(house: Running, visitor: Visitor, at: datetime, **seen: Any) -> None:
+    """Let it be time to look after the answer."""
+    (row,) = await house.service.database.fetch("SELECT id FROM chat_generations")
+    message = CheckAnswer(row["id"], at, **seen)
+    await house.service.runtime.ask(organization(visitor.organization_id), message)
 
 
 async def test_without_the_ledger_the_model_is_not_asked(
@@ -71,9 +87,10 @@ async def test_a_settlement_whose_answer_was_lost_is_not_made_twice(
     answer = await rich.ask()
     spent = answer.last.data["spent"]
     assert (await rich.credits())["balance"] == 10 * DOLLAR - spent
-    assert await house.service.chat.sweep() == 0  # its process may still be at it
+    await look(house, rich, clock())  # its process may still be at it
+    assert await house.service.database.fetch(LIVE)
     clock.advance(timedelta(minutes=2))
-    assert await house.service.chat.sweep() == 1
+    await look(house, rich, clock(), without_hold=MOST_WITHOUT_HOLD)
     (row,) = await ended(house.service.database)
     assert row["charged"] == row["cost"] == spent
     assert (await rich.credits())["balance"] == 10 * DOLLAR - spent
@@ -86,10 +103,11 @@ async def test_an_answer_that_cannot_be_settled_is_ended_by_its_lease_at_its_las
     Faulty(house, SettleHold, 100, back=False)
     answer = await rich.ask()
     assert (answer.last.name, answer.last.data["creditsRemaining"]) == ("done", None)
-    assert await house.service.chat.sweep() == 0
+    await look(house, rich, clock())
+    assert await house.service.database.fetch(LIVE)
     clock.advance(timedelta(minutes=16))
-    assert await house.service.chat.sweep() == 1
-    assert await house.service.chat.sweep() == 0
+    for _ in range(2):
+        await look(house, rich, clock())
     (row,) = await ended(house.service.database)
     (hold,) = await house.service.database.fetch("SELECT used, amount FROM credit_holds")
     assert row["outcome"] == "crashed"

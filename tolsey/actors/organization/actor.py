@@ -37,7 +37,8 @@ from tolsey.actors.organization.billing.payment_events.catalogue import restore
 from tolsey.actors.organization.credits import Credits
 from tolsey.actors.organization.files import exports
 from tolsey.actors.organization.files.messages import AskForExport, ExportGivenUp, ExportKept
-from tolsey.actors.organization.ledger import bonuses, holds, lots, payments
+from tolsey.actors.organization.ledger import answers, bonuses, holds, lots, payments
+from tolsey.actors.organization.ledger.answers import CheckAnswer
 from tolsey.actors.organization.messages import (
     AdjustCredits,
     ClaimWorkflow,
@@ -224,6 +225,16 @@ class OrganizationActor(Actor[OrganizationState]):
         """Say how far giving a payment back came."""
         known = await self._knowing(state, message.payment_ref)
         return _kept(state, known, returns.given_up(known, message))
+
+    @handles(CheckAnswer)
+    async def check_answer(
+        self, state: OrganizationState, message: CheckAnswer
+    ) -> Decision[OrganizationState, None]:
+        """Look whether an answer of the chat is still being made."""
+        is_left = await generations.is_left(self._database, message.generation_id)
+        if is_left is None:
+            return Decision(state, None)
+        return answers.check(state, message, is_left=is_left)
 
     @handles(ApplyPaymentEvent)
     async def apply_payment_event(

@@ -28,6 +28,7 @@ from tolsey.actors.organization.billing.payment_events.metadata import SPONSOR
 from tolsey.actors.organization.billing.payment_events.payouts import AccountFacts, PayoutFacts
 from tolsey.actors.organization.billing.payment_events.reversals import DisputeFacts, RefundFacts
 from tolsey.actors.organization.billing.payment_events.subscriptions import SubscriptionFacts
+from tolsey.actors.organization.ledger.answers import EndAnswer
 from tolsey.actors.organization.messages import organization
 from tolsey.actors.processor import PaymentProcessor, ProcessorRefused, ProcessorUnreachable
 from tolsey.actors.refusals import MissingCredential
@@ -35,6 +36,7 @@ from tolsey.runtime.codec import WireForm
 from tolsey.runtime.decision import Effect, Perform, Tell
 from tolsey.runtime.messages import ActorId, Call
 from tolsey.runtime.rows import row_of
+from tolsey.storage.chat import generations
 from tolsey.storage.database import Database, Transaction
 from tolsey.storage.money import payment_events, payouts, sponsorships
 from tolsey.storage.money.payment_events import Taken
@@ -208,6 +210,22 @@ def _mail_to_payee(facts: PayoutFacts, account_id: str) -> Perform:
         },
     )
     return Perform(call, key=f"tell:{call.event}:{call.about}")
+
+
+class AnswerCalls:
+    """Writes the ends of answers down whose process is gone."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def handlers(self) -> dict[type[Call[Any]], Any]:
+        """Say which method answers which call."""
+        return {EndAnswer: self.end}
+
+    async def end(self, call: EndAnswer) -> None:
+        """Write an answer's end down, unless its maker has."""
+        if await generations.end_left(self._database, call.generation_id, call.at):
+            log.warning("chat.answer_left", generation_id=call.generation_id)
 
 
 class EventCalls:

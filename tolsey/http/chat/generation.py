@@ -14,6 +14,7 @@ import anyio.lowlevel
 import structlog
 
 from tolsey.actors.chat import Meter
+from tolsey.actors.organization.ledger.answers import first_look
 from tolsey.actors.organization.messages import Settled
 from tolsey.actors.refusals import Conflict, PaymentRequired, Refusal, Unavailable
 from tolsey.http.chat.credit_meter import AWAY, CreditMeter, available
@@ -141,6 +142,8 @@ class Generation:
             created_at=means.clock(),
             process=means.process,
         )
+        # First: whatever comes then, its organization looks whether it is still being made.
+        await means.post([first_look(order.organization_id, order.id, means.clock())])
         if not await generations.begin(self._means.database, row):
             raise Conflict(
                 "This answer is being made, or was: ask again with another key.", code="duplicate"

@@ -1,12 +1,13 @@
 """What answers cost and how long they may be, and what each is made with."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol, Self
 
 from tolsey.actors.chat import OUTPUT_TOKENS, Prices
 from tolsey.http.clients.model import ChatModel
+from tolsey.runtime.decision import Tell
 from tolsey.runtime.messages import ActorId, Message
 from tolsey.settings import Settings
 from tolsey.storage.database import Database
@@ -52,6 +53,7 @@ class Means(Protocol):
     model: ChatModel
     terms: Terms
     ask: Callable[[ActorId, Message[Any]], Awaitable[Any]]
+    post: Callable[[Sequence[Tell]], Awaitable[int]]
     database: Database
     clock: Callable[[], datetime]
     process: str | None

@@ -1,16 +1,13 @@
 """SQL for answers of the chat model."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from tolsey.storage.database import Database
-from tolsey.storage.records.chat import Abandoned, Ending, Generation
+from tolsey.storage.records.chat import Ending, Generation
 from tolsey.storage.tables import table_of
 
 GENERATIONS: Final = table_of(Generation)
-SETTLING: Final = timedelta(minutes=1)
-"""A live answer writes its end down this soon after its hold has ended."""
-ABANDONED_AT_ONCE: Final = 200
 
 
 def hold_id(generation_id: str) -> str:
@@ -65,55 +62,31 @@ async def end(database: Database, generation_id: str, ending: Ending, at: dateti
     )
 
 
-async def abandoned(database: Database, at: datetime) -> list[Abandoned]:
-    """List answers whose hold has ended, or whose lease has: their process is no more."""
-    rows = await database.fetch(
-        """
-        SELECT g.id, g.organization_id, coalesce(h.used, 0) AS used,
-            coalesce(h.amount, 0) AS covered, h.id IS NULL OR h.closed_at IS NOT NULL AS closed
-        FROM chat_generations g LEFT JOIN credit_holds h
-            ON h.organization_id = g.organization_id AND h.id = 'chat:' || g.id
-        WHERE g.ended_at IS NULL AND CASE
-            WHEN h.id IS NULL THEN g.created_at <= $2
-            WHEN h.closed_at IS NULL THEN h.lease_until <= $1
-            ELSE h.closed_at <= $2 END
-        ORDER BY g.created_at LIMIT $3
-        """,
-        at,
-        at - SETTLING,
-        ABANDONED_AT_ONCE,
-    )
-    return [Abandoned(**row) for row in rows]
-
-
-async def orphaned(database: Database, leased_before: datetime) -> list[Abandoned]:
-    """List answers whose process beats no more, and whose hold was last leased before a moment's."""
-    rows = await database.fetch(
-        """
-        SELECT g.id, g.organization_id, h.used, h.amount AS covered, false AS closed
-        FROM chat_generations g JOIN credit_holds h
-            ON h.organization_id = g.organization_id AND h.id = 'chat:' || g.id
-        WHERE g.ended_at IS NULL AND h.closed_at IS NULL AND h.lease_until <= $1
-            AND g.process IS NOT NULL
-            AND NOT EXISTS (SELECT FROM process_beats b WHERE b.process = g.process)
-        ORDER BY g.created_at LIMIT $2
-        """,
-        leased_before,
-        ABANDONED_AT_ONCE,
-    )
-    return [Abandoned(**row) for row in rows]
-
-
-async def hold_of(database: Database, one: Abandoned) -> Abandoned:
-    """Read again what became of an answer's hold."""
+async def is_left(database: Database, generation_id: str) -> bool | None:
+    """Tell whether the process that makes an answer beats no more; None when no answer is made."""
     row = await database.fetchrow(
         """
-        SELECT used, amount, closed_at IS NOT NULL AS closed FROM credit_holds
-        WHERE organization_id = $1 AND id = $2
+        SELECT process IS NOT NULL
+            AND NOT EXISTS (SELECT FROM process_beats b WHERE b.process = g.process) AS is_left
+        FROM chat_generations g WHERE id = $1 AND ended_at IS NULL
         """,
-        one.organization_id,
-        hold_id(one.id),
+        generation_id,
     )
-    if row is None:
-        return one
-    return Abandoned(one.id, one.organization_id, row["used"], row["amount"], row["closed"])
+    return None if row is None else bool(row["is_left"])
+
+
+async def end_left(database: Database, generation_id: str, at: datetime) -> bool:
+    """Write down that an answer ended with its process, at what its hold says; False when it had ended."""
+    return bool(
+        await database.execute(
+            """
+            UPDATE chat_generations g SET ended_at = $2, outcome = 'crashed', estimated = true,
+                cost = coalesce(h.used, 0), charged = coalesce(least(h.used, h.amount), 0)
+            FROM chat_generations o LEFT JOIN credit_holds h
+                ON h.organization_id = o.organization_id AND h.id = 'chat:' || o.id
+            WHERE o.id = $1 AND g.id = o.id AND g.ended_at IS NULL
+            """,
+            generation_id,
+            at,
+        )
+    )

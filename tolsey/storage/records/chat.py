@@ -84,14 +84,3 @@ class Ending:
     estimated: bool
     cost: int
     charged: int
-
-
-@dataclass(frozen=True, slots=True)
-class Abandoned:
-    """An answer that nobody brings to its end, and its hold's last word on the cost."""
-
-    id: str
-    organization_id: str
-    used: int
-    covered: int
-    closed: bool
