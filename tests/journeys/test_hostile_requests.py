@@ -44,7 +44,7 @@ GREEDY = {
     "userId": "usr_1",
     "createdBy": "usr_1",
     "revenue30d": 10**9,
-    "accessToken": "shpat_1",
+    "refreshToken": "shpat_1",
     "__proto__": {},
     "organization_id": "org_1",
 }

@@ -22,7 +22,7 @@ from tolsey.sandbox.commerce.shop.state import ShopSpec
 from tolsey.service import Running
 
 PRICE = {"askingPrice": {"amount": 10**9, "currency": "USD"}}
-TAILS = ("", "/verification", "/badge.svg", "/embed", "/history")
+TAILS = ("", "/verification", "/badge.svg", "/og.png", "/embed", "/history")
 
 
 @pytest.fixture
