@@ -1,7 +1,6 @@
 """The application: receivers in front, Quart behind, and what all routes share."""
 
 from collections.abc import Iterable, Mapping
-from functools import cache
 from typing import Any, cast
 
 from quart import Blueprint, Quart, request
@@ -23,10 +22,13 @@ class Route(QuartRule):
     """A rule whose builder of URLs is compiled when it is first asked for, not 280 times at the start."""
 
     def _compile_builder(self, append_unknown: bool = True) -> Any:
-        compiled = cache(super()._compile_builder)
+        compile_now, compiled = super()._compile_builder, list[Any]()
 
         def build(self: Route, **values: Any) -> tuple[str, str]:
-            return compiled(append_unknown)(self, **values)
+            if not compiled:
+                compiled.append(compile_now(append_unknown))
+            built: tuple[str, str] = compiled[0](self, **values)
+            return built
 
         return build
 

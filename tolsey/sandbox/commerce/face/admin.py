@@ -1,5 +1,6 @@
 """The Admin GraphQL endpoint: read, check, price, run, answer."""
 
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,6 @@ class Admin:
     def __init__(self, platform: Shops, published_folder: Path | None) -> None:
         self._platform = platform
         self._published_folder = published_folder
-        self._checked: dict[str, DocumentNode] = {}
         self.listings = Listings()
         self.documents: set[str] = set()
         self.mutations = 0
@@ -53,30 +53,10 @@ class Admin:
 
     def read(self, text: str, variables: dict[str, Any], name: str | None) -> Document:
         """Check a document against both schemas and make it ready, or raise what is wrong."""
-        parsed = self._checked.get(text) or self._check(text)
+        parsed = _checked(text, self._published_folder)
+        self.documents.add(text)
         _refuse_long_arrays(variables)
         return prepare(own_schema(), parsed, variables, name)
-
-    def _check(self, text: str) -> DocumentNode:
-        parsed = parse(text)
-        published = None
-        if self._published_folder is not None:
-            published = published_schema(self._published_folder)
-        if published is not None:
-            errors = validate(published, parsed)
-            if errors:
-                raise errors[0]
-        errors = validate(own_schema(), parsed)
-        if errors and published is not None:
-            message = f"The stand-in does not serve this: {errors[0].message}"
-            raise FieldRefused(message, "SANDBOX_UNSUPPORTED")
-        if errors:
-            raise errors[0]
-        while len(self._checked) >= _KEPT_DOCUMENTS:
-            self._checked.pop(next(iter(self._checked)))
-        self._checked[text] = parsed
-        self.documents.add(text)
-        return parsed
 
     def compiler(self, document: Document, request: Request) -> Compiler:
         """Make what turns the document's selections into projections."""
@@ -128,6 +108,24 @@ class Admin:
             if data is not None:
                 data[key] = value
         return data, errors
+
+
+@lru_cache(maxsize=_KEPT_DOCUMENTS)
+def _checked(text: str, published_folder: Path | None) -> DocumentNode:
+    """Read a document that both schemas know, or raise what is wrong; for all platforms of a process."""
+    parsed = parse(text)
+    published = None if published_folder is None else published_schema(published_folder)
+    if published is not None:
+        errors = validate(published, parsed)
+        if errors:
+            raise errors[0]
+    errors = validate(own_schema(), parsed)
+    if errors and published is not None:
+        message = f"The stand-in does not serve this: {errors[0].message}"
+        raise FieldRefused(message, "SANDBOX_UNSUPPORTED")
+    if errors:
+        raise errors[0]
+    return parsed
 
 
 def _posted(body: bytes) -> tuple[str, dict[str, Any], str | None] | None:
