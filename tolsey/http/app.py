@@ -1,6 +1,6 @@
 """The application: receivers in front, Quart behind, and what all routes share."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from quart import Blueprint, Quart, request
@@ -47,25 +47,8 @@ def create_app(
     `receivers` serve an exact path each, as plain ASGI, before Quart sees the request; `mounted` serve
     all paths that begin like theirs, and `hosts` a host of their own.
     """
-    app = Quart("tolsey", static_folder=None)
-    app.url_rule_class = Route
-    # A path with two slashes is no path of ours: the redirect would be built from the Host header.
-    app.url_map.merge_slashes = False
-    app.config["MAX_CONTENT_LENGTH"] = MAXIMUM_BODY_BYTES
-    app.config["BODY_TIMEOUT"] = BODY_SECONDS
-    app.config["RESPONSE_TIMEOUT"] = None  # streams may last; the runtime bounds every ask
-    app.before_request(_name_route)
+    app = routed(tuple(blueprints), service.settings.base_url)
     context.attach(app, service)
-    documentation.install(app, service.settings.base_url)
-    json.install(app)
-    errors.install(app)
-    pages.install(app)
-    cookies.install(app)
-    limits.install(app)
-    templates.compile_all()
-    for blueprint in (assets.routes, gallery.routes, *blueprints):
-        app.register_blueprint(blueprint)
-    access.require_classes(app)
     return Edge(
         cast("ASGIApp", app),
         receivers,
@@ -80,3 +63,26 @@ async def _name_route() -> None:
     """Leave the rule that matched where the outermost layer counts requests by it."""
     if request.url_rule is not None:
         cast("Scope", request.scope)[ROUTE] = request.url_rule.rule
+
+
+def routed(blueprints: Sequence[Blueprint], base_url: str) -> Quart:
+    """Put the routes together, with what all of them share; whose they are comes later."""
+    app = Quart("tolsey", static_folder=None)
+    app.url_rule_class = Route
+    # A path with two slashes is no path of ours: the redirect would be built from the Host header.
+    app.url_map.merge_slashes = False
+    app.config["MAX_CONTENT_LENGTH"] = MAXIMUM_BODY_BYTES
+    app.config["BODY_TIMEOUT"] = BODY_SECONDS
+    app.config["RESPONSE_TIMEOUT"] = None  # streams may last; the runtime bounds every ask
+    app.before_request(_name_route)
+    documentation.install(app, base_url)
+    json.install(app)
+    errors.install(app)
+    pages.install(app)
+    cookies.install(app)
+    limits.install(app)
+    templates.compile_all()
+    for blueprint in (assets.routes, gallery.routes, *blueprints):
+        app.register_blueprint(blueprint)
+    access.require_classes(app)
+    return app
