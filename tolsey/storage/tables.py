@@ -33,6 +33,10 @@ class Jsonb:
     """Marks JSON text that is kept as jsonb."""
 
 
+class Elsewhere:
+    """Marks a field that another table keeps: whoever reads the record puts it in."""
+
+
 class Integer:
     """Marks a number that is kept in four bytes."""
 
@@ -203,6 +207,7 @@ def stored(
         shape = tuple(
             _column(one.name, hints[one.name], sealed="secret" in one.metadata)
             for one in fields(record)  # type: ignore[arg-type]  # it is a dataclass
+            if Elsewhere not in getattr(hints[one.name], "__metadata__", ())
         )
         if conflict is not None or claim or not key:
             then = conflict or ""

@@ -33,11 +33,13 @@ from tolsey.actors.listing.state import ListingState, Proof, blank
 from tolsey.runtime.actor import Actor, Turn, handles, on
 from tolsey.runtime.decision import Decision
 from tolsey.storage.database import Database
-from tolsey.storage.records.selling.listing import VerificationState
+from tolsey.storage.records.selling.listing import VerificationState, VisibilityRecord
 from tolsey.storage.records.selling.revenue import DEFINITION
 from tolsey.storage.selling import listings
 
 log = structlog.get_logger()
+
+SHOWN_AS_IT_IS = "{}"
 
 Answer = Decision[ListingState, str]
 Silence = Decision[ListingState, None]
@@ -80,6 +82,9 @@ class ListingActor(Actor[ListingState]):
         """List the parts that are to be written."""
         if new.listing is not None and new.listing != old.listing:
             yield new.listing
+            shown = new.listing.visibility
+            if shown != (old.listing.visibility if old.listing else SHOWN_AS_IT_IS):
+                yield VisibilityRecord(listing_id=new.id, visibility=shown)
         for before, after in zip(old.proofs, new.proofs, strict=True):
             if after.verification != before.verification:
                 yield after.verification

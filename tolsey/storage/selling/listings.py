@@ -2,7 +2,7 @@
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -63,6 +63,7 @@ class ListingView:
 
 VIEW: Final = """
 SELECT l AS listing,
+    (SELECT s.visibility::text FROM listing_visibility s WHERE s.listing_id = l.id) AS visibility,
     ARRAY(SELECT v FROM listing_verifications v WHERE v.listing_id = l.id) AS verifications,
     ARRAY(
         SELECT s.snapshot FROM listing_verifications v
@@ -116,14 +117,21 @@ LIMIT $1
 async def load(database: Database, listing_ids: Sequence[str]) -> dict[str, ListingRows]:
     """Read listings back; an unknown one has nothing."""
     ids = list(listing_ids)
-    listings = await database.fetch("SELECT * FROM listings WHERE id = ANY($1::text[])", ids)
+    listings = await database.fetch(
+        """
+        SELECT l AS listing, s.visibility::text AS visibility
+        FROM listings l LEFT JOIN listing_visibility s ON s.listing_id = l.id
+        WHERE l.id = ANY($1::text[])
+        """,
+        ids,
+    )
     machines = await database.fetch(
         "SELECT * FROM listing_verifications WHERE listing_id = ANY($1::text[])", ids
     )
     sources = await database.fetch(
         "SELECT * FROM revenue_sources WHERE listing_id = ANY($1::text[])", ids
     )
-    by_listing = {row["id"]: LISTING.read(row) for row in listings}
+    by_listing = {row["listing"]["id"]: _listing(row) for row in listings}
     by_machine: dict[str, dict[str, VerificationRecord]] = {id: {} for id in ids}
     by_source: dict[str, dict[str, RevenueSource]] = {id: {} for id in ids}
     for row in machines:
@@ -311,9 +319,15 @@ def sealed_row(listing_id: str, provider: str) -> str:
     return listing_id if provider == COMMERCE else f"{listing_id}/{provider}"
 
 
+def _listing(row: Row) -> ListingRecord:
+    """Read a listing with how its metrics are shown; it may be that nobody chose."""
+    found = LISTING.read(row["listing"])
+    return replace(found, visibility=row["visibility"]) if row["visibility"] else found
+
+
 def read_view(row: Row) -> ListingView:
     """Read a joined row; a provider that was never connected has a blank machine."""
-    listing = LISTING.read(row["listing"])
+    listing = _listing(row)
     machines = {each["provider"]: VERIFICATION.read(each) for each in row["verifications"]}
     snapshots = {each["source"]: SNAPSHOT.read(each) for each in row["snapshots"]}
     proofs = tuple(

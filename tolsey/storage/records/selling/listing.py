@@ -5,7 +5,7 @@ from datetime import date, datetime
 from enum import StrEnum
 from typing import Annotated
 
-from tolsey.storage.tables import Jsonb, Personal, stored
+from tolsey.storage.tables import Elsewhere, Jsonb, Personal, stored
 
 
 class ListingStatus(StrEnum):
@@ -85,8 +85,8 @@ class ListingFields:
     self_reported: Annotated[str, Jsonb] = "{}"
     auto_approve_access: bool = False
     financing_offered: bool = False
-    visibility: Annotated[str, Jsonb] = "{}"
-    """How each metric is shown, by its name; one that is not named is shown as it is."""
+    visibility: Annotated[str, Elsewhere] = "{}"
+    """How each metric is shown, by its name; one that is not named is shown as it is. JSON text."""
 
 
 @stored("listings", key=("id",))
@@ -105,6 +105,15 @@ class ListingRecord(ListingFields):
     seller_active_at: datetime
     published_at: datetime | None = None
     deleted_at: datetime | None = None
+
+
+@stored("listing_visibility", key=("listing_id",))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VisibilityRecord:
+    """How the verified metrics of a listing are shown: apart, for the release before reads all of listings."""
+
+    listing_id: str
+    visibility: Annotated[str, Jsonb]
 
 
 @stored("listing_verifications", key=("listing_id", "provider"))
