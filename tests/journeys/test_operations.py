@@ -442,7 +442,7 @@ async def test_an_operator_runs_a_job_and_sees_its_history(operator: httpx.Async
     assert [entry["executionId"] for entry in job_seen["history"]] == [run.json()["executionId"]]
     assert job_seen["history"][0]["trigger"] == "manual"
     assert job_seen["history"][0]["outcome"]["sessions"] == 0
-    assert len(listed.json()["items"]) == 15
+    assert {one["name"] for one in listed.json()["items"]} == JOBS.keys()
 
 
 async def test_a_seller_is_no_operator(seller: Seller) -> None:

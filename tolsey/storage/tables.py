@@ -300,10 +300,18 @@ def _reader(record: type[Record], shape: Sequence[Column]) -> Callable[[Any], Re
     """Make what reads a row: it fills the slots by name, at a third of what a call by name takes."""
     fill = tuple((one.name, getattr(record, one.name).__set__) for one in shape)
     restored = tuple((one.name, one.restore) for one in shape if one.restore)
+    kept = {one.name for one in shape}
+    elsewhere = tuple(
+        (getattr(record, one.name).__set__, one.default)
+        for one in fields(record)  # type: ignore[arg-type]  # it is a dataclass
+        if one.name not in kept
+    )
     new, check = object.__new__, getattr(record, "__post_init__", None)
 
     def read(row: Any) -> Record:
         made = new(record)
+        for put, default in elsewhere:
+            put(made, default)
         for name, put in fill:
             put(made, row[name])
         for name, restore in restored:
