@@ -15,6 +15,7 @@ KEPT: Final[Mapping[str, Retention]] = {
     **dict.fromkeys(
         (
             *("admin", "administrator", "encryption_keys", "user", "organization", "agent"),
+            "api_key",
             *("store", "commerce", "listing", "verification"),
         ),
         "180_days",
