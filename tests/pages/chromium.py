@@ -100,7 +100,7 @@ class Page:
             await self.read(
                 "new Promise(resolve => {"
                 f"const look = () => {wanted} && resolve(); "
-                "new MutationObserver(look).observe(document, {childList: true, subtree: true}); "
+                "new MutationObserver(look).observe(document, {attributes: true, childList: true, subtree: true}); "
                 "look()}).then(() => true)"
             )
 
