@@ -131,7 +131,7 @@ async def join(street: Street, page: Page) -> None:
 
 async def connect_a_store(page: Page) -> None:
     """Go the steps from a name to a store that works; the first secret that is pasted is wrong."""
-    assert await page.text("h1") == "One thing wants you"
+    assert await page.text("h1") == "One thing needs you"
     await look(page, "01-home-empty")
     await page.click("main .line .button")
     await look(page, "02-new-store")
@@ -227,7 +227,7 @@ async def test_from_an_invitation_to_a_connected_store_a_badge_and_a_paid_plan(
         while await page.text("#plan .figure") != "Pro":
             page.loaded.clear()
             await page.loaded.wait()
-    text = await until(page, "Nothing wants you", "Plan: Pro.", address=f"{street.url}/")
+    text = await until(page, "Nothing needs you", "Plan: Pro.", address=f"{street.url}/")
     assert "Ferncroft Kettles" in text
     assert "$49.00" in text
     await look(page, "12-home")

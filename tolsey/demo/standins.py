@@ -69,8 +69,8 @@ async def standing_in(ports: Ports, orders: int) -> AsyncIterator[StandIns]:
     """
     run = secrets.token_hex(8)
     platform, model = Platform(), Model()
-    shop = platform.add_shop(_shop(f"demo-{run[:6]}.myshopify.com", orders))
-    spare_shop = platform.add_shop(_shop(f"yours-{run[:6]}.myshopify.com", orders))
+    shop = platform.add_shop(_shop(f"demo-{run[:6]}.myshopify.com", "The Demo Shop", orders))
+    spare_shop = platform.add_shop(_shop(f"yours-{run[:6]}.myshopify.com", "Your Shop", orders))
     webhooks = Webhooks(retry_seconds=RETRY_SECONDS, repeats=REPEATS, reorders=REORDERS)
     processor = Processor(webhooks=webhooks, seed=run)
     async with AsyncExitStack() as stack:
@@ -108,12 +108,12 @@ async def _payments(url: str, told: str) -> dict[str, str]:
     }
 
 
-def _shop(domain: str, orders: int) -> ShopSpec:
+def _shop(domain: str, name: str, orders: int) -> ShopSpec:
     return ShopSpec(
         domain=domain,
         client_id=f"client-{domain.partition('.')[0]}",
         client_secret=f"shpss_{secrets.token_hex(16)}",
-        name="The Demo Shop",
+        name=name,
         scopes=(*ALL_SCOPES, *WRITE_SCOPES),
         orders=make_history(seed=7, days=60, orders=orders),
     )

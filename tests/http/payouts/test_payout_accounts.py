@@ -26,7 +26,7 @@ async def test_a_person_says_who_they_are_at_the_processor_and_can_be_paid(
     assert first["url"].startswith(bank.processor.url)
 
     done = await bank.browser.post(first["url"])
-    assert done.headers["location"] == "http://127.0.0.1:8000/billing?from=payouts"
+    assert done.headers["location"] == "http://127.0.0.1:8000/?from=payouts"
     await bank.told()
 
     found = await read(ann)

@@ -21,7 +21,7 @@ from tolsey.http.web.context import now, service
 from tolsey.storage.money import payouts
 from tolsey.storage.records.money.payouts import PayoutAccount, PayoutState
 
-RETURN_PATH = "/billing?from=payouts"
+RETURN_PATH = "/?from=payouts"
 
 routes = Blueprint("payouts", __name__, url_prefix="/api/payouts")
 tag_blueprint(routes, ["Payouts"])

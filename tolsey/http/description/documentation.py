@@ -232,7 +232,7 @@ def install(app: Quart, base_url: str) -> None:
         info=Info(
             title="tolsey",
             version=version("tolsey"),
-            description="Runs the operations of a commerce business. What all routes share is in docs/api.md.",
+            description="Runs the operations of a commerce business. What all routes share is at /docs/api-guide.",
         ),
         servers=[Server(url=base_url)],
         security_schemes={

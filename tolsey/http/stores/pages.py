@@ -105,10 +105,15 @@ class StorePage(Page):
         return health.webhooks_of(self.parts)
 
     @property
-    def proofs(self) -> Sequence[tuple[ListingView, Standing, datetime | None]]:
+    def proofs(self) -> Sequence[tuple[ListingView, str, Standing, datetime | None]]:
         """Each source of each listing: how it stands, and when it was read last."""
         return [
-            (view, proofs.proof_of(proof.verification), proof.verification.last_ok_at)
+            (
+                view,
+                proof.verification.provider,
+                proofs.proof_of(proof.verification),
+                proof.verification.last_ok_at,
+            )
             for view in self.listings
             for proof in view.proofs
             if proof.verification.shop_domain
