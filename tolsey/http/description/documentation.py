@@ -21,12 +21,7 @@ from werkzeug.routing import Rule
 
 from tolsey.actors.refusals import NotFound
 from tolsey.http.answers.base import Described, Media, answers_of
-from tolsey.http.description import (
-    by_hand as described_by_hand,
-)
-from tolsey.http.description import (
-    refusals as described_refusals,
-)
+from tolsey.http.description import by_hand, refusals
 from tolsey.http.layout.assets import address_of
 from tolsey.http.layout.templates import Page, rendered
 from tolsey.http.web.access import Access, access_of, public
@@ -76,9 +71,9 @@ class Provider(OpenAPIProvider):
     def schema(self) -> dict[str, Any]:
         """Describe the whole interface."""
         described = super().schema()
-        described_refusals.install(described.setdefault("components", {}))
-        described["components"]["schemas"]["RpcAnswer"] = described_by_hand.RPC_ANSWER
-        for path, operations in described_by_hand.PATHS.items():
+        refusals.install(described.setdefault("components", {}))
+        described["components"]["schemas"]["RpcAnswer"] = by_hand.RPC_ANSWER
+        for path, operations in by_hand.PATHS.items():
             described["paths"][path].update(operations)
             for method, operation in operations.items():
                 operation.setdefault("operationId", f"{method}_{WORDS.sub('_', path).strip('_')}")
@@ -102,7 +97,7 @@ class Provider(OpenAPIProvider):
                 if len(operations) == 1:  # else the framework's names tell the methods apart
                     operation["operationId"] = view.__name__
                 operation["responses"] = {**operation["responses"], **answers}
-                described_refusals.describe(operation, method, view)
+                refusals.describe(operation, method, view)
                 if access is not None:
                     operation["security"] = SECURITY[access]
         (operations,) = paths.values()  # under a path that loses what is before a converter's colon

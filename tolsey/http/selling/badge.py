@@ -112,6 +112,11 @@ def _claim(flags: Collection[str]) -> str:
     return _("Verified revenue, in review") if in_review else _("Verified revenue")
 
 
+def notes_of(flags: Collection[str]) -> list[str]:
+    """Say what a reviewer looks at, in words."""
+    return [_(note) for flag, note in RED_FLAGS.items() if flag in flags]
+
+
 def synced_since(span: timedelta) -> str:
     """Say how long ago the numbers were read."""
     minutes = max(0, int(span.total_seconds() // 60))
@@ -274,7 +279,7 @@ class EmbedPage(Page):
     @property
     def reviewed(self) -> Sequence[str]:
         """What a reviewer looks at, in words."""
-        return [_(note) for flag, note in RED_FLAGS.items() if flag in self.found.flags]
+        return notes_of(self.found.flags)
 
     @property
     def second(self) -> tuple[str, str] | None:

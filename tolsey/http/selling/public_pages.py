@@ -18,7 +18,7 @@ from tolsey.http.layout.templates import Page
 from tolsey.http.layout.words import money
 from tolsey.http.selling import badge as badges
 from tolsey.http.selling.attestation import badge, signed, verification_of
-from tolsey.http.selling.badge import RED_FLAGS, Shown, Words
+from tolsey.http.selling.badge import Shown, Words, notes_of
 from tolsey.http.selling.listing_views import to_anyone
 from tolsey.http.selling.public import listing_at
 from tolsey.http.web.access import identify, public
@@ -113,7 +113,7 @@ class ListingPage(Page):
     @property
     def reviewed(self) -> Sequence[str]:
         """What a reviewer looks at, in words."""
-        return [_(note) for flag, note in RED_FLAGS.items() if flag in self.told.verification.flags]
+        return notes_of(self.told.verification.flags)
 
 
 @dataclass(frozen=True, kw_only=True)

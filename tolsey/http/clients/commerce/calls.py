@@ -3,7 +3,7 @@
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import httpx
@@ -18,13 +18,15 @@ from tolsey.http.clients.commerce.answers import (
     read_shop,
     refusal,
 )
-from tolsey.http.clients.commerce.bodies import TransientFault, fetch
+from tolsey.http.clients.commerce.bodies import Reply, TransientFault, fetch
 from tolsey.http.clients.commerce.costs import Bucket, Buckets, is_mutation
 from tolsey.http.clients.guard import loopback_origin
 
 API_VERSION = re.compile(r"\d{4}-(?:01|04|07|10)|unstable")
 HEADER_VALUE = re.compile(r"[\x21-\x7e]{1,4096}")
 MIB = 1024 * 1024
+
+Read = TypeVar("Read")
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,42 +183,32 @@ class Calls:
             },
             headers={"Accept": "application/json", "Accept-Encoding": "gzip"},
         )
-        limits = self.limits
-        patience = Patience(
-            self.pace, limits, attempts=limits.grant_attempts, seconds=limits.grant_deadline_seconds
-        )
-        while True:
-            try:
-                return read_grant(
-                    await fetch(
-                        self.http,
-                        request,
-                        limit_bytes=limits.grant_body_bytes,
-                        seconds=min(limits.attempt_seconds, patience.seconds_left),
-                    )
-                )
-            except TransientFault as fault:
-                await patience.after(fault)
-            except GrantRefused as refused:
-                # an answer may repeat what was sent, even in the place of its code
-                is_repeated = refused.code == client_secret.lower()
-                raise GrantRefused(
-                    "invalid_request" if is_repeated else refused.code,
-                    refused.message.replace(client_secret or "\0", "…"),
-                ) from None
+        try:
+            return await self._read(request, read_grant)
+        except GrantRefused as refused:
+            # an answer may repeat what was sent, even in the place of its code
+            is_repeated = refused.code == client_secret.lower()
+            raise GrantRefused(
+                "invalid_request" if is_repeated else refused.code,
+                refused.message.replace(client_secret or "\0", "…"),
+            ) from None
 
     async def shop_body(self, shop: Shop) -> Mapping[str, Any]:
         """Read a shop in the shape of its webhook body."""
         request = self.http.build_request(
             "GET", self.address.shop(shop.shop_domain), headers=_headers(shop)
         )
+        return await self._read(request, read_shop)
+
+    async def _read(self, request: httpx.Request, read: Callable[[Reply], Read]) -> Read:
+        """Send a request until it is answered, as often and as long as asking for a grant is worth."""
         limits = self.limits
         patience = Patience(
             self.pace, limits, attempts=limits.grant_attempts, seconds=limits.grant_deadline_seconds
         )
         while True:
             try:
-                return read_shop(
+                return read(
                     await fetch(
                         self.http,
                         request,
