@@ -1,11 +1,16 @@
+import threading
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import httpx
 import orjson
 import pytest
 
+from tolsey.sandbox.commerce.bulk import operations
+from tolsey.sandbox.commerce.bulk.file import write
 from tolsey.sandbox.commerce.platform import Platform
+from tolsey.sandbox.commerce.shop.bulk import BulkOperation
 
 SHOP = "demo.myshopify.com"
 START = """
@@ -147,3 +152,30 @@ async def test_a_download_can_be_cut_and_tried_again(app: Any) -> None:
         await app.client.get(url)
     assert (await app.client.get(url)).status_code == 200
     assert (await app.client.get(url[:-10] + "0.jsonl")).status_code == 403
+
+
+async def test_a_platform_that_ends_while_a_result_is_written_leaves_no_file_open(
+    app: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entered, held, written = (threading.Event() for _ in range(3))
+
+    def slow(operation: BulkOperation, *args: Any) -> None:
+        entered.set()
+        held.wait(60)
+        try:
+            write(operation, *args)
+        finally:
+            written.set()
+
+    monkeypatch.setattr(operations, "write", slow)
+    started = await start(app)
+    number = int(started["bulkOperation"]["id"].rsplit("/", 1)[-1])
+    operation = app.platform.shop(SHOP).bulk_operations[number]
+    assert await anyio.to_thread.run_sync(entered.wait, 60)
+    file = operation.file
+    assert file is not None
+    await app.platform._stop()
+    held.set()
+    assert await anyio.to_thread.run_sync(written.wait, 60)
+    assert file.closed
+    assert operation.file is None

@@ -1,9 +1,8 @@
 """The file of a bulk operation: a JSON line for every node, children after or beside parents."""
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any
+from typing import IO, Any
 
 import orjson
 
@@ -13,10 +12,8 @@ from tolsey.sandbox.commerce.shop.bulk import BulkOperation
 _BATCH = 100
 
 
-def write(operation: BulkOperation, emitters: Sequence[Emitter]) -> None:
+def write(operation: BulkOperation, file: IO[bytes], emitters: Sequence[Emitter]) -> None:
     """Write the lines of every connection and count them."""
-    file = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the operation
-    operation.file = file
     for emitter in emitters:
         roots = iter(emitter.getter(None, emitter.call).nodes)
         while batch := list(islice(roots, _BATCH)):

@@ -1,5 +1,6 @@
 """Bulk operations: a query run in the background into a file of JSON lines."""
 
+import tempfile
 from collections.abc import Sequence
 from typing import Any
 
@@ -88,8 +89,10 @@ async def produce(
     """Write the result file in a thread and settle the operation."""
     failure = platform.faults.take_bulk_failure()
     if failure is None:
+        # Opened here: the thread outlives a platform that ends meanwhile, and nobody would close it.
+        operation.file = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the operation
         try:
-            await anyio.to_thread.run_sync(write, operation, emitters)
+            await anyio.to_thread.run_sync(write, operation, operation.file, emitters)
         except FieldRefused:
             failure = "ACCESS_DENIED"
     if operation.status not in _UNFINISHED:
