@@ -132,6 +132,12 @@ async def test_a_sane_request_id_is_echoed(browser: Browser, sent: str, echoed: 
     assert response.json()["requestId"] == answered
 
 
+async def test_an_answer_without_content_says_no_length(browser: Browser) -> None:
+    response = await browser().post("/api/auth/logout")
+    assert response.status_code == 204
+    assert "content-length" not in response.headers  # RFC 9110, section 8.6
+
+
 async def test_a_receiver_that_breaks_answers_a_problem(browser: Browser) -> None:
     assert (await browser().get("/api/webhooks/probe")).text == "received"
     response = await browser().get("/api/webhooks/probe?break")

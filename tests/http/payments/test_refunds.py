@@ -194,9 +194,13 @@ async def test_a_plan_whose_end_takes_longer_than_an_answer_waits_ends_without_a
     payment = await reference(shop, ann)
     monkeypatch.setattr(operations, "WAIT_SECONDS", 0.05)
     shop.market.processor.faults.status(503, times=6, path="/v1/subscriptions/")
-    answer = await refund(operator, ann, payment)
+    operator.browser.headers["Idempotency-Key"] = "a-slow-one"
+    answer, repeated = [await refund(operator, ann, payment) for _ in range(2)]
+    del operator.browser.headers["Idempotency-Key"]
     assert answer.status_code == 202, answer.text
     told, where = answer.json()["operation"], answer.headers["Location"]
+    assert repeated.headers["Idempotent-Replayed"] == "true"
+    assert (repeated.status_code, repeated.headers["Location"]) == (202, where)
     assert (told["kind"], told["state"], told["finishedAt"]) == ("refund", "running", None)
     assert where == f"/api/operations/{told['id']}"
     for _ in range(2):  # whoever asks again waits with the first

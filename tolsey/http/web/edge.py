@@ -33,6 +33,7 @@ DROPPED_BYTES = 1024 * 1024
 DROP_SECONDS = 2.0
 """How long an answer waits for the rest of a body that nobody reads, and once more before the end."""
 CLOSE = (b"connection", b"close")
+NO_CONTENT = 204
 SANE_REQUEST_ID = re.compile(rb"[A-Za-z0-9._:/+=@-]{1,128}")
 
 CONTENT_SECURITY_POLICY = (
@@ -154,6 +155,9 @@ class Edge:
             if event["type"] == "http.response.start":
                 status = event["status"]
                 headers = self._dress(event.get("headers", ()), request_id)
+                if status == NO_CONTENT:
+                    # RFC 9110, section 8.6: an answer of this status has no length to say.
+                    headers = [pair for pair in headers if pair[0] != b"content-length"]
                 if body is not None and not body.ended:
                     # RFC 9112 section 9.6: what ends the connection is said, and said only then.
                     closes = CLOSE in headers or not await body.drop(DROPPED_BYTES)

@@ -98,6 +98,9 @@ async def _repeated(answer: dict[str, Any]) -> Response:
     if (refusal := refusal_in(answer)) is not None:
         raise refusal
     response = Response(answer["body"], status=answer["status"], content_type=answer["contentType"])
+    # A row of the release before holds no Location.
+    if (location := answer.get("location")) is not None:
+        response.headers["Location"] = location
     response.headers["Idempotent-Replayed"] = "true"
     return response
 
@@ -120,6 +123,11 @@ async def _first(view: Callable[..., Awaitable[Any]], key: str, args: Any, kwarg
     if response.mimetype == STREAM:
         return response
     body = g.pop("kept_body", None) or await response.get_data(as_text=True)
-    kept = {"status": response.status_code, "body": body, "contentType": response.content_type}
+    kept = {
+        "status": response.status_code,
+        "body": body,
+        "contentType": response.content_type,
+        "location": response.headers.get("Location"),
+    }
     await idempotency.answer(running.database, user_id, key, kept)
     return response
