@@ -1,4 +1,5 @@
 import asyncio
+import re
 from pathlib import Path
 
 import anyio
@@ -6,12 +7,24 @@ import asyncpg
 import pytest
 
 from tolsey.storage.errors import StorageUnavailable
-from tolsey.storage.migrate import COMPATIBLE_FROM, LOCKS, MigrationError, migrate, migrations
+from tolsey.storage.migrate import (
+    COMPATIBLE_FROM,
+    LOCKS,
+    Migration,
+    MigrationError,
+    migrate,
+    migrations,
+)
 
 FIRST = "CREATE TABLE towns (name text PRIMARY KEY);"
 WIDER = "-- It widens.\n-- compatible-from: 0002\n"
 SAID_SINCE = 20
 """The last migration from before they said so."""
+NEEDED_COLUMN = re.compile(
+    r"\bADD COLUMN (?![^,;]*\bDEFAULT\b)(?:IF NOT EXISTS )?(\w+)[^,;]*\bNOT NULL\b"
+    r"|\bALTER COLUMN (\w+) SET NOT NULL\b"
+)
+"""A column that a row of the release before would lack."""
 ALONE = "-- Why.\n-- transaction: none\n"
 SECOND = "INSERT INTO towns VALUES ('Delft'); SELECT pg_sleep(0.05);"
 
@@ -146,6 +159,39 @@ def test_our_migrations_say_from_which_version_on_they_can_be_used() -> None:
         if step.number > SAID_SINCE and not COMPATIBLE_FROM.search(step.sql)
     ]
     assert not silent, "each needs a line in its opening comment such as -- compatible-from: 0020"
+
+
+def needed_columns(step: Migration) -> list[str]:
+    """Name what a version that a migration says it is compatible with would leave out of its rows."""
+    if step.compatible_from == step.number:
+        return []
+    sql = re.sub(r"--[^\n]*", "", step.sql)
+    return [f"{step.name}: {one or other}" for one, other in NEEDED_COLUMN.findall(sql)]
+
+
+def test_rows_of_the_release_before_need_no_new_column() -> None:
+    needed = [column for step in migrations() for column in needed_columns(step)]
+    assert not needed, "give it a DEFAULT, or say -- compatible-from: the migration's own number"
+
+
+@pytest.mark.parametrize(
+    ("change", "needed"),
+    [
+        ("ADD COLUMN mayor text", False),
+        ("ADD COLUMN mayor text NOT NULL DEFAULT ''", False),
+        ("ADD COLUMN mayor text DEFAULT '' NOT NULL", False),
+        ("ADD COLUMN mayor text NOT NULL", True),
+        ("ADD COLUMN river text DEFAULT '', ADD COLUMN mayor text NOT NULL", True),
+        ("ALTER COLUMN mayor SET NOT NULL", True),
+    ],
+)
+def test_a_column_that_must_be_written_asks_for_code_that_writes_it(
+    folder: Path, change: str, *, needed: bool
+) -> None:
+    (folder / "0003_mayors.sql").write_text(f"{WIDER}ALTER TABLE towns {change};")
+    assert needed_columns(migrations(folder)[-1]) == (["0003_mayors: mayor"] if needed else [])
+    (folder / "0003_mayors.sql").write_text(f"-- It narrows.\nALTER TABLE towns {change};")
+    assert needed_columns(migrations(folder)[-1]) == []
 
 
 async def test_a_migration_with_a_number_in_the_past_is_refused(

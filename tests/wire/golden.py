@@ -60,7 +60,7 @@ def classes() -> dict[str, Golden]:
 
 def _columns(columns: Mapping[str, str]) -> Shape:
     """Describe a row; that the release before may write it without a new column is its migration's
-    to say (`-- compatible-from:`)."""
+    to say (`-- compatible-from:`, which `tests/storage/test_migrate.py` holds it to)."""
     return {name: SHORT.get(kind, kind) + OPTIONAL for name, kind in columns.items()}
 
 
