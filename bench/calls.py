@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 import orjson
 
 from tolsey.http.mcp import wire
-from tolsey.http.mcp.tools.orders import OrderDetail, detail_of
+from tolsey.http.mcp.tools.reads.orders import OrderDetail, detail_of
 from tolsey.storage.database import Row
 from tolsey.storage.reports.orders import OrderParts
 

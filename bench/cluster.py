@@ -14,7 +14,7 @@ import asyncpg
 from bench import node
 from bench.asking import Program
 from bench.counter import TABLE
-from tolsey.runtime.mailbox import SLOTS, slot_of
+from tolsey.runtime.turns.mailbox import SLOTS, slot_of
 from tolsey.storage.migrate import migrate
 
 LEASE_SECONDS = 5.0  # as the service has it when nothing is said

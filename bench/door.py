@@ -23,7 +23,7 @@ from tolsey.http.mcp.registry import READS, Registry
 from tolsey.http.mcp.server import Server
 from tolsey.http.mcp.state import RequestStates
 from tolsey.http.mcp.tools.building import tool
-from tolsey.http.mcp.tools.orders import OrderDetail, OrderId
+from tolsey.http.mcp.tools.reads.orders import OrderDetail, OrderId
 from tolsey.http.oauth.access_tokens import AccessTokens
 from tolsey.http.oauth.resources import Resources
 from tolsey.http.web.edge import Edge, Receive, Scope, Send

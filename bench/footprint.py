@@ -14,9 +14,9 @@ import asyncpg
 from bench import measure, orders
 from bench.shops_load import shop
 from tolsey.runtime.ids import new_id
-from tolsey.runtime.mailbox import slot_of
+from tolsey.runtime.turns.mailbox import slot_of
 from tolsey.storage.commerce import connections, stores
-from tolsey.storage.sealed import Vault
+from tolsey.storage.sealing.sealed import Vault
 
 OF_A_DELIVERY = ("audit_log", "commerce_orders", "commerce_webhook_events", "actor_journal")
 OF_A_STORE = {

@@ -9,10 +9,10 @@ from time import perf_counter
 
 from bench import measure
 from bench.cluster import LEASE_SECONDS
-from tolsey.runtime.mailbox import SLOTS
 from tolsey.runtime.shards.leases import BEATS
 from tolsey.runtime.shards.membership import Line
 from tolsey.runtime.shards.placement import place
+from tolsey.runtime.turns.mailbox import SLOTS
 
 FLEETS = (4, 16, 32, 64, 128, 256)
 SAMPLES = 10

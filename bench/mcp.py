@@ -29,7 +29,7 @@ import asyncpg
 from bench import calls, costs, measure
 from bench.costs import Meter
 from tolsey.storage.migrate import migrate
-from tolsey.storage.sealed import fingerprint
+from tolsey.storage.sealing.sealed import fingerprint
 
 SERVERS: Final = ("hypercorn", "uvicorn")
 OURS: Final = {

@@ -34,7 +34,7 @@ from tolsey.storage.runtime.outbox import Outbox
 from tolsey.storage.runtime.presence import Presence
 from tolsey.storage.runtime.slots import Slots
 from tolsey.storage.runtime.streams import Streams
-from tolsey.storage.sealed import Vault
+from tolsey.storage.sealing.sealed import Vault
 
 KIND = Counter.kind
 

@@ -28,9 +28,9 @@ from bench.owner import opened
 from tolsey.actors.store.state import StoreState
 from tolsey.actors.store.topics import TOPICS
 from tolsey.runtime.ids import new_id
-from tolsey.runtime.mailbox import Cell
 from tolsey.runtime.messages import ActorId
 from tolsey.runtime.registry import Runtime
+from tolsey.runtime.turns.mailbox import Cell
 from tolsey.storage.migrate import migrate
 from tolsey.storage.records.commerce.connection import Connection, ShopProfile
 

@@ -18,7 +18,7 @@ from bench.world import Tenant
 from tolsey.http.oauth.scopes import SCOPES
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.state import ShopSpec
-from tolsey.storage.sealed import fingerprint
+from tolsey.storage.sealing.sealed import fingerprint
 
 PASSWORD: Final = "correct horse battery staple"  # noqa: S105 - of accounts that end with the bench
 

@@ -17,10 +17,10 @@ import pytest
 
 from tests.conftest import Servers
 from tests.http.people import settings_of
-from tolsey.storage import keys
 from tolsey.storage.database import Database
 from tolsey.storage.migrate import migrations
 from tolsey.storage.people import accounts, passwords
+from tolsey.storage.sealing import keys
 
 PASSWORD = "correct horse battery"
 KEPT = ("PATH", "HOME", "LD_LIBRARY_PATH", "PYTHONPATH")

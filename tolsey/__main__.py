@@ -311,7 +311,7 @@ def doctor(accept_keys: bool) -> None:
 
 
 def _accept_keys(read: Settings) -> None:
-    from tolsey.storage import keys  # noqa: PLC0415 - only this command needs it
+    from tolsey.storage.sealing import keys  # noqa: PLC0415 - only this command needs it
 
     accepted = _on_database(read, lambda database: keys.accept(database, read))
     click.echo(f"accepted {', '.join(accepted.key_ids)}")
@@ -347,7 +347,7 @@ def rotate_keys() -> None:
     had in memory is written as it was. Then take the other keys out of ENCRYPTION_KEYS and run it
     once more: the data ask for them no longer.
     """
-    from tolsey.storage import keys, rotation  # noqa: PLC0415 - only this command needs them
+    from tolsey.storage.sealing import keys, rotation  # noqa: PLC0415 - only this command needs them
 
     read = _settings()
 

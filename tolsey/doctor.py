@@ -11,11 +11,11 @@ import stripe
 from tolsey.actors.ports import MEASURED_SINCE, measures_revenue
 from tolsey.http.clients import smtp
 from tolsey.settings import Settings
-from tolsey.storage import keys
 from tolsey.storage.backing import addresses
 from tolsey.storage.cache import Cache
 from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageError
+from tolsey.storage.sealing import keys
 
 CONNECT_SECONDS = 5.0
 LAST_VERSION = """

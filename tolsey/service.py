@@ -82,7 +82,7 @@ from tolsey.runtime.shards.shard import Shard
 from tolsey.runtime.throttle import Throttle
 from tolsey.runtime.timers import Timers
 from tolsey.settings import Settings
-from tolsey.storage import keys, retention
+from tolsey.storage import retention
 from tolsey.storage.backing import addresses
 from tolsey.storage.cache import Cache
 from tolsey.storage.database import Database
@@ -97,7 +97,8 @@ from tolsey.storage.runtime.outbox import Outbox
 from tolsey.storage.runtime.presence import Presence
 from tolsey.storage.runtime.slots import Slots
 from tolsey.storage.runtime.streams import Streams
-from tolsey.storage.sealed import Vault
+from tolsey.storage.sealing import keys
+from tolsey.storage.sealing.sealed import Vault
 
 log = structlog.get_logger()
 

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from bench import calls
 from bench.peers.serving import Checked, serve
-from tolsey.http.mcp.tools.orders import OrderDetail
+from tolsey.http.mcp.tools.reads.orders import OrderDetail
 
 server = FastMCP("peer", version="1")
 

@@ -10,7 +10,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from bench import calls
 from bench.peers.serving import Checked, serve
-from tolsey.http.mcp.tools.orders import OrderDetail, OrderId
+from tolsey.http.mcp.tools.reads.orders import OrderDetail, OrderId
 from tolsey.http.mcp.tools.schemas import answer_schema_of, schema_of
 
 LISTED = types.Tool(

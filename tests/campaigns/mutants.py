@@ -11,14 +11,14 @@ from typing import Any
 from unittest.mock import patch
 
 from tests.campaigns.model import GUARDS
-from tolsey.runtime import turns
 from tolsey.runtime.actor import Turn
-from tolsey.runtime.commit import Committer, PendingTurn
 from tolsey.runtime.errors import Duplicate, TurnFailed, Unavailable
-from tolsey.runtime.mailbox import Cell, Envelope
-from tolsey.runtime.outbox import Dispatcher
+from tolsey.runtime.outbox.dispatcher import Dispatcher
 from tolsey.runtime.registry import Runtime
-from tolsey.runtime.turns import Scheduler
+from tolsey.runtime.turns import scheduler as turns
+from tolsey.runtime.turns.commit import Committer, PendingTurn
+from tolsey.runtime.turns.mailbox import Cell, Envelope
+from tolsey.runtime.turns.scheduler import Scheduler
 from tolsey.storage.errors import StorageError
 from tolsey.storage.records.runtime.turns import Batch, BatchOutcome
 

@@ -32,9 +32,9 @@ from tolsey.runtime.errors import (
     RuntimeFault,
     TurnFailed,
 )
-from tolsey.runtime.mailbox import Cell, Envelope, slot_of
 from tolsey.runtime.messages import ActorId, Message
 from tolsey.runtime.registry import Runtime
+from tolsey.runtime.turns.mailbox import Cell, Envelope, slot_of
 from tolsey.storage.errors import StorageError
 
 KEYS = ("a", "b", "c", "d")

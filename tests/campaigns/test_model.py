@@ -8,7 +8,7 @@ import pytest
 
 from tests.campaigns.model import Disk
 from tests.runtime.counter import SCHEMA, Claim, CounterRow, Entry
-from tolsey.runtime.mailbox import slot_of
+from tolsey.runtime.turns.mailbox import slot_of
 from tolsey.storage.database import Database
 from tolsey.storage.records.runtime.turns import ActorPart, Batch, OutboxRow, TurnPart
 from tolsey.storage.runtime import slots

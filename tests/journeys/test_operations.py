@@ -16,8 +16,8 @@ from tolsey.actors.job.catalogue import JOBS
 from tolsey.actors.job.messages import Tick, job
 from tolsey.runtime.codec import encode
 from tolsey.runtime.ids import new_id
-from tolsey.runtime.mailbox import slot_of
 from tolsey.runtime.messages import ActorId
+from tolsey.runtime.turns.mailbox import slot_of
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.service import Running, running
 from tolsey.settings import Settings

@@ -13,7 +13,7 @@ import pytest
 
 from tests.journeys.conftest import sign_up
 from tests.journeys.neighbours import LEASE_SECONDS, browsing, until
-from tolsey.runtime.mailbox import slot_of
+from tolsey.runtime.turns.mailbox import slot_of
 from tolsey.service import Running
 from tolsey.settings import Settings
 from tolsey.slot_map import read_map

@@ -21,7 +21,7 @@ from tests.journeys.test_kill import count
 from tests.mcp.real.town import Keeper
 from tests.mcp.tools.shop import ITEM, answered, stocked
 from tests.mcp.wire import Agent
-from tolsey.runtime.lanes import PLACES
+from tolsey.runtime.outbox.lanes import PLACES
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.products import LOCATION_ID
 from tolsey.sandbox.commerce.shop.state import ALL_SCOPES, WRITE_SCOPES, ShopSpec

@@ -16,7 +16,7 @@ from tolsey.http.mcp.replies import Headers
 from tolsey.http.mcp.server import Server
 from tolsey.http.mcp.state import RequestStates
 from tolsey.http.web.edge import Edge, Scope
-from tolsey.storage.sealed import Vault
+from tolsey.storage.sealing.sealed import Vault
 
 
 class Everyone:

@@ -15,7 +15,7 @@ from tolsey.http.mcp.registry import Registry, ToolResult
 from tolsey.http.mcp.replies import Headers
 from tolsey.http.mcp.state import LIFE_SECONDS, RequestStates
 from tolsey.http.mcp.wire import RpcError
-from tolsey.storage.sealed import Vault
+from tolsey.storage.sealing.sealed import Vault
 
 pytestmark = pytest.mark.anyio
 

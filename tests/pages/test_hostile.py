@@ -54,7 +54,7 @@ from tolsey.storage.records.selling.listing import (
     VerificationState,
 )
 from tolsey.storage.records.selling.revenue import RevenueSnapshot
-from tolsey.storage.sealed import Vault
+from tolsey.storage.sealing.sealed import Vault
 from tolsey.storage.selling.listings import ListingView, ProofView
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.runtime.counter import Add, Pull, PullNumber, RenewNumber, counter
 from tests.runtime.house import House, running, until
-from tolsey.runtime.lanes import PLACES, Lane
+from tolsey.runtime.outbox.lanes import PLACES, Lane
 from tolsey.storage.database import Database
 
 pytestmark = pytest.mark.anyio

@@ -5,7 +5,7 @@ import pytest
 from tests.runtime.counter import Add, Counter, Held, Read, counter
 from tests.runtime.house import running, until
 from tolsey.runtime.errors import Overloaded, Unavailable
-from tolsey.runtime.mailbox import SLOTS, slot_of
+from tolsey.runtime.turns.mailbox import SLOTS, slot_of
 from tolsey.storage.database import Database
 
 

@@ -9,8 +9,8 @@ from unittest.mock import patch
 import pytest
 
 from tests.runtime import test_calls, test_lanes, test_unread
-from tolsey.runtime.lanes import Lane
-from tolsey.runtime.outbox import Dispatcher
+from tolsey.runtime.outbox.dispatcher import Dispatcher
+from tolsey.runtime.outbox.lanes import Lane
 from tolsey.storage.database import Database
 from tolsey.storage.runtime import journal
 from tolsey.storage.runtime.outbox import Outbox

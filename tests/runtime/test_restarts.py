@@ -20,7 +20,7 @@ from tests.runtime.counter import (
     counter,
 )
 from tests.runtime.house import House, running, until
-from tolsey.runtime.interruptions import MOST_INTERRUPTIONS, SUSPECTED_AFTER
+from tolsey.runtime.outbox.interruptions import MOST_INTERRUPTIONS, SUSPECTED_AFTER
 from tolsey.storage.database import Database
 
 pytestmark = pytest.mark.anyio

@@ -20,12 +20,12 @@ from tests.runtime.house import until
 from tests.runtime.town import Home, Town, settled, town
 from tolsey.runtime.decision import Refused
 from tolsey.runtime.errors import DeadlineExceeded, RuntimeFault, TurnFailed, Unavailable
-from tolsey.runtime.mailbox import slot_of
 from tolsey.runtime.shards import ownership
 from tolsey.runtime.shards.leases import BEATS, Observer, is_gone, machine
 from tolsey.runtime.shards.membership import read_line
 from tolsey.runtime.shards.placement import place
-from tolsey.runtime.turns import REQUEST_ID
+from tolsey.runtime.turns.mailbox import slot_of
+from tolsey.runtime.turns.scheduler import REQUEST_ID
 from tolsey.storage.database import Database
 from tolsey.storage.embedded.binaries import valkey
 from tolsey.storage.runtime.slots import Slots

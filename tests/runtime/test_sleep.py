@@ -6,7 +6,7 @@ import pytest
 from tests.runtime.counter import Add, Counter, CounterState, Held, Read, Wait, counter
 from tests.runtime.house import running, until
 from tolsey.runtime.errors import TurnFailed
-from tolsey.runtime.mailbox import Cell
+from tolsey.runtime.turns.mailbox import Cell
 from tolsey.storage.database import Database
 
 LARGE = "a" * 600
@@ -78,7 +78,7 @@ async def test_a_cold_actor_keeps_its_state_as_bytes_and_answers_without_the_dis
 async def test_idle_actors_cool_and_then_go(
     counters: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tolsey.runtime.turns.SWEEP_SECONDS", 0.01)
+    monkeypatch.setattr("tolsey.runtime.turns.scheduler.SWEEP_SECONDS", 0.01)
     async with running(counters, cold_seconds=0.02, idle_seconds=0.2) as house:
         await house.ask(counter(LARGE), Add(3))
         sleeper = cell(house.runtime.scheduler.cells.values(), LARGE)

@@ -10,8 +10,8 @@ from structlog.testing import capture_logs
 
 from tests.runtime.counter import Add, Misdirect, Note, Pull, Read, Send, counter
 from tests.runtime.house import House, running, until
-from tolsey.runtime.mailbox import slot_of
 from tolsey.runtime.messages import REGISTERED, Message, UnusableName
+from tolsey.runtime.turns.mailbox import slot_of
 from tolsey.storage.database import Database
 
 pytestmark = pytest.mark.anyio

@@ -9,10 +9,10 @@ from itertools import islice
 from typing import Any
 
 from tests.runtime.counter import SCHEMA, Counter
-from tolsey.runtime.mailbox import slot_of
 from tolsey.runtime.registry import Runtime
 from tolsey.runtime.shards.placement import place
 from tolsey.runtime.shards.shard import Shard
+from tolsey.runtime.turns.mailbox import slot_of
 from tolsey.storage.cache import CacheUnavailable
 from tolsey.storage.database import Database
 from tolsey.storage.runtime import slots
@@ -20,7 +20,7 @@ from tolsey.storage.runtime.journal import Journal
 from tolsey.storage.runtime.outbox import Outbox
 from tolsey.storage.runtime.presence import Look, Presence
 from tolsey.storage.runtime.streams import Address, Channel, Streams
-from tolsey.storage.sealed import Vault
+from tolsey.storage.sealing.sealed import Vault
 
 VAULT = Vault({"k1": secrets.token_bytes(32)})
 

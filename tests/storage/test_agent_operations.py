@@ -11,7 +11,7 @@ from tolsey.storage.commerce import agent_operations
 from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageError
 from tolsey.storage.records.commerce.agent_operation import AgentOperation
-from tolsey.storage.sealed import SealBroken, Vault
+from tolsey.storage.sealing.sealed import SealBroken, Vault
 
 pytestmark = pytest.mark.anyio
 

@@ -6,11 +6,11 @@ import pytest
 
 from tests.http.people import settings_of
 from tolsey.settings import Settings
-from tolsey.storage import keys
 from tolsey.storage.commerce import stores
 from tolsey.storage.database import Database
-from tolsey.storage.keys import KeyringError
-from tolsey.storage.sealed import KEY_FILE, Vault
+from tolsey.storage.sealing import keys
+from tolsey.storage.sealing.keys import KeyringError
+from tolsey.storage.sealing.sealed import KEY_FILE, Vault
 
 ONE, TWO, THREE = (f"{name}:{letter * 43}" for name, letter in zip("abc", "AEI", strict=True))
 OTHER_UNDER_THE_NAME = "a:" + "E" * 43

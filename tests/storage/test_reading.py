@@ -415,7 +415,7 @@ SHORT: Final[dict[str, list[Case]]] = {
 UNBOUNDED: Final = {
     "chat.vectors": {"DatabaseVectors.count"},
     "commerce.exports": {"rows"},  # everything, a page at a time
-    "keys": {"accept", "forget_unused", "open_vault", "trouble"},  # a look at each start
+    "sealing.keys": {"accept", "forget_unused", "open_vault", "trouble"},  # a look at each start
     "money.credit_jobs": {"books", "changed", "lapsed", "months_due", "without_bonus"},
     "money.credits": {"load"},  # what is open
     "operations": {"has_map", "due_by_slot", "slot", "slots"},  # 1,024 slots, and what is due
@@ -425,7 +425,7 @@ UNBOUNDED: Final = {
     "reports.store": {"summary"},
     "reports.sums": {"differences", "stores", "unbuilt"},  # a job's recount
     "retention": {"sweep"},  # jobs: what is due, batch by batch
-    "rotation": {
+    "sealing.rotation": {
         "is_in_use",
         "rotate",
         "waiting",
@@ -442,7 +442,7 @@ WRITING: Final = {
     "commerce.agent_operations": {"put_on_record"},
     "commerce.stores": {"salt_of"},
     "idempotency": {"answer", "claim", "release"},
-    "keys": {"note_rotation"},
+    "sealing.keys": {"note_rotation"},
     "money.affiliates": {"add_code"},
     "money.checkouts": {"follow"},
     "money.credit_jobs": {"keep_check"},

@@ -8,11 +8,11 @@ import pytest
 
 import tolsey
 from tests.http.people import settings_of
-from tolsey.storage import keys, rotation
 from tolsey.storage.database import Database
-from tolsey.storage.keys import KeyringError
-from tolsey.storage.rotation import COLUMNS, SealedColumn
-from tolsey.storage.sealed import SealBroken, Vault
+from tolsey.storage.sealing import keys, rotation
+from tolsey.storage.sealing.keys import KeyringError
+from tolsey.storage.sealing.rotation import COLUMNS, SealedColumn
+from tolsey.storage.sealing.sealed import SealBroken, Vault
 
 OLD, NEW = "old_1:" + "A" * 43, "new:" + "E" * 43
 ROWS: Mapping[str, Mapping[str, str]] = {

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from tolsey.storage.sealed import SealBroken, Vault
+from tolsey.storage.sealing.sealed import SealBroken, Vault
 
 OLD = "old:" + "A" * 43
 NEW = "new:" + "B" * 42 + "A"

@@ -10,15 +10,15 @@ from heapq import nsmallest
 from itertools import islice
 from typing import Any, Literal
 
-from tolsey.runtime.commit import Committer
 from tolsey.runtime.errors import RuntimeFault
-from tolsey.runtime.lanes import Lanes
-from tolsey.runtime.mailbox import Cell
 from tolsey.runtime.messages import ActorId
-from tolsey.runtime.outbox import Dispatcher
+from tolsey.runtime.outbox.dispatcher import Dispatcher
+from tolsey.runtime.outbox.lanes import Lanes
 from tolsey.runtime.slots import HeldSlots
 from tolsey.runtime.telemetry import Telemetry
-from tolsey.runtime.turns import Scheduler
+from tolsey.runtime.turns.commit import Committer
+from tolsey.runtime.turns.mailbox import Cell
+from tolsey.runtime.turns.scheduler import Scheduler
 from tolsey.storage.records.runtime.turns import Unread
 
 MASK = "•••"

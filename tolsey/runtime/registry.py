@@ -15,17 +15,17 @@ from anyio.abc import TaskGroup
 from tolsey.runtime.actor import Actor
 from tolsey.runtime.admin import Admin
 from tolsey.runtime.codec import WireForm
-from tolsey.runtime.commit import CommitLog, Committer
 from tolsey.runtime.decision import Tell
 from tolsey.runtime.errors import Cycle, NotOwner, Overloaded, Stopping
-from tolsey.runtime.mailbox import Cell, Envelope, slot_of
 from tolsey.runtime.messages import ActorId, Call, LookFirst, Message
-from tolsey.runtime.outbox import BACKOFF_SECONDS, CallHandler, Dispatcher
-from tolsey.runtime.parking import Parking
-from tolsey.runtime.rows import OutboxStore, row_of
+from tolsey.runtime.outbox.dispatcher import BACKOFF_SECONDS, CallHandler, Dispatcher
+from tolsey.runtime.outbox.rows import OutboxStore, row_of
 from tolsey.runtime.slots import HeldSlots
 from tolsey.runtime.telemetry import Telemetry
-from tolsey.runtime.turns import CHAIN, REQUEST_ID, Scheduler, Versions
+from tolsey.runtime.turns.commit import CommitLog, Committer
+from tolsey.runtime.turns.mailbox import Cell, Envelope, slot_of
+from tolsey.runtime.turns.parking import Parking
+from tolsey.runtime.turns.scheduler import CHAIN, REQUEST_ID, Scheduler, Versions
 from tolsey.storage.records.runtime.turns import OutboxRow
 
 log = structlog.get_logger()

@@ -8,11 +8,11 @@ import anyio
 import structlog
 
 from tolsey.runtime.errors import NotOwner
-from tolsey.runtime.mailbox import SLOTS, Cell, slot_of
 from tolsey.runtime.messages import ActorId, Message
-from tolsey.runtime.outbox import Dispatcher
-from tolsey.runtime.parking import Parking
-from tolsey.runtime.turns import Scheduler
+from tolsey.runtime.outbox.dispatcher import Dispatcher
+from tolsey.runtime.turns.mailbox import SLOTS, Cell, slot_of
+from tolsey.runtime.turns.parking import Parking
+from tolsey.runtime.turns.scheduler import Scheduler
 from tolsey.storage.records.runtime.turns import OutboxRow
 
 log = structlog.get_logger()

@@ -14,7 +14,7 @@ from tolsey.actors.job.actor import JobActor
 from tolsey.actors.job.effects import JobEffects, Progress
 from tolsey.actors.job.messages import RunNow, job
 from tolsey.runtime.errors import Stopping
-from tolsey.runtime.interruptions import MOST_INTERRUPTIONS
+from tolsey.runtime.outbox.interruptions import MOST_INTERRUPTIONS
 from tolsey.runtime.registry import Runtime
 from tolsey.storage.database import Database
 from tolsey.storage.migrate import MIGRATIONS

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from tests.campaigns.cluster.linear import CREDIT, Call, Line
-from tolsey.runtime.mailbox import slot_of
+from tolsey.runtime.turns.mailbox import slot_of
 
 KEYS = ("a", "b", "c")
 

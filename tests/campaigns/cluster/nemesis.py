@@ -14,7 +14,7 @@ from tests.campaigns.cluster.faults import Fault
 from tests.campaigns.cluster.ground import Ground
 from tests.campaigns.cluster.link import Link
 from tests.campaigns.cluster.processes import Node
-from tolsey.runtime.mailbox import slot_of
+from tolsey.runtime.turns.mailbox import slot_of
 
 OWNED = "SELECT slot, epoch FROM slot_epochs WHERE owner = $1"
 LAND_SECONDS = 90.0

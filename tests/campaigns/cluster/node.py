@@ -36,7 +36,7 @@ from tolsey.storage.runtime.journal import Journal
 from tolsey.storage.runtime.outbox import Outbox
 from tolsey.storage.runtime.presence import Presence
 from tolsey.storage.runtime.streams import Streams
-from tolsey.storage.sealed import Vault
+from tolsey.storage.sealing.sealed import Vault
 
 START_SECONDS = 90.0
 POLL_SECONDS = 0.2

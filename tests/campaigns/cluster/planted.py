@@ -8,12 +8,12 @@ from typing import Any
 from unittest.mock import PropertyMock, patch
 
 from tests.campaigns.cluster.faults import NODES, Fault
-from tolsey.runtime.commit import Committer, PendingTurn
-from tolsey.runtime.mailbox import Cell, Envelope
 from tolsey.runtime.registry import Runtime
 from tolsey.runtime.shards.routing import Routing
 from tolsey.runtime.shards.shard import Shard
-from tolsey.runtime.turns import Scheduler
+from tolsey.runtime.turns.commit import Committer, PendingTurn
+from tolsey.runtime.turns.mailbox import Cell, Envelope
+from tolsey.runtime.turns.scheduler import Scheduler
 from tolsey.storage.database import Database
 from tolsey.storage.records.runtime.turns import Batch
 from tolsey.storage.runtime import journal, slots

@@ -20,7 +20,7 @@ from tests.campaigns.cluster.linear import (
     until,
 )
 from tests.campaigns.cluster.wrong import MUTATIONS
-from tolsey.runtime.mailbox import slot_of
+from tolsey.runtime.turns.mailbox import slot_of
 
 SEEDS = st.integers(0, 2**48)
 

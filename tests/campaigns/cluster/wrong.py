@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from tests.campaigns.cluster.histories import KEYS, History
 from tests.campaigns.cluster.linear import CREDIT, Call, Line
-from tolsey.runtime.mailbox import slot_of
+from tolsey.runtime.turns.mailbox import slot_of
 
 Mutation = Callable[[History, random.Random], "History | None"]
 MUTATIONS: dict[str, tuple[frozenset[str], Mutation]] = {}

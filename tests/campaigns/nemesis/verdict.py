@@ -11,7 +11,7 @@ from tests.campaigns.cluster.verdict import Claim, owned
 from tests.campaigns.nemesis.clients import Model
 from tests.campaigns.nemesis.services import Beats
 from tests.campaigns.sums import wrong_sums
-from tolsey.runtime.mailbox import slot_of
+from tolsey.runtime.turns.mailbox import slot_of
 from tolsey.storage.database import Database
 
 SILENCE, REMEMBERED = 0.7, 3.0

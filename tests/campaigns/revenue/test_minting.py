@@ -35,7 +35,7 @@ from tolsey.storage.records.selling.revenue import RevenueSnapshot
 from tolsey.storage.runtime import slots
 from tolsey.storage.runtime.journal import Journal
 from tolsey.storage.runtime.outbox import Outbox
-from tolsey.storage.sealed import Vault
+from tolsey.storage.sealing.sealed import Vault
 from tolsey.storage.selling import listings
 
 SEED = int(os.environ.get("CAMPAIGN_SEED", "1"))

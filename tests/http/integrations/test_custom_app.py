@@ -27,7 +27,7 @@ from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.state import ALL_SCOPES
 from tolsey.storage.commerce import connections
 from tolsey.storage.database import Database, Row
-from tolsey.storage.sealed import Vault
+from tolsey.storage.sealing.sealed import Vault
 
 SHOP = "demo.myshopify.com"
 CUSTOM_APP = "/api/integrations/commerce/custom-app"

@@ -18,7 +18,7 @@ from tolsey.storage.database import Database
 from tolsey.storage.runtime import slots
 from tolsey.storage.runtime.journal import Journal
 from tolsey.storage.runtime.outbox import Outbox
-from tolsey.storage.sealed import Vault
+from tolsey.storage.sealing.sealed import Vault
 
 
 class QuietPlatform:

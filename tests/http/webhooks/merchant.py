@@ -18,7 +18,7 @@ from tolsey.storage.commerce import connections
 from tolsey.storage.commerce.stores import seal_salt
 from tolsey.storage.database import Database
 from tolsey.storage.records.commerce.connection import ShopProfile
-from tolsey.storage.sealed import Vault
+from tolsey.storage.sealing.sealed import Vault
 
 SHOP = "snowdevil.myshopify.com"
 SECRET = "shpss_test"

@@ -14,7 +14,7 @@ from tolsey.http.webhooks.directory import (
     ShopDirectory,
 )
 from tolsey.storage.database import Database
-from tolsey.storage.sealed import Vault
+from tolsey.storage.sealing.sealed import Vault
 
 
 class Watched(Database):

@@ -26,7 +26,7 @@ from tolsey.http.webhooks.commerce import CommerceEvents
 from tolsey.runtime.decision import Tell
 from tolsey.runtime.errors import DeadlineExceeded, Overloaded, TurnFailed
 from tolsey.runtime.messages import ActorId, Message
-from tolsey.runtime.rows import row_of
+from tolsey.runtime.outbox.rows import row_of
 from tolsey.storage.database import Database, Row
 from tolsey.storage.errors import StorageUnavailable
 from tolsey.storage.runtime.outbox import Outbox

@@ -10,8 +10,8 @@ import jsonschema  # type: ignore[import-untyped]  # it has no types
 
 from tests.mcp.tools.hall import SHOPS, Hall, connect, result
 from tests.mcp.wire import Agent
-from tolsey.http.mcp.tools.changes import WriteResult
 from tolsey.http.mcp.tools.schemas import answer_schema_of
+from tolsey.http.mcp.tools.writes.changes import WriteResult
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.orders import Order
 from tolsey.sandbox.commerce.shop.products import LOCATION_ID, Product, Variant

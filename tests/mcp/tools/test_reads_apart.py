@@ -5,7 +5,7 @@ import pytest
 
 from tests.mcp.tools.hall import Hall, Owner, connect, refused, result
 from tests.mcp.wire import Agent
-from tolsey.storage.sealed import base64url
+from tolsey.storage.sealing.sealed import base64url
 
 FOREIGN = re.compile(r"bob|\b2[0-9]{6}\b|2000000")
 """What only Bob's store has: his name, and the numbers of his things."""

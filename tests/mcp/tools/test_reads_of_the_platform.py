@@ -11,8 +11,8 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # i
 from tests.mcp.tools.hall import SHOPS, Hall, connect, refused, result
 from tests.mcp.wire import Agent
 from tolsey.actors.store.grants import CONNECT, DISCONNECTED_BY_HAND, RECONNECT
-from tolsey.http.mcp.tools.platform_documents import MOST_FIELDS, Unreadable, read
-from tolsey.http.mcp.tools.platform_fields import (
+from tolsey.http.mcp.tools.platform.documents import MOST_FIELDS, Unreadable, read
+from tolsey.http.mcp.tools.platform.fields import (
     ARGUMENTS,
     FIELDS,
     LEAF,
@@ -320,7 +320,7 @@ async def test_a_platform_out_of_reach_is_asked_again_later(hall: Hall, platform
 async def test_an_answer_that_is_too_large_is_refused(
     hall: Hall, platform: Platform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tolsey.http.mcp.tools.platform.ANSWER_BYTES", 20)
+    monkeypatch.setattr("tolsey.http.mcp.tools.platform.reading.ANSWER_BYTES", 20)
     agent = await connected(hall, platform)
     assert "answer_too_large" in refused(await agent.call("platform_query", query=NAMES))
 

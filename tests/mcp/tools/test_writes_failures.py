@@ -17,7 +17,7 @@ from tests.mcp.tools.shop import (
     state_of,
 )
 from tolsey.actors.store.grants import CONNECT, RECONNECT
-from tolsey.http.mcp.tools import writes
+from tolsey.http.mcp.tools.writes import shop as writes
 from tolsey.runtime.errors import Overloaded
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.state import ALL_SCOPES, WRITE_SCOPES

@@ -19,7 +19,7 @@ from tests.mcp.tools.shop import (
     looked_at_until_over,
     opened,
 )
-from tolsey.runtime.mailbox import slot_of
+from tolsey.runtime.turns.mailbox import slot_of
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.products import LOCATION_ID
 from tolsey.service import Running, running

@@ -41,7 +41,7 @@ from tolsey.runtime.tasks import together
 from tolsey.storage.database import Database
 from tolsey.storage.records.selling.listing import PAYMENTS, RevenueSource
 from tolsey.storage.records.selling.revenue import DEFINITION, Measure
-from tolsey.storage.sealed import SealBroken, Vault
+from tolsey.storage.sealing.sealed import SealBroken, Vault
 from tolsey.storage.selling import listings, snapshots
 
 log = structlog.get_logger()

@@ -35,7 +35,7 @@ from tolsey.actors.refusals import MissingCredential
 from tolsey.runtime.codec import WireForm
 from tolsey.runtime.decision import Effect, Perform, Tell
 from tolsey.runtime.messages import ActorId, Call
-from tolsey.runtime.rows import row_of
+from tolsey.runtime.outbox.rows import row_of
 from tolsey.storage.chat import generations
 from tolsey.storage.database import Database, Transaction
 from tolsey.storage.money import payment_events, payouts, sponsorships

@@ -65,7 +65,7 @@ from tolsey.runtime.messages import Message
 from tolsey.storage.commerce import agent_operations, connections, stores
 from tolsey.storage.database import Database
 from tolsey.storage.records.commerce.agent_operation import AgentOperation, OperationState
-from tolsey.storage.sealed import SealBroken, Vault
+from tolsey.storage.sealing.sealed import SealBroken, Vault
 from tolsey.storage.selling import listings
 
 log = structlog.get_logger()

@@ -8,7 +8,7 @@ from tolsey.http.clients.objects import Objects
 from tolsey.storage import files
 from tolsey.storage.database import Database
 from tolsey.storage.records.files import FileRecord
-from tolsey.storage.sealed import SealBroken, Vault
+from tolsey.storage.sealing.sealed import SealBroken, Vault
 
 ADDRESS_SECONDS: Final = 60
 """Contract 6: an address expires in 60 s."""

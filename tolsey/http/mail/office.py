@@ -23,7 +23,7 @@ from tolsey.http.mail.letters import letter
 from tolsey.runtime.decision import Perform
 from tolsey.runtime.ids import new_id
 from tolsey.runtime.messages import Call
-from tolsey.runtime.rows import row_of
+from tolsey.runtime.outbox.rows import row_of
 from tolsey.settings import Settings
 from tolsey.storage.database import Database, Transaction
 from tolsey.storage.people import mail as mails
@@ -31,7 +31,7 @@ from tolsey.storage.people import resets
 from tolsey.storage.people.mail import Addressee
 from tolsey.storage.records.mail import OutboundMail
 from tolsey.storage.runtime import outbox
-from tolsey.storage.sealed import SealBroken, Vault, fingerprint
+from tolsey.storage.sealing.sealed import SealBroken, Vault, fingerprint
 
 log = structlog.get_logger()
 

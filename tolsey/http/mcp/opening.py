@@ -18,7 +18,7 @@ from tolsey.http.web import unbuilt
 from tolsey.http.web.context import Service
 from tolsey.http.web.edge import ASGIApp, Receive, Scope, Send
 from tolsey.settings import SUBDOMAINS
-from tolsey.storage.sealed import SealBroken, Vault
+from tolsey.storage.sealing.sealed import SealBroken, Vault
 
 NAME: Final = "tolsey"
 TITLE: Final = "tolsey store"

@@ -24,7 +24,7 @@ from tolsey.http.oauth.scopes import SCOPES, written
 from tolsey.storage.database import Database
 from tolsey.storage.oauth import clients
 from tolsey.storage.oauth.clients import ClientRow
-from tolsey.storage.sealed import fingerprint
+from tolsey.storage.sealing.sealed import fingerprint
 
 SECRET_BYTES: Final = 32
 MOST_URIS: Final = 20

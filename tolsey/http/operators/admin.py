@@ -38,9 +38,9 @@ from tolsey.http.web.context import new_id, now, service
 from tolsey.http.web.paging import InvalidCursor, PageQuery
 from tolsey.runtime.admin import Busy, Rank, Sort
 from tolsey.runtime.errors import DeadlineExceeded
-from tolsey.runtime.mailbox import SLOTS
 from tolsey.runtime.messages import ActorId
 from tolsey.runtime.shards.oversight import Oversight
+from tolsey.runtime.turns.mailbox import SLOTS
 from tolsey.storage import audit, operations
 from tolsey.storage.commerce import stores
 from tolsey.storage.operations import AuditFilter

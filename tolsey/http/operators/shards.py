@@ -16,8 +16,8 @@ from tolsey.http.web.access import administrator
 from tolsey.http.web.api_model import Reason
 from tolsey.http.web.context import service
 from tolsey.http.web.paging import PageQuery
-from tolsey.runtime.mailbox import SLOTS
 from tolsey.runtime.shards.oversight import Oversight
+from tolsey.runtime.turns.mailbox import SLOTS
 from tolsey.storage import operations
 from tolsey.storage.database import Row
 from tolsey.storage.runtime.slots import Slots

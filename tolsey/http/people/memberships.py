@@ -17,7 +17,7 @@ from tolsey.storage.people.accounts import OrganizationRow
 from tolsey.storage.people.invitations import InvitationRow, TooManyOpen
 from tolsey.storage.people.members import MemberRow, Removal
 from tolsey.storage.records.people import InvitationState
-from tolsey.storage.sealed import fingerprint
+from tolsey.storage.sealing.sealed import fingerprint
 
 PATH: Final = "/invitations"
 OVER: Final[dict[InvitationState, str]] = {

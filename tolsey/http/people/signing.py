@@ -14,7 +14,7 @@ from tolsey.storage.database import Transaction
 from tolsey.storage.oauth import grants
 from tolsey.storage.people import accounts, passwords, tokens
 from tolsey.storage.people.accounts import OrganizationRow, UserRow
-from tolsey.storage.sealed import fingerprint
+from tolsey.storage.sealing.sealed import fingerprint
 
 
 class Signup(Account):

@@ -38,7 +38,7 @@ from tolsey.http.answers.selling import (
 )
 from tolsey.storage.records.selling.listing import COMMERCE, VerificationState, Visibility
 from tolsey.storage.records.selling.revenue import DEFINITION, RevenueSnapshot
-from tolsey.storage.sealed import Vault, base64url
+from tolsey.storage.sealing.sealed import Vault, base64url
 from tolsey.storage.selling.listings import ListingView, ProofView
 
 Figures = TypeVar("Figures", bound=FiguresAnswer)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tolsey.storage.database import Database
     from tolsey.storage.limits import Limits
     from tolsey.storage.reports.pool import Reports
-    from tolsey.storage.sealed import Vault
+    from tolsey.storage.sealing.sealed import Vault
 
 Reply = TypeVar("Reply")
 

@@ -18,7 +18,7 @@ from tolsey.http.web.context import REQUEST_ID
 from tolsey.http.web.errors import PROBLEM, problem_body
 from tolsey.http.web.requests import ROUTE, RequestTally
 from tolsey.runtime.ids import new_id
-from tolsey.runtime.turns import REQUEST_ID as CURRENT_REQUEST
+from tolsey.runtime.turns.scheduler import REQUEST_ID as CURRENT_REQUEST
 from tolsey.storage.database import REQUEST_SECONDS, patience
 
 Scope: TypeAlias = MutableMapping[str, Any]

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from tolsey.actors.refusals import Refusal
 from tolsey.http.web.api_model import NUL, ApiModel
-from tolsey.storage.sealed import base64url
+from tolsey.storage.sealing.sealed import base64url
 
 Item = TypeVar("Item")
 

@@ -20,7 +20,7 @@ from tolsey.storage.commerce import connections
 from tolsey.storage.commerce.connections import FORMER_SECRET_LIFE, Listener
 from tolsey.storage.commerce.stores import open_salt
 from tolsey.storage.database import Database
-from tolsey.storage.sealed import SealBroken, Vault
+from tolsey.storage.sealing.sealed import SealBroken, Vault
 
 log = structlog.get_logger()
 

@@ -12,11 +12,11 @@ from typing import Any, Literal
 
 from tolsey.runtime.admin import Rank, Sort
 from tolsey.runtime.errors import NotOwner, Unavailable
-from tolsey.runtime.mailbox import slot_of
 from tolsey.runtime.messages import ActorId
 from tolsey.runtime.registry import Runtime
 from tolsey.runtime.shards.routing import UNOWNED
 from tolsey.runtime.shards.shard import Shard
+from tolsey.runtime.turns.mailbox import slot_of
 
 Act = Literal["inspect", "pause", "resume", "passivate"]
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 
-from tolsey.runtime.mailbox import SLOTS
+from tolsey.runtime.turns.mailbox import SLOTS
 from tolsey.storage.records.runtime.slots import Holding
 
 

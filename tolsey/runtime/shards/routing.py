@@ -14,12 +14,12 @@ import structlog
 
 from tolsey.runtime.codec import decode, decode_reply, encode, encode_error, encode_reply
 from tolsey.runtime.errors import DeadlineExceeded, NotOwner, Stopping, Unavailable
-from tolsey.runtime.mailbox import slot_of
 from tolsey.runtime.messages import NAMES, ActorId, Message
 from tolsey.runtime.registry import Runtime
 from tolsey.runtime.shards.bus import MOVED, Bus, Flight, Tasks
 from tolsey.runtime.shards.frames import FIELDS, Entry, operation_entry
-from tolsey.runtime.turns import CHAIN, LAPSED, REQUEST_ID
+from tolsey.runtime.turns.mailbox import slot_of
+from tolsey.runtime.turns.scheduler import CHAIN, LAPSED, REQUEST_ID
 from tolsey.storage.errors import StorageError
 from tolsey.storage.records.runtime.slots import Holding
 from tolsey.storage.records.runtime.turns import OutboxRow

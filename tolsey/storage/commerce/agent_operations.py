@@ -8,7 +8,7 @@ from tolsey.storage.audit import AUDIT
 from tolsey.storage.database import Database, Row
 from tolsey.storage.records.commerce.agent_operation import AgentOperation
 from tolsey.storage.records.journal import audit_record
-from tolsey.storage.sealed import Vault
+from tolsey.storage.sealing.sealed import Vault
 from tolsey.storage.tables import table_of
 
 TABLE: Final = "agent_operations"

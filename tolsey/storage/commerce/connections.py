@@ -14,7 +14,7 @@ from tolsey.storage.records.commerce.connection import (
     ShopProfile,
 )
 from tolsey.storage.records.commerce.shops import ConnectionPeriod, ShopKey, ShopOfStore
-from tolsey.storage.sealed import Vault
+from tolsey.storage.sealing.sealed import Vault
 from tolsey.storage.tables import Record, Table, table_of
 
 TABLE: Final = "integration_connections"

@@ -11,7 +11,7 @@ from tolsey.storage.conditions import Conditions
 from tolsey.storage.database import Database, Reader, Row, Transaction
 from tolsey.storage.records.commerce.shops import ShopOfStore, later_key
 from tolsey.storage.records.commerce.stores import StoreRecord
-from tolsey.storage.sealed import SealBroken, Vault
+from tolsey.storage.sealing.sealed import SealBroken, Vault
 from tolsey.storage.tables import table_of
 
 SALT_BYTES: Final = 32

@@ -16,7 +16,7 @@ from typing import Final, Literal
 from tolsey.storage.database import Database, Transaction
 from tolsey.storage.oauth.requests import RequestRow
 from tolsey.storage.records.commerce.shops import ShopKey
-from tolsey.storage.sealed import base64url, fingerprint
+from tolsey.storage.sealing.sealed import base64url, fingerprint
 
 CODE_LIFE: Final = timedelta(seconds=60)
 ACCESS_LIFE: Final = timedelta(hours=1)

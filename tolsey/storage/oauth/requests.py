@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from tolsey.storage.database import Database, Transaction
-from tolsey.storage.sealed import fingerprint
+from tolsey.storage.sealing.sealed import fingerprint
 
 INSERT: Final = """
 INSERT INTO oauth_requests (

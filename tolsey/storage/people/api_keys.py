@@ -17,7 +17,7 @@ from tolsey.storage.conditions import Conditions
 from tolsey.storage.database import Database, Row, Transaction
 from tolsey.storage.people.tokens import NOTED_EVERY
 from tolsey.storage.records.people import ApiKey
-from tolsey.storage.sealed import fingerprint
+from tolsey.storage.sealing.sealed import fingerprint
 from tolsey.storage.tables import table_of
 
 KEYS: Final = table_of(ApiKey)

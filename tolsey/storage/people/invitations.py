@@ -14,7 +14,7 @@ from tolsey.storage.database import Database, Row, Transaction
 from tolsey.storage.people import members
 from tolsey.storage.people.tokens import TOKEN_BYTES, TOKEN_CHARACTERS
 from tolsey.storage.records.people import Invitation
-from tolsey.storage.sealed import fingerprint
+from tolsey.storage.sealing.sealed import fingerprint
 from tolsey.storage.tables import table_of
 
 INVITATIONS: Final = table_of(Invitation)

@@ -6,7 +6,7 @@ from typing import Final
 
 from tolsey.storage.database import Database, Transaction
 from tolsey.storage.people.tokens import TOKEN_BYTES
-from tolsey.storage.sealed import fingerprint
+from tolsey.storage.sealing.sealed import fingerprint
 
 LIFETIME: Final = timedelta(hours=1)
 PREFIX: Final = "reset_"

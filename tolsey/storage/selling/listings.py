@@ -18,7 +18,7 @@ from tolsey.storage.records.selling.listing import (
     VerificationState,
 )
 from tolsey.storage.records.selling.revenue import DEFINITION, RevenueSnapshot
-from tolsey.storage.sealed import Vault
+from tolsey.storage.sealing.sealed import Vault
 from tolsey.storage.tables import table_of
 
 JITTER_SECONDS: Final = 3000

@@ -6,7 +6,7 @@ from typing import Any, Final
 from tolsey.http.mcp import wire
 from tolsey.http.mcp.call import Call
 from tolsey.http.mcp.registry import Argument, Prompt
-from tolsey.http.mcp.tools.inventory import FEW, LARGEST_THRESHOLD
+from tolsey.http.mcp.tools.reads.inventory import FEW, LARGEST_THRESHOLD
 from tolsey.http.mcp.wire import RpcError
 
 LAST_DIGITS: Final = len(str(LARGEST_THRESHOLD))

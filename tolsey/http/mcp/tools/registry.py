@@ -1,19 +1,19 @@
 """What every store's endpoint offers."""
 
 from tolsey.http.mcp.registry import Registry
-from tolsey.http.mcp.tools.audit import AuditTools
-from tolsey.http.mcp.tools.catalog import CatalogTools
-from tolsey.http.mcp.tools.customers import CustomerTools
-from tolsey.http.mcp.tools.inventory import InventoryTools
-from tolsey.http.mcp.tools.money import MoneyTools
-from tolsey.http.mcp.tools.orders import OrderTools
-from tolsey.http.mcp.tools.outcomes import OutcomeTools
-from tolsey.http.mcp.tools.platform import PlatformTools
+from tolsey.http.mcp.tools.platform.reading import PlatformTools
 from tolsey.http.mcp.tools.prompts import prompts
+from tolsey.http.mcp.tools.reads.audit import AuditTools
+from tolsey.http.mcp.tools.reads.catalog import CatalogTools
+from tolsey.http.mcp.tools.reads.customers import CustomerTools
+from tolsey.http.mcp.tools.reads.inventory import InventoryTools
+from tolsey.http.mcp.tools.reads.money import MoneyTools
+from tolsey.http.mcp.tools.reads.orders import OrderTools
+from tolsey.http.mcp.tools.reads.search import SearchTools
+from tolsey.http.mcp.tools.reads.store import StoreTools
 from tolsey.http.mcp.tools.resources import Resources
-from tolsey.http.mcp.tools.search import SearchTools
-from tolsey.http.mcp.tools.store import StoreTools
-from tolsey.http.mcp.tools.writes import writers
+from tolsey.http.mcp.tools.writes.outcomes import OutcomeTools
+from tolsey.http.mcp.tools.writes.shop import writers
 from tolsey.http.web.context import Service
 
 

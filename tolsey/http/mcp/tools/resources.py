@@ -10,11 +10,11 @@ from tolsey.http.mcp.call import Call
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import Contents, Resource, Template
 from tolsey.http.mcp.server import MOST_COMPLETIONS
-from tolsey.http.mcp.tools import catalog as products
-from tolsey.http.mcp.tools import money
-from tolsey.http.mcp.tools import orders as sold
-from tolsey.http.mcp.tools import store as stores
 from tolsey.http.mcp.tools.building import Answer, Nothing
+from tolsey.http.mcp.tools.reads import catalog as products
+from tolsey.http.mcp.tools.reads import money
+from tolsey.http.mcp.tools.reads import orders as sold
+from tolsey.http.mcp.tools.reads import store as stores
 from tolsey.http.web.context import Service
 from tolsey.storage.reports import catalog, orders
 

@@ -22,7 +22,7 @@ from graphql import (
 )
 
 from tolsey.actors.refusals import Unprocessable
-from tolsey.http.mcp.tools.platform_fields import (
+from tolsey.http.mcp.tools.platform.fields import (
     ARGUMENTS,
     LEAF,
     NEEDS,

@@ -10,12 +10,12 @@ from pydantic import AfterValidator, Field
 from tolsey.actors.refusals import NotFound
 from tolsey.http.mcp.gate import Principal, require
 from tolsey.http.mcp.registry import READS, Tool
-from tolsey.http.mcp.tools import catalog as products
-from tolsey.http.mcp.tools import facts
-from tolsey.http.mcp.tools import orders as sold
 from tolsey.http.mcp.tools.answers import GID, number_of
 from tolsey.http.mcp.tools.building import Answer, Arguments, tool
-from tolsey.http.mcp.tools.facts import FactsAnswer
+from tolsey.http.mcp.tools.reads import catalog as products
+from tolsey.http.mcp.tools.reads import facts
+from tolsey.http.mcp.tools.reads import orders as sold
+from tolsey.http.mcp.tools.reads.facts import FactsAnswer
 from tolsey.http.web.context import Service
 from tolsey.storage.database import Row
 from tolsey.storage.lookups import Lookups

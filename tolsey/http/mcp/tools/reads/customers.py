@@ -10,11 +10,11 @@ from pydantic import Field
 from tolsey.actors.refusals import NotFound
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import READS, Tool
-from tolsey.http.mcp.tools import facts
 from tolsey.http.mcp.tools.answers import Money, Pseudonym, known_money
 from tolsey.http.mcp.tools.building import Answer, Arguments, tool
-from tolsey.http.mcp.tools.facts import FactsAnswer
 from tolsey.http.mcp.tools.pages import PageArguments, Pages
+from tolsey.http.mcp.tools.reads import facts
+from tolsey.http.mcp.tools.reads.facts import FactsAnswer
 from tolsey.http.web.context import Service
 from tolsey.storage.database import Row
 from tolsey.storage.reports import customers

@@ -22,11 +22,11 @@ from tolsey.runtime.codec import WireForm, decode
 from tolsey.runtime.decision import Refused, Tell
 from tolsey.runtime.errors import Duplicate, Overloaded, Stopping, Unavailable
 from tolsey.runtime.ids import new_id
-from tolsey.runtime.interruptions import MOST_INTERRUPTIONS, SUSPECTED_AFTER, Interruptions
-from tolsey.runtime.lanes import Lane, Lanes
 from tolsey.runtime.messages import ActorId, Call, LookFirst, Message, Patience
-from tolsey.runtime.reading import RowReader
-from tolsey.runtime.rows import OutboxStore, row_of
+from tolsey.runtime.outbox.interruptions import MOST_INTERRUPTIONS, SUSPECTED_AFTER, Interruptions
+from tolsey.runtime.outbox.lanes import Lane, Lanes
+from tolsey.runtime.outbox.reading import RowReader
+from tolsey.runtime.outbox.rows import OutboxStore, row_of
 from tolsey.runtime.telemetry import Telemetry
 from tolsey.storage.errors import StorageError
 from tolsey.storage.records.runtime.turns import CallState, OutboxRow, Unread

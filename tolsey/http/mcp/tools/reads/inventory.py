@@ -8,11 +8,11 @@ from pydantic import Field
 
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import READS, Tool
-from tolsey.http.mcp.tools import facts
 from tolsey.http.mcp.tools.answers import ItemId, LocationId, ProductId, number_of
 from tolsey.http.mcp.tools.building import Answer, tool
-from tolsey.http.mcp.tools.facts import FactsAnswer
 from tolsey.http.mcp.tools.pages import PageArguments, Pages
+from tolsey.http.mcp.tools.reads import facts
+from tolsey.http.mcp.tools.reads.facts import FactsAnswer
 from tolsey.http.web.context import Service
 from tolsey.storage.reports import catalog
 

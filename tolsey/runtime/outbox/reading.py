@@ -9,7 +9,7 @@ import structlog
 
 from tolsey.runtime.codec import decode
 from tolsey.runtime.messages import Call, names_read
-from tolsey.runtime.rows import OutboxStore
+from tolsey.runtime.outbox.rows import OutboxStore
 from tolsey.storage.records.runtime.turns import Known, OutboxRow, Unread
 
 log = structlog.get_logger()

@@ -9,11 +9,12 @@ from pydantic import Field
 
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import READS, Tool
-from tolsey.http.mcp.tools import answers, facts
+from tolsey.http.mcp.tools import answers
 from tolsey.http.mcp.tools.answers import Money, number_of, one_of, said_of, tags_of
 from tolsey.http.mcp.tools.building import Answer, Arguments, tool
-from tolsey.http.mcp.tools.facts import FactsAnswer
 from tolsey.http.mcp.tools.pages import PageArguments, Pages
+from tolsey.http.mcp.tools.reads import facts
+from tolsey.http.mcp.tools.reads.facts import FactsAnswer
 from tolsey.http.web.context import Service
 from tolsey.storage.database import Row
 from tolsey.storage.reports import catalog

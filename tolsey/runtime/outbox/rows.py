@@ -6,8 +6,8 @@ from typing import Any, Protocol
 
 from tolsey.runtime.codec import WireForm, encode, name_in
 from tolsey.runtime.decision import Effect, Perform
-from tolsey.runtime.mailbox import Cell, Envelope, slot_of
 from tolsey.runtime.messages import ActorId, Call
+from tolsey.runtime.turns.mailbox import Cell, Envelope, slot_of
 from tolsey.storage.records.runtime.turns import CallState, Known, OutboxRow, Unread
 
 

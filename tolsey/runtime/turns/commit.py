@@ -18,8 +18,8 @@ from tolsey.runtime.clock import steady
 from tolsey.runtime.codec import encode_reply
 from tolsey.runtime.decision import Decision, Parked
 from tolsey.runtime.errors import Duplicate, NotOwner, TurnFailed, Unavailable
-from tolsey.runtime.mailbox import Cell, Envelope
 from tolsey.runtime.telemetry import Telemetry
+from tolsey.runtime.turns.mailbox import Cell, Envelope
 from tolsey.storage.errors import OutcomeUnknown, StorageError, StorageUnavailable
 from tolsey.storage.records.runtime.turns import ActorPart, Batch, BatchOutcome, OutboxRow, TurnPart
 from tolsey.storage.tables import TABLES

@@ -19,13 +19,15 @@ from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import InputRequired, Tool, ToolResult
 from tolsey.http.mcp.server import answer_to
 from tolsey.http.mcp.tools.building import reading
-from tolsey.http.mcp.tools.changes import (
+from tolsey.http.mcp.tools.platform.reading import refusal_of
+from tolsey.http.mcp.tools.schemas import answer_schema_of, schema_of
+from tolsey.http.mcp.tools.writes.changes import (
     CHANGES,
     Change,
     EditArguments,
     WriteResult,
 )
-from tolsey.http.mcp.tools.operations import (
+from tolsey.http.mcp.tools.writes.operations import (
     id_of,
     is_known,
     on_record,
@@ -35,10 +37,8 @@ from tolsey.http.mcp.tools.operations import (
     turned_away,
     wanted,
 )
-from tolsey.http.mcp.tools.plans import Plans, digest_of
-from tolsey.http.mcp.tools.platform import refusal_of
-from tolsey.http.mcp.tools.refresh import Refresh
-from tolsey.http.mcp.tools.schemas import answer_schema_of, schema_of
+from tolsey.http.mcp.tools.writes.plans import Plans, digest_of
+from tolsey.http.mcp.tools.writes.refresh import Refresh
 from tolsey.http.web.context import Service
 from tolsey.storage.commerce import agent_operations
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from tolsey.actors.refusals import Unprocessable
 from tolsey.http.mcp.gate import Principal, name_of
-from tolsey.storage.sealed import SealBroken, Vault
+from tolsey.storage.sealing.sealed import SealBroken, Vault
 
 LIFE: Final = timedelta(minutes=5)
 PLACE: Final = "mcp_plans"

@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tolsey.settings import Settings
-from tolsey.storage import audit, rotation
+from tolsey.storage import audit
 from tolsey.storage.commerce import stores
 from tolsey.storage.database import Database, Transaction
 from tolsey.storage.errors import StorageError
-from tolsey.storage.sealed import KEY_FILE, SealBroken, Vault
+from tolsey.storage.sealing import rotation
+from tolsey.storage.sealing.sealed import KEY_FILE, SealBroken, Vault
 
 ROTATE = "tolsey rotate-keys"
 ACCEPT = "tolsey doctor --accept-keys"

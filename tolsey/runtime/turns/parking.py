@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tolsey.runtime.mailbox import Envelope
 from tolsey.runtime.messages import ActorId
+from tolsey.runtime.turns.mailbox import Envelope
 
 
 class Parking:

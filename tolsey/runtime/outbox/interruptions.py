@@ -10,7 +10,7 @@ from typing import Final
 
 import structlog
 
-from tolsey.runtime.rows import OutboxStore
+from tolsey.runtime.outbox.rows import OutboxStore
 from tolsey.storage.errors import StorageError
 from tolsey.storage.records.runtime.turns import CallState
 

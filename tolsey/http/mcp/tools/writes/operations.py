@@ -13,7 +13,7 @@ from tolsey.http.mcp.call import Call
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import ToolFailed, ToolResult
 from tolsey.http.mcp.tools.building import tool_error
-from tolsey.http.mcp.tools.changes import Status, WriteArguments, WriteResult
+from tolsey.http.mcp.tools.writes.changes import Status, WriteArguments, WriteResult
 from tolsey.http.mcp.wire import RpcError
 from tolsey.http.web.context import Service
 from tolsey.runtime import errors

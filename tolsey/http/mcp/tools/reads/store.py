@@ -8,10 +8,10 @@ from tolsey.actors.refusals import NotFound
 from tolsey.actors.store.messages import ConnectionView, ReadConnection, TokenState, store
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import READS, Tool
-from tolsey.http.mcp.tools import facts
 from tolsey.http.mcp.tools.answers import Money, money
 from tolsey.http.mcp.tools.building import Answer, Nothing, tool
-from tolsey.http.mcp.tools.facts import FactsAnswer
+from tolsey.http.mcp.tools.reads import facts
+from tolsey.http.mcp.tools.reads.facts import FactsAnswer
 from tolsey.http.selling.attestation import badge, verification_of
 from tolsey.http.web.context import Service
 from tolsey.storage.database import Row

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from tolsey.storage.commerce import connections
 from tolsey.storage.database import Database, Reader, Transaction
-from tolsey.storage.sealed import VERSION, SealBroken, Vault
+from tolsey.storage.sealing.sealed import VERSION, SealBroken, Vault
 from tolsey.storage.selling import listings
 
 PORTION: Final = 500

@@ -14,8 +14,8 @@ from tolsey.http.clients.commerce.answers import QueryTooCostly
 from tolsey.http.mcp.gate import Principal, require
 from tolsey.http.mcp.registry import Hints, Tool
 from tolsey.http.mcp.tools.building import Answer, Arguments, tool
-from tolsey.http.mcp.tools.platform_documents import CHARACTERS, read
-from tolsey.http.mcp.tools.platform_fields import Need
+from tolsey.http.mcp.tools.platform.documents import CHARACTERS, read
+from tolsey.http.mcp.tools.platform.fields import Need
 from tolsey.http.web.context import Service
 
 LOOKS_OUTSIDE: Final = Hints(read_only=True, destructive=False, idempotent=True, open_world=True)

@@ -12,8 +12,9 @@ from tolsey.http.mcp.call import Call
 from tolsey.http.mcp.gate import Principal, too_many
 from tolsey.http.mcp.registry import Hints, Tool, ToolResult
 from tolsey.http.mcp.tools.building import reading
-from tolsey.http.mcp.tools.changes import WriteArguments, WriteResult
-from tolsey.http.mcp.tools.operations import (
+from tolsey.http.mcp.tools.schemas import answer_schema_of, schema_of
+from tolsey.http.mcp.tools.writes.changes import WriteArguments, WriteResult
+from tolsey.http.mcp.tools.writes.operations import (
     id_of,
     is_known,
     on_record,
@@ -23,8 +24,7 @@ from tolsey.http.mcp.tools.operations import (
     turned_away,
     wanted,
 )
-from tolsey.http.mcp.tools.plans import digest_of
-from tolsey.http.mcp.tools.schemas import answer_schema_of, schema_of
+from tolsey.http.mcp.tools.writes.plans import digest_of
 from tolsey.http.web import policies
 from tolsey.http.web.context import Service
 from tolsey.storage.commerce import agent_operations

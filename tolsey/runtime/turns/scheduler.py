@@ -18,7 +18,6 @@ import structlog
 from tolsey.runtime.actor import Turn
 from tolsey.runtime.clock import steady
 from tolsey.runtime.codec import WireForm
-from tolsey.runtime.commit import MAX_ATTEMPTS, Committer, PendingTurn
 from tolsey.runtime.decision import Decision, Parked, Refused
 from tolsey.runtime.errors import (
     DeadlineExceeded,
@@ -28,10 +27,11 @@ from tolsey.runtime.errors import (
     TurnFailed,
     Unavailable,
 )
-from tolsey.runtime.mailbox import Cell, Envelope
 from tolsey.runtime.messages import ActorId, Message
-from tolsey.runtime.rows import rows_of
+from tolsey.runtime.outbox.rows import rows_of
 from tolsey.runtime.telemetry import FOLDED, Span, Telemetry
+from tolsey.runtime.turns.commit import MAX_ATTEMPTS, Committer, PendingTurn
+from tolsey.runtime.turns.mailbox import Cell, Envelope
 from tolsey.runtime.wheel import Wheel
 from tolsey.storage.errors import StorageError
 

@@ -1,0 +1,1 @@
+"""Tools that read what the service keeps of a store."""

@@ -1,0 +1,1 @@
+"""Tools that change something: what they take, the plan they show, the operation they become."""
