@@ -15,7 +15,7 @@ import pytest
 from tests.conftest import Servers, copied, emptied
 from tests.http.payments.market import catalogue
 from tests.http.people import Clock, settings_of
-from tests.journeys.conftest import SECRET, SHOP, free_port, sign_up
+from tests.journeys.conftest import SECRET, SHOP, Seller, free_port, sign_up
 from tests.pages.chromium import NAMES, OTHER_SITE, Browser, Page, find_chromium, launched
 from tolsey.http.clients.payments.client import make_client
 from tolsey.sandbox.commerce.platform import Platform
@@ -148,6 +148,38 @@ async def till(database_url: str, redis_url: str) -> AsyncIterator[Till]:
         )
         async with served(settings, port) as opened:
             yield Till(opened.url, opened.clock, opened.running, processor)
+
+
+@dataclass
+class Bazaar(Hall):
+    """The service with a shop of the commerce platform beside it."""
+
+    platform: Platform
+
+
+@pytest.fixture
+async def bazaar(database_url: str, redis_url: str) -> AsyncIterator[Bazaar]:
+    port, platform = free_port(), Platform()
+    history = make_history(seed=3, days=60, orders=120)
+    platform.add_shop(
+        ShopSpec(domain=SHOP, client_id="client-1", client_secret=SECRET, orders=history)
+    )
+    async with platform.serve():
+        settings = settings_of(
+            base_url=f"http://127.0.0.1:{port}",
+            database_url=database_url,
+            redis_url=redis_url,
+            commerce_url_template=platform.url_template,
+        )
+        async with served(settings, port) as opened:
+            yield Bazaar(opened.url, opened.clock, opened.running, platform)
+
+
+@pytest.fixture
+async def seller(bazaar: Bazaar) -> AsyncIterator[Seller]:
+    """Someone who sells there, by the routes of programs."""
+    async with httpx.AsyncClient(base_url=bazaar.url, headers={"Origin": bazaar.url}) as client:
+        yield await sign_up(client)
 
 
 @pytest.fixture

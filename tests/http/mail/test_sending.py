@@ -131,7 +131,10 @@ async def test_no_name_writes_a_header_or_markup(house: Running, post: Post, nam
     assert post.recipients == ["bob@example.com"]
     assert mail["Bcc"] is None
     assert mail["X-Evil"] is None
-    assert mail["Subject"] == f"{' '.join(name.split())} invites you to <b>Søren</b> X-Evil: 1 on tolsey"
+    assert (
+        mail["Subject"]
+        == f"{' '.join(name.split())} invites you to <b>Søren</b> X-Evil: 1 on tolsey"
+    )
     html = mail.get_body(("html",))
     assert html is not None
     assert "<b>" not in html.get_content()

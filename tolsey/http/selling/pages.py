@@ -23,7 +23,7 @@ from tolsey.http.layout.answers import answer_with_pages, sent_on, sentence, sho
 from tolsey.http.layout.catalogue import _
 from tolsey.http.layout.forms import Filled, Misfilled
 from tolsey.http.layout.standings import Standing
-from tolsey.http.layout.templates import Page
+from tolsey.http.layout.templates import Page, rendered
 from tolsey.http.layout.words import money
 from tolsey.http.selling import badge as badges
 from tolsey.http.selling import proofs, sell
@@ -152,7 +152,12 @@ class SellerPage(Page):
     @property
     def has_badge(self) -> bool:
         """Whether the badge shows anything."""
-        return badge(self.view, self.at) is not verification.Badge.NONE
+        return self._told.badge is not verification.Badge.NONE
+
+    @cached_property
+    def _told(self) -> badges.Shown:
+        """What everyone is told by the badge."""
+        return badges.Shown(badge(self.view, self.at), verification_of(self.view, self.at), self.at)
 
     @cached_property
     def own(self) -> VerificationAnswer:
@@ -191,6 +196,12 @@ class SellerPage(Page):
         return f"{self.base_url}/api/public/listings/{quote(self.view.listing.slug)}/badge.svg"
 
     @property
+    def picture_now(self) -> str:
+        """The badge itself, for this page: a browser keeps the one at the address for five minutes."""
+        drawn = rendered(badges.BadgePicture(shown=self._told, theme="light", size="m"))
+        return f"data:image/svg+xml,{quote(drawn)}"
+
+    @property
     def picture_code(self) -> str:
         """The badge for another site, leading to where it is checked."""
         check, said = escape(f"{self.public_address}/check"), escape(_("Verified revenue"))
@@ -213,6 +224,37 @@ class Metric:
     title: str
     options: Mapping[str, str]
     chosen: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemovePage(Page):
+    """Whether a source of a listing's revenue shall be read no more."""
+
+    template = "selling/remove.html"
+    view: ListingView
+    source: str
+    at: datetime
+
+    @property
+    def address(self) -> str:
+        """Where the listing is shown to its seller."""
+        return f"/selling/{self.view.listing.id}"
+
+    @property
+    def account(self) -> str:
+        """The shop or the account that is read."""
+        (record,) = (one for one in self._records if one.provider == self.source)
+        return record.shop_domain or ""
+
+    @property
+    def keeps_badge(self) -> bool:
+        """Whether what else is read proves the revenue by itself."""
+        others = [one for one in self._records if one.provider != self.source]
+        return verification.listing_badge(others, self.at) is not verification.Badge.NONE
+
+    @property
+    def _records(self) -> Sequence[VerificationRecord]:
+        return [proof.verification for proof in self.view.proofs]
 
 
 @routes.get("/selling/new")
@@ -344,6 +386,22 @@ async def prove(listing_id: str, source: str) -> Response:
         filled = Filled(values, {forms.WHOLE: said_to_seller(refused)})
         return _shown(await _page(listing_id, **{name: filled}), refusal=refused)
     return sent_on(f"/selling/{listing_id}?from=prove")
+
+
+@routes.get("/selling/<listing_id>/remove/<any(commerce, payments):source>")
+@page
+@hide
+async def ask_removal(listing_id: str, source: str) -> Response:
+    """Say what removing a source would do, and ask whether it shall be."""
+    return shown(RemovePage(view=await listing_of(listing_id, "admin"), source=source, at=now()))
+
+
+@routes.post("/selling/<listing_id>/remove/<any(commerce, payments):source>")
+@page
+@hide
+async def remove(listing_id: str, source: str) -> Response:
+    """Read a source no more."""
+    return await _acted(listing_id, sell.remove_source(listing_id, source), "remove")
 
 
 @routes.post("/selling/payout-account")

@@ -313,7 +313,12 @@ async def refresh_revenue(listing_id: str) -> ProofAnswer:
 @validate_querystring(SourceQuery)
 async def remove_verification(listing_id: str, query_args: SourceQuery) -> ProofAnswer:
     """Forget the credentials of one source, or of all; dated numbers stay in the history."""
+    return await remove_source(listing_id, query_args.source)
+
+
+async def remove_source(listing_id: str, source: str | None) -> ProofAnswer:
+    """Forget the credentials of a source of a listing of the caller's, or of all; 403, 404, 409."""
     await listing_of(listing_id, "admin")
-    message = RemoveRevenueSource(now(), caller().user_id, query_args.source)
+    message = RemoveRevenueSource(now(), caller().user_id, source)
     await ask(listing(listing_id), message)
     return await proof(listing_id)

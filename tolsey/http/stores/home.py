@@ -20,7 +20,7 @@ from tolsey.http.layout.templates import Page
 from tolsey.http.selling import proofs
 from tolsey.http.selling.attestation import badge
 from tolsey.http.stores import health
-from tolsey.http.web.access import RANKS, caller, identify, public
+from tolsey.http.web.access import RANKS, caller, identify, is_administrator, public
 from tolsey.http.web.context import ask, now, service
 from tolsey.storage.commerce import connections, stores
 from tolsey.storage.commerce.connections import StoreParts
@@ -75,6 +75,7 @@ class HomePage(Page):
     listings: Sequence[ListingLine]
     credits: CreditsView
     held: SubscriptionView
+    is_operator: bool
 
     @property
     def may_act(self) -> bool:
@@ -140,6 +141,7 @@ async def _home(chosen: OrganizationRow, own: Sequence[OrganizationRow]) -> Home
         listings=[_listing(view, at) for view in listed],
         credits=credits,
         held=held,
+        is_operator=await is_administrator(),
     )
 
 

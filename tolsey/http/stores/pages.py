@@ -1,9 +1,10 @@
 """The pages of a store: adding one, connecting its shop in steps, and how it is."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
+from urllib.parse import quote
 
 from quart import Blueprint, Response, request
 from quart_schema import hide
@@ -68,7 +69,19 @@ class KeysPage(Page):
     template = "stores/keys.html"
     store: StoreRow
     shop_domain: str
+    has_one_token: bool
+    """Whether the app has one access token for good, in place of a client id."""
     filled: Filled = field(default_factory=Filled)
+
+    @property
+    def with_id(self) -> str:
+        """The step for an app that tokens are granted to."""
+        return health.address_of(self.store, f"/connect?shopDomain={quote(self.shop_domain)}")
+
+    @property
+    def with_token(self) -> str:
+        """The step for an app that has one token for good."""
+        return f"{self.with_id}&with=token"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,7 +204,8 @@ async def connect_form(store_id: str) -> Response:
     except ValueError as error:
         filled = Filled({"shopDomain": typed}).wrong("shopDomain", _(str(error)))
         return shown(ShopPage(store=store, filled=filled), 422)
-    return shown(KeysPage(store=store, shop_domain=shop_domain))
+    has_one_token = request.args.get("with") == "token"
+    return shown(KeysPage(store=store, shop_domain=shop_domain, has_one_token=has_one_token))
 
 
 @routes.post("/stores/<store_id>/connect")
@@ -201,16 +215,19 @@ async def connect(store_id: str) -> Response:
     """Try the keys at the shop; when they work, keep them and go on to how the store is."""
     store = await store_of(store_id, at_least="admin")
     values = await _sent()
-    shop_domain = values.get("shopDomain", "")
+    asked = KeysPage(
+        store=store,
+        shop_domain=values.get("shopDomain", ""),
+        has_one_token="accessToken" in values,
+    )
     try:
         await limits.admit(policies.STORE_CONNECT)
         await integrations.connect(forms.read(CustomApp, {**values, "storeId": store_id}))
     except Misfilled as wrong:
-        keys = KeysPage(store=store, shop_domain=shop_domain, filled=Filled(values, wrong.errors))
-        return shown(keys, 422)
+        return shown(replace(asked, filled=Filled(values, wrong.errors)), 422)
     except Refusal as refused:
         filled = Filled(values, {forms.WHOLE: said_to_seller(refused)})
-        return shown(KeysPage(store=store, shop_domain=shop_domain, filled=filled), refusal=refused)
+        return shown(replace(asked, filled=filled), refusal=refused)
     return sent_on(health.address_of(store, "?from=connect"))
 
 

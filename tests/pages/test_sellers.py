@@ -1,0 +1,198 @@
+"""A seller's pages in a browser: connecting a store, and what becomes of its badge."""
+
+from datetime import timedelta
+
+import anyio
+import httpx
+
+from tests.http.people import PASSWORD
+from tests.journeys.conftest import SECRET, SHOP, Seller
+from tests.pages.chromium import Page
+from tests.pages.conftest import SELL, Bazaar, Hall
+from tests.pages.test_badge import READABLE, contrast
+from tests.pages.test_billing import TEXTS
+from tests.pages.test_money import photograph
+from tolsey.actors.listing.messages import ReviewVerification, listing
+from tolsey.storage.people import administrators
+
+YEARS = 20 * 365 * 24 * 3600
+LEFT_COLOUR = """new Promise(resolve => {
+  const picture = document.querySelector('.badge-picture')
+  const drawn = document.createElement('canvas').getContext('2d')
+  const look = () => { drawn.drawImage(picture, 0, 0); resolve([...drawn.getImageData(4, 4, 1, 1).data].join()) }
+  picture.complete ? look() : picture.onload = look
+})"""
+
+
+async def signed_in(page: Page, url: str, path: str, email: str = "seller@example.com") -> None:
+    """Sign in in the browser, and go on to a page."""
+    await page.open(f"{url}/login?next={path}")
+    await page.write("#email", email)
+    await page.write("#password", PASSWORD)
+    await page.click("main button")
+
+
+async def look(page: Page, name: str) -> None:
+    """See that a page can be read in light and in dark, at a desk and in a hand."""
+    for theme in ("light", "dark"):
+        media = [{"name": "prefers-color-scheme", "value": theme}]
+        await page.call("Emulation.setEmulatedMedia", features=media)
+        for width in (1280, 390):
+            await page.call(
+                "Emulation.setDeviceMetricsOverride",
+                width=width,
+                height=800,
+                deviceScaleFactor=1,
+                mobile=False,
+            )
+            await photograph(page, f"{name}-{width}-{theme}")
+            texts = await page.read(TEXTS)
+            assert [one for one in texts if contrast(one[1], one[2]) < READABLE] == []
+            assert await page.read("document.documentElement.scrollWidth") == width
+    await page.call("Emulation.setEmulatedMedia", features=[])
+
+
+async def verified(seller: Seller) -> str:
+    """Publish a listing whose revenue its shop proves; answer its id."""
+    body = {
+        "organizationId": seller.organization_id,
+        "title": "Enamel kettles",
+        "askingPrice": {"amount": 190_000_00, "currency": "USD"},
+    }
+    made = (await seller.post(SELL, **body)).json()
+    path = f"{SELL}/{made['id']}"
+    assert (await seller.post(f"{path}/publish")).status_code == 200
+    begun = await seller.post(
+        f"{path}/verify/commerce", shopDomain=SHOP, clientId="client-1", clientSecret=SECRET
+    )
+    assert begun.status_code == 200, begun.text
+    with anyio.fail_after(60):
+        while await state_of(seller, made["id"]) != "verified":
+            await anyio.sleep(0.05)
+    found: str = made["id"]
+    return found
+
+
+async def state_of(seller: Seller, listing_id: str) -> str:
+    answer = await seller.browser.get(f"{SELL}/{listing_id}")
+    found: str = answer.json()["verification"]["state"]
+    return found
+
+
+async def test_the_page_of_a_listing_shows_the_badge_as_it_is_now(
+    bazaar: Bazaar, seller: Seller, page: Page
+) -> None:
+    listing_id = await verified(seller)
+    await signed_in(page, bazaar.url, f"/selling/{listing_id}")
+    green = await page.read(LEFT_COLOUR)
+    bazaar.clock.advance(timedelta(hours=25))
+
+    await page.open(f"{bazaar.url}/selling/{listing_id}")
+    assert "Stale" in await page.text("main")
+    assert await page.read(LEFT_COLOUR) != green
+
+    doubted = ReviewVerification("fraud.flag", "odd", "usr_1", bazaar.clock())
+    await bazaar.running.service.runtime.ask(listing(listing_id), doubted)
+    await page.open(f"{bazaar.url}/selling/{listing_id}")
+    assert not await page.read("!!document.querySelector('.badge-picture')")
+    assert page.problems == []
+
+
+async def test_a_seller_takes_a_source_away_and_the_badge_with_it(
+    bazaar: Bazaar, seller: Seller, page: Page
+) -> None:
+    listing_id = await verified(seller)
+    await signed_in(page, bazaar.url, f"/selling/{listing_id}")
+
+    await page.click("a[href$='/remove/commerce']")
+    assert await page.text("h1") == f"Read {SHOP} no more?"
+    assert "No badge shows without it" in await page.text("main")
+    await look(page, "20-remove")
+    await page.click("main .plain")
+    assert await state_of(seller, listing_id) == "verified"
+    await page.click("a[href$='/remove/commerce']")
+    await page.click("main .danger")
+
+    text = await page.text("main")
+    assert "It is read no more, and its keys are erased here." in text
+    assert "Nothing proves it yet." in text
+    assert await state_of(seller, listing_id) == "revoked"
+    assert page.problems == []
+
+
+async def test_a_store_is_connected_with_the_one_token_of_its_app(
+    bazaar: Bazaar, seller: Seller, page: Page
+) -> None:
+    token = bazaar.platform.shop(SHOP).issue_token(bazaar.platform.now(), YEARS).text
+    await signed_in(page, bazaar.url, f"/stores/{seller.store_id}/connect")
+    await page.write("#shopDomain", SHOP)
+    await page.click("main button")
+    await page.click("a[href$='with=token']")
+    await look(page, "21-token")
+    await page.write("#accessToken", "shpat_of_another_shop")
+    await page.write("#clientSecret", SECRET)
+    await page.click("main button")
+    assert "The shop refused these keys" in await page.text("[role=alert]")
+    assert await page.read("document.querySelector('#accessToken').value") == ""
+    await page.write("#accessToken", token)
+    await page.write("#clientSecret", SECRET)
+    await page.click("main button")
+
+    assert await page.address() == f"/stores/{seller.store_id}?from=connect"
+    answer = await seller.browser.get(f"/api/stores/{seller.store_id}/integrations/commerce")
+    assert answer.json()["tokenKind"] == "static"
+
+
+async def test_the_head_of_a_page_is_two_lines_on_a_telephone(
+    bazaar: Bazaar, seller: Seller, page: Page
+) -> None:
+    await signed_in(page, bazaar.url, "/")
+    await page.open(f"{bazaar.url}/", width=390)
+
+    lines = "new Set([...document.querySelectorAll('.top a, .top button')].map(one => Math.round((({y, height}) => y + height / 2)(one.getBoundingClientRect())))).size"
+    assert await page.read(lines) == 2
+    assert await page.read("document.documentElement.scrollWidth") == 390
+    nav = "document.querySelector('.top nav')"
+    assert await page.read(f"{nav}.scrollWidth <= {nav}.clientWidth")
+    await page.open(f"{bazaar.url}/", width=320)
+    assert await page.read(lines) == 2
+    assert await page.read(f"{nav}.scrollWidth > {nav}.clientWidth")
+    await look(page, "22-head")
+
+
+async def test_pages_lead_to_the_documentation_and_operators_to_what_they_look_for(
+    hall: Hall, visitor: httpx.AsyncClient
+) -> None:
+    find = 'href="/admin/find"'
+    assert 'href="/docs"' in (await visitor.get("/")).text
+    for email, is_operator in (("ann@example.com", False), ("olga@example.com", True)):
+        if is_operator:
+            await administrators.create_administrator(
+                hall.running.service.database, email, PASSWORD
+            )
+            login = {"email": email, "password": PASSWORD}
+            assert (await visitor.post("/api/auth/login", json=login)).status_code == 200
+        else:
+            body = {"email": email, "password": PASSWORD, "organizationName": "Ann's"}
+            assert (await visitor.post("/api/auth/signup", json=body)).status_code == 201
+        home = (await visitor.get("/")).text
+        assert 'href="/docs"' in home
+        assert (find in home) is is_operator
+
+
+async def test_a_mail_is_shown_with_its_time_and_an_invitation_says_what_tolsey_is(
+    hall: Hall, visitor: httpx.AsyncClient
+) -> None:
+    body = {"email": "ann@example.com", "password": PASSWORD, "organizationName": "Ann's"}
+    made = (await visitor.post("/api/auth/signup", json=body)).json()["organization"]
+    path = f"/api/organizations/{made['id']}/members"
+    sent = await visitor.post(path, json={"email": "bob@example.com", "role": "admin"})
+    assert sent.status_code == 202, sent.text
+
+    at = hall.clock()
+    time = f"{at.day} {at:%b %Y, %H:%M} UTC</time>"
+    mails = (await visitor.get("/mail")).text
+    assert time in mails
+    mail = (await visitor.get("/mail/" + mails.partition('href="/mail/')[2].partition('"')[0])).text
+    assert time in mail
+    assert "runs its shops with tolsey: it reads them, says what wants doing" in mail
