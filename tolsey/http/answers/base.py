@@ -60,7 +60,17 @@ def _opened(schema: dict[str, Any]) -> None:
         del schema["additionalProperties"]
 
 
-class ApiAnswer(BaseModel):
+class Projection(BaseModel):
+    """An answer that can be made of what is kept, or of another answer."""
+
+    @classmethod
+    def read(cls, kept: Any, **others: Any) -> Self:
+        """Show what is kept by its fields, or columns, of the same names; others are given."""
+        own = kept.__getitem__ if isinstance(kept, Row | Mapping) else partial(getattr, kept)
+        return cls(**{name: own(name) for name in cls.model_fields.keys() - others}, **others)
+
+
+class ApiAnswer(Projection):
     """What a route answers with; made by its fields' names, written by their aliases."""
 
     model_config = ConfigDict(
@@ -72,12 +82,6 @@ class ApiAnswer(BaseModel):
         validate_by_alias=False,
         json_schema_extra=_opened,
     )
-
-    @classmethod
-    def read(cls, kept: Any, **others: Any) -> Self:
-        """Show what is kept by its fields, or columns, of the same names; others are given."""
-        own = kept.__getitem__ if isinstance(kept, Row) else partial(getattr, kept)
-        return cls(**{name: own(name) for name in cls.model_fields.keys() - others}, **others)
 
 
 class ListAnswer(ApiAnswer, Generic[Item]):

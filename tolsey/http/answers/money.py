@@ -4,9 +4,11 @@ from typing import Self
 
 from tolsey.actors import chain
 from tolsey.actors.organization import plans
-from tolsey.actors.organization.messages import Standing
+from tolsey.actors.organization.messages import CreditsView
 from tolsey.actors.organization.plans import Cadence, Plan
 from tolsey.http.answers.base import ApiAnswer, Omittable, Timestamp
+from tolsey.http.answers.grants import key_of
+from tolsey.http.web.paging import cursor_of
 from tolsey.storage.records.money.credits import CreditEntry, CreditPosting
 
 
@@ -111,6 +113,18 @@ class CreditsAnswer(StandingAnswer):
     next_expiry: Timestamp | None
     next_cursor: str | None
 
+    @classmethod
+    def of(cls, view: CreditsView) -> Self:
+        """Show what an organization's actor says of its credits."""
+        following = view.following
+        return cls.read(
+            view.standing,
+            grants=[GrantAnswer.read(grant) for grant in view.grants],
+            grants_total=view.total,
+            next_expiry=view.next_expiry,
+            next_cursor=cursor_of(key_of(following)) if following else None,
+        )
+
 
 class AdjustedAnswer(StandingAnswer):
     """What an operator gave or took, and what there is since."""
@@ -152,15 +166,6 @@ class LedgerEntryAnswer(ApiAnswer):
                 for debit, credit, amount in moves
             ],
         )
-
-
-def standing_of(standing: Standing) -> dict[str, int]:
-    """Give the three sums that every answer about credits holds."""
-    return {
-        "balance": standing.balance,
-        "available": standing.available,
-        "held": standing.held,
-    }
 
 
 def money(amount: int | None, currency: str | None) -> MoneyAnswer | None:

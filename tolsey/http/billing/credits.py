@@ -12,22 +12,20 @@ from tolsey.actors.organization.messages import (
     ReadCredits,
     organization,
 )
+from tolsey.http.answers import grants
 from tolsey.http.answers.base import ListAnswer, list_of
 from tolsey.http.answers.money import (
     AdjustedAnswer,
     CreditsAnswer,
-    GrantAnswer,
     LedgerEntryAnswer,
     UrlAnswer,
-    standing_of,
 )
 from tolsey.http.billing import acts as billing
-from tolsey.http.billing import grants
 from tolsey.http.web.access import administrator, caller, member_of, session
 from tolsey.http.web.api_model import ApiModel, Whole, Why
 from tolsey.http.web.context import ask, new_id, now, service
 from tolsey.http.web.idempotency import idempotent
-from tolsey.http.web.paging import MAXIMUM_LIMIT, PageQuery, cursor_of
+from tolsey.http.web.paging import MAXIMUM_LIMIT, PageQuery
 from tolsey.runtime.errors import Duplicate
 from tolsey.storage.money import credits
 
@@ -83,13 +81,7 @@ async def get_credits(query_args: CreditsQuery) -> CreditsAnswer:
     await member_of(query_args.organization_id)
     wanted = ReadCredits(now(), grants.spent_after(query_args.after), query_args.limit)
     found = await ask(organization(query_args.organization_id), wanted)
-    return CreditsAnswer(
-        **standing_of(found.standing),
-        grants=[GrantAnswer.read(grant) for grant in found.grants],
-        grants_total=found.total,
-        next_expiry=found.next_expiry,
-        next_cursor=cursor_of(grants.key_of(found.following)) if found.following else None,
-    )
+    return CreditsAnswer.of(found)
 
 
 @routes.get("/credits/ledger")
@@ -133,6 +125,4 @@ async def adjust_credits(data: Adjustment) -> AdjustedAnswer:
         standing = await ask(to, message)
     except Duplicate:  # done by a request of this Idempotency-Key whose answer was lost
         standing = (await ask(to, ReadCredits(now()))).standing
-    return AdjustedAnswer(
-        id=message.key, organization_id=data.organization_id, **standing_of(standing)
-    )
+    return AdjustedAnswer.read(standing, id=message.key, organization_id=data.organization_id)

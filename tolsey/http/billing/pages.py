@@ -14,8 +14,8 @@ from tolsey.actors.organization.messages import ReadCredits, organization
 from tolsey.actors.organization.plans import Change
 from tolsey.actors.processor import ProcessorError, refusal_of
 from tolsey.actors.refusals import NotFound, Refusal
+from tolsey.http.answers.grants import spent_after
 from tolsey.http.billing import acts as billing
-from tolsey.http.billing.grants import spent_after
 from tolsey.http.billing.hosted import hosted_pages
 from tolsey.http.billing.views import (
     FEEDBACK,

@@ -12,7 +12,7 @@ from tolsey.actors.organization.billing.messages import SubscriptionView
 from tolsey.actors.organization.messages import CreditsView
 from tolsey.actors.organization.plans import Cadence, Offer, Plan
 from tolsey.actors.processor import ChargePreview
-from tolsey.http.billing.grants import key_of
+from tolsey.http.answers.grants import key_of
 from tolsey.http.layout.forms import Filled
 from tolsey.http.layout.templates import Page
 from tolsey.http.web.paging import cursor_of

@@ -6,9 +6,11 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Annotated, Any, Final
 
+import orjson
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from tolsey.actors.refusals import NotFound
+from tolsey.http.answers.money import MoneyAnswer
 from tolsey.http.mcp.tools.building import Answer
 from tolsey.storage.records.money.currencies import EXPONENTS
 
@@ -75,14 +77,28 @@ Pseudonym = Annotated[
 """A buyer as this store knows them, and no other does."""
 
 
-def id_of(number: int | None) -> str | None:
+def _id_of(number: int | None) -> str | None:
     """Write an id, where there is one."""
     return None if number is None else str(number)
 
 
-def tags_of(said: str | None) -> list[str]:
+def _tags_of(said: str | None) -> list[str]:
     """Read tags as the platform writes them, between commas."""
     return [tag.strip() for tag in (said or "").split(",") if tag.strip()]
+
+
+Id = Annotated[str, BeforeValidator(str)]
+"""An id as agents get it; kept as a number."""
+MaybeId = Annotated[str | None, BeforeValidator(_id_of)]
+Tags = Annotated[list[str], BeforeValidator(_tags_of)]
+
+
+def _values_of(written: str | None) -> Any:
+    """Read what was kept as JSON, where there is any."""
+    return None if written is None else orjson.loads(written)
+
+
+Values = Annotated[dict[str, Any] | None, BeforeValidator(_values_of)]
 
 
 class Money(Answer):
@@ -99,6 +115,13 @@ def money(minor: int | None, currency: str | None) -> Money | None:
     return Money(amount=decimal(minor, currency), currency=currency)
 
 
+def written_money(amount: str | None, currency: str | None) -> Money | None:
+    """Take an amount that is decimal text already; None where it or its currency is not known."""
+    if amount is None or currency is None:
+        return None
+    return Money(amount=amount, currency=currency)
+
+
 def known_money(minor: int, currency: str) -> Money:
     """Write an amount of minor units."""
     return Money(amount=decimal(minor, currency), currency=currency)
@@ -109,11 +132,23 @@ def decimal(minor: int, currency: str) -> str:
     return f"{Decimal(minor).scaleb(-EXPONENTS.get(currency, 2)):f}"
 
 
-def dollars(micro: int) -> Money:
+def _amount_of(known: MoneyAnswer | None) -> Money | None:
+    """Write an amount as agents get it."""
+    return None if known is None else known_money(known.amount, known.currency)
+
+
+Amount = Annotated[Money | None, BeforeValidator(_amount_of)]
+
+
+def _dollars(micro: int) -> Money:
     """Write micro-USD with as many digits as it has, two at least."""
     amount = Decimal(micro).scaleb(-MICRO_DIGITS)
     cents = amount.quantize(CENT)
     return Money(amount=f"{cents if cents == amount else amount.normalize():f}", currency="USD")
+
+
+Dollars = Annotated[Money, BeforeValidator(_dollars)]
+"""Micro-USD, as agents get them."""
 
 
 def number_of(id: str, what: str) -> int:

@@ -1,26 +1,32 @@
-"""Makes tools of functions over models, so that every schema and every check comes from one place.
+"""Makes tools of methods over models, so that every schema and every check comes from one place.
 
 Arguments and answers are camelCase-free: their fields are named as the tools are, in snake_case
 (product/mcp.md, 5.3). An answer that does not fit its own schema is a bug of ours and is refused.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, TypeVar
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar, get_type_hints
 
 import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from tolsey.actors.refusals import Refusal
+from tolsey.http.answers.base import Projection
 from tolsey.http.mcp.call import Call
 from tolsey.http.mcp.gate import Principal
-from tolsey.http.mcp.registry import Hints, InvalidArguments, Tool, ToolFailed, ToolResult
+from tolsey.http.mcp.registry import READS, Hints, InvalidArguments, Tool, ToolFailed, ToolResult
 from tolsey.http.mcp.tools.schemas import answer_schema_of, schema_of
 from tolsey.http.mcp.wire import error_of
+from tolsey.http.web.context import Service
 from tolsey.http.web.errors import refusal_of_storage
 from tolsey.storage.errors import StorageError
+from tolsey.storage.reports.pool import OrganizationReports
 
 AT_HTTP_LEVEL: Final = frozenset({429, 503, 504})
 """Statuses that say nothing of the arguments: the client is to wait, not the model to think."""
+OFFER: Final = "offer"
+"""Where a method keeps how it is offered."""
 
 
 class Arguments(BaseModel):
@@ -42,32 +48,68 @@ class Nothing(Arguments):
     """No arguments."""
 
 
-class Answer(BaseModel):
+class Answer(Projection):
     """What a tool answers."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 A = TypeVar("A", bound=Arguments)
+Item = TypeVar("Item")
+Run = TypeVar("Run", bound=Callable[..., Awaitable[Answer]])
 
-Run = Callable[[Principal, A], Awaitable[Answer]]
-"""What a tool does, for whom the gate admitted."""
+
+class Part(Answer, Generic[Item]):
+    """A part of a list."""
+
+    items: list[Item]
+    next_cursor: str | None
 
 
-def tool(
-    name: str,
-    title: str,
-    description: str,
-    *,
-    arguments: type[A],
-    answer: type[Answer],
-    run: Run[A],
-    scopes: frozenset[str],
-    hints: Hints,
-) -> Tool:
-    """Make a tool. A Refusal of its function is told to the model, with its code and fields."""
+@dataclass(frozen=True, slots=True)
+class ToolOffer:
+    """How a method is offered to agents."""
 
-    async def called(call: Call, given: A) -> ToolResult:
+    name: str
+    title: str
+    description: str
+    scopes: frozenset[str]
+    hints: Hints
+
+
+def reads(
+    name: str, title: str, description: str, *, scopes: frozenset[str], hints: Hints = READS
+) -> Callable[[Run], Run]:
+    """Offer a method as a tool; its annotations say what it takes and answers."""
+
+    def offered(run: Run) -> Run:
+        run.__dict__[OFFER] = ToolOffer(name, title, description, scopes, hints)
+        return run
+
+    return offered
+
+
+class ReadTools:
+    """Tools that read, for whoever the gate admitted: what methods of a class `reads` offers."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def tools(self) -> Sequence[Tool]:
+        """List the tools, in the order in which they are written."""
+        offers = ((run, vars(run).get(OFFER)) for run in vars(type(self)).values() if callable(run))
+        return [_tool(offer, run.__get__(self)) for run, offer in offers if offer is not None]
+
+    def _reports(self, principal: Principal) -> OrganizationReports:
+        return self._service.reports.of(principal.organization_id)
+
+
+def _tool(offer: ToolOffer, run: Callable[[Principal, Any], Awaitable[Answer]]) -> Tool:
+    """Make a tool. A Refusal of its method is told to the model, with its code and fields."""
+    types = get_type_hints(run)
+    arguments: type[Arguments] = types["asked"]
+
+    async def called(call: Call, given: Arguments) -> ToolResult:
         try:
             found = await run(call.principal, given)
         except Refusal as refusal:
@@ -78,15 +120,15 @@ def tool(
         return ToolResult([{"type": "text", "text": text}], structured=orjson.Fragment(text))
 
     return Tool(
-        name,
-        title,
-        description,
-        hints,
+        offer.name,
+        offer.title,
+        offer.description,
+        offer.hints,
         schema_of(arguments),
         reading(arguments),
         called,
-        answer_schema_of(answer),
-        scopes,
+        answer_schema_of(types["return"]),
+        offer.scopes,
     )
 
 

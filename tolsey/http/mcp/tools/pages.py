@@ -7,7 +7,7 @@ import orjson
 from pydantic import Field
 
 from tolsey.http.mcp.tools.answers import LARGEST
-from tolsey.http.mcp.tools.building import Arguments
+from tolsey.http.mcp.tools.building import Arguments, Item, Part
 from tolsey.http.web.api_model import NUL
 from tolsey.http.web.paging import InvalidCursor, cursor_of, cut, key_in
 
@@ -61,11 +61,17 @@ class Pages:
         key = self.after(wanted)
         return None if key is None else int(key[0])
 
-    def cut(
-        self, found: Sequence[Found], wanted: PageArguments, key: Callable[[Found], tuple[Any, ...]]
-    ) -> tuple[Sequence[Found], str | None]:
-        """Cut what was read, with one more than the limit, to a part and the cursor of the next."""
-        return cut(found, wanted.limit, key=lambda item: self._written(*key(item)))
+    def part(
+        self,
+        found: Sequence[Found],
+        wanted: PageArguments,
+        *,
+        key: Callable[[Found], tuple[Any, ...]],
+        show: Callable[[Found], Item],
+    ) -> Part[Item]:
+        """Show a part of what was read, with one more than the limit, and the cursor of the next."""
+        rows, following = cut(found, wanted.limit, key=lambda item: self._written(*key(item)))
+        return Part(items=[show(row) for row in rows], next_cursor=following)
 
     def cursor(self, *key: int | str) -> str:
         """Give the cursor of the part that follows the item of a key."""

@@ -1,6 +1,9 @@
 """What every store's endpoint offers."""
 
+from typing import Final
+
 from tolsey.http.mcp.registry import Registry
+from tolsey.http.mcp.tools.building import ReadTools
 from tolsey.http.mcp.tools.platform.reading import PlatformTools
 from tolsey.http.mcp.tools.prompts import prompts
 from tolsey.http.mcp.tools.reads.audit import AuditTools
@@ -16,20 +19,25 @@ from tolsey.http.mcp.tools.writes.outcomes import OutcomeTools
 from tolsey.http.mcp.tools.writes.shop import writers
 from tolsey.http.web.context import Service
 
+READERS: Final[tuple[type[ReadTools], ...]] = (
+    StoreTools,
+    OrderTools,
+    CatalogTools,
+    InventoryTools,
+    CustomerTools,
+    MoneyTools,
+    AuditTools,
+    OutcomeTools,
+    PlatformTools,
+    SearchTools,
+)
+"""What reads, in the order in which it is listed."""
+
 
 def stores_registry(service: Service) -> Registry:
     """Gather the tools, resources and prompts of a store, for every store alike."""
     return Registry.of(
-        *StoreTools(service).tools(),
-        *OrderTools(service).tools(),
-        *CatalogTools(service).tools(),
-        *InventoryTools(service).tools(),
-        *CustomerTools(service).tools(),
-        *MoneyTools(service).tools(),
-        *AuditTools(service).tools(),
-        *OutcomeTools(service).tools(),
-        *PlatformTools(service).tools(),
-        *SearchTools(service).tools(),
+        *(one for kind in READERS for one in kind(service).tools()),
         *writers(service),
         *Resources(service).offered(),
         *prompts(),

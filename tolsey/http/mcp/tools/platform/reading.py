@@ -12,8 +12,8 @@ from tolsey.actors.store.effects import shops
 from tolsey.actors.store.grants import commerce_unreachable, denied, lacking
 from tolsey.http.clients.commerce.answers import QueryTooCostly
 from tolsey.http.mcp.gate import Principal, require
-from tolsey.http.mcp.registry import Hints, Tool
-from tolsey.http.mcp.tools.building import Answer, Arguments, tool
+from tolsey.http.mcp.registry import Hints
+from tolsey.http.mcp.tools.building import Answer, Arguments, ReadTools, reads
 from tolsey.http.mcp.tools.platform.documents import CHARACTERS, read
 from tolsey.http.mcp.tools.platform.fields import Need
 from tolsey.http.web.context import Service
@@ -42,31 +42,23 @@ class PlatformAnswer(Answer):
     data: dict[str, Any]
 
 
-class PlatformTools:
+class PlatformTools(ReadTools):
     """Asks the platform for whoever the gate admitted."""
 
     def __init__(self, service: Service) -> None:
-        self._commerce = service.commerce
+        super().__init__(service)
         self._shops = shops(service.runtime.ask, service.vault, service.clock)
 
-    def tools(self) -> Sequence[Tool]:
-        """List the tools."""
-        return [
-            tool(
-                "platform_query",
-                "Query the commerce platform",
-                "Sends one read-only Admin GraphQL query to the live shop: shop,"
-                " products, variants, collections, inventory, locations, orders with line items,"
-                " refunds and transactions. No customers, addresses, notes or metafields. Prefer"
-                " the other tools; use this for what they lack.",
-                arguments=PlatformQuery,
-                answer=PlatformAnswer,
-                run=self.query,
-                scopes=frozenset({"store:read"}),
-                hints=LOOKS_OUTSIDE,
-            )
-        ]
-
+    @reads(
+        "platform_query",
+        "Query the commerce platform",
+        "Sends one read-only Admin GraphQL query to the live shop: shop,"
+        " products, variants, collections, inventory, locations, orders with line items,"
+        " refunds and transactions. No customers, addresses, notes or metafields. Prefer"
+        " the other tools; use this for what they lack.",
+        scopes=frozenset({"store:read"}),
+        hints=LOOKS_OUTSIDE,
+    )
     async def query(self, principal: Principal, asked: PlatformQuery) -> PlatformAnswer:
         """Ask the platform."""
         reading = read(asked.query)
@@ -74,7 +66,7 @@ class PlatformTools:
 
         async def answered(shop: Shop) -> dict[str, Any]:
             check_grant(shop.scopes, reading.needs)
-            return await self._commerce.graphql(shop, reading.text, asked.variables)
+            return await self._service.commerce.graphql(shop, reading.text, asked.variables)
 
         try:
             data = await self._shops.call(principal.store_id, answered)

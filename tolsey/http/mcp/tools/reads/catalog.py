@@ -1,6 +1,5 @@
 """Products: what a store sells."""
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Final
 
@@ -8,14 +7,20 @@ import orjson
 from pydantic import Field
 
 from tolsey.http.mcp.gate import Principal
-from tolsey.http.mcp.registry import READS, Tool
 from tolsey.http.mcp.tools import answers
-from tolsey.http.mcp.tools.answers import Money, number_of, one_of, said_of, tags_of
-from tolsey.http.mcp.tools.building import Answer, Arguments, tool
+from tolsey.http.mcp.tools.answers import (
+    Id,
+    MaybeId,
+    Money,
+    Tags,
+    number_of,
+    one_of,
+    said_of,
+    written_money,
+)
+from tolsey.http.mcp.tools.building import Answer, Arguments, reads
 from tolsey.http.mcp.tools.pages import PageArguments, Pages
-from tolsey.http.mcp.tools.reads import facts
-from tolsey.http.mcp.tools.reads.facts import FactsAnswer
-from tolsey.http.web.context import Service
+from tolsey.http.mcp.tools.reads.facts import FactsPart, FactsTools
 from tolsey.storage.database import Row
 from tolsey.storage.reports import catalog
 from tolsey.storage.reports.catalog import ProductFilter
@@ -49,16 +54,9 @@ class ProductId(Arguments):
 class ProductHit(Answer):
     """A product that was found."""
 
-    id: str
+    id: Id
     title: str | None
     status: str | None
-
-
-class ProductHits(FactsAnswer):
-    """A part of what was found."""
-
-    items: list[ProductHit]
-    next_cursor: str | None
 
 
 class ProductSummary(ProductHit):
@@ -70,21 +68,14 @@ class ProductSummary(ProductHit):
     updated_at: datetime
 
 
-class ProductPage(FactsAnswer):
-    """A part of the products."""
-
-    items: list[ProductSummary]
-    next_cursor: str | None
-
-
 class VariantDetail(Answer):
     """What can be bought of a product."""
 
-    id: str
+    id: Id
     title: str | None
     sku: str | None
     price: Money | None
-    inventory_item_id: str | None
+    inventory_item_id: MaybeId
     inventory_quantity: int | None
     tracked: bool | None
 
@@ -94,98 +85,69 @@ class ProductDetail(ProductSummary):
 
     handle: str | None
     published_at: datetime | None
-    tags: list[str]
+    tags: Tags
     variants: list[VariantDetail]
 
 
-class CatalogTools:
+class CatalogTools(FactsTools):
     """Reads products for whoever the gate admitted."""
 
     listed = Pages("list_products", int)
     searched = Pages("search_products", int)
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
-
-    def tools(self) -> Sequence[Tool]:
-        """List the tools."""
-        return [
-            tool(
-                "list_products",
-                "List products",
-                "Lists products, newest first.",
-                arguments=ProductQuery,
-                answer=ProductPage,
-                run=self.list,
-                scopes=SCOPES,
-                hints=READS,
-            ),
-            tool(
-                "search_products",
-                "Search products",
-                "Finds products whose title, handle, vendor, type, tags, variants or SKUs hold"
-                " every word.",
-                arguments=ProductSearch,
-                answer=ProductHits,
-                run=self.search,
-                scopes=SCOPES,
-                hints=READS,
-            ),
-            tool(
-                "get_product",
-                "Get a product",
-                "Reads one product with its variants, prices and stock.",
-                arguments=ProductId,
-                answer=ProductDetail,
-                run=self.get,
-                scopes=SCOPES,
-                hints=READS,
-            ),
-        ]
-
-    async def list(self, principal: Principal, asked: ProductQuery) -> ProductPage:
+    @reads(
+        "list_products",
+        "List products",
+        "Lists products, newest first.",
+        scopes=SCOPES,
+    )
+    async def list(self, principal: Principal, asked: ProductQuery) -> FactsPart[ProductSummary]:
         """List products."""
         wanted = ProductFilter(
             status=asked.status, vendor=asked.vendor, product_type=asked.product_type
         )
         before = self.listed.number_after(asked)
         found = await catalog.page(
-            self._service.reports.of(principal.organization_id),
+            self._reports(principal),
             principal.shop_key,
             wanted,
             before,
             asked.limit + 1,
         )
-        part, following = self.listed.cut(found, asked, _key)
-        return ProductPage(
-            facts_since=await facts.since(self._service, principal),
-            items=[summary_of(row) for row in part],
-            next_cursor=following,
-        )
+        part = self.listed.part(found, asked, key=_key, show=summary_of)
+        return FactsPart[ProductSummary].read(part, facts_since=await self._since(principal))
 
-    async def search(self, principal: Principal, asked: ProductSearch) -> ProductHits:
+    @reads(
+        "search_products",
+        "Search products",
+        "Finds products whose title, handle, vendor, type, tags, variants or SKUs hold every word.",
+        scopes=SCOPES,
+    )
+    async def search(self, principal: Principal, asked: ProductSearch) -> FactsPart[ProductHit]:
         """Find products."""
         before = self.searched.number_after(asked)
         found = await catalog.search(
-            self._service.reports.of(principal.organization_id),
+            self._reports(principal),
             principal.shop_key,
             words_of(asked.query),
             before,
             asked.limit + 1,
         )
-        part, following = self.searched.cut(found, asked, _key)
-        return ProductHits(
-            facts_since=await facts.since(self._service, principal),
-            items=[_hit(row) for row in part],
-            next_cursor=following,
-        )
+        part = self.searched.part(found, asked, key=_key, show=_hit)
+        return FactsPart[ProductHit].read(part, facts_since=await self._since(principal))
 
+    @reads(
+        "get_product",
+        "Get a product",
+        "Reads one product with its variants, prices and stock.",
+        scopes=SCOPES,
+    )
     async def get(self, principal: Principal, asked: ProductId) -> ProductDetail:
         """Read one product."""
         product_id = number_of(asked.product_id, WHAT)
         found = await catalog.find(self._service.database, principal.shop_key, product_id)
         if found is None:
-            raise await facts.unknown(self._service, principal, WHAT)
+            raise await self._unknown(principal, WHAT)
         return detail_of(found)
 
 
@@ -199,43 +161,29 @@ def _key(row: Row) -> tuple[int]:
 
 
 def _hit(row: Row) -> ProductHit:
-    return ProductHit(id=str(row["product_id"]), title=row["title"], status=row["status"])
+    return ProductHit.read(row, id=row["product_id"])
 
 
 def summary_of(row: Row) -> ProductSummary:
     """Show a product in a list."""
-    return ProductSummary(
-        **dict(_hit(row)),
-        vendor=row["vendor"],
-        product_type=row["product_type"],
-        variant_count=row["variant_count"],
-        updated_at=row["updated_at"],
-    )
+    return ProductSummary.read(row, id=row["product_id"])
 
 
 def detail_of(row: Row) -> ProductDetail:
     """Show a product whole; a price is in the shop's currency."""
     variants: list[dict[str, Any]] = orjson.loads(row["variants"])
-    return ProductDetail(
-        **dict(summary_of(row)),
-        handle=row["handle"],
-        published_at=row["published_at"],
-        tags=tags_of(row["tags"]),
-        variants=[_variant(one, row["currency"]) for one in variants],
+    return ProductDetail.read(
+        row, id=row["product_id"], variants=[_variant(one, row["currency"]) for one in variants]
     )
 
 
 def _variant(one: dict[str, Any], currency: str | None) -> VariantDetail:
-    price, item = one.get("price"), one.get("inventoryItemId")
-    priced = None
-    if price is not None and currency is not None:
-        priced = Money(amount=price, currency=currency)
     return VariantDetail(
-        id=str(one["id"]),
+        id=one["id"],
         title=one.get("title"),
         sku=one.get("sku"),
-        price=priced,
-        inventory_item_id=None if item is None else str(item),
+        price=written_money(one.get("price"), currency),
+        inventory_item_id=one.get("inventoryItemId"),
         inventory_quantity=one.get("inventoryQuantity"),
         tracked=one["tracked"],
     )

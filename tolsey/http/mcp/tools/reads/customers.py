@@ -1,6 +1,5 @@
 """Buyers: as this store's pseudonyms, with what they bought, and never who they are."""
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Final, Literal
 
@@ -9,13 +8,10 @@ from pydantic import Field
 
 from tolsey.actors.refusals import NotFound
 from tolsey.http.mcp.gate import Principal
-from tolsey.http.mcp.registry import READS, Tool
 from tolsey.http.mcp.tools.answers import Money, Pseudonym, known_money
-from tolsey.http.mcp.tools.building import Answer, Arguments, tool
+from tolsey.http.mcp.tools.building import Answer, Arguments, reads
 from tolsey.http.mcp.tools.pages import PageArguments, Pages
-from tolsey.http.mcp.tools.reads import facts
-from tolsey.http.mcp.tools.reads.facts import FactsAnswer
-from tolsey.http.web.context import Service
+from tolsey.http.mcp.tools.reads.facts import FactsPart, FactsTools
 from tolsey.storage.database import Row
 from tolsey.storage.reports import customers
 
@@ -48,51 +44,22 @@ class Customer(Answer):
     cohort: str | None
 
 
-class CustomerPage(FactsAnswer):
-    """A part of the buyers."""
-
-    items: list[Customer]
-    next_cursor: str | None
-
-
-class CustomerTools:
+class CustomerTools(FactsTools):
     """Reads buyers for whoever the gate admitted."""
 
     by_pseudonym = Pages("list_customers", str)
     busiest = Pages("list_customers/orders", int, str)
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
-
-    def tools(self) -> Sequence[Tool]:
-        """List the tools."""
-        return [
-            tool(
-                "list_customers",
-                "List customers",
-                "Lists buyers as pseudonyms with order counts, lifetime value and cohort. Names"
-                " and contacts do not exist here.",
-                arguments=CustomerQuery,
-                answer=CustomerPage,
-                run=self.list,
-                scopes=SCOPES,
-                hints=READS,
-            ),
-            tool(
-                "get_customer",
-                "Get a customer",
-                "Reads what one pseudonymous buyer bought.",
-                arguments=CustomerId,
-                answer=Customer,
-                run=self.get,
-                scopes=SCOPES,
-                hints=READS,
-            ),
-        ]
-
-    async def list(self, principal: Principal, asked: CustomerQuery) -> CustomerPage:
+    @reads(
+        "list_customers",
+        "List customers",
+        "Lists buyers as pseudonyms with order counts, lifetime value and cohort. Names"
+        " and contacts do not exist here.",
+        scopes=SCOPES,
+    )
+    async def list(self, principal: Principal, asked: CustomerQuery) -> FactsPart[Customer]:
         """List buyers."""
-        database = self._service.reports.of(principal.organization_id)
+        database = self._reports(principal)
         shop, wanted = principal.shop_key, asked.limit + 1
         if asked.order_by == "orders":
             pages, after = self.busiest, self.busiest.after(asked)
@@ -107,16 +74,18 @@ class CustomerTools:
             number = (row["orders"],) if pages is self.busiest else ()
             return (*number, row["pseudonym"])
 
-        part, following = pages.cut(counted, asked, key_of)
-        return CustomerPage(
-            facts_since=await facts.since(self._service, principal),
-            items=[_customer(row) for row in part],
-            next_cursor=following,
-        )
+        part = pages.part(counted, asked, key=key_of, show=_customer)
+        return FactsPart[Customer].read(part, facts_since=await self._since(principal))
 
+    @reads(
+        "get_customer",
+        "Get a customer",
+        "Reads what one pseudonymous buyer bought.",
+        scopes=SCOPES,
+    )
     async def get(self, principal: Principal, asked: CustomerId) -> Customer:
         """Read one buyer."""
-        database = self._service.reports.of(principal.organization_id)
+        database = self._reports(principal)
         shop = principal.shop_key
         if not await customers.is_known(database, shop, asked.customer):
             raise NotFound("There is no such customer.")
@@ -127,12 +96,9 @@ class CustomerTools:
 def _customer(row: Row) -> Customer:
     first: datetime | None = row["first_order_at"]
     spent: list[tuple[str, int]] = orjson.loads(row["spent"])
-    return Customer(
+    return Customer.read(
+        row,
         customer=row["pseudonym"],
-        orders=row["orders"],
-        refunded_orders=row["refunded_orders"],
         spent=[known_money(minor, currency) for currency, minor in spent],
-        first_order_at=first,
-        last_order_at=row["last_order_at"],
         cohort=first.strftime("%Y-%m") if first else None,
     )

@@ -4,8 +4,7 @@ from datetime import datetime
 
 from tolsey.actors.refusals import NotFound
 from tolsey.http.mcp.gate import Principal
-from tolsey.http.mcp.tools.building import Answer
-from tolsey.http.web.context import Service
+from tolsey.http.mcp.tools.building import Answer, Item, Part, ReadTools
 from tolsey.storage.reports import store as reports
 
 
@@ -15,17 +14,23 @@ class FactsAnswer(Answer):
     facts_since: datetime | None
 
 
-async def since(service: Service, principal: Principal) -> datetime | None:
-    """Say since when the shop tells what changes; None for a store that was never connected."""
-    return await reports.connected_at(service.database, principal.store_id)
+class FactsPart(Part[Item], FactsAnswer):
+    """A part of a list of what the shop told."""
 
 
-async def unknown(service: Service, principal: Principal, what: str) -> NotFound:
-    """Say that nothing is known of a thing, and how it can be there all the same."""
-    at = await since(service, principal)
-    if at is None:
-        return NotFound(f"There is no such {what}.")
-    return NotFound(
-        f"There is no such {what} among what changed since the store was connected"
-        f" ({at.isoformat(timespec='seconds')}); platform_query reads older ones."
-    )
+class FactsTools(ReadTools):
+    """Tools that read what the shop told."""
+
+    async def _since(self, principal: Principal) -> datetime | None:
+        """Say since when the shop tells what changes; None for a store that was never connected."""
+        return await reports.connected_at(self._service.database, principal.store_id)
+
+    async def _unknown(self, principal: Principal, what: str) -> NotFound:
+        """Say that nothing is known of a thing, and how it can be there all the same."""
+        at = await self._since(principal)
+        if at is None:
+            return NotFound(f"There is no such {what}.")
+        return NotFound(
+            f"There is no such {what} among what changed since the store was connected"
+            f" ({at.isoformat(timespec='seconds')}); platform_query reads older ones."
+        )

@@ -1,19 +1,23 @@
 """Stock: how many of an item are where, and what runs out."""
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Final
 
 from pydantic import Field
 
 from tolsey.http.mcp.gate import Principal
-from tolsey.http.mcp.registry import READS, Tool
-from tolsey.http.mcp.tools.answers import ItemId, LocationId, ProductId, number_of
-from tolsey.http.mcp.tools.building import Answer, tool
+from tolsey.http.mcp.tools.answers import (
+    Id,
+    ItemId,
+    LocationId,
+    MaybeId,
+    ProductId,
+    number_of,
+)
+from tolsey.http.mcp.tools.building import Answer, reads
 from tolsey.http.mcp.tools.pages import PageArguments, Pages
-from tolsey.http.mcp.tools.reads import facts
-from tolsey.http.mcp.tools.reads.facts import FactsAnswer
-from tolsey.http.web.context import Service
+from tolsey.http.mcp.tools.reads.facts import FactsPart, FactsTools
+from tolsey.storage.database import Row
 from tolsey.storage.reports import catalog
 
 SCOPES: Final = frozenset({"inventory:read"})
@@ -32,17 +36,10 @@ class LevelQuery(PageArguments):
 class Level(Answer):
     """How many of an item a location has; the item is not tracked when `available` is absent."""
 
-    inventory_item_id: str
-    location_id: str
+    inventory_item_id: Id
+    location_id: Id
     available: int | None
     updated_at: datetime
-
-
-class LevelPage(FactsAnswer):
-    """A part of the stock."""
-
-    items: list[Level]
-    next_cursor: str | None
 
 
 class LowStockQuery(PageArguments):
@@ -60,62 +57,32 @@ class LowStockQuery(PageArguments):
 class LowStock(Answer):
     """A variant that runs out; `tracked` is absent until the shop told whether anybody counts it."""
 
-    product_id: str
+    product_id: Id
     product_title: str | None
-    variant_id: str
+    variant_id: Id
     variant_title: str | None
     sku: str | None
-    inventory_item_id: str | None
+    inventory_item_id: MaybeId
     tracked: bool | None
     available: int
 
 
-class LowStockPage(FactsAnswer):
-    """A part of what runs out."""
-
-    items: list[LowStock]
-    next_cursor: str | None
-
-
-class InventoryTools:
+class InventoryTools(FactsTools):
     """Reads stock for whoever the gate admitted."""
 
     levels = Pages("list_inventory_levels", int, int)
     low = Pages("get_low_stock_report", int, int)
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
-
-    def tools(self) -> Sequence[Tool]:
-        """List the tools."""
-        return [
-            tool(
-                "list_inventory_levels",
-                "List stock",
-                "Lists how many of each inventory item each location has, of all or of one"
-                " product, item or location.",
-                arguments=LevelQuery,
-                answer=LevelPage,
-                run=self.list,
-                scopes=SCOPES,
-                hints=READS,
-            ),
-            tool(
-                "get_low_stock_report",
-                "Report low stock",
-                "Lists variants with no more than `threshold` left over all locations, fewest"
-                " first; none known to be untracked.",
-                arguments=LowStockQuery,
-                answer=LowStockPage,
-                run=self.report,
-                scopes=SCOPES,
-                hints=READS,
-            ),
-        ]
-
-    async def list(self, principal: Principal, asked: LevelQuery) -> LevelPage:
+    @reads(
+        "list_inventory_levels",
+        "List stock",
+        "Lists how many of each inventory item each location has, of all or of one"
+        " product, item or location.",
+        scopes=SCOPES,
+    )
+    async def list(self, principal: Principal, asked: LevelQuery) -> FactsPart[Level]:
         """List stock."""
-        database = self._service.reports.of(principal.organization_id)
+        database = self._reports(principal)
         shop = principal.shop_key
         items: list[int] | None = None
         if asked.inventory_item_id is not None:
@@ -132,50 +99,41 @@ class InventoryTools:
             location_id=None if location is None else number_of(location, "location"),
             items=items,
         )
-        part, following = self.levels.cut(
-            found, asked, lambda row: (row["inventory_item_id"], row["location_id"])
+        part = self.levels.part(
+            found,
+            asked,
+            key=lambda row: (row["inventory_item_id"], row["location_id"]),
+            show=Level.read,
         )
-        return LevelPage(
-            facts_since=await facts.since(self._service, principal),
-            items=[
-                Level(
-                    inventory_item_id=str(row["inventory_item_id"]),
-                    location_id=str(row["location_id"]),
-                    available=row["available"],
-                    updated_at=row["updated_at"],
-                )
-                for row in part
-            ],
-            next_cursor=following,
-        )
+        return FactsPart[Level].read(part, facts_since=await self._since(principal))
 
-    async def report(self, principal: Principal, asked: LowStockQuery) -> LowStockPage:
+    @reads(
+        "get_low_stock_report",
+        "Report low stock",
+        "Lists variants with no more than `threshold` left over all locations, fewest"
+        " first; none known to be untracked.",
+        scopes=SCOPES,
+    )
+    async def report(self, principal: Principal, asked: LowStockQuery) -> FactsPart[LowStock]:
         """List what runs out."""
         found = await catalog.low(
-            self._service.reports.of(principal.organization_id),
+            self._reports(principal),
             principal.shop_key,
             asked.threshold,
             self.low.after(asked),
             asked.limit + 1,
             drafts=asked.include_unlisted,
         )
-        part, following = self.low.cut(
-            found, asked, lambda row: (row["available"], row["variant_id"])
+        part = self.low.part(
+            found, asked, key=lambda row: (row["available"], row["variant_id"]), show=_low
         )
-        return LowStockPage(
-            facts_since=await facts.since(self._service, principal),
-            items=[
-                LowStock(
-                    product_id=str(row["product_id"]),
-                    product_title=row["product"],
-                    variant_id=str(row["variant_id"]),
-                    variant_title=row["variant"],
-                    sku=row["sku"],
-                    inventory_item_id=None if row["item"] is None else str(row["item"]),
-                    tracked=row["tracked"],
-                    available=row["available"],
-                )
-                for row in part
-            ],
-            next_cursor=following,
-        )
+        return FactsPart[LowStock].read(part, facts_since=await self._since(principal))
+
+
+def _low(row: Row) -> LowStock:
+    return LowStock.read(
+        row,
+        product_title=row["product"],
+        variant_title=row["variant"],
+        inventory_item_id=row["item"],
+    )

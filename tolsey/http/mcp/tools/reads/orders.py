@@ -1,6 +1,5 @@
 """Orders and sales. What a buyer typed into an order, and its note, is read by no tool."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final, Literal
 
@@ -8,24 +7,24 @@ import orjson
 from pydantic import Field
 
 from tolsey.http.mcp.gate import Principal
-from tolsey.http.mcp.registry import READS, Tool
 from tolsey.http.mcp.tools import answers
 from tolsey.http.mcp.tools.answers import (
+    Id,
     Instant,
+    MaybeId,
     Money,
     Pseudonym,
-    id_of,
+    Tags,
     known_money,
     money,
     number_of,
     one_of,
     said_of,
-    tags_of,
+    written_money,
 )
-from tolsey.http.mcp.tools.building import Answer, Arguments, tool
+from tolsey.http.mcp.tools.building import Answer, Arguments, reads
 from tolsey.http.mcp.tools.pages import PageArguments, Pages
-from tolsey.http.mcp.tools.reads import facts
-from tolsey.http.mcp.tools.reads.facts import FactsAnswer
+from tolsey.http.mcp.tools.reads.facts import FactsAnswer, FactsPart, FactsTools
 from tolsey.http.web.context import Service
 from tolsey.http.web.paging import InvalidCursor
 from tolsey.storage.database import Row
@@ -78,7 +77,7 @@ class OrderId(Arguments):
 class OrderSummary(Answer):
     """An order: `total` as it was made, `current_total` as edits and returns left it."""
 
-    id: str
+    id: Id
     name: str | None
     processed_at: datetime | None
     total: Money | None
@@ -88,22 +87,15 @@ class OrderSummary(Answer):
     source: str | None
     customer: str | None
     test: bool
-    tags: list[str]
+    tags: Tags
     cancelled_at: datetime | None
     updated_at: datetime
-
-
-class OrderPage(FactsAnswer):
-    """A part of the orders."""
-
-    items: list[OrderSummary]
-    next_cursor: str | None
 
 
 class RefundSummary(Answer):
     """Money given back."""
 
-    id: str
+    id: Id
     amount: Money | None
     processed_at: datetime | None
 
@@ -111,7 +103,7 @@ class RefundSummary(Answer):
 class Parcel(Answer):
     """Goods on their way."""
 
-    id: str
+    id: Id
     status: str | None
     shipment_status: str | None
     carrier: str | None
@@ -124,8 +116,8 @@ class OrderLine(Answer):
     title: str | None
     variant_title: str | None
     sku: str | None
-    product_id: str | None
-    variant_id: str | None
+    product_id: MaybeId
+    variant_id: MaybeId
     quantity: int | None
     current_quantity: int | None
     price: Annotated[Money | None, Field(description="Of one.")]
@@ -185,53 +177,23 @@ class SalesReport(FactsAnswer):
     rows: list[SalesRow]
 
 
-class OrderTools:
+class OrderTools(FactsTools):
     """Reads orders for whoever the gate admitted."""
 
     pages = Pages("list_orders", int)
     of_times = Pages("list_orders_of_times", int, int)
 
     def __init__(self, service: Service) -> None:
-        self._service = service
+        super().__init__(service)
         self._orders = Lookups(service.database, orders.BY_ID)
 
-    def tools(self) -> Sequence[Tool]:
-        """List the tools."""
-        return [
-            tool(
-                "list_orders",
-                "List orders",
-                "Lists orders, newest first. Buyers appear as pseudonyms only.",
-                arguments=OrderQuery,
-                answer=OrderPage,
-                run=self.list,
-                scopes=SCOPES,
-                hints=READS,
-            ),
-            tool(
-                "get_order",
-                "Get an order",
-                "Reads one order with its lines, discounts, shipping, refunds and parcels.",
-                arguments=OrderId,
-                answer=OrderDetail,
-                run=self.get,
-                scopes=SCOPES,
-                hints=READS,
-            ),
-            tool(
-                "get_sales_report",
-                "Report sales",
-                "Adds up real orders up to now by day, week, month or source; currencies are"
-                " never added together.",
-                arguments=SalesQuery,
-                answer=SalesReport,
-                run=self.report,
-                scopes=SCOPES,
-                hints=READS,
-            ),
-        ]
-
-    async def list(self, principal: Principal, asked: OrderQuery) -> OrderPage:
+    @reads(
+        "list_orders",
+        "List orders",
+        "Lists orders, newest first. Buyers appear as pseudonyms only.",
+        scopes=SCOPES,
+    )
+    async def list(self, principal: Principal, asked: OrderQuery) -> FactsPart[OrderSummary]:
         """List orders."""
         wanted = OrderFilter(
             financial_status=asked.financial_status,
@@ -241,12 +203,14 @@ class OrderTools:
             customer=asked.customer,
             tests=asked.include_tests,
         )
-        database = self._service.reports.of(principal.organization_id)
+        database = self._reports(principal)
         shop, most = principal.shop_key, asked.limit + 1
         if wanted.since is wanted.until is None:
             before = self.pages.number_after(asked)
             found = await orders.page(database, shop, wanted, before, most)
-            part, following = self.pages.cut(found, asked, lambda row: (row["order_id"],))
+            part = self.pages.part(
+                found, asked, key=lambda row: (row["order_id"],), show=summary_of
+            )
         else:
             key = self.of_times.after(asked)
             try:
@@ -254,35 +218,45 @@ class OrderTools:
             except OverflowError as error:
                 raise InvalidCursor from error
             found = await orders.page_of_times(database, shop, wanted, last, most)
-            part, following = self.of_times.cut(
+            part = self.of_times.part(
                 found,
                 asked,
-                lambda row: ((row["processed_at"] - EPOCH) // MICROSECOND, row["order_id"]),
+                key=lambda row: ((row["processed_at"] - EPOCH) // MICROSECOND, row["order_id"]),
+                show=summary_of,
             )
-        return OrderPage(
-            facts_since=await facts.since(self._service, principal),
-            items=[summary_of(row) for row in part],
-            next_cursor=following,
-        )
+        return FactsPart[OrderSummary].read(part, facts_since=await self._since(principal))
 
+    @reads(
+        "get_order",
+        "Get an order",
+        "Reads one order with its lines, discounts, shipping, refunds and parcels.",
+        scopes=SCOPES,
+    )
     async def get(self, principal: Principal, asked: OrderId) -> OrderDetail:
         """Read one order."""
         order_id = number_of(asked.order_id, WHAT)
         found = await orders.find(self._orders, principal.shop_key, order_id)
         if found is None:
-            raise await facts.unknown(self._service, principal, WHAT)
+            raise await self._unknown(principal, WHAT)
         return detail_of(found)
 
+    @reads(
+        "get_sales_report",
+        "Report sales",
+        "Adds up real orders up to now by day, week, month or source; currencies are"
+        " never added together.",
+        scopes=SCOPES,
+    )
     async def report(self, principal: Principal, asked: SalesQuery) -> SalesReport:
         """Add up sales."""
-        database, end = self._service.reports.of(principal.organization_id), self._service.clock()
+        database, end = self._reports(principal), self._service.clock()
         start = end - timedelta(days=PERIODS[asked.period])
         zone = await sales.zone_of(database, principal.store_id)
         rows = await sales.report(
             database, principal.shop_key, start, end, group_by=asked.group_by, zone=zone
         )
         return SalesReport(
-            facts_since=await facts.since(self._service, principal),
+            facts_since=await self._since(principal),
             start=start,
             end=end,
             time_zone=zone,
@@ -292,49 +266,35 @@ class OrderTools:
 
 def summary_of(row: Row) -> OrderSummary:
     """Show an order in a list."""
-    return OrderSummary(**_head(row))
+    return OrderSummary.read(row, **_head(row))
 
 
 def _head(row: Row) -> dict[str, Any]:
+    """Show what has another name in its row."""
     currency = row["currency"]
     return {
-        "id": str(row["order_id"]),
-        "name": row["name"],
+        "id": row["order_id"],
         "processed_at": row["processed_at"] or row["created_at_platform"],
         "total": money(row["total_minor"], currency),
         "current_total": money(row["current_total_minor"], currency),
-        "financial_status": row["financial_status"],
-        "fulfillment_status": row["fulfillment_status"],
         "source": row["source_name"],
-        "customer": row["customer"],
-        "test": row["test"],
-        "tags": tags_of(row["tags"]),
-        "cancelled_at": row["cancelled_at"],
-        "updated_at": row["updated_at"],
     }
 
 
 def detail_of(found: OrderParts) -> OrderDetail:
     """Show an order whole."""
-    return OrderDetail(
+    return OrderDetail.read(
+        found.order,
         **_head(found.order),
         **_parts(found.order),
         refunds=[
-            RefundSummary(
-                id=str(row["refund_id"]),
-                amount=money(row["amount_minor"], row["currency"]),
-                processed_at=row["processed_at"],
+            RefundSummary.read(
+                row, id=row["refund_id"], amount=money(row["amount_minor"], row["currency"])
             )
             for row in found.refunds
         ],
         parcels=[
-            Parcel(
-                id=str(row["fulfillment_id"]),
-                status=row["status"],
-                shipment_status=row["shipment_status"],
-                carrier=row["tracking_company"],
-                updated_at=row["updated_at"],
-            )
+            Parcel.read(row, id=row["fulfillment_id"], carrier=row["tracking_company"])
             for row in found.parcels
         ],
     )
@@ -347,9 +307,7 @@ def _parts(row: Row) -> dict[str, Any]:
         return dict.fromkeys(("lines", "discounts", "total_discounts", "shipping"))
 
     def priced(amount: str | None) -> Money | None:
-        if amount is None or row["currency"] is None:
-            return None
-        return Money(amount=amount, currency=row["currency"])
+        return written_money(amount, row["currency"])
 
     return {
         "lines": [
@@ -357,8 +315,8 @@ def _parts(row: Row) -> dict[str, Any]:
                 title=one["title"],
                 variant_title=one["variantTitle"],
                 sku=one["sku"],
-                product_id=id_of(one["productId"]),
-                variant_id=id_of(one["variantId"]),
+                product_id=one["productId"],
+                variant_id=one["variantId"],
                 quantity=one["quantity"],
                 current_quantity=one["currentQuantity"],
                 price=priced(one["price"]),
@@ -380,9 +338,9 @@ def _parts(row: Row) -> dict[str, Any]:
 
 def _sales_row(row: Row) -> SalesRow:
     currency = row["currency"]
-    return SalesRow(
+    return SalesRow.read(
+        row,
         group=row["bucket"],
-        orders=row["orders"],
         gross=known_money(row["gross_minor"], currency),
         current=known_money(row["current_minor"], currency),
         refunded=known_money(row["refunded_minor"], currency),

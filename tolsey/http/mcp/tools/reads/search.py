@@ -1,6 +1,5 @@
 """Search and fetch, in the form that research clients know: results first, then one whole text."""
 
-from collections.abc import Sequence
 from typing import Annotated, Any, Final
 from urllib.parse import quote
 
@@ -9,13 +8,11 @@ from pydantic import AfterValidator, Field
 
 from tolsey.actors.refusals import NotFound
 from tolsey.http.mcp.gate import Principal, require
-from tolsey.http.mcp.registry import READS, Tool
 from tolsey.http.mcp.tools.answers import GID, number_of
-from tolsey.http.mcp.tools.building import Answer, Arguments, tool
+from tolsey.http.mcp.tools.building import Answer, Arguments, reads
 from tolsey.http.mcp.tools.reads import catalog as products
-from tolsey.http.mcp.tools.reads import facts
 from tolsey.http.mcp.tools.reads import orders as sold
-from tolsey.http.mcp.tools.reads.facts import FactsAnswer
+from tolsey.http.mcp.tools.reads.facts import FactsAnswer, FactsTools
 from tolsey.http.web.context import Service
 from tolsey.storage.database import Row
 from tolsey.storage.lookups import Lookups
@@ -26,6 +23,7 @@ MOST_PRODUCTS: Final = 10
 MOST_ORDERS: Final = 5
 NEEDED: Final = {"product": products.SCOPES, "order": sold.SCOPES}
 WHAT: Final = "document"
+SCOPES: Final = frozenset({"store:read"})
 
 
 class SearchQuery(Arguments):
@@ -76,44 +74,23 @@ class Document(Answer):
     metadata: dict[str, str]
 
 
-class SearchTools:
+class SearchTools(FactsTools):
     """Looks for products and orders for whoever the gate admitted."""
 
     def __init__(self, service: Service) -> None:
-        self._service = service
+        super().__init__(service)
         self._orders = Lookups(service.database, orders.BY_ID)
 
-    def tools(self) -> Sequence[Tool]:
-        """List the tools."""
-        scopes = frozenset({"store:read"})
-        return [
-            tool(
-                "search",
-                "Search the store",
-                "Finds products by words and orders by number, as far as scopes allow; pass an id"
-                " on to fetch.",
-                arguments=SearchQuery,
-                answer=SearchResults,
-                run=self.search,
-                scopes=scopes,
-                hints=READS,
-            ),
-            tool(
-                "fetch",
-                "Fetch a search result",
-                "Reads the whole product or order behind an id of search.",
-                arguments=DocumentId,
-                answer=Document,
-                run=self.fetch,
-                scopes=scopes,
-                hints=READS,
-            ),
-        ]
-
+    @reads(
+        "search",
+        "Search the store",
+        "Finds products by words and orders by number, as far as scopes allow; pass an id"
+        " on to fetch.",
+        scopes=SCOPES,
+    )
     async def search(self, principal: Principal, asked: SearchQuery) -> SearchResults:
         """Look in all that may be seen; who may see nothing is told which scope that takes."""
-        database = self._service.reports.of(principal.organization_id)
-        key = principal.shop_key
+        database, key = self._reports(principal), principal.shop_key
         if not any(scopes <= principal.scopes for scopes in NEEDED.values()):
             require(principal, products.SCOPES)
         shop = await self._shop(principal)
@@ -126,9 +103,14 @@ class SearchTools:
         if principal.scopes >= products.SCOPES and words:
             rows = await catalog.search(database, key, words, None, MOST_PRODUCTS)
             found += [_product_result(row, shop) for row in rows]
-        since = await facts.since(self._service, principal)
-        return SearchResults(facts_since=since, results=found)
+        return SearchResults(facts_since=await self._since(principal), results=found)
 
+    @reads(
+        "fetch",
+        "Fetch a search result",
+        "Reads the whole product or order behind an id of search.",
+        scopes=SCOPES,
+    )
     async def fetch(self, principal: Principal, asked: DocumentId) -> Document:
         """Read what was found."""
         kind, _, id = asked.id.partition("-")
@@ -139,11 +121,11 @@ class SearchTools:
         if kind == "order":
             parts = await orders.find(self._orders, principal.shop_key, number)
             if parts is None:
-                raise await facts.unknown(self._service, principal, kind)
+                raise await self._unknown(principal, kind)
             return _document(_order_result(parts.order, shop), kind, sold.detail_of(parts))
         row = await catalog.find(self._service.database, principal.shop_key, number)
         if row is None:
-            raise await facts.unknown(self._service, principal, kind)
+            raise await self._unknown(principal, kind)
         return _document(_product_result(row, shop), kind, products.detail_of(row))
 
     async def _shop(self, principal: Principal) -> str:
