@@ -67,7 +67,7 @@ def requests(path: str, first: int, count: int, *, revision: str) -> Iterator[by
     said = {
         wire.PROTOCOL_VERSION: MODERN,
         wire.CLIENT_CAPABILITIES: {},
-        wire.CLIENT_INFO: {"name": "bench", "version": "1"},
+        "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1"},
     }
     params = {"name": TOOL, **({"_meta": said} if revision == MODERN else {})}
     named = f"Mcp-Method: tools/call\r\nMcp-Name: {TOOL}\r\n" if revision == MODERN else ""

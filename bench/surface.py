@@ -188,7 +188,7 @@ def call(method: str, **params: Any) -> tuple[dict[str, str], dict[str, Any]]:
     said = {
         wire.PROTOCOL_VERSION: wire.MODERN,
         wire.CLIENT_CAPABILITIES: {},
-        wire.CLIENT_INFO: {"name": "bench", "version": "1"},
+        "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1"},
     }
     headers = {
         "Accept": "application/json, text/event-stream",

@@ -9,11 +9,11 @@ from hypercorn.asyncio import serve
 from hypercorn.config import Config
 
 from tests.mcp.fixtures import fixtures
+from tests.mcp.speaking import SpeakingEndpoint, SpeakingServer
 from tolsey.http.mcp.endpoint import Endpoint, Gate, Places
 from tolsey.http.mcp.opening import VaultSealer
 from tolsey.http.mcp.registry import Registry
 from tolsey.http.mcp.replies import Headers
-from tolsey.http.mcp.server import Server
 from tolsey.http.mcp.state import RequestStates
 from tolsey.http.web.edge import Edge, Scope
 from tolsey.storage.sealing.sealed import Vault
@@ -55,7 +55,7 @@ def serving(
     gate: Gate = EVERYONE,
 ) -> Endpoint:
     """Serve a registry."""
-    server = Server(
+    server = SpeakingServer(
         registry,
         {"name": "tolsey-fixtures", "version": "1"},
         "Fixtures of the conformance suite.",
@@ -64,7 +64,7 @@ def serving(
         states=RequestStates(VaultSealer(Vault({"k1": bytes(range(32))})), time.time),
         name_of=str,
     )
-    return Endpoint(server, gate, Places(origins, local=local))
+    return SpeakingEndpoint(server, gate, Places(origins, local=local))
 
 
 def application() -> Edge:

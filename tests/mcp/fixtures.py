@@ -8,12 +8,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from tests.mcp.speaking import meta_of, tell, write_log
 from tolsey.http.mcp.call import Call
 from tolsey.http.mcp.registry import (
-    NO_PARAMETERS,
     READS,
     Argument,
-    Contents,
     InputRequired,
     Prompt,
     Registry,
@@ -32,6 +31,9 @@ ELICIT: Final = "elicitation/create"
 SAMPLE: Final = "sampling/createMessage"
 ROOTS: Final = "roots/list"
 
+NO_PARAMETERS: Final[Mapping[str, Any]] = {"type": "object", "additionalProperties": False}
+
+Contents = Mapping[str, str]
 Given = Mapping[str, Any]
 
 
@@ -110,7 +112,7 @@ async def logging(call: Call, given: Given) -> ToolResult:
     """Write three log messages on the way."""
     del given
     for message in ("Tool execution started", "Tool processing data", "Tool execution completed"):
-        await call.log("info", message)
+        await write_log(call, "info", message)
         await asyncio.sleep(0.02)
     return said(text("Tool with logging executed successfully"))
 
@@ -119,9 +121,9 @@ async def progress(call: Call, given: Given) -> ToolResult:
     """Tell the progress three times."""
     del given
     for done in (0, 50, 100):
-        await call.progress(done, 100, f"Completed step {done} of 100")
+        await tell(call, done, 100, f"Completed step {done} of 100")
         await asyncio.sleep(0.02)
-    return said(text(str(call.request.progress_token)))
+    return said(text(str(meta_of(call).get("progressToken"))))
 
 
 async def failing(call: Call, given: Given) -> ToolResult:
@@ -209,11 +211,11 @@ async def by_capability(call: Call, given: Given) -> ToolResult | InputRequired:
     """Ask only what the client can answer."""
     del given
     wanted = {}
-    if call.can("elicitation"):
+    if "elicitation" in call.request.capabilities:
         wanted["user_name"] = NAME
-    if call.can("sampling"):
+    if "sampling" in call.request.capabilities:
         wanted["greeting"] = sample("Generate a greeting")
-    if call.can("roots"):
+    if "roots" in call.request.capabilities:
         wanted["client_roots"] = FOLDERS
     if not wanted or any(name in call.responses for name in wanted):
         return said(text("Nothing is left to ask."))
@@ -254,20 +256,20 @@ JSON_SCHEMA: Final = {
 async def static_text(call: Call) -> Contents:
     """Hold a text."""
     del call
-    return Contents(text="This is the content of the static text resource.")
+    return {"text": "This is the content of the static text resource."}
 
 
 async def static_binary(call: Call) -> Contents:
     """Hold an image."""
     del call
-    return Contents(blob=PNG)
+    return {"blob": PNG}
 
 
 async def data_of(call: Call, variables: Mapping[str, str]) -> Contents:
     """Hold what the address says."""
     del call
     found = {"id": variables["id"], "templateTest": True, "data": f"Data for ID: {variables['id']}"}
-    return Contents(text=json.dumps(found))
+    return {"text": json.dumps(found)}
 
 
 async def ids(call: Call, typed: str) -> Sequence[str]:
@@ -380,6 +382,4 @@ def fixtures() -> Registry:
         ),
         Prompt("test_prompt_with_image", "Image", "A prompt with an image.", prompt_with_image),
         Prompt("test_input_required_result_prompt", "Asking", "A prompt that asks.", prompt_asking),
-        logs=True,
-        watched=True,
     )

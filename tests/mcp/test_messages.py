@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.mcp.errors import require_valid
+from tests.mcp.speaking import LOG_LEVEL
 from tests.mcp.wire import Agent, envelope, events, headers_of, message
 from tolsey.http.mcp import wire
 
@@ -179,9 +180,9 @@ async def test_nobody_hears_of_progress_or_logs_who_did_not_ask(agent: Agent) ->
 
 async def test_log_messages_come_from_the_asked_severity_on(agent: Agent) -> None:
     asked = {"name": "test_tool_with_logging", "arguments": {}}
-    told = events(await agent.ask("tools/call", asked, **{wire.LOG_LEVEL: "info"}))
+    told = events(await agent.ask("tools/call", asked, **{LOG_LEVEL: "info"}))
     assert [one["params"]["level"] for one in told[:-1]] == ["info"] * 3
-    quiet = await agent.ask("tools/call", asked, **{wire.LOG_LEVEL: "error"})
+    quiet = await agent.ask("tools/call", asked, **{LOG_LEVEL: "error"})
     assert quiet.headers["content-type"] == "application/json"
 
 

@@ -1,4 +1,4 @@
-"""A call of which nothing is heard for long: it keeps its status, and it ends."""
+"""A call that takes long: it keeps its status, and it ends."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -8,11 +8,10 @@ import pytest
 
 from tests.mcp.fixture_server import serving
 from tests.mcp.fixtures import said, text, tool
-from tests.mcp.wire import Agent, events, speaking_to
+from tests.mcp.wire import Agent, speaking_to
 from tolsey.http.mcp import endpoint, wire
 from tolsey.http.mcp.call import Call
 from tolsey.http.mcp.registry import Registry, ToolResult
-from tolsey.http.mcp.replies import Reply
 from tolsey.http.mcp.wire import RpcError
 
 pytestmark = pytest.mark.anyio
@@ -30,19 +29,10 @@ def agent_of(**tools: Run) -> Agent:
 
 
 @pytest.fixture
-def silences(monkeypatch: pytest.MonkeyPatch) -> asyncio.Queue[bool]:
-    """Let the silence before a keep-alive be short; each one tells whether a stream was open."""
-    passed: asyncio.Queue[bool] = asyncio.Queue()
-    kept = Reply.keep_alive
-
-    async def keep_alive(reply: Reply) -> bool:
-        passed.put_nowait(await kept(reply))
-        return reply.is_stream
-
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """End a call soon."""
     monkeypatch.setattr(endpoint, "QUIET_SECONDS", 0.0)
-    monkeypatch.setattr(endpoint, "KEEP_ALIVE_SECONDS", 0.001)
-    monkeypatch.setattr(Reply, "keep_alive", keep_alive)
-    return passed
+    monkeypatch.setattr(endpoint, "SLOW_SECONDS", 0.01)
 
 
 async def for_ever(call: Call, given: Mapping[str, Any]) -> ToolResult:
@@ -61,14 +51,22 @@ async def at_once(call: Call, given: Mapping[str, Any]) -> ToolResult:
 @pytest.mark.parametrize("revision", wire.SUPPORTED)
 @pytest.mark.parametrize(("status", "header"), REFUSALS)
 async def test_a_call_that_is_refused_late_keeps_its_status_and_its_headers(
-    silences: asyncio.Queue[bool], revision: str, status: int, header: tuple[bytes, bytes]
+    monkeypatch: pytest.MonkeyPatch, revision: str, status: int, header: tuple[bytes, bytes]
 ) -> None:
+    watched, watch = asyncio.Event(), endpoint._watch
+
+    async def watching(*given: Any) -> None:
+        watched.set()
+        await watch(*given)
+
     async def late(call: Call, given: Mapping[str, Any]) -> ToolResult:
-        """Refuse after a silence."""
+        """Refuse when it is watched already whether the client is there."""
         del call, given
-        assert not await silences.get()
+        await watched.wait()
         raise RpcError(status, "Not now.", status=status, headers=(header,))
 
+    monkeypatch.setattr(endpoint, "QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(endpoint, "_watch", watching)
     agent = agent_of(late=late)
     if revision == wire.MODERN:
         answer = await agent.call("late")
@@ -79,9 +77,8 @@ async def test_a_call_that_is_refused_late_keeps_its_status_and_its_headers(
     assert answer.json()["error"]["code"] == status
 
 
-async def test_a_call_without_a_word_is_ended_and_its_client_told_so(
-    silences: asyncio.Queue[bool],
-) -> None:
+@pytest.mark.usefixtures("impatient")
+async def test_a_call_that_takes_too_long_is_ended_and_its_client_told_so() -> None:
     ended = asyncio.Event()
 
     async def slow(call: Call, given: Mapping[str, Any]) -> ToolResult:
@@ -95,27 +92,9 @@ async def test_a_call_without_a_word_is_ended_and_its_client_told_so(
     assert (answer.status_code, answer.json()["error"]["code"]) == (504, 504)
     assert answer.json()["error"]["data"] == {"code": "too_slow"}
     assert ended.is_set()
-    assert silences.qsize() == endpoint.MOST_SILENCES
 
 
-async def test_who_tells_progress_may_take_its_time(silences: asyncio.Queue[bool]) -> None:
-    async def patient(call: Call, given: Mapping[str, Any]) -> ToolResult:
-        """Tell of progress, and then nothing for long."""
-        del given
-        await call.progress(1)
-        for _ in range(2 * endpoint.MOST_SILENCES):
-            await silences.get()
-        return said(text("done"))
-
-    agent = agent_of(patient=patient)
-    answer = await agent.ask("tools/call", {"name": "patient"}, progressToken=1)
-    told, last = events(answer)
-    assert told["method"] == "notifications/progress"
-    assert last["result"]["content"] == [text("done")]
-    assert ":\n\n" in answer.text
-
-
-@pytest.mark.usefixtures("silences")
+@pytest.mark.usefixtures("impatient")
 async def test_a_batch_that_took_too_long_keeps_the_answers_there_are() -> None:
     agent = agent_of(at_once=at_once, for_ever=for_ever)
     batch = [

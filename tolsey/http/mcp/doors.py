@@ -5,8 +5,9 @@ A sub-address answers for its own surface only (specification, "Public sub-addre
 
 from typing import Final
 
-from tolsey.http.mcp.endpoint import Denied, Endpoint, answer_denied, answer_whole
+from tolsey.http.mcp.endpoint import Denied, Endpoint, answer_denied
 from tolsey.http.mcp.gate import CALLED
+from tolsey.http.mcp.replies import JSON, answer_whole
 from tolsey.http.oauth import metadata
 from tolsey.http.oauth.resources import Resources
 from tolsey.http.oauth.routes import CORS, HOLDS
@@ -52,9 +53,5 @@ class Door:
             await answer_whole(send, 204, METADATA_HEADERS)
         else:
             said = metadata.of_resource(described, self._issuer).model_dump_json().encode()
-            headers = (
-                (b"content-type", b"application/json"),
-                (b"content-length", b"%d" % len(said)),
-                (b"cache-control", HOLDS.encode()),
-            )
-            await answer_whole(send, 200, (*METADATA_HEADERS, *headers), said)
+            headers = (*METADATA_HEADERS, *JSON, (b"cache-control", HOLDS.encode()))
+            await answer_whole(send, 200, headers, said)

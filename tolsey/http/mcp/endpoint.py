@@ -13,7 +13,7 @@ import structlog
 
 from tolsey.http.mcp import envelope, wire
 from tolsey.http.mcp.envelope import Request
-from tolsey.http.mcp.replies import Headers, Reply
+from tolsey.http.mcp.replies import Headers, Reply, answer_whole
 from tolsey.http.mcp.server import Server
 from tolsey.http.mcp.wire import RpcError, error_of
 from tolsey.http.web.context import REQUEST_ID
@@ -33,9 +33,8 @@ BODY_BYTES: Final = 1024 * 1024
 MOST_IN_A_BATCH: Final = 50
 QUIET_SECONDS: Final = 0.05
 """Most calls are done by then; only for longer ones it is worth listening whether the client left."""
-KEEP_ALIVE_SECONDS: Final = 15.0
-MOST_SILENCES: Final = 3
-"""So many of them without a word end a call: clients and what is between give up after 50 or 60 seconds."""
+SLOW_SECONDS: Final = 45.0
+"""A call that takes longer is ended: clients and what is between give up after 50 or 60 seconds."""
 TOO_SLOW: Final = 504
 
 PREFLIGHT: Final = (
@@ -140,7 +139,7 @@ class Endpoint:
             principal = await self._gate.admit(scope)
             _require_json(scope["headers"])
             body = await self._bodies.take(scope, receive)
-            reply = Reply(send, told, streams=_takes_streams(scope["headers"]))
+            reply = self._reply_to(scope, send, told)
             await self._exchange(scope["headers"], receive, reply, principal, body)
         except Denied as denied:
             await answer_denied(scope, send, denied, told)
@@ -149,6 +148,11 @@ class Endpoint:
             await answer_denied(scope, send, answer, told)
         except Gone:
             return
+
+    def _reply_to(self, scope: Scope, send: Send, headers: Headers) -> Reply:
+        """Make what carries the answer; an endpoint whose tools speak before it makes another."""
+        del scope
+        return Reply(send, headers)
 
     async def _exchange(
         self, headers: Headers, receive: Receive, reply: Reply, principal: Any, body: bytes
@@ -174,7 +178,7 @@ class Endpoint:
 
         async def run() -> None:
             for one in asked:
-                done.append(await self._answered(one, principal, reply))
+                done.append(await self._answered(one, principal))
 
         await _watched(run, reply, receive)
         if reply.is_left:
@@ -188,11 +192,11 @@ class Endpoint:
         await reply.answer(answer, status, failed.headers if failed else ())
 
     async def _answered(
-        self, request: Request, principal: Any, reply: Reply
+        self, request: Request, principal: Any
     ) -> tuple[dict[str, Any], RpcError | None]:
         """Answer one request, whatever comes of it; the client never sees what went wrong inside."""
         try:
-            result = await self._server.answer(request, principal, reply.emit)
+            result = await self._server.answer(request, principal)
         except RpcError as error:
             return error.body(request.id), error
         except AWAY as error:
@@ -210,7 +214,7 @@ class Endpoint:
 
 
 async def _watched(run: Run, reply: Reply, receive: Receive) -> None:
-    """Run an exchange, unless the client goes away (2026-07-28, "Cancellation") or hears nothing of it."""
+    """Run an exchange, unless the client goes away (2026-07-28, "Cancellation") or it takes too long."""
     loop = asyncio.get_running_loop()
     watching: list[asyncio.Task[None]] = []
     try:
@@ -232,14 +236,10 @@ async def _watched(run: Run, reply: Reply, receive: Receive) -> None:
 
 
 async def _watch(bound: asyncio.Timeout, reply: Reply, receive: Receive) -> None:
-    """Keep a stream alive, and end an exchange's time when the client goes away or hears nothing."""
+    """End an exchange's time when the client goes away, or has waited too long."""
     gone = asyncio.ensure_future(_gone(receive))
-    silences = 0
     try:
-        while silences < MOST_SILENCES:
-            if (await asyncio.wait({gone}, timeout=KEEP_ALIVE_SECONDS))[0]:
-                break
-            silences += not await reply.keep_alive()
+        await asyncio.wait({gone}, timeout=SLOW_SECONDS)
         reply.is_left = gone.done()
         bound.reschedule(0.0)
     finally:
@@ -269,8 +269,7 @@ def _batch(messages: list[Any]) -> list[Any]:
 
 def _too_slow(request: Request) -> tuple[dict[str, Any], RpcError]:
     log.warning("mcp.too_slow", method=request.method)
-    seconds = KEEP_ALIVE_SECONDS * MOST_SILENCES
-    message = f"The call took longer than {seconds:.0f} seconds and was ended."
+    message = f"The call took longer than {SLOW_SECONDS:.0f} seconds and was ended."
     error = RpcError(TOO_SLOW, message, {"code": "too_slow"}, status=TOO_SLOW)
     return error.body(request.id), error
 
@@ -287,27 +286,9 @@ def _require_json(headers: Headers) -> None:
         raise Denied(415, "unsupported_media_type", "A message is sent as application/json.")
 
 
-def _takes_streams(headers: Headers) -> bool:
-    """Whether the client takes an event stream; one that says nothing takes everything."""
-    accepted = [value.lower() for name, value in headers if name == b"accept"]
-    wanted = (b"text/event-stream", b"text/*", b"*/*")
-    return not accepted or any(one in value for value in accepted for one in wanted)
-
-
 async def answer_denied(scope: Scope, send: Send, denied: Denied, told: Headers = ()) -> None:
     """Send a refusal as a problem (RFC 9457)."""
     request_id = str(scope.get(REQUEST_ID, ""))
     body = problem_body(denied.status, denied.code, denied.detail, request_id, denied.fields)
-    headers = [
-        (b"content-type", PROBLEM.encode()),
-        (b"content-length", b"%d" % len(body)),
-        *denied.headers,
-        *told,
-    ]
+    headers = ((b"content-type", PROBLEM.encode()), *denied.headers, *told)
     await answer_whole(send, denied.status, headers, body)
-
-
-async def answer_whole(send: Send, status: int, headers: Headers, body: bytes = b"") -> None:
-    """Send an answer in one piece."""
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})

@@ -38,24 +38,6 @@ class Request:
         """Whether it needs no handshake before it."""
         return self.revision == wire.MODERN
 
-    @property
-    def meta(self) -> Mapping[str, Any]:
-        """What is said beside the parameters."""
-        found = self.params.get("_meta")
-        return found if isinstance(found, dict) else {}
-
-    @property
-    def progress_token(self) -> str | int | None:
-        """The token under which progress is told; None when nobody asked."""
-        token = self.meta.get("progressToken")
-        return token if isinstance(token, str | int) and not isinstance(token, bool) else None
-
-    @property
-    def log_level(self) -> str | None:
-        """The least severity the client wants to hear of; None when it wants nothing."""
-        level = self.meta.get(wire.LOG_LEVEL)
-        return level if level in wire.LEVELS else None
-
 
 def header(headers: Headers, name: bytes) -> bytes | None:
     """Return a header's value without the whitespace around it; None when it is not sent.

@@ -13,7 +13,6 @@ from tolsey.http.mcp.call import Call
 
 TOOL_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 """What clients take: 128 by the specification, 64 by the strictest directory (T10)."""
-NO_PARAMETERS: Final[Mapping[str, Any]] = {"type": "object", "additionalProperties": False}
 
 
 class InvalidArguments(Exception):  # noqa: N818 - what the arguments are
@@ -132,12 +131,8 @@ class Tool:
         return described
 
 
-@dataclass(frozen=True, slots=True)
-class Contents:
-    """What a resource holds: a text, or bytes as base64."""
-
-    text: str | None = None
-    blob: str | None = None
+Contents = Mapping[str, str]
+"""What a resource holds: its `text`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,30 +238,19 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """All that is offered.
-
-    `logs` says that its tools write log messages to the client; `watched`, that clients of handshake
-    revisions may subscribe to resources, though without a session nobody can tell them of changes.
-    """
+    """All that is offered."""
 
     tools: Mapping[str, Tool] = field(default_factory=dict)
     resources: Mapping[str, Resource] = field(default_factory=dict)
     templates: Sequence[Template] = ()
     prompts: Mapping[str, Prompt] = field(default_factory=dict)
-    logs: bool = False
-    watched: bool = False
     patterns: Sequence[tuple[re.Pattern[str], Template]] = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "patterns", [(one.pattern, one) for one in self.templates])
 
     @classmethod
-    def of(
-        cls,
-        *offered: Tool | Resource | Template | Prompt,
-        logs: bool = False,
-        watched: bool = False,
-    ) -> "Registry":
+    def of(cls, *offered: Tool | Resource | Template | Prompt) -> "Registry":
         """Gather what is offered, in the order it is listed; a name is given once."""
         tools, resources, prompts = {}, {}, {}
         for one in offered:
@@ -280,4 +264,4 @@ class Registry:
         templates = [one for one in offered if isinstance(one, Template)]
         if len(tools) + len(resources) + len(prompts) + len(templates) != len(offered):
             raise ValueError("something is offered twice under one name")
-        return cls(tools, resources, templates, prompts, logs, watched)
+        return cls(tools, resources, templates, prompts)

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 import structlog
 
 from tolsey.http.mcp import wire
-from tolsey.http.mcp.call import Call, Emit
+from tolsey.http.mcp.call import Call
 from tolsey.http.mcp.envelope import Request
 from tolsey.http.mcp.registry import (
     InputRequired,
@@ -95,11 +95,6 @@ class Server:
         }
         self._modern = {**shared, "server/discover": self._discover}
         self._handshake = {**shared, "initialize": self._initialize, "ping": self._ping}
-        if registry.logs:
-            self._handshake["logging/setLevel"] = self._set_level
-        if registry.watched:
-            self._handshake["resources/subscribe"] = self._watch
-            self._handshake["resources/unsubscribe"] = self._watch
         self._listed = {
             "resources": [one.listed for one in registry.resources.values()],
             "resourceTemplates": [one.listed for one in registry.templates],
@@ -107,13 +102,13 @@ class Server:
         }
         self._listed_tools = [(one.scopes, one.listed) for one in registry.tools.values()]
 
-    async def answer(self, request: Request, principal: Any, emit: Emit) -> dict[str, Any]:
+    async def answer(self, request: Request, principal: Any) -> dict[str, Any]:
         """Answer a request with its result. Raises RpcError for what is not one."""
         methods = self._modern if request.is_modern else self._handshake
         method = methods.get(request.method)
         if method is None:
             raise RpcError(wire.METHOD_NOT_FOUND, f"There is no method {request.method[:100]!r}.")
-        call = Call(request, principal, emit)
+        call = Call(request, principal)
         # What a tool is given is the model's to mend; all else is its client's.
         said = {name: one for name, one in request.params.items() if name != ARGUMENTS}
         odd = oddity(said if request.method == "tools/call" else request.params)
@@ -124,25 +119,23 @@ class Server:
         result = await method(call)
         return finish(result, request.method, request.revision, self._info)
 
-    def _capabilities(self, call: Call) -> dict[str, Any]:
+    def _capabilities(self) -> dict[str, Any]:
         registry = self.registry
         found: dict[str, Any] = {"tools": {}}
         if registry.resources or registry.templates:
-            watched = registry.watched and not call.request.is_modern
-            found["resources"] = {"subscribe": True} if watched else {}
+            found["resources"] = {}
         if registry.prompts:
             found["prompts"] = {}
         completed: list[Prompt | Template] = [*registry.templates, *registry.prompts.values()]
         if any(one.completions for one in completed):
             found["completions"] = {}
-        if registry.logs:
-            found["logging"] = {}
         return found
 
     async def _discover(self, call: Call) -> Mapping[str, Any]:
+        del call
         return {
             "supportedVersions": list(wire.SUPPORTED),
-            "capabilities": self._capabilities(call),
+            "capabilities": self._capabilities(),
             "instructions": self._instructions,
         }
 
@@ -151,26 +144,13 @@ class Server:
         asked = _text(call.request.params, "protocolVersion")
         return {
             "protocolVersion": asked if asked in wire.HANDSHAKE else wire.HANDSHAKE[0],
-            "capabilities": self._capabilities(call),
+            "capabilities": self._capabilities(),
             "serverInfo": dict(self._info),
             "instructions": self._instructions,
         }
 
     async def _ping(self, call: Call) -> Mapping[str, Any]:
         del call
-        return {}
-
-    async def _set_level(self, call: Call) -> Mapping[str, Any]:
-        """Check the level; without a session it binds no other request."""
-        if call.request.params.get("level") not in wire.LEVELS:
-            raise RpcError(wire.INVALID_PARAMS, "There is no such level.")
-        return {}
-
-    async def _watch(self, call: Call) -> Mapping[str, Any]:
-        """Check the address; without a session no request outlasts its answer."""
-        uri = _text(call.request.params, "uri")
-        if self._find(uri)[0] is None:
-            raise self._no_resource(call, uri)
         return {}
 
     async def _tools(self, call: Call) -> Mapping[str, Any]:
@@ -230,9 +210,7 @@ class Server:
             contents = await resource.read(call)
         if contents is None:
             raise self._no_resource(call, uri)
-        held: dict[str, Any] = {"uri": uri, "mimeType": resource.mime_type}
-        held |= {"text": contents.text} if contents.blob is None else {"blob": contents.blob}
-        return {"contents": [held]}
+        return {"contents": [{"uri": uri, "mimeType": resource.mime_type, **contents}]}
 
     def _find(self, uri: str) -> tuple[Resource | Template | None, Mapping[str, str]]:
         found = self.registry.resources.get(uri)

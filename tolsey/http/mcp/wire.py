@@ -21,8 +21,6 @@ SUPPORTED: Final = (MODERN, *HANDSHAKE)
 
 PROTOCOL_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
 CLIENT_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
-CLIENT_INFO: Final = "io.modelcontextprotocol/clientInfo"
-LOG_LEVEL: Final = "io.modelcontextprotocol/logLevel"
 SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
 
 VERSION_HEADER: Final = b"mcp-protocol-version"
@@ -56,18 +54,6 @@ STATUSES: Final[Mapping[int, int]] = {
     METHOD_NOT_FOUND: 404,
 }
 """The HTTP status of an error since 2026-07-28; other errors, and all before, are sent with 200."""
-
-LEVELS: Final = (
-    "debug",
-    "info",
-    "notice",
-    "warning",
-    "error",
-    "critical",
-    "alert",
-    "emergency",
-)
-"""Severities of log messages (RFC 5424), least first."""
 
 
 class RpcError(Exception):

@@ -128,4 +128,4 @@ async def _read(
     run: Callable[[Principal, Asked], Awaitable[Answer]], principal: Principal, asked: Asked
 ) -> Contents:
     value: dict[str, Any] = (await run(principal, asked)).model_dump(mode="json", exclude_none=True)
-    return Contents(text=orjson.dumps(value).decode())
+    return {"text": orjson.dumps(value).decode()}
