@@ -25,12 +25,8 @@ from bench.asking import collect_seldom
 from bench.owner import opened, owning
 from tolsey.actors import chain
 from tolsey.actors.organization.actor import OrganizationActor
-from tolsey.actors.organization.messages import (
-    GrantCredits,
-    ReadCredits,
-    SpendCredits,
-    organization,
-)
+from tolsey.actors.organization.ledger.messages import GrantCredits, ReadCredits, SpendCredits
+from tolsey.actors.organization.messages import organization
 from tolsey.runtime.registry import Runtime
 from tolsey.storage.database import Database
 from tolsey.storage.migrate import migrate

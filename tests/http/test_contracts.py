@@ -8,7 +8,8 @@ import pytest
 
 from tests.http.people import Clock, Person, SignUp, made_operator, settings_of
 from tolsey.actors.job.messages import RunNow, job
-from tolsey.actors.organization.messages import ReadCredits, organization
+from tolsey.actors.organization.ledger.messages import ReadCredits
+from tolsey.actors.organization.messages import organization
 from tolsey.http.web.edge import Edge
 from tolsey.runtime.ids import new_id
 from tolsey.runtime.shards.oversight import Oversight

@@ -6,12 +6,8 @@ from typing import Any
 import pytest
 
 from tests.http.people import Clock, Person, SignUp, made_operator, settings_of
-from tolsey.actors.organization.messages import (
-    GrantCredits,
-    HoldCredits,
-    SpendCredits,
-    organization,
-)
+from tolsey.actors.organization.ledger.messages import GrantCredits, HoldCredits, SpendCredits
+from tolsey.actors.organization.messages import organization
 from tolsey.http.web.edge import Edge
 from tolsey.service import Running, running
 

@@ -15,7 +15,7 @@ from tests.pages.chromium import Page
 from tests.pages.conftest import Hall, Till
 from tests.pages.test_badge import READABLE, contrast
 from tolsey.actors.organization.billing.messages import SubscriptionView
-from tolsey.actors.organization.messages import CreditsView, Grant, Standing
+from tolsey.actors.organization.ledger.messages import CreditsView, Grant, Standing
 from tolsey.http.billing.pages import MOST_LOOKS
 from tolsey.http.billing.views import Account, BillingPage
 from tolsey.http.layout.templates import rendered

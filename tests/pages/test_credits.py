@@ -11,14 +11,14 @@ from tests.http.people import PASSWORD
 from tests.pages.chromium import Page
 from tests.pages.conftest import Hall
 from tests.pages.test_billing import signed_up
-from tolsey.actors.organization.messages import (
+from tolsey.actors.organization.ledger.messages import (
     AdjustCredits,
     GrantCredits,
     HoldCredits,
     ReleaseHold,
     SpendCredits,
-    organization,
 )
+from tolsey.actors.organization.messages import organization
 from tolsey.http.billing.pages import SHOWN_ENTRIES
 from tolsey.runtime.messages import Message
 

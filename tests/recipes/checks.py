@@ -15,7 +15,7 @@ from tests.http.people import Clock, settings_of
 from tests.mcp.tools.hall import BASE, Hall, result, settle
 from tolsey import __version__
 from tolsey.actors.codes import CODES
-from tolsey.actors.organization import messages as of_organizations
+from tolsey.actors.organization.ledger import messages as of_organizations
 from tolsey.actors.organization.messages import organization
 from tolsey.http.oauth.scopes import DEFAULT
 from tolsey.http.webhooks.headers import HeaderReader
@@ -138,7 +138,7 @@ async def test_a_kind_of_actor_takes_messages_and_remembers(started: Running) ->
 async def test_a_ledger_entry_moves_credits_and_keeps_the_chain(hall: Hall, clock: Clock) -> None:
     gift: Any = getattr(of_organizations, "GiftCredits")  # noqa: B009 - only the copy has it
     whose = organization(hall.ann.organization_id)
-    given = gift("gift:1", 500, "usr_bob", clock.now)
+    given = gift(key="gift:1", amount=500, giver="usr_bob", at=clock.now)
     stands = await hall.service.runtime.ask(whose, given)
     with pytest.raises(Duplicate):
         await hall.service.runtime.ask(whose, given)

@@ -1,1 +1,1 @@
-"""Who decides: one folder per kind of actor. Pure but for each kind's actor.py and effects.py."""
+"""Who decides: one folder per kind of actor. Pure but for actor.py, part.py and effects.py."""

@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 from quart import Blueprint
 from quart_schema import tag_blueprint
 
-from tolsey.actors.organization.billing.messages import AwaitOperation
+from tolsey.actors.organization.operations.messages import AwaitOperation
 from tolsey.actors.refusals import NotFound
 from tolsey.http.answers.base import Accepted, ApiAnswer
 from tolsey.http.answers.operations import OperationAnswer, OperationBodyAnswer

@@ -1,13 +1,17 @@
 """A kind of actor: which messages it takes, how it wakes, what it writes down.
 
 One object stands for the whole kind; the state of each actor is handed to its turns. A turn
-returns a Decision and the runtime commits it, so a turn that fails changes nothing.
+returns a Decision and the runtime commits it, so a turn that fails changes nothing. A kind of many
+subjects is made of parts (`KindOfParts`), each with its own turns and rows.
 """
 
+import asyncio
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import wraps
+from itertools import chain
 from typing import Any, ClassVar, Generic, TypeVar
 
 from tolsey.runtime.decision import Decision
@@ -15,6 +19,7 @@ from tolsey.runtime.messages import Message
 
 State = TypeVar("State")
 Asked = TypeVar("Asked", bound=Message[Any])
+Found = TypeVar("Found")
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -37,11 +42,28 @@ def on(message: type[Asked], decide: Callable[[State, Asked], Decision[State, An
     return Turn(message, decide)
 
 
+def gathers(
+    message: type[Asked],
+    gather: Callable[[State, Asked], Awaitable[Found]],
+    decide: Callable[[State, Asked, Found], Decision[State, Any]],
+) -> Turn[State]:
+    """Have a function answer one type of message, when it needs something that is read first.
+
+    What is awaited only reads: it never waits for another actor of the kind's rank or below, and calls no
+    platform.
+    """
+
+    @wraps(decide)
+    async def gathered(state: State, message: Asked) -> Decision[State, Any]:
+        return decide(state, message, await gather(state, message))
+
+    return Turn(message, gathered, gathers=True)
+
+
 def handles(message: type[Message[Any]]) -> Callable[[Method], Method]:
     """Mark the method `(self, state, message) -> Decision` that answers one type of message.
 
-    An `async` one may first gather what the decision needs by reading; it never waits for another actor
-    of its own rank or below, and calls no platform. What gathers nothing stands in `decides`.
+    For turns that are no single function: `decides` has all others. An `async` one may gather as `gathers` says.
     """
 
     def mark(method: Method) -> Method:
@@ -51,12 +73,24 @@ def handles(message: type[Message[Any]]) -> Callable[[Method], Method]:
     return mark
 
 
-class Actor(ABC, Generic[State]):
+class Turns(Generic[State]):
+    """Whatever answers messages: by a table of functions, and by methods that gather first."""
+
+    decides: Sequence[Turn[Any]] = ()
+    """The turns that need no method."""
+
+    def all_turns(self) -> Iterable[Turn[Any]]:
+        """List the turns of the table, then those of marked methods."""
+        yield from self.decides
+        for _, method in inspect.getmembers(self, callable):
+            if hasattr(method, "handles"):
+                yield Turn(method.handles, method, inspect.iscoroutinefunction(method))
+
+
+class Actor(ABC, Turns[State]):
     """One kind of actor."""
 
     kind: ClassVar[str]
-    decides: ClassVar[Sequence[Turn[Any]]] = ()
-    """The turns that need nothing but the state."""
     rank: ClassVar[int] = 1
     """A turn may ask only kinds of a higher rank; so no two actors ever wait for each other."""
     mailbox: ClassVar[int] = 256
@@ -64,14 +98,9 @@ class Actor(ABC, Generic[State]):
     turn_seconds: ClassVar[float] = 10.0
     """How long a turn that gathers may take."""
 
-    def __init__(self) -> None:
-        marked = (
-            Turn(method.handles, method, inspect.iscoroutinefunction(method))
-            for _, method in inspect.getmembers(self, callable)
-            if hasattr(method, "handles")
-        )
+    def __init__(self, *parts: Turns[State]) -> None:
         self.turns: dict[type[Message[Any]], Turn[State]] = {}
-        for turn in (*self.decides, *marked):
+        for turn in chain.from_iterable(one.all_turns() for one in (self, *parts)):
             if turn.message in self.turns:
                 raise TypeError(f"{self.kind} answers {turn.name} twice")
             self.turns[turn.message] = turn
@@ -83,3 +112,58 @@ class Actor(ABC, Generic[State]):
     @abstractmethod
     def changes(self, old: State, new: State) -> Iterable[Any]:
         """List the records that say what changed between two states."""
+
+
+class KindPart(Turns[State]):
+    """One subject of a kind: some fields of the state, the turns about them, and their rows.
+
+    A state is one value, so that a turn of one part may move what others own, in the same commit; what
+    is on disk of a field is read and written by its owner alone.
+    """
+
+    owns: ClassVar[tuple[str, ...]] = ()
+    """The fields of the state that are this part's."""
+
+    async def load(self, keys: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
+        """Read its fields of many actors at once; what is not there keeps its default."""
+        del keys
+        return {}
+
+    def changes(self, old: State, new: State) -> Iterable[Any]:
+        """List the records that say what changed of its fields; none where turns write them."""
+        del old, new
+        return ()
+
+
+class KindOfParts(Actor[State]):
+    """A kind that is made of parts: `state` is a dataclass of the key and of what its parts own."""
+
+    state: ClassVar[type[Any]]
+
+    def __init__(self, *parts: KindPart[State]) -> None:
+        super().__init__(*parts)
+        for name in [one.name for one in fields(self.state)[1:]]:
+            owners = sum(name in part.owns for part in parts)
+            if owners != 1:
+                raise TypeError(
+                    f"{name} of {self.state.__name__} is owned by {owners} parts of {self.kind}"
+                )
+        self._parts = parts
+        self._written = tuple(
+            part.changes for part in parts if type(part).changes is not KindPart.changes
+        )
+
+    async def load(self, keys: Sequence[str]) -> Mapping[str, State]:
+        """Have each part read what it owns."""
+        found = await asyncio.gather(*(part.load(keys) for part in self._parts))
+        return {
+            key: self.state(
+                key, **{name: one for part in found for name, one in part.get(key, {}).items()}
+            )
+            for key in keys
+        }
+
+    def changes(self, old: State, new: State) -> Iterable[Any]:
+        """List what each part has to write."""
+        for changes in self._written:
+            yield from changes(old, new)

@@ -11,16 +11,15 @@ import structlog
 
 from tolsey.actors.job.effects import WHOLE_EVERY, CreditKeeping
 from tolsey.actors.organization.actor import OrganizationActor
-from tolsey.actors.organization.messages import (
-    ContractTerms,
+from tolsey.actors.organization.agreements.messages import ContractTerms, SetContract
+from tolsey.actors.organization.ledger.messages import (
     GrantCredits,
     HoldCredits,
     ReadCredits,
     ResetAllowance,
-    SetContract,
     SpendCredits,
-    organization,
 )
+from tolsey.actors.organization.messages import organization
 from tolsey.runtime.errors import Unavailable
 from tolsey.runtime.messages import ActorId, Message
 from tolsey.runtime.registry import Runtime

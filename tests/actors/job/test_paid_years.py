@@ -11,7 +11,8 @@ from tests.actors.organization.house import MICRO, NOW, House
 from tests.http.payments import market as markets
 from tests.sandbox.payments.stage import STRIPE
 from tolsey.actors.job.effects import CreditKeeping
-from tolsey.actors.organization.messages import SpendCredits, organization
+from tolsey.actors.organization.ledger.messages import SpendCredits
+from tolsey.actors.organization.messages import organization
 from tolsey.runtime.throttle import Throttle
 from tolsey.storage import retention
 from tolsey.storage.database import Database

@@ -6,11 +6,10 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any, NamedTuple
 
 from tolsey.actors import chain
-from tolsey.actors.organization import credits
-from tolsey.actors.organization.actor import opened
 from tolsey.actors.organization.agreements import contracts
-from tolsey.actors.organization.ledger import bonuses, holds, lots, payments
-from tolsey.actors.organization.messages import (
+from tolsey.actors.organization.agreements.messages import SetContract, StartMonth
+from tolsey.actors.organization.ledger import bonuses, credits, holds, lots, payments
+from tolsey.actors.organization.ledger.messages import (
     AdjustCredits,
     Dispute,
     ExpireCredits,
@@ -22,11 +21,10 @@ from tolsey.actors.organization.messages import (
     ReadCredits,
     ReleaseHold,
     ResetAllowance,
-    SetContract,
     SettleHold,
     SpendCredits,
-    StartMonth,
 )
+from tolsey.actors.organization.ledger.part import opened
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.runtime.errors import Duplicate
 from tolsey.storage.money.credits import Books

@@ -13,7 +13,8 @@ from tests.http.payments.market import Market
 from tolsey.actors.organization.actor import OrganizationActor
 from tolsey.actors.organization.billing.messages import ReadSubscription, SubscriptionView
 from tolsey.actors.organization.effects import EventCalls, PaymentInbox
-from tolsey.actors.organization.messages import CreditsView, ReadCredits, organization
+from tolsey.actors.organization.ledger.messages import CreditsView, ReadCredits
+from tolsey.actors.organization.messages import organization
 from tolsey.actors.processor import Addresses, Buyer, Subscribed
 from tolsey.http.clients.payments.processor import StripePayments
 from tolsey.http.webhooks.payments.receiver import PaymentEvents

@@ -10,16 +10,13 @@ import pytest
 
 from tests.actors.organization.books import AT, DOLLAR, days
 from tolsey.actors.organization.actor import OrganizationActor
-from tolsey.actors.organization.messages import (
+from tolsey.actors.organization.agreements.messages import ContractTerms, SetContract
+from tolsey.actors.organization.ledger.messages import GrantDailyBonus, ReadCredits, SpendCredits
+from tolsey.actors.organization.messages import organization
+from tolsey.actors.organization.workflows.messages import (
     ClaimWorkflow,
-    ContractTerms,
-    GrantDailyBonus,
-    ReadCredits,
     ReleaseWorkflow,
-    SetContract,
-    SpendCredits,
     WorkflowsRunning,
-    organization,
 )
 from tolsey.actors.refusals import PaymentRequired
 from tolsey.runtime.registry import Runtime

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from tests.actors.organization.told import AT
-from tolsey.actors.organization import operations
+from tolsey.actors.organization.operations import under_way
+from tolsey.actors.organization.operations.messages import AwaitOperation
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.actors.refusals import NotFound, Refusal, Unavailable
 from tolsey.runtime.decision import Decision, Parked
@@ -21,25 +22,25 @@ ASKED = Operation(
     wanted="{}",
     created_at=AT,
 )
-BEGUN = operations.begin(OrganizationState("org_1"), ASKED)
+BEGUN = under_way.begin(OrganizationState("org_1"), ASKED)
 
 
 def test_whoever_asks_waits_for_the_end() -> None:
-    waits = operations.wait(BEGUN, ASKED.id, ASKED)
+    waits = under_way.wait(BEGUN, AwaitOperation(ASKED.id), ASKED)
     assert waits.reply == Parked("operation:operation_1")
-    ended = operations.end(Decision(BEGUN, None), ASKED, AT, result={"id": "re_1"})
+    ended = under_way.end(Decision(BEGUN, None), ASKED, AT, result={"id": "re_1"})
     assert dict(ended.resolve or {}) == {"operation:operation_1": ended.records[0]}
 
 
 def test_an_end_that_is_not_on_disk_yet_is_told_and_not_waited_for() -> None:
-    ended = operations.end(Decision(BEGUN, None), ASKED, AT, result={"id": "re_1"})
-    told = operations.wait(ended.state, ASKED.id, ASKED).reply
+    ended = under_way.end(Decision(BEGUN, None), ASKED, AT, result={"id": "re_1"})
+    told = under_way.wait(ended.state, AwaitOperation(ASKED.id), ASKED).reply
     assert told == replace(ASKED, state="done", result='{"id":"re_1"}', finished_at=AT)
 
 
 def test_a_refused_one_is_refused_again_in_the_same_words() -> None:
     why = Refusal("Not now.", status=422, code="processor_rejected")
-    ended = operations.end(Decision(BEGUN, None), ASKED, AT, why=why)
+    ended = under_way.end(Decision(BEGUN, None), ASKED, AT, why=why)
     (kept,) = ended.records
     assert (kept.state, kept.status, kept.code, kept.detail) == (
         *("refused", 422, "processor_rejected"),
@@ -47,16 +48,16 @@ def test_a_refused_one_is_refused_again_in_the_same_words() -> None:
     )
     for state in (ended.state, OrganizationState("org_1")):
         with pytest.raises(Refusal, match="Not now") as caught:
-            operations.wait(state, ASKED.id, kept)
+            under_way.wait(state, AwaitOperation(ASKED.id), kept)
         assert (caught.value.status, caught.value.code) == (422, "processor_rejected")
 
 
 def test_what_nobody_asked_for_is_not_there() -> None:
     with pytest.raises(NotFound):
-        operations.wait(OrganizationState("org_1"), "operation_2", None)
+        under_way.wait(OrganizationState("org_1"), AwaitOperation("operation_2"), None)
 
 
 def test_only_so_many_are_on_their_way() -> None:
-    full = replace(BEGUN, operations=(ASKED,) * operations.MOST_OPEN)
+    full = replace(BEGUN, operations=(ASKED,) * under_way.MOST_OPEN)
     with pytest.raises(Unavailable, match="Too many changes"):
-        operations.begin(full, ASKED)
+        under_way.begin(full, ASKED)

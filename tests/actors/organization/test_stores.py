@@ -3,9 +3,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tolsey.actors.organization import plans, stores
-from tolsey.actors.organization.messages import CloseStore, OpenStore, StoreOpened
+from tolsey.actors.organization import plans
 from tolsey.actors.organization.state import OrganizationState
+from tolsey.actors.organization.stores import opening
+from tolsey.actors.organization.stores.messages import CloseStore, OpenStore, StoreOpened
 from tolsey.actors.refusals import Conflict, NotFound, PaymentRequired
 from tolsey.runtime.decision import Decision
 from tolsey.storage.records.commerce.stores import StoreRecord
@@ -24,7 +25,7 @@ STORE = StoreRecord(
 
 
 def test_the_first_store_of_a_free_organization_is_opened() -> None:
-    assert stores.open_store(EMPTY, OPEN) == Decision(
+    assert opening.open_store(EMPTY, OPEN) == Decision(
         replace(EMPTY, stores=(STORE,)),
         reply=StoreOpened("store_1", "Corner shop", AT),
         records=(
@@ -37,7 +38,7 @@ def test_the_first_store_of_a_free_organization_is_opened() -> None:
 
 def test_the_same_store_again_answers_the_one_it_made() -> None:
     state = replace(EMPTY, stores=(STORE,))
-    decision = stores.open_store(state, replace(OPEN, name="Another name"))
+    decision = opening.open_store(state, replace(OPEN, name="Another name"))
     assert decision == Decision(state, reply=StoreOpened("store_1", "Corner shop", AT))
 
 
@@ -56,9 +57,9 @@ def test_a_store_more_than_included_proposes_the_next_plan(
     owned = tuple(replace(STORE, id=f"store_{number}x") for number in range(included))
     state = OrganizationState("org_1", plan=plan, stores=owned[:-1])
     opened = StoreOpened("store_1", "Corner shop", AT)
-    assert stores.open_store(state, OPEN).reply == opened
+    assert opening.open_store(state, OPEN).reply == opened
     with pytest.raises(PaymentRequired) as refused:
-        stores.open_store(replace(state, stores=owned), OPEN)
+        opening.open_store(replace(state, stores=owned), OPEN)
     assert refused.value.code == "store_limit"
     assert refused.value.fields["plan"] == proposed
 
@@ -66,7 +67,7 @@ def test_a_store_more_than_included_proposes_the_next_plan(
 def test_a_downgraded_organization_keeps_its_stores_and_is_offered_what_holds_one_more() -> None:
     owned = tuple(replace(STORE, id=f"store_{number}x") for number in range(5))
     with pytest.raises(PaymentRequired) as refused:
-        stores.open_store(replace(EMPTY, stores=owned), OPEN)
+        opening.open_store(replace(EMPTY, stores=owned), OPEN)
     assert refused.value.fields["plan"] == "max_5x"
 
 
@@ -77,21 +78,21 @@ def test_a_contract_says_how_many_stores_a_custom_plan_has() -> None:
 
 def test_a_closed_store_frees_its_place() -> None:
     state = replace(EMPTY, stores=(STORE,))
-    closed = stores.close_store(state, CloseStore("store_1", "usr_1", AT))
+    closed = opening.close_store(state, CloseStore("store_1", "usr_1", AT))
     assert closed.reply is True
     assert closed.state.open_stores == []
-    reopened = stores.open_store(closed.state, replace(OPEN, store_id="store_2"))
+    reopened = opening.open_store(closed.state, replace(OPEN, store_id="store_2"))
     assert reopened.reply == StoreOpened("store_2", "Corner shop", AT)
     with pytest.raises(Conflict):
-        stores.open_store(closed.state, OPEN)
+        opening.open_store(closed.state, OPEN)
 
 
 def test_closing_twice_changes_nothing_more() -> None:
-    assert stores.close_store(EMPTY, CloseStore("store_1", "usr_1", AT)) == Decision(
+    assert opening.close_store(EMPTY, CloseStore("store_1", "usr_1", AT)) == Decision(
         EMPTY, reply=False
     )
 
 
 def test_an_organization_that_is_not_there_opens_nothing() -> None:
     with pytest.raises(NotFound):
-        stores.open_store(replace(EMPTY, exists=False), OPEN)
+        opening.open_store(replace(EMPTY, exists=False), OPEN)

@@ -12,7 +12,8 @@ from tests.actors.organization.house import NOW, House
 from tests.http.payments import market as markets
 from tests.sandbox.payments.stage import STRIPE
 from tolsey.actors import chain
-from tolsey.actors.organization.messages import SpendCredits, organization
+from tolsey.actors.organization.ledger.messages import SpendCredits
+from tolsey.actors.organization.messages import organization
 from tolsey.actors.processor import CardRefused
 from tolsey.http.clients.payments import requests
 from tolsey.storage.database import Database

@@ -20,7 +20,8 @@ from tests.campaigns.money.disk import SLOTS_TAKEN, Disk
 from tests.campaigns.money.histories import live
 from tests.campaigns.money.process import deliver, end, start
 from tests.http.webhooks.payments.sender import NOW, Processor, receiver
-from tolsey.actors.organization.messages import ReadCredits, organization
+from tolsey.actors.organization.ledger.messages import ReadCredits
+from tolsey.actors.organization.messages import organization
 from tolsey.storage.database import Database
 
 Plant = Callable[[], Iterator[None]]

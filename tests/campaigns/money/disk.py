@@ -31,7 +31,8 @@ from tests.campaigns.money.rows import Rows, broken, unproven
 from tests.campaigns.money.steps import Answer, Applied, Ask, Life, Send, Step, Wait, Wrong
 from tests.http.webhooks.merchant import call
 from tests.http.webhooks.payments.sender import inbox
-from tolsey.actors.organization.messages import SpendCredits, organization
+from tolsey.actors.organization.ledger.messages import SpendCredits
+from tolsey.actors.organization.messages import organization
 from tolsey.actors.refusals import Refusal
 from tolsey.http.webhooks.payments.receiver import PaymentEvents
 from tolsey.http.webhooks.payments.signatures import sign

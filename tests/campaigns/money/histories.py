@@ -13,7 +13,7 @@ from tests.campaigns.money.paper import Paper
 from tests.campaigns.money.rows import broken, unproven
 from tests.campaigns.money.steps import Answer, Ask, Send, Wait, Wrong
 from tolsey.actors.organization.billing.subscription import is_owed
-from tolsey.actors.organization.messages import (
+from tolsey.actors.organization.ledger.messages import (
     Dispute,
     ExpireCredits,
     PaymentObserved,

@@ -14,18 +14,17 @@ from tests.campaigns.money.bank import Bank
 from tests.campaigns.money.proofs import Ended, Happened, PeriodPaid, hours
 from tests.campaigns.money.purse import Purse, Refused
 from tests.campaigns.money.steps import Answer, Applied, Ask, Life, Send, Wait, Wrong
-from tolsey.actors.organization.messages import (
+from tolsey.actors.organization.agreements.messages import PaidPeriod, StartMonth
+from tolsey.actors.organization.ledger.messages import (
     AdjustCredits,
     ExpireCredits,
     ExtendHold,
     GrantDailyBonus,
     HoldCredits,
-    PaidPeriod,
     ReadCredits,
     ReleaseHold,
     SettleHold,
     SpendCredits,
-    StartMonth,
 )
 from tolsey.storage.records.money.subscription import SubscriptionRecord
 

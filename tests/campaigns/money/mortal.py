@@ -17,10 +17,10 @@ from typing import Any
 import orjson
 
 from tolsey.actors.organization.actor import OrganizationActor
-from tolsey.actors.organization.billing.messages import AwaitOperation
 from tolsey.actors.organization.billing.processor_calls import ProcessorCalls
 from tolsey.actors.organization.effects import EventCalls
 from tolsey.actors.organization.messages import organization
+from tolsey.actors.organization.operations.messages import AwaitOperation
 from tolsey.actors.refusals import Refusal
 from tolsey.http.clients.payments.processor import StripePayments
 from tolsey.runtime.codec import decode

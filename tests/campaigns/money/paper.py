@@ -17,12 +17,13 @@ from tests.campaigns.money.bank import Bank
 from tests.campaigns.money.proofs import ENDED, Happened
 from tests.campaigns.money.rows import Rows
 from tests.campaigns.money.steps import Answer, Applied, Ask, Send, Step
-from tolsey.actors.organization.actor import OrganizationActor, opened
+from tolsey.actors.organization.actor import OrganizationActor
 from tolsey.actors.organization.billing.messages import ApplyPaymentEvent
 from tolsey.actors.organization.billing.payment_events.catalogue import keep, read
 from tolsey.actors.organization.billing.payment_events.envelopes import open_envelope
 from tolsey.actors.organization.billing.payment_events.reversals import DisputeFacts, RefundFacts
 from tolsey.actors.organization.billing.payment_events.subscriptions import SubscriptionFacts
+from tolsey.actors.organization.ledger.part import opened
 from tolsey.actors.organization.ledger.payments import disputes_of
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.actors.refusals import Refusal

@@ -35,16 +35,17 @@ from tests.campaigns.money.catching import (
     swapped,
 )
 from tests.http.webhooks.payments import test_keeping, test_receiver
-from tolsey.actors.organization import open_lots, operations, plans
+from tolsey.actors.organization import plans
 from tolsey.actors.organization.billing import applying, changes, subscription
 from tolsey.actors.organization.billing.payment_events import invoices
 from tolsey.actors.organization.billing.payment_events.fields import reference
 from tolsey.actors.organization.billing.payment_events.metadata import metadata
 from tolsey.actors.organization.billing.processor_calls import ProcessorCalls
-from tolsey.actors.organization.credits import twelve_months_after
-from tolsey.actors.organization.ledger import bonuses, entries, lots, payments
+from tolsey.actors.organization.ledger import bonuses, entries, lots, open_lots, payments
+from tolsey.actors.organization.ledger.credits import twelve_months_after
 from tolsey.actors.organization.ledger.entries import Draft
-from tolsey.actors.organization.messages import GrantCredits, ResetAllowance
+from tolsey.actors.organization.ledger.messages import GrantCredits, ResetAllowance
+from tolsey.actors.organization.operations import under_way
 from tolsey.runtime.ids import new_id
 from tolsey.storage.money import payment_events
 from tolsey.storage.money.payment_events import Taken
@@ -410,7 +411,7 @@ def two_changes_at_once() -> Iterator[None]:
     """A cancellation begins while an upgrade is on its way."""
 
     def forgetful(state: Any, message: Any, kept: Any) -> Any:
-        return operations.known(state, message.operation_id, kept)
+        return under_way.known(state, message.operation_id, kept)
 
     with swapped(changes, "_known", forgetful):
         yield

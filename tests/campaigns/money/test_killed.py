@@ -31,7 +31,8 @@ from tolsey.actors.organization.billing.messages import (
     GiveBackPayment,
     ReadSubscription,
 )
-from tolsey.actors.organization.messages import ReadCredits, organization
+from tolsey.actors.organization.ledger.messages import ReadCredits
+from tolsey.actors.organization.messages import organization
 from tolsey.actors.processor import Buyer, Subscribed
 from tolsey.runtime.codec import encode
 from tolsey.runtime.messages import Message

@@ -9,12 +9,8 @@ import pytest
 from tests.http.chat.visitor import DOLLAR, Told, Visitor, ended, events_of
 from tests.http.people import Clock
 from tolsey.actors.organization.ledger.answers import MOST_WITHOUT_HOLD, CheckAnswer
-from tolsey.actors.organization.messages import (
-    ExtendHold,
-    HoldCredits,
-    SettleHold,
-    organization,
-)
+from tolsey.actors.organization.ledger.messages import ExtendHold, HoldCredits, SettleHold
+from tolsey.actors.organization.messages import organization
 from tolsey.http.chat import credit_meter
 from tolsey.runtime.errors import DeadlineExceeded, Unavailable
 from tolsey.runtime.messages import ActorId, Message

@@ -11,7 +11,8 @@ import anyio
 import httpx
 
 from tests.http.people import PASSWORD
-from tolsey.actors.organization.messages import GrantCredits, organization
+from tolsey.actors.organization.ledger.messages import GrantCredits
+from tolsey.actors.organization.messages import organization
 from tolsey.service import Running
 from tolsey.storage.database import Database, Row
 

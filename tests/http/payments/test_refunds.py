@@ -11,7 +11,8 @@ from tests.http.payments.shop import Shop
 from tests.http.payments.test_changes import sign_in
 from tests.http.people import Person
 from tolsey.actors.organization.billing.calls import AWAY, EndSubscriptionNow, RefundPayment
-from tolsey.actors.organization.messages import HoldCredits, SpendCredits, organization
+from tolsey.actors.organization.ledger.messages import HoldCredits, SpendCredits
+from tolsey.actors.organization.messages import organization
 from tolsey.actors.refusals import PaymentRequired
 from tolsey.http import operations
 from tolsey.runtime.messages import Patience

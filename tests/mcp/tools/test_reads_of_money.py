@@ -5,7 +5,8 @@ import httpx
 import pytest
 
 from tests.mcp.tools.hall import Hall, Owner, result
-from tolsey.actors.organization.messages import AdjustCredits, GrantCredits, organization
+from tolsey.actors.organization.ledger.messages import AdjustCredits, GrantCredits
+from tolsey.actors.organization.messages import organization
 from tolsey.http.mcp import wire
 from tolsey.http.web import policies
 from tolsey.storage.cache import Cache

@@ -1,12 +1,12 @@
 """A scheduled job: one run for each due time, never two at once."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from tolsey.actors.job import KIND, schedule
 from tolsey.actors.job.messages import JobEnded, RunNow, Tick
 from tolsey.actors.job.state import JobState
-from tolsey.runtime.actor import Actor, Turn, on
+from tolsey.runtime.actor import Actor, on
 from tolsey.storage.database import Database
 from tolsey.storage.runtime import executions
 
@@ -16,7 +16,7 @@ class JobActor(Actor[JobState]):
 
     kind = KIND
     rank = 3
-    decides: ClassVar[Sequence[Turn[JobState]]] = (
+    decides = (
         on(Tick, schedule.tick),
         on(RunNow, schedule.run_now),
         on(JobEnded, schedule.ended),

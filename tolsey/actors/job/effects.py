@@ -13,13 +13,9 @@ import structlog
 from tolsey.actors.chain import Replay, own
 from tolsey.actors.job.messages import JobEnded, RunJob
 from tolsey.actors.listing.messages import LEFT_ALONE, ClockTick, SyncDue, listing
-from tolsey.actors.organization.messages import (
-    ExpireCredits,
-    GrantDailyBonus,
-    PaidPeriod,
-    StartMonth,
-    organization,
-)
+from tolsey.actors.organization.agreements.messages import PaidPeriod, StartMonth
+from tolsey.actors.organization.ledger.messages import ExpireCredits, GrantDailyBonus
+from tolsey.actors.organization.messages import organization
 from tolsey.actors.reach import Ask
 from tolsey.runtime.decision import Refused, Tell
 from tolsey.runtime.errors import RuntimeFault, Stopping

@@ -30,7 +30,7 @@ from tolsey.actors.listing.messages import (
     WithdrawListing,
 )
 from tolsey.actors.listing.state import ListingState, Proof, blank
-from tolsey.runtime.actor import Actor, Turn, handles, on
+from tolsey.runtime.actor import Actor, handles, on
 from tolsey.runtime.decision import Decision
 from tolsey.storage.database import Database
 from tolsey.storage.records.selling.listing import VerificationState, VisibilityRecord
@@ -49,7 +49,7 @@ class ListingActor(Actor[ListingState]):
     """Every listing."""
 
     kind: ClassVar[str] = KIND
-    decides: ClassVar[Sequence[Turn[ListingState]]] = (
+    decides = (
         on(CreateListing, lifecycle.create),
         on(EditListing, lifecycle.edit),
         on(SubmitListing, lifecycle.submit),

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
-from tolsey.actors.organization.credits import NONE, Credits
+from tolsey.actors.organization.ledger.credits import NONE, Credits
 from tolsey.storage.records.commerce.stores import StoreRecord
 from tolsey.storage.records.money.contracts import Contract
 from tolsey.storage.records.money.subscription import SubscriptionRecord

@@ -48,7 +48,7 @@ from tolsey.actors.store.operation_messages import (
     RecordOperation,
 )
 from tolsey.actors.store.state import StoreState
-from tolsey.runtime.actor import Actor, Turn, handles, on
+from tolsey.runtime.actor import Actor, handles, on
 from tolsey.runtime.decision import Decision
 from tolsey.storage.commerce import agent_operations, connections
 from tolsey.storage.database import Database
@@ -63,7 +63,7 @@ class StoreActor(Actor[StoreState]):
     """Every store."""
 
     kind: ClassVar[str] = KIND
-    decides: ClassVar[Sequence[Turn[StoreState]]] = (
+    decides = (
         on(Connect, connection.connect),
         on(Disconnect, connection.disconnect),
         on(LeaveShop, connection.leave),

@@ -2,7 +2,7 @@
 
 from typing import Any, Self
 
-from tolsey.actors.organization.messages import ContractView
+from tolsey.actors.organization.agreements.messages import ContractView
 from tolsey.http.answers.base import ApiAnswer, Omittable, Timestamp
 from tolsey.storage.records.money.payment_event import EventState
 

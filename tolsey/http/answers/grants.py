@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from tolsey.actors.organization.messages import SpentAfter
+from tolsey.actors.organization.ledger.messages import SpentAfter
 from tolsey.http.web.paging import InvalidCursor
 
 

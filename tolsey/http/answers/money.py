@@ -4,7 +4,7 @@ from typing import Self
 
 from tolsey.actors import chain
 from tolsey.actors.organization import plans
-from tolsey.actors.organization.messages import CreditsView
+from tolsey.actors.organization.ledger.messages import CreditsView
 from tolsey.actors.organization.plans import Cadence, Plan
 from tolsey.http.answers.base import ApiAnswer, Omittable, Timestamp
 from tolsey.http.answers.grants import key_of

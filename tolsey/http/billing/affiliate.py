@@ -9,7 +9,8 @@ from quart_schema import tag_blueprint, validate_querystring, validate_request
 
 from tolsey.actors.organization.agreements.affiliates import AlreadyRedeemed
 from tolsey.actors.organization.agreements.messages import RedeemAffiliateCode
-from tolsey.actors.organization.messages import ReadCredits, organization
+from tolsey.actors.organization.ledger.messages import ReadCredits
+from tolsey.actors.organization.messages import organization
 from tolsey.actors.refusals import Conflict, Unprocessable
 from tolsey.http.answers.base import Created, ListAnswer, list_of
 from tolsey.http.answers.payouts import AffiliateCodeAnswer, RedemptionAnswer

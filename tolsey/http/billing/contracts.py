@@ -6,12 +6,12 @@ from pydantic import Field, model_validator
 from quart import Blueprint
 from quart_schema import tag_blueprint, validate_request
 
-from tolsey.actors.organization.messages import (
+from tolsey.actors.organization.agreements.messages import (
     ContractPapers,
     ContractTerms,
     SetContract,
-    organization,
 )
+from tolsey.actors.organization.messages import organization
 from tolsey.http.answers.billing import ContractAnswer
 from tolsey.http.web.access import administrator, caller
 from tolsey.http.web.api_model import ApiModel, Whole, Why

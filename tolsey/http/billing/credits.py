@@ -6,12 +6,8 @@ from pydantic import Field
 from quart import Blueprint
 from quart_schema import tag_blueprint, validate_querystring, validate_request
 
-from tolsey.actors.organization.messages import (
-    GRANTS_SHOWN,
-    AdjustCredits,
-    ReadCredits,
-    organization,
-)
+from tolsey.actors.organization.ledger.messages import GRANTS_SHOWN, AdjustCredits, ReadCredits
+from tolsey.actors.organization.messages import organization
 from tolsey.http.answers import grants
 from tolsey.http.answers.base import ListAnswer, list_of
 from tolsey.http.answers.money import (

@@ -10,7 +10,8 @@ from quart_schema import hide
 from tolsey.actors.organization import plans
 from tolsey.actors.organization.billing import changes
 from tolsey.actors.organization.billing.messages import ReadSubscription
-from tolsey.actors.organization.messages import ReadCredits, organization
+from tolsey.actors.organization.ledger.messages import ReadCredits
+from tolsey.actors.organization.messages import organization
 from tolsey.actors.organization.plans import Change
 from tolsey.actors.processor import ProcessorError, refusal_of
 from tolsey.actors.refusals import NotFound, Refusal

@@ -9,7 +9,7 @@ from urllib.parse import urlencode, urlsplit
 from tolsey.actors import chain
 from tolsey.actors.organization import plans
 from tolsey.actors.organization.billing.messages import SubscriptionView
-from tolsey.actors.organization.messages import CreditsView
+from tolsey.actors.organization.ledger.messages import CreditsView
 from tolsey.actors.organization.plans import Cadence, Offer, Plan
 from tolsey.actors.processor import ChargePreview
 from tolsey.http.answers.grants import key_of

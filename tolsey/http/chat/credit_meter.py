@@ -8,14 +8,14 @@ from typing import Any, Final, TypeVar
 import anyio
 import structlog
 
-from tolsey.actors.organization.messages import (
+from tolsey.actors.organization.ledger.messages import (
     ExtendHold,
     HoldCredits,
     ReleaseHold,
     Settled,
     SettleHold,
-    organization,
 )
+from tolsey.actors.organization.messages import organization
 from tolsey.actors.refusals import Conflict, PaymentRequired, Refusal
 from tolsey.runtime.errors import Duplicate, RuntimeFault
 from tolsey.runtime.messages import ActorId, Message

@@ -15,7 +15,7 @@ import structlog
 
 from tolsey.actors.chat import Meter
 from tolsey.actors.organization.ledger.answers import first_look
-from tolsey.actors.organization.messages import Settled
+from tolsey.actors.organization.ledger.messages import Settled
 from tolsey.actors.refusals import Conflict, PaymentRequired, Refusal, Unavailable
 from tolsey.http.chat.credit_meter import AWAY, CreditMeter, available
 from tolsey.http.chat.telling import CONTENT_TYPE, Telling

@@ -11,7 +11,8 @@ from quart_schema import hide
 from tolsey.actors.listing import verification
 from tolsey.actors.organization import plans
 from tolsey.actors.organization.billing.messages import ReadSubscription, SubscriptionView
-from tolsey.actors.organization.messages import CreditsView, ReadCredits, organization
+from tolsey.actors.organization.ledger.messages import CreditsView, ReadCredits
+from tolsey.actors.organization.messages import organization
 from tolsey.http.billing.views import address as billing_address
 from tolsey.http.layout.answers import answer_with_pages, sent_on, shown
 from tolsey.http.layout.catalogue import _

@@ -7,7 +7,8 @@ import structlog
 from quart import Blueprint
 from quart_schema import tag_blueprint, validate_querystring, validate_request
 
-from tolsey.actors.organization.messages import CloseStore, OpenStore, organization
+from tolsey.actors.organization.messages import organization
+from tolsey.actors.organization.stores.messages import CloseStore, OpenStore
 from tolsey.actors.refusals import NotFound, Refusal, Unavailable
 from tolsey.actors.store.messages import LeaveShop, ReadConnection, store
 from tolsey.http.answers.base import Created, ListAnswer, NoBody, NoContent, list_of

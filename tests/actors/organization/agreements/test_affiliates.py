@@ -8,9 +8,9 @@ from tests.actors.organization.books import AT
 from tolsey.actors.organization.agreements import affiliates
 from tolsey.actors.organization.agreements.affiliates import AFFILIATE_BONUS
 from tolsey.actors.organization.agreements.messages import RedeemAffiliateCode, Redeemed
-from tolsey.actors.organization.credits import twelve_months_after
 from tolsey.actors.organization.ledger import lots
-from tolsey.actors.organization.messages import GrantCredits, Standing
+from tolsey.actors.organization.ledger.credits import twelve_months_after
+from tolsey.actors.organization.ledger.messages import GrantCredits, Standing
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.actors.refusals import NotFound, Refusal
 from tolsey.storage.records.journal import AuditRecord

@@ -5,17 +5,15 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.actors.organization.books import AT, DOLLAR, Ledger, days, seen
-from tolsey.actors.organization.messages import (
+from tolsey.actors.organization.agreements.messages import (
     ContractPapers,
     ContractTerms,
     ContractView,
-    GrantDailyBonus,
     PaidPeriod,
-    ReadCredits,
     SetContract,
-    SpendCredits,
     StartMonth,
 )
+from tolsey.actors.organization.ledger.messages import GrantDailyBonus, ReadCredits, SpendCredits
 from tolsey.actors.organization.months import Month, month_of, months_after
 from tolsey.actors.refusals import Conflict, NotFound
 from tolsey.storage.records.money.contracts import Contract

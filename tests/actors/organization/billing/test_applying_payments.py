@@ -16,7 +16,7 @@ from tests.actors.organization.told import (
 )
 from tolsey.actors.organization.billing.messages import Applied
 from tolsey.actors.organization.ledger import lots
-from tolsey.actors.organization.messages import SpendCredits
+from tolsey.actors.organization.ledger.messages import SpendCredits
 
 CREATED, UPDATED, DELETED = (
     f"customer.subscription.{what}" for what in ("created", "updated", "deleted")

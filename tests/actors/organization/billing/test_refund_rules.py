@@ -13,10 +13,10 @@ from tests.actors.organization.processor import END, START
 from tests.actors.organization.told import AT, DAY, DOLLAR, Told, invoice, line, subscription
 from tolsey.actors.organization.billing import refunds
 from tolsey.actors.organization.billing.messages import GiveBackPayment, RefundBegun
-from tolsey.actors.organization.credits import Hold
 from tolsey.actors.organization.ledger import holds, lots
-from tolsey.actors.organization.messages import HoldCredits, SettleHold, SpendCredits
-from tolsey.actors.organization.open_lots import OpenLots
+from tolsey.actors.organization.ledger.credits import Hold
+from tolsey.actors.organization.ledger.messages import HoldCredits, SettleHold, SpendCredits
+from tolsey.actors.organization.ledger.open_lots import OpenLots
 from tolsey.actors.refusals import Refusal
 from tolsey.storage.records.journal import AuditRecord
 from tolsey.storage.records.money.credits import CreditedPayment, CreditEntry, CreditPosting

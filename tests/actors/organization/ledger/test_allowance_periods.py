@@ -7,7 +7,7 @@ import pytest
 from tests.actors.organization.books import AT, DOLLAR, Ledger, Unrenewed, days, purchase, seen
 from tests.actors.organization.ledger.test_ledger import END, allowance, remaining
 from tolsey.actors.organization.ledger import parts
-from tolsey.actors.organization.messages import (
+from tolsey.actors.organization.ledger.messages import (
     Dispute,
     ExpireCredits,
     GrantCredits,

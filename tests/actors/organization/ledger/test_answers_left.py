@@ -7,7 +7,7 @@ import pytest
 from tests.actors.organization.books import AT, DOLLAR, Ledger
 from tolsey.actors.organization.ledger import answers
 from tolsey.actors.organization.ledger.answers import LOOK, MOST_WITHOUT_HOLD, CheckAnswer
-from tolsey.actors.organization.messages import ExtendHold, GrantCredits, HoldCredits
+from tolsey.actors.organization.ledger.messages import ExtendHold, GrantCredits, HoldCredits
 from tolsey.runtime.decision import Perform, Tell
 
 LATER = AT + timedelta(hours=1)

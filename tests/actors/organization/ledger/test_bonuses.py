@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from tests.actors.organization.books import AT, DOLLAR, Ledger, days, purchase
-from tolsey.actors.organization.messages import (
+from tolsey.actors.organization.ledger.messages import (
     ExtendHold,
     GrantDailyBonus,
     HoldCredits,

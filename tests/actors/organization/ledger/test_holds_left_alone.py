@@ -6,7 +6,7 @@ import pytest
 
 from tests.actors.organization.books import AT, DOLLAR, Ledger, days, purchase, seen
 from tolsey.actors import chain
-from tolsey.actors.organization.messages import (
+from tolsey.actors.organization.ledger.messages import (
     ExpireCredits,
     ExtendHold,
     GrantCredits,

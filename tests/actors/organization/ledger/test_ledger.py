@@ -12,8 +12,8 @@ from tests.actors.organization.books import (
     seen,
 )
 from tolsey.actors import chain
-from tolsey.actors.organization.credits import twelve_months_after
-from tolsey.actors.organization.messages import (
+from tolsey.actors.organization.ledger.credits import twelve_months_after
+from tolsey.actors.organization.ledger.messages import (
     AdjustCredits,
     Dispute,
     ExpireCredits,

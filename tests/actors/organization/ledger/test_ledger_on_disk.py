@@ -11,7 +11,7 @@ import pytest
 from tests.actors.organization.books import AT, DOLLAR, days, purchase, seen
 from tolsey.actors import chain
 from tolsey.actors.organization.actor import OrganizationActor
-from tolsey.actors.organization.messages import (
+from tolsey.actors.organization.ledger.messages import (
     Dispute,
     ExtendHold,
     GrantCredits,
@@ -21,8 +21,8 @@ from tolsey.actors.organization.messages import (
     SettleHold,
     SpendCredits,
     Standing,
-    organization,
 )
+from tolsey.actors.organization.messages import organization
 from tolsey.actors.refusals import PaymentRequired
 from tolsey.runtime.errors import Duplicate, NotOwner
 from tolsey.runtime.registry import Runtime

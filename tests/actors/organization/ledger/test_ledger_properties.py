@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from tests.actors.organization.books import AT, DOLLAR, Ledger, days, purchase, seen
 from tolsey.actors.organization import plans
-from tolsey.actors.organization.messages import (
+from tolsey.actors.organization.ledger.messages import (
     AdjustCredits,
     Dispute,
     ExpireCredits,

@@ -9,7 +9,7 @@ import pytest
 
 from tests.actors.organization.books import AT, DOLLAR, Ledger, days, purchase, seen
 from tolsey.actors.organization.ledger import parts
-from tolsey.actors.organization.messages import (
+from tolsey.actors.organization.ledger.messages import (
     Dispute,
     HoldCredits,
     PaymentObserved,

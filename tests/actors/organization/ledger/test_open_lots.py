@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.actors.organization.books import AT, Ledger, days, purchase
-from tolsey.actors.organization.messages import (
+from tolsey.actors.organization.ledger.messages import (
     GrantCredits,
     HoldCredits,
     SettleHold,
     SpendCredits,
 )
-from tolsey.actors.organization.open_lots import (
+from tolsey.actors.organization.ledger.open_lots import (
     MOST_IN_A_CHUNK,
     REMEMBERED,
     OpenLots,

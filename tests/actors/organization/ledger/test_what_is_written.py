@@ -8,7 +8,7 @@ import pytest
 
 from tests.actors.organization.books import AT, DOLLAR, Ledger, Unrenewed, days, purchase, seen
 from tests.actors.organization.ledger.test_ledger import END, LATER
-from tolsey.actors.organization.messages import (
+from tolsey.actors.organization.ledger.messages import (
     AdjustCredits,
     Dispute,
     ExpireCredits,

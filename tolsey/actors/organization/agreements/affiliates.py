@@ -3,9 +3,9 @@
 from typing import Final
 
 from tolsey.actors.organization.agreements.messages import RedeemAffiliateCode, Redeemed
-from tolsey.actors.organization.credits import twelve_months_after
 from tolsey.actors.organization.ledger import lots
-from tolsey.actors.organization.messages import GrantCredits
+from tolsey.actors.organization.ledger.credits import twelve_months_after
+from tolsey.actors.organization.ledger.messages import GrantCredits
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.actors.refusals import Conflict, Forbidden, NotFound
 from tolsey.runtime.decision import Decision

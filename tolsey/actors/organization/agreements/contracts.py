@@ -9,18 +9,17 @@ from datetime import datetime
 from typing import Any
 
 from tolsey.actors.organization import plans
-from tolsey.actors.organization.billing import subscription
-from tolsey.actors.organization.ledger import lots
-from tolsey.actors.organization.messages import (
+from tolsey.actors.organization.agreements.messages import (
     ContractPapers,
     ContractTerms,
     ContractView,
     PaidPeriod,
-    ResetAllowance,
     SetContract,
-    Standing,
     StartMonth,
 )
+from tolsey.actors.organization.billing import subscription
+from tolsey.actors.organization.ledger import lots
+from tolsey.actors.organization.ledger.messages import ResetAllowance, Standing
 from tolsey.actors.organization.months import month_of, months_after
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.actors.refusals import Conflict, NotFound

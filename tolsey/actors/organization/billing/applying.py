@@ -20,9 +20,9 @@ from tolsey.actors.organization.billing.payment_events.purchases import Checkout
 from tolsey.actors.organization.billing.payment_events.reversals import DisputeFacts, RefundFacts
 from tolsey.actors.organization.billing.payment_events.subscriptions import SubscriptionFacts
 from tolsey.actors.organization.billing.subscription import ProvenPeriod
-from tolsey.actors.organization.credits import twelve_months_after
 from tolsey.actors.organization.ledger import lots, payments
-from tolsey.actors.organization.messages import (
+from tolsey.actors.organization.ledger.credits import twelve_months_after
+from tolsey.actors.organization.ledger.messages import (
     Dispute,
     GrantCredits,
     PaymentObserved,

@@ -12,7 +12,7 @@ from typing import Any, Final
 import orjson
 from pydantic import TypeAdapter
 
-from tolsey.actors.organization import operations, plans
+from tolsey.actors.organization import plans
 from tolsey.actors.organization.billing import acts
 from tolsey.actors.organization.billing.calls import (
     CancelSubscription,
@@ -24,6 +24,7 @@ from tolsey.actors.organization.billing.calls import (
     UpgradeSubscription,
 )
 from tolsey.actors.organization.billing.messages import CancelPlan, ChangePlan, SubscriptionView
+from tolsey.actors.organization.operations import under_way
 from tolsey.actors.organization.plans import Change, Offer
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.actors.processor import Subscribed
@@ -48,7 +49,7 @@ def change(state: OrganizationState, message: ChangePlan, kept: Operation | None
     """Begin to change the plan, unless that is under way; `kept` is what is on disk of it."""
     known = _known(state, message, kept)
     if known is not None:
-        return operations.answer(state, known)
+        return under_way.answer(state, known)
     view = acts.view_of(state, message.at)
     held, current = subscribed(view), current_offer(view, message.price_ids)
     whose = state.organization_id, message.operation_id, held.subscription_id
@@ -80,7 +81,7 @@ def cancel(state: OrganizationState, message: CancelPlan, kept: Operation | None
     """Begin to let the subscription end with its period; `kept` is what is on disk of it."""
     known = _known(state, message, kept)
     if known is not None:
-        return operations.answer(state, known)
+        return under_way.answer(state, known)
     view = _require_subscription(acts.view_of(state, message.at))
     whose = state.organization_id, message.operation_id, str(view.subscription_id)
     told = {"cancelAtPeriodEnd": True, "endsAt": view.period_end and plans.rfc3339(view.period_end)}
@@ -94,7 +95,7 @@ def cancel(state: OrganizationState, message: CancelPlan, kept: Operation | None
 
 def made(state: OrganizationState, message: PlanChangeMade) -> Step:
     """Say that it is done, or that what waited is back: the processor's events tell the rest."""
-    operation, known = operations.find(state, message.operation_id), state.subscription
+    operation, known = under_way.find(state, message.operation_id), state.subscription
     if operation is None:
         return Decision(state, None)
     if message.next is not None and known is not None:
@@ -104,21 +105,21 @@ def made(state: OrganizationState, message: PlanChangeMade) -> Step:
         told = orjson.loads(operation.result or "{}")
         if "change" in told:
             told.setdefault("effectiveAt", plans.rfc3339(message.at))
-        return operations.end(Decision(state, None), operation, message.at, result=told)
+        return under_way.end(Decision(state, None), operation, message.at, result=told)
     rows = (_restored(operation, "plan.change_restored"),) if message.is_done else ()
     decision: Step = Decision(state, None, records=rows)
-    return operations.end(decision, operation, message.at, why=Refusal(**why))
+    return under_way.end(decision, operation, message.at, why=Refusal(**why))
 
 
 def refused(state: OrganizationState, message: PlanChangeRefused) -> Step:
     """Put back what was taken off for a change that will not be, and then say why it will not."""
-    operation, known = operations.find(state, message.operation_id), state.subscription
+    operation, known = under_way.find(state, message.operation_id), state.subscription
     if operation is None:
         return Decision(state, None)
     wanted = orjson.loads(operation.wanted)
     if wanted["why"] is not None:  # what cannot be put back is left to a person
         decision: Step = Decision(state, None, records=(_restored(operation, "plan.change_lost"),))
-        return operations.end(decision, operation, message.at, why=Refusal(**wanted["why"]))
+        return under_way.end(decision, operation, message.at, why=Refusal(**wanted["why"]))
     decision = Decision(state, None)
     why: dict[str, Any] = {"status": message.status, "code": message.code, "detail": message.detail}
     if message.processor_code is not None:
@@ -131,10 +132,10 @@ def refused(state: OrganizationState, message: PlanChangeRefused) -> Step:
             decision = Decision(replace(state, subscription=counted), None, records=(row,))
     undo = UNDO.validate_python(wanted["undo"])
     if undo is None:
-        return operations.end(decision, operation, message.at, why=Refusal(**why))
+        return under_way.end(decision, operation, message.at, why=Refusal(**why))
     going = replace(operation, wanted=orjson.dumps({**wanted, "why": why}).decode())
     return Decision(
-        operations.keep(decision.state, going),
+        under_way.keep(decision.state, going),
         None,
         records=decision.records,
         effects=(Perform(undo, key=f"restore:{operation.id}"),),
@@ -176,7 +177,7 @@ def _known(
     state: OrganizationState, message: ChangePlan | CancelPlan, kept: Operation | None
 ) -> Operation | None:
     """Find a change that was asked for before, or the same that is under way."""
-    known = operations.known(state, message.operation_id, kept)
+    known = under_way.known(state, message.operation_id, kept)
     if known is not None:
         return known
     running = next((one for one in state.operations if one.kind == PLAN_CHANGE), None)
@@ -253,7 +254,7 @@ def _begin(
     else:
         event, said = "plan.change_requested", {**_asked(message), "change": told["change"]}
     return Decision(
-        operations.begin(state, operation),
+        under_way.begin(state, operation),
         operation,
         records=(_audit(operation, event, message.user_id, **said),),
         effects=(Perform(call, key=f"change:{operation.id}"),),

@@ -156,13 +156,6 @@ class RefundBegun:
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitOperation(Message[Operation]):
-    """Somebody waits for the end of an operation, or is told what became of it."""
-
-    operation_id: str
-
-
-@dataclass(frozen=True, slots=True)
 class GiveBackPayment(Message[Operation]):
     """An operator gives a payment back whole, or ends the subscription of one that went back.
 

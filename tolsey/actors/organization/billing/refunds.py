@@ -10,7 +10,7 @@ from tolsey.actors.organization.billing.messages import (
     RefundBegun,
     SubscriptionView,
 )
-from tolsey.actors.organization.credits import Hold
+from tolsey.actors.organization.ledger.credits import Hold
 from tolsey.actors.organization.ledger.entries import Draft, opened
 from tolsey.actors.organization.ledger.payments import refund_hold, refund_hold_id
 from tolsey.actors.organization.state import OrganizationState

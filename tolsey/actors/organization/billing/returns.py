@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import orjson
 
-from tolsey.actors.organization import operations
 from tolsey.actors.organization.billing import refunds
 from tolsey.actors.organization.billing.calls import (
     EndSubscriptionNow,
@@ -21,7 +20,8 @@ from tolsey.actors.organization.billing.calls import (
 )
 from tolsey.actors.organization.billing.messages import GiveBackPayment
 from tolsey.actors.organization.ledger import payments
-from tolsey.actors.organization.messages import PaymentObserved
+from tolsey.actors.organization.ledger.messages import PaymentObserved
+from tolsey.actors.organization.operations import under_way
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.actors.refusals import Refusal
 from tolsey.runtime.decision import Decision, Perform
@@ -42,11 +42,11 @@ def begin(
     has_chatted: bool,
 ) -> Decision[OrganizationState, Operation]:
     """Begin to give a payment back, unless that is under way; `kept` is what is on disk of it."""
-    known = operations.known(state, message.operation_id, kept) or operations.about(
+    known = under_way.known(state, message.operation_id, kept) or under_way.about(
         state, REFUND, message.payment_ref
     )
     if known is not None:
-        return operations.answer(state, known)
+        return under_way.answer(state, known)
     until = message.at + LEASE
     decided, begun = refunds.begin(state, message, has_chatted=has_chatted, lease_until=until)
     subscription_id = begun.subscription_id
@@ -67,7 +67,7 @@ def begin(
         call = RefundPayment(state.organization_id, operation.id, message.payment_ref)
         first = Perform(call, key=f"refund:{operation.id}")
     return Decision(
-        operations.begin(decided.state, operation),
+        under_way.begin(decided.state, operation),
         operation,
         records=decided.records,
         effects=(first,),
@@ -81,16 +81,16 @@ def made(state: OrganizationState, message: RefundMade) -> Step:
         state, PaymentObserved(message.payment_ref, 0, *refunded, (), message.at)
     )
     decision: Step = Decision(seen.state, None, records=seen.records)
-    operation = operations.find(state, message.operation_id)
+    operation = under_way.find(state, message.operation_id)
     if operation is None:
         return decision
     subscription_id = orjson.loads(operation.wanted)["subscriptionId"]
     told = _result(state, message.payment_ref, message.refund_id, subscription_id)
     operation = replace(operation, result=told)
     if subscription_id is None:
-        return operations.end(decision, operation, message.at)
+        return under_way.end(decision, operation, message.at)
     return Decision(
-        operations.keep(seen.state, operation),
+        under_way.keep(seen.state, operation),
         None,
         records=seen.records,
         effects=(_ending(operation, subscription_id),),
@@ -100,20 +100,20 @@ def made(state: OrganizationState, message: RefundMade) -> Step:
 def refused(state: OrganizationState, message: RefundRefused) -> Step:
     """Free what was kept for a refund that will not be, and say why it will not."""
     dropped = refunds.drop(state, message.payment_ref, message.at)
-    operation = operations.find(state, message.operation_id)
+    operation = under_way.find(state, message.operation_id)
     if operation is None:
         return dropped
     said: dict[str, Any] = {"processorCode": message.processor_code}
     why = Refusal(message.detail, status=message.status, code=message.code, **said)
-    return operations.end(dropped, operation, message.at, why=why)
+    return under_way.end(dropped, operation, message.at, why=why)
 
 
 def ended(state: OrganizationState, message: SubscriptionEndedNow) -> Step:
     """Say that all of it is done: the processor's event takes the plan away."""
-    operation = operations.find(state, message.operation_id)
+    operation = under_way.find(state, message.operation_id)
     if operation is None:
         return Decision(state, None)
-    return operations.end(Decision(state, None), operation, message.at)
+    return under_way.end(Decision(state, None), operation, message.at)
 
 
 def given_up(state: OrganizationState, message: ReturnGivenUp) -> Step:
@@ -123,11 +123,11 @@ def given_up(state: OrganizationState, message: ReturnGivenUp) -> Step:
     if not message.is_returned:
         decision = refunds.release(state, message.payment_ref, message.at)
         detail = "The payment processor could not be reached. Look there before you ask again."
-    operation = operations.find(state, message.operation_id)
+    operation = under_way.find(state, message.operation_id)
     if operation is None:
         return decision
     why = Refusal(detail, status=502, code="processor_unreachable")
-    return operations.end(decision, operation, message.at, why=why)
+    return under_way.end(decision, operation, message.at, why=why)
 
 
 def _ending(operation: Operation, subscription_id: str) -> Perform:

@@ -2,13 +2,13 @@
 
 from typing import Final
 
-from tolsey.actors.organization import operations
 from tolsey.actors.organization.files.messages import (
     AskForExport,
     ExportGivenUp,
     ExportKept,
     KeepExport,
 )
+from tolsey.actors.organization.operations import under_way
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.actors.refusals import Refusal
 from tolsey.runtime.decision import Decision, Perform
@@ -22,11 +22,11 @@ def begin(
     state: OrganizationState, message: AskForExport, kept: Operation | None
 ) -> Decision[OrganizationState, Operation]:
     """Begin to write an export, unless one of the store is being written; `kept` is what is on disk of it."""
-    known = operations.known(state, message.operation_id, kept) or operations.about(
+    known = under_way.known(state, message.operation_id, kept) or under_way.about(
         state, EXPORT, message.store_id
     )
     if known is not None:
-        return operations.answer(state, known)
+        return under_way.answer(state, known)
     operation = Operation(
         id=message.operation_id,
         organization_id=state.organization_id,
@@ -49,7 +49,7 @@ def begin(
         "store.export_requested", message.store_id, state.organization_id, message.user_id
     )
     return Decision(
-        operations.begin(state, operation),
+        under_way.begin(state, operation),
         operation,
         records=(audit,),
         effects=(Perform(call, key=f"export:{operation.id}"),),
@@ -58,16 +58,16 @@ def begin(
 
 def kept(state: OrganizationState, message: ExportKept) -> Decision[OrganizationState, None]:
     """Say which file it is."""
-    operation = operations.find(state, message.operation_id)
+    operation = under_way.find(state, message.operation_id)
     if operation is None:
         return Decision(state, None)
     told = {"fileId": message.file_id, "sha256": message.sha256, "size": message.size}
-    return operations.end(Decision(state, None), operation, message.at, result=told)
+    return under_way.end(Decision(state, None), operation, message.at, result=told)
 
 
 def given_up(state: OrganizationState, message: ExportGivenUp) -> Decision[OrganizationState, None]:
     """Say that there will be no file."""
-    operation = operations.find(state, message.operation_id)
+    operation = under_way.find(state, message.operation_id)
     if operation is None:
         return Decision(state, None)
     why = Refusal(
@@ -75,4 +75,4 @@ def given_up(state: OrganizationState, message: ExportGivenUp) -> Decision[Organ
         status=503,
         code="files_unavailable",
     )
-    return operations.end(Decision(state, None), operation, message.at, why=why)
+    return under_way.end(Decision(state, None), operation, message.at, why=why)

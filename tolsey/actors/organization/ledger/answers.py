@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from typing import ClassVar, Final
 
 from tolsey.actors.organization.ledger import holds
-from tolsey.actors.organization.messages import SettleHold, organization
+from tolsey.actors.organization.ledger.messages import SettleHold
+from tolsey.actors.organization.messages import organization
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.runtime.decision import Decision, Perform, Tell
 from tolsey.runtime.messages import Call, LaneName, Message
@@ -49,13 +50,16 @@ def first_look(organization_id: str, generation_id: str, at: datetime) -> Tell:
 
 
 def check(
-    state: OrganizationState, message: CheckAnswer, *, is_left: bool
+    state: OrganizationState, message: CheckAnswer, is_left: bool | None
 ) -> Decision[OrganizationState, None]:
     """Settle the hold of an answer that nobody makes any more, or look again in a while.
 
     Its process beats no more (`is_left`) and has not written its cost down since the last look, or its
-    lease is over: then what it last reported is its cost (product/billing.md, 4.1).
+    lease is over: then what it last reported is its cost (product/billing.md, 4.1). None: its end is
+    written down.
     """
+    if is_left is None:
+        return Decision(state, None)
     hold = state.credits.holds.get(f"chat:{message.generation_id}")
     if hold is None:
         if message.without_hold >= MOST_WITHOUT_HOLD:

@@ -3,10 +3,10 @@
 from datetime import UTC, date, datetime
 
 from tolsey.actors.organization import plans
-from tolsey.actors.organization.credits import twelve_months_after
 from tolsey.actors.organization.ledger import entries
+from tolsey.actors.organization.ledger.credits import twelve_months_after
 from tolsey.actors.organization.ledger.entries import Draft, Written
-from tolsey.actors.organization.messages import GrantDailyBonus
+from tolsey.actors.organization.ledger.messages import GrantDailyBonus
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.actors.refusals import NotFound
 from tolsey.runtime.decision import Decision

@@ -12,14 +12,8 @@ from itertools import takewhile
 from typing import Any
 
 from tolsey.actors.chain import Move, sealed
-from tolsey.actors.organization.credits import (
-    Credits,
-    Hold,
-    awaited,
-    due_at,
-    lapses_at,
-)
 from tolsey.actors.organization.ledger import parts
+from tolsey.actors.organization.ledger.credits import Credits, Hold, awaited, due_at, lapses_at
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.actors.refusals import NotFound, PaymentRequired
 from tolsey.storage.records.money.credits import (

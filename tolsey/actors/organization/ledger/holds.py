@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from tolsey.actors.organization.credits import Hold
 from tolsey.actors.organization.ledger import bonuses
+from tolsey.actors.organization.ledger.credits import Hold
 from tolsey.actors.organization.ledger.entries import Draft, ending, opened
-from tolsey.actors.organization.messages import (
+from tolsey.actors.organization.ledger.messages import (
     ExtendHold,
     HoldCredits,
     ReleaseHold,

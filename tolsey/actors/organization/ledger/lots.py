@@ -5,10 +5,10 @@ from datetime import datetime
 from typing import Any
 
 from tolsey.actors.organization import plans
-from tolsey.actors.organization.credits import ALLOWANCE, twelve_months_after
 from tolsey.actors.organization.ledger import bonuses, payments
+from tolsey.actors.organization.ledger.credits import ALLOWANCE, twelve_months_after
 from tolsey.actors.organization.ledger.entries import Draft, lapsed, opened
-from tolsey.actors.organization.messages import (
+from tolsey.actors.organization.ledger.messages import (
     AdjustCredits,
     CreditsView,
     ExpireCredits,

@@ -10,16 +10,16 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from tolsey.actors.organization.credits import (
+from tolsey.actors.organization.ledger import parts
+from tolsey.actors.organization.ledger.credits import (
     ALLOWANCE,
     ALLOWANCE_GRACE,
     Hold,
     twelve_months_after,
 )
-from tolsey.actors.organization.ledger import parts
 from tolsey.actors.organization.ledger.entries import Draft, opened
+from tolsey.actors.organization.ledger.messages import Dispute, PaymentObserved, Standing
 from tolsey.actors.organization.ledger.parts import GrantPart
-from tolsey.actors.organization.messages import Dispute, PaymentObserved, Standing
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.runtime.decision import Decision
 from tolsey.storage.records.journal import audit_record

@@ -4,7 +4,8 @@ from datetime import datetime
 from typing import Final
 
 from tolsey.actors.organization import plans
-from tolsey.actors.organization.messages import ReadCredits, organization
+from tolsey.actors.organization.ledger.messages import ReadCredits
+from tolsey.actors.organization.messages import organization
 from tolsey.actors.refusals import NotFound
 from tolsey.http.answers.grants import key_of, spent_after
 from tolsey.http.answers.money import CreditsAnswer, LedgerEntryAnswer, PlanAnswer

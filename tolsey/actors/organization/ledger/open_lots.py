@@ -8,7 +8,7 @@ from typing import Final
 
 from rpds import HashTrieMap
 
-from tolsey.actors.organization.messages import SpentAfter
+from tolsey.actors.organization.ledger.messages import SpentAfter
 from tolsey.storage.records.money.credits import CreditLot
 
 MOST_IN_A_CHUNK: Final = 128

@@ -3,8 +3,12 @@
 from dataclasses import replace
 
 from tolsey.actors.organization import plans
-from tolsey.actors.organization.messages import ClaimWorkflow, ReleaseWorkflow, WorkflowsRunning
 from tolsey.actors.organization.state import OrganizationState
+from tolsey.actors.organization.workflows.messages import (
+    ClaimWorkflow,
+    ReleaseWorkflow,
+    WorkflowsRunning,
+)
 from tolsey.actors.refusals import NotFound, PaymentRequired, Unprocessable
 from tolsey.runtime.decision import Decision
 from tolsey.storage.records.runtime.workflows import WorkflowClaim

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from tolsey.actors.organization import plans
-from tolsey.actors.organization.messages import CloseStore, OpenStore, StoreOpened
 from tolsey.actors.organization.state import OrganizationState
+from tolsey.actors.organization.stores.messages import CloseStore, OpenStore, StoreOpened
 from tolsey.actors.refusals import Conflict, NotFound, PaymentRequired
 from tolsey.runtime.decision import Decision
 from tolsey.storage.records.commerce.stores import StoreRecord

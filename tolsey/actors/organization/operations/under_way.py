@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import orjson
 
+from tolsey.actors.organization.operations.messages import AwaitOperation
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.actors.refusals import NotFound, Refusal, Unavailable
 from tolsey.runtime.decision import Decision, Parked
@@ -23,14 +24,14 @@ MOST_OPEN: Final = 100
 
 
 def wait(
-    state: OrganizationState, id: str, kept: Operation | None
+    state: OrganizationState, message: AwaitOperation, kept: Operation | None
 ) -> Decision[OrganizationState, Operation]:
     """Let whoever asks wait for the end of an operation; `kept` is what is on disk of it."""
-    operation = known(state, id, kept)
+    operation = known(state, message.operation_id, kept)
     if operation is None:
         raise NotFound("There is no such operation.")
     if operation.finished_at is None:
-        return Decision(state, Parked(_name(id)))
+        return Decision(state, Parked(_name(operation.id)))
     return answer(state, operation)
 
 

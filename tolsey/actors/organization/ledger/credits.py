@@ -11,15 +11,15 @@ from typing import Any, Final, cast
 from rpds import HashTrieMap
 
 from tolsey.actors.chain import GENESIS
-from tolsey.actors.organization.messages import (
+from tolsey.actors.organization.ledger.messages import (
     CreditsView,
     Grant,
     GrantKind,
     ReadCredits,
     Standing,
 )
+from tolsey.actors.organization.ledger.open_lots import OpenLots, spending_order
 from tolsey.actors.organization.months import months_after
-from tolsey.actors.organization.open_lots import OpenLots, spending_order
 from tolsey.storage.records.money.credits import (
     CreditAccount,
     CreditedPayment,

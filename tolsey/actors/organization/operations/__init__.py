@@ -1,0 +1,1 @@
+"""What was asked of an organization and takes calls to the outside."""

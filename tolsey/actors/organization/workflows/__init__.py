@@ -1,0 +1,1 @@
+"""How many workflows of an organization run at once."""
