@@ -61,6 +61,7 @@ from tolsey.http.people import (
     organizations,
 )
 from tolsey.http.people import pages as accounts
+from tolsey.http.selling import form_pages as listing_form_pages
 from tolsey.http.selling import pages as selling_pages
 from tolsey.http.selling import public, public_pages, reviews, sell
 from tolsey.http.stores import exports, home, integrations
@@ -125,6 +126,7 @@ BLUEPRINTS: Sequence[Blueprint] = (
     reviews.routes,
     public.routes,
     selling_pages.routes,
+    listing_form_pages.routes,
     public_pages.routes,
     credits.routes,
     payments.routes,

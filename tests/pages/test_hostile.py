@@ -31,8 +31,9 @@ from tolsey.http.oauth.views import Agent, AgentsPage, ConsentPage, RefusedConse
 from tolsey.http.people.pages import LoginPage, SignupPage
 from tolsey.http.selling.attestation import signed, verification_of
 from tolsey.http.selling.badge import Shown
+from tolsey.http.selling.form_pages import EditPage, NewListingPage
 from tolsey.http.selling.listing_views import to_anyone
-from tolsey.http.selling.pages import NewListingPage, RemovePage, SellerPage
+from tolsey.http.selling.pages import RemovePage, SellerPage
 from tolsey.http.selling.proofs import proof_of, wanted_by_listing
 from tolsey.http.selling.public_pages import CheckPage, ListingPage
 from tolsey.http.stores.health import connection_of, wanted_by_store
@@ -252,6 +253,7 @@ PAGES: dict[str, Callable[[], str]] = {
         NewListingPage(organization_id=HOSTILE, store_id=HOSTILE, filled=TYPED)
     ),
     "selling": lambda: rendered(SELLING, HOSTILE),
+    "edit": lambda: rendered(EditPage(listing=LISTED.listing, filled=TYPED), HOSTILE),
     "removal": lambda: rendered(RemovePage(view=LISTED, source=COMMERCE, at=AT)),
     "public listing": lambda: rendered(
         ListingPage(told=to_anyone(LISTED, AT), shown=SHOWN, base_url=BASE), HOSTILE

@@ -120,6 +120,97 @@ async def test_a_seller_takes_a_source_away_and_the_badge_with_it(
     assert page.problems == []
 
 
+async def test_a_seller_changes_what_is_said_of_a_listing(
+    bazaar: Bazaar, seller: Seller, page: Page
+) -> None:
+    listing_id = await verified(seller)
+    await signed_in(page, bazaar.url, f"/selling/{listing_id}")
+    assert "USD 190,000" in await page.text(".head")
+
+    await page.click("a[href$='/edit']")
+    assert await page.read("document.querySelector('#price').value") == "190,000"
+    await look(page, "23-edit")
+    await page.write("#title", "Copper <kettles>")
+    await page.write("#teaser", "Sixty days of orders.")
+    await page.write("#price", "205,000.50")
+    await page.read("document.querySelector('#currency').removeAttribute('maxlength')")
+    await page.write("#currency", "euro")
+    await page.click("main button")
+    assert await page.text("#currency-error") == "Enter three letters, such as USD."
+    assert await page.read("document.querySelector('#title').value") == "Copper <kettles>"
+    await page.write("#currency", "eur")
+    await page.choose("[name=anonymous]")
+    await page.click("main button")
+
+    assert "It reads so from now on." in await page.text("main")
+    assert await page.text("h1") == "Copper <kettles>"
+    kept = (await seller.browser.get(f"{SELL}/{listing_id}")).json()
+    assert kept["askingPrice"] == {"amount": 205_000_50, "currency": "EUR"}
+    assert (kept["teaser"], kept["anonymous"]) == ("Sixty days of orders.", True)
+    await page.click("a[href$='/edit']")
+    assert await page.read("document.querySelector('#price').value") == "205,000.50"
+    assert [one for one in page.problems if "status of 422" not in one] == []
+
+
+async def test_a_listing_that_is_bound_is_not_changed_and_says_so(
+    bazaar: Bazaar, seller: Seller
+) -> None:
+    listing_id = await verified(seller)
+    assert (await seller.post(f"{SELL}/{listing_id}/withdraw")).status_code == 200
+    assert "/edit" not in (await seller.browser.get(f"/selling/{listing_id}")).text
+    answer = await seller.browser.post(f"/selling/{listing_id}/edit", data={"title": "Another"})
+    assert answer.status_code == 409
+    assert "cannot be edited" in answer.text
+
+
+async def test_a_badge_alone_asks_no_price_and_is_not_on_the_market(
+    bazaar: Bazaar, seller: Seller, page: Page
+) -> None:
+    await verified(seller)
+    await signed_in(page, bazaar.url, f"/selling/new?organizationId={seller.organization_id}")
+    assert await page.text("h1") == "Get a badge"
+    await look(page, "24-badge-alone")
+    await page.write("#title", "Hill Street Prints")
+    await page.click("main form:not(.inline) button")
+    assert "not for sale" in await page.text(".head")
+    await page.click("form[action$='/publish'] button")
+    assert "Everyone can see it now." in await page.text("main")
+    await page.click("a[href^='/listings/']")
+
+    assert "Not for sale" in await page.text("main")
+    await look(page, "25-not-for-sale")
+    market = (await seller.browser.get("/api/public/listings")).json()["items"]
+    assert [one["title"] for one in market] == ["Enamel kettles"]
+    assert page.problems == []
+
+
+async def test_the_page_of_a_store_goes_on_by_itself_when_its_shop_is_set_up(
+    bazaar: Bazaar, seller: Seller, page: Page
+) -> None:
+    held = bazaar.platform.faults.hold("mutation")
+    await signed_in(page, bazaar.url, f"/stores/{seller.store_id}/connect?shopDomain={SHOP}")
+    await page.write("#clientId", "client-1")
+    await page.write("#clientSecret", SECRET)
+    await page.click("main button")
+    text = await page.text("main")
+    assert "This page looks again by itself." in text
+    assert "Being set up" in text
+    assert await page.text(".rail [aria-current]") == "Check"
+    await look(page, "26-being-set-up")
+
+    held.set()
+    with anyio.fail_after(60):
+        while "All 24 topics" not in await page.text("main"):
+            page.loaded.clear()
+            await page.loaded.wait()
+    assert "arrives here within seconds" in await page.text(".notice")
+    assert not await page.read("!!document.querySelector('[http-equiv=refresh]')")
+    await look(page, "27-set-up")
+    await page.click(".notice .button")
+    assert await page.text("h1") == "Get a badge"
+    assert page.problems == []
+
+
 async def test_a_store_is_connected_with_the_one_token_of_its_app(
     bazaar: Bazaar, seller: Seller, page: Page
 ) -> None:

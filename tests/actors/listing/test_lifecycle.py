@@ -77,8 +77,8 @@ def test_only_the_given_fields_change() -> None:
     assert after == replace(record_of(drafted()), teaser="Cosy", seller_active_at=NOON + DAY)
 
 
-def test_a_listing_in_public_keeps_its_price() -> None:
-    message = EditListing(ListingFields(), ("asking_price", "currency"), NOON)
+def test_a_listing_in_public_keeps_its_title() -> None:
+    message = EditListing(ListingFields(), ("title",), NOON)
 
     with pytest.raises(Unprocessable) as refused:
         lifecycle.edit(drafted(Status.ACTIVE), message)
@@ -101,10 +101,12 @@ def test_without_a_person_in_between_publishing_submits_and_approves(status: Sta
     assert record_of(decision.state).published_at == NOON
 
 
-def test_a_listing_without_a_price_is_not_published() -> None:
-    with pytest.raises(Unprocessable) as refused:
-        lifecycle.publish(drafted(asking_price=None, currency=None), publish())
-    assert refused.value.fields["errors"] == [{"field": "askingPrice", "message": "is required"}]
+def test_a_listing_without_a_price_is_shown_for_its_badge_alone() -> None:
+    decision = lifecycle.publish(drafted(asking_price=None, currency=None), publish())
+
+    assert decision.reply == "ACTIVE"
+    unpriced = EditListing(ListingFields(), ("asking_price", "currency"), NOON)
+    assert lifecycle.edit(drafted(Status.ACTIVE), unpriced).reply == "ACTIVE"
 
 
 def test_with_a_review_the_owner_waits_for_an_administrator() -> None:

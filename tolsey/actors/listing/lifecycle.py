@@ -30,8 +30,11 @@ from tolsey.storage.records.selling.listing import ListingFields, ListingRecord,
 Status = ListingStatus
 Answer = Decision[ListingState, str]
 
-REQUIRED: Final = {"title": "title", "asking_price": "askingPrice"}
-"""What a buyer must find on every listing: the field, and its name at the edge."""
+REQUIRED: Final = {"title": "title"}
+"""What everyone must find on every listing: the field, and its name at the edge.
+
+One without an asking price is not for sale: it shows what a business earns, and is not on the market.
+"""
 SLUG_WORDS: Final = 60
 
 
@@ -256,7 +259,7 @@ def is_left_alone(listing: ListingRecord, at: datetime) -> bool:
 
 
 def check_complete(listing: ListingFields) -> None:
-    """Refuse a listing without what every buyer needs to know."""
+    """Refuse a listing without what everyone needs to know."""
     missing = [name for field, name in REQUIRED.items() if not getattr(listing, field)]
     if missing:
         raise Unprocessable(

@@ -1,12 +1,11 @@
-"""A seller's pages of a listing: beginning one, proving its revenue, how it is shown, and its badge."""
+"""A seller's page of a listing: proving its revenue, how it is shown, and its badge."""
 
-import re
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from html import escape
-from typing import Any, Final
+from typing import Any
 from urllib.parse import quote
 
 from quart import Blueprint, Response, request
@@ -28,15 +27,14 @@ from tolsey.http.layout.words import money
 from tolsey.http.selling import badge as badges
 from tolsey.http.selling import proofs, sell
 from tolsey.http.selling.attestation import badge, verification_of
-from tolsey.http.selling.bodies import ListingChanges, NewListing
+from tolsey.http.selling.bodies import ListingChanges
 from tolsey.http.selling.merchant_apps import MerchantApp, said_to_seller
 from tolsey.http.selling.restricted_keys import CREATE_KEY_URL, PaymentsKey
 from tolsey.http.web import limits, policies
-from tolsey.http.web.access import RANKS, listing_of, member_of, page, store_of
+from tolsey.http.web.access import RANKS, listing_of, member_of, page
 from tolsey.http.web.context import now, service
 from tolsey.storage.commerce import connections
 from tolsey.storage.records.commerce.connection import Connection, ConnectionStatus
-from tolsey.storage.records.money.currencies import EXPONENTS
 from tolsey.storage.records.selling.listing import (
     COMMERCE,
     PAYMENTS,
@@ -46,21 +44,8 @@ from tolsey.storage.records.selling.listing import (
 )
 from tolsey.storage.selling.listings import ListingView
 
-AMOUNT: Final = re.compile(r"([0-9]{1,12})(?:\.([0-9]{1,4}))?")
-"""An amount without its currency; blanks and the commas between thousands are taken out before."""
-
 routes = Blueprint("selling_pages", __name__)
 answer_with_pages(routes)
-
-
-@dataclass(frozen=True, kw_only=True)
-class NewListingPage(Page):
-    """What is said of a business before its revenue is proven."""
-
-    template = "selling/new.html"
-    organization_id: str
-    store_id: str
-    filled: Filled = field(default_factory=Filled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +100,17 @@ class SellerPage(Page):
     def is_public(self) -> bool:
         """Whether everyone may see it."""
         return self.view.listing.status in PUBLIC_STATUSES
+
+    @property
+    def may_edit(self) -> bool:
+        """Whether what is said of it can be changed now."""
+        return self.view.listing.status in lifecycle.EDITABLE
+
+    @property
+    def price(self) -> str:
+        """What is asked for it; nothing where it is not for sale."""
+        listing = self.view.listing
+        return money(listing.asking_price, listing.currency).removesuffix(".00")
 
     @property
     def may_publish(self) -> bool:
@@ -255,65 +251,6 @@ class RemovePage(Page):
     @property
     def _records(self) -> Sequence[VerificationRecord]:
         return [proof.verification for proof in self.view.proofs]
-
-
-@routes.get("/selling/new")
-@page
-@hide
-async def new_listing() -> Response:
-    """Show the form that begins a listing."""
-    organization_id = request.args.get("organizationId", "")
-    await member_of(organization_id, at_least="admin")
-    store_id = request.args.get("storeId", "")
-    filled = Filled({"currency": "USD"})
-    if store_id:
-        store = await store_of(store_id)
-        shop = (await connections.load(service().database, [store.id]))[store.id].shop
-        currency = shop.currency if shop and shop.currency else "USD"
-        domain = shop.primary_domain if shop and shop.primary_domain else ""
-        filled = Filled({"title": store.name, "currency": currency, "domain": domain})
-    return shown(NewListingPage(organization_id=organization_id, store_id=store_id, filled=filled))
-
-
-@routes.post("/selling/new")
-@page
-@hide
-async def begin_listing() -> Response:
-    """Begin a listing and go on to its proof."""
-    values = await _sent()
-    organization_id, store_id = values.get("organizationId", ""), values.get("storeId", "")
-    await member_of(organization_id, at_least="admin")
-    again = NewListingPage(organization_id=organization_id, store_id=store_id)
-    try:
-        await limits.admit(policies.LISTING_CREATION)
-        made = await sell.start_listing(forms.read(NewListing, _read(values)))
-    except Misfilled as wrong:
-        return shown(replace(again, filled=Filled(values, wrong.errors)), 422)
-    except Refusal as refused:
-        filled = Filled(values, {forms.WHOLE: sentence(refused)})
-        return shown(replace(again, filled=filled), refusal=refused)
-    return sent_on(f"/selling/{made.id}")
-
-
-def _read(values: Mapping[str, str]) -> dict[str, Any]:
-    """Read what the form says as what the API is sent; what is left empty is not given."""
-    typed = re.sub(r"[\s,]", "", values.get("price", ""))
-    currency = values.get("currency", "").strip().upper()
-    found = AMOUNT.fullmatch(typed)
-    digits = EXPONENTS.get(currency, 2)
-    if found is None or len(found[2] or "") > digits:
-        raise Misfilled({"price": forms.OWN_SENTENCE})
-    minor = int(found[1]) * 10**digits + int((found[2] or "").ljust(digits, "0") or "0")
-    given = {
-        "organizationId": values.get("organizationId", ""),
-        "storeId": values.get("storeId") or None,
-        "title": values.get("title", ""),
-        "domain": values.get("domain") or None,
-        "teaser": values.get("teaser") or None,
-        "anonymous": values.get("anonymous") == "yes",
-        "askingPrice": {"amount": minor, "currency": currency},
-    }
-    return {name: value for name, value in given.items() if value is not None}
 
 
 @routes.get("/selling/<listing_id>")

@@ -82,7 +82,7 @@ async def listing_at(slug: str) -> ListingView:
 @public
 @validate_querystring(PageQuery)
 async def list_public(query_args: PageQuery) -> ListAnswer[PublicListingAnswer]:
-    """List the listings that are on the market or were sold, newest first."""
+    """List the listings that are on the market or were sold, newest first; without a price none is."""
     at = now()
     found = await listings.page_public(
         service().database, query_args.after or None, query_args.limit + 1

@@ -1,6 +1,7 @@
 """How a store is: its connection, what the platform delivers, and what wants doing."""
 
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from typing import Final
 
 import orjson
@@ -13,6 +14,8 @@ from tolsey.storage.commerce.stores import StoreRow
 from tolsey.storage.records.commerce.connection import Connection, ConnectionStatus
 
 DELIVERED: Final = frozenset({"ok", "created"})
+LONGEST_SETUP: Final = timedelta(minutes=15)
+"""After so long nobody waits before the page for the platform."""
 
 
 def address_of(store: StoreRow, tail: str = "") -> str:
@@ -47,6 +50,18 @@ def webhooks_of(parts: StoreParts) -> Standing:
         return Standing("warn", said % {"num": len(missing)})
     said = counted("%(num)s topic", "All %(num)s topics", len(told))
     return Standing("good", said % {"num": len(told)})
+
+
+def is_being_set_up(parts: StoreParts, at: datetime) -> bool:
+    """Whether the platform is being asked to tell what happens in a shop that was just connected."""
+    connection, shop = parts.connection, parts.shop
+    if connection is None or shop is None or not _is_usable(connection):
+        return False
+    told_at = shop.subscribed_at
+    # A shop that is connected again keeps what it was told before; what takes longer is no progress.
+    return (told_at is None or told_at < connection.connected_at) and (
+        at - connection.connected_at < LONGEST_SETUP
+    )
 
 
 def undelivered(parts: StoreParts) -> list[str]:

@@ -113,6 +113,16 @@ class StorePage(Page):
         return health.connection_of(self.parts)
 
     @property
+    def is_being_set_up(self) -> bool:
+        """Whether the page looks again by itself, until the platform tells what happens."""
+        return health.is_being_set_up(self.parts, self.at)
+
+    @property
+    def address(self) -> str:
+        """The address of the page."""
+        return health.address_of(self.store)
+
+    @property
     def webhooks(self) -> Standing:
         """Whether the platform tells what happens."""
         return health.webhooks_of(self.parts)

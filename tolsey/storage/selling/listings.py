@@ -84,9 +84,9 @@ SELECT found.* FROM members m CROSS JOIN LATERAL ({VIEW}
 ) AS found
 WHERE m.user_id = $1 ORDER BY (found.listing).id DESC LIMIT $2
 """  # noqa: S608 - put together from constants
-IN_PUBLIC: Final = f"""{VIEW}
+ON_THE_MARKET: Final = f"""{VIEW}
   AND l.status IN ({", ".join(f"'{status}'" for status in PUBLIC_STATUSES)})
-  AND {{}} ORDER BY l.id DESC LIMIT $1
+  AND l.asking_price IS NOT NULL AND {{}} ORDER BY l.id DESC LIMIT $1
 """
 FLAGGED: Final = f"""
 WITH RECURSIVE once(listing_id) AS (
@@ -167,10 +167,10 @@ async def page_of_user(
 
 
 async def page_public(database: Database, after: str | None, limit: int) -> list[ListingView]:
-    """List what the public may see, newest first."""
+    """List what is or was for sale, newest first: a listing without a price shows its badge alone."""
     wanted = Conditions(limit)
     wanted.add("l.id < {}", after)
-    rows = await database.fetch(IN_PUBLIC.format(wanted), *wanted.args)
+    rows = await database.fetch(ON_THE_MARKET.format(wanted), *wanted.args)
     return [read_view(row) for row in rows]
 
 
