@@ -36,8 +36,9 @@ async def test_sums_that_follow_their_rows_are_right_and_so_are_none_after_a_del
     for name in ("orders", "refunds", "products"):
         await database.execute(f"DELETE FROM commerce_{name} WHERE store_id = 'store_0'")  # noqa: S608 - names of this test
     assert await wrong_sums(database) == []
-    left = await database.fetch("SELECT DISTINCT store_id FROM commerce_buyers")
-    assert [row["store_id"] for row in left] == ["store_1"]
+    for name in ("buyers", "spending"):
+        left = await database.fetch(f"SELECT DISTINCT store_id FROM commerce_{name}")  # noqa: S608 - as above
+        assert [row["store_id"] for row in left] == ["store_1"]
 
 
 @pytest.mark.parametrize(
@@ -46,8 +47,12 @@ async def test_sums_that_follow_their_rows_are_right_and_so_are_none_after_a_del
         ("UPDATE commerce_sales SET orders = orders + 1 WHERE minutes = 60", "orders"),
         ("UPDATE commerce_sales SET refunded_minor = 0 WHERE minutes = 15", "orders"),
         ("DELETE FROM commerce_buyers WHERE pseudonym = 's1:1'", "orders"),
+        ("UPDATE commerce_buyers SET refunded_orders = 1 WHERE pseudonym = 's1:1'", "orders"),
+        ("UPDATE commerce_buyers SET last_order_at = NULL WHERE pseudonym = 's1:1'", "orders"),
+        ("UPDATE commerce_spending SET spent_minor = 7 WHERE pseudonym = 's1:1'", "orders"),
         ("UPDATE commerce_stock SET available = 8", "stock"),
         ("INSERT INTO commerce_buyers VALUES ('store_gone', 's1:x', 1)", "orders"),
+        ("INSERT INTO commerce_spending VALUES ('store_lost', 's1:x', 'EUR', 1, 1)", "orders"),
     ],
 )
 async def test_a_sum_that_is_not_what_its_rows_count_to_is_found(

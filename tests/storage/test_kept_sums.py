@@ -43,6 +43,7 @@ async def ordered(database: Database, id: int, at: datetime | None = NOW, **said
         "test": False,
         "source_name": "web",
         "customer_hash": "s1:a",
+        "financial_status": "paid",
         "cancelled_at": None,
         "deleted_at": None,
         **said,
@@ -80,6 +81,12 @@ async def busiest(database: Database, after: tuple[int, str] | None, most: int) 
     return [row["pseudonym"] for row in rows]
 
 
+async def bought(database: Database, *whose: str) -> list[tuple[Any, ...]]:
+    """Tell of each buyer: orders, the first and last, how many were refunded, and what was spent."""
+    rows = await customers.counts(database, SHOP, list(whose))
+    return [tuple(row)[1:] for row in rows]
+
+
 async def kept(database: Database, name: str = "commerce_sales") -> int:
     rows = await database.fetch(f"SELECT count(*) FROM {name}")  # noqa: S608 - names of this test
     return cast("int", rows[0][0])
@@ -101,11 +108,49 @@ async def test_a_sale_is_in_the_sums_with_its_row_and_leaves_them_with_it(
         ("web", "EUR", 1, 1_000, 1_000, 0),
     ]
     assert await busiest(database, None, 9) == ["s1:a"]
-    assert await kept(database, "commerce_buyers") == 1  # no pseudonym stays of who is erased
+    # No pseudonym stays of who is erased.
+    assert await kept(database, "commerce_buyers") == await kept(database, "commerce_spending") == 1
     assert await sums.differences(database, sums.ORDERS, "store_1") == 0
     await database.execute("DELETE FROM commerce_orders")
     assert await told(database) == []
     assert await sums.differences(database, sums.ORDERS, "store_1") == 0
+
+
+async def test_what_a_buyer_spent_is_kept_with_each_order_by_currency(database: Database) -> None:
+    days = [NOW - timedelta(days=n) for n in range(4)]
+    await ordered(database, 1, days[3])
+    await ordered(database, 2, days[2], currency="USD", current_total_minor=40)
+    await ordered(database, 3, days[1], currency=None)
+    await ordered(database, 4, days[0], total_minor=None, financial_status="refunded")
+    spent = '[["EUR", 1000], ["USD", 40]]'
+    nothing = (0, None, None, 0, "[]")
+    assert await bought(database, "s1:a", "s1:nobody") == [(4, days[3], days[0], 1, spent), nothing]
+    await ordered(database, 1, days[3], cancelled_at=NOW)
+    await ordered(database, 4, days[0], customer_hash="s1:b", financial_status="partially_refunded")
+    assert await bought(database, "s1:a", "s1:b") == [
+        (2, days[2], days[1], 0, '[["USD", 40]]'),
+        (1, days[0], days[0], 1, '[["EUR", 1000]]'),
+    ]
+    # It was made earlier after all.
+    await ordered(database, 3, days[3], currency="USD", total_minor=2)
+    assert await bought(database, "s1:a") == [(2, days[3], days[2], 0, '[["USD", 42]]')]
+    await database.execute("UPDATE commerce_orders SET customer_hash = NULL")
+    assert await bought(database, "s1:a", "s1:b") == [nothing, nothing]
+    assert await kept(database, "commerce_spending") == 0
+
+
+async def test_what_the_busiest_bought_is_read_without_their_orders(database: Database) -> None:
+    """A buyer of twenty thousand orders costs a list of buyers no more than one of a single one."""
+    await database.execute(
+        "INSERT INTO commerce_orders (store_id, order_id, updated_at, currency, total_minor, test,"
+        " customer_hash, metadata, processed_at) SELECT 'store_1', n, $1, 'EUR', 1, false,"
+        " 's1:' || least(n, 50), '{}', $1 FROM generate_series(1, 20000) n",
+        NOW,
+    )
+    whose = await busiest(database, None, 50)
+    plan = await database.fetch("EXPLAIN " + customers.COUNTS, SHOP, whose)
+    assert not any("commerce_orders" in line[0] for line in plan), plan
+    assert (await bought(database, "s1:50"))[0] == (19_951, NOW, NOW, 0, '[["EUR", 19951]]')
 
 
 async def unblocked(database: Database, sql: str) -> None:
@@ -192,6 +237,7 @@ async def filled(database: Database, seed: int, steps: int = 250) -> None:
                     total_minor=luck.choice([None, 100, 2_000]),
                     current_total_minor=luck.choice([None, 90]),
                     source_name=luck.choice([None, "web", "pos"]),
+                    financial_status=luck.choice([None, "paid", "refunded"]),
                     customer_hash=luck.choice([None, "s1:a", "s1:b", "s1:c", "old digest"]),
                     test=luck.random() < 0.1,
                     cancelled_at=luck.choice([None, None, None, at]),
@@ -202,12 +248,13 @@ async def filled(database: Database, seed: int, steps: int = 250) -> None:
 async def recounted(
     database: Database, asked: Sequence[dict[str, Any]], since: Sequence[datetime]
 ) -> list[Any]:
-    """Ask for sales, for buyers page by page, and for the summary's orders."""
+    """Ask for sales, for buyers page by page and what they bought, and for the summary's orders."""
     found: list[Any] = [
         [tuple(row) for row in await sales.report(database, SHOP, **one)] for one in asked
     ]
     whole = await busiest(database, None, 10)
     found.append(whole)
+    found.append(await bought(database, *whole))
     for row in await customers.counts(database, SHOP, whole):
         after = (row["orders"], row["pseudonym"])
         found.append(await busiest(database, after, 2))
@@ -255,12 +302,13 @@ async def test_sums_are_held_against_their_rows_slice_by_slice(
     everything = (
         ("commerce_sales", "orders"),
         ("commerce_buyers", "orders"),
+        ("commerce_spending", "spent_minor"),
         ("commerce_counted_refunds", "amount_minor"),
     )
     for table, column in everything:
         double = f"UPDATE {table} SET {column} = {column} * 2 WHERE {column} <> 0"  # noqa: S608 - names of this test
         changed = await database.execute(double)
-        assert changed > 1
+        assert changed
         # Each is wrong once as it was counted and once as it is kept.
         assert await sums.differences(database, sums.ORDERS, "store_1") >= 2 * changed
         await database.execute(double.replace("*", "/"))

@@ -2,7 +2,7 @@
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -10,7 +10,9 @@ import anyio
 import asyncpg
 import pytest
 
+from tolsey.storage.database import Database
 from tolsey.storage.migrate import MIGRATIONS, migrate, migrations
+from tolsey.storage.reports import sums
 
 BEFORE = 20
 """The last migration that may stop commits: those of before run on no large database any more."""
@@ -88,6 +90,22 @@ COMMIT = (
     "DELETE FROM outbox WHERE key = $1",
 )
 
+SUMS_ARE_WHOLE = 49
+"""The last migration before what buyers spent was kept beside the number of their orders."""
+
+BUYERS = """
+INSERT INTO commerce_orders (store_id, order_id, updated_at, test, metadata, currency, total_minor,
+    financial_status, customer_hash, processed_at)
+SELECT CASE WHEN n % 3 = 0 THEN 's2@unknown' ELSE 's1' END, n, now(), n % 50 = 0, '{}',
+    CASE n % 5 WHEN 0 THEN 'USD' WHEN 1 THEN NULL ELSE 'EUR' END, n,
+    CASE n % 7 WHEN 0 THEN 'refunded' END, 's1:' || n % 1500, now() - n * interval '1 hour'
+FROM generate_series(1, 6000) n;
+"""
+BOUGHT = """
+UPDATE commerce_orders SET total_minor = 1 + total_minor, processed_at = now(), test = NOT test
+WHERE (store_id, order_id) = ('s1', $1)
+"""
+
 KEY_SWAPPED = """-- Why.
 -- transaction: none
 CREATE UNIQUE INDEX CONCURRENTLY IF NOT EXISTS outbox_by_slot ON outbox (slot, key);
@@ -96,13 +114,17 @@ ALTER TABLE outbox DROP CONSTRAINT outbox_pkey,
 """
 
 
+async def _migrated(url: str, folder: Path, *, until: int) -> None:
+    for step in migrations():
+        if step.number <= until:
+            shutil.copy(MIGRATIONS / f"{step.name}.sql", folder)
+    await migrate(url, folder)
+
+
 @pytest.fixture
 async def filled(empty_database_url: str, tmp_path: Path) -> str:
     """A database with rows in it, as it was before migrations said what they lock."""
-    for step in migrations():
-        if step.number <= BEFORE:
-            shutil.copy(MIGRATIONS / f"{step.name}.sql", tmp_path)
-    await migrate(empty_database_url, tmp_path)
+    await _migrated(empty_database_url, tmp_path, until=BEFORE)
     connection = await asyncpg.connect(empty_database_url)
     try:
         await connection.execute(ROWS)
@@ -112,8 +134,20 @@ async def filled(empty_database_url: str, tmp_path: Path) -> str:
     return empty_database_url
 
 
+async def _written(connection: asyncpg.Connection, key: str) -> None:
+    for sql in COMMIT:
+        await connection.execute(sql, key)
+
+
+async def _bought(connection: asyncpg.Connection, key: str) -> None:
+    writer, number = key.split(".")
+    await connection.execute(BOUGHT, 1 + 3 * (int(number) % 2000) + int(writer) % 2)
+
+
 @asynccontextmanager
-async def committing(url: str) -> AsyncIterator[Callable[[], int]]:
+async def committing(
+    url: str, write: Callable[[asyncpg.Connection, str], Awaitable[object]] = _written
+) -> AsyncIterator[Callable[[], int]]:
     """Commit without end while the block runs; answers how often. A commit that waits too long fails."""
     done = 0
 
@@ -123,8 +157,7 @@ async def committing(url: str) -> AsyncIterator[Callable[[], int]]:
         try:
             while True:
                 async with connection.transaction():
-                    for sql in COMMIT:
-                        await connection.execute(sql, f"{writer}.{done}")
+                    await write(connection, f"{writer}.{done}")
                 done += 1
         finally:
             await connection.close()
@@ -172,6 +205,27 @@ async def test_commits_go_on_while_all_migrations_are_applied_to_a_filled_databa
     finally:
         await watching.close()
         await old.close()
+
+
+async def test_what_buyers_spent_is_right_after_it_was_added_up_beside_deliveries(
+    empty_database_url: str, tmp_path: Path
+) -> None:
+    await _migrated(empty_database_url, tmp_path, until=SUMS_ARE_WHOLE)
+    database = Database(empty_database_url)
+    await database.open()
+    try:
+        await database.execute(BUYERS)
+        async with committing(empty_database_url, _bought) as done:
+            with anyio.fail_after(60):
+                while not done():
+                    await database.fetch("SELECT 1")
+            await migrate(empty_database_url)
+        for key in ("s1", "s2@unknown"):
+            assert await sums.differences(database, sums.ORDERS, key) == 0
+        kept = await database.fetch("SELECT currency, count(*) FROM commerce_spending GROUP BY 1")
+        assert {row["currency"] for row in kept} == {"EUR", "USD"}
+    finally:
+        await database.close()
 
 
 async def test_a_key_is_swapped_in_steps_and_locks_its_table_for_no_row(

@@ -36,6 +36,16 @@ HAVING count(*) < $2 OR (count(*) = $2 AND customer_hash > $3)
 ORDER BY count(*) DESC, customer_hash LIMIT $4
 """
 COUNTS: Final = """
+SELECT wanted.pseudonym, coalesce(b.orders, 0) AS orders, b.first_order_at, b.last_order_at,
+    coalesce(b.refunded_orders, 0) AS refunded_orders, (
+        SELECT coalesce(json_agg(json_build_array(currency, spent_minor) ORDER BY currency), '[]')::text
+        FROM commerce_spending s WHERE s.store_id = $1 AND s.pseudonym = wanted.pseudonym
+    ) AS spent
+FROM unnest($2::text[]) WITH ORDINALITY AS wanted(pseudonym, place)
+LEFT JOIN commerce_buyers b ON b.store_id = $1 AND b.pseudonym = wanted.pseudonym
+ORDER BY wanted.place
+"""
+COUNTS_OF_ROWS: Final = """
 SELECT wanted.pseudonym, bought.*
 FROM unnest($2::text[]) WITH ORDINALITY AS wanted(pseudonym, place)
 CROSS JOIN LATERAL (
@@ -76,7 +86,8 @@ async def busiest(
 
 async def counts(database: Reader, shop: ShopKey, pseudonyms: list[str]) -> list[Row]:
     """Count what each of these bought, in their order; `spent` is JSON text of [currency, minor]."""
-    return await database.fetch(COUNTS, shop, pseudonyms)
+    sql = COUNTS if await sums.is_whole(database, shop) else COUNTS_OF_ROWS
+    return await database.fetch(sql, shop, pseudonyms)
 
 
 async def is_known(database: Reader, shop: ShopKey, pseudonym: str) -> bool:

@@ -1,4 +1,4 @@
-"""SQL for the sums of stores that triggers keep (migrations 0033, 0035 and 0042): building and checking them."""
+"""SQL for the sums of stores that triggers keep (migrations 0033, 0035 and 0050): building and checking them."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -116,17 +116,30 @@ BUYERS: Final = Part(
         ORDER BY customer_hash OFFSET $3 LIMIT 1)
     """,
     f"""
-    WITH counted AS (
-        SELECT customer_hash, count(*) FROM commerce_orders
+    WITH counted AS MATERIALIZED (
+        SELECT customer_hash AS buyer, currency, processed_at AS at,
+            coalesce(current_total_minor, total_minor) AS worth,
+            coalesce(financial_status IN ('refunded', 'partially_refunded'), false) AS is_refunded
+        FROM commerce_orders
         WHERE store_id = $1 AND customer_hash >= $2 AND customer_hash < $3
           AND {COUNTED} AND customer_hash LIKE 's1:%'
-        GROUP BY 1
-    ), kept AS (
-        SELECT pseudonym, orders FROM commerce_buyers
+    ), buyers AS (
+        SELECT buyer, count(*), count(*) FILTER (WHERE is_refunded), min(at), max(at)
+        FROM counted GROUP BY 1
+    ), kept_buyers AS (
+        SELECT pseudonym, orders, refunded_orders, first_order_at, last_order_at FROM commerce_buyers
+        WHERE store_id = $1 AND pseudonym >= $2 AND pseudonym < $3
+    ), spending AS (
+        SELECT buyer, currency, count(*), sum(worth)::bigint FROM counted
+        WHERE currency IS NOT NULL AND worth IS NOT NULL GROUP BY 1, 2
+    ), kept_spending AS (
+        SELECT pseudonym, currency, orders, spent_minor FROM commerce_spending
         WHERE store_id = $1 AND pseudonym >= $2 AND pseudonym < $3
     )
-    SELECT (SELECT count(*) FROM (TABLE counted EXCEPT TABLE kept) a)
-        + (SELECT count(*) FROM (TABLE kept EXCEPT TABLE counted) a) AS wrong {UNLESS_BUILT}
+    SELECT (SELECT count(*) FROM (TABLE buyers EXCEPT TABLE kept_buyers) a)
+        + (SELECT count(*) FROM (TABLE kept_buyers EXCEPT TABLE buyers) a)
+        + (SELECT count(*) FROM (TABLE spending EXCEPT TABLE kept_spending) a)
+        + (SELECT count(*) FROM (TABLE kept_spending EXCEPT TABLE spending) a) AS wrong {UNLESS_BUILT}
     """,  # noqa: S608 - put together from constants
 )
 STOCK: Final = Part(
@@ -200,6 +213,7 @@ SELECT least(
     (SELECT min(id) FROM stores WHERE id > {after}),
     (SELECT min(store_id) FROM commerce_sales WHERE store_id > {after}),
     (SELECT min(store_id) FROM commerce_buyers WHERE store_id > {after}),
+    (SELECT min(store_id) FROM commerce_spending WHERE store_id > {after}),
     (SELECT min(store_id) FROM commerce_counted_refunds WHERE store_id > {after}),
     (SELECT min(store_id) FROM commerce_stock WHERE store_id > {after})
 ) AS id

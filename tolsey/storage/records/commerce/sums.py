@@ -1,4 +1,4 @@
-"""Tables that the database keeps by itself beside a store's orders and products (migrations 33 and 35)."""
+"""Tables that the database keeps by itself beside a store's orders and products (migrations 33, 35 and 50)."""
 
 from datetime import datetime
 from typing import Annotated, Final
@@ -22,8 +22,26 @@ SALES: Final = bare(
 )
 BUYERS: Final = bare(
     "commerce_buyers",
-    {"store_id": str, "pseudonym": Annotated[str, Personal.PSEUDONYM], "orders": int},
+    {
+        "store_id": str,
+        "pseudonym": Annotated[str, Personal.PSEUDONYM],
+        "orders": int,
+        "refunded_orders": int,
+        "first_order_at": datetime | None,
+        "last_order_at": datetime | None,
+    },
     key=("store_id", "pseudonym"),
+)
+SPENDING: Final = bare(
+    "commerce_spending",
+    {
+        "store_id": str,
+        "pseudonym": Annotated[str, Personal.PSEUDONYM],
+        "currency": str,
+        "orders": int,
+        "spent_minor": int,
+    },
+    key=("store_id", "pseudonym", "currency"),
 )
 COUNTED_REFUNDS: Final = bare(
     "commerce_counted_refunds",
