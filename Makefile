@@ -43,6 +43,7 @@ rules: setup
 	$(BIN)/lint-imports
 	$(BIN)/python -m tests.wire.golden
 	$(BIN)/python -m tests.unique_names
+	$(BIN)/python -m tests.rules
 	$(BIN)/deptry tolsey
 
 format: setup

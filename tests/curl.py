@@ -111,7 +111,7 @@ def _parts(path: str, method: str, operation: Mapping[str, Any]) -> Iterator[str
 
 
 def _proof(path: str, method: str, operation: Mapping[str, Any]) -> Iterator[str]:
-    """Say who calls; a session comes with the origin of who uses it (contract, section 3)."""
+    """Say who calls; a session comes with the origin of who uses it (rules/accounts#sessions)."""
     for scheme in operation.get("security", ()):
         match next(iter(scheme)):
             case "session":

@@ -24,7 +24,7 @@ NAME: Final = "urn:tolsey:openapi"
 
 
 def _is_time(written: object) -> bool:
-    """Contract, section 2: RFC 3339 in UTC, with milliseconds."""
+    """Times are RFC 3339 in UTC, with milliseconds (rules/requests#forms)."""
     return not isinstance(written, str) or TIME.fullmatch(written) is not None
 
 

@@ -148,7 +148,7 @@ def _server(name: "ServerName", read: Settings) -> "Server":
 def _refuse_strangers(read: Settings, host: str) -> None:
     """Let other machines in only to a service that was told its address and its keys.
 
-    Contract, section 1: keys that were made are for loopback alone.
+    Keys that were made are for loopback alone (rules/service#encryption-keys).
     """
     if settings.is_loopback(host):
         return

@@ -130,7 +130,7 @@ def of_settings(settings: Settings) -> list[Finding]:
 
 def _of_api_version(version: str) -> Sequence[Finding]:
     """Say that an API version is too old for what is built, if it is."""
-    # Orders have the fields that revenue is measured with from then on (revenue.md, rule 9).
+    # Orders have the fields that revenue is measured with from then on (rules/shops#api-version).
     if measures_revenue(version):
         return ()
     what = f"{version} is too old: verification answers 422 api_version_too_old before {MEASURED_SINCE}"

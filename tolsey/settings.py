@@ -1,4 +1,4 @@
-"""Every setting of the service: contract section 1 has the list and what an unset one means."""
+"""Every setting of the service: docs/operate/settings.md is made of it, and rules/service#settings stands above it."""
 
 import base64
 import binascii

@@ -1,4 +1,4 @@
-"""The limits are those of the specification, and callers are told where they stand."""
+"""The limits are those of rules/limits#windows, and callers are told where they stand."""
 
 import pytest
 
@@ -19,7 +19,7 @@ from tolsey.storage.limits import Policy
         (policies.MCP_FLOOD, 100, 60),
     ],
 )
-def test_a_window_is_that_of_the_specification(policy: Policy, limit: int, seconds: int) -> None:
+def test_a_window_is_the_promised_one(policy: Policy, limit: int, seconds: int) -> None:
     assert (policy.limit, policy.window_seconds) == (limit, seconds)
 
 

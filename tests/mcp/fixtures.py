@@ -1,6 +1,6 @@
 """What the official conformance suite asks a server to offer, behind our own transport.
 
-The names and behaviours are the suite's (product/mcp.md, 2.4); nothing of it is ever served.
+The names and behaviours are the suite's (rules/agents#suite); nothing of it is ever served.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """Every error code that the service answers with: its statuses, and what it means for whoever gets it.
 
-Codes are for programs and stay as they are (contract, section 2: none is removed or renamed without
+Codes are for programs and stay as they are (rules/requests#errors: none is removed or renamed without
 notice); the sentence beside an answer is of its case, the one here is of the code. `docs/codes.md` shows
 this list, and `/openapi.json` names it.
 """

@@ -1,7 +1,7 @@
 """What is asked of the payment processor: a port as a Protocol, and the values it exchanges.
 
 Amounts are integer cents of USD before tax. Every request that changes something carries a business
-key, under which the processor does it once however often it is asked (product/billing.md, 1.1).
+key, under which the processor does it once however often it is asked (rules/payments#requests).
 """
 
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ class CardRefused(ProcessorRefused):
 
 
 def refusal_of(error: ProcessorError) -> Refusal:
-    """Say what the payment processor's refusal means for whoever asked us (product/billing.md)."""
+    """Say what the payment processor's refusal means for whoever asked us (rules/payments#requests)."""
     match error:
         case CardRefused():
             return PaymentRequired(error.message, code="card_refused", processorCode=error.code)

@@ -1,4 +1,4 @@
-"""Operations: what takes longer than an answer waits, asked for and looked up (contract 2)."""
+"""Operations: what takes longer than an answer waits, asked for and looked up (rules/requests#operations)."""
 
 from collections.abc import Mapping
 from typing import Final, TypeVar

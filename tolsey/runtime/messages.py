@@ -10,7 +10,7 @@ Reply_co = TypeVar("Reply_co", covariant=True)
 Result_co = TypeVar("Result_co", covariant=True)
 
 LaneName = Literal["short", "processor", "platform", "model", "scan", "mail", "job"]
-"""Sorts of outside work that wait apart from each other (architecture, "One way to act")."""
+"""Sorts of outside work that wait apart from each other (rules/calls#lanes)."""
 
 REGISTERED: dict[str, type[Any]] = {}
 """Every message and call by its `kind.Name`: what is written to the outbox is read back by it."""
@@ -112,7 +112,7 @@ class Call(Generic[Result_co]):
 
     A subclass is a frozen dataclass of plain values. It runs at least once, after the commit that
     holds it, outside every mailbox. Its type parameter is the message that its result comes back as,
-    to its actor, once: the commit of that turn is what ends the call. Architecture, "One way to act".
+    to its actor, once: the commit of that turn is what ends the call. rules/calls#calls.
     """
 
     __slots__ = ()

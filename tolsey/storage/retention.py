@@ -1,4 +1,4 @@
-"""SQL that lets go of what has served its time (specification, Limits), in bounded batches.
+"""SQL that lets go of what has served its time (rules/service#retention), in bounded batches.
 
 Each statement finds its batch by an index, oldest first: it reads what is due and nothing of what is kept.
 """

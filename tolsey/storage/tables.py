@@ -58,7 +58,7 @@ class Personal(StrEnum):
     PSEUDONYM = "pseudonym"
     """Which buyer of one store somebody is; nobody can tell who once the store's salt is gone."""
     FREE_TEXT = "free_text"
-    """Text that other people wrote, and in which they may have named anyone (contract, section 4)."""
+    """Text that other people wrote, and in which they may have named anyone (rules/accounts#people-who-leave)."""
 
 
 SQL_TYPES: Final[Mapping[Any, str]] = {

@@ -159,7 +159,7 @@ class Ledger:
         return [one.event for one in self.audit]
 
     def check(self) -> None:
-        """Hold the books against the invariants of product/billing.md, 4.3."""
+        """Hold the books against rules/credits#invariants."""
         now, accounts = self.state.credits, self.accounts
         assert sum(accounts.values()) == 0
         for lot in self.lots.values():

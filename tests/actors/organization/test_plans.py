@@ -29,7 +29,7 @@ def refusal(code: str, cadence: str, current: Offer | None = None) -> Refusal:
     return refused.value
 
 
-def test_the_catalogue_is_that_of_the_specification() -> None:
+def test_the_catalogue_is_the_promised_one() -> None:
     said = {
         plan.code: (
             plan.prices[MONTHLY].cents,

@@ -1,6 +1,6 @@
 """Bugs planted on purpose in the code that moves money: each must be caught, or the proof is none.
 
-The first ten are those of billing.md 4.4; `python -m tests.campaigns.money.planted` lists them all
+The first ten are those of rules/credits#dangers; `python -m tests.campaigns.money.planted` lists all
 with what catches them, `--run` runs that.
 """
 
@@ -59,7 +59,7 @@ __all__ = ["BUGS"]
 TESTS = Path(__file__).with_name("test_planted.py")
 
 
-# The ten of billing.md 4.4.
+# The ten of rules/credits#dangers.
 
 
 @caught_by(test_applying.test_an_upgrade_for_the_last_day_buys_no_whole_month, Told)

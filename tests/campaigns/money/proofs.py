@@ -17,9 +17,9 @@ CENT = 10_000
 PLANS = ("free", "pro", "max_5x", "max_20x")
 """Lowest first."""
 PRICES = {"pro": (7_900, 75_000), "max_5x": (19_900, 191_000), "max_20x": (39_900, 383_000)}
-"""Cents a month and a year (specification, Plan catalog)."""
+"""Cents a month and a year (rules/plans#catalogue)."""
 ALLOWANCES = {"pro": 49_000_000, "max_5x": 149_000_000, "max_20x": 299_000_000}
-"""Micro-USD a month (billing.md, Decided)."""
+"""Micro-USD a month (rules/plans#catalogue)."""
 
 
 @dataclass(frozen=True, slots=True)

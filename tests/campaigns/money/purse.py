@@ -1,4 +1,4 @@
-"""What an organization's credits must come to: the rules of billing.md, section 4, said once more.
+"""What an organization's credits must come to: rules/credits, said once more.
 
 A second opinion, and a slow one: it keeps no sums, looks through everything each time, and knows of
 accounts, entries and hashes nothing. What it says is compared with the real books.

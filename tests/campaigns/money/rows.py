@@ -1,4 +1,4 @@
-"""The rows of an organization's books, and which of the invariants of billing.md 4.3 they break.
+"""The rows of an organization's books, and which of rules/credits#invariants they break.
 
 Numbers are those of the page. Nothing here asks the code that wrote the rows what they mean.
 """

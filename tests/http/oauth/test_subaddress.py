@@ -1,6 +1,6 @@
 """The sub-address of agents, which answers for stores' endpoints and for nothing else.
 
-Specification, "Public sub-addresses"; product/mcp.md, 4.2.
+rules/service#sub-addresses; rules/agents#authorization.
 """
 
 import pytest

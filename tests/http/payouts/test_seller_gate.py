@@ -1,4 +1,4 @@
-"""A seller can be paid before the first listing is shown (specification, KYC)."""
+"""A seller can be paid before the first listing is shown (rules/payments#payout-accounts)."""
 
 from datetime import timedelta
 from typing import Any

@@ -16,7 +16,7 @@ from tolsey.http.oauth.scopes import SCOPES
 pytestmark = pytest.mark.anyio
 
 MOST_BYTES = 32_500
-"""Some 10,000 tokens (product/mcp.md, 5.4)."""
+"""Some 10,000 tokens (rules/agents#tools)."""
 VOCABULARY = frozenset(
     keyword
     for part in Draft202012Validator.META_SCHEMA["$vocabulary"]

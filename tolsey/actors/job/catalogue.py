@@ -1,4 +1,4 @@
-"""The scheduled jobs of the service: name, when, why (specification, Scheduled jobs; contract 5)."""
+"""The scheduled jobs of the service: name, when, why (rules/service#scheduled-jobs)."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

@@ -58,7 +58,7 @@ class JobEffects:
 
     async def run(self, call: RunJob) -> JobEnded:
         """Do a job's work; a failure is the run's, and waits for the next due time."""
-        event = f"cron.{call.name}"  # the specification's own event names
+        event = f"cron.{call.name}"  # rules/service#scheduled-jobs
         said = log.bind(execution_id=call.execution_id)
         said.info(event + ".started")
         told_at: datetime | None = None
@@ -192,7 +192,7 @@ class Upkeep:
 
 
 class CreditKeeping:
-    """The work of the jobs that look after credits (billing.md, "Decided" and 4.3)."""
+    """The work of the jobs that look after credits (rules/credits#invariants)."""
 
     def __init__(
         self, database: Database, ask: Ask, *, clock: Callable[[], datetime], throttle: Throttle

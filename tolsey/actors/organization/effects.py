@@ -48,7 +48,7 @@ log = structlog.get_logger()
 
 PAGE: Final = 500
 UNDELIVERED: Final = timedelta(days=3)
-"""How long the processor goes on delivering (product/billing.md, 1.2)."""
+"""How long the processor goes on delivering (rules/payments#events)."""
 
 
 class PaymentInbox:

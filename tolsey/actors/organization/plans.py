@@ -1,8 +1,7 @@
 """The plan catalogue, and which plan an organization may choose when.
 
-Specification, "Plan catalog", "Subscriptions" and "Limits"; contract section 3 for the stores
-included and 8 for the codes; billing.md, "Decided", for the monthly allowances. Prices are cents
-before tax, in USD. Credits are micro-USD, of which a cent has 10,000.
+rules/plans#catalogue and rules/plans#changing; what a plan may call is in rules/limits#windows. Prices
+are cents before tax, in USD. Credits are micro-USD, of which a cent has 10,000.
 """
 
 from collections.abc import Mapping

@@ -167,10 +167,10 @@ def left(state: StoreState, message: SubscriptionsEnded) -> Decision[StoreState,
 def uninstall(state: StoreState, message: RevokeGrant) -> Decision[StoreState, Outcome]:
     """Revoke the grant, unless it is another shop's or was made after the app was removed.
 
-    A store that was repointed keeps its live connection (specification, "Received from the
-    commerce platform", 3), and so does one that reconnected before a late delivery arrived. Clocks
-    differ: what happened a little before the connection counts as after it, and of what happened
-    longer before the platform is asked whether the grant still lives.
+    A store that was repointed keeps its live connection (rules/shops#uninstalling), and so does
+    one that reconnected before a late delivery arrived. Clocks differ: what happened a little
+    before the connection counts as after it, and of what happened longer before the platform is
+    asked whether the grant still lives.
     """
     connection = state.connection
     if (

@@ -138,7 +138,7 @@ class StoreEffects:
         kept = await connections.credentials_of(self._database, call.store_id, call.connected_at)
         if kept is None:
             return RenewalRefused(call.connected_at, "no_credentials", self._clock())
-        # A static token is never renewed (contract, section 7): the platform does not know it any more.
+        # A static token is never renewed (rules/shops#tokens): the platform does not know it any more.
         if kept.client_id is None:
             return RenewalRefused(call.connected_at, "static_token", self._clock())
         try:
@@ -372,7 +372,7 @@ class OperationEffects:
     ) -> Message[Any]:
         """Find out what became of a change whose answer was lost, by its key or from the shop.
 
-        Stock is adjusted under a key that the platform honours (product/commerce.md, `@idempotent`): sent
+        Stock is adjusted under a key that the platform honours (rules/shops#writing-to-the-platform): sent
         again it is made once, and nobody waits for the item. Other changes carry none.
         """
         if edit.kind == edits.STOCK and self._clock() - kept.created_at < KEY_HONOURED:

@@ -144,7 +144,7 @@ def keep(
 
 
 def filed(state: StoreState, *rows: Any) -> tuple[Any, ...]:
-    """Name in rows of a store the shop that it is connected to (contract, section 12).
+    """Name in rows of a store the shop that it is connected to (rules/shops#shops-of-a-store).
 
     Who reads a body knows the store alone, and may be of the release before.
     """
@@ -173,7 +173,7 @@ def app_uninstalled(state: StoreState, message: AppUninstalled) -> Applied:
     """Put the uninstall on record, and see to it that the credentials go whatever happens next.
 
     The record stands on its own, so that it survives when the update after it fails
-    (specification, "Received from the commerce platform", 2).
+    (rules/shops#uninstalling).
     """
     delivery = message.delivery
     revoke = Tell(

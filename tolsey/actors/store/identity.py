@@ -12,8 +12,8 @@ LABEL = b"customer:v1:"
 def pseudonym(key: bytes, email: str | None, customer_id: int | None) -> str | None:
     """Name a buyer by e-mail address, else by the platform's id; None when neither is known.
 
-    The keyed hash is over the label and the older global digest (specification, "Customer
-    identity records"), so that rows which still hold that digest can be brought over.
+    The keyed hash is over the label and the older global digest (rules/shops#customers), so that
+    rows which still hold that digest can be brought over.
     """
     if email and (address := email.strip().lower()):
         known = address

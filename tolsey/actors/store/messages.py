@@ -31,7 +31,7 @@ class Outcome(StrEnum):
 
 
 class TokenState(StrEnum):
-    """Whether calls to the shop can be made (contract section 3)."""
+    """Whether calls to the shop can be made (rules/accounts#stores)."""
 
     OK = "ok"
     UNAVAILABLE = "token_unavailable"

@@ -20,7 +20,7 @@ from tolsey.storage.records.commerce.connection import ShopProfile
 
 SCOPES_KEPT = 500
 SHOP_FIELDS = frozenset({"myshopify_domain", "domain"})
-"""What a shop's body has and no other body that the platform sends (product/commerce.md, 3)."""
+"""What a shop's body has and no other body that the platform sends (rules/shops#uninstalling)."""
 
 
 def app_uninstalled(body: Body, reading: Reading) -> AppUninstalled:

@@ -1,7 +1,7 @@
 """Decisions about agents' operations: each once, those of one thing one after the other.
 
 The platform is called outside the mailbox. Before that the row says `sent`; so whoever finds it after
-a crash looks at the shop instead of sending it again (product/mcp.md, 5.3 and 5.4).
+a crash looks at the shop instead of sending it again (rules/agents#tools).
 """
 
 from dataclasses import replace

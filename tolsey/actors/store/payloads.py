@@ -79,7 +79,7 @@ def parts_of(body: Body) -> str | None:
     """Keep what an order is made of; None where the body does not tell it, or not as documented.
 
     No order is lost for its lines: its money counts without them. A line that is of no product is named by whoever typed it, and its properties by the buyer: neither is
-    kept (specification, "Customer identity records").
+    kept (rules/shops#customers).
     """
     if "line_items" not in body:
         return None

@@ -18,7 +18,7 @@ def connected(
 ) -> tuple[ShopOfStore, ...]:
     """Tell the shops of a store that is connected to one of them now; a known one keeps its key.
 
-    One salt for each store and shop (contract, section 12): that of a shop which has one stays.
+    One salt for each store and shop (rules/shops#shops-of-a-store): that of a shop which has one stays.
     """
     shops, former = state.shops, state.connection
     if not shops:

@@ -1,6 +1,6 @@
 """Decisions about the token of a store's grant: used while fresh, renewed once for all who ask.
 
-The token lives 24 hours and is renewed when less than ten minutes are left (contract section 4).
+The token lives 24 hours and is renewed when less than ten minutes are left (rules/shops#tokens).
 A renewal happens outside the mailbox; who asks meanwhile waits for the same result.
 """
 
@@ -41,7 +41,7 @@ def use(state: StoreState, message: UseToken) -> Decision[StoreState, Token]:
     """Hand out the token while it is fresh, else wait for a new one.
 
     A store whose renewal was refused stays unavailable until its merchant reconnects
-    (specification, "Connection status"), even while the old token might still be taken. A token
+    (rules/shops#tokens), even while the old token might still be taken. A token
     that was found dead has ended, unless a newer one took its place meanwhile.
     """
     connection = state.connection

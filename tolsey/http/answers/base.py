@@ -55,7 +55,7 @@ Omittable = Annotated[Value | None, Field(exclude_if=_is_none)]
 
 
 def _opened(schema: dict[str, Any]) -> None:
-    """Say nothing against more fields: some may come (contract, section 2, "Change")."""
+    """Say nothing against more fields: some may come (rules/requests#change)."""
     if schema.get("additionalProperties") is False:
         del schema["additionalProperties"]
 

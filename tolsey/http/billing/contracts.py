@@ -1,4 +1,4 @@
-"""Plans by contract: an operator writes down what was agreed (specification, "Plan catalog")."""
+"""Plans by contract: an operator writes down what was agreed (rules/plans#contracts)."""
 
 from typing import Annotated, Final, Literal, Self
 

@@ -1,4 +1,4 @@
-"""What an organization pays for: buying a plan, changing it, ending it (contract section 8)."""
+"""What an organization pays for: buying a plan, changing it, ending it (rules/plans#changing)."""
 
 from typing import Annotated, Literal
 
@@ -98,7 +98,7 @@ async def open_portal(data: OfOrganization) -> UrlAnswer:
 @session
 @validate_querystring(OfOrganization)
 async def get_portal(query_args: OfOrganization) -> UrlAnswer:
-    """Open the processor's portal (specification, Billing)."""
+    """Open the processor's portal."""
     return UrlAnswer(url=await billing.visit_portal(query_args.organization_id))
 
 

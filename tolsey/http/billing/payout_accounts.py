@@ -1,4 +1,4 @@
-"""What a person's payout account lets them do, for the routes that ask (specification, KYC)."""
+"""What a person's payout account lets them do, for the routes that ask (rules/payments#payout-accounts)."""
 
 import structlog
 

@@ -1,4 +1,4 @@
-"""The plans on offer (contract section 8)."""
+"""The plans on offer (rules/plans#catalogue)."""
 
 from quart import Blueprint
 from quart_schema import tag_blueprint, validate_querystring

@@ -1,4 +1,4 @@
-"""Refunds by an operator, within the rules of product/billing.md ("Decided")."""
+"""Refunds by an operator, within rules/plans#refunds."""
 
 from typing import Annotated
 

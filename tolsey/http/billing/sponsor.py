@@ -1,4 +1,4 @@
-"""Sponsors pay once, and are granted nothing (specification, Billing)."""
+"""Sponsors pay once, and are granted nothing (rules/plans#sponsors)."""
 
 from quart import Blueprint
 from quart_schema import tag_blueprint, validate_request

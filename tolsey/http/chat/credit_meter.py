@@ -1,4 +1,4 @@
-"""What an answer is paid from: a hold on its organization's credits (product/billing.md, 4.1)."""
+"""What an answer is paid from: a hold on its organization's credits (rules/credits#holds)."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress

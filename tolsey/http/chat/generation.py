@@ -165,7 +165,7 @@ class Generation:
             log.warning("chat.not_forgotten", fault=type(error).__name__)
 
     def _unaffordable(self, available: int) -> PaymentRequired:
-        """Say what the credits do cover (contract section 8), and what to ask for then."""
+        """Say what the credits do cover (rules/chat#paying), and what to ask for then."""
         order = self.order
         tokens = self._prices.affordable(order.input_tokens, available, order.output_tokens)
         fields: dict[str, Any] = {"retry": {"maxOutputTokens": tokens}} if tokens else {}

@@ -1,4 +1,4 @@
-"""What a caller is told while an answer is made: server-sent events (contract section 8)."""
+"""What a caller is told while an answer is made: server-sent events (rules/chat#telling)."""
 
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import suppress

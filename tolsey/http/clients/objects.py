@@ -136,7 +136,7 @@ class Objects:
 
 
 def _bucket(url: str) -> S3Store:
-    """Open a bucket; the provider's own variables say its endpoint, region and keys (contract 1)."""
+    """Open a bucket; the provider's own variables say its endpoint, region and keys (rules/service#settings)."""
     parts = urlsplit(url)
     options: Any = dict(OPTIONS)
     found = (os.environ.get(name) for name in ENDPOINTS)

@@ -2,10 +2,11 @@
 
 import posixpath
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from importlib.resources.abc import Traversable
 from typing import Final
 
 from markdown_it import MarkdownIt
@@ -21,6 +22,8 @@ from tolsey.http.web.access import public
 
 SLUGS: Final = {"api": "api-guide"}
 """`/docs/api` is the page that draws the description."""
+PARTS: Final = ("operate", "rules")
+"""Folders of further documents."""
 ORDER: Final = ("start", "revenue", "money", "agents", "api-guide", "codes")
 """What comes first in the list; the rest follows by its name."""
 
@@ -76,16 +79,15 @@ def titles() -> Mapping[str, str]:
 @cache
 def guides() -> Mapping[str, Guide]:
     """Read all documents, once, when somebody asks for the first."""
+    return {_slug_of(name): _guide(name, file.read_text("utf-8")) for name, file in _files()}
+
+
+def _files() -> Iterator[tuple[str, Traversable]]:
     folder = resources.files("tolsey") / "docs"
-    files = [
-        *((one.name, one) for one in folder.iterdir()),
-        *((f"operate/{one.name}", one) for one in (folder / "operate").iterdir()),
-    ]
-    return {
-        _slug_of(name): _guide(name, file.read_text("utf-8"))
-        for name, file in files
-        if name.endswith(".md")
-    }
+    for part in ("", *PARTS):
+        for one in folder.joinpath(part).iterdir():
+            if one.name.endswith(".md"):
+                yield posixpath.join(part, one.name), one
 
 
 def _slug_of(name: str) -> str:
@@ -99,7 +101,7 @@ def _guide(name: str, source: str) -> Guide:
     title = tokens[1].content if tokens and tokens[0].tag == "h1" else name
     for at, token in enumerate(tokens):
         if token.type == "heading_open":
-            token.attrSet("id", _anchor(tokens[at + 1].content))
+            token.attrSet("id", anchor_of(tokens[at + 1].content))
         for part in token.children or ():
             if part.type == "link_open":
                 _lead(part, posixpath.dirname(name))
@@ -107,7 +109,7 @@ def _guide(name: str, source: str) -> Guide:
     return Guide(title, Markup(reader.renderer.render(tokens, reader.options, {})))  # noqa: S704 - as just said
 
 
-def _anchor(heading: str) -> str:
+def anchor_of(heading: str) -> str:
     """Name a heading as code hosts do, so that a link works here and there."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 

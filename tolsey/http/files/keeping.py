@@ -11,7 +11,7 @@ from tolsey.storage.records.files import FileRecord
 from tolsey.storage.sealing.sealed import SealBroken, Vault
 
 ADDRESS_SECONDS: Final = 60
-"""Contract 6: an address expires in 60 s."""
+"""How long an address of a file works (rules/requests#files)."""
 LEFT_BEHIND: Final = timedelta(days=1)
 """What came in and has no place for longer has lost its process."""
 ADDRESS: Final = {"table": "files", "column": "address", "row": "", "tenant": ""}

@@ -73,7 +73,7 @@ async def delete_file(file_id: str) -> tuple[NoBody, NoContent]:
 async def read_content(file_id: str) -> Response:
     """Give a file's bytes to whoever has its address, sent as they are read."""
     files = service().files
-    # Whoever has the address may read the file until it expires, and no one else (contract 6).
+    # Whoever has the address may read the file until it expires, and no one else (rules/requests#files).
     if not files.is_signed(file_id, request.args.get("token", "")):
         raise no_such_file()
     file = await files.find(file_id)

@@ -1,4 +1,4 @@
-"""The intelligence API (contract section 10): keys are proved and calls counted; what it reads is not built."""
+"""The intelligence API (rules/accounts#api-keys): keys are proved and calls counted; what it reads is not built."""
 
 from quart import Blueprint, Response
 from quart_schema import hide

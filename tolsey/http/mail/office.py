@@ -75,7 +75,7 @@ class PostOffice:
 
     def require(self) -> None:
         """Refuse what is of no use without a mail: with 503 where none could be read by anyone."""
-        # Contract, section 1: without MAIL_URL mails are kept, and on loopback a page shows them.
+        # Without MAIL_URL mails are kept, and on loopback a page shows them (rules/service#settings).
         if self._server is None and not self._settings.is_local:
             raise MissingCredential("MAIL_URL" if self._settings.mail_url is None else "MAIL_FROM")
 

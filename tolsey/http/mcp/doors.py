@@ -1,6 +1,6 @@
 """The addresses at which stores' endpoints are reached: on the base address, and on the sub-address.
 
-A sub-address answers for its own surface only (specification, "Public sub-addresses").
+A sub-address answers for its own surface only (rules/service#sub-addresses).
 """
 
 from typing import Final

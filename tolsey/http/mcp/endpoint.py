@@ -1,6 +1,6 @@
 """The address an agent posts to: raw ASGI in front of Quart, one exchange at a time, no session.
 
-Model Context Protocol 2026-07-28 and 2025-11-25, "Streamable HTTP"; product/mcp.md, 1.3 and 1.4.
+Model Context Protocol 2026-07-28 and 2025-11-25, "Streamable HTTP"; rules/agents#protocol.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ log = structlog.get_logger()
 AWAY: Final = (DeadlineExceeded, Overloaded, Unavailable, StorageUnavailable)
 """What says that the service cannot answer now: no bug, and nothing the model could mend."""
 BODY_BYTES: Final = 1024 * 1024
-"""Contract section 2."""
+"""How large a message may be (rules/requests#sizes)."""
 MOST_IN_A_BATCH: Final = 50
 QUIET_SECONDS: Final = 0.05
 """Most calls are done by then; only for longer ones it is worth listening whether the client left."""

@@ -1,7 +1,7 @@
 """What a posted message asks, and in which revision: read, checked, or refused by name.
 
 Pure. The order of the checks is that of the official packages, so that a client that disagrees with
-itself is told so first (product/mcp.md, 1.3, T5).
+itself is told so first (rules/agents#protocol).
 """
 
 import base64

@@ -1,6 +1,6 @@
 """The gate of the stores' endpoints: whose token it is, for which address, how often, and how far.
 
-RFC 6750 and 9728 for the challenges; product/mcp.md, 1.5 and 5.3; specification, "Limits".
+RFC 6750 and 9728 for the challenges; rules/agents#authorization; rules/limits#windows.
 """
 
 from dataclasses import dataclass
@@ -94,7 +94,7 @@ def require(principal: Principal, scopes: frozenset[str]) -> None:
     """Refuse who lacks a scope, naming what is held and what this needs besides.
 
     A client asks its user for what the challenge names, and for nothing else: were only the missing
-    scope named, the next token would open less than this one (product/mcp.md, 5.2).
+    scope named, the next token would open less than this one (rules/agents#scopes).
     """
     if scopes <= principal.scopes:
         return
@@ -114,7 +114,7 @@ def require(principal: Principal, scopes: frozenset[str]) -> None:
 
 
 def grantable(principal: Principal, scopes: frozenset[str]) -> bool:
-    """Tell whether the user's role could let an agent use scopes, whatever is held (product/mcp.md, 5.2)."""
+    """Tell whether the user's role could let an agent use scopes, whatever is held (rules/agents#scopes)."""
     return len(allowed(scopes, principal.role)) == len(scopes)
 
 

@@ -67,7 +67,7 @@ def opened(service: Service) -> Opened:
     endpoint = Endpoint(server, gate, places)
     issuer = settings.base_url.rstrip("/")
     base = Door(agents.resources, endpoint, issuer, on_subaddress=False)
-    # Each sub-address answers for its own surface only (specification, "Public sub-addresses").
+    # Each sub-address answers for its own surface only (rules/service#sub-addresses).
     netloc = urlsplit(issuer).netloc.lower()
     hosts: dict[bytes, ASGIApp] = {
         f"{name}.{netloc}".encode(): partial(

@@ -1,7 +1,7 @@
 """What a server offers: tools, resources, prompts and completions, each with who may use it.
 
 A registry is made once and never changes, so its lists are the same for every request and their bytes
-are kept (product/mcp.md, 1.3, T7).
+are kept (rules/agents#protocol).
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 from tolsey.http.mcp.call import Call
 
 TOOL_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-"""What clients take: 128 by the specification, 64 by the strictest directory (T10)."""
+"""What clients take: 128 by the protocol, 64 by the strictest directory."""
 
 
 class InvalidArguments(Exception):  # noqa: N818 - what the arguments are
@@ -34,7 +34,7 @@ class ToolFailed(Exception):  # noqa: N818 - what became of it
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """What a call can do to the world; all four are always said (product/mcp.md, 5.3)."""
+    """What a call can do to the world; all four are always said (rules/agents#tools)."""
 
     read_only: bool
     destructive: bool

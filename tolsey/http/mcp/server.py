@@ -154,7 +154,7 @@ class Server:
         return {}
 
     async def _tools(self, call: Call) -> Mapping[str, Any]:
-        """List what the user's role may use: no step-up would open the rest (product/mcp.md, 5.2)."""
+        """List what the user's role may use: no step-up would open the rest (rules/agents#scopes)."""
         may = partial(self._grantable, call.principal)
         return self._page(call, "tools", [one for needs, one in self._listed_tools if may(needs)])
 
@@ -184,7 +184,7 @@ class Server:
         if not isinstance(given, dict):
             await tool.turned_away(call, INVALID_ARGUMENTS)
             raise RpcError(wire.INVALID_PARAMS, "arguments must be an object.")
-        # Whom a role keeps from a tool no consent helps, so they are sent to none (product/mcp.md, 5.2).
+        # Whom a role keeps from a tool no consent helps, so they are sent to none (rules/agents#scopes).
         if not self._grantable(call.principal, tool.scopes):
             await tool.turned_away(call, "forbidden")
             return failure(BEYOND_ROLE, code="forbidden").result

@@ -1,7 +1,7 @@
 """The state of a request that waits for input: it travels with the client, sealed.
 
 Whoever brings it back must be who was given it, for the same method and arguments, within ten minutes
-(product/mcp.md, 1.3, T8).
+(rules/agents#protocol).
 """
 
 import hashlib

@@ -1,6 +1,6 @@
 """The protocol's own words: revisions, keys, headers, error codes and their HTTP statuses.
 
-Model Context Protocol 2026-07-28, "Streamable HTTP" and "Versioning"; product/mcp.md, 1.2 to 1.4.
+Model Context Protocol 2026-07-28, "Streamable HTTP" and "Versioning"; rules/agents#protocol.
 """
 
 import math

@@ -1,7 +1,7 @@
 """Clients that are known by the address of a document about themselves (Client ID Metadata Documents).
 
 The address is anyone's to choose, so the document is fetched through the guard: public hosts only, no
-redirect, five kilobytes, five seconds; and an error is never remembered (product/mcp.md, 4.3 and 4.4).
+redirect, five kilobytes, five seconds; and an error is never remembered (rules/agents#clients).
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """Where a browser may be sent with a code: exactly where the client said, and nowhere dangerous.
 
-RFC 8252 (loopback and private-use schemes), RFC 9700 section 2.1, product/mcp.md section 4.4.
+RFC 8252 (loopback and private-use schemes), RFC 9700 section 2.1, rules/agents#clients.
 """
 
 import re

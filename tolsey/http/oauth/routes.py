@@ -1,4 +1,4 @@
-"""The endpoints of the authorization server that programs call (product/mcp.md, 4.2)."""
+"""The endpoints of the authorization server that programs call (rules/agents#authorization)."""
 
 from http import HTTPStatus
 from typing import Final, cast

@@ -1,4 +1,4 @@
-"""What an agent can be allowed, in words for people (product/mcp.md, 5.2)."""
+"""What an agent can be allowed, in words for people (rules/agents#scopes)."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
@@ -29,9 +29,9 @@ SCOPES: Final[Mapping[str, str]] = {
 ON_REQUEST: Final = frozenset({"deals:read"})
 """What only looks, and yet is let out to no client that did not ask for it by its name."""
 DEFAULT: Final = tuple(name for name in SCOPES if name.endswith(READ) and name not in ON_REQUEST)
-"""What a client asks for that names nothing: many clients never ask again (product/mcp.md, 5.2 and 6)."""
+"""What a client asks for that names nothing: many clients never ask again (rules/agents#scopes)."""
 NOT_OF_MEMBERS: Final = frozenset({"audit:read", "compliance:read"})
-"""What owners and admins may see, and let an agent see (product/mcp.md, 5.2)."""
+"""What owners and admins may see, and let an agent see (rules/agents#scopes)."""
 IGNORED: Final = frozenset({"offline_access"})
 """Asked for by some clients; every client gets a refresh token."""
 

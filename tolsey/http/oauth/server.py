@@ -178,7 +178,7 @@ class AuthorizationServer:
         """Give new tokens for a refresh token, once; a second time ends the grant.
 
         But for two windows of one client that refresh at the same moment: for ten seconds the same
-        token is answered with the same tokens (product/mcp.md, 4.2).
+        token is answered with the same tokens (rules/agents#authorization).
         """
         token = needed(sent, "refresh_token")
         row = await grants.find_token(self._database, token)

@@ -56,7 +56,7 @@ class ConsentPage(RefusedConsentPage):
 
     @property
     def ticked(self) -> Collection[str]:
-        """What looks is ticked, what changes only where it was asked for (product/mcp.md, 5.2)."""
+        """What looks is ticked, what changes only where it was asked for (rules/agents#scopes)."""
         return {*DEFAULT, *self.wanted.scopes}
 
     @property

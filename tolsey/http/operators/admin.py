@@ -1,4 +1,4 @@
-"""What operators see and do: actors, dead letters, crons, audit rows, deliveries (contract 11).
+"""What operators see and do: actors, dead letters, crons, audit rows, deliveries (rules/operators#what-is-shown).
 
 Every act writes an AuditLog row with who, what and why before it is answered.
 """

@@ -1,4 +1,4 @@
-"""Scheduled jobs from outside: `/api/cron/<name>` with `CRON_SECRET` (contract 5)."""
+"""Scheduled jobs from outside: `/api/cron/<name>` with `CRON_SECRET` (rules/service#scheduled-jobs)."""
 
 from quart import Blueprint
 from quart_schema import tag_blueprint

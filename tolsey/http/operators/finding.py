@@ -68,7 +68,7 @@ async def show_found() -> Response:
 
 async def _find(typed: str) -> FindAnswer:
     found = await finding.find(service().reports.of(OPERATORS), typed)
-    # Who looks people up is on record (contract 11); what was typed may be an address, and is not.
+    # Who looks people up is on record (rules/operators#acts); what was typed may be an address, and is not.
     async with service().database.transaction() as tx:
         await audit.write(
             tx,

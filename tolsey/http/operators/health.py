@@ -1,4 +1,4 @@
-"""Whether the service serves: `GET /api/health` (specification, Health)."""
+"""Whether the service serves: `GET /api/health` (rules/service#health)."""
 
 import asyncio
 from collections.abc import Awaitable, Mapping

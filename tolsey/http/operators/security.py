@@ -1,4 +1,4 @@
-"""What browsers report: violations of our content security policy (contract 11)."""
+"""What browsers report: violations of our content security policy (rules/operators#what-is-shown)."""
 
 import re
 from typing import Any

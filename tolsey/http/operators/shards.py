@@ -1,4 +1,4 @@
-"""Which process owns which slots, and moving one (contract 11)."""
+"""Which process owns which slots, and moving one (rules/operators#what-is-shown)."""
 
 from collections import defaultdict
 from typing import Annotated, Literal

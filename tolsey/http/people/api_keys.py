@@ -1,4 +1,4 @@
-"""API keys: made, listed and ended by their users, in the API and on pages alike (contract section 3)."""
+"""API keys: made, listed and ended by their users, in the API and on pages alike (rules/accounts#api-keys)."""
 
 from collections.abc import Sequence
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Signing up, in and out (contract section 3)."""
+"""Signing up, in and out (rules/accounts#sessions)."""
 
 from collections.abc import Callable
 from functools import partial

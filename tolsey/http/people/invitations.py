@@ -1,4 +1,4 @@
-"""Joining an organization by the link of an invitation (contract section 3)."""
+"""Joining an organization by the link of an invitation (rules/accounts#members)."""
 
 from quart import Blueprint
 from quart_schema import tag_blueprint

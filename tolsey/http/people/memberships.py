@@ -1,4 +1,4 @@
-"""Who belongs to an organization: what the API and the pages do alike (contract section 3)."""
+"""Who belongs to an organization: what the API and the pages do alike (rules/accounts#members)."""
 
 from contextlib import suppress
 from typing import Final, Literal
@@ -136,7 +136,7 @@ async def remove(organization_id: str, user_id: str) -> None:
 
 
 async def _require_rank(organization_id: str, role: str) -> None:
-    # Owners and admins decide who belongs; only owners make owners, and unmake them (contract, section 3).
+    # Owners and admins decide who belongs; only owners make owners, and unmake them (rules/accounts#members).
     await member_of(organization_id, at_least="owner" if role == "owner" else "admin")
 
 

@@ -1,4 +1,4 @@
-"""Organizations and who belongs to them (contract section 3)."""
+"""Organizations and who belongs to them (rules/accounts#members)."""
 
 from typing import Any
 

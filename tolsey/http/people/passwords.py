@@ -1,4 +1,4 @@
-"""Choosing another password: what the API and the pages do alike (contract section 3)."""
+"""Choosing another password: what the API and the pages do alike (rules/accounts#passwords)."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Signing up, in and out: what the API and the pages do alike (contract section 3)."""
+"""Signing up, in and out: what the API and the pages do alike (rules/accounts#sessions)."""
 
 from dataclasses import dataclass
 

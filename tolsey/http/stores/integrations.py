@@ -1,4 +1,4 @@
-"""Connecting a store to its shop with the merchant's own app (contract section 4)."""
+"""Connecting a store to its shop with the merchant's own app (rules/shops#connecting)."""
 
 import secrets
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Stores: made within the plan, read, and deleted with their memory (contract section 3)."""
+"""Stores: made within the plan, read, and deleted with their memory (rules/accounts#stores)."""
 
 import secrets
 from contextlib import suppress

@@ -186,7 +186,7 @@ async def _prove_cron() -> None:
     if secret is None:
         name = (request.view_args or {}).get("name")
         job = name if name in JOBS else "unknown"  # a stranger's word is no event's name
-        # The event is named after the job (specification, "Internal records and log events").
+        # The event is named after the job (rules/service#scheduled-jobs).
         log.warning(f"cron.{job}.missing_secret")  # noqa: G004
         raise MissingCredential("CRON_SECRET")
     if not hmac.compare_digest(bearer(), secret.encode()):
@@ -195,7 +195,7 @@ async def _prove_cron() -> None:
 
 async def _prove_metrics() -> None:
     settings = service().settings
-    # Once METRICS_TOKEN is set it is the only key (contract, section 1).
+    # Once METRICS_TOKEN is set it is the only key (rules/service#settings).
     if settings.metrics_token is not None:
         if not hmac.compare_digest(bearer(), settings.metrics_token.encode()):
             raise Unauthorized("Send METRICS_TOKEN as the bearer token.")

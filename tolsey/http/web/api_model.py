@@ -67,7 +67,7 @@ Email = Annotated[
 Password = Annotated[str, Field(max_length=LONGEST_PASSWORD, repr=False)]
 Identifier = Annotated[str, StringConstraints(pattern=IDENTIFIER)]
 Why = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
-"""What an operator says about what they do: every act has who, what and why (contract, section 11)."""
+"""What an operator says about what they do: every act has who, what and why (rules/operators#acts)."""
 Whole = Annotated[int, Field(strict=True)]
 """An integer of a body: JSON has a type for it, and neither a text nor `true` is one."""
 

@@ -1,4 +1,4 @@
-"""The session cookie, and the origin check that goes with it (contract section 3)."""
+"""The session cookie, and the origin check that goes with it (rules/accounts#sessions)."""
 
 from urllib.parse import urlsplit
 

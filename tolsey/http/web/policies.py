@@ -1,8 +1,8 @@
-"""Every rate limit of the service: those of the specification's "Limits", then the service's own.
+"""Every rate limit of the service: those that are promised (rules/limits#windows), then the service's own.
 
 A route names its policy from here, so that the catalogue is the whole truth. Whose calls count
 together is said beside each: a user, an organization, or the client's address when no one is signed
-in (specification, "Rate-limit identity").
+in (rules/limits#whose-calls).
 """
 
 from tolsey.actors.organization.plans import Plan
@@ -21,7 +21,7 @@ AFFILIATE_REDEEM = Policy("affiliate-redeem", 3, HOUR)
 ACCOUNT_CREATION = Policy("account-creation", 5, DAY)
 """Accounts made, of an address."""
 MCP_FLOOD = Policy("mcp-flood", 100, MINUTE)
-"""The flood guard that the specification plans, before anyone is known: of an address."""
+"""The flood guard before anyone is known, of an address."""
 
 LOGINS = Policy("logins", 60, MINUTE)
 """Attempts to sign in, of an address."""
@@ -108,7 +108,7 @@ def mcp(plan: Plan) -> tuple[Policy, ...]:
 
 
 def intelligence(plan: Plan) -> tuple[Policy, ...]:
-    """List the policies of an organization's calls of the intelligence API (contract, section 10)."""
+    """List the policies of an organization's calls of the intelligence API (rules/limits#windows)."""
     return _bounded(
         ("intelligence-min", plan.intelligence_per_minute, MINUTE),
         ("intelligence-day", plan.intelligence_per_day, DAY),
@@ -116,7 +116,7 @@ def intelligence(plan: Plan) -> tuple[Policy, ...]:
 
 
 def scans(plan: Plan) -> tuple[Policy, ...]:
-    """List the policies of the scans that an organization asks for (contract, section 10)."""
+    """List the policies of the scans that an organization asks for (rules/limits#windows)."""
     return _bounded(("scans-day", plan.scans_per_day, DAY))
 
 

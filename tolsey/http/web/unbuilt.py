@@ -1,4 +1,4 @@
-"""What the contract names and this version has not built: a client learns that, instead of a 404."""
+"""What is promised and this version has not built (rules/requests#not-built-yet): a client learns that, instead of a 404."""
 
 import re
 from typing import Final
@@ -20,12 +20,12 @@ PATHS: Final = (
     r"/api/admin/actors/[^/]+/[^/]+/at",
     r"/status(/history|/incidents\.rss|\.json)?",
 )
-"""Sections 3 and 6 to 11 of the contract, and endpoints of the specification. A path that is built is answered before anyone looks here."""
+"""A path that is built is answered before anyone looks here."""
 PATTERN: Final = re.compile("|".join(PATHS))
 
 SENTENCE: Final = "This version does not have this yet."
 
 
 def is_named(path: str) -> bool:
-    """Tell whether the contract names a path, for one that nobody serves."""
+    """Tell whether a path is promised, for one that nobody serves."""
     return PATTERN.fullmatch(path) is not None

@@ -5,7 +5,7 @@ from typing import Any, Final
 import orjson
 
 DEEPEST: Final = 64
-"""Contract section 2."""
+"""How deep JSON may be (rules/requests#sizes)."""
 INDENTED_BYTES: Final = 64 * 1024
 """Larger bodies are walked: indenting them could take many times their size."""
 

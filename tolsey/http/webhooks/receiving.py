@@ -15,7 +15,7 @@ from tolsey.http.web.requests import OUTCOME
 log = structlog.get_logger()
 
 BODY_BYTES: Final = 5 * 1024 * 1024
-"""Contract section 2."""
+"""How large a delivery may be (rules/requests#sizes)."""
 BODY_SECONDS: Final = 10.0
 RETRY_SECONDS: Final = 5
 

@@ -21,7 +21,7 @@ PLACES: Final[Mapping[LaneName, int]] = {
     "mail": 8,
     "job": 16,
 }
-"""How many calls of a lane one process makes at once (architecture, "One way to act")."""
+"""How many calls of a lane one process makes at once (rules/calls#lanes)."""
 
 
 class Lane:

@@ -11,7 +11,7 @@ from tolsey.runtime.actor import Actor, Turn
 from tolsey.runtime.messages import ActorId, Message
 
 SLOTS = 1024
-"""How many slots the key space has; fixed for the life of a deployment (architecture, promise 7)."""
+"""How many slots the key space has; fixed for the life of a deployment (rules/calls#slots)."""
 
 COLD_FROM_BYTES = 512
 """Objects weigh several times their pickle; below this there is little to win."""

@@ -14,7 +14,7 @@ class MemoryCounts:
 
 
 def namespaces_of(store_id: str) -> tuple[str, str, str]:
-    """Name the three vector namespaces of a store (specification, "Events")."""
+    """Name the three vector namespaces of a store (rules/shops#memory)."""
     return store_id, f"messages:{store_id}", f"facts:store:{store_id}"
 
 

@@ -1,4 +1,4 @@
--- Every run of a scheduled job, once for each due time: CronExecution of the specification.
+-- Every run of a scheduled job, once for each due time: rules/service#scheduled-jobs.
 CREATE TABLE cron_executions (
     id           text PRIMARY KEY,
     job          text NOT NULL,

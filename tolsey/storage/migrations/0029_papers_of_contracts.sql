@@ -1,5 +1,5 @@
--- A plan by contract wants a manual check of who the customer is and a signed contract (specification,
--- "Authentication"): where both are filed is recorded with it.
+-- A plan by contract wants a manual check of who the customer is and a signed contract (rules/plans#contracts):
+-- where both are filed is recorded with it.
 -- compatible-from: 0025
 -- locks: contracts, for a moment however many rows
 ALTER TABLE contracts ADD COLUMN kyc text;

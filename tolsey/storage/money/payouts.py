@@ -150,7 +150,7 @@ async def failures(database: Database, account_id: str) -> list[PayoutFailure]:
 async def may_sell(database: Database, organization_id: str) -> bool:
     """Tell whether an organization can be paid for what it sells, or has sold before it had to.
 
-    Those who can be paid are its owners and admins with a verified account (specification, KYC).
+    Those who can be paid are its owners and admins with a verified account (rules/payments#payout-accounts).
     """
     row = await database.fetchrow(
         """

@@ -27,7 +27,7 @@ ON CONFLICT (dispute_id) DO UPDATE SET cents = greatest(known.cents, excluded.ce
         THEN known.standing ELSE excluded.standing END
 RETURNING xmax = 0 AS is_first
 """
-"""A lost dispute may still be won, and nothing follows that (product/billing.md, 1.4)."""
+"""A lost dispute may still be won, and nothing follows that (rules/payments#shapes)."""
 
 
 async def observed(tx: Transaction, event_id: str, seen: SponsorPayment) -> None:

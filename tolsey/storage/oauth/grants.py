@@ -23,7 +23,7 @@ ACCESS_LIFE: Final = timedelta(hours=1)
 REFRESH_LIFE: Final = timedelta(days=30)
 """Of a refresh token that is not used; each use gives a new one."""
 REFRESH_GRACE: Final = timedelta(seconds=10)
-"""How long a refresh token that was used has the same successors (product/mcp.md, 4.2)."""
+"""How long a refresh token that was used has the same successors (rules/agents#authorization)."""
 SALT_BYTES: Final = 32
 TOKEN_BYTES: Final = 32
 TOKEN_CHARACTERS: Final = 128

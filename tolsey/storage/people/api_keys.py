@@ -1,7 +1,7 @@
 """SQL for API keys, and what a value looks like; of a value only its SHA-256 and its beginning are kept.
 
 A value is `bei_`, 8 characters by which it is known again, 32 random ones, and 6 that check the rest
-(product/intelligence.md, 5.2): a mistyped one is told from a key without a look at the database.
+(rules/accounts#api-keys): a mistyped one is told from a key without a look at the database.
 """
 
 import secrets
@@ -160,7 +160,7 @@ async def admitted(database: Database, value: str, at: datetime) -> KeyHolder | 
     """Say for whom a value speaks, and note that it was used; None when it is no live key's."""
     if not is_well_formed(value):
         return None
-    # It stands on the membership, the account and the organization (contract, section 12).
+    # It stands on the membership, the account and the organization (rules/accounts#what-stands-on-what).
     row = await database.fetchrow(
         """
         SELECT k.id, k.user_id, k.organization_id, o.plan, k.scopes, k.used_at

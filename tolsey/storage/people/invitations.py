@@ -65,7 +65,7 @@ async def begin(
     None when the inviter may not, or not any more. Raises TooManyOpen.
     """
     await members.hold(tx, organization_id)
-    # Only owners and admins invite, and only owners make owners (contract, section 3).
+    # Only owners and admins invite, and only owners make owners (rules/accounts#members).
     may = await tx.fetchval(
         """
         SELECT role = 'owner' OR (role = 'admin' AND $3 <> 'owner') FROM members

@@ -18,7 +18,7 @@ async def begin(tx: Transaction, email: str, at: datetime) -> str | None:
 
     None when no one does who may sign in, or when one was made within the last hour.
     """
-    # Contract, section 3: one mail an hour. The row of the user holds back a second one made meanwhile.
+    # One mail an hour (rules/accounts#passwords). The row of the user holds back a second one made meanwhile.
     user_id = await tx.fetchval(
         """
         SELECT id FROM users

@@ -9,7 +9,7 @@ from tolsey.storage.sealing.sealed import fingerprint
 
 SESSION_LIFETIME = timedelta(days=30)
 IDLE_LIFETIME = timedelta(days=14)
-"""A session that was not used for so long is over (contract, section 3)."""
+"""A session that was not used for so long is over (rules/accounts#sessions)."""
 NOTED_EVERY = timedelta(hours=1)
 """How exactly it is known when a session was used last: no request but one an hour writes."""
 TOKEN_BYTES = 32

@@ -30,7 +30,7 @@ KEPT: Final[Mapping[str, Retention]] = {
     ),
     "commerce.webhook": "until_erased",
 }
-"""How long rows of an event stay, by the first words of its name (specification, "Limits": audit trails of
+"""How long rows of an event stay, by the first words of its name (rules/service#retention: audit trails of
 money 7 years, deliveries until they are erased, others 180 days)."""
 
 

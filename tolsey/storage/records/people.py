@@ -70,7 +70,7 @@ AFFILIATE_CODES: Final = bare(
 @stored(
     "invitations",
     key=("id",),
-    # Contract, section 12: invitations are kept for twelve months, then they go.
+    # Invitations are kept for twelve months, then they go (rules/accounts#members).
     retention=Age(column="expires_at", interval="12 months"),
     swept="invitations",
 )

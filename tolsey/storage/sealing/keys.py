@@ -36,7 +36,7 @@ async def open_vault(database: Database, settings: Settings) -> Vault:
     async with database.transaction() as tx:
         known = await _known(tx)
         vault = _at_hand(settings)
-        # Contract, section 1: a key is made once. Beside sealed data it would take the lost one's place.
+        # A key is made once (rules/service#encryption-keys). Beside sealed data it would take the lost one's place.
         if vault is None and not known:
             vault = Vault.make(settings.data_dir)
         why = _foreign(known, vault, settings) or await _unreadable(tx, known, vault, settings)

@@ -1,4 +1,4 @@
-"""Sealing again, with the first key of the ring, what other keys sealed (contract, section 1: `rotate-keys`)."""
+"""Sealing again, with the first key of the ring, what other keys sealed (rules/service#encryption-keys: `rotate-keys`)."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Which payments are given back, and what is kept for it meanwhile (product/billing.md, "Decided")."""
+"""Which payments are given back, and what is kept for it meanwhile (rules/plans#refunds)."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Reversing an old invoice never takes what a newer one brought (product/billing.md, 4.1)."""
+"""Reversing an old invoice never takes what a newer one brought (rules/credits#reversals)."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta

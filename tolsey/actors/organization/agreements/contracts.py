@@ -1,6 +1,6 @@
 """Decisions about plans by contract, and about months that no invoice begins.
 
-Specification, "Plan catalog" (Custom); billing.md, "Decided" (the allowance is the same each month
+rules/plans#contracts (Custom); rules/plans#allowance (the allowance is the same each month
 on a yearly cadence) and 4.1.
 """
 

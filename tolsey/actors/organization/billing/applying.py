@@ -1,7 +1,7 @@
 """Applying what the payment processor said: one turn does all of an event, or says why it does not.
 
 What an event does is a function of what is known and what it says, so that any order and any
-repetition comes to the same (product/billing.md, 4.2). Nothing is granted that no event proves paid.
+repetition comes to the same (rules/payments#events). Nothing is granted that no event proves paid.
 """
 
 from collections.abc import Mapping
@@ -197,7 +197,7 @@ def _checkout(turn: EventTurn, facts: CheckoutFacts) -> Applied:
         turn.keep(subscription.linked(turn.subscription, facts.customer_id, facts.subscription_id))
         return APPLIED
     if facts.said.kind != CREDITS:
-        # Money that nothing says the purpose of is parked and never dropped (billing.md, 4.4, 10).
+        # Money that nothing says the purpose of is parked and never dropped (rules/credits#dangers).
         is_unsaid = facts.is_paid and facts.mode == "payment" and facts.said == Metadata()
         return NO_METADATA if is_unsaid else NOTHING
     if not facts.is_paid or facts.payment_intent_id is None:
@@ -252,7 +252,7 @@ def _invoice(turn: EventTurn, facts: InvoiceFacts) -> Applied:
         return UNKNOWN_PRICE if lines else NOTHING
     turn.keep(subscription.paid(turn.subscription, facts, bought, created_at))
     # Credits follow what was due before the customer's balance paid of it, and the total is that; one
-    # of nothing brings none but by an operator's word (billing.md, "Checked again").
+    # of nothing brings none but by an operator's word (rules/payments#events).
     is_due = facts.total_cents > 0
     if is_due:
         _allow(turn, facts, bought, lines)
@@ -324,7 +324,7 @@ def _allowance(
     """Tell what a paid period allows.
 
     Where only the rest of a period was paid, the allowance rises by no more than that cost: the
-    whole month's is not for sale on its last day (product/billing.md, 4.4, 1).
+    whole month's is not for sale on its last day (rules/plans#allowance).
     """
     allowance = plans.monthly_allowance(bought.offer.plan.code, None)
     of_plan = [one for one in lines if turn.offers.get(one.price_id or "") == bought.offer]

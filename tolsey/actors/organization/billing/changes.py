@@ -1,7 +1,7 @@
 """Changing what a subscription is to: up at once, down or out when its period ends, or on as it is.
 
 Where the processor cannot do it in one request, what waits for the end of the period is taken off first.
-When the change then fails, that is put back before anybody is told (architecture, "One way to act").
+When the change then fails, that is put back before anybody is told (rules/calls#calls).
 """
 
 from collections.abc import Mapping
@@ -181,7 +181,7 @@ def _known(
     if known is not None:
         return known
     running = next((one for one in state.operations if one.kind == PLAN_CHANGE), None)
-    # Those about one thing go one after another (architecture, "One way to act").
+    # Those about one thing go one after another (rules/calls#calls).
     if running is not None and orjson.loads(running.wanted)["asked"] != _asked(message):
         raise Conflict(
             "Another change of the plan is on its way. Ask again when it is done.",

@@ -124,7 +124,7 @@ def paid_invoice(state: OrganizationState, facts: Facts) -> str | None:
     """Name the payment of which it has to be found out whether it paid a subscription's invoice.
 
     The ledger knows that one by its invoice, which refunds and disputes do not name
-    (product/billing.md, 1.4).
+    (rules/payments#shapes).
     """
     if not isinstance(facts, RefundFacts | DisputeFacts) or facts.said.kind == CREDITS:
         return None

@@ -159,7 +159,7 @@ class RefundBegun:
 class GiveBackPayment(Message[Operation]):
     """An operator gives a payment back whole, or ends the subscription of one that went back.
 
-    Refused with the reason by the rules of product/billing.md. What is left of the payment's credits
+    Refused with the reason by rules/plans#refunds. What is left of the payment's credits
     is pinned until its refund is observed or refused, or nobody tries it any more.
     """
 

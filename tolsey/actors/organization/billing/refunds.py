@@ -1,4 +1,4 @@
-"""Which payments are given back (product/billing.md, "Decided"; specification, Limits)."""
+"""Which payments are given back (rules/plans#refunds)."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta

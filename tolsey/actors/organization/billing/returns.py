@@ -1,6 +1,6 @@
 """Giving a payment back, step by step: the refund first, then the end of what it paid for.
 
-Whoever were left with neither would have paid for nothing (product/billing.md, "Decided").
+Whoever were left with neither would have paid for nothing (rules/plans#refunds).
 """
 
 from dataclasses import replace

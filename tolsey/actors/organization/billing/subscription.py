@@ -1,7 +1,7 @@
 """What a subscription comes to: a join of what the processor said, in whatever order it said it.
 
 A snapshot of a subscription counts by the time of its event, a payment by the period it paid for;
-the plan in effect is a function of both (product/billing.md, 4.1 and 4.2). It rises only with a paid
+the plan in effect is a function of both (rules/payments#events). It rises only with a paid
 invoice, and falls with the subscription.
 """
 
@@ -176,7 +176,7 @@ def in_effect(known: SubscriptionRecord) -> Offer | None:
 
 
 def event_of(before: SubscriptionRecord | None, after: SubscriptionRecord) -> str | None:
-    """Name what became of the plan in effect (specification, Internal records); None is nothing."""
+    """Name what became of the plan in effect (rules/plans#changing); None is nothing."""
     had = None if before is None else plans.held(before.plan, before.cadence)
     has = plans.held(after.plan, after.cadence)
     if had == has:

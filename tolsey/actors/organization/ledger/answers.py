@@ -55,7 +55,7 @@ def check(
     """Settle the hold of an answer that nobody makes any more, or look again in a while.
 
     Its process beats no more (`is_left`) and has not written its cost down since the last look, or its
-    lease is over: then what it last reported is its cost (product/billing.md, 4.1). None: its end is
+    lease is over: then what it last reported is its cost (rules/credits#holds). None: its end is
     written down.
     """
     if is_left is None:

@@ -1,4 +1,4 @@
-"""Decisions about the daily bonus (specification, "Plan catalog"; billing.md, "Decided")."""
+"""Decisions about the daily bonus (rules/plans#daily-bonus)."""
 
 from datetime import UTC, date, datetime
 

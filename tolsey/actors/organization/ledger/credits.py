@@ -1,4 +1,4 @@
-"""An organization's credits as a value: what is open, pinned and owed (product/billing.md, 4.1)."""
+"""An organization's credits as a value: what is open, pinned and owed (rules/credits#ledger)."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -31,7 +31,7 @@ NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
 ALLOWANCE: Final = "allowance"
 ALLOWANCE_GRACE: Final = timedelta(days=3)
-"""A renewal's event may come this late (product/billing.md, 1.2): until then the allowance stands,
+"""A renewal's event may come this late (rules/credits#grants): until then the allowance stands,
 as long as there is somebody to renew it."""
 
 

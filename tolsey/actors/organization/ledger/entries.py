@@ -2,7 +2,7 @@
 
 Every movement goes from one account into another, so the books balance by construction. Accounts:
 `lot:<id>` (what is free of it), `held:<hold>`, `debt`, `cash`, `promo`, `usage`, `expired`,
-`refunded`, `clawback`, `writeoff` (product/billing.md, 4.1).
+`refunded`, `clawback`, `writeoff` (rules/credits#ledger).
 """
 
 from collections.abc import Callable
@@ -123,7 +123,7 @@ class Draft:
     def end(self, hold: Hold, cost: int) -> tuple[int, int]:
         """End a hold: pay its cost, free the rest; answer what was paid and what was written off.
 
-        What a hold does not cover is never taken from elsewhere (product/billing.md, 4.1).
+        What a hold does not cover is never taken from elsewhere (rules/credits#holds).
         """
         charged = left = min(cost, hold.amount)
         account = f"held:{hold.id}"

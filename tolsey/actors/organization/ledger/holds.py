@@ -1,4 +1,4 @@
-"""Decisions about holds: credits pinned before their cost is known (product/billing.md, 4.1)."""
+"""Decisions about holds: credits pinned before their cost is known (rules/credits#holds)."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Decisions that grant, use up and end credits (product/billing.md, 4.1)."""
+"""Decisions that grant, use up and end credits (rules/credits#grants)."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -82,7 +82,7 @@ def reset_allowance(
             *(draft, message.key, ALLOWANCE),
             amount=amount,
             # It ends with its period, which tells whose it is, however early that was told; what no
-            # period ends stands twelve months (product/billing.md, "Decided").
+            # period ends stands twelve months (rules/plans#allowance).
             expires_at=message.period_end,
             reference=message.reference,
             reaches=message.allowance,

@@ -71,7 +71,7 @@ class Settled:
 class Dispute:
     """What is known of a dispute: `amount` in the processor's cents, and how it stands.
 
-    An inquiry that was closed without a dispute counts as won (product/billing.md, "Decided").
+    An inquiry that was closed without a dispute counts as won (rules/payments#shapes).
     """
 
     id: str

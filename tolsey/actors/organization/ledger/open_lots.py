@@ -21,7 +21,7 @@ ID: Final = itemgetter(2)
 
 
 def spending_order(lot: CreditLot) -> SpentAfter:
-    """Sort lots: earliest expiry, then oldest (product/billing.md, "Decided")."""
+    """Sort lots: earliest expiry, then oldest (rules/credits#ledger)."""
     return lot.expires_at, lot.granted_at, lot.id
 
 

@@ -1,4 +1,4 @@
-"""What a payment remembers of each of its grants (product/billing.md, 4.1)."""
+"""What a payment remembers of each of its grants (rules/credits#reversals)."""
 
 import json
 from collections.abc import Iterable

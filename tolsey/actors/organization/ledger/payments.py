@@ -1,4 +1,4 @@
-"""What refunds and disputes do to the credits a payment bought (product/billing.md, 4.1).
+"""What refunds and disputes do to the credits a payment bought (rules/credits#reversals).
 
 Facts of a payment only ever grow (a join: the greatest refund, the furthest state of each dispute),
 and what is to be taken back is a function of them; an entry moves the difference. So any order and
@@ -26,7 +26,7 @@ from tolsey.storage.records.journal import audit_record
 from tolsey.storage.records.money.credits import CreditedPayment, CreditLot
 
 RANKS: Final = {"open": 0, "lost": 1, "won": 2}
-"""A lost dispute may be reopened and won (product/billing.md, 1.4), never the other way."""
+"""A lost dispute may be reopened and won (rules/payments#shapes), never the other way."""
 
 REFUNDED: Final = "refunded"
 CLAWBACK: Final = "clawback"
@@ -78,7 +78,7 @@ def handed_over(draft: Draft, lot_id: str, payment_ref: str, allowance: int) -> 
     """Let a payment have what it paid for and a higher one of its period was granted before it.
 
     Each payment of a period is for what lies between the next lower allowance and its own, in
-    whatever order they are told, so that a reversal takes back the same (billing.md, 4.3, 5).
+    whatever order they are told, so that a reversal takes back the same (rules/credits#reversals).
     """
     for payment in draft.payments.values():
         for part in parts.of_payment(payment):
@@ -186,7 +186,7 @@ def _reversed(
     """Move the difference between what was taken of a grant and what is to be.
 
     What its lot still has goes first; where its time is over, what of it expired unspent: a reversal
-    before would have taken those very credits. Only what was spent is owed (billing.md, 4.1).
+    before would have taken those very credits. Only what was spent is owed (rules/credits#reversals).
     """
     lot = _lot(draft, payment, part)
     is_over = draft.lapses_at(lot) <= draft.at or _is_reset(draft, lot)

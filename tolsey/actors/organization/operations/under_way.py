@@ -1,7 +1,7 @@
 """What is asked of an organization and takes calls to the outside: each once, answered at its end.
 
 Whoever asks is told at once that it is under way, and may wait for its end; a repeat is told what became
-of it. The calls go on whether anybody waits or not (architecture, "One way to act").
+of it. The calls go on whether anybody waits or not (rules/calls#calls).
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Decisions about how many workflows run at once (specification, "Limits")."""
+"""Decisions about how many workflows run at once (rules/limits#workflows)."""
 
 from dataclasses import replace
 

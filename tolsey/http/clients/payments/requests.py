@@ -1,4 +1,4 @@
-"""What is asked of the payment processor, word for word (product/billing.md, 1.3).
+"""What is asked of the payment processor, word for word (rules/payments#requests).
 
 Every shape is the package's own type, so a field that the processor does not know is a type error.
 """
@@ -149,7 +149,7 @@ def downgrade(
     begun = schedule["current_phase"]["start_date"]
     (phase,) = (one for one in schedule["phases"] if one["start_date"] == begun)
     # A phase that does not say how it is taxed may fall back to the schedule's defaults, and the tax
-    # that is lost is ours (billing.md, "Checked again").
+    # that is lost is ours (rules/payments#requests).
     taxed: Any = {"enabled": (phase.get("automatic_tax") or {}).get("enabled", True)}
     interval: Literal["month", "year"] = "year" if cadence == Cadence.YEARLY else "month"
     return {
@@ -213,7 +213,7 @@ def refund(payment_ref: str, cents: int | None, organization_id: str | None) -> 
 def portal_configuration(
     products: list[ConfigurationCreateParamsFeaturesSubscriptionUpdateProduct], mark: str
 ) -> ConfigurationCreateParams:
-    """Ask for a portal as the specification has it: its table "Billing", last row."""
+    """Ask for a portal (rules/plans#buying)."""
     return {
         "features": {
             "customer_update": {

@@ -57,7 +57,7 @@ class RestrictedAccounts:
         """Read whose key it is.
 
         A key may be refused its account although its permission was ticked: then the refusal names
-        it, and what the key is good for is decided by the two other reads (billing.md, "Checked again").
+        it, and what the key is good for is decided by the two other reads (rules/payments#sellers-keys).
         """
         with translated_refusals(key, "account"):
             try:

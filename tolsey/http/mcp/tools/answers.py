@@ -1,4 +1,4 @@
-"""Shapes that tools share: money, ids and times as agents get and give them (product/mcp.md, 5.3)."""
+"""Shapes that tools share: money, ids and times as agents get and give them (rules/agents#tools)."""
 
 import re
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """Makes tools of methods over models, so that every schema and every check comes from one place.
 
 Arguments and answers are camelCase-free: their fields are named as the tools are, in snake_case
-(product/mcp.md, 5.3). An answer that does not fit its own schema is a bug of ours and is refused.
+(rules/agents#protocol). An answer that does not fit its own schema is a bug of ours and is refused.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence

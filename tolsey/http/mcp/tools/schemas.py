@@ -1,6 +1,6 @@
 """JSON Schemas of models (2020-12), as short as they can be: every agent reads all of them.
 
-The whole list of tools is bounded (product/mcp.md, 5.4), so a schema says what a name does not.
+The whole list of tools is bounded (rules/agents#tools), so a schema says what a name does not.
 """
 
 from collections import Counter

@@ -20,7 +20,7 @@ class Key:
         return self.secret.startswith("rk_")
 
     def require(self, permission: str, account: str) -> None:
-        """Refuse a request that the key does not allow (billing.md, section 1.5)."""
+        """Refuse a request that the key does not allow (rules/payments#stand-in)."""
         if self.expired:
             raise Refused(
                 f"Expired API Key provided: {masked(self.secret, 3)}",

@@ -1,4 +1,4 @@
-"""Request checks made from the installed package's own parameter types (billing.md, section 2)."""
+"""Request checks made from the installed package's own parameter types (rules/payments#stand-in)."""
 
 from functools import cache
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a checkout session may ask for: the processor's rules and its words (billing.md, 1.3)."""
+"""What a checkout session may ask for: the processor's rules and its words (rules/payments#requests)."""
 
 from tolsey.sandbox.payments.account.books import Obj
 from tolsey.sandbox.payments.account.merchant import Merchant

@@ -12,7 +12,7 @@ PROVIDER = "commerce"
 
 
 class ConnectionStatus(StrEnum):
-    """Whether the grant can be used (contract section 4)."""
+    """Whether the grant can be used (rules/shops#connecting)."""
 
     PENDING = "pending"
     ACTIVE = "active"
@@ -21,11 +21,11 @@ class ConnectionStatus(StrEnum):
 
 
 DISCONNECTED = "disconnected"
-"""Written by the merchant's DELETE; the specification keeps it outside the enum."""
+"""Written by the merchant's DELETE; it is in no enumeration (rules/shops#connecting)."""
 
 
 class TokenKind(StrEnum):
-    """How a connection has its token (contract, section 7: `tokenKind`)."""
+    """How a connection has its token (rules/shops#tokens: `tokenKind`)."""
 
     GRANT = "grant"
     """Minted with the app's id and secret, and renewed before it ends."""

@@ -8,7 +8,7 @@ from typing import NewType
 from tolsey.storage.tables import stored
 
 ShopKey = NewType("ShopKey", str)
-"""What the rows of one shop of one store are kept under (contract, section 12; migration 0047).
+"""What the rows of one shop of one store are kept under (rules/shops#shops-of-a-store; migration 0047).
 
 `store_id` of each table of a shop's things is such a key: the store's own id for its first shop,
 `store@shop` for each later one. A statement that reads those tables asks for it by this type, so

@@ -1,4 +1,4 @@
-"""An event of the payment processor as it is kept (specification, PaymentEvent)."""
+"""An event of the payment processor as it is kept (rules/payments#events)."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Runs of scheduled jobs: CronExecution of the specification."""
+"""Runs of scheduled jobs: rules/service#scheduled-jobs."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -65,7 +65,7 @@ FINISHED_CALLS: Final = bare(
         "created_at": datetime,
         "finished_at": datetime,
     },
-    # Architecture, "One way to act": what was done is shown for a day.
+    # What was done is shown for a day (rules/calls#calls).
     retention=Age(column="finished_at", interval="1 day"),
     swept="finishedCalls",
 )

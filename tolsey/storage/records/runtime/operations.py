@@ -13,7 +13,7 @@ Stage = Literal["running", "done", "refused", "failed"]
 @stored(
     "operations",
     key=("id",),
-    # Contract 2: whoever asked may look for seven days.
+    # Whoever asked may look for seven days (rules/requests#operations).
     retention=Age(column="finished_at", interval="7 days"),
     swept="operations",
 )

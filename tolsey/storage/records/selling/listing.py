@@ -47,7 +47,7 @@ class VerificationState(StrEnum):
     VERIFIED_NEW = "verified_new"
     STALE = "stale"
     NEEDS_PERMISSION = "needs_permission"
-    TOKEN_UNAVAILABLE = "token_unavailable"  # noqa: S105 - the specification's word
+    TOKEN_UNAVAILABLE = "token_unavailable"  # noqa: S105 - the API's word
     FAILED = "failed"
     SUSPENDED = "suspended"
     REVOKED = "revoked"

@@ -1,4 +1,4 @@
-"""The event types that are handled (specification, Received from the payment processor)."""
+"""The event types that are handled (rules/payments#events)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -19,7 +19,7 @@ WORD_CHARACTERS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """Whose payment it is and what for; `credits_cents` is before tax (specification, Plan catalog)."""
+    """Whose payment it is and what for; `credits_cents` is before tax (rules/payments#metadata)."""
 
     organization_id: str | None = None
     kind: str | None = None

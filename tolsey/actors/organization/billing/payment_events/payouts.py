@@ -55,7 +55,7 @@ class AccountFacts(OfAPerson):
 
     @property
     def is_verified(self) -> bool:
-        """Whether its owner is known well enough to be paid (specification, KYC)."""
+        """Whether its owner is known well enough to be paid (rules/payments#payout-accounts)."""
         return (
             self.has_submitted_details
             and self.can_be_paid_out

@@ -83,7 +83,7 @@ class PlatformTools(ReadTools):
 def check_grant(scopes: Sequence[str], needs: Iterable[Need]) -> None:
     """Refuse what the merchant is known not to have granted; who writes reads.
 
-    While the grant is unknown nothing is refused: the platform says so itself (specification, "Errors").
+    While the grant is unknown nothing is refused: the platform says so itself (rules/shops#tokens).
     """
     if not scopes:
         return

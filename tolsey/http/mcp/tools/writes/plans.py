@@ -1,7 +1,7 @@
 """Plans: a change as it was shown before it is made, in a token that opens for this very change only.
 
 A plan token is sealed for who asked, the store, the tool and the arguments; inside are the version of
-what was shown and when the plan ends (product/mcp.md, 5.3).
+what was shown and when the plan ends (rules/agents#tools).
 """
 
 import hashlib

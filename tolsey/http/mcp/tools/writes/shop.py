@@ -1,4 +1,4 @@
-"""Changes that agents make in a shop, under one contract: key, plan, version, audit (mcp.md, 5.3)."""
+"""Changes that agents make in a shop, under one contract: key, plan, version, audit (rules/agents#tools)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
