@@ -16,6 +16,7 @@ from tests.pages.conftest import Hall, Till
 from tests.pages.test_badge import READABLE, contrast
 from tolsey.actors.organization.billing.messages import SubscriptionView
 from tolsey.actors.organization.ledger.messages import CreditsView, Grant, Standing
+from tolsey.http.answers.money import CreditsAnswer, LedgerEntryAnswer
 from tolsey.http.billing.pages import MOST_LOOKS
 from tolsey.http.billing.views import Account, BillingPage
 from tolsey.http.layout.templates import rendered
@@ -55,8 +56,8 @@ TEXTS = """(() => {
 
 
 def account(**changed: Any) -> Account:
-    credits = CreditsView(Standing(0, 0, 0, 0), (), None)
-    return replace(Account(ANN, [ANN], HELD, credits, (), AT), **changed)
+    credits = CreditsAnswer.of(CreditsView(Standing(0, 0, 0, 0), (), None))
+    return replace(Account(ANN, [ANN], HELD, credits, None, (), AT), **changed)
 
 
 def written(shown: Account) -> str:
@@ -103,14 +104,14 @@ class TestWhatIsShown:
 
     def test_credits_below_zero_are_explained(self) -> None:
         owing = CreditsView(Standing(3, -2_000_000, -2_000_000, 0), (), None)
-        page = written(account(credits=owing))
+        page = written(account(credits=CreditsAnswer.of(owing)))
         assert "-$2.00" in page
         assert "took back credits that were already used" in page
 
     def test_grants_are_listed_with_what_is_left_and_when_it_expires(self) -> None:
         grant = Grant("g", "bonus", 9_000_000, 4_500_001, AT, AT + timedelta(days=9), None)
         found = CreditsView(Standing(1, 4_500_001, 4_000_000, 500_001), (grant,), grant.expires_at)
-        page = written(account(credits=found))
+        page = written(account(credits=CreditsAnswer.of(found)))
         for said in ("$4.00", "$4.500001", "$9.00", "$0.500001", "30 Nov 2026", "Bonus"):
             assert said in page
 
@@ -120,7 +121,9 @@ class TestWhatIsShown:
             organization_id="org_1", seq=2, key="k", kind="reset", reference="in_2", at=AT, hash="h"
         )
         moves = (("expired", "lot:a", 49_000_000), ("lot:b", "promo", 49_000_000))
-        page = written(account(entries=[(entry, postings("org_1", 2, moves))]))
+        page = written(
+            account(entries=[LedgerEntryAnswer.of((entry, postings("org_1", 2, moves)))])
+        )
         for said, amount in (("Expired<", "-$49.00"), ("new period<", "+$49.00")):
             assert amount in next(row for row in page.split("<tr>")[1:] if said in row)
 

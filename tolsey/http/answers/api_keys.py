@@ -21,16 +21,7 @@ class ApiKeyAnswer(ApiAnswer):
     @classmethod
     def of(cls, key: ApiKey) -> Self:
         """Show a key that is kept."""
-        return cls(
-            id=key.id,
-            organization_id=key.organization_id,
-            name=key.name,
-            prefix=key.prefix,
-            scopes=list(key.scopes),
-            created_at=key.created_at,
-            expires_at=key.expires_at,
-            last_used_at=key.used_at,
-        )
+        return cls.read(key, last_used_at=key.used_at)
 
 
 class MadeKeyAnswer(ApiKeyAnswer):

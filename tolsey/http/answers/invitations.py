@@ -20,13 +20,4 @@ class InvitationAnswer(ApiAnswer):
     @classmethod
     def of(cls, row: InvitationRow) -> Self:
         """Show an invitation that is kept."""
-        one = row.invitation
-        return cls(
-            id=one.id,
-            organization_id=one.organization_id,
-            email=one.email,
-            role=one.role,
-            invited_by=row.inviter,
-            created_at=one.created_at,
-            expires_at=one.expires_at,
-        )
+        return cls.read(row.invitation, invited_by=row.inviter)

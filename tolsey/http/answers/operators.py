@@ -30,19 +30,14 @@ class CallAnswer(ApiAnswer):
     def of(cls, to: ActorId, row: Any, being_made: Container[str]) -> Self:
         """Show a call. A try counts when it begins; the first one of what may be repeated is not on disk."""
         is_begun = row["state"] == "sent" or row["key"] in being_made
-        return cls(
+        return cls.read(
+            row,
             kind=to.kind,
             actor_id=to.key,
-            key=row["key"],
             call=row["name"],
-            lane=row["lane"],
             state="sent" if is_begun else row["state"],
             attempts=row["attempts"] + (is_begun or row["state"] == "done"),
             next_try_at=None if is_begun else row["due_at"],
-            last_error=row["last_error"],
-            request_id=row["request_id"],
-            created_at=row["created_at"],
-            finished_at=row["finished_at"],
         )
 
 
@@ -68,17 +63,11 @@ class SoldAnswer(ApiAnswer):
     @classmethod
     def of(cls, view: ListingView) -> Self:
         """Show a listing and each source that was ever given."""
-        return cls(
-            id=view.listing.id,
-            title=view.listing.title,
-            slug=view.listing.slug,
-            status=view.listing.status,
+        return cls.read(
+            view.listing,
             proofs=[
-                ProofStateAnswer(
-                    provider=machine.provider,
-                    state=machine.state,
-                    since=machine.since,
-                    last_ok_at=machine.last_ok_at,
+                ProofStateAnswer.read(
+                    machine,
                     reason=machine.missing_permission
                     or machine.suspended_for
                     or machine.last_error,
@@ -124,15 +113,7 @@ class FoundAnswer(ApiAnswer):
     @classmethod
     def of(cls, found: Found) -> Self:
         """Show what was found."""
-        return cls(
-            kind=found.kind,
-            id=found.id,
-            name=found.name,
-            organization_id=found.organization_id,
-            shop_domain=found.shop_domain,
-            matched=found.matched,
-            deleted=found.is_deleted,
-        )
+        return cls.read(found, deleted=found.is_deleted)
 
 
 class FindAnswer(ApiAnswer):

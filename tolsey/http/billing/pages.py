@@ -16,6 +16,7 @@ from tolsey.actors.organization.plans import Change
 from tolsey.actors.processor import ProcessorError, refusal_of
 from tolsey.actors.refusals import NotFound, Refusal
 from tolsey.http.answers.grants import spent_after
+from tolsey.http.answers.money import CreditsAnswer, GrantAnswer, LedgerEntryAnswer
 from tolsey.http.billing import acts as billing
 from tolsey.http.billing.hosted import hosted_pages
 from tolsey.http.billing.views import (
@@ -229,12 +230,15 @@ async def _account(organization_id: str, at_least: Role = "member", cursor: str 
     named = await accounts.find_organization(database, organization_id, caller().user_id)
     if named is None:  # they left it just now
         raise NotFound("There is no such organization.")
+    found = await ask(to, ReadCredits(at, after))
+    entries = await credits.movements(database, organization_id, SHOWN_ENTRIES)
     return Account(
         organization=named,
         organizations=own,
         held=await ask(to, ReadSubscription(at)),
-        credits=await ask(to, ReadCredits(at, after)),
-        entries=await credits.movements(database, organization_id, SHOWN_ENTRIES),
+        credits=CreditsAnswer.of(found),
+        first=GrantAnswer.read(found.first) if found.first else None,
+        entries=[LedgerEntryAnswer.of(pair) for pair in entries],
         at=at,
     )
 

@@ -115,11 +115,8 @@ async def get_subscription(query_args: OfOrganization) -> SubscriptionAnswer:
 def subscription_view(view: SubscriptionView, *, sees_invoices: bool) -> SubscriptionAnswer:
     """Show a subscription; the address of an open invoice is for who may pay it."""
     subscribed = view.is_subscribed
-    return SubscriptionAnswer(
-        organization_id=view.organization_id,
-        plan=view.plan,
-        cadence=view.cadence,
-        status=view.status,
+    return SubscriptionAnswer.read(
+        view,
         period_start=view.period_start if subscribed else None,
         period_end=view.period_end if subscribed else None,
         cancel_at_period_end=view.cancel_at_period_end if subscribed else False,

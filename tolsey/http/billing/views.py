@@ -1,6 +1,6 @@
 """What the billing pages show: an organization's plan, its credits and what moved them."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal
@@ -9,15 +9,12 @@ from urllib.parse import urlencode, urlsplit
 from tolsey.actors import chain
 from tolsey.actors.organization import plans
 from tolsey.actors.organization.billing.messages import SubscriptionView
-from tolsey.actors.organization.ledger.messages import CreditsView
 from tolsey.actors.organization.plans import Cadence, Offer, Plan
 from tolsey.actors.processor import ChargePreview
-from tolsey.http.answers.grants import key_of
+from tolsey.http.answers.money import CreditsAnswer, GrantAnswer, LedgerEntryAnswer
 from tolsey.http.layout.forms import Filled
 from tolsey.http.layout.templates import Page
-from tolsey.http.web.paging import cursor_of
 from tolsey.storage.people.accounts import OrganizationRow
-from tolsey.storage.records.money.credits import CreditEntry, CreditPosting
 
 PATH: Final = "/billing"
 ACTING: Final = frozenset({"owner", "admin"})
@@ -57,8 +54,10 @@ class Account:
     organization: OrganizationRow
     organizations: Sequence[OrganizationRow]
     held: SubscriptionView
-    credits: CreditsView
-    entries: Sequence[tuple[CreditEntry, Sequence[CreditPosting]]]
+    credits: CreditsAnswer
+    first: GrantAnswer | None
+    """The grant that is spent first."""
+    entries: Sequence[LedgerEntryAnswer]
     at: datetime
 
     @property
@@ -144,26 +143,26 @@ class Account:
     @property
     def next_grants(self) -> str | None:
         """The address of the page with the grants that are spent after those shown."""
-        after = self.credits.following
-        return address(self.id, cursor=cursor_of(key_of(after))) if after else None
+        following = self.credits.next_cursor
+        return address(self.id, cursor=following) if following else None
 
     @property
     def lines(self) -> Iterator[Line]:
         """What each entry did, newest first: what expired in it is a line of its own."""
-        for entry, postings in self.entries:
-            moves = [(one.debit, one.credit, one.amount) for one in postings]
+        for entry in self.entries:
+            moves = [(one.debit, one.credit, one.amount) for one in entry.postings]
             ended = chain.balance_moved(one for one in moves if one[0] == EXPIRED)
-            amount = chain.balance_moved(moves) - ended
+            amount = entry.amount - ended
             if amount:
                 reference = entry.reference if entry.kind == "spend" else ""
-                yield Line(entry.at, _kind(entry, postings), reference or "", amount)
+                yield Line(entry.at, _kind(entry), reference or "", amount)
             if ended:
                 yield Line(entry.at, EXPIRED, "", ended)
 
 
-def _kind(entry: CreditEntry, postings: Iterable[CreditPosting]) -> str:
+def _kind(entry: LedgerEntryAnswer) -> str:
     """Name what an entry did; what a payment did is told by the accounts that it moved."""
-    for one in postings:
+    for one in entry.postings:
         if one.debit in TAKEN:
             return f"taken_{TAKEN[one.debit]}"
         if one.credit in TAKEN:

@@ -19,7 +19,8 @@ from tolsey.http.web.idempotency import idempotent, keep_instead
 from tolsey.http.web.paging import PageQuery
 from tolsey.runtime.ids import new_id
 from tolsey.storage.people import api_keys
-from tolsey.storage.people.api_keys import LIFETIME_DAYS, MOST_LIVE, ApiKeyRow, TooManyLive
+from tolsey.storage.people.api_keys import LIFETIME_DAYS, MOST_LIVE, TooManyLive
+from tolsey.storage.records.people import ApiKey
 
 NAME_CHARACTERS: Final = 100
 
@@ -62,10 +63,10 @@ async def make(wanted: KeyBody) -> MadeKeyAnswer:
     if made is None:  # they left it just now
         raise NotFound("There is no such organization.")
     key, value = made
-    return MadeKeyAnswer.of(key).model_copy(update={"value": value})
+    return MadeKeyAnswer.read(key, last_used_at=None, value=value)
 
 
-async def live_keys(before: str, limit: int) -> list[ApiKeyRow]:
+async def live_keys(before: str, limit: int) -> list[ApiKey]:
     """List the caller's live keys, newest first."""
     return await api_keys.listed(
         service().database, caller().user_id, now(), before=before, limit=limit
@@ -96,12 +97,7 @@ async def make_key(data: KeyBody) -> tuple[MadeKeyAnswer, Created]:
 async def list_keys(query_args: PageQuery) -> ListAnswer[ApiKeyAnswer]:
     """List the caller's live keys, without their values."""
     found = await live_keys(query_args.after, query_args.limit + 1)
-    return list_of(
-        found,
-        query_args.limit,
-        key=lambda one: one.key.id,
-        answer=lambda one: ApiKeyAnswer.of(one.key),
-    )
+    return list_of(found, query_args.limit, key=lambda one: one.id, answer=ApiKeyAnswer.of)
 
 
 @routes.delete("/<key_id>")

@@ -10,7 +10,8 @@ from quart import Blueprint, Response, request
 from quart_schema import hide
 
 from tolsey.actors.refusals import NotFound, Refusal
-from tolsey.http.answers.api_keys import MadeKeyAnswer
+from tolsey.http.answers.api_keys import ApiKeyAnswer, MadeKeyAnswer
+from tolsey.http.answers.people import OpenSessionAnswer
 from tolsey.http.layout import forms
 from tolsey.http.layout.answers import answer_with_pages, sent_on, sentence, shown
 from tolsey.http.layout.catalogue import _
@@ -23,8 +24,7 @@ from tolsey.http.web import api_model, cookies
 from tolsey.http.web.access import caller, page
 from tolsey.http.web.context import now, service
 from tolsey.storage.people import accounts, tokens
-from tolsey.storage.people.api_keys import MOST_LIVE, ApiKeyRow
-from tolsey.storage.people.tokens import OpenSession
+from tolsey.storage.people.api_keys import MOST_LIVE
 
 SESSIONS: Final = "/account/sessions"
 KEYS: Final = "/account/keys"
@@ -61,13 +61,13 @@ class SessionsPage(Page):
     """Where the reader is signed in, and how the password is changed."""
 
     template = "people/sessions.html"
-    sessions: Sequence[OpenSession]
+    sessions: Sequence[OpenSessionAnswer]
     filled: Filled = field(default_factory=Filled)
     done: str = ""
     password_characters = api_model.PASSWORD_CHARACTERS
     longest_password = api_model.LONGEST_PASSWORD
 
-    def device(self, session: OpenSession) -> str:
+    def device(self, session: OpenSessionAnswer) -> str:
         """Say by what a session was begun."""
         return spoken_device(session.device or "")
 
@@ -77,7 +77,7 @@ class KeysPage(Page):
     """The reader's keys; one just made with its value, which is shown this once."""
 
     template = "people/keys.html"
-    keys: Sequence[ApiKeyRow]
+    keys: Sequence[ApiKeyAnswer]
     organizations: Mapping[str, str]
     filled: Filled = field(default_factory=Filled)
     ticked: Sequence[str] = ("intelligence:read",)
@@ -190,7 +190,9 @@ async def _sessions(*, filled: Filled | None = None, done: str = "") -> Sessions
     found = await tokens.open_sessions(
         service().database, caller().user_id, cookies.session_token() or "", now()
     )
-    return SessionsPage(sessions=found, filled=filled or Filled(), done=done)
+    return SessionsPage(
+        sessions=[OpenSessionAnswer.of(one) for one in found], filled=filled or Filled(), done=done
+    )
 
 
 async def _keys(
@@ -203,7 +205,7 @@ async def _keys(
         service().database, caller().user_id, "", MOST_ORGANIZATIONS
     )
     return KeysPage(
-        keys=await api_keys.live_keys("", MOST_LIVE),
+        keys=[ApiKeyAnswer.of(one) for one in await api_keys.live_keys("", MOST_LIVE)],
         organizations={one.id: one.name for one in own},
         filled=filled or Filled(),
         ticked=ticked,

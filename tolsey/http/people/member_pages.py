@@ -9,6 +9,8 @@ from quart import Blueprint, Response, request
 from quart_schema import hide
 
 from tolsey.actors.refusals import NotFound, Refusal, Unprocessable
+from tolsey.http.answers.invitations import InvitationAnswer
+from tolsey.http.answers.people import MemberAnswer
 from tolsey.http.layout import forms
 from tolsey.http.layout.answers import answer_with_pages, login_address, sent_on, sentence, shown
 from tolsey.http.layout.catalogue import _
@@ -65,9 +67,9 @@ class OrganizationPage(Page):
         """What each role is called."""
         return roles()
 
-    def may_change(self, member: MemberRow) -> bool:
+    def may_change(self, member: MemberAnswer) -> bool:
         """Whether the reader may give someone another role, or remove them."""
-        own = member.user_id == self.you
+        own = member.id == self.you
         return own or (self.may_act and RANKS[member.role] <= RANKS[self.organization.role])
 
     def person_address(self, user_id: str) -> str:
@@ -86,8 +88,8 @@ class PeoplePage(OrganizationPage):
 
     template = "people/people.html"
     others: Mapping[str, str]
-    members: Sequence[MemberRow]
-    invitations: Sequence[InvitationRow]
+    members: Sequence[MemberAnswer]
+    invitations: Sequence[InvitationAnswer]
     filled: Filled = field(default_factory=Filled)
     done: str = ""
     refused: str = ""
@@ -99,7 +101,7 @@ class PersonPage(OrganizationPage):
     """One member: their role, and their leaving."""
 
     template = "people/person.html"
-    member: MemberRow
+    member: MemberAnswer
     refused: str = ""
 
 
@@ -269,8 +271,10 @@ async def _people(
         organization=organization,
         you=you,
         others={address(one.id): one.name for one in own if one.id != organization_id},
-        members=await members.members_of(database, organization_id),
-        invitations=waiting,
+        members=[
+            MemberAnswer.of(one) for one in await members.members_of(database, organization_id)
+        ],
+        invitations=[InvitationAnswer.of(one) for one in waiting],
         filled=filled or Filled(),
         done=done,
         refused=refused,
@@ -281,5 +285,7 @@ async def _person(organization_id: str, user_id: str) -> PersonPage:
     organization = await _organization(organization_id)
     for member in await members.members_of(service().database, organization_id):
         if member.user_id == user_id:
-            return PersonPage(organization=organization, you=caller().user_id, member=member)
+            return PersonPage(
+                organization=organization, you=caller().user_id, member=MemberAnswer.of(member)
+            )
     raise NotFound("There is no such member.")

@@ -58,15 +58,10 @@ async def shown(listing_id: str) -> ListingAnswer:
 def to_seller(view: ListingView, at: datetime) -> ListingAnswer:
     """Show a listing to its seller, with what they may do next."""
     listing = view.listing
-    return ListingAnswer(
+    return ListingAnswer.read(
+        listing,
         **_seller_stated(listing),
-        domain=listing.domain,
-        organization_id=listing.organization_id,
-        store_id=listing.store_id,
-        status_reason=listing.status_reason,
         min_offer=money(listing.min_offer, listing.currency),
-        auto_approve_access=listing.auto_approve_access,
-        created_at=listing.created_at,
         allowed=lifecycle.allowed(listing.status),
         verification=verification_of(view, at, owner=True),
         connections=[
@@ -81,16 +76,14 @@ def _source(
     record: VerificationRecord, snapshot: RevenueSnapshot | None, at: datetime
 ) -> SourceAnswer:
     """Show a source with what did not count in its last good sync, and why."""
-    return SourceAnswer(
+    return SourceAnswer.read(
+        record,
         source=record.provider,
         account=record.shop_domain or "",
         state=record.state.value,
         badge=verification.badge_of(record, at).value,
         is_syncing=verification.is_syncing(record, at),
         last_good_sync_at=record.last_ok_at,
-        missing_permission=record.missing_permission,
-        last_error=record.last_error,
-        suspended_for=record.suspended_for,
         not_counted=orjson.loads(snapshot.skipped) if snapshot else {},
         unproven_payments=[
             UnprovenAnswer(**each) for each in (orjson.loads(snapshot.unproven) if snapshot else ())
@@ -118,7 +111,8 @@ def to_anyone(view: ListingView, at: datetime) -> PublicListingAnswer:
     """Show a listing to anyone; an anonymous one does not say where the business is."""
     listing = view.listing
     proof = verification_of(view, at)
-    return PublicListingAnswer(
+    return PublicListingAnswer.read(
+        listing,
         **_seller_stated(listing),
         domain=None if listing.anonymous else listing.domain,
         multiples=_multiples(listing, proof),
@@ -127,29 +121,17 @@ def to_anyone(view: ListingView, at: datetime) -> PublicListingAnswer:
 
 
 def _seller_stated(listing: ListingRecord) -> dict[str, Any]:
-    """Give what the seller says to everyone."""
+    """Give what the seller says to everyone and is kept in another form."""
     return {
-        "id": listing.id,
-        "slug": listing.slug,
         "status": listing.status.value,
-        "title": listing.title,
-        "teaser": listing.teaser,
-        "anonymous": listing.anonymous,
-        "category": listing.category,
-        "business_model": listing.business_model,
-        "founded_at": listing.founded_at,
-        "country": listing.country,
         "asking_price": money(listing.asking_price, listing.currency),
-        "reason_for_sale": listing.reason_for_sale,
         "included_assets": orjson.loads(listing.included_assets),
         "excluded_assets": orjson.loads(listing.excluded_assets),
-        "financing_offered": listing.financing_offered,
         "self_reported": SelfReportedAnswer.model_validate(
             {"label": "self-reported", **orjson.loads(listing.self_reported)},
             by_alias=True,
             by_name=False,
         ),
-        "published_at": listing.published_at,
     }
 
 

@@ -11,8 +11,9 @@ from quart_schema import hide
 from tolsey.actors.listing import verification
 from tolsey.actors.organization import plans
 from tolsey.actors.organization.billing.messages import ReadSubscription, SubscriptionView
-from tolsey.actors.organization.ledger.messages import CreditsView, ReadCredits
+from tolsey.actors.organization.ledger.messages import ReadCredits
 from tolsey.actors.organization.messages import organization
+from tolsey.http.answers.money import CreditsAnswer
 from tolsey.http.billing.views import address as billing_address
 from tolsey.http.layout.answers import answer_with_pages, sent_on, shown
 from tolsey.http.layout.catalogue import _
@@ -74,7 +75,7 @@ class HomePage(Page):
     wants: Sequence[Want]
     stores: Sequence[StoreLine]
     listings: Sequence[ListingLine]
-    credits: CreditsView
+    credits: CreditsAnswer
     held: SubscriptionView
     is_operator: bool
 
@@ -140,7 +141,7 @@ async def _home(chosen: OrganizationRow, own: Sequence[OrganizationRow]) -> Home
         wants=wanted_by(chosen, held, [(row, parts[row.id]) for row in rows], listed, at),
         stores=[_store(row, parts[row.id]) for row in rows],
         listings=[_listing(view, at) for view in listed],
-        credits=credits,
+        credits=CreditsAnswer.of(credits),
         held=held,
         is_operator=await is_administrator(),
     )

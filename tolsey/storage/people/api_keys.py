@@ -14,7 +14,7 @@ from typing import Final
 
 from tolsey.storage import audit
 from tolsey.storage.conditions import Conditions
-from tolsey.storage.database import Database, Row, Transaction
+from tolsey.storage.database import Database, Transaction
 from tolsey.storage.people.tokens import NOTED_EVERY
 from tolsey.storage.records.people import ApiKey
 from tolsey.storage.sealing.sealed import fingerprint
@@ -43,14 +43,6 @@ class KeyHolder:
     organization_id: str
     plan: str
     scopes: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class ApiKeyRow:
-    """A key, with what its organization is called."""
-
-    key: ApiKey
-    organization_name: str
 
 
 class TooManyLive(Exception):  # noqa: N818 - what is wrong
@@ -134,26 +126,20 @@ async def begin(
     return key, value
 
 
-def _read(row: Row) -> ApiKeyRow:
-    return ApiKeyRow(KEYS.read(row), row["organization_name"])
-
-
 async def listed(
     database: Database, user_id: str, at: datetime, *, before: str, limit: int
-) -> list[ApiKeyRow]:
+) -> list[ApiKey]:
     """List the live keys of a user, newest first, after an id unless it is empty."""
     wanted = Conditions(limit, user_id, at)
     wanted.add("k.user_id = $2 AND k.ended_at IS NULL AND k.expires_at > $3")
     wanted.add("k.id < {}", before or None)
     rows = await database.fetch(
         f"""
-        SELECT {KEYS.selected_of("k")}, organizations.name AS organization_name
-        FROM api_keys k JOIN organizations ON organizations.id = k.organization_id
-        WHERE {wanted} ORDER BY k.id DESC LIMIT $1
+        SELECT {KEYS.selected_of("k")} FROM api_keys k WHERE {wanted} ORDER BY k.id DESC LIMIT $1
         """,  # noqa: S608 - columns of the record, conditions of this function
         *wanted.args,
     )
-    return [_read(row) for row in rows]
+    return [KEYS.read(row) for row in rows]
 
 
 async def admitted(database: Database, value: str, at: datetime) -> KeyHolder | None:
