@@ -1,7 +1,7 @@
 """The billing page, and its forms: each does what the API's route of the same name does."""
 
 import re
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable
 from typing import Final
 
 from quart import Blueprint, Response, request
@@ -14,7 +14,7 @@ from tolsey.actors.organization.ledger.messages import ReadCredits
 from tolsey.actors.organization.messages import organization
 from tolsey.actors.organization.plans import Change
 from tolsey.actors.processor import ProcessorError, refusal_of
-from tolsey.actors.refusals import NotFound, Refusal
+from tolsey.actors.refusals import Refusal
 from tolsey.http.answers.grants import spent_after
 from tolsey.http.answers.money import CreditsAnswer, GrantAnswer, LedgerEntryAnswer
 from tolsey.http.billing import acts as billing
@@ -32,11 +32,19 @@ from tolsey.http.billing.views import (
     UpgradePage,
     address,
 )
+from tolsey.http.layout import forms
 from tolsey.http.layout.answers import answer_with_pages, sent_on, sentence, shown
 from tolsey.http.layout.catalogue import _
 from tolsey.http.layout.forms import Filled
 from tolsey.http.operations import of_caller
-from tolsey.http.web.access import Role, caller, member_of, page
+from tolsey.http.web.access import (
+    Role,
+    caller,
+    first_organization,
+    member_of,
+    organization_of,
+    page,
+)
 from tolsey.http.web.context import ask, now, service
 from tolsey.http.web.paging import key_in
 from tolsey.storage.money import credits
@@ -61,11 +69,8 @@ async def show_billing() -> Response:
     """Show what an organization pays for; without one named, the caller's first."""
     wanted = request.args.get("organizationId")
     if wanted is None:
-        found = await accounts.organizations_of(service().database, caller().user_id, "", 1)
-        if not found:
-            raise NotFound("You belong to no organization. Ask an owner of one to invite you.")
         came_from = {name: request.args[name] for name in ("from",) if name in request.args}
-        return sent_on(address(found[0].id, **came_from))
+        return sent_on(address(await first_organization(), **came_from))
     account = await _account(wanted, cursor=request.args.get("cursor", ""))
     arrival = _arrival(account, request.args.get("from", ""))
     refused = ""
@@ -86,7 +91,7 @@ async def show_billing() -> Response:
 @hide
 async def check_out() -> Response:
     """Send the buyer of a first plan on to the processor's page."""
-    sent = await _sent()
+    sent = await forms.sent()
     id = sent.get("organizationId", "")
     act = billing.check_out(id, sent.get("plan", ""), sent.get("cadence", ""))
     return await _acted(id, act)
@@ -127,7 +132,7 @@ async def ask_change() -> Response:
 @hide
 async def change() -> Response:
     """Change the plan, and go back to where it shows."""
-    sent = await _sent()
+    sent = await forms.sent()
     id = sent.get("organizationId", "")
     act = billing.change(id, sent.get("plan", ""), sent.get("cadence", ""))
     return await _acted(id, act)
@@ -149,7 +154,7 @@ async def ask_cancellation() -> Response:
 @hide
 async def cancel() -> Response:
     """Let the plan end with its period, and go back to where it shows."""
-    sent = await _sent()
+    sent = await forms.sent()
     id, feedback = sent.get("organizationId", ""), sent.get("feedback") or None
     if feedback not in {None, *FEEDBACK}:
         feedback = "other"
@@ -162,7 +167,7 @@ async def cancel() -> Response:
 @hide
 async def visit_portal() -> Response:
     """Send someone on to the processor's portal: invoices, card, tax id."""
-    id = (await _sent()).get("organizationId", "")
+    id = (await forms.sent()).get("organizationId", "")
     return await _acted(id, billing.visit_portal(id))
 
 
@@ -171,7 +176,7 @@ async def visit_portal() -> Response:
 @hide
 async def buy_credits() -> Response:
     """Send the buyer of credits on to the processor's page."""
-    sent = await _sent()
+    sent = await forms.sent()
     id, amount = sent.get("organizationId", ""), sent.get("amount", "")
     filled = Filled({"amount": amount})
     cents = _cents(amount)
@@ -186,10 +191,6 @@ async def buy_credits() -> Response:
             return _refused(await _account(id), refusal, filled)
         wrong = filled.wrong("amount", sentence(refusal))
         return _shown(BillingPage(account=await _account(id), filled=wrong), refusal=refusal)
-
-
-async def _sent() -> Mapping[str, str]:
-    return dict((await request.form).items())
 
 
 async def _acted(organization_id: str, act: Awaitable[str | Operation]) -> Response:
@@ -227,13 +228,10 @@ async def _account(organization_id: str, at_least: Role = "member", cursor: str 
     after = spent_after(key_in(cursor))
     database, at, to = service().database, now(), organization(organization_id)
     own = await accounts.organizations_of(database, caller().user_id, "", MOST_ORGANIZATIONS)
-    named = await accounts.find_organization(database, organization_id, caller().user_id)
-    if named is None:  # they left it just now
-        raise NotFound("There is no such organization.")
     found = await ask(to, ReadCredits(at, after))
     entries = await credits.movements(database, organization_id, SHOWN_ENTRIES)
     return Account(
-        organization=named,
+        organization=await organization_of(organization_id),
         organizations=own,
         held=await ask(to, ReadSubscription(at)),
         credits=CreditsAnswer.of(found),

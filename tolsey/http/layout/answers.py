@@ -1,7 +1,7 @@
 """How routes for people answer: with pages, when something goes wrong too."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, cast
@@ -13,7 +13,7 @@ from quart import Blueprint, Quart, Response, g, redirect, request
 from tolsey.actors.processor import ProcessorError, refusal_of
 from tolsey.actors.refusals import Refusal, Unauthorized, Unprocessable
 from tolsey.http.layout.catalogue import _
-from tolsey.http.layout.forms import unreadable
+from tolsey.http.layout.forms import WHOLE, Filled, Misfilled, unreadable
 from tolsey.http.layout.templates import Page, rendered
 from tolsey.http.web import errors
 from tolsey.http.web.access import Caller, identify
@@ -54,7 +54,7 @@ def shown(
     page: Page,
     status: int = 200,
     *,
-    refusal: Refusal | None = None,
+    refusal: Refusal | Misfilled | None = None,
     form_targets: Sequence[str] = (),
 ) -> Response:
     """Answer with a page, which may tell a refusal; its forms may be sent on to the origins named."""
@@ -104,6 +104,18 @@ def too_many(seconds: int) -> str:
             "minutes": -(-seconds // 60)
         }
     return _("Too many attempts. Try again in a minute.")
+
+
+def filled_again(
+    values: Mapping[str, str],
+    wrong: Refusal | Misfilled,
+    *,
+    place: str = WHOLE,
+    say: Callable[[Refusal], str] = sentence,
+) -> Filled:
+    """Fill a form as it was sent, with what is wrong with it; a refusal is said at one place of it."""
+    errors = wrong.errors if isinstance(wrong, Misfilled) else {place: say(wrong)}
+    return Filled(values, errors)
 
 
 def answer_with_pages(routes: Blueprint) -> None:

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from pydantic import ValidationError
+from quart import request
 
 from tolsey.http.layout.catalogue import _
 from tolsey.http.web.api_model import ApiModel
@@ -32,9 +33,17 @@ class Filled:
 class Misfilled(Exception):  # noqa: N818 - it says what the form is
     """A form cannot be read; `errors` says which fields are wrong."""
 
+    status = 422
+    fields: Mapping[str, Any] = {}
+
     def __init__(self, errors: Mapping[str, str]) -> None:
         super().__init__("a form cannot be read")
         self.errors = errors
+
+
+async def sent() -> dict[str, str]:
+    """Give what was sent with a form, each field once."""
+    return dict((await request.form).items())
 
 
 def unreadable() -> str:

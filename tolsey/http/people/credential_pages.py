@@ -9,11 +9,11 @@ from pydantic import ValidationError
 from quart import Blueprint, Response, request
 from quart_schema import hide
 
-from tolsey.actors.refusals import NotFound, Refusal
+from tolsey.actors.refusals import NotFound, Refusal, Unauthorized
 from tolsey.http.answers.api_keys import ApiKeyAnswer, MadeKeyAnswer
 from tolsey.http.answers.people import OpenSessionAnswer
 from tolsey.http.layout import forms
-from tolsey.http.layout.answers import answer_with_pages, sent_on, sentence, shown
+from tolsey.http.layout.answers import answer_with_pages, filled_again, sent_on, sentence, shown
 from tolsey.http.layout.catalogue import _
 from tolsey.http.layout.forms import OWN_SENTENCE, Filled, Misfilled
 from tolsey.http.layout.templates import Page
@@ -127,15 +127,14 @@ async def end_session(session_id: str) -> Response:
 @hide
 async def change_password() -> Response:
     """Change the password, and end the reader's other sessions."""
-    values = dict((await request.form).items())
+    values = await forms.sent()
     try:
         await passwords.change(forms.read(PasswordChange, values))
-    except Misfilled as wrong:
-        return shown(await _sessions(filled=Filled(values, wrong.errors)), 422)
-    except Refusal as refusal:
-        place = "current" if refusal.code == "invalid_credentials" else forms.WHOLE
-        filled = Filled(values, {place: sentence(refusal)})
-        return shown(await _sessions(filled=filled), refusal=refusal)
+    except Unauthorized as wrong:
+        filled = filled_again(values, wrong, place="current")
+        return shown(await _sessions(filled=filled), refusal=wrong)
+    except (Misfilled, Refusal) as wrong:
+        return shown(await _sessions(filled=filled_again(values, wrong)), refusal=wrong)
     return sent_on(f"{SESSIONS}?done=password")
 
 

@@ -12,14 +12,29 @@ from tolsey.actors.refusals import NotFound, Refusal, Unprocessable
 from tolsey.http.answers.invitations import InvitationAnswer
 from tolsey.http.answers.people import MemberAnswer
 from tolsey.http.layout import forms
-from tolsey.http.layout.answers import answer_with_pages, login_address, sent_on, sentence, shown
+from tolsey.http.layout.answers import (
+    answer_with_pages,
+    filled_again,
+    login_address,
+    sent_on,
+    sentence,
+    shown,
+)
 from tolsey.http.layout.catalogue import _
 from tolsey.http.layout.forms import Filled, Misfilled
 from tolsey.http.layout.templates import Page
 from tolsey.http.people import memberships
 from tolsey.http.people.memberships import MemberBody
 from tolsey.http.web import api_model
-from tolsey.http.web.access import RANKS, caller, identify, member_of, page, public
+from tolsey.http.web.access import (
+    RANKS,
+    caller,
+    first_organization,
+    identify,
+    organization_of,
+    page,
+    public,
+)
 from tolsey.http.web.context import now, service
 from tolsey.storage.people import accounts, invitations, members
 from tolsey.storage.people.accounts import OrganizationRow
@@ -162,10 +177,8 @@ async def show_people() -> Response:
     """Show who belongs to an organization; without one named, to the caller's first."""
     wanted = request.args.get("organizationId")
     if wanted is None:
-        found = await accounts.organizations_of(service().database, caller().user_id, "", 1)
-        if not found:
-            raise NotFound("You belong to no organization. Ask an owner of one to invite you.")
-        return sent_on(address(found[0].id, done=request.args.get("done", "")))
+        first = await first_organization()
+        return sent_on(address(first, done=request.args.get("done", "")))
     return shown(await _people(wanted, done=request.args.get("done", "")))
 
 
@@ -174,15 +187,12 @@ async def show_people() -> Response:
 @hide
 async def invite() -> Response:
     """Invite an address, or give a member another role, and go back to where it shows."""
-    values = dict((await request.form).items())
+    values = await forms.sent()
     id = values.pop("organizationId", "")
     try:
         found = await memberships.invite(id, forms.read(MemberBody, values))
-    except Misfilled as wrong:
-        return shown(await _people(id, filled=Filled(values, wrong.errors)), 422)
-    except Refusal as refusal:
-        filled = Filled(values, {forms.WHOLE: sentence(refusal)})
-        return shown(await _people(id, filled=filled), refusal=refusal)
+    except (Misfilled, Refusal) as wrong:
+        return shown(await _people(id, filled=filled_again(values, wrong)), refusal=wrong)
     return sent_on(address(id, done="role" if isinstance(found, MemberRow) else "invited"))
 
 
@@ -248,18 +258,10 @@ async def _organization_id() -> str:
     return str((await request.form).get("organizationId", ""))
 
 
-async def _organization(organization_id: str) -> OrganizationRow:
-    await member_of(organization_id)
-    found = await accounts.find_organization(service().database, organization_id, caller().user_id)
-    if found is None:  # they left it just now
-        raise NotFound("There is no such organization.")
-    return found
-
-
 async def _people(
     organization_id: str, *, filled: Filled | None = None, done: str = "", refused: str = ""
 ) -> PeoplePage:
-    organization = await _organization(organization_id)
+    organization = await organization_of(organization_id)
     database, you = service().database, caller().user_id
     own = await accounts.organizations_of(database, you, "", MOST_ORGANIZATIONS)
     waiting: Sequence[InvitationRow] = ()
@@ -282,7 +284,7 @@ async def _people(
 
 
 async def _person(organization_id: str, user_id: str) -> PersonPage:
-    organization = await _organization(organization_id)
+    organization = await organization_of(organization_id)
     for member in await members.members_of(service().database, organization_id):
         if member.user_id == user_id:
             return PersonPage(

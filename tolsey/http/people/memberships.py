@@ -7,7 +7,7 @@ from tolsey.actors.mail import MailEvent
 from tolsey.actors.refusals import Conflict, Forbidden, NotFound, Refusal
 from tolsey.http.layout.catalogue import marked
 from tolsey.http.web import limits, policies
-from tolsey.http.web.access import caller, member_of
+from tolsey.http.web.access import caller, member_of, organization_of
 from tolsey.http.web.api_model import ApiModel, Email
 from tolsey.http.web.context import now, service
 from tolsey.runtime.ids import new_id
@@ -68,12 +68,7 @@ async def invite(organization_id: str, wanted: MemberBody) -> InvitationRow | Me
     await limits.admit(policies.INVITATIONS)
     one = f"{organization_id}:{fingerprint(wanted.email).hex()}"
     await limits.admit(policies.INVITATIONS_OF_ONE, whose=f"invited:{one}")
-    organization = await accounts.find_organization(
-        service().database, organization_id, caller().user_id
-    )
-    if organization is None:  # they left it just now
-        raise NotFound("There is no such organization.")
-    return await _write(organization, wanted)
+    return await _write(await organization_of(organization_id), wanted)
 
 
 async def _write(organization: OrganizationRow, wanted: MemberBody) -> InvitationRow:

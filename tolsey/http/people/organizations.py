@@ -6,7 +6,7 @@ from pydantic import RootModel
 from quart import Blueprint
 from quart_schema import tag_blueprint, validate_querystring, validate_request
 
-from tolsey.actors.refusals import NotFound, Unavailable
+from tolsey.actors.refusals import Unavailable
 from tolsey.http.answers.base import Accepted, Created, ListAnswer, NoBody, NoContent, list_of
 from tolsey.http.answers.invitations import InvitationAnswer
 from tolsey.http.answers.people import (
@@ -19,14 +19,13 @@ from tolsey.http.answers.people import (
 from tolsey.http.clients.vectors import VectorStoreFailed
 from tolsey.http.people import memberships
 from tolsey.http.people.memberships import MemberBody
-from tolsey.http.web.access import caller, member_of, session
+from tolsey.http.web.access import caller, member_of, organization_of, session
 from tolsey.http.web.api_model import ApiModel, Name
 from tolsey.http.web.context import new_id, now, service
 from tolsey.http.web.idempotency import idempotent
 from tolsey.http.web.paging import PageQuery
 from tolsey.storage.chat import memory
 from tolsey.storage.people import accounts, invitations, members
-from tolsey.storage.people.accounts import OrganizationRow
 from tolsey.storage.people.members import MemberRow
 
 routes = Blueprint("organizations", __name__, url_prefix="/api/organizations")
@@ -41,13 +40,6 @@ class OrganizationBody(ApiModel):
 
 class Rules(RootModel[dict[str, Any]]):
     """An organization's rules: a JSON object, kept whole."""
-
-
-async def _read(organization_id: str) -> OrganizationRow:
-    found = await accounts.find_organization(service().database, organization_id, caller().user_id)
-    if found is None:
-        raise NotFound("There is no such organization.")
-    return found
 
 
 @routes.get("")
@@ -72,14 +64,14 @@ async def create_organization(data: OrganizationBody) -> tuple[OrganizationAnswe
     organization_id = new_id("org")
     async with service().database.transaction() as tx:
         await accounts.create_organization(tx, organization_id, data.name, caller().user_id, now())
-    return OrganizationAnswer.read(await _read(organization_id)), 201
+    return OrganizationAnswer.read(await organization_of(organization_id)), 201
 
 
 @routes.get("/<organization_id>")
 @session
 async def get_organization(organization_id: str) -> OrganizationDetailAnswer:
     """Read an organization, with its members."""
-    found = await _read(organization_id)
+    found = await organization_of(organization_id)
     belonging = await members.members_of(service().database, organization_id)
     return OrganizationDetailAnswer(
         **dict(OrganizationAnswer.read(found)),
@@ -96,7 +88,7 @@ async def put_organization(organization_id: str, data: OrganizationBody) -> Orga
     await accounts.rename_organization(
         service().database, organization_id, data.name, caller().user_id
     )
-    return OrganizationAnswer.read(await _read(organization_id))
+    return OrganizationAnswer.read(await organization_of(organization_id))
 
 
 @routes.put("/<organization_id>/rules")

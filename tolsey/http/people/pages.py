@@ -14,9 +14,9 @@ from tolsey.http.layout import forms
 from tolsey.http.layout.answers import (
     HOME,
     answer_with_pages,
+    filled_again,
     login_address,
     sent_on,
-    sentence,
     shown,
 )
 from tolsey.http.layout.forms import Filled, Misfilled
@@ -102,16 +102,13 @@ async def signup_form() -> Response:
 async def signup() -> Response:
     """Make a user and their organization, sign them in and go on."""
     values, next_path = await _sent()
-    filled = Filled(values)
     try:
         made = await signing.sign_up(forms.read(Signup, values))
-    except Misfilled as wrong:
-        return shown(_signup(Filled(values, wrong.errors), next_path), 422)
     except Conflict as taken:
-        return shown(_signup(filled.wrong("email", taken.detail), next_path), refusal=taken)
-    except Refusal as refused:
-        filled = filled.wrong(forms.WHOLE, sentence(refused))
-        return shown(_signup(filled, next_path), refusal=refused)
+        filled = filled_again(values, taken, place="email")
+        return shown(_signup(filled, next_path), refusal=taken)
+    except (Misfilled, Refusal) as wrong:
+        return shown(_signup(filled_again(values, wrong), next_path), refusal=wrong)
     return _signed_in(made.token, next_path)
 
 
@@ -134,11 +131,8 @@ async def login() -> Response:
     values, next_path = await _sent()
     try:
         found = await signing.sign_in(forms.read(Login, values))
-    except Misfilled as wrong:
-        return shown(_login(Filled(values, wrong.errors), next_path), 422)
-    except Refusal as refused:
-        filled = Filled(values, {forms.WHOLE: sentence(refused)})
-        return shown(_login(filled, next_path), refusal=refused)
+    except (Misfilled, Refusal) as wrong:
+        return shown(_login(filled_again(values, wrong), next_path), refusal=wrong)
     return _signed_in(found.token, next_path)
 
 
@@ -155,14 +149,11 @@ async def forgotten_form() -> Response:
 @hide
 async def forgotten() -> Response:
     """Have a link written; the page is one whoever has the address."""
-    values = dict((await request.form).items())
+    values = await forms.sent()
     try:
         await passwords.forgotten(forms.read(Forgotten, values))
-    except Misfilled as wrong:
-        return shown(ForgottenPage(filled=Filled(values, wrong.errors)), 422)
-    except Refusal as refused:
-        filled = Filled(values, {forms.WHOLE: sentence(refused)})
-        return shown(ForgottenPage(filled=filled), refusal=refused)
+    except (Misfilled, Refusal) as wrong:
+        return shown(ForgottenPage(filled=filled_again(values, wrong)), refusal=wrong)
     return shown(ForgottenPage(filled=Filled(values), is_done=True))
 
 
@@ -181,7 +172,7 @@ async def reset_form() -> Response:
 @hide
 async def reset() -> Response:
     """Set the password and go on to sign in."""
-    values = dict((await request.form).items())
+    values = await forms.sent()
     token = values.get("token", "")
     try:
         await passwords.reset(forms.read(Reset, values))
@@ -206,7 +197,7 @@ async def logout() -> Response:
 
 async def _sent() -> tuple[Mapping[str, str], str]:
     """Read the form that was sent, and where to go on to."""
-    values = dict((await request.form).items())
+    values = await forms.sent()
     return values, own_path(values.pop("next", ""))
 
 

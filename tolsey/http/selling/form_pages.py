@@ -10,7 +10,7 @@ from quart_schema import hide
 
 from tolsey.actors.refusals import Refusal
 from tolsey.http.layout import forms
-from tolsey.http.layout.answers import answer_with_pages, sent_on, sentence, shown
+from tolsey.http.layout.answers import answer_with_pages, filled_again, sent_on, shown
 from tolsey.http.layout.forms import Filled, Misfilled
 from tolsey.http.layout.templates import Page
 from tolsey.http.selling import sell
@@ -72,7 +72,7 @@ async def new_listing() -> Response:
 @hide
 async def begin_listing() -> Response:
     """Begin a listing and go on to its proof."""
-    values = await _sent()
+    values = await forms.sent()
     organization_id, store_id = values.get("organizationId", ""), values.get("storeId", "")
     await member_of(organization_id, at_least="admin")
     again = NewListingPage(organization_id=organization_id, store_id=store_id)
@@ -80,11 +80,8 @@ async def begin_listing() -> Response:
         await limits.admit(policies.LISTING_CREATION)
         whose = {"organizationId": organization_id, "storeId": store_id or None}
         made = await sell.start_listing(forms.read(NewListing, _read(values) | whose))
-    except Misfilled as wrong:
-        return shown(replace(again, filled=Filled(values, wrong.errors)), 422)
-    except Refusal as refused:
-        filled = Filled(values, {forms.WHOLE: sentence(refused)})
-        return shown(replace(again, filled=filled), refusal=refused)
+    except (Misfilled, Refusal) as wrong:
+        return shown(replace(again, filled=filled_again(values, wrong)), refusal=wrong)
     return sent_on(f"/selling/{made.id}")
 
 
@@ -111,18 +108,16 @@ async def edit_form(listing_id: str) -> Response:
 @hide
 async def edit(listing_id: str) -> Response:
     """Change what is said of a listing, and go back to where it shows."""
-    listing, values = (await listing_of(listing_id, "admin")).listing, await _sent()
+    listing, values = (await listing_of(listing_id, "admin")).listing, await forms.sent()
     try:
         changes = _read(values)
         # What is not for sale takes no offers; the form has no field for the least of them.
         if changes["askingPrice"] is None:
             changes["minOffer"] = None
         await sell.change_listing(listing_id, forms.read(ListingChanges, changes))
-    except Misfilled as wrong:
-        return shown(EditPage(listing=listing, filled=Filled(values, wrong.errors)), 422)
-    except Refusal as refused:
-        filled = Filled(values, {forms.WHOLE: sentence(refused)})
-        return shown(EditPage(listing=listing, filled=filled), refusal=refused)
+    except (Misfilled, Refusal) as wrong:
+        again = EditPage(listing=listing, filled=filled_again(values, wrong))
+        return shown(again, refusal=wrong)
     return sent_on(f"/selling/{listing_id}?from=edit")
 
 
@@ -165,7 +160,3 @@ def _typed(minor: int | None, currency: str | None) -> str:
     digits = EXPONENTS.get(currency or "", 2)
     whole, rest = divmod(minor, 10**digits)
     return f"{whole:,}.{rest:0{digits}}" if rest else f"{whole:,}"
-
-
-async def _sent() -> Mapping[str, str]:
-    return dict((await request.form).items())

@@ -18,7 +18,7 @@ from tolsey.http.answers.selling import RangeAnswer, VerificationAnswer
 from tolsey.http.billing import payouts
 from tolsey.http.billing.hosted import hosted_pages
 from tolsey.http.layout import forms
-from tolsey.http.layout.answers import answer_with_pages, sent_on, sentence, shown
+from tolsey.http.layout.answers import answer_with_pages, filled_again, sent_on, sentence, shown
 from tolsey.http.layout.catalogue import _
 from tolsey.http.layout.forms import Filled, Misfilled
 from tolsey.http.layout.standings import Standing
@@ -274,7 +274,7 @@ async def publish(listing_id: str) -> Response:
 @hide
 async def show_as(listing_id: str) -> Response:
     """Change how the metrics are shown."""
-    values = await _sent()
+    values = await forms.sent()
     chosen = {name: values.get(name, Visibility.EXACT.value) for name in ranges.METRICS}
     if not set(chosen.values()) <= set(Visibility):
         raise Unprocessable(forms.unreadable(), code="invalid_request")
@@ -309,7 +309,7 @@ async def prove_by_store(listing_id: str) -> Response:
 @hide
 async def prove(listing_id: str, source: str) -> Response:
     """Try the keys that were given, and begin to read the revenue with them."""
-    values = await _sent()
+    values = await forms.sent()
     await limits.admit(policies.REVENUE_CONNECT)
     name = "by_shop" if source == "shop" else "by_processor"
     try:
@@ -317,11 +317,9 @@ async def prove(listing_id: str, source: str) -> Response:
             await sell.prove_by_shop(listing_id, forms.read(MerchantApp, values))
         else:
             await sell.prove_by_processor(listing_id, forms.read(PaymentsKey, values))
-    except Misfilled as wrong:
-        return _shown(await _page(listing_id, **{name: Filled(values, wrong.errors)}), 422)
-    except Refusal as refused:
-        filled = Filled(values, {forms.WHOLE: said_to_seller(refused)})
-        return _shown(await _page(listing_id, **{name: filled}), refusal=refused)
+    except (Misfilled, Refusal) as wrong:
+        filled = filled_again(values, wrong, say=said_to_seller)
+        return _shown(await _page(listing_id, **{name: filled}), refusal=wrong)
     return sent_on(f"/selling/{listing_id}?from=prove")
 
 
@@ -351,10 +349,6 @@ async def begin_payouts() -> Response:
     return sent_on(address)
 
 
-async def _sent() -> Mapping[str, str]:
-    return dict((await request.form).items())
-
-
 async def _acted(listing_id: str, act: Awaitable[object], said: str) -> Response:
     """Do what was asked and go back to where it shows, or say there why it was not done."""
     try:
@@ -382,7 +376,9 @@ async def _page(listing_id: str, **said: Any) -> SellerPage:
     )
 
 
-def _shown(wanted: SellerPage, status: int = 200, *, refusal: Refusal | None = None) -> Response:
+def _shown(
+    wanted: SellerPage, status: int = 200, *, refusal: Refusal | Misfilled | None = None
+) -> Response:
     return shown(wanted, status, refusal=refusal, form_targets=hosted_pages())
 
 

@@ -1,6 +1,6 @@
 """The pages of a store: adding one, connecting its shop in steps, and how it is."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
@@ -9,12 +9,12 @@ from urllib.parse import quote
 from quart import Blueprint, Response, request
 from quart_schema import hide
 
-from tolsey.actors.refusals import NotFound, Refusal
+from tolsey.actors.refusals import Refusal
 from tolsey.actors.shops import normalise_shop_domain
 from tolsey.actors.store.topics import TOPICS
 from tolsey.http.billing.views import address as with_organization
 from tolsey.http.layout import forms
-from tolsey.http.layout.answers import answer_with_pages, sent_on, sentence, shown
+from tolsey.http.layout.answers import answer_with_pages, filled_again, sent_on, shown
 from tolsey.http.layout.catalogue import _
 from tolsey.http.layout.forms import Filled, Misfilled
 from tolsey.http.layout.standings import Standing, Want, by_urgency
@@ -25,12 +25,11 @@ from tolsey.http.stores import health, integrations
 from tolsey.http.stores.integrations import CustomApp
 from tolsey.http.stores.routes import StoreBody, open_store
 from tolsey.http.web import api_model, limits, policies
-from tolsey.http.web.access import RANKS, caller, member_of, page, store_of
+from tolsey.http.web.access import RANKS, caller, first_organization, member_of, page, store_of
 from tolsey.http.web.context import now, service
 from tolsey.storage.commerce import connections
 from tolsey.storage.commerce.connections import StoreParts
 from tolsey.storage.commerce.stores import StoreRow
-from tolsey.storage.people import accounts
 from tolsey.storage.selling import listings
 from tolsey.storage.selling.listings import ListingView
 
@@ -173,7 +172,7 @@ class DisconnectPage(Page):
 @hide
 async def new_store() -> Response:
     """Show the form that adds a store."""
-    organization_id = request.args.get("organizationId") or await _first_organization()
+    organization_id = request.args.get("organizationId") or await first_organization()
     await member_of(organization_id, at_least="admin")
     return shown(NewStorePage(organization_id=organization_id))
 
@@ -183,18 +182,15 @@ async def new_store() -> Response:
 @hide
 async def add_store() -> Response:
     """Add a store and go on to its shop."""
-    values = await _sent()
+    values = await forms.sent()
     organization_id = values.get("organizationId", "")
     await member_of(organization_id, at_least="admin")
     try:
         await limits.admit(policies.STORE_CREATION)
         made = await open_store(forms.read(StoreBody, values))
-    except Misfilled as wrong:
-        filled = Filled(values, wrong.errors)
-        return shown(NewStorePage(organization_id=organization_id, filled=filled), 422)
-    except Refusal as refused:
-        filled = Filled(values, {forms.WHOLE: sentence(refused)})
-        return shown(NewStorePage(organization_id=organization_id, filled=filled), refusal=refused)
+    except (Misfilled, Refusal) as wrong:
+        filled = filled_again(values, wrong)
+        return shown(NewStorePage(organization_id=organization_id, filled=filled), refusal=wrong)
     return sent_on(f"/stores/{made.id}/connect")
 
 
@@ -224,7 +220,7 @@ async def connect_form(store_id: str) -> Response:
 async def connect(store_id: str) -> Response:
     """Try the keys at the shop; when they work, keep them and go on to how the store is."""
     store = await store_of(store_id, at_least="admin")
-    values = await _sent()
+    values = await forms.sent()
     asked = KeysPage(
         store=store,
         shop_domain=values.get("shopDomain", ""),
@@ -233,11 +229,9 @@ async def connect(store_id: str) -> Response:
     try:
         await limits.admit(policies.STORE_CONNECT)
         await integrations.connect(forms.read(CustomApp, {**values, "storeId": store_id}))
-    except Misfilled as wrong:
-        return shown(replace(asked, filled=Filled(values, wrong.errors)), 422)
-    except Refusal as refused:
-        filled = Filled(values, {forms.WHOLE: said_to_seller(refused)})
-        return shown(replace(asked, filled=filled), refusal=refused)
+    except (Misfilled, Refusal) as wrong:
+        filled = filled_again(values, wrong, say=said_to_seller)
+        return shown(replace(asked, filled=filled), refusal=wrong)
     return sent_on(health.address_of(store, "?from=connect"))
 
 
@@ -286,16 +280,5 @@ async def disconnect(store_id: str) -> Response:
     return sent_on(f"/stores/{store_id}")
 
 
-async def _sent() -> Mapping[str, str]:
-    return dict((await request.form).items())
-
-
 async def _parts(store: StoreRow) -> StoreParts:
     return (await connections.load(service().database, [store.id]))[store.id]
-
-
-async def _first_organization() -> str:
-    found = await accounts.organizations_of(service().database, caller().user_id, "", 1)
-    if not found:
-        raise NotFound("You belong to no organization. Ask an owner of one to invite you.")
-    return found[0].id

@@ -17,6 +17,7 @@ from tolsey.http.web.context import now, service
 from tolsey.storage.commerce import stores
 from tolsey.storage.commerce.stores import StoreRow
 from tolsey.storage.people import accounts, administrators, api_keys, tokens
+from tolsey.storage.people.accounts import OrganizationRow
 from tolsey.storage.people.api_keys import KeyHolder
 from tolsey.storage.selling import listings
 from tolsey.storage.selling.listings import ListingView
@@ -221,6 +222,22 @@ async def member_of(organization_id: str, at_least: Role = "member") -> str:
         raise NotFound("There is no such organization.")
     _require(role, at_least)
     return role
+
+
+async def organization_of(organization_id: str) -> OrganizationRow:
+    """Return an organization that the caller belongs to, with their role; 404 as in `member_of`."""
+    found = await accounts.find_organization(service().database, organization_id, caller().user_id)
+    if found is None:
+        raise NotFound("There is no such organization.")
+    return found
+
+
+async def first_organization() -> str:
+    """Name the first of the caller's organizations, for a page that names none; 404 without any."""
+    found = await accounts.organizations_of(service().database, caller().user_id, "", 1)
+    if not found:
+        raise NotFound("You belong to no organization. Ask an owner of one to invite you.")
+    return found[0].id
 
 
 async def store_of(store_id: str, at_least: Role = "member") -> StoreRow:
