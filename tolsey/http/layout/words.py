@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from tolsey.actors.organization import plans
-from tolsey.storage.records.money.currencies import EXPONENTS
+from tolsey.http.answers.amounts import in_dollars, in_units
 
 CENT: Final = plans.MICRO_PER_CENT
 
@@ -16,9 +16,7 @@ def dollars(cents: int) -> str:
 
 def credit(micro: int) -> str:
     """Write credits: to the cent, and on to the last digit where fractions of a cent are left."""
-    whole, rest = divmod(abs(micro), plans.MICRO_PER_USD)
-    decimals = f"{rest:06}".rstrip("0").ljust(2, "0")
-    return f"{'-' if micro < 0 else ''}${whole:,}.{decimals}"
+    return f"{'-' if micro < 0 else ''}${in_dollars(abs(micro)):,f}"
 
 
 def whole_credit(micro: int) -> str:
@@ -35,10 +33,7 @@ def money(minor: int | None, currency: str | None) -> str:
     """Write an amount of minor units for people to read; nothing where there is none."""
     if minor is None or currency is None:
         return ""
-    digits = EXPONENTS.get(currency, 2)
-    whole, rest = divmod(abs(minor), 10**digits)
-    sign = "-" if minor < 0 else ""
-    return f"{currency} {sign}{whole:,}" + (f".{rest:0{digits}d}" if digits else "")
+    return f"{currency} {in_units(minor, currency):,f}"
 
 
 def day(at: datetime) -> str:

@@ -3,21 +3,18 @@
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from decimal import Decimal
 from typing import Annotated, Any, Final
 
 import orjson
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from tolsey.actors.refusals import NotFound
+from tolsey.http.answers.amounts import in_dollars, in_units
 from tolsey.http.answers.money import MoneyAnswer
 from tolsey.http.mcp.tools.building import Answer
-from tolsey.storage.records.money.currencies import EXPONENTS
 
 LARGEST: Final = 2**63 - 1
 LONGEST: Final = 19
-MICRO_DIGITS: Final = 6
-CENT: Final = Decimal("0.01")
 GID: Final = re.compile(r"gid://shopify/(\w+)/([0-9]+)", re.ASCII)
 """How the platform itself writes the id of a thing: with what it is."""
 RFC_3339: Final = re.compile(
@@ -112,7 +109,7 @@ def money(minor: int | None, currency: str | None) -> Money | None:
     """Write an amount of minor units; None where it or its currency is not known."""
     if minor is None or currency is None:
         return None
-    return Money(amount=decimal(minor, currency), currency=currency)
+    return known_money(minor, currency)
 
 
 def written_money(amount: str | None, currency: str | None) -> Money | None:
@@ -124,12 +121,7 @@ def written_money(amount: str | None, currency: str | None) -> Money | None:
 
 def known_money(minor: int, currency: str) -> Money:
     """Write an amount of minor units."""
-    return Money(amount=decimal(minor, currency), currency=currency)
-
-
-def decimal(minor: int, currency: str) -> str:
-    """Write minor units as decimal text."""
-    return f"{Decimal(minor).scaleb(-EXPONENTS.get(currency, 2)):f}"
+    return Money(amount=f"{in_units(minor, currency):f}", currency=currency)
 
 
 def _amount_of(known: MoneyAnswer | None) -> Money | None:
@@ -142,9 +134,7 @@ Amount = Annotated[Money | None, BeforeValidator(_amount_of)]
 
 def _dollars(micro: int) -> Money:
     """Write micro-USD with as many digits as it has, two at least."""
-    amount = Decimal(micro).scaleb(-MICRO_DIGITS)
-    cents = amount.quantize(CENT)
-    return Money(amount=f"{cents if cents == amount else amount.normalize():f}", currency="USD")
+    return Money(amount=f"{in_dollars(micro):f}", currency="USD")
 
 
 Dollars = Annotated[Money, BeforeValidator(_dollars)]
