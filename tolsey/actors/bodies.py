@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 Body: TypeAlias = Mapping[str, Any]
 
+TEXT_CHARACTERS = 1_000
 NUL, REPLACEMENT = "\0", "\ufffd"
 
 
@@ -20,7 +21,7 @@ class Unreadable(Exception):  # noqa: N818 - what a body is
         self.wanted = wanted
 
 
-def text(body: Body, field: str, limit: int) -> str | None:
+def text(body: Body, field: str, limit: int = TEXT_CHARACTERS) -> str | None:
     """Read a text, cut at a limit; NUL becomes U+FFFD, since no text column holds it."""
     value = body.get(field)
     if value is None:
@@ -35,6 +36,11 @@ def clean(value: str, limit: int) -> str:
     if NUL in value:
         value = value.replace(NUL, REPLACEMENT)
     return value[:limit] if len(value) > limit else value
+
+
+def lenient(value: object) -> Body:
+    """Take an object; what is none has no fields, where nothing depends on it."""
+    return value if isinstance(value, dict) else {}
 
 
 def table(body: Body, field: str) -> Body:

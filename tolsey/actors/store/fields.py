@@ -6,17 +6,20 @@ identifiers beyond 2**53. Absent and null are the same; a wrong type is refused 
 
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
+from functools import partial
 
 from tolsey.actors import bodies
 from tolsey.actors.bodies import Body, Unreadable, short_texts
 from tolsey.storage.records.money.currencies import EXPONENTS
 
 BIGINT = 1 << 63
-TEXT_CHARACTERS = 1_000
 MONEY_DIGITS = 15
 """Amounts of more digits before the point are no money; 10**15 minor units still fit a bigint."""
 YEARS = range(1990, 2200)
 CURRENCY_LETTERS = 3
+
+text = bodies.text
+clean = partial(bodies.clean, limit=bodies.TEXT_CHARACTERS)
 
 
 def number(body: Body, field: str) -> int | None:
@@ -35,16 +38,6 @@ def identifier(body: Body, field: str) -> int:
     if type(value) is not int or not 0 < value < BIGINT:
         raise Unreadable(field, "not an id")
     return value
-
-
-def text(body: Body, field: str, limit: int = TEXT_CHARACTERS) -> str | None:
-    """Read a text, cut at a limit; NUL becomes U+FFFD, since no text column holds it."""
-    return bodies.text(body, field, limit)
-
-
-def clean(value: str) -> str:
-    """Make a text that every column can hold, and cut it."""
-    return bodies.clean(value, TEXT_CHARACTERS)
 
 
 def flag(body: Body, field: str) -> bool | None:

@@ -10,6 +10,7 @@ import httpx
 import orjson
 import structlog
 
+from tolsey.actors.bodies import Body, lenient
 from tolsey.actors.chat import MOST_TOKENS, Usage
 from tolsey.actors.refusals import MissingCredential
 from tolsey.http.clients.certificates import trusted_certificates
@@ -184,27 +185,23 @@ def read(event: bytes) -> Part:
     if not isinstance(chunk, dict) or chunk.get("error"):
         raise ModelFailed("model_failed", "The model failed.")
     choices = chunk.get("choices")
-    choice = _object(choices[0] if isinstance(choices, list) and choices else None)
-    delta = _object(choice.get("delta"))
+    choice = lenient(choices[0] if isinstance(choices, list) and choices else None)
+    delta = lenient(choice.get("delta"))
     return Part(
         _text(delta.get("content")),
         _text(delta.get("reasoning_content")) or _text(delta.get("reasoning")),
-        _usage(_object(chunk.get("usage"))),
+        _usage(lenient(chunk.get("usage"))),
         _text(choice.get("finish_reason")) or None,
     )
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _usage(told: dict[str, Any]) -> Usage | None:
+def _usage(told: Body) -> Usage | None:
     """Read what was used; None for what no model can have used."""
-    details = _object(told.get("completion_tokens_details"))
+    details = lenient(told.get("completion_tokens_details"))
     used = [
         told.get("prompt_tokens"),
         told.get("completion_tokens"),

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
+from tolsey.actors.bodies import Body, lenient
 from tolsey.actors.ports import GrantRefused, PlatformDenied, PlatformUnreachable, TokenGrant
 from tolsey.http.clients.commerce.bodies import Reply, TransientFault, retry_after
 from tolsey.http.clients.commerce.costs import Cost, read_cost
@@ -241,8 +242,7 @@ def _faults(errors: object) -> list[Fault]:
 def _fault(error: object) -> Fault:
     if not isinstance(error, dict):
         return Fault("", "The platform reports an error.")
-    extensions = error.get("extensions")
-    extensions = extensions if isinstance(extensions, dict) else {}
+    extensions = lenient(error.get("extensions"))
     words = str(error.get("message") or "The platform reports an error.")
     message = plain(words)
     code = str(extensions.get("code") or ("THROTTLED" if message == "Throttled" else ""))
@@ -256,9 +256,8 @@ def _fault(error: object) -> Fault:
     )
 
 
-def _object(reply: Reply) -> dict[str, Any]:
+def _object(reply: Reply) -> Body:
     try:
-        body = reply.json()
+        return lenient(reply.json())
     except ValueError:
         return {}
-    return body if isinstance(body, dict) else {}

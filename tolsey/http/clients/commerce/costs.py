@@ -22,7 +22,8 @@ from graphql import (
     parse,
 )
 
-QUERY_LIMIT_POINTS = 1000
+from tolsey.actors.bodies import lenient
+
 MUTATION_POINTS = 10
 CONNECTION_POINTS = 2
 MOST_SHOPS = 10_000
@@ -117,9 +118,9 @@ class Buckets:
 
 def read_cost(extensions: object) -> Cost | None:
     """Read the `cost` extension of an answer; None when it is absent or makes no sense."""
-    cost = extensions.get("cost") if isinstance(extensions, dict) else None
-    status = cost.get("throttleStatus") if isinstance(cost, dict) else None
-    if not isinstance(cost, dict) or not isinstance(status, dict):
+    cost = lenient(lenient(extensions).get("cost"))
+    status = lenient(cost.get("throttleStatus"))
+    if not status:
         return None
     requested = _points(cost.get("requestedQueryCost"))
     maximum = _points(status.get("maximumAvailable"))

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from tolsey.actors.bodies import lenient
 from tolsey.actors.ports import EditRefused, PlatformUnreachable, Shop
 from tolsey.http.clients.commerce import shapes
 from tolsey.http.clients.commerce.answers import Answer, plain
@@ -50,16 +51,6 @@ mutation AddTags($id: ID!, $tags: [String!]!) {
   tagsAdd(id: $id, tags: $tags) { node { ... on Order { tags } } userErrors { field message } }
 }
 """
-DOCUMENTS: Final = (
-    LOOK_AT_PRODUCT,
-    LOOK_AT_STOCK,
-    LOOK_AT_NOTE,
-    LOOK_AT_TAGS,
-    CHANGE_PRODUCT,
-    CHANGE_STOCK,
-    CHANGE_NOTE,
-    ADD_TAGS,
-)
 SENT_AS: Final[Mapping[str, str]] = {
     "title": "title",
     "description_html": "descriptionHtml",
@@ -160,7 +151,7 @@ def _payload(answer: Answer, field: str) -> Mapping[str, Any]:
         raise PlatformUnreachable("The platform did not say what became of this.")
     errors = payload.get("userErrors")
     for error in errors if isinstance(errors, list) else ():
-        said = error if isinstance(error, dict) else {}
+        said = lenient(error)
         if said.get("code") == UNDER_WAY:
             raise PlatformUnreachable("The platform is still at work on the same change.")
         message = plain(str(said.get("message") or "The platform refuses this."))

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 import stripe
 import structlog
 
-from tolsey.actors.bodies import Unreadable
+from tolsey.actors.bodies import Unreadable, lenient
 from tolsey.actors.organization.billing.payment_events.envelopes import EventEnvelope
 from tolsey.actors.processor import (
     CardRefused,
@@ -81,7 +81,6 @@ def _said(error: stripe.StripeError, secret: str) -> str:
 
 def _code(error: stripe.StripeError) -> str:
     """Name the processor's code, which some of the package's errors leave in the body."""
-    body = error.json_body
-    said = body.get("error") if isinstance(body, dict) else None
-    code = said.get("code") or said.get("type") if isinstance(said, dict) else None
+    said = lenient(lenient(error.json_body).get("error"))
+    code = said.get("code") or said.get("type")
     return code if isinstance(code, str) else ""

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final
 
 from tolsey.actors import bodies
@@ -20,6 +21,8 @@ MOMENTS: Final = range(7_258_118_400)
 """Seconds from 1970 to 2200."""
 TEXT_CHARACTERS: Final = 500
 MOST_ROWS: Final = 1_000
+
+rows = partial(bodies.rows, most=MOST_ROWS)
 
 
 @contextmanager
@@ -124,11 +127,6 @@ def instant(body: Body, field: str) -> datetime:
     if found is None:
         raise Unreadable(field, "missing")
     return found
-
-
-def rows(body: Body, field: str) -> list[Body]:
-    """Read a list of objects; empty when absent."""
-    return bodies.rows(body, field, MOST_ROWS)
 
 
 def listed(body: Body, field: str) -> tuple[list[Body], bool]:
