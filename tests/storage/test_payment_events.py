@@ -10,6 +10,7 @@ import pytest
 from tests.actors.organization import processor
 from tests.actors.organization.processor import event
 from tests.http.webhooks.payments.sender import inbox
+from tests.waiting_events import waiting_events
 from tolsey.actors.organization.billing.payment_events.catalogue import keep, read
 from tolsey.actors.organization.billing.payment_events.envelopes import open_envelope
 from tolsey.storage import retention
@@ -63,7 +64,7 @@ async def test_a_long_chain_of_parked_events_is_found_from_its_end(known: Databa
     await payment_events.take(known, row("evt_last", claimed_by="org_1", links=("r30",)))
 
     assert await inbox(known).adopt(["r30"]) == 30
-    assert len(await payment_events.waiting(known, 100)) == 31
+    assert len(await waiting_events(known)) == 31
     assert await inbox(known).adopt() == 0
 
 
@@ -86,7 +87,7 @@ async def test_events_that_arrive_at_once_in_any_order_find_each_other(
 
     await asyncio.gather(*map(arrive, rows))
 
-    found = await payment_events.waiting(known, 100)
+    found = await waiting_events(known)
     assert {one.event_id for one in found} == {one.event_id for one in rows}
     assert {one.organization_id for one in found} == {"org_1"}
 
@@ -97,7 +98,7 @@ async def test_what_became_of_an_event_is_said_once(known: Database) -> None:
     async with known.transaction() as tx:
         assert await payment_events.settle(tx, "evt_1", EventState.APPLIED)
         assert not await payment_events.settle(tx, "evt_1", EventState.FAILED, "late")
-    assert await payment_events.waiting(known, 10) == []
+    assert await waiting_events(known) == []
     assert await payment_events.take(known, row(claimed_by="org_1")) is None
 
 
@@ -109,7 +110,7 @@ async def test_an_event_that_could_not_be_applied_may_be_sent_again(known: Datab
 
     assert taken is not None
     assert taken.state == EventState.NEW
-    assert [one.event_id for one in await payment_events.waiting(known, 10)] == ["evt_1"]
+    assert [one.event_id for one in await waiting_events(known)] == ["evt_1"]
 
 
 async def test_only_settled_events_are_let_go_and_after_400_days(known: Database) -> None:

@@ -319,7 +319,6 @@ SHORT: Final[dict[str, list[Case]]] = {
     "money.payment_events.invoice_paid_by": [
         lambda db: payment_events.invoice_paid_by(db, "org_7", "pi_1")
     ],
-    "money.payment_events.waiting": [lambda db: payment_events.waiting(db, PAGE)],
     "money.payment_events.is_awaited": [lambda db: payment_events.is_awaited(db, ["in_7"])],
     "money.payment_events.stranded": [lambda db: payment_events.stranded(db, PAGE)],
     "money.payment_events.adopt": [

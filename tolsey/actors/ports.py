@@ -212,10 +212,6 @@ class CommercePlatform(Protocol):
         """
         ...
 
-    async def count_orders(self, shop: Shop, start: datetime, end: datetime) -> int:
-        """How many real orders were processed in [start, end), by the platform's search index."""
-        ...
-
     def check_version(self) -> None:
         """Raise ApiVersionTooOld where orders lack the fields that revenue is measured with."""
         ...

@@ -9,11 +9,11 @@ import httpx
 import pytest
 
 from tests.http.people import Clock, Person, SignUp, settings_of
+from tests.waiting_events import waiting_events
 from tolsey.http.web.edge import Edge
 from tolsey.sandbox.payments.processor import SECRET_KEY, Processor
 from tolsey.sandbox.server import listening
 from tolsey.service import PAYMENTS_PATH, Running, running
-from tolsey.storage.money import payment_events
 
 ACCOUNT = "/api/payouts/account"
 CONNECT_SECRET = "whsec_connect"
@@ -35,7 +35,7 @@ class Bank:
         await self.processor.webhooks.settled()
         database = self.house.service.database
         with anyio.fail_after(60):
-            while await payment_events.waiting(database, 1):
+            while await waiting_events(database):
                 await anyio.sleep(0.01)
 
     async def audited(self, like: str) -> list[tuple[str, str]]:

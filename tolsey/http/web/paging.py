@@ -4,7 +4,7 @@ import base64
 import binascii
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 from pydantic import Field
 
@@ -91,15 +91,3 @@ def cut(
     """
     items = found[:limit]
     return items, cursor_of(key(items[-1])) if len(found) > limit else None
-
-
-def page(
-    found: Sequence[Item],
-    limit: int,
-    *,
-    key: Callable[[Item], str],
-    view: Callable[[Item], Any],
-) -> dict[str, Any]:
-    """Answer with a page of what was `found`; see `cut`."""
-    items, following = cut(found, limit, key=key)
-    return {"items": [view(item) for item in items], "nextCursor": following}

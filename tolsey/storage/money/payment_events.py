@@ -94,12 +94,6 @@ SELECT event_id FROM payment_events WHERE state = 'parked' AND links && $1::text
 """
 """Nearly always nobody waits: asking first takes half the time of adopting nothing."""
 
-WAITING: Final = """
-SELECT event_id, type, account, livemode, created_at, facts, organization_id
-FROM payment_events WHERE state = 'new'
-ORDER BY received_at, event_id LIMIT $1
-"""
-
 KEYS: Final = """
 ARRAY['payment_event:' || event_id, 'payment_event:' || event_id || '+',
     'payment_event:' || event_id || ':given up', 'payment_event:' || event_id || '+:given up']
@@ -204,12 +198,6 @@ async def adopt(
     found = [dict(row) for row in await database.fetch(ADOPT.format(wanted), *wanted.args)]
     linked = [one.pop("linked") for one in found]
     return [WaitingEvent(**one) for one in found], linked[0] if linked else ()
-
-
-async def waiting(database: Database, limit: int) -> list[WaitingEvent]:
-    """List events that are to be applied, oldest first."""
-    rows = await database.fetch(WAITING, limit)
-    return [WaitingEvent(**dict(row)) for row in rows]
 
 
 async def stranded(database: Database, limit: int) -> list[WaitingEvent]:

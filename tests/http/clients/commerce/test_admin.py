@@ -310,7 +310,7 @@ async def test_every_order_of_many_pages_comes_once_and_only_those_of_the_window
         assert got.keys() == {each.id for each in inside}
         bulk = s.platform.shop(DOMAIN).bulk_operations
         assert bool(bulk) is (bulk_above == 100)
-        assert await s.client.count_orders(s.shop, START, NOW) == 300
+        assert await s.client._count(s.shop, START, NOW, None) == 300
 
 
 @pytest.mark.parametrize("bulk_above", [500, 0])
@@ -358,7 +358,7 @@ async def test_a_pull_survives_limits_errors_garbage_and_cut_connections() -> No
 async def test_an_answer_that_takes_too_long_is_asked_for_again() -> None:
     async with stand([order()], attempt_seconds=0.3) as s:
         release = s.platform.faults.hold()
-        assert await s.client.count_orders(s.shop, START, NOW) == 1
+        assert await s.client._count(s.shop, START, NOW, None) == 1
         release.set()
 
 
@@ -404,7 +404,7 @@ async def test_a_token_dies_when_its_life_is_over() -> None:
     async with stand([order()]) as s:
         s.platform.advance(86_400)
         with pytest.raises(PlatformDenied) as dead:
-            await s.client.count_orders(s.shop, START, NOW)
+            await s.client._count(s.shop, START, NOW, None)
         assert dead.value.status == 401
 
 

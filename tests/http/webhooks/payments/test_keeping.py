@@ -10,6 +10,7 @@ import pytest
 from tests.actors.organization import processor
 from tests.actors.organization.processor import CREDITS, OURS, event
 from tests.http.webhooks.payments.sender import ACCEPTED, DUPLICATE, IGNORED, Processor, inbox
+from tests.waiting_events import waiting_events
 from tolsey.actors.organization.billing.payment_events.catalogue import TYPES
 from tolsey.storage.database import Transaction
 from tolsey.storage.money import payment_events
@@ -114,8 +115,8 @@ async def test_an_organization_that_is_not_ours_is_not_believed(sender: Processo
     (row,) = [row for row in await sender.rows() if row["claimed_by"] == "org_elsewhere"]
     assert (row["state"], row["organization_id"]) == ("parked", None)
     await inbox(sender.database).adopt()
-    assert await payment_events.waiting(sender.database, 10) != []
-    assert [one.type for one in await payment_events.waiting(sender.database, 10)] == [
+    assert await waiting_events(sender.database) != []
+    assert [one.type for one in await waiting_events(sender.database)] == [
         "checkout.session.completed"
     ]
 

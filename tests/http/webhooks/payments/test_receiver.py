@@ -20,6 +20,7 @@ from tests.http.webhooks.payments.sender import (
     inbox,
     receiver,
 )
+from tests.waiting_events import waiting_events
 from tolsey.actors.organization.billing.payment_events.catalogue import TYPES, restore
 from tolsey.http.webhooks.payments.signatures import sign
 from tolsey.http.webhooks.receiving import Bodies
@@ -33,7 +34,7 @@ async def test_a_paid_purchase_is_kept_as_new_before_the_answer(sender: Processo
     answer = await sender.send(purchase)
 
     assert (answer.status, answer.json) == (200, ACCEPTED)
-    (waiting,) = await payment_events.waiting(sender.database, 10)
+    (waiting,) = await waiting_events(sender.database)
     assert (waiting.event_id, waiting.organization_id) == (purchase["id"], "org_1")
     facts = restore(waiting.type, waiting.facts)
     assert (facts.said.credits_cents, facts.links) == (5000, ("cs_1", "cus_1", "pi_1"))
@@ -135,7 +136,7 @@ async def test_a_foreign_account_cannot_speak_for_the_platform(
     assert answer.json == IGNORED
     (row,) = await sender.rows()
     assert (row["state"], row["why"], row["facts"]) == ("ignored", "foreign_account", None)
-    assert await payment_events.waiting(sender.database, 10) == []
+    assert await waiting_events(sender.database) == []
     assert await sender.database.fetch("SELECT * FROM payment_links") == []
 
 

@@ -104,10 +104,6 @@ class ShopifyAdmin(CommercePlatform, CommerceEditor):
         """Make the subscriptions that deliver to `uri` exactly the catalogue `topics`."""
         return await reconcile(self._calls, shop, uri, topics)
 
-    async def count_orders(self, shop: Shop, start: datetime, end: datetime) -> int:
-        """How many real orders were processed in [start, end), by the platform's search index."""
-        return await self._count(shop, start, end, None)
-
     def check_version(self) -> None:
         """Raise ApiVersionTooOld where orders lack the fields that revenue is measured with."""
         if not measures_revenue(self._version):

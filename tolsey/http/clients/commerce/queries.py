@@ -4,7 +4,6 @@ They ask for nothing personal but the customer's id and e-mail of one re-read or
 a pseudonym before anything is kept. Money is asked in the shop's currency only.
 """
 
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import orjson
@@ -196,27 +195,6 @@ def given_back_since(start: datetime, status: str) -> str:
 def gid(kind: str, number: int) -> str:
     """Write a global id from a kind and a number."""
     return f"gid://shopify/{kind}/{number}"
-
-
-def every_document() -> Sequence[str]:
-    """List each document once, for the test against the published schema."""
-    return (
-        CONNECT_PROBE,
-        COUNT_ORDERS,
-        ORDERS,
-        ORDER_LINES,
-        ORDER_TRANSACTIONS,
-        REFUNDS,
-        ONE_ORDER,
-        RUN_BULK,
-        BULK_STATUS,
-        SUBSCRIPTIONS,
-        subscribe(3),
-        unsubscribe(3),
-        bulk_orders(
-            processed_between(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 2, 1, tzinfo=UTC))
-        ),
-    )
 
 
 def _moment(at: datetime) -> str:
