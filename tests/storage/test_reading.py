@@ -123,12 +123,15 @@ REPORTS: Final[dict[str, list[Case]]] = {
         lambda db: catalog.search(db, STORE, ["ete"], None, 10),
         lambda db: catalog.search(db, STORE, ["Robe", "k4711"], None, 10),
         lambda db: catalog.search(db, STORE, ["robe"], None, 10),
+        lambda db: catalog.search(db, STORE, ["robe"], None, PAGE),
+        lambda db: catalog.search(db, STORE, ["robe", "7"], None, PAGE),
         lambda db: catalog.search(db, STORE, ["robe"], 7000000900, 10),
         lambda db: catalog.search(db, STORE, ["zebra"], None, 10),
         lambda db: catalog.search(db, STORE, ["zx"], None, 10),
     ],
     "reports.catalog.ids_like": [
         lambda db: catalog.ids_like(db, STORE, "été", 101),
+        lambda db: catalog.ids_like(db, STORE, "robe", 101),
         lambda db: catalog.ids_like(db, STORE, "70000009", 101),
         lambda db: catalog.ids_like(db, STORE, "", 101),
     ],
@@ -485,6 +488,22 @@ async def test_a_page_of_a_large_tenant_reads_few_rows_however_often_it_is_asked
                 database.read = 0
                 await case(database)
                 assert database.read <= MOST, f"case {number}"
+
+
+@pytest.mark.parametrize("word", ["n°", "8", "82", "824", "été", "zebra"])
+async def test_a_search_finds_every_product_that_holds_the_word_once(grown: str, word: str) -> None:
+    """Whether the newest are full of them, or an index has to tell where they are."""
+    async with connected(grown, pool.SESSION) as database:
+        rows = await database.fetch(
+            "SELECT product_id FROM commerce_products WHERE store_id = $1"
+            " AND concat(title, handle, variants) LIKE '%' || $2 || '%' ORDER BY 1 DESC",
+            *(STORE, word),
+        )
+        found: list[int] = []
+        for _ in range(6):
+            part = await catalog.search(database, STORE, [word], found[-1] if found else None, 200)
+            found += [row["product_id"] for row in part]
+        assert found == [row["product_id"] for row in rows][:1200]
 
 
 async def test_the_rows_that_a_statement_reads_are_counted(grown: str) -> None:

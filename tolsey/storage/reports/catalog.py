@@ -23,37 +23,60 @@ ORDER BY p.product_id DESC LIMIT $3
 """  # noqa: S608 - a constant list of columns
 WORDS: Final = "product_words(p.title, p.handle, p.vendor, p.product_type, p.tags, p.variants)"
 NEWEST: Final = 32
-"""So many products are looked through one by one, before an index tells which others may be meant."""
+"""So many products are looked through one by one, before anything tells how many are meant."""
+WALKED: Final = 16 * NEWEST
+"""So many more are, where as many of them as of the newest fill the page."""
 FEWEST: Final = -(2**63)
 """Less than any stock and any id: where the report of what runs out begins."""
-MAYBE: Final = f"""
+LOOKED_THROUGH: Final = f"""
 WITH newest AS (
     SELECT * FROM commerce_products
     WHERE store_id = $1 AND deleted_at IS NULL AND product_id < $2
     ORDER BY product_id DESC LIMIT {NEWEST}
 ),
+found AS (SELECT p.* FROM newest p {{matching}}),
+next AS (
+    SELECT * FROM commerce_products
+    WHERE store_id = $1 AND deleted_at IS NULL AND product_id < (SELECT min(product_id) FROM newest)
+    ORDER BY product_id DESC
+    LIMIT CASE WHEN (SELECT count(*) FROM found) * {WALKED // NEWEST} >= $3 THEN {WALKED} ELSE 0 END
+),
 older AS (
-    SELECT * FROM commerce_products p
-    WHERE p.store_id || '' = $1 AND p.deleted_at IS NULL
-      AND p.product_id + 0 < (SELECT min(product_id) FROM newest)
+    SELECT p.product_id FROM commerce_products p
+    WHERE p.store_id || '' = $1 AND p.deleted_at IS NULL AND p.product_id + 0 < (
+        SELECT min(product_id)
+        FROM (SELECT product_id FROM newest UNION ALL SELECT product_id FROM next) AS seen)
       AND store_grams(p.store_id, {WORDS}) @> ARRAY(
         SELECT unnest(store_grams($1, folded(word))) FROM unnest($4::text[]) AS word)
     ORDER BY p.product_id DESC OFFSET 0
-),
-maybe AS (SELECT * FROM newest UNION ALL SELECT * FROM older)
+)
+SELECT {COLUMNS} FROM (
+    TABLE found
+    UNION ALL
+    SELECT p.* FROM next p {{matching}}
+    UNION ALL
+    SELECT p.* FROM older CROSS JOIN LATERAL (
+        SELECT * FROM commerce_products c
+        WHERE c.store_id = $1 AND c.product_id = older.product_id OFFSET 0
+    ) p {{matching}}
+) p LIMIT $3
 """  # noqa: S608 - put together from constants
-"""Products before `$2` that may hold all words `$4`, newest first, each read as it is asked for.
+"""Products before `$2` that match and may hold all words `$4`, newest first, each read as it is asked for.
 
-What many products have is among the newest; `OFFSET 0` keeps all others' words from being put
-together before they are sorted. Store and number are part of expressions, so that the index of
-words is used alone: through the key, every product of the store would be read.
+What many products have is found among the newest, however many there are; what few have, through
+the index of words, and no more than the ids of those that it tells of are sorted. `OFFSET 0` keeps
+the planner from turning the parts around. Store and number are part of expressions, so that the
+index of words is used alone: through the key, every product of the store would be read.
 """
-SEARCH: Final = f"""{MAYBE}
-SELECT {COLUMNS} FROM maybe p CROSS JOIN LATERAL (SELECT {WORDS} AS words OFFSET 0) AS said
+HOLDING: Final = f"""
+CROSS JOIN LATERAL (SELECT {WORDS} AS words OFFSET 0) AS said
 WHERE NOT EXISTS (
     SELECT 1 FROM unnest($4::text[]) AS word WHERE strpos(said.words, folded(word)) = 0)
-LIMIT $3
 """  # noqa: S608 - put together from constants
+SEARCH: Final = LOOKED_THROUGH.format(matching=HOLDING)
+ENTITLED: Final = LOOKED_THROUGH.format(
+    matching="WHERE strpos(folded(p.title), folded(($4::text[])[1])) > 0"
+)
 STOCK: Final = """
 jsonb_array_elements(p.variants) WITH ORDINALITY AS said(v, place)
 CROSS JOIN LATERAL (
@@ -122,9 +145,6 @@ SELECT * FROM (
 ) AS counted
 WHERE available <= $2 AND (available, variant_id) > ($4, $5)
 ORDER BY available, variant_id LIMIT $3
-"""  # noqa: S608 - put together from constants
-ENTITLED: Final = f"""{MAYBE}
-SELECT product_id FROM maybe WHERE strpos(folded(title), folded($4[1])) > 0 LIMIT $3
 """  # noqa: S608 - put together from constants
 
 

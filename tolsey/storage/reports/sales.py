@@ -3,7 +3,6 @@
 from datetime import UTC as UTC_ZONE
 from datetime import datetime, timedelta
 from typing import Final, Literal
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from tolsey.storage.database import Reader, Row
 from tolsey.storage.records.commerce.shops import ShopKey
@@ -14,11 +13,8 @@ GroupBy = Literal["none", "day", "week", "month", "source"]
 MOST_ROWS: Final = 2_000
 UTC: Final = "UTC"
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC_ZONE)
-HOUR: Final = timedelta(hours=1)
-ZONE: Final = """
-SELECT z.name FROM store_shops s LEFT JOIN pg_timezone_names z ON z.name = s.timezone
-WHERE s.store_id = $1
-"""
+QUARTER: Final = timedelta(minutes=15)
+ZONE: Final = "SELECT known_zone(timezone) AS name FROM store_shops WHERE store_id = $1"
 BUCKET: Final = """
 CASE WHEN $4::text IN ('day', 'week', 'month')
      THEN to_char(date_trunc($4, {table}.processed_at, $5::text) AT TIME ZONE $5, 'YYYY-MM-DD')
@@ -53,7 +49,7 @@ GROUP BY bucket, currency ORDER BY bucket, currency LIMIT {MOST_ROWS}
 """  # noqa: S608 - put together from constants
 
 FROM_SUMS: Final = f"""
-WITH edges(a, b) AS (VALUES ($2::timestamptz, $7::timestamptz), ($8::timestamptz, $3::timestamptz)),
+WITH edges(a, b) AS (VALUES ($2::timestamptz, $6::timestamptz), ($7::timestamptz, $3::timestamptz)),
 firsts AS (
     SELECT d AT TIME ZONE $5 AS first
     FROM (SELECT CASE WHEN $4::text IN ('none', 'source') THEN 'day' ELSE $4 END AS unit) AS u,
@@ -64,6 +60,19 @@ firsts AS (
 ),
 periods AS (
     SELECT first, lead(first, 1, 'infinity') OVER (ORDER BY first) AS next FROM firsts
+),
+bounded AS (
+    SELECT first, greatest(first, $6) AS since, least(next, $7) AS until FROM periods
+),
+whole AS (
+    SELECT *, date_bin('1 hour', until, 'epoch') AS last_hour, least(until,
+        date_bin('1 hour', since - interval '1 microsecond', 'epoch') + interval '1 hour') AS first_hour
+    FROM bounded WHERE since < until
+),
+spans AS (
+    SELECT first, 60 AS minutes, first_hour AS since, last_hour AS until FROM whole
+    UNION ALL SELECT first, 15, since, first_hour FROM whole
+    UNION ALL SELECT first, 15, greatest(first_hour, last_hour), until FROM whole
 ),
 read AS (
     SELECT o.processed_at AS at, coalesce(o.source_name, 'unknown') AS source, o.currency,
@@ -77,15 +86,16 @@ read AS (
     WHERE r.store_id = $1
 ),
 parts AS (
-    SELECT p.first, k.* FROM periods p CROSS JOIN LATERAL (
+    SELECT s.first, k.* FROM spans s CROSS JOIN LATERAL (
         SELECT CASE WHEN $4 = 'source' THEN source END AS source, currency, sum(orders) AS orders,
             sum(gross_minor) AS gross, sum(current_minor) AS now_worth, sum(refunds) AS refunds,
             sum(refunded_minor) AS refunded
         FROM commerce_sales
-        WHERE store_id = $1 AND minutes = $6 AND at >= greatest(p.first, $7)
-          AND at < least(p.next, $8) AND currency <> ''
+        WHERE store_id = $1 AND minutes = s.minutes AND at >= s.since AND at < s.until
+          AND currency <> ''
         GROUP BY 1, 2
     ) k
+    WHERE s.since < s.until
     UNION ALL
     SELECT p.first, CASE WHEN $4 = 'source' THEN source END, currency, orders, gross, now_worth,
         refunds, refunded
@@ -98,7 +108,10 @@ SELECT CASE WHEN $4 IN ('none', 'source') THEN coalesce(source, 'all')
 FROM parts GROUP BY 1, 2 HAVING sum(orders) <> 0 OR sum(refunds) <> 0
 ORDER BY 1, 2 LIMIT {MOST_ROWS}
 """  # noqa: S608 - put together from constants
-"""Hours, or quarters of one, that are kept; what the period begins and ends within is read from rows."""
+"""Of each day, week or month its hours, and quarters of one where a zone's days do not begin on an hour.
+
+What the time asked for begins and ends within is read from rows.
+"""
 
 
 async def zone_of(database: Reader, store_id: str) -> str:
@@ -121,27 +134,13 @@ async def report(
     A cancelled order counts in neither.
     """
     if await sums.is_whole(database, shop):
-        minutes = 60 if group_by in {"none", "source"} or _whole_hours(zone, start, end) else 15
-        first, last = _rounded(start, minutes, up=True), _rounded(end, minutes, up=False)
+        first, last = _quarter(start, up=True), _quarter(end, up=False)
         if first > last:
             first = last = start
-        return await database.fetch(
-            FROM_SUMS, shop, start, end, group_by, zone, minutes, first, last
-        )
+        return await database.fetch(FROM_SUMS, shop, start, end, group_by, zone, first, last)
     return await database.fetch(REPORT, shop, start, end, group_by, zone)
 
 
-def _whole_hours(zone: str, start: datetime, end: datetime) -> bool:
-    """Tell whether the days of a zone begin on an hour of UTC all the time."""
-    try:
-        known = ZoneInfo(zone)
-    except (ZoneInfoNotFoundError, ValueError):  # PostgreSQL knows it, and Python does not
-        return False
-    days = (start + timedelta(days=n) for n in range((end - start).days + 2))
-    return not any((day.astimezone(known).utcoffset() or HOUR) % HOUR for day in days)
-
-
-def _rounded(at: datetime, minutes: int, *, up: bool) -> datetime:
-    step = timedelta(minutes=minutes)
-    over = (at - EPOCH) % step
-    return at + (step - over if up and over else -over)
+def _quarter(at: datetime, *, up: bool) -> datetime:
+    over = (at - EPOCH) % QUARTER
+    return at + (QUARTER - over if up and over else -over)
