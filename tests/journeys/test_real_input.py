@@ -14,6 +14,7 @@ import anyio
 import httpx
 import pytest
 
+from tests.golden.cases import BESIDE
 from tests.journeys.conftest import EVENTS, SECRET, SHOP, Seller, signed
 from tolsey.actors.store.topics import TOPICS
 from tolsey.sandbox.commerce.platform import Platform
@@ -22,7 +23,7 @@ from tolsey.sandbox.commerce.shop.state import ShopSpec
 from tolsey.service import Running
 from tolsey.storage.database import Database
 
-DATA = Path(__file__).parents[2].parent / "shared" / "data" / "commerce"
+DATA = BESIDE / "commerce"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="no ../shared/data/commerce here")
 
 BODIES = sorted(DATA.glob("webhooks*/*.json")) + sorted(DATA.glob("compliance/*.json"))

@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -13,6 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.golden.cases import BESIDE
 from tolsey.actors.bodies import Unreadable
 from tolsey.actors.store import events
 from tolsey.actors.store.identity import pseudonym
@@ -24,7 +24,7 @@ from tolsey.runtime.codec import decode, encode
 from tolsey.storage.records.commerce.connection import Connection, ShopProfile
 from tolsey.storage.records.commerce.deliveries import CommerceOrder
 
-SAMPLES = Path(__file__).parents[3].parent / "shared" / "data" / "commerce" / "webhooks"
+SAMPLES = BESIDE / "commerce" / "webhooks"
 CATALOGUE = SAMPLES.parent / "topic_catalogue.json"
 needs_samples = pytest.mark.skipif(not SAMPLES.is_dir(), reason="the shared data are not here")
 

@@ -4,13 +4,13 @@ import asyncio
 import json
 from dataclasses import replace
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import anyio
 import orjson
 import pytest
 
+from tests.golden.cases import BESIDE
 from tests.http.webhooks.conftest import QuietPlatform
 from tests.http.webhooks.merchant import NOON, SHOP, Answered, Merchant, call
 from tolsey.actors.listing.messages import SourceRevoked, listing
@@ -31,7 +31,7 @@ from tolsey.storage.database import Database, Row
 from tolsey.storage.errors import StorageUnavailable
 from tolsey.storage.runtime.outbox import Outbox
 
-SAMPLES = Path(__file__).parents[3].parent / "shared" / "data" / "commerce" / "webhooks"
+SAMPLES = BESIDE / "commerce" / "webhooks"
 EVENTS = "/api/webhooks/commerce/events"
 GONE = {"id": 1, "domain": None, "myshopify_domain": SHOP}
 """The body of an `app/uninstalled`: the shop."""

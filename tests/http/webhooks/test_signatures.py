@@ -1,14 +1,14 @@
 """Signatures of the raw body."""
 
 import json
-from pathlib import Path
 
 import pytest
 
+from tests.golden.cases import BESIDE
 from tolsey.http.webhooks.headers import digest_of
 from tolsey.http.webhooks.signatures import is_signed, sign
 
-COMMERCE = Path(__file__).parents[3].parent / "shared" / "data" / "commerce"
+COMMERCE = BESIDE / "commerce"
 VECTORS = COMMERCE / "signed_vectors.json"
 BODY = b'{"id": 1}'
 

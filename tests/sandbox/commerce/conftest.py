@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.golden.cases import BESIDE
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.history import make_history
 from tolsey.sandbox.commerce.shop.state import ShopSpec
@@ -15,7 +16,7 @@ from tolsey.sandbox.server import listening
 
 SHOP = "demo.myshopify.com"
 NOW = datetime(2026, 8, 1, 12, tzinfo=UTC)
-SHARED = Path(__file__).resolve().parents[4] / "shared" / "data" / "commerce"
+SHARED = BESIDE / "commerce"
 
 
 @dataclass

@@ -2,20 +2,19 @@
 
 import json
 import random
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.actors.organization.told import DOLLAR, Told
+from tests.golden.cases import HERE
 from tolsey.actors.organization.billing.messages import ApplyPaymentEvent, PricedOffer
 from tolsey.actors.organization.billing.payment_events.catalogue import keep, read
 from tolsey.actors.organization.billing.payment_events.envelopes import open_envelope
 from tolsey.actors.organization.billing.payment_events.payouts import OfAPerson
 from tolsey.actors.organization.state import OrganizationState
 
-LIFE = Path(__file__).parents[4].parent / "shared" / "data" / "payments" / "synthetic-endive"
-here = pytest.mark.skipif(not LIFE.is_dir(), reason="the shared data are not here")
+LIFE = HERE / "payments" / "synthetic-endive"
 OFFERS = (
     PricedOffer("price_pro_month", "pro", "monthly"),
     PricedOffer("price_max5_month", "max_5x", "monthly"),
@@ -49,7 +48,6 @@ def customer() -> Told:
     return Told(OrganizationState("org_T1"))
 
 
-@here
 def test_the_given_life_grants_what_it_paid_for() -> None:
     told = customer()
     after: dict[str, Any] = {}
@@ -68,7 +66,6 @@ def test_the_given_life_grants_what_it_paid_for() -> None:
     assert after["19"][0] == "free"
 
 
-@here
 @pytest.mark.parametrize("seed", range(50))
 def test_the_given_life_comes_to_the_same_in_any_order(seed: int) -> None:
     events = [one for _, one in life()]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.actors.organization.processor import NEW, OLD, event
+from tests.golden.cases import BESIDE, HERE
 from tolsey.actors.bodies import Unreadable
 from tolsey.actors.organization.billing.payment_events.catalogue import (
     TYPES,
@@ -20,7 +21,8 @@ from tolsey.actors.organization.billing.payment_events.invoices import InvoiceFa
 from tolsey.actors.organization.billing.payment_events.metadata import Metadata
 from tolsey.actors.organization.billing.payment_events.reversals import RefundFacts
 
-GIVEN = Path(__file__).parents[4].parent / "shared" / "data" / "payments"
+LIFE = HERE / "payments" / "synthetic-endive"
+GIVEN = BESIDE / "payments"
 here = pytest.mark.skipif(not GIVEN.is_dir(), reason="the shared data are not here")
 MOVED = {"parent", "pricing"}
 
@@ -35,16 +37,15 @@ def refused(type_: str, about: dict[str, Any]) -> str:
     return caught.value.field
 
 
-def given_events(folder: str) -> list[Path]:
-    return sorted((GIVEN / folder).glob("*.json"))
+def given_events(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.json"))
 
 
 def read_given(file: Path) -> Facts:
     return read(open_envelope(json.loads(file.read_text())))
 
 
-@here
-@pytest.mark.parametrize("file", given_events("synthetic-endive"), ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", given_events(LIFE), ids=lambda file: file.stem)
 def test_every_event_of_the_newest_version_is_read(file: Path) -> None:
     envelope = open_envelope(json.loads(file.read_text()))
     found = read(envelope)
@@ -55,9 +56,8 @@ def test_every_event_of_the_newest_version_is_read(file: Path) -> None:
         assert kept_out not in written
 
 
-@here
 def test_one_life_of_a_customer_is_read_as_it_happened() -> None:
-    life = {file.name[:2]: read_given(file) for file in given_events("synthetic-endive")}
+    life = {file.name[:2]: read_given(file) for file in given_events(LIFE)}
     paid = [life[n] for n in ("03", "06", "07")]
     assert all(isinstance(one, InvoiceFacts) and one.is_paid for one in paid)
     assert [one.pretax_cents for one in paid if isinstance(one, InvoiceFacts)] == [
@@ -86,7 +86,9 @@ OLD_AND_UNREADABLE = {
 
 
 @here
-@pytest.mark.parametrize("file", given_events("stripe-ruby-mock"), ids=lambda file: file.stem)
+@pytest.mark.parametrize(
+    "file", given_events(GIVEN / "stripe-ruby-mock"), ids=lambda file: file.stem
+)
 def test_every_event_of_an_old_version_is_read_or_refused_by_name(file: Path) -> None:
     envelope = open_envelope(json.loads(file.read_text()))
     if envelope.type not in TYPES:
@@ -114,7 +116,7 @@ OF_OBJECT = {kind.object: type_ for type_, kind in TYPES.items()}
 
 
 @here
-@pytest.mark.parametrize("file", given_events("dj-stripe"), ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", given_events(GIVEN / "dj-stripe"), ids=lambda file: file.stem)
 def test_every_object_of_a_python_peer_is_read_or_refused_by_name(file: Path) -> None:
     about = json.loads(file.read_text())
     if about["object"] not in OF_OBJECT:
@@ -138,14 +140,15 @@ def test_every_sample_of_the_published_description_is_read(kind: str) -> None:
 
 
 @here
-@pytest.mark.parametrize("file", given_events("stripe-cli-triggers"), ids=lambda file: file.stem)
+@pytest.mark.parametrize(
+    "file", given_events(GIVEN / "stripe-cli-triggers"), ids=lambda file: file.stem
+)
 def test_a_script_of_requests_is_no_event(file: Path) -> None:
     with pytest.raises(Unreadable):
         open_envelope(json.loads(file.read_text()))
 
 
-@here
-@pytest.mark.parametrize("file", given_events("synthetic-endive"), ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", given_events(LIFE), ids=lambda file: file.stem)
 def test_the_old_shape_of_an_invoice_of_today_says_the_same(file: Path) -> None:
     parsed = json.loads(file.read_text())
     if not parsed["type"].startswith("invoice."):

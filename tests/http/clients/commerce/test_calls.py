@@ -2,27 +2,26 @@ import contextlib
 import gzip
 import json
 import zlib
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.golden.cases import golden
 from tests.http.clients.commerce.wire import SHOP, Asked, Says, cost, data, throttled, wired
 from tolsey.actors.ports import PlatformDenied, PlatformError, PlatformUnreachable
 from tolsey.http.clients.commerce.admin import ShopifyAdmin
 from tolsey.http.clients.commerce.answers import read_answer, read_grant
 from tolsey.http.clients.commerce.bodies import Reply, TransientFault, retry_after
 
-CASES = Path(__file__).parents[4].parent / "shared" / "data" / "commerce/graphql/error_cases.json"
 QUERY = "query Name { shop { name } }"
 MUTATION = 'mutation Go { bulkOperationRunQuery(query: "{}", groupObjects: false) { userErrors { message } } }'
 
 
 def documented(case: str) -> dict[str, Any]:
-    cases: dict[str, dict[str, Any]] = json.loads(CASES.read_text())
-    return cases[case]
+    seen: dict[str, Any] = golden("commerce/graphql/error_cases.json")[case]
+    return seen
 
 
 GOOD = data(shop={"name": "Demo"})
@@ -172,7 +171,6 @@ async def test_a_platform_at_a_private_address_is_not_called_at_all() -> None:
             await client.graphql(SHOP, QUERY)
 
 
-@pytest.mark.skipif(not CASES.is_file(), reason="the shared data are not here")
 @pytest.mark.parametrize(
     ("case", "status", "scope"),
     [

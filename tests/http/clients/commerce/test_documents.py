@@ -3,7 +3,6 @@ import json
 import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +15,7 @@ from graphql import (
     validate,
 )
 
+from tests.golden.cases import BESIDE
 from tolsey.http.clients.commerce import queries
 from tolsey.http.clients.commerce.costs import (
     Bucket,
@@ -54,12 +54,7 @@ def every_document() -> tuple[str, ...]:
     )
 
 
-PUBLISHED = (
-    Path(__file__).parents[4].parent
-    / "shared"
-    / "data"
-    / "commerce/graphql/admin_2026-07.introspection.json.gz"
-)
+PUBLISHED = BESIDE / "commerce/graphql/admin_2026-07.introspection.json.gz"
 
 
 @lru_cache(maxsize=1)

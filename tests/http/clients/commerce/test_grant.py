@@ -1,27 +1,20 @@
-import json
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
 
+from tests.golden.cases import golden
 from tests.http.clients.commerce.wire import Says, wired
 from tolsey.actors.ports import GrantRefused, PlatformUnreachable, TokenGrant
 from tolsey.http.clients.commerce.answers import plain, scopes_of
 
-CASES = (
-    Path(__file__).parents[4].parent
-    / "shared"
-    / "data"
-    / "commerce/oauth/client_credentials_cases.json"
-)
 DEMO = ("demo.myshopify.com", "an-id", "shpss_canary")
 MINTED = {"access_token": "shpat_x", "scope": "write_orders, read_customers,", "expires_in": 86399}
 
 
 def documented(case: str) -> dict[str, Any]:
-    cases: dict[str, dict[str, Any]] = json.loads(CASES.read_text())
-    return cases[case]
+    seen: dict[str, Any] = golden("commerce/oauth/client_credentials_cases.json")[case]
+    return seen
 
 
 async def refused(says: Says) -> GrantRefused:
@@ -51,7 +44,6 @@ async def test_neither_a_grant_nor_a_shop_shows_its_token() -> None:
     assert "shpat_x" not in repr(TokenGrant("shpat_x", (), 1))
 
 
-@pytest.mark.skipif(not CASES.is_file(), reason="the shared data are not here")
 @pytest.mark.parametrize(
     ("case", "code"),
     [

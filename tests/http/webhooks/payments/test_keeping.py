@@ -2,13 +2,13 @@
 
 import asyncio
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.actors.organization import processor
 from tests.actors.organization.processor import CREDITS, OURS, event
+from tests.golden.cases import BESIDE, HERE
 from tests.http.webhooks.payments.sender import ACCEPTED, DUPLICATE, IGNORED, Processor, inbox
 from tests.waiting_events import waiting_events
 from tolsey.actors.organization.billing.payment_events.catalogue import TYPES
@@ -17,7 +17,7 @@ from tolsey.storage.money import payment_events
 from tolsey.storage.money.payment_events import Taken
 from tolsey.storage.records.money.payment_event import PaymentEvent
 
-GIVEN = Path(__file__).parents[4].parent / "shared" / "data" / "payments"
+GIVEN = BESIDE / "payments"
 PERSONAL = ("4242", "AOB934RVNwzk6xtn", "Jenny", "jenny@", "192.0.2.7", "_secret_")
 
 
@@ -157,10 +157,9 @@ async def test_no_card_name_or_address_is_kept(sender: Processor) -> None:
     assert [one for one in PERSONAL if one in dumped] == []
 
 
-@pytest.mark.skipif(not GIVEN.is_dir(), reason="the shared data are not here")
 async def test_one_life_of_a_customer_arrives_backwards_and_twice(sender: Processor) -> None:
     await sender.database.execute("INSERT INTO organizations (id, name) VALUES ('org_T1', 'o')")
-    files = sorted((GIVEN / "synthetic-endive").glob("*.json"), reverse=True)
+    files = sorted((HERE / "payments" / "synthetic-endive").glob("*.json"), reverse=True)
     first = [await sender.send(file.read_bytes()) for file in files]
     again = [await sender.send(file.read_bytes()) for file in files]
 

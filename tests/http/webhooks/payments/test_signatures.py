@@ -2,23 +2,16 @@
 
 import hashlib
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.golden.cases import HERE, golden
 from tolsey.http.webhooks.payments.signatures import Forged, Stale, secrets_of, sign, verify
 
-GIVEN = Path(__file__).parents[4].parent / "shared" / "data" / "payments"
-VECTORS = GIVEN / "signature-vectors.json"
 BODY = b'{"id": "evt_1"}'
 NOW = 1_793_600_000
 PLATFORM, CONNECT = b"whsec_platform", b"whsec_connect"
-
-
-def vectors() -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(VECTORS.read_text()) if VECTORS.is_file() else []
-    return found
 
 
 def body_of(vector: dict[str, Any]) -> bytes:
@@ -26,7 +19,7 @@ def body_of(vector: dict[str, Any]) -> bytes:
     written: str = vector["body"]
     if not written.startswith("@"):
         return written.encode()
-    body = (GIVEN / written[1:]).read_bytes()
+    body = (HERE / "payments" / written[1:]).read_bytes()
     if hashlib.sha256(body).hexdigest() == vector["body_sha256"]:
         return body
     changed = {
@@ -36,8 +29,9 @@ def body_of(vector: dict[str, Any]) -> bytes:
     return changed[vector["name"]]
 
 
-@pytest.mark.skipif(not VECTORS.is_file(), reason="the shared data are not here")
-@pytest.mark.parametrize("vector", vectors(), ids=lambda vector: vector["name"])
+@pytest.mark.parametrize(
+    "vector", golden("payments/signature-vectors.json"), ids=lambda vector: vector["name"]
+)
 def test_every_published_vector_has_its_verdict(vector: dict[str, Any]) -> None:
     assert vector["tolerance"] == 300
     secrets = [secret.encode() for secret in vector["secrets"]]
