@@ -211,9 +211,11 @@ def written() -> str:
     for path, method, text in examples():
         operation = described()["paths"][path][method]
         tag = (operation.get("tags") or ["Others"])[0]
-        by_tag.setdefault(tag, []).append(f"# {operation['summary']}\n{text}\n")
+        # Beside the command, not in it: whoever types a comment into zsh calls a program `#`.
+        said = f"{operation['summary']}\n\n```sh\n{text}\n```\n"
+        by_tag.setdefault(tag, []).append(said)
     for tag, found in by_tag.items():
-        parts.append(f"### {tag}\n\n```sh\n" + "\n".join(found) + "```\n")
+        parts.append(f"### {tag}\n\n" + "\n".join(found))
     return MARK + "\n" + "\n".join(parts)
 
 

@@ -15,6 +15,7 @@ import httpx
 import pytest
 
 from tests.journeys.conftest import free_port
+from tests.rules import ROOT
 
 STEPS = (
     ".myshopify.com is active",
@@ -134,7 +135,9 @@ def verified_by_key(told: str, processor: str) -> tuple[dict[str, Any], dict[str
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "sh"])
-def test_the_commands_of_the_start_page_work_as_typed(shell: str, tmp_path: Path) -> None:
+def test_the_commands_of_the_readme_and_the_start_page_work_as_typed(
+    shell: str, tmp_path: Path
+) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
     with sandbox(tmp_path) as process:
@@ -157,9 +160,10 @@ def test_the_commands_of_the_start_page_work_as_typed(shell: str, tmp_path: Path
 
 
 def typed_commands() -> str:
-    """Give what the start page says to type once the sandbox runs, in order."""
-    page = (Path(__file__).parents[2] / "docs" / "start.md").read_text()
-    return "\n".join(re.findall(r"```sh\n(.*?)```", page, re.DOTALL))
+    """Give what the README and the start page say to type once the sandbox runs, in order."""
+    pages = [(ROOT / name).read_text() for name in ("README.md", "docs/start.md")]
+    blocks = re.findall(r"```sh\n(.*?)```", "\n".join(pages), re.DOTALL)
+    return "\n".join(one for one in blocks if not one.startswith("make "))
 
 
 def test_a_port_that_is_taken_ends_the_sandbox_in_plain_words(tmp_path: Path) -> None:

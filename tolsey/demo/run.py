@@ -154,6 +154,7 @@ class Demo:
             "CLIENT_SECRET": yours.client_secret,
             "RESTRICTED_KEY": others.spare.restricted_key,
             "MCP_URL": seller.agents_address,
+            "BADGE_OF": seller.slug,
             "OPERATOR_EMAIL": operator.email,
             "OPERATOR_PASSWORD": operator.password,
             "CRON_SECRET": self.cron_secret,
