@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 from quart import Blueprint
-from quart_schema import tag_blueprint, validate_querystring, validate_request
+from quart_schema import tag_blueprint
 
 from tolsey.actors.organization.agreements.affiliates import AlreadyRedeemed
 from tolsey.actors.organization.agreements.messages import RedeemAffiliateCode
@@ -65,7 +65,6 @@ async def create_code() -> tuple[AffiliateCodeAnswer, Created]:
 
 @routes.get("/codes")
 @session
-@validate_querystring(PageQuery)
 async def list_codes(query_args: PageQuery) -> ListAnswer[AffiliateCodeAnswer]:
     """List the caller's codes with how often each was redeemed, newest first."""
     found = await affiliates.codes_of(
@@ -78,7 +77,6 @@ async def list_codes(query_args: PageQuery) -> ListAnswer[AffiliateCodeAnswer]:
 
 @routes.post("/redeem")
 @session
-@validate_request(Redemption)
 @limits.limited(policies.AFFILIATE_REDEEM)
 @idempotent
 async def redeem(data: Redemption) -> tuple[RedemptionAnswer, Created]:

@@ -4,7 +4,7 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, model_validator
 from quart import Blueprint
-from quart_schema import tag_blueprint, validate_request
+from quart_schema import tag_blueprint
 
 from tolsey.actors.organization.agreements.messages import (
     ContractPapers,
@@ -60,7 +60,6 @@ class ContractBody(ApiModel):
 
 @routes.put("/<organization_id>/contract")
 @administrator
-@validate_request(ContractBody)
 async def put_contract(organization_id: str, data: ContractBody) -> ContractAnswer:
     """Put an organization under a contract, change its terms, or end it; audited.
 

@@ -4,7 +4,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 from quart import Blueprint
-from quart_schema import tag_blueprint, validate_querystring, validate_request
+from quart_schema import tag_blueprint
 
 from tolsey.actors.organization.ledger.messages import GRANTS_SHOWN, AdjustCredits, ReadCredits
 from tolsey.actors.organization.messages import organization
@@ -71,7 +71,6 @@ class Purchase(ApiModel):
 
 @routes.get("/credits")
 @session
-@validate_querystring(CreditsQuery)
 async def get_credits(query_args: CreditsQuery) -> CreditsAnswer:
     """Show an organization's credits in micro-USD, and the grants that are spent next."""
     await member_of(query_args.organization_id)
@@ -82,7 +81,6 @@ async def get_credits(query_args: CreditsQuery) -> CreditsAnswer:
 
 @routes.get("/credits/ledger")
 @session
-@validate_querystring(LedgerQuery)
 async def get_ledger(query_args: LedgerQuery) -> ListAnswer[LedgerEntryAnswer]:
     """List the entries of an organization's ledger, newest first."""
     await member_of(query_args.organization_id)
@@ -102,7 +100,6 @@ async def get_ledger(query_args: LedgerQuery) -> ListAnswer[LedgerEntryAnswer]:
 
 @routes.post("/credits/purchase")
 @session
-@validate_request(Purchase)
 @idempotent
 async def purchase_credits(data: Purchase) -> UrlAnswer:
     """Open the processor's page on which credits are bought, for 5 to 5,000 USD before tax."""
@@ -111,7 +108,6 @@ async def purchase_credits(data: Purchase) -> UrlAnswer:
 
 @routes.post("/admin/credits/adjust")
 @administrator
-@validate_request(Adjustment)
 @idempotent
 async def adjust_credits(data: Adjustment) -> AdjustedAnswer:
     """Give an organization credits, or take some that are available; audited."""

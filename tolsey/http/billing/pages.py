@@ -5,7 +5,6 @@ from collections.abc import Awaitable
 from typing import Final
 
 from quart import Blueprint, Response, request
-from quart_schema import hide
 
 from tolsey.actors.organization import plans
 from tolsey.actors.organization.billing import changes
@@ -64,7 +63,6 @@ answer_with_pages(routes)
 
 @routes.get(PATH)
 @page
-@hide
 async def show_billing() -> Response:
     """Show what an organization pays for; without one named, the caller's first."""
     wanted = request.args.get("organizationId")
@@ -88,7 +86,6 @@ async def show_billing() -> Response:
 
 @routes.post(f"{PATH}/checkout")
 @page
-@hide
 async def check_out() -> Response:
     """Send the buyer of a first plan on to the processor's page."""
     sent = await forms.sent()
@@ -99,7 +96,6 @@ async def check_out() -> Response:
 
 @routes.get(f"{PATH}/change")
 @page
-@hide
 async def ask_change() -> Response:
     """Say what choosing a plan would do, and ask whether it shall."""
     account = await _account(request.args.get("organizationId", ""), at_least="admin")
@@ -129,7 +125,6 @@ async def ask_change() -> Response:
 
 @routes.post(f"{PATH}/change")
 @page
-@hide
 async def change() -> Response:
     """Change the plan, and go back to where it shows."""
     sent = await forms.sent()
@@ -140,7 +135,6 @@ async def change() -> Response:
 
 @routes.get(f"{PATH}/cancel")
 @page
-@hide
 async def ask_cancellation() -> Response:
     """Say what a cancellation would do, and ask whether it shall."""
     account = await _account(request.args.get("organizationId", ""), at_least="admin")
@@ -151,7 +145,6 @@ async def ask_cancellation() -> Response:
 
 @routes.post(f"{PATH}/cancel")
 @page
-@hide
 async def cancel() -> Response:
     """Let the plan end with its period, and go back to where it shows."""
     sent = await forms.sent()
@@ -164,7 +157,6 @@ async def cancel() -> Response:
 
 @routes.post(f"{PATH}/portal")
 @page
-@hide
 async def visit_portal() -> Response:
     """Send someone on to the processor's portal: invoices, card, tax id."""
     id = (await forms.sent()).get("organizationId", "")
@@ -173,7 +165,6 @@ async def visit_portal() -> Response:
 
 @routes.post(f"{PATH}/credits")
 @page
-@hide
 async def buy_credits() -> Response:
     """Send the buyer of credits on to the processor's page."""
     sent = await forms.sent()

@@ -1,7 +1,7 @@
 """The payment processor's events as operators see them, and what they do about those that failed."""
 
 from quart import Blueprint
-from quart_schema import tag_blueprint, validate_querystring, validate_request
+from quart_schema import tag_blueprint
 
 from tolsey.actors.refusals import NotFound
 from tolsey.http.answers.base import ListAnswer, list_of
@@ -27,7 +27,6 @@ class PaymentEventQuery(OrganizationQuery):
 
 @routes.get("")
 @administrator
-@validate_querystring(PaymentEventQuery)
 async def list_events(query_args: PaymentEventQuery) -> ListAnswer[PaymentEventAnswer]:
     """List the processor's events, newest first: which, whose, and what became of each."""
     rows = await payment_events.listed(
@@ -47,7 +46,6 @@ async def list_events(query_args: PaymentEventQuery) -> ListAnswer[PaymentEventA
 
 @routes.post("/<event_id>/retry")
 @administrator
-@validate_request(Reason)
 async def retry_event(event_id: str, data: Reason) -> RetriedAnswer:
     """Let an event that failed be applied again, within seconds; audited with the reason."""
     async with service().database.transaction() as tx:

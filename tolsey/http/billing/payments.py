@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 from quart import Blueprint
-from quart_schema import tag_blueprint, validate_querystring, validate_request
+from quart_schema import tag_blueprint
 
 from tolsey.actors.organization import plans
 from tolsey.actors.organization.billing.acts import next_plan
@@ -53,7 +53,6 @@ class Cancellation(OfOrganization):
 
 @routes.post("/checkout")
 @session
-@validate_request(Choice)
 @idempotent
 async def check_out(data: Choice) -> UrlAnswer:
     """Open the processor's page on which a first plan is bought."""
@@ -62,7 +61,6 @@ async def check_out(data: Choice) -> UrlAnswer:
 
 @routes.post("/change")
 @session
-@validate_request(Choice)
 @idempotent
 async def change_plan(data: Choice) -> tuple[PlanChangedAnswer, Literal[200]] | AcceptedOperation:
     """Change the plan: up at once with an invoice that is paid now, down when the period ends.
@@ -75,7 +73,6 @@ async def change_plan(data: Choice) -> tuple[PlanChangedAnswer, Literal[200]] | 
 
 @routes.post("/cancel")
 @session
-@validate_request(Cancellation)
 @idempotent
 async def cancel_subscription(
     data: Cancellation,
@@ -88,7 +85,6 @@ async def cancel_subscription(
 
 @routes.post("/portal")
 @session
-@validate_request(OfOrganization)
 async def open_portal(data: OfOrganization) -> UrlAnswer:
     """Open the processor's portal; its address is for one visit, so a repeat opens another."""
     return UrlAnswer(url=await billing.visit_portal(data.organization_id))
@@ -96,7 +92,6 @@ async def open_portal(data: OfOrganization) -> UrlAnswer:
 
 @routes.get("/portal")
 @session
-@validate_querystring(OfOrganization)
 async def get_portal(query_args: OfOrganization) -> UrlAnswer:
     """Open the processor's portal."""
     return UrlAnswer(url=await billing.visit_portal(query_args.organization_id))
@@ -104,7 +99,6 @@ async def get_portal(query_args: OfOrganization) -> UrlAnswer:
 
 @routes.get("/subscription")
 @session
-@validate_querystring(OfOrganization)
 async def get_subscription(query_args: OfOrganization) -> SubscriptionAnswer:
     """Show what an organization pays for, what changes next, and what is owed."""
     role = await member_of(query_args.organization_id)

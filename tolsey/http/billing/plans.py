@@ -1,7 +1,7 @@
 """The plans on offer (rules/plans#catalogue)."""
 
 from quart import Blueprint
-from quart_schema import tag_blueprint, validate_querystring
+from quart_schema import tag_blueprint
 
 from tolsey.actors.organization import plans
 from tolsey.actors.refusals import NotFound, Unauthorized
@@ -23,7 +23,6 @@ class PlansQuery(ApiModel):
 
 @routes.get("")
 @public
-@validate_querystring(PlansQuery)
 async def list_plans(query_args: PlansQuery) -> PlansAnswer:
     """List the plans; for an organization of the caller's, also whether it can pay for a year."""
     named = query_args.organization_id

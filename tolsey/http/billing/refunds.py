@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import StringConstraints
 from quart import Blueprint
-from quart_schema import tag_blueprint, validate_request
+from quart_schema import tag_blueprint
 
 from tolsey.actors.organization.billing.messages import GiveBackPayment
 from tolsey.actors.organization.messages import organization
@@ -31,7 +31,6 @@ class Refund(ApiModel):
 
 @routes.post("")
 @administrator
-@validate_request(Refund)
 @idempotent
 async def give_back(data: Refund) -> tuple[RefundAnswer, Created] | AcceptedOperation:
     """Give a payment back; a subscription's ends with it. Refused with the reason otherwise.

@@ -1,7 +1,7 @@
 """Sponsors pay once, and are granted nothing (rules/plans#sponsors)."""
 
 from quart import Blueprint
-from quart_schema import tag_blueprint, validate_request
+from quart_schema import tag_blueprint
 
 from tolsey.http.answers.money import UrlAnswer
 from tolsey.http.billing import acts as billing
@@ -21,7 +21,6 @@ class Sponsorship(ApiModel):
 
 @routes.post("/checkout")
 @session
-@validate_request(Sponsorship)
 @idempotent
 async def sponsor(data: Sponsorship) -> UrlAnswer:
     """Open the processor's page on which a sponsor pays."""

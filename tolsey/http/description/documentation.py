@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 from quart import Blueprint, Quart, Response, current_app
-from quart_schema import QuartSchema, hide
+from quart_schema import QuartSchema
 from quart_schema.openapi import (
     APIKeySecurityScheme,
     HttpSecurityScheme,
@@ -82,6 +82,11 @@ class Provider(OpenAPIProvider):
         described["info"]["license"] = {"name": "MIT", "identifier": "MIT"}
         described["tags"] = [{"name": tag} for tag in sorted(tags)]
         return described
+
+    def generate_rules(self) -> Iterable[Rule]:
+        """List the rules that are described: a view of the interface says what it answers with."""
+        views = self._app.view_functions
+        return (rule for rule in self._app.url_map.iter_rules() if answers_of(views[rule.endpoint]))
 
     def build_paths(self, rule: Rule) -> tuple[dict[str, Any], dict[str, Any]]:
         """Describe the operations of one rule."""
@@ -174,7 +179,6 @@ def _each_word(paths: Mapping[str, Any]) -> dict[str, Any]:
 
 @routes.get("/openapi.json")
 @public
-@hide
 async def openapi() -> dict[str, Any]:
     """Answer with the OpenAPI description."""
     return _described(current_app)
@@ -196,7 +200,6 @@ def _described(app: Quart) -> dict[str, Any]:
 
 @routes.get("/docs/api")
 @public
-@hide
 async def page() -> Response:
     """Answer with a page that draws the description."""
     response = Response(rendered(ApiPage()), content_type="text/html; charset=utf-8")
@@ -206,7 +209,6 @@ async def page() -> Response:
 
 @routes.get("/docs/api/<name>")
 @public
-@hide
 async def asset(name: str) -> Response:
     """Answer with a file of Swagger UI, from the installed package."""
     media_type = ASSETS.get(name)

@@ -13,7 +13,6 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
 from quart import Blueprint, Response
-from quart_schema import hide
 
 from tolsey.actors.refusals import NotFound
 from tolsey.http.layout.answers import answer_with_pages, shown
@@ -51,7 +50,6 @@ class GuidePage(Page):
 
 @routes.get("")
 @public
-@hide
 async def index() -> Response:
     """List the documents."""
     return shown(GuidePage(titles=titles()))
@@ -59,7 +57,6 @@ async def index() -> Response:
 
 @routes.get("/<path:slug>")
 @public
-@hide
 async def read(slug: str) -> Response:
     """Show a document."""
     guide = guides().get(slug)

@@ -1,7 +1,7 @@
 """Files for those who may see them, and the addresses that give their bytes."""
 
 from quart import Blueprint, Response, request
-from quart_schema import hide, tag_blueprint
+from quart_schema import tag_blueprint
 
 from tolsey.actors.refusals import NotFound, Unavailable
 from tolsey.http.answers.base import NoBody, NoContent
@@ -69,7 +69,6 @@ async def delete_file(file_id: str) -> tuple[NoBody, NoContent]:
 
 @routes.get("/<file_id>/content")
 @public
-@hide
 async def read_content(file_id: str) -> Response:
     """Give a file's bytes to whoever has its address, sent as they are read."""
     files = service().files

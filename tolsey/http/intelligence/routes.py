@@ -1,7 +1,6 @@
 """The intelligence API (rules/accounts#api-keys): keys are proved and calls counted; what it reads is not built."""
 
 from quart import Blueprint, Response
-from quart_schema import hide
 
 from tolsey.actors.organization import plans
 from tolsey.actors.refusals import NotBuilt
@@ -24,7 +23,6 @@ routes = Blueprint("intelligence", __name__, url_prefix="/api/intelligence")
 @routes.get("/scans/<scan_id>")
 @routes.get("/usage")
 @api_key("intelligence:read")
-@hide
 async def read(**_: str) -> Response:
     """Read what is known of stores."""
     await _count()
@@ -33,7 +31,6 @@ async def read(**_: str) -> Response:
 
 @routes.post("/scans")
 @api_key("intelligence:write")
-@hide
 async def scan() -> Response:
     """Have a store scanned."""
     await _count(*policies.scans(plans.BY_CODE[key_holder().plan]))

@@ -5,7 +5,6 @@ from importlib import resources
 from typing import Final
 
 from quart import Blueprint, Response
-from quart_schema import hide
 
 from tolsey.actors.refusals import NotFound
 from tolsey.http.web.access import public
@@ -45,7 +44,6 @@ routes = Blueprint("assets", __name__)
 
 @routes.get(f"{FOLDER}<name>")
 @public
-@hide
 async def asset(name: str) -> Response:
     """Answer with an asset; one of another release has another address, and is not here."""
     content = CONTENTS.get(name)

@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Final
 
 from quart import Blueprint, Response, request
-from quart_schema import hide
 
 from tolsey.http.layout.answers import answer_with_pages, policy, shown
 from tolsey.http.layout.forms import WHOLE, Filled
@@ -56,7 +55,6 @@ class PartsPage(Page):
 
 @routes.get("/ui")
 @public
-@hide
 async def gallery() -> Response:
     """Show all parts in frames, on this machine only: they are for whoever builds pages."""
     require_own_machine()
@@ -67,7 +65,6 @@ async def gallery() -> Response:
 
 @routes.get("/ui/parts")
 @public
-@hide
 async def parts() -> Response:
     """Show all parts in one theme, to be framed by the page of all."""
     require_own_machine()

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from quart import Blueprint, Response
-from quart_schema import hide
 
 from tolsey.actors.refusals import NotFound
 from tolsey.http.layout.answers import answer_with_pages, shown
@@ -54,7 +53,6 @@ class UnsubscribePage(Page):
 
 @routes.get("/mail")
 @public
-@hide
 async def list_mail() -> Response:
     """Show the latest mails, on loopback only."""
     require_own_machine()
@@ -63,7 +61,6 @@ async def list_mail() -> Response:
 
 @routes.get("/mail/<mail_id>")
 @public
-@hide
 async def read_mail(mail_id: str) -> Response:
     """Show what a mail says, on loopback only."""
     require_own_machine()
@@ -77,7 +74,6 @@ async def read_mail(mail_id: str) -> Response:
 
 @routes.get("/mail/<mail_id>/html")
 @public
-@hide
 async def read_mail_as_html(mail_id: str) -> Response:
     """Show a mail as its reader sees it, on loopback only."""
     require_own_machine()
@@ -92,7 +88,6 @@ async def read_mail_as_html(mail_id: str) -> Response:
 
 @routes.get("/mail/unsubscribe/<token>")
 @public
-@hide
 async def ask_to_unsubscribe(token: str) -> Response:
     """Ask whether no more is wanted; to look at the address decides nothing (RFC 8058, section 4)."""
     topic, recipient = _whose(token)
@@ -101,7 +96,6 @@ async def ask_to_unsubscribe(token: str) -> Response:
 
 @routes.post("/mail/unsubscribe/<token>")
 @public
-@hide
 async def unsubscribe(token: str) -> Response:
     """Write no more of a topic to an address, at once and without a question (RFC 8058, section 3.1)."""
     topic, recipient = _whose(token)

@@ -6,7 +6,6 @@ from http import HTTPStatus
 from typing import Final
 
 from quart import Blueprint, Response, request
-from quart_schema import hide
 
 from tolsey.actors.refusals import Forbidden, NotFound, Refusal
 from tolsey.http.layout.answers import answer_with_pages, sent_on, shown
@@ -59,7 +58,6 @@ class BadRequest(Refusal):
 
 @routes.get("/oauth/authorize")
 @public
-@hide
 async def authorize() -> Response:
     """Keep what a client asks for, and let its user decide, who signs in first (RFC 6749, 4.1.1)."""
     await limits.admit(policies.AGENT_REQUESTS)
@@ -77,7 +75,6 @@ async def authorize() -> Response:
 
 @routes.get(f"{CONSENT}/<request_id>")
 @page
-@hide
 async def ask_consent(request_id: str) -> Response:
     """Show who asks for what, or that this user cannot allow it.
 
@@ -100,7 +97,6 @@ async def ask_consent(request_id: str) -> Response:
 
 @routes.post(f"{CONSENT}/<request_id>")
 @page
-@hide
 async def decide(request_id: str) -> Response:
     """Send the client what the user decided: the boxes they ticked, and nothing else of the form.
 
@@ -121,7 +117,6 @@ async def decide(request_id: str) -> Response:
 
 @routes.get(PATH)
 @page
-@hide
 async def show_agents() -> Response:
     """Show what the caller lets agents do."""
     found = await grants.of_user(service().database, caller().user_id, SHOWN_GRANTS)
@@ -130,7 +125,6 @@ async def show_agents() -> Response:
 
 @routes.post(f"{PATH}/<grant_id>/end")
 @page
-@hide
 async def end(grant_id: str) -> Response:
     """End one of the caller's own grants, with all its tokens."""
     form = await request.form

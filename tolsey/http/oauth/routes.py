@@ -4,7 +4,6 @@ from http import HTTPStatus
 from typing import Final, cast
 
 from quart import Blueprint, Response, request
-from quart_schema import hide
 
 from tolsey.http.answers.oauth import OAuthAnswer, OAuthErrorAnswer, RevokedAnswer
 from tolsey.http.oauth import clients, metadata, parameters
@@ -33,7 +32,6 @@ routes = Blueprint("oauth", __name__)
 
 @routes.get("/.well-known/oauth-authorization-server", provide_automatic_options=False)
 @public
-@hide
 async def server_metadata() -> Response:
     """Describe the authorization server (RFC 8414)."""
     return _said(metadata.of_server(_issuer()), holds=True)
@@ -41,7 +39,6 @@ async def server_metadata() -> Response:
 
 @routes.get(f"{METADATA}/<path:resource>", provide_automatic_options=False)
 @public
-@hide
 async def resource_metadata(resource: str) -> Response:
     """Describe one form of a store's address (RFC 9728), whether the store is there or not."""
     resources = service().agents.resources
@@ -53,7 +50,6 @@ async def resource_metadata(resource: str) -> Response:
 
 @routes.post("/oauth/register", provide_automatic_options=False)
 @public
-@hide
 async def register() -> Response:
     """Register a client (RFC 7591)."""
     await limits.admit(policies.AGENT_REGISTRATION)
@@ -70,7 +66,6 @@ async def register() -> Response:
 
 @routes.post("/oauth/token", provide_automatic_options=False)
 @public
-@hide
 async def token() -> Response:
     """Give tokens for a code or a refresh token (RFC 6749, 4.1.3 and 6)."""
     await limits.admit(policies.AGENT_TOKENS)
@@ -89,7 +84,6 @@ async def token() -> Response:
 
 @routes.post("/oauth/revoke", provide_automatic_options=False)
 @public
-@hide
 async def revoke() -> Response:
     """End what a token is part of; any token of nobody's is answered alike (RFC 7009)."""
     await limits.admit(policies.AGENT_TOKENS)
@@ -102,7 +96,6 @@ async def revoke() -> Response:
 
 @routes.post("/oauth/introspect")
 @public
-@hide
 async def introspect() -> Response:
     """Tell a confidential client what one of its tokens is (RFC 7662)."""
     await limits.admit(policies.AGENT_TOKENS)
@@ -139,7 +132,6 @@ async def too_many(error: TooManyRequests) -> Response:
 @routes.route("/oauth/token", methods=["OPTIONS"])
 @routes.route("/oauth/revoke", methods=["OPTIONS"])
 @public
-@hide
 async def preflight(resource: str = "") -> Response:
     """Let pages of anywhere call (Fetch, "CORS-preflight request")."""
     del resource

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 import orjson
 from pydantic import Field, StringConstraints, model_validator
 from quart import Blueprint
-from quart_schema import tag_blueprint, validate_querystring, validate_request
+from quart_schema import tag_blueprint
 
 from tolsey.actors.job.catalogue import JOBS
 from tolsey.actors.job.messages import RunNow, job
@@ -132,7 +132,6 @@ def _actor(kind: str, key: str) -> ActorId:
 
 @routes.get("/actors")
 @administrator
-@validate_querystring(ActorQuery)
 async def actors(query_args: ActorQuery) -> ActorsAnswer:
     """List the actors that are awake in any process; `unanswered` names processes that kept silent."""
     found = await _oversight().actors(
@@ -170,7 +169,6 @@ async def actor(kind: str, id: str) -> InspectedActorAnswer:
 
 @routes.post("/actors/<kind>/<id>/<any(pause, resume, passivate):act>")
 @administrator
-@validate_request(Reason)
 async def act_on_actor(
     kind: str, id: str, act: Literal["pause", "resume", "passivate"], data: Reason
 ) -> ActorAnswer:
@@ -185,7 +183,6 @@ async def act_on_actor(
 
 @routes.get("/dead-letters")
 @administrator
-@validate_querystring(DeadLetterQuery)
 async def dead_letters(query_args: DeadLetterQuery) -> ListAnswer[DeadLetterAnswer]:
     """List messages and calls that failed for good, newest first."""
     rows = await operations.dead_letters(
@@ -199,7 +196,6 @@ async def dead_letters(query_args: DeadLetterQuery) -> ListAnswer[DeadLetterAnsw
 
 @routes.post("/dead-letters/<id>/<any(replay, discard):act>")
 @administrator
-@validate_request(Reason)
 async def act_on_dead_letter(id: str, act: str, data: Reason) -> SettledLetterAnswer:
     """Send a dead letter again under its own key, or give it up."""
     outbox = Outbox(service().database)
@@ -233,7 +229,6 @@ async def crons() -> ListAnswer[JobAnswer]:
 
 @routes.post("/crons/<name>/run")
 @administrator
-@validate_request(Reason)
 async def run_cron(
     name: str, data: Reason
 ) -> NamedExecutionAnswer | tuple[RunningAnswer, Accepted]:
@@ -250,7 +245,6 @@ async def run_cron(
 
 @routes.get("/audit")
 @administrator
-@validate_querystring(AuditQuery)
 async def audit_log(query_args: AuditQuery) -> ListAnswer[AuditAnswer]:
     """List audit rows, newest first."""
     wanted = AuditFilter(
@@ -267,7 +261,6 @@ async def audit_log(query_args: AuditQuery) -> ListAnswer[AuditAnswer]:
 
 @routes.get("/webhooks")
 @administrator
-@validate_querystring(DeliveryQuery)
 async def webhooks(query_args: DeliveryQuery) -> ListAnswer[DeliveryAnswer]:
     """List the last deliveries from the commerce platform, newest first."""
     rows = await operations.deliveries(

@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 from quart import Blueprint, Response, request
-from quart_schema import hide, tag_blueprint, validate_querystring
+from quart_schema import tag_blueprint
 
 from tolsey.http.answers.operators import DiagnosisAnswer, FindAnswer, FoundAnswer
 from tolsey.http.layout.answers import answer_with_pages, shown
@@ -43,7 +43,6 @@ class FindPage(Page):
 
 @routes.get("/find")
 @administrator
-@validate_querystring(FindQuery)
 async def find(query_args: FindQuery) -> FindAnswer:
     """Find users, organizations, stores and listings; where only one store is meant, say how it is."""
     return await _find(query_args.q)
@@ -58,7 +57,6 @@ async def diagnose(id: str) -> DiagnosisAnswer:
 
 @pages.get("/admin/find")
 @page
-@hide
 async def show_found() -> Response:
     """Show what was found, and of one store why it does not work; to administrators only."""
     await require_administrator()

@@ -4,7 +4,6 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 from quart import Blueprint
-from quart_schema import validate_querystring
 
 from tolsey.http.answers.base import ListAnswer, list_of
 from tolsey.http.answers.runtime import MailAnswer
@@ -27,7 +26,6 @@ class MailQuery(PageQuery):
 
 @routes.get("/mail")
 @administrator
-@validate_querystring(MailQuery)
 async def list_mail(query_args: MailQuery) -> ListAnswer[MailAnswer]:
     """List mails, newest first: to whom, about what, tries, and the last answer of the server."""
     found = await mails.listed(

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import anyio
 from pydantic import Field
 from quart import Blueprint
-from quart_schema import tag_blueprint, validate_querystring, validate_request
+from quart_schema import tag_blueprint
 
 from tolsey.actors.refusals import Conflict, NotFound, Unprocessable
 from tolsey.http.answers.base import list_of
@@ -49,7 +49,6 @@ class Move(Reason):
 
 @routes.get("")
 @administrator
-@validate_querystring(SlotQuery)
 async def shards(query_args: SlotQuery) -> SlotsAnswer:
     """List slots, and beside them every process: how it is and which slots it has."""
     rows = await operations.slots(service().database)
@@ -85,7 +84,6 @@ async def _processes(rows: list[Row]) -> list[ProcessAnswer]:
 
 @routes.post("/<int:slot>/move")
 @administrator
-@validate_request(Move)
 async def move(slot: int, data: Move) -> tuple[SlotAnswer, Literal[200, 202]]:
     """Hand a slot to a process and keep it there; null lets it go. Answers where it is now.
 

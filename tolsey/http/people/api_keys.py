@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field, StringConstraints
 from quart import Blueprint
-from quart_schema import tag_blueprint, validate_querystring, validate_request
+from quart_schema import tag_blueprint
 
 from tolsey.actors.refusals import Conflict, NotFound
 from tolsey.http.answers.api_keys import ApiKeyAnswer, MadeKeyAnswer
@@ -82,7 +82,6 @@ async def end(key_id: str) -> None:
 
 @routes.post("")
 @session
-@validate_request(KeyBody)
 @idempotent
 async def make_key(data: KeyBody) -> tuple[MadeKeyAnswer, Created]:
     """Make a key; its value is in this answer and never shown again."""
@@ -93,7 +92,6 @@ async def make_key(data: KeyBody) -> tuple[MadeKeyAnswer, Created]:
 
 @routes.get("")
 @session
-@validate_querystring(PageQuery)
 async def list_keys(query_args: PageQuery) -> ListAnswer[ApiKeyAnswer]:
     """List the caller's live keys, without their values."""
     found = await live_keys(query_args.after, query_args.limit + 1)

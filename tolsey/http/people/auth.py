@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from quart import Blueprint, Response, after_this_request
-from quart_schema import tag_blueprint, validate_request
+from quart_schema import tag_blueprint
 
 from tolsey.http.answers.base import Accepted, Created, ListAnswer, NoBody, NoContent
 from tolsey.http.answers.people import (
@@ -31,7 +31,6 @@ tag_blueprint(routes, ["Accounts"])
 
 @routes.post("/signup")
 @public
-@validate_request(Signup)
 async def signup(data: Signup) -> tuple[SignedUpAnswer, Created]:
     """Make a user and their organization, and sign them in."""
     made = await signing.sign_up(data)
@@ -42,7 +41,6 @@ async def signup(data: Signup) -> tuple[SignedUpAnswer, Created]:
 
 @routes.post("/login")
 @public
-@validate_request(Login)
 async def login(data: Login) -> SignedInAnswer:
     """Sign a user in with a new session; the one the request came with ends."""
     found = await signing.sign_in(data)
@@ -73,7 +71,6 @@ async def current() -> SessionAnswer:
 
 @routes.post("/password/forgot")
 @public
-@validate_request(Forgotten)
 async def forgotten(data: Forgotten) -> tuple[NoBody, Accepted]:
     """Write a link that chooses a new password to whoever has the address; the answer is one."""
     await passwords.forgotten(data)
@@ -82,7 +79,6 @@ async def forgotten(data: Forgotten) -> tuple[NoBody, Accepted]:
 
 @routes.post("/password/reset")
 @public
-@validate_request(Reset)
 async def reset(data: Reset) -> tuple[NoBody, NoContent]:
     """Set a password by the token of a link, which works once and for an hour; sessions end."""
     await passwords.reset(data)
@@ -91,7 +87,6 @@ async def reset(data: Reset) -> tuple[NoBody, NoContent]:
 
 @routes.post("/password")
 @session
-@validate_request(PasswordChange)
 async def change(data: PasswordChange) -> tuple[NoBody, NoContent]:
     """Set another password; the user's other sessions end."""
     await passwords.change(data)

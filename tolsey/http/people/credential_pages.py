@@ -7,7 +7,6 @@ from typing import Final, get_args
 
 from pydantic import ValidationError
 from quart import Blueprint, Response, request
-from quart_schema import hide
 
 from tolsey.actors.refusals import NotFound, Refusal, Unauthorized
 from tolsey.http.answers.api_keys import ApiKeyAnswer, MadeKeyAnswer
@@ -107,7 +106,6 @@ def spoken_device(agent: str) -> str:
 
 @routes.get(SESSIONS)
 @page
-@hide
 async def show_sessions() -> Response:
     """Show where the reader is signed in."""
     return shown(await _sessions(done=request.args.get("done", "")))
@@ -115,7 +113,6 @@ async def show_sessions() -> Response:
 
 @routes.post(f"{SESSIONS}/<session_id>/end")
 @page
-@hide
 async def end_session(session_id: str) -> Response:
     """End one of the reader's sessions, and go back to the others."""
     await signing.end_session(session_id)
@@ -124,7 +121,6 @@ async def end_session(session_id: str) -> Response:
 
 @routes.post("/account/password")
 @page
-@hide
 async def change_password() -> Response:
     """Change the password, and end the reader's other sessions."""
     values = await forms.sent()
@@ -140,7 +136,6 @@ async def change_password() -> Response:
 
 @routes.get(KEYS)
 @page
-@hide
 async def show_keys() -> Response:
     """Show the reader's keys, and the form that makes one."""
     return shown(await _keys())
@@ -148,7 +143,6 @@ async def show_keys() -> Response:
 
 @routes.post(KEYS)
 @page
-@hide
 async def make_key() -> Response:
     """Make a key and show its value, on this very page."""
     form = await request.form
@@ -178,7 +172,6 @@ async def make_key() -> Response:
 
 @routes.post(f"{KEYS}/<key_id>/end")
 @page
-@hide
 async def end_key(key_id: str) -> Response:
     """End a key at once, and go back to the others."""
     await api_keys.end(key_id)

@@ -6,7 +6,6 @@ from typing import Final
 from urllib.parse import urlencode
 
 from quart import Blueprint, Response, request
-from quart_schema import hide
 
 from tolsey.actors.refusals import NotFound, Refusal, Unprocessable
 from tolsey.http.answers.invitations import InvitationAnswer
@@ -152,7 +151,6 @@ class InvitationPage(Page):
 
 @routes.get(f"{memberships.PATH}/<token>")
 @public
-@hide
 async def show_invitation(token: str) -> Response:
     """Show an invitation while it works; to look at it accepts nothing."""
     signed_in = await identify()
@@ -163,7 +161,6 @@ async def show_invitation(token: str) -> Response:
 
 @routes.post(f"{memberships.PATH}/<token>/accept")
 @page
-@hide
 async def accept_invitation(token: str) -> Response:
     """Join, and go on to who else is there."""
     organization = await memberships.accept(token)
@@ -172,7 +169,6 @@ async def accept_invitation(token: str) -> Response:
 
 @routes.get(PATH)
 @page
-@hide
 async def show_people() -> Response:
     """Show who belongs to an organization; without one named, to the caller's first."""
     wanted = request.args.get("organizationId")
@@ -184,7 +180,6 @@ async def show_people() -> Response:
 
 @routes.post(f"{PATH}/invite")
 @page
-@hide
 async def invite() -> Response:
     """Invite an address, or give a member another role, and go back to where it shows."""
     values = await forms.sent()
@@ -198,7 +193,6 @@ async def invite() -> Response:
 
 @routes.post(f"{PATH}/invitations/<invitation_id>/withdraw")
 @page
-@hide
 async def withdraw(invitation_id: str) -> Response:
     """Withdraw an invitation, and go back to where it showed."""
     id = await _organization_id()
@@ -211,7 +205,6 @@ async def withdraw(invitation_id: str) -> Response:
 
 @routes.get(f"{PATH}/<user_id>")
 @page
-@hide
 async def show_person(user_id: str) -> Response:
     """Show one member's role, and what would end it."""
     return shown(await _person(request.args.get("organizationId", ""), user_id))
@@ -219,7 +212,6 @@ async def show_person(user_id: str) -> Response:
 
 @routes.post(f"{PATH}/<user_id>/role")
 @page
-@hide
 async def change_role(user_id: str) -> Response:
     """Give a member another role, and go back to all."""
     id = await _organization_id()
@@ -234,7 +226,6 @@ async def change_role(user_id: str) -> Response:
 
 @routes.post(f"{PATH}/<user_id>/remove")
 @page
-@hide
 async def remove(user_id: str) -> Response:
     """Remove a member, and go back to those who stay."""
     id = await _organization_id()

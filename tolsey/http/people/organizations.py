@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import RootModel
 from quart import Blueprint
-from quart_schema import tag_blueprint, validate_querystring, validate_request
+from quart_schema import tag_blueprint
 
 from tolsey.actors.refusals import Unavailable
 from tolsey.http.answers.base import Accepted, Created, ListAnswer, NoBody, NoContent, list_of
@@ -44,7 +44,6 @@ class Rules(RootModel[dict[str, Any]]):
 
 @routes.get("")
 @session
-@validate_querystring(PageQuery)
 async def list_organizations(query_args: PageQuery) -> ListAnswer[OrganizationAnswer]:
     """List the caller's organizations."""
     found = await accounts.organizations_of(
@@ -57,7 +56,6 @@ async def list_organizations(query_args: PageQuery) -> ListAnswer[OrganizationAn
 
 @routes.post("")
 @session
-@validate_request(OrganizationBody)
 @idempotent
 async def create_organization(data: OrganizationBody) -> tuple[OrganizationAnswer, Created]:
     """Make an organization that the caller owns."""
@@ -81,7 +79,6 @@ async def get_organization(organization_id: str) -> OrganizationDetailAnswer:
 
 @routes.put("/<organization_id>")
 @session
-@validate_request(OrganizationBody)
 async def put_organization(organization_id: str, data: OrganizationBody) -> OrganizationAnswer:
     """Give an organization another name."""
     await member_of(organization_id, at_least="admin")
@@ -93,7 +90,6 @@ async def put_organization(organization_id: str, data: OrganizationBody) -> Orga
 
 @routes.put("/<organization_id>/rules")
 @session
-@validate_request(Rules)
 async def put_rules(organization_id: str, data: Rules) -> RulesAnswer:
     """Replace an organization's rules; the answer is the rules as they are kept."""
     await member_of(organization_id, at_least="admin")
@@ -124,7 +120,6 @@ async def get_memory_metrics(organization_id: str) -> MemoryAnswer:
 
 @routes.post("/<organization_id>/members")
 @session
-@validate_request(MemberBody)
 @idempotent
 async def invite_member(
     organization_id: str, data: MemberBody
@@ -146,7 +141,6 @@ async def remove_member(organization_id: str, user_id: str) -> tuple[NoBody, NoC
 
 @routes.get("/<organization_id>/invitations")
 @session
-@validate_querystring(PageQuery)
 async def list_invitations(
     organization_id: str, query_args: PageQuery
 ) -> ListAnswer[InvitationAnswer]:

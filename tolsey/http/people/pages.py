@@ -7,7 +7,6 @@ from typing import Final
 from urllib.parse import quote
 
 from quart import Blueprint, Response, request
-from quart_schema import hide
 
 from tolsey.actors.refusals import Conflict, Refusal
 from tolsey.http.layout import forms
@@ -87,7 +86,6 @@ def own_path(wanted: str) -> str:
 
 @routes.get("/signup")
 @public
-@hide
 async def signup_form() -> Response:
     """Show the form that makes an account, or go on when one is signed in."""
     next_path = own_path(request.args.get("next", ""))
@@ -98,7 +96,6 @@ async def signup_form() -> Response:
 
 @routes.post("/signup")
 @public
-@hide
 async def signup() -> Response:
     """Make a user and their organization, sign them in and go on."""
     values, next_path = await _sent()
@@ -114,7 +111,6 @@ async def signup() -> Response:
 
 @routes.get("/login")
 @public
-@hide
 async def login_form() -> Response:
     """Show the form that signs in, or go on when one is signed in."""
     next_path = own_path(request.args.get("next", ""))
@@ -125,7 +121,6 @@ async def login_form() -> Response:
 
 @routes.post("/login")
 @public
-@hide
 async def login() -> Response:
     """Sign in with a new session and go on."""
     values, next_path = await _sent()
@@ -138,7 +133,6 @@ async def login() -> Response:
 
 @routes.get("/password/forgot")
 @public
-@hide
 async def forgotten_form() -> Response:
     """Show the form that asks for a new password."""
     return shown(ForgottenPage(filled=Filled()))
@@ -146,7 +140,6 @@ async def forgotten_form() -> Response:
 
 @routes.post("/password/forgot")
 @public
-@hide
 async def forgotten() -> Response:
     """Have a link written; the page is one whoever has the address."""
     values = await forms.sent()
@@ -159,7 +152,6 @@ async def forgotten() -> Response:
 
 @routes.get("/password/reset")
 @public
-@hide
 async def reset_form() -> Response:
     """Show the form that chooses a new password, while the link works."""
     token = request.args.get("token", "")
@@ -169,7 +161,6 @@ async def reset_form() -> Response:
 
 @routes.post("/password/reset")
 @public
-@hide
 async def reset() -> Response:
     """Set the password and go on to sign in."""
     values = await forms.sent()
@@ -185,7 +176,6 @@ async def reset() -> Response:
 
 @routes.post("/logout")
 @public
-@hide
 async def logout() -> Response:
     """End the session and show the form that signs in, and goes on where the form says."""
     _, next_path = await _sent()

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from quart import Blueprint, Response, request
-from quart_schema import hide
 
 from tolsey.actors.refusals import Refusal
 from tolsey.http.layout import forms
@@ -51,7 +50,6 @@ class EditPage(Page):
 
 @routes.get("/selling/new")
 @page
-@hide
 async def new_listing() -> Response:
     """Show the form that begins a listing."""
     organization_id = request.args.get("organizationId", "")
@@ -69,7 +67,6 @@ async def new_listing() -> Response:
 
 @routes.post("/selling/new")
 @page
-@hide
 async def begin_listing() -> Response:
     """Begin a listing and go on to its proof."""
     values = await forms.sent()
@@ -87,7 +84,6 @@ async def begin_listing() -> Response:
 
 @routes.get("/selling/<listing_id>/edit")
 @page
-@hide
 async def edit_form(listing_id: str) -> Response:
     """Show what is said of a listing, to be changed."""
     listing = (await listing_of(listing_id, "admin")).listing
@@ -105,7 +101,6 @@ async def edit_form(listing_id: str) -> Response:
 
 @routes.post("/selling/<listing_id>/edit")
 @page
-@hide
 async def edit(listing_id: str) -> Response:
     """Change what is said of a listing, and go back to where it shows."""
     listing, values = (await listing_of(listing_id, "admin")).listing, await forms.sent()

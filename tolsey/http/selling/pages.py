@@ -9,7 +9,6 @@ from typing import Any
 from urllib.parse import quote
 
 from quart import Blueprint, Response, request
-from quart_schema import hide
 
 from tolsey.actors.listing import lifecycle, ranges, verification
 from tolsey.actors.processor import ProcessorError, refusal_of
@@ -255,7 +254,6 @@ class RemovePage(Page):
 
 @routes.get("/selling/<listing_id>")
 @page
-@hide
 async def show_listing(listing_id: str) -> Response:
     """Show a listing to its seller."""
     return _shown(await _page(listing_id, came_from=request.args.get("from", "")))
@@ -263,7 +261,6 @@ async def show_listing(listing_id: str) -> Response:
 
 @routes.post("/selling/<listing_id>/publish")
 @page
-@hide
 async def publish(listing_id: str) -> Response:
     """Show the listing to everyone."""
     return await _acted(listing_id, sell.publish(listing_id), "publish")
@@ -271,7 +268,6 @@ async def publish(listing_id: str) -> Response:
 
 @routes.post("/selling/<listing_id>/visibility")
 @page
-@hide
 async def show_as(listing_id: str) -> Response:
     """Change how the metrics are shown."""
     values = await forms.sent()
@@ -284,7 +280,6 @@ async def show_as(listing_id: str) -> Response:
 
 @routes.post("/selling/<listing_id>/refresh")
 @page
-@hide
 async def refresh(listing_id: str) -> Response:
     """Read every source now."""
     await limits.admit(policies.REVENUE_REFRESH)
@@ -293,7 +288,6 @@ async def refresh(listing_id: str) -> Response:
 
 @routes.post("/selling/<listing_id>/prove/store")
 @page
-@hide
 async def prove_by_store(listing_id: str) -> Response:
     """Read the revenue with the app that the listing's store is connected with."""
     view = await listing_of(listing_id, "admin")
@@ -306,7 +300,6 @@ async def prove_by_store(listing_id: str) -> Response:
 
 @routes.post("/selling/<listing_id>/prove/<any(shop, processor):source>")
 @page
-@hide
 async def prove(listing_id: str, source: str) -> Response:
     """Try the keys that were given, and begin to read the revenue with them."""
     values = await forms.sent()
@@ -325,7 +318,6 @@ async def prove(listing_id: str, source: str) -> Response:
 
 @routes.get("/selling/<listing_id>/remove/<any(commerce, payments):source>")
 @page
-@hide
 async def ask_removal(listing_id: str, source: str) -> Response:
     """Say what removing a source would do, and ask whether it shall be."""
     return shown(RemovePage(view=await listing_of(listing_id, "admin"), source=source, at=now()))
@@ -333,7 +325,6 @@ async def ask_removal(listing_id: str, source: str) -> Response:
 
 @routes.post("/selling/<listing_id>/remove/<any(commerce, payments):source>")
 @page
-@hide
 async def remove(listing_id: str, source: str) -> Response:
     """Read a source no more."""
     return await _acted(listing_id, sell.remove_source(listing_id, source), "remove")
@@ -341,7 +332,6 @@ async def remove(listing_id: str, source: str) -> Response:
 
 @routes.post("/selling/payout-account")
 @page
-@hide
 async def begin_payouts() -> Response:
     """Send a seller on to the processor's page that asks who is paid."""
     await limits.admit(policies.PAYOUT_LINKS)

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import orjson
 from pydantic import Field
 from quart import Blueprint, Response, request
-from quart_schema import tag_blueprint, validate_querystring
+from quart_schema import tag_blueprint
 
 from tolsey.actors.listing.ranges import shown_as
 from tolsey.actors.listing.verification import Badge, State
@@ -80,7 +80,6 @@ async def listing_at(slug: str) -> ListingView:
 
 @routes.get("/api/public/listings")
 @public
-@validate_querystring(PageQuery)
 async def list_public(query_args: PageQuery) -> ListAnswer[PublicListingAnswer]:
     """List the listings that are on the market or were sold, newest first; without a price none is."""
     at = now()
@@ -111,7 +110,6 @@ async def get_verification(slug: str) -> SignedVerificationAnswer:
 
 @routes.get("/api/public/listings/<slug>/badge.svg")
 @public
-@validate_querystring(BadgeQuery)
 async def get_badge(
     slug: str, query_args: BadgeQuery
 ) -> Annotated[Response, Media("image/svg+xml"), NOT_MODIFIED]:
@@ -150,7 +148,6 @@ async def get_embed(slug: str) -> Annotated[Response, Media("text/html"), NOT_MO
 
 @routes.get("/api/public/listings/<slug>/history")
 @public
-@validate_querystring(HistoryQuery)
 async def get_history(slug: str, query_args: HistoryQuery) -> ListAnswer[DayAnswer]:
     """List the last verified numbers of each day.
 

@@ -8,7 +8,6 @@ from urllib.parse import quote
 
 import orjson
 from quart import Blueprint, Response
-from quart_schema import hide
 
 from tolsey.actors.listing.verification import Badge
 from tolsey.http.answers.selling import PublicListingAnswer, SignedVerificationAnswer
@@ -148,7 +147,6 @@ class CheckPage(Page):
 
 @routes.get("/listings/<slug>")
 @public
-@hide
 async def show_listing(slug: str) -> Response:
     """Show a listing to everyone."""
     await identify()
@@ -164,7 +162,6 @@ async def show_listing(slug: str) -> Response:
 
 @routes.get("/listings/<slug>/check")
 @public
-@hide
 async def check_listing(slug: str) -> Response:
     """Show the signed document, and check it in the reader's browser."""
     await identify()

@@ -1,7 +1,7 @@
 """What administrators decide about listings and their numbers; every verdict is audited."""
 
 from quart import Blueprint
-from quart_schema import tag_blueprint, validate_querystring, validate_request
+from quart_schema import tag_blueprint
 
 from tolsey.actors.listing.messages import ReviewListing, ReviewVerification, listing
 from tolsey.http.answers.base import ListAnswer, list_of
@@ -23,7 +23,6 @@ tag_blueprint(routes, ["Operators"])
 
 @routes.get("/flagged")
 @administrator
-@validate_querystring(PageQuery)
 async def list_flagged(query_args: PageQuery) -> ListAnswer[ListingAnswer]:
     """List the listings whose numbers look odd: the review queue of revenue verification."""
     at = now()
@@ -43,7 +42,6 @@ async def list_flagged(query_args: PageQuery) -> ListAnswer[ListingAnswer]:
 
 @routes.post("/<listing_id>/<any(approve, reject, suspend, reinstate):verdict>")
 @administrator
-@validate_request(Reason)
 async def review_listing(listing_id: str, verdict: str, data: Reason) -> ListingAnswer:
     """Approve, reject, suspend or reinstate a listing."""
     await existing(listing_id)
@@ -54,7 +52,6 @@ async def review_listing(listing_id: str, verdict: str, data: Reason) -> Listing
 
 @routes.post("/<listing_id>/verification/<any(flag, clear, reject):verdict>")
 @administrator
-@validate_request(Reason)
 async def review_verification(listing_id: str, verdict: str, data: Reason) -> ListingAnswer:
     """Suspend numbers that look wrong, clear them, or reject them."""
     await existing(listing_id)

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from quart import Blueprint
-from quart_schema import tag_blueprint, validate_querystring, validate_request
+from quart_schema import tag_blueprint
 
 from tolsey.actors.listing import revenue
 from tolsey.actors.listing.messages import (
@@ -64,7 +64,6 @@ async def proof(listing_id: str) -> ProofAnswer:
 
 @routes.get("")
 @session
-@validate_querystring(OrganizationQuery)
 async def list_listings(query_args: OrganizationQuery) -> ListAnswer[ListingAnswer]:
     """List the listings of the caller's organizations, or of one of them."""
     if query_args.organization_id is not None:
@@ -87,7 +86,6 @@ async def list_listings(query_args: OrganizationQuery) -> ListAnswer[ListingAnsw
 
 @routes.post("")
 @session
-@validate_request(NewListing)
 @limits.limited(policies.LISTING_CREATION)
 @idempotent
 async def create_listing(data: NewListing) -> tuple[ListingAnswer, Created]:
@@ -119,7 +117,6 @@ async def get_listing(listing_id: str) -> ListingAnswer:
 
 @routes.patch("/<listing_id>")
 @session
-@validate_request(ListingChanges)
 async def edit_listing(listing_id: str, data: ListingChanges) -> ListingAnswer:
     """Change what is given."""
     return await change_listing(listing_id, data)
@@ -200,7 +197,6 @@ async def withdraw_listing(listing_id: str) -> ListingAnswer:
 
 @routes.post("/<listing_id>/verify/commerce")
 @session
-@validate_request(MerchantApp)
 @limits.limited(policies.REVENUE_CONNECT)
 async def verify_commerce(listing_id: str, data: MerchantApp) -> ProofAnswer:
     """Try the credentials, keep them sealed when they work, and start reading the shop."""
@@ -239,7 +235,6 @@ async def prove_by_shop(listing_id: str, data: MerchantApp) -> ProofAnswer:
 
 @routes.post("/<listing_id>/verify/payments")
 @session
-@validate_request(PaymentsKey)
 @limits.limited(policies.REVENUE_CONNECT)
 async def verify_payments(listing_id: str, data: PaymentsKey) -> ProofAnswer:
     """Try the restricted key, keep it sealed when it works, and start reading the account."""
@@ -310,7 +305,6 @@ async def refresh_revenue(listing_id: str) -> ProofAnswer:
 
 @routes.delete("/<listing_id>/verify")
 @session
-@validate_querystring(SourceQuery)
 async def remove_verification(listing_id: str, query_args: SourceQuery) -> ProofAnswer:
     """Forget the credentials of one source, or of all; dated numbers stay in the history."""
     return await remove_source(listing_id, query_args.source)

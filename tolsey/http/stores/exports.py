@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 import orjson
 from pydantic.alias_generators import to_camel
 from quart import Blueprint, Response
-from quart_schema import tag_blueprint, validate_querystring
+from quart_schema import tag_blueprint
 
 from tolsey.actors.organization.files.messages import AskForExport, ExportKept, KeepExport
 from tolsey.actors.organization.messages import organization
@@ -73,7 +73,6 @@ async def keep_export(store_id: str) -> tuple[ExportAnswer, Created] | AcceptedO
 
 @routes.get("/<store_id>/exports")
 @session
-@validate_querystring(PageQuery)
 async def list_exports(store_id: str, query_args: PageQuery) -> ListAnswer[FileAnswer]:
     """List the exports of a store that are kept, newest first."""
     await store_of(store_id, at_least="admin")

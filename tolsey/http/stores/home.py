@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Final
 
 from quart import Blueprint, Response, request
-from quart_schema import hide
 
 from tolsey.actors.listing import verification
 from tolsey.actors.organization import plans
@@ -112,7 +111,6 @@ class NowherePage(Page):
 
 @routes.get("/")
 @public
-@hide
 async def home() -> Response:
     """Show what wants whoever is signed in; what tolsey is to whoever is not."""
     if await identify() is None:

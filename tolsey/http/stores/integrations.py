@@ -8,7 +8,7 @@ from typing import Annotated, Self
 import structlog
 from pydantic import Field, model_validator
 from quart import Blueprint
-from quart_schema import tag_blueprint, validate_querystring, validate_request
+from quart_schema import tag_blueprint
 
 from tolsey.actors.ports import PlatformError, Shop, ShopFacts
 from tolsey.actors.store.messages import Connect, ConnectionView, Disconnect, store
@@ -58,7 +58,6 @@ class StoreQuery(ApiModel):
 
 @routes.post("/custom-app")
 @session
-@validate_request(CustomApp)
 @limited(policies.STORE_CONNECT)
 async def connect_custom_app(data: CustomApp) -> ConnectedAnswer:
     """Connect a store: the platform must take or grant a token first, else nothing is stored."""
@@ -130,7 +129,6 @@ def profile(store_id: str, facts: ShopFacts, plan_name: str | None) -> ShopProfi
 
 @routes.delete("/custom-app")
 @session
-@validate_querystring(StoreQuery)
 async def disconnect_custom_app(query_args: StoreQuery) -> ConnectedAnswer:
     """Take the connection away; the credentials are erased."""
     view = await disconnect(query_args.store_id)

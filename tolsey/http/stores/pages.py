@@ -7,7 +7,6 @@ from typing import Final
 from urllib.parse import quote
 
 from quart import Blueprint, Response, request
-from quart_schema import hide
 
 from tolsey.actors.refusals import Refusal
 from tolsey.actors.shops import normalise_shop_domain
@@ -169,7 +168,6 @@ class DisconnectPage(Page):
 
 @routes.get("/stores/new")
 @page
-@hide
 async def new_store() -> Response:
     """Show the form that adds a store."""
     organization_id = request.args.get("organizationId") or await first_organization()
@@ -179,7 +177,6 @@ async def new_store() -> Response:
 
 @routes.post("/stores/new")
 @page
-@hide
 async def add_store() -> Response:
     """Add a store and go on to its shop."""
     values = await forms.sent()
@@ -196,7 +193,6 @@ async def add_store() -> Response:
 
 @routes.get("/stores/<store_id>/connect")
 @page
-@hide
 async def connect_form(store_id: str) -> Response:
     """Show the step that asks for the shop; once it is named, the step that asks for the app's keys."""
     store = await store_of(store_id, at_least="admin")
@@ -216,7 +212,6 @@ async def connect_form(store_id: str) -> Response:
 
 @routes.post("/stores/<store_id>/connect")
 @page
-@hide
 async def connect(store_id: str) -> Response:
     """Try the keys at the shop; when they work, keep them and go on to how the store is."""
     store = await store_of(store_id, at_least="admin")
@@ -237,7 +232,6 @@ async def connect(store_id: str) -> Response:
 
 @routes.get("/stores/<store_id>")
 @page
-@hide
 async def show_store(store_id: str) -> Response:
     """Show how a store is."""
     store = await store_of(store_id)
@@ -261,7 +255,6 @@ async def show_store(store_id: str) -> Response:
 
 @routes.get("/stores/<store_id>/disconnect")
 @page
-@hide
 async def ask_disconnection(store_id: str) -> Response:
     """Say what disconnecting would do, and ask whether it shall."""
     store = await store_of(store_id, at_least="admin")
@@ -273,7 +266,6 @@ async def ask_disconnection(store_id: str) -> Response:
 
 @routes.post("/stores/<store_id>/disconnect")
 @page
-@hide
 async def disconnect(store_id: str) -> Response:
     """Disconnect the store, and go back to where it shows."""
     await integrations.disconnect(store_id)

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import structlog
 from quart import Blueprint
-from quart_schema import tag_blueprint, validate_querystring, validate_request
+from quart_schema import tag_blueprint
 
 from tolsey.actors.organization.messages import organization
 from tolsey.actors.organization.stores.messages import CloseStore, OpenStore
@@ -40,7 +40,6 @@ class StoreBody(ApiModel):
 
 @routes.get("")
 @session
-@validate_querystring(OrganizationQuery)
 async def list_stores(query_args: OrganizationQuery) -> ListAnswer[StoreAnswer]:
     """List the stores of the caller's organizations, or of one of them."""
     if query_args.organization_id is not None:
@@ -57,7 +56,6 @@ async def list_stores(query_args: OrganizationQuery) -> ListAnswer[StoreAnswer]:
 
 @routes.post("")
 @session
-@validate_request(StoreBody)
 @limits.limited(policies.STORE_CREATION)
 @idempotent
 async def create_store(data: StoreBody) -> tuple[StoreAnswer, Created]:

@@ -9,6 +9,7 @@ from typing import Any, Literal, cast
 
 import structlog
 from quart import Quart, g, request
+from quart_schema import validate_querystring, validate_request
 
 from tolsey.actors.job.catalogue import JOBS
 from tolsey.actors.refusals import Forbidden, MissingCredential, NotFound, Refusal, Unauthorized
@@ -60,8 +61,9 @@ def caller() -> Caller:
 
 def public(view: View) -> Route:
     """Let anyone call."""
-    view.__dict__[ATTRIBUTE] = Access.PUBLIC
-    return cast("Route", view)
+    checked = _checked(view)
+    checked.__dict__[ATTRIBUTE] = Access.PUBLIC
+    return checked
 
 
 def session(view: View) -> Route:
@@ -103,11 +105,25 @@ def key_holder() -> KeyHolder:
     return cast("KeyHolder", g.key_holder)
 
 
+def _checked(view: View) -> Route:
+    """Hand a view the body that it takes as `data` and what its address is asked with as `query_args`.
+
+    Both are models, which its annotations name; what does not fit is refused before the view.
+    """
+    takes = view.__annotations__
+    checked = view if "data" not in takes else validate_request(takes["data"])(view)
+    if "query_args" in takes:
+        checked = validate_querystring(takes["query_args"])(checked)
+    return cast("Route", checked)
+
+
 def _guarded(view: View, access: Access, prove: Callable[[], Awaitable[None]]) -> Route:
-    @wraps(view)
+    checked = _checked(view)
+
+    @wraps(checked)
     async def guarded(*args: Any, **kwargs: Any) -> Any:
         await prove()
-        return await view(*args, **kwargs)
+        return await checked(*args, **kwargs)
 
     guarded.__dict__[ATTRIBUTE] = access
     return guarded
