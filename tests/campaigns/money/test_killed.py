@@ -4,27 +4,21 @@ The next process is asked for the same, as a client repeats its request. The pro
 and the books agree.
 """
 
-import os
 import signal
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import anyio
-import orjson
 import pytest
-from anyio.abc import Process
-from anyio.streams.text import TextReceiveStream
 
 from tests.actors.organization.house import MICRO, TO, House, opened, process
 from tests.campaigns.money.disk import read_rows
 from tests.campaigns.money.rows import broken
+from tests.campaigns.mortals import IN_A_ROW, MOST, STEP, mortals
 from tests.http.payments.market import opened as market_opened
 from tolsey.actors.organization.billing.messages import (
     ChangePlan,
@@ -34,70 +28,12 @@ from tolsey.actors.organization.billing.messages import (
 from tolsey.actors.organization.ledger.messages import ReadCredits
 from tolsey.actors.organization.messages import organization
 from tolsey.actors.processor import Buyer, Subscribed
-from tolsey.runtime.codec import encode
 from tolsey.runtime.messages import Message
 from tolsey.storage.database import Database
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(1_200)]
 
-MOST = 600
-"""More turns than a loop takes from the request to the end, on a busy machine too."""
-STEP = 1 if os.environ.get("CAMPAIGN_SECONDS") else 8
-"""`make campaign` kills at every turn, `make test-slow` at some."""
 AT_ONCE = 20
-IN_A_ROW = 3
-"""So many processes that outlive their last turn say that it was the last: their numbers differ a little."""
-
-
-@dataclass
-class Mortals:
-    """Forks the processes that die."""
-
-    forks: Process
-    said: Path
-    answers: TextReceiveStream = field(init=False)
-
-    def __post_init__(self) -> None:
-        assert self.forks.stdout is not None
-        self.answers = TextReceiveStream(self.forks.stdout)
-
-    async def ask(self, organization_id: str, message: Message[Any], dies_at: int = 0) -> int:
-        """Let a process ask and wait; answers the code that it ended with."""
-        asked = {
-            "organization": organization_id,
-            "name": type(message).__name__,
-            "message": orjson.loads(encode(message)),
-            "dies_at": dies_at,
-        }
-        assert self.forks.stdin is not None
-        with anyio.fail_after(240):
-            await self.forks.stdin.send(orjson.dumps(asked) + b"\n")
-            return int(await self.answers.receive())
-
-    async def follow(self, organization_id: str, message: Message[Any]) -> None:
-        """Let another process ask for the same and see it through; a busy one may give up."""
-        codes = []
-        for _ in range(3):
-            codes.append(await self.ask(organization_id, message))
-            if codes[-1] == 0:
-                return
-        raise AssertionError(f"{codes}: {self.said.read_text()[-4_000:]}")
-
-
-@asynccontextmanager
-async def mortals(database_url: str, house: House, folder: Path) -> AsyncIterator[Mortals]:
-    said = folder / "said.txt"
-    command = [sys.executable, "-m", "tests.campaigns.money.mortal"]
-    with said.open("wb") as log:
-        given = [database_url, house.market.processor.url]
-        forks = await anyio.open_process(
-            [*command, *given], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log
-        )
-        try:
-            yield Mortals(forks, said)
-        finally:
-            forks.kill()
-            await forks.wait()
 
 
 @asynccontextmanager
@@ -261,7 +197,7 @@ async def test_whatever_turn_a_process_dies_at_the_next_goes_on_and_each_step_is
     async with (
         market_opened(datetime.now(UTC)) as market,
         opened(market, database) as house,
-        mortals(database_url, house, tmp_path) as forks,
+        mortals("organization", database_url, market.processor.url, tmp_path) as forks,
     ):
         while outlived < IN_A_ROW:
             assert turn < MOST

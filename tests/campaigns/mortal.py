@@ -1,0 +1,158 @@
+"""Processes that may be killed at any turn of their event loop, each forked from this one.
+
+Wherever something is awaited the loop turns: killed at each of its turns, one process after the other has died
+at every await. `python -m tests.campaigns.mortal DATABASE_URL KIND OUTSIDE_URL` reads lines of JSON
+(whom to ask, for what, and the turn at which the process dies; 0: at none) and answers each with
+how the process ended. KIND is whom they ask: an organization or a store; OUTSIDE_URL is its processor
+or the template of its shop's address.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+import orjson
+from tolsey.storage.sealed import Vault
+
+from tests.http.people import KEYRING
+from tolsey.actors.organization.actor import OrganizationActor
+from tolsey.actors.organization.billing.processor_calls import ProcessorCalls
+from tolsey.actors.organization.effects import EventCalls
+from tolsey.actors.organization.operations.messages import AwaitOperation
+from tolsey.actors.refusals import Refusal
+from tolsey.actors.store.actor import StoreActor
+from tolsey.actors.store.effects import OperationEffects
+from tolsey.http.clients.commerce.admin import ShopifyAdmin
+from tolsey.http.clients.payments.processor import StripePayments
+from tolsey.runtime.codec import decode
+from tolsey.runtime.messages import ActorId, Message
+from tolsey.runtime.registry import Runtime
+from tolsey.sandbox.payments.processor import SECRET_KEY
+from tolsey.storage.database import Database
+from tolsey.storage.runtime import slots
+from tolsey.storage.runtime.journal import Journal
+from tolsey.storage.runtime.outbox import Outbox
+
+NOW = partial(datetime.now, UTC)
+
+
+@dataclass
+class World:
+    """Who is asked, and how it reaches what is outside."""
+
+    actor: Any
+    calls: dict[Any, Any]
+    end: Callable[[Any], Message[Any]] | None
+    """What waits for the end of what was begun; None where its answer is the end."""
+    runtime: Runtime = field(init=False)
+
+
+class MortalLoop(asyncio.SelectorEventLoop):
+    """Counts its turns once it is armed, and kills its process at one of them."""
+
+    turns = 0
+    dies_at = 0
+    armed = False
+
+    def _run_once(self) -> None:
+        if self.armed:
+            self.turns += 1
+            if self.turns == self.dies_at:
+                os.kill(os.getpid(), signal.SIGKILL)
+        super()._run_once()  # type: ignore[misc]  # what every loop of asyncio has
+
+
+@asynccontextmanager
+async def processor(database: Database, url: str) -> AsyncIterator[World]:
+    """Let an organization reach its processor."""
+    payments = StripePayments(SECRET_KEY, {}, url)
+    calls = ProcessorCalls(payments, NOW).handlers() | EventCalls(payments).handlers()
+    yield World(OrganizationActor(database), calls, lambda begun: AwaitOperation(begun.id))
+    await payments.close()
+
+
+@asynccontextmanager
+async def shop(database: Database, url: str) -> AsyncIterator[World]:
+    """Let a store reach its shop; an edit is waited for by asking for it again."""
+    async with ShopifyAdmin(url) as admin:
+        world = World(StoreActor(database), {}, None)
+
+        async def ask(to: ActorId, message: Message[Any]) -> Any:
+            return await world.runtime.ask(to, message)
+
+        vault = Vault.from_keys(KEYRING)
+        edits = OperationEffects(ask=ask, editor=admin, database=database, vault=vault, clock=NOW)
+        world.calls = edits.handlers()
+        yield world
+
+
+REACH = {"organization": processor, "store": shop}
+
+
+async def ask(database_url: str, kind: str, url: str, asked: Any, loop: MortalLoop) -> None:
+    """Ask for an operation as a client that repeats its request does, and wait for all of its end."""
+    database, to = Database(database_url), ActorId(kind, asked["key"])
+    await database.open()
+    journal = Journal(database)
+    async with (
+        REACH[kind](database, url) as world,
+        Runtime(
+            [world.actor],
+            journal,
+            Outbox(database),
+            partial(slots.versions, database),
+            epochs=await slots.claim(database, f"process {os.getpid()}"),
+            handlers=world.calls,
+            poll_seconds=0.05,
+        ) as runtime,
+    ):
+        world.runtime = runtime
+        loop.armed = True
+        message = decode(asked["name"], kind, orjson.dumps(asked["message"]).decode())
+        try:
+            begun = await runtime.ask(to, message, timeout=120)
+            if world.end is not None:
+                await runtime.ask(to, world.end(begun), timeout=120)
+        except Refusal as refusal:
+            sys.stderr.write(f"{refusal.detail}\n")
+        # What waits to look again need not wait here.
+        while await database.fetch("UPDATE outbox SET due_at = least(due_at, now()) RETURNING key"):
+            await asyncio.sleep(0.02)
+        loop.armed = False
+    await journal.close()
+    await database.close()
+
+
+def live(database_url: str, kind: str, url: str, asked: Any) -> None:
+    """Live in a process of one's own."""
+    os.dup2(2, 1)  # what it logs is no answer
+    loop = MortalLoop()
+    loop.dies_at = asked["dies_at"]
+    loop.run_until_complete(ask(database_url, kind, url, asked, loop))
+
+
+def main(database_url: str, kind: str, url: str) -> None:
+    """Fork a process for each line, and say how it ended: by which signal, or with which code."""
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                live(database_url, kind, url, orjson.loads(line))
+                code = 0
+            finally:
+                os._exit(code)
+        _, status = os.waitpid(child, 0)
+        sys.stdout.write(f"{os.waitstatus_to_exitcode(status)}\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

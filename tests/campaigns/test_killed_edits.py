@@ -1,0 +1,185 @@
+"""A process dies at every turn of its loop, one after the other, while an agent's edit is made in a shop.
+
+The next process is asked for the same, as an agent repeats its call. The shop saw the edit once, and what is
+kept of it says so.
+"""
+
+import signal
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import orjson
+import pytest
+from tolsey.storage.sealed import Vault
+
+from tests.campaigns.mortals import IN_A_ROW, MOST, STEP, mortals
+from tests.http.people import KEYRING, settings_of
+from tests.mcp.tools.hall import Owner, connect, settle
+from tests.mcp.tools.shop import ANNS, ITEM, PRODUCT, stocked
+from tolsey.actors.store import edits
+from tolsey.actors.store.edits import Edit
+from tolsey.actors.store.operation_messages import BeginOperation
+from tolsey.sandbox.commerce.platform import Platform
+from tolsey.sandbox.commerce.shop.products import LOCATION_ID, Product
+from tolsey.sandbox.commerce.shop.state import ALL_SCOPES, WRITE_SCOPES, ShopSpec
+from tolsey.service import running
+from tolsey.storage.commerce import agent_operations
+from tolsey.storage.database import Database
+from tolsey.storage.records.commerce.agent_operation import AgentOperation
+
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(1_200)]
+
+STAGES = {"not asked", "running", "sent", "made", "applied"}
+"""Each has to be died in."""
+
+
+@dataclass
+class Shelf:
+    """A store with one product, whose shop counts what is done to it."""
+
+    database: Database
+    platform: Platform
+    owner: Owner
+
+    @property
+    def product(self) -> Product:
+        return self.platform.shop(ANNS).products[PRODUCT]
+
+    @property
+    def available(self) -> int:
+        return self.product.variants[0].available
+
+    def asked(self, operation_id: str, edit: Edit) -> BeginOperation:
+        vault = Vault.from_keys(KEYRING)
+        store_id, written = self.owner.store_id, edit.written()
+        return BeginOperation(
+            operation_id=operation_id,
+            user_id=self.owner.user_id,
+            client_id="client_1",
+            tool=edit.kind,
+            subject=edits.subject_of(edit),
+            digest="d",
+            intent=agent_operations.seal_intent(vault, store_id, operation_id, written),
+            at=datetime.now(UTC),
+        )
+
+    async def kept(self, operation_id: str) -> AgentOperation | None:
+        return await agent_operations.find(self.database, self.owner.store_id, operation_id)
+
+    async def settled(self) -> None:
+        """Let the shop take what a dead process sent last: it came before what is asked now."""
+        async with httpx.AsyncClient() as client:
+            for _ in range(3):
+                await client.get(f"{self.platform.url}/{ANNS}/")
+
+
+@asynccontextmanager
+async def opened(database: Database, database_url: str, redis_url: str) -> AsyncIterator[Shelf]:
+    scopes = (*ALL_SCOPES, *WRITE_SCOPES)
+    spec = ShopSpec(
+        domain=ANNS, client_id=f"app-{ANNS}", scopes=scopes, maximum_points=1e9, restore_rate=1e9
+    )
+    platform = Platform()
+    platform.add_shop(spec)
+    async with platform.serve():
+        given = {"database_url": database_url, "redis_url": redis_url}
+        settings = settings_of(**given, commerce_url_template=platform.url_template)
+        async with running(settings, timers=False) as started:
+            owner = await settle(started.service, "ann", 1_000_000, datetime.now(UTC))
+            stocked(platform)
+            token = platform.shop(ANNS).issue_token(platform.now())
+            await connect(started.service, owner, token.text, scopes)
+        yield Shelf(database, platform, owner)
+
+
+async def stage(shelf: Shelf, operation_id: str, *, is_made: bool) -> str:
+    """Tell how far an edit is."""
+    kept = await shelf.kept(operation_id)
+    if kept is None:
+        return "not asked"
+    return "made" if is_made and kept.state == "sent" else str(kept.state)
+
+
+async def test_stock_moves_once_whatever_turn_a_process_dies_at(
+    database: Database, database_url: str, redis_url: str, tmp_path: Path, capsys: Any
+) -> None:
+    died: Counter[str] = Counter()
+    turn = outlived = 0
+    async with (
+        opened(database, database_url, redis_url) as shelf,
+        mortals("store", database_url, shelf.platform.url_template, tmp_path) as forks,
+    ):
+        edit = Edit(edits.STOCK, (str(ITEM), str(LOCATION_ID)), {"delta": -1})
+        while outlived < IN_A_ROW:
+            turn += STEP
+            assert turn < MOST
+            id, before = f"op_turn_{turn}", shelf.available
+            asked = shelf.asked(id, edit)
+            code = await forks.ask(shelf.owner.store_id, asked, dies_at=turn)
+            assert code in {0, -signal.SIGKILL}, forks.said.read_text()[-4_000:]
+            outlived = outlived + 1 if code == 0 else 0
+            await shelf.settled()
+            is_made = shelf.available != before
+            died[await stage(shelf, id, is_made=is_made)] += code != 0
+            await forks.follow(shelf.owner.store_id, asked)
+            kept = await shelf.kept(id)
+            assert kept is not None
+            assert (shelf.available, kept.state) == (before - 1, "applied")
+            assert orjson.loads(kept.after or "{}") == {"available": before - 1}
+        await is_left_in_order(database, turn // STEP)
+    said(capsys, turn, died)
+
+
+async def test_a_change_without_a_key_is_made_once_or_told_as_not_made(
+    database: Database, database_url: str, redis_url: str, tmp_path: Path, capsys: Any
+) -> None:
+    died: Counter[str] = Counter()
+    turn = outlived = 0
+    async with (
+        opened(database, database_url, redis_url) as shelf,
+        mortals("store", database_url, shelf.platform.url_template, tmp_path) as forks,
+    ):
+        while outlived < IN_A_ROW:
+            turn += STEP
+            assert turn < MOST
+            id, made, was = f"op_turn_{turn}", shelf.platform.admin.mutations, shelf.product.status
+            wanted = "DRAFT" if was == "ACTIVE" else "ACTIVE"
+            asked = shelf.asked(id, Edit(edits.PRODUCT, (str(PRODUCT),), {"status": wanted}))
+            code = await forks.ask(shelf.owner.store_id, asked, dies_at=turn)
+            assert code in {0, -signal.SIGKILL}, forks.said.read_text()[-4_000:]
+            outlived = outlived + 1 if code == 0 else 0
+            await shelf.settled()
+            is_made = shelf.product.status == wanted
+            died[await stage(shelf, id, is_made=is_made)] += code != 0
+            await forks.follow(shelf.owner.store_id, asked)
+            kept = await shelf.kept(id)
+            assert kept is not None
+            # What may have been sent and is not to be seen is not sent again: it is said to be not made.
+            seen = (shelf.platform.admin.mutations - made, shelf.product.status)
+            assert seen == ((1, wanted) if kept.state == "applied" else (0, was)), kept
+            assert kept.code == (None if kept.state == "applied" else "not_applied")
+        await is_left_in_order(database, turn // STEP)
+    said(capsys, turn, died)
+
+
+async def is_left_in_order(database: Database, edits_made: int) -> None:
+    """Hold that each edit has one end in the audit log, and that nothing is left to do or was given up."""
+    ends = await database.fetch(
+        "SELECT metadata->>'operationId' AS id, count(*) AS n FROM audit_log"
+        " WHERE event = 'agent.write' AND metadata->>'status' <> 'unknown' GROUP BY 1"
+    )
+    assert [row["n"] for row in ends] == [1] * edits_made
+    assert await database.fetch("SELECT FROM outbox UNION ALL SELECT FROM dead_letters") == []
+
+
+def said(capsys: Any, turns: int, died: Counter[str]) -> None:
+    with capsys.disabled():
+        print(f"\n{turns} turns, died when it was {dict(died)}")  # noqa: T201 - what a campaign is for
+    if STEP == 1:
+        assert {stage for stage, times in died.items() if times} >= STAGES
