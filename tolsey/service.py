@@ -439,6 +439,7 @@ async def _desk(stack: AsyncExitStack, terms: Terms, parts: "Parts", shard: Shar
         parts.database,
         parts.clock,
         post=parts.runtime.post,
+        place=partial(parts.runtime.admin.lanes.place, "model"),
         process=shard.id,
     )
     await stack.enter_async_context(desk)

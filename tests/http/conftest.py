@@ -118,6 +118,7 @@ def service(
             database,
             clock,
             post=runtime.post,
+            place=partial(runtime.admin.lanes.place, "model"),
         ),
         agents=Agents.of(settings, database, clock, nobody_else),
         mail=PostOffice(database, Vault.from_keys(KEYRING), None, settings, clock),

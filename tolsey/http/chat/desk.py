@@ -1,7 +1,7 @@
 """Where answers are made: each outlives the request that asked for it, until it is settled."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Final, Self
@@ -16,8 +16,10 @@ from tolsey.runtime.errors import Overloaded, Stopping
 from tolsey.runtime.messages import ActorId, Message
 from tolsey.storage.database import Database
 
-MOST_AT_ONCE: Final = 1_000
-"""So many answers are made in one process at a time."""
+MOST: Final = 2_000
+"""So many answers are made in one process, or wait for a place in the lane of models."""
+WAIT_SECONDS: Final = 10.0
+"""How long an answer waits for its place."""
 LAST_SECONDS: Final = 7.0
 """What answers have to come to their end in a process that is told to stop.
 
@@ -25,6 +27,9 @@ Those that are not there yet are broken off, settled and told while the server s
 what is open after its own grace (`tolsey.server`), which is longer.
 """
 STOPPING_SECONDS: Final = 20.0
+
+Place = Callable[[str], AbstractAsyncContextManager[None]]
+"""Holds a place of an organization in the lane of models."""
 
 
 class Desk:
@@ -39,12 +44,14 @@ class Desk:
         clock: Callable[[], datetime],
         *,
         post: Callable[[Sequence[Tell]], Awaitable[int]],
+        place: Place,
         process: str | None = None,
     ) -> None:
         self.model = model
         self.terms = terms
         self.ask = ask
         self.post = post
+        self.place = place
         self.database = database
         self.clock = clock
         self.process = process
@@ -97,7 +104,7 @@ class Desk:
         """Begin an answer; `Generation.begun` says whether it is made."""
         if self._stopping:
             raise Stopping
-        if len(self._live) >= MOST_AT_ONCE:
+        if len(self._live) >= MOST:
             raise Overloaded("chat")
         generation = Generation(self, order, messages)
         self._live.add(generation)
@@ -106,7 +113,16 @@ class Desk:
 
     async def _bring_to_end(self, generation: Generation) -> None:
         try:
-            await generation.run()
+            async with AsyncExitStack() as stack:
+                try:
+                    with anyio.fail_after(WAIT_SECONDS):
+                        await stack.enter_async_context(
+                            self.place(generation.order.organization_id)
+                        )
+                except TimeoutError:
+                    generation.refuse(Overloaded("chat", retry_after=WAIT_SECONDS))
+                    return
+                await generation.run()
         finally:
             self._live.discard(generation)
             generation.ended.set()

@@ -99,6 +99,12 @@ class Generation:
             raise self._refusal
         return self._telling
 
+    def refuse(self, why: Exception) -> None:
+        """Answer that it is not made."""
+        self._refusal = why
+        self._begun.set()
+        self._telling.end()
+
     def leave(self) -> None:
         """Nobody reads any more; what was made until now is settled."""
         self.break_off(Outcome.LEFT)
@@ -116,7 +122,7 @@ class Generation:
             await self._make()
             await self._settle(self._outcome or Outcome.MODEL_FAILED)
         except Exception as error:  # noqa: BLE001 - the request raises it
-            self._refusal = error
+            self.refuse(error)
         finally:
             self._begun.set()
             self._telling.end()

@@ -16,12 +16,15 @@ PLACES: Final[Mapping[LaneName, int]] = {
     "short": 32,
     "processor": 16,
     "platform": 64,
-    "model": 16,
+    "model": 1_000,
     "scan": 16,
     "mail": 8,
     "job": 16,
 }
-"""How many calls of a lane one process makes at once (rules/calls#lanes)."""
+"""How many calls of a lane one process makes at once (rules/calls#lanes).
+
+An answer of a model is a stream that its reader waits for, minutes long and nearly free: many run at once.
+"""
 
 
 class Lane:
