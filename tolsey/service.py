@@ -21,7 +21,8 @@ from tolsey.actors.organization.actor import OrganizationActor
 from tolsey.actors.organization.billing.processor_calls import ProcessorCalls
 from tolsey.actors.organization.effects import AnswerCalls, EventCalls, PaymentInbox
 from tolsey.actors.store.actor import StoreActor
-from tolsey.actors.store.effects import OperationEffects, StoreEffects
+from tolsey.actors.store.editing.effects import EditCalls
+from tolsey.actors.store.effects import StoreEffects
 from tolsey.adapters import Adapters, adapters
 from tolsey.http import operations
 from tolsey.http.app import create_app
@@ -303,7 +304,7 @@ class Parts:
             events_url=self._settings.base_url + EVENTS_PATH,
             invalidate=self.directory.invalidate,
         )
-        edits = OperationEffects(
+        edits = EditCalls(
             ask=self._ask,
             editor=self._outside.commerce,
             database=self.database,

@@ -19,7 +19,6 @@ from functools import partial
 from typing import Any
 
 import orjson
-from tolsey.storage.sealed import Vault
 
 from tests.http.people import KEYRING
 from tolsey.actors.organization.actor import OrganizationActor
@@ -28,7 +27,7 @@ from tolsey.actors.organization.effects import EventCalls
 from tolsey.actors.organization.operations.messages import AwaitOperation
 from tolsey.actors.refusals import Refusal
 from tolsey.actors.store.actor import StoreActor
-from tolsey.actors.store.effects import OperationEffects
+from tolsey.actors.store.editing.effects import EditCalls
 from tolsey.http.clients.commerce.admin import ShopifyAdmin
 from tolsey.http.clients.payments.processor import StripePayments
 from tolsey.runtime.codec import decode
@@ -39,6 +38,7 @@ from tolsey.storage.database import Database
 from tolsey.storage.runtime import slots
 from tolsey.storage.runtime.journal import Journal
 from tolsey.storage.runtime.outbox import Outbox
+from tolsey.storage.sealing.sealed import Vault
 
 NOW = partial(datetime.now, UTC)
 
@@ -88,7 +88,7 @@ async def shop(database: Database, url: str) -> AsyncIterator[World]:
             return await world.runtime.ask(to, message)
 
         vault = Vault.from_keys(KEYRING)
-        edits = OperationEffects(ask=ask, editor=admin, database=database, vault=vault, clock=NOW)
+        edits = EditCalls(ask=ask, editor=admin, database=database, vault=vault, clock=NOW)
         world.calls = edits.handlers()
         yield world
 

@@ -16,7 +16,6 @@ from typing import Any
 import httpx
 import orjson
 import pytest
-from tolsey.storage.sealed import Vault
 
 from tests.campaigns.mortals import IN_A_ROW, MOST, STEP, mortals
 from tests.http.people import KEYRING, settings_of
@@ -32,6 +31,7 @@ from tolsey.service import running
 from tolsey.storage.commerce import agent_operations
 from tolsey.storage.database import Database
 from tolsey.storage.records.commerce.agent_operation import AgentOperation
+from tolsey.storage.sealing.sealed import Vault
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(1_200)]
 

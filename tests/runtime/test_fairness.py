@@ -7,9 +7,9 @@ from collections import defaultdict
 import pytest
 
 from tests.campaigns.simloop import SimLoop
-from tolsey.runtime import lanes
-from tolsey.runtime.lanes import Lanes
 from tolsey.runtime.messages import LaneName
+from tolsey.runtime.outbox import lanes
+from tolsey.runtime.outbox.lanes import Lanes
 
 ACTS: dict[str, tuple[LaneName, float]] = {
     "renewal": ("short", 0.2),
@@ -63,7 +63,7 @@ def test_a_thousand_slow_calls_leave_anothers_p99_within_twice_its_idle_value(se
 
 def test_a_lane_without_shares_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def first_come(lane: lanes.Lane, _: str) -> bool:
-        return lane._taken < lane._places
+        return bool(lane._taken < lane._places)
 
     monkeypatch.setattr(lanes.Lane, "_has_place_for", first_come)
     idle, beside = p99(0, 1), p99(SLOW_CALLS, 1)

@@ -12,12 +12,15 @@ from tolsey.actors.store.operation_messages import (
     BeginOperation,
     CarryOut,
     OperationApplied,
+    OperationGivenUp,
     OperationNotSent,
+    OperationOvertaken,
     OperationRejected,
     OperationSending,
     OperationUnanswered,
     OperationView,
     RecordOperation,
+    SendEdit,
 )
 from tolsey.actors.store.state import ENDED_KEPT, StoreState
 from tolsey.runtime.codec import decode, decode_reply, encode, encode_reply
@@ -145,6 +148,50 @@ def test_only_one_process_may_send_and_only_as_often_as_it_was_refused() -> None
     assert operations.sending(EMPTY, OperationSending("op_1", 0, "{}", NOON)).reply is False
 
 
+def test_what_was_planned_is_sent_once_as_it_was_planned() -> None:
+    planned = OperationSending("op_1", 0, '{"available": 1}', NOON, "sealed with its change")
+    decision = operations.sending(begun(), planned)
+    (send,) = decision.effects
+    assert isinstance(send, Perform)
+    assert (send.key, send.call) == ("send:op_1:1", SendEdit("store_1", "op_1", 1, "org_1"))
+    (kept,) = decision.state.operations
+    assert (kept.state, kept.before, kept.intent) == (
+        *("sent", '{"available": 1}'),
+        "sealed with its change",
+    )
+    late = operations.sending(decision.state, planned)
+    assert (late.reply, late.state, late.effects) == (False, decision.state, ())
+
+
+def test_what_is_overtaken_is_planned_anew_until_it_is_contended() -> None:
+    state = begun()
+    for sends in range(1, operations.TRIES):
+        decision = operations.overtaken(
+            sent(state, sends=sends - 1), OperationOvertaken("op_1", sends, NOON)
+        )
+        assert called(decision) == [CarryOut("store_1", "op_1", organization_id="org_1")]
+        assert states(decision.state) == {"op_1": "running"}
+        assert (
+            operations.overtaken(decision.state, OperationOvertaken("op_1", 0, NOON)).effects == ()
+        )
+        state = decision.state
+    tries = operations.TRIES
+    last = operations.overtaken(
+        sent(state, sends=tries - 1), OperationOvertaken("op_1", tries, NOON)
+    )
+    assert (last.state.ended[-1].state, last.state.ended[-1].code) == ("rejected", "contended")
+
+
+def test_an_operation_whose_call_is_given_up_holds_nobody_up() -> None:
+    state = begun(wish(), wish("op_2"))
+    assert CarryOut("store_1", "op_1").given_up("a bug", NOON) == OperationGivenUp("op_1", NOON)
+    assert SendEdit("store_1", "op_1", 1).given_up("a bug", NOON) == OperationGivenUp("op_1", NOON)
+    for before, ends in ((state, "not_sent"), (sent(state), "unclear")):
+        decision = operations.given_up(before, OperationGivenUp("op_1", NOON))
+        assert decision.state.ended[-1].state == ends
+        assert called(decision) == [CarryOut("store_1", "op_2", organization_id="org_1")]
+
+
 def test_what_was_not_sent_may_be_tried_again_under_its_key() -> None:
     failed = OperationNotSent("op_1", 503, "commerce_unreachable", "Away.", 5.0, NOON)
     decision = operations.not_sent(begun(), failed)
@@ -207,6 +254,8 @@ def test_what_comes_after_the_end_changes_nothing() -> None:
         operations.rejected(EMPTY, OperationRejected("op_1", "c", "d", None, None, NOON)),
         operations.not_sent(EMPTY, OperationNotSent("op_1", 503, "c", "d", None, NOON)),
         operations.unanswered(EMPTY, OperationUnanswered("op_1", is_unchanged=True, at=NOON)),
+        operations.overtaken(EMPTY, OperationOvertaken("op_1", 0, NOON)),
+        operations.given_up(EMPTY, OperationGivenUp("op_1", NOON)),
     ):
         assert (decision.state, decision.records, decision.effects) == (EMPTY, (), ())
 

@@ -29,13 +29,14 @@ class Edit:
 
     Wanted of a product are its new `values`; of stock a `delta`, and a `compare` it must be before;
     of a note a `text` to add; of tags the `tags` to add. With a `version` the thing must still be
-    the one that this version was told of.
+    the one that this version was told of. Once it is planned, `change` is what is sent for it.
     """
 
     kind: str
     ids: tuple[str, ...]
     wanted: Mapping[str, Any]
     version: str | None = None
+    change: Mapping[str, Any] | None = None
 
     def written(self) -> str:
         """Write it down, to be sealed: a note may say anything."""
@@ -45,6 +46,7 @@ class Edit:
                 "ids": self.ids,
                 "wanted": dict(self.wanted),
                 "version": self.version,
+                "change": self.change,
             }
         )
 
@@ -52,7 +54,9 @@ class Edit:
     def read(cls, text: str) -> "Edit":
         """Read one back."""
         kept = json.loads(text)
-        return cls(kept["kind"], tuple(kept["ids"]), kept["wanted"], kept["version"])
+        return cls(
+            kept["kind"], tuple(kept["ids"]), kept["wanted"], kept["version"], kept.get("change")
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +130,6 @@ def shown(edit: Edit, facts: Facts) -> dict[str, Any]:
             return {"tags": [tag for tag in edit.wanted["tags"] if tag.casefold() in held]}
 
 
-def adjustment(edit: Edit, facts: Facts) -> Facts:
-    """Say by how much stock is moved, and from what."""
-    return {"delta": edit.wanted["delta"], "from": facts["available"]}
-
-
 def verdict(edit: Edit, before: Facts, found: Facts | None) -> EditVerdict:
     """Tell from a thing whether an edit was made; `before` is how it was shown before that."""
     if found is None:
@@ -168,7 +167,7 @@ def _stock(edit: Edit, facts: Facts) -> Planned | Rejected:
             "quantity_changed", f"There are {available} available, not {compare}; look again."
         )
     delta = edit.wanted["delta"]
-    change = adjustment(edit, facts) if delta else None
+    change = {"delta": delta, "from": available} if delta else None
     return Planned({"available": available + delta}, change)
 
 

@@ -1,22 +1,18 @@
 """A store's reach into the world: tokens, subscriptions, orders read anew, listings told."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final
 
-import orjson
 import structlog
 
 from tolsey.actors.bodies import Unreadable
 from tolsey.actors.listing.messages import SourceRevoked, listing
 from tolsey.actors.ports import (
     UNAUTHORIZED,
-    CommerceEditor,
     CommercePlatform,
-    EditRefused,
     GrantRefused,
     PlatformDenied,
     PlatformError,
@@ -25,9 +21,7 @@ from tolsey.actors.ports import (
 )
 from tolsey.actors.reach import Ask
 from tolsey.actors.refusals import Refusal
-from tolsey.actors.store import edits
-from tolsey.actors.store.edits import Edit, EditVerdict, Planned, Rejected
-from tolsey.actors.store.grants import denied, is_lasting
+from tolsey.actors.store.grants import is_lasting
 from tolsey.actors.store.identity import PURPOSE
 from tolsey.actors.store.messages import (
     CheckGrant,
@@ -46,15 +40,6 @@ from tolsey.actors.store.messages import (
     SubscriptionsEnded,
     SubscriptionsReconciled,
     Token,
-    store,
-)
-from tolsey.actors.store.operation_messages import (
-    CarryOut,
-    OperationApplied,
-    OperationNotSent,
-    OperationRejected,
-    OperationSending,
-    OperationUnanswered,
 )
 from tolsey.actors.store.payloads import order_row
 from tolsey.actors.store.reach import Shops
@@ -62,9 +47,8 @@ from tolsey.actors.store.reading import Reading
 from tolsey.actors.store.topics import REASONS, TOPICS
 from tolsey.runtime.decision import Tell
 from tolsey.runtime.messages import Message
-from tolsey.storage.commerce import agent_operations, connections, stores
+from tolsey.storage.commerce import connections, stores
 from tolsey.storage.database import Database
-from tolsey.storage.records.commerce.agent_operation import AgentOperation, OperationState
 from tolsey.storage.sealing.sealed import SealBroken, Vault
 from tolsey.storage.selling import listings
 
@@ -73,10 +57,6 @@ log = structlog.get_logger()
 LEAVE_SECONDS: Final = 10.0
 """Who deletes a store waits for this."""
 MISSING_SCOPE: Final = "missing_scope"
-TRIES: Final = 5
-"""How often a change is planned anew because the shop moved on meanwhile."""
-KEY_HONOURED: Final = timedelta(hours=1)
-"""How long after an operation began its key is relied on; the platform forgets keys at some time."""
 
 
 def shops(ask: Ask, vault: Vault, clock: Callable[[], datetime]) -> Shops:
@@ -279,200 +259,3 @@ class StoreEffects:
         """Let the receiver read these shops' secrets afresh."""
         for shop_domain in call.shop_domains:
             await self._invalidate(shop_domain)
-
-
-class StillSending(Exception):  # noqa: N818 - what the other one does
-    """Another process is sending this operation; look at it again later."""
-
-
-class OperationEffects:
-    """Makes the changes that agents ask for: one call to the platform, or a look at what it did."""
-
-    def __init__(
-        self,
-        *,
-        ask: Ask,
-        editor: CommerceEditor,
-        database: Database,
-        vault: Vault,
-        clock: Callable[[], datetime],
-    ) -> None:
-        self._ask = ask
-        self._shops = shops(ask, vault, clock)
-        self._editor = editor
-        self._database = database
-        self._vault = vault
-        self._clock = clock
-
-    def handlers(
-        self,
-    ) -> dict[type[Any], Callable[[Any], Awaitable[Message[Any] | Sequence[Tell] | None]]]:
-        """Say which method answers which call."""
-        return {CarryOut: self.carry_out}
-
-    async def carry_out(self, call: CarryOut) -> Message[Any] | None:
-        """Make the change of an operation, or find out whether it was made."""
-        kept = await agent_operations.find(self._database, call.store_id, call.operation_id)
-        if kept is None or kept.is_over or kept.intent is None:
-            return None
-        try:
-            intent = agent_operations.open_intent(
-                self._vault, kept.store_id, kept.operation_id, kept.intent
-            )
-        except SealBroken:
-            if kept.state != OperationState.RUNNING:
-                return OperationUnanswered(kept.operation_id, is_unchanged=False, at=self._clock())
-            return self._rejected(kept, "unreadable", "What was asked can no longer be read.")
-        edit = Edit.read(intent)
-        if kept.state != OperationState.RUNNING:
-            before = orjson.loads(kept.before or "{}")
-            return await self._find_out(kept, edit, before, kept.sends - 1)
-        return await self._make(kept, edit)
-
-    async def _make(self, kept: AgentOperation, edit: Edit) -> Message[Any]:
-        """Make the change, or say why it is surely not made."""
-        try:
-            return await self._send(kept, edit)
-        except Refusal as refusal:
-            return self._not_sent(kept, refusal)
-        except PlatformUnreachable as error:
-            return self._not_sent(kept, unreachable(error))
-        except PlatformDenied as error:
-            return self._not_sent(kept, denied(error))
-
-    async def _send(self, kept: AgentOperation, edit: Edit) -> Message[Any]:
-        """Look, plan and send; do so again where the platform says that the shop moved on."""
-        for sends in range(kept.sends, kept.sends + TRIES):
-            facts = await self._look(kept, edit)
-            planned = edits.plan(edit, facts)
-            if facts is None or isinstance(planned, Rejected):
-                return self._unfit(kept, edit, facts, planned)
-            before = edits.shown(edit, facts)
-            if planned.change is None:
-                return self._applied(kept, edit, before, planned.after)
-            told = orjson.dumps(before).decode()
-            asked = OperationSending(kept.operation_id, sends, told, self._clock())
-            if not await self._ask(store(kept.store_id), asked):
-                raise StillSending
-            try:
-                after = await self._change(kept, edit, planned.change, sends)
-            except EditRefused as refused:
-                if refused.stale:
-                    continue
-                return self._rejected(kept, "commerce_rejected", refused.message)
-            except PlatformUnreachable as error:
-                if not error.maybe_done:
-                    raise
-                return await self._find_out(kept, edit, before, sends)
-            return self._applied(kept, edit, before, after)
-        return self._rejected(kept, "contended", "Others change this all the time; look again.")
-
-    async def _find_out(
-        self, kept: AgentOperation, edit: Edit, before: Mapping[str, Any], sends: int
-    ) -> Message[Any]:
-        """Find out what became of a change whose answer was lost, by its key or from the shop.
-
-        Stock is adjusted under a key that the platform honours (rules/shops#writing-to-the-platform): sent
-        again it is made once, and nobody waits for the item. Other changes carry none.
-        """
-        if edit.kind == edits.STOCK and self._clock() - kept.created_at < KEY_HONOURED:
-            try:
-                return await self._send_again(kept, edit, before, sends)
-            except (Refusal, PlatformError) as error:
-                log.warning("agent.operation_unanswered", store_id=kept.store_id, why=str(error))
-        found, verdict = None, EditVerdict.UNCLEAR
-        try:
-            found = await self._look(kept, edit)
-            verdict = edits.verdict(edit, before, found)
-        except (Refusal, PlatformError) as error:
-            log.warning("agent.operation_unseen", store_id=kept.store_id, why=str(error))
-        if found is not None and verdict is EditVerdict.APPLIED:
-            return self._applied(kept, edit, before, found)
-        return OperationUnanswered(
-            kept.operation_id, is_unchanged=verdict is EditVerdict.UNCHANGED, at=self._clock()
-        )
-
-    async def _send_again(
-        self, kept: AgentOperation, edit: Edit, before: Mapping[str, Any], sends: int
-    ) -> Message[Any]:
-        """Send the very same change under the very same key; what is stale by now was never made."""
-        change = edits.adjustment(edit, before)
-        try:
-            after = await self._change(kept, edit, change, sends)
-        except EditRefused as refused:
-            if refused.stale:
-                return await self._send(replace(kept, sends=sends + 1), edit)
-            return self._rejected(kept, "commerce_rejected", refused.message)
-        return self._applied(kept, edit, before, after)
-
-    async def _look(self, kept: AgentOperation, edit: Edit) -> Mapping[str, Any] | None:
-        """Read the thing as it is now."""
-        return await self._shops.call(
-            kept.store_id, lambda shop: self._editor.look(shop, edit.kind, edit.ids)
-        )
-
-    async def _change(
-        self, kept: AgentOperation, edit: Edit, change: Mapping[str, Any], sends: int
-    ) -> Mapping[str, Any]:
-        """Make one change, under the same key whichever token it is sent with."""
-        key = f"{kept.operation_id}:{sends}"
-        return await self._shops.call(
-            kept.store_id, lambda shop: self._editor.change(shop, edit.kind, edit.ids, change, key)
-        )
-
-    def _applied(
-        self,
-        kept: AgentOperation,
-        edit: Edit,
-        before: Mapping[str, Any],
-        after: Mapping[str, Any],
-    ) -> Message[Any]:
-        return OperationApplied(
-            kept.operation_id,
-            orjson.dumps(dict(before)).decode(),
-            orjson.dumps(edits.shown(edit, after)).decode(),
-            edits.version_of(edit, after),
-            self._clock(),
-        )
-
-    def _unfit(
-        self,
-        kept: AgentOperation,
-        edit: Edit,
-        facts: Mapping[str, Any] | None,
-        planned: Planned | Rejected,
-    ) -> Message[Any]:
-        """Say why the shop as it is now does not allow the change, and what it is."""
-        why = planned if isinstance(planned, Rejected) else edits.MISSING
-        if facts is None:
-            return self._rejected(kept, why.code, why.detail)
-        told = orjson.dumps(edits.shown(edit, facts)).decode()
-        return self._rejected(kept, why.code, why.detail, told, edits.version_of(edit, facts))
-
-    def _rejected(
-        self,
-        kept: AgentOperation,
-        code: str,
-        detail: str,
-        before: str | None = None,
-        version: str | None = None,
-    ) -> Message[Any]:
-        return OperationRejected(kept.operation_id, code, detail, before, version, self._clock())
-
-    def _not_sent(self, kept: AgentOperation, refusal: Refusal) -> Message[Any]:
-        return OperationNotSent(
-            kept.operation_id,
-            refusal.status,
-            refusal.code,
-            refusal.detail,
-            refusal.fields.get("retryAfter"),
-            self._clock(),
-            refusal.fields.get("platformStatus"),
-            refusal.fields.get("scope"),
-        )
-
-
-def unreachable(error: PlatformUnreachable) -> Refusal:
-    """Say that the platform does not answer for now."""
-    wait = None if error.retry_after is None else max(1, round(error.retry_after))
-    return Refusal(error.message, status=503, code="commerce_unreachable", retryAfter=wait)

@@ -61,14 +61,33 @@ class RecordOperation(Message[OperationView]):
 
 @dataclass(frozen=True, slots=True)
 class OperationSending(Message[bool]):
-    """An operation is about to be sent, having been sent `sends` times and refused each time.
+    """An operation is planned and to be sent, having been sent `sends` times and refused each time.
 
-    Answered with whether it may be: once another process has sent it, it may not.
+    `intent` is what was asked and the change that follows from it, sealed. Without one a process of the
+    release before asks whether it may send: once another one has, it may not.
     """
 
     operation_id: str
     sends: int
     before: str
+    at: datetime
+    intent: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class OperationOvertaken(Message[None]):
+    """The platform refused what was sent as the `sends`th: the shop moved on since it was planned."""
+
+    operation_id: str
+    sends: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class OperationGivenUp(Message[None]):
+    """A call of an operation failed for as long as it was worth it; its dead letter says why."""
+
+    operation_id: str
     at: datetime
 
 
@@ -125,8 +144,17 @@ class OperationUnanswered(Message[None]):
 
 
 @dataclass(frozen=True, slots=True)
-class CarryOut(Call[OperationApplied | OperationRejected | OperationNotSent | OperationUnanswered]):
-    """Make the change of an operation, or find out whether it was made."""
+class CarryOut(
+    Call[
+        OperationSending
+        | OperationApplied
+        | OperationRejected
+        | OperationNotSent
+        | OperationOvertaken
+        | OperationUnanswered
+    ]
+):
+    """Plan the change of an operation, or look once more for one that was sent."""
 
     lane: ClassVar[LaneName] = "platform"
 
@@ -134,3 +162,35 @@ class CarryOut(Call[OperationApplied | OperationRejected | OperationNotSent | Op
     operation_id: str
     look: int = 0
     organization_id: str | None = None
+
+    def given_up(self, why: str, at: datetime) -> OperationGivenUp:
+        """Let the next change of the same thing begin."""
+        del why
+        return OperationGivenUp(self.operation_id, at)
+
+
+@dataclass(frozen=True, slots=True)
+class SendEdit(
+    Call[
+        OperationApplied
+        | OperationRejected
+        | OperationNotSent
+        | OperationOvertaken
+        | OperationUnanswered
+    ]
+):
+    """Send the change of an operation as it was planned, for the `sends`th time."""
+
+    lane: ClassVar[LaneName] = "platform"
+    repeatable: ClassVar[bool] = False
+    """Most changes carry no key that the platform honours."""
+
+    store_id: str
+    operation_id: str
+    sends: int
+    organization_id: str | None = None
+
+    def given_up(self, why: str, at: datetime) -> OperationGivenUp:
+        """Let the next change of the same thing begin."""
+        del why
+        return OperationGivenUp(self.operation_id, at)

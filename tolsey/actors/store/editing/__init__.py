@@ -1,0 +1,1 @@
+"""Calls that make what agents want changed in a shop."""

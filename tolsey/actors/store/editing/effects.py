@@ -1,0 +1,263 @@
+"""The calls that make what agents ask for in a shop: planned, sent once, and looked for afterwards."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import wraps
+from typing import Any, Final
+
+import orjson
+import structlog
+
+from tolsey.actors.ports import (
+    CommerceEditor,
+    EditRefused,
+    PlatformDenied,
+    PlatformError,
+    PlatformUnreachable,
+)
+from tolsey.actors.reach import Ask
+from tolsey.actors.refusals import Refusal
+from tolsey.actors.store import edits
+from tolsey.actors.store.edits import Edit, EditVerdict, Planned, Rejected
+from tolsey.actors.store.effects import shops
+from tolsey.actors.store.grants import denied
+from tolsey.actors.store.operation_messages import (
+    CarryOut,
+    OperationApplied,
+    OperationNotSent,
+    OperationOvertaken,
+    OperationRejected,
+    OperationSending,
+    OperationUnanswered,
+    SendEdit,
+)
+from tolsey.runtime.messages import Call, LookFirst, Message
+from tolsey.storage.commerce import agent_operations
+from tolsey.storage.database import Database
+from tolsey.storage.records.commerce.agent_operation import AgentOperation, OperationState
+from tolsey.storage.sealing.sealed import SealBroken, Vault
+
+log = structlog.get_logger()
+
+KEY_HONOURED: Final = timedelta(hours=1)
+"""How long after an operation began its key is relied on; the platform forgets keys at some time."""
+
+Told = Message[Any]
+Step = Callable[["EditCalls", AgentOperation, Edit], Awaitable[Told]]
+
+
+def _or_not_sent(step: Step) -> Step:
+    """Say of what the platform or the store refuses that it was not sent, and why."""
+
+    @wraps(step)
+    async def told(self: "EditCalls", kept: AgentOperation, edit: Edit) -> Told:
+        try:
+            return await step(self, kept, edit)
+        except Refusal as refusal:
+            return self._not_sent(kept, refusal)
+        except PlatformUnreachable as error:
+            return self._not_sent(kept, unreachable(error))
+        except PlatformDenied as error:
+            return self._not_sent(kept, denied(error))
+
+    return told
+
+
+class EditCalls:
+    """Plans an edit from what the shop is, sends it, or finds out what became of it."""
+
+    def __init__(
+        self,
+        *,
+        ask: Ask,
+        editor: CommerceEditor,
+        database: Database,
+        vault: Vault,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._shops = shops(ask, vault, clock)
+        self._editor = editor
+        self._database = database
+        self._vault = vault
+        self._clock = clock
+
+    def handlers(self) -> dict[type[Call[Any]], Any]:
+        """Say which method answers which call."""
+        return {CarryOut: self.carry_out, SendEdit: LookFirst(self.send, self.look)}
+
+    async def carry_out(self, call: CarryOut) -> Told | None:
+        """Plan an edit that was not sent yet, and look for one that was."""
+        kept = await agent_operations.find(self._database, call.store_id, call.operation_id)
+        if kept is None or kept.is_over or kept.intent is None:
+            return None
+        is_new = kept.state == OperationState.RUNNING
+        try:
+            edit = self._read(kept)
+        except SealBroken:
+            if not is_new:
+                return self._unanswered(kept, EditVerdict.UNCLEAR)
+            return self._rejected(kept, "unreadable", "What was asked can no longer be read.")
+        return await (self._plan(kept, edit) if is_new else self._find_out(kept, edit))
+
+    async def send(self, call: SendEdit) -> Told | None:
+        """Send an edit as it was planned, unless it has ended meanwhile."""
+        return await self._with(call, self._send)
+
+    async def look(self, call: SendEdit) -> Told | None:
+        """Find out what became of an edit that may have been sent: it is never sent as if it were new."""
+        return await self._with(call, self._find_out)
+
+    async def _with(self, call: SendEdit, step: Callable[..., Awaitable[Told]]) -> Told | None:
+        kept = await agent_operations.find(self._database, call.store_id, call.operation_id)
+        if kept is None or kept.is_over or kept.sends != call.sends:
+            return None
+        try:
+            edit = self._read(kept)
+        except SealBroken:
+            return self._unanswered(kept, EditVerdict.UNCLEAR)
+        return await step(kept, edit)
+
+    @_or_not_sent
+    async def _plan(self, kept: AgentOperation, edit: Edit) -> Told:
+        """Say what is to be sent, or why nothing is."""
+        facts = await self._look(kept, edit)
+        planned = edits.plan(edit, facts)
+        if facts is None or isinstance(planned, Rejected):
+            return self._unfit(kept, edit, facts, planned)
+        before = edits.shown(edit, facts)
+        if planned.change is None:
+            return self._applied(kept, edit, before, planned.after)
+        intent = agent_operations.seal_intent(
+            self._vault,
+            kept.store_id,
+            kept.operation_id,
+            replace(edit, change=planned.change).written(),
+        )
+        told = orjson.dumps(before).decode()
+        return OperationSending(kept.operation_id, kept.sends, told, self._clock(), intent)
+
+    @_or_not_sent
+    async def _send(self, kept: AgentOperation, edit: Edit) -> Told:
+        """Send the change that was planned."""
+        try:
+            after = await self._change(kept, edit)
+        except EditRefused as refused:
+            return self._refused(kept, refused)
+        except PlatformUnreachable as error:
+            if not error.maybe_done:
+                raise
+            return await self._find_out(kept, edit)
+        return self._applied(kept, edit, _before(kept), after)
+
+    async def _find_out(self, kept: AgentOperation, edit: Edit) -> Told:
+        """Find out what became of a change whose answer was lost, by its key or from the shop.
+
+        Stock is adjusted under a key that the platform honours (rules/shops#writing-to-the-platform): sent
+        again it is made once, and nobody waits for the item. Other changes carry none.
+        """
+        is_fresh = self._clock() - kept.created_at < KEY_HONOURED
+        if edit.kind == edits.STOCK and edit.change is not None and is_fresh:
+            try:
+                after = await self._change(kept, edit)
+            except EditRefused as refused:
+                return self._refused(kept, refused)  # what is stale by now was never made
+            except (Refusal, PlatformError) as error:
+                log.warning("agent.operation_unanswered", store_id=kept.store_id, why=str(error))
+            else:
+                return self._applied(kept, edit, _before(kept), after)
+        try:
+            found = await self._look(kept, edit)
+        except (Refusal, PlatformError) as error:
+            log.warning("agent.operation_unseen", store_id=kept.store_id, why=str(error))
+            return self._unanswered(kept, EditVerdict.UNCLEAR)
+        verdict = edits.verdict(edit, _before(kept), found)
+        if found is not None and verdict is EditVerdict.APPLIED:
+            return self._applied(kept, edit, _before(kept), found)
+        return self._unanswered(kept, verdict)
+
+    def _read(self, kept: AgentOperation) -> Edit:
+        sealed = kept.intent or ""
+        whose = kept.store_id, kept.operation_id
+        return Edit.read(agent_operations.open_intent(self._vault, *whose, sealed))
+
+    async def _look(self, kept: AgentOperation, edit: Edit) -> Mapping[str, Any] | None:
+        """Read the thing as it is now."""
+        return await self._shops.call(
+            kept.store_id, lambda shop: self._editor.look(shop, edit.kind, edit.ids)
+        )
+
+    async def _change(self, kept: AgentOperation, edit: Edit) -> Mapping[str, Any]:
+        """Make the change, under the same key whichever token it is sent with."""
+        key, change = f"{kept.operation_id}:{kept.sends - 1}", edit.change or {}
+        return await self._shops.call(
+            kept.store_id, lambda shop: self._editor.change(shop, edit.kind, edit.ids, change, key)
+        )
+
+    def _applied(
+        self, kept: AgentOperation, edit: Edit, before: Mapping[str, Any], after: Mapping[str, Any]
+    ) -> Told:
+        return OperationApplied(
+            kept.operation_id,
+            orjson.dumps(dict(before)).decode(),
+            orjson.dumps(edits.shown(edit, after)).decode(),
+            edits.version_of(edit, after),
+            self._clock(),
+        )
+
+    def _unfit(
+        self,
+        kept: AgentOperation,
+        edit: Edit,
+        facts: Mapping[str, Any] | None,
+        planned: Planned | Rejected,
+    ) -> Told:
+        """Say why the shop as it is now does not allow the change, and what it is."""
+        why = planned if isinstance(planned, Rejected) else edits.MISSING
+        if facts is None:
+            return self._rejected(kept, why.code, why.detail)
+        told = orjson.dumps(edits.shown(edit, facts)).decode()
+        return self._rejected(kept, why.code, why.detail, told, edits.version_of(edit, facts))
+
+    def _refused(self, kept: AgentOperation, refused: EditRefused) -> Told:
+        if refused.stale:
+            return OperationOvertaken(kept.operation_id, kept.sends, self._clock())
+        return self._rejected(kept, "commerce_rejected", refused.message)
+
+    def _rejected(
+        self,
+        kept: AgentOperation,
+        code: str,
+        detail: str,
+        before: str | None = None,
+        version: str | None = None,
+    ) -> Told:
+        return OperationRejected(kept.operation_id, code, detail, before, version, self._clock())
+
+    def _not_sent(self, kept: AgentOperation, refusal: Refusal) -> Told:
+        return OperationNotSent(
+            kept.operation_id,
+            refusal.status,
+            refusal.code,
+            refusal.detail,
+            refusal.fields.get("retryAfter"),
+            self._clock(),
+            refusal.fields.get("platformStatus"),
+            refusal.fields.get("scope"),
+        )
+
+    def _unanswered(self, kept: AgentOperation, verdict: EditVerdict) -> Told:
+        is_unchanged = verdict is EditVerdict.UNCHANGED
+        return OperationUnanswered(kept.operation_id, is_unchanged=is_unchanged, at=self._clock())
+
+
+def _before(kept: AgentOperation) -> Mapping[str, Any]:
+    """Read how the thing was shown when the change was planned."""
+    found: Mapping[str, Any] = orjson.loads(kept.before or "{}")
+    return found
+
+
+def unreachable(error: PlatformUnreachable) -> Refusal:
+    """Say that the platform does not answer for now."""
+    wait = None if error.retry_after is None else max(1, round(error.retry_after))
+    return Refusal(error.message, status=503, code="commerce_unreachable", retryAfter=wait)
