@@ -157,7 +157,7 @@ class EditCalls:
         again it is made once, and nobody waits for the item. Other changes carry none.
         """
         is_fresh = self._clock() - kept.created_at < KEY_HONOURED
-        if edit.kind == edits.STOCK and edit.change is not None and is_fresh:
+        if edits.KINDS[edit.kind].is_keyed and edit.change is not None and is_fresh:
             try:
                 after = await self._change(kept, edit)
             except EditRefused as refused:

@@ -148,7 +148,7 @@ class WriteResult(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A write tool: its arguments, the edit they mean, and what both sides must have granted."""
+    """A write tool: its arguments, the edit they mean, and what the user must have granted."""
 
     name: str
     title: str
@@ -156,7 +156,6 @@ class Change:
     arguments: type[EditArguments]
     edit: Callable[[Any], Edit]
     scope: str
-    platform_scope: str
     is_destructive: bool = False
     """Whether something that was there can be gone after it."""
     needs_plan: bool = False
@@ -217,7 +216,6 @@ CHANGES: Final = (
         ProductChange,
         _product,
         "catalog:write",
-        "write_products",
         is_destructive=True,
         needs_plan=True,
     ),
@@ -228,7 +226,6 @@ CHANGES: Final = (
         ProductStatus,
         _status,
         "catalog:write",
-        "write_products",
         is_destructive=True,
     ),
     Change(
@@ -239,7 +236,6 @@ CHANGES: Final = (
         StockChange,
         _stock,
         "inventory:write",
-        "write_inventory",
         is_destructive=True,
     ),
     Change(
@@ -249,7 +245,6 @@ CHANGES: Final = (
         OrderNote,
         _note,
         "orders:write",
-        "write_orders",
     ),
     Change(
         "tag_order",
@@ -258,6 +253,5 @@ CHANGES: Final = (
         OrderTags,
         _tags,
         "orders:write",
-        "write_orders",
     ),
 )

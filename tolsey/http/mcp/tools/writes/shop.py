@@ -97,7 +97,7 @@ class Writer:
         if is_known(kept):
             # What was asked before is answered as it was, however it is asked now.
             return await self._begin(change, principal, given, edit, digest, is_repeat=True)
-        await self._check_grant(principal, change.platform_scope)
+        await self._check_grant(principal, edits.KINDS[edit.kind].platform_scope)
         if given.dry_run:
             return await self._planned(change, principal, given, edit)
         if change.needs_plan and given.plan_token is None:
