@@ -279,6 +279,7 @@ SHORT: Final[dict[str, list[Case]]] = {
     "chat.generations.has_chatted": [lambda db: generations.has_chatted(db, "org_1", AGO)],
     "chat.memory.counts": [lambda db: memory.counts(db, "org_1")],
     "chat.memory.stores_of": [lambda db: memory.stores_of(db, "org_1")],
+    "commerce.agent_operations.asked_for": [lambda db: agent_operations.asked_for(db, "op_1")],
     "commerce.agent_operations.audit_id": [lambda db: agent_operations.audit_id(db, STORE, "op_1")],
     "commerce.agent_operations.find": [lambda db: agent_operations.find(db, STORE, "op_1")],
     "commerce.agent_operations.load": [lambda db: agent_operations.load(db, [STORE])],

@@ -1,11 +1,14 @@
 """What machines that watch or call the service are told, and how far operations and jobs are."""
 
-from typing import Any, Self
+from collections.abc import Mapping
+from typing import Any, Final, Self
 
 import orjson
 from pydantic import ConfigDict, Field
 
+from tolsey.actors.store import edits
 from tolsey.http.answers.base import ApiAnswer, Omittable, Timestamp
+from tolsey.storage.records.commerce.agent_operation import AgentOperation, OperationState
 from tolsey.storage.records.runtime.executions import Execution
 from tolsey.storage.records.runtime.operations import Operation, Stage
 
@@ -33,6 +36,19 @@ class RefusedAnswer(ApiAnswer):
     detail: str | None
 
 
+STAGES: Final[Mapping[str, Stage]] = {
+    OperationState.WAITING: "running",
+    OperationState.RUNNING: "running",
+    OperationState.SENT: "running",
+    OperationState.UNKNOWN: "running",
+    OperationState.APPLIED: "done",
+    OperationState.REJECTED: "refused",
+    OperationState.UNCLEAR: "failed",
+    OperationState.NOT_SENT: "failed",
+}
+"""How far an agent's edit is, as everything else that takes calls is told."""
+
+
 class OperationAnswer(ApiAnswer):
     """How far something is that takes calls to the outside.
 
@@ -58,6 +74,29 @@ class OperationAnswer(ApiAnswer):
         return cls.read(
             operation,
             result=orjson.loads(operation.result or "{}") if operation.state == "done" else None,
+            error=refused,
+        )
+
+    @classmethod
+    def of_edit(cls, edit: AgentOperation) -> Self:
+        """Show what an agent had changed in a shop; `undo` is what its tool is given to have it as before."""
+        stage, refused = STAGES[edit.state], None
+        result = None
+        if stage == "done":
+            before, after = orjson.loads(edit.before or "{}"), orjson.loads(edit.after or "{}")
+            result = {"before": before, "after": after, "version": edit.version}
+            undo = edits.undo(edit.subject, before, after, edit.version)
+            if undo is not None:
+                result["undo"] = {"tool": edit.tool, "arguments": undo}
+        elif stage != "running":
+            refused = RefusedAnswer(status=None, code=edit.code or edit.state, detail=edit.detail)
+        return cls(
+            id=edit.operation_id,
+            kind=edit.tool,
+            state=stage,
+            created_at=edit.created_at,
+            finished_at=edit.finished_at,
+            result=result,
             error=refused,
         )
 

@@ -44,6 +44,16 @@ async def find(database: Database, store_id: str, operation_id: str) -> AgentOpe
     return None if row is None else OPERATIONS.read(row)
 
 
+async def asked_for(database: Database, operation_id: str) -> AgentOperation | None:
+    """Read an operation of whichever store, for as long as who asked may look: seven days after its end."""
+    row = await database.fetchrow(
+        f"SELECT {OPERATIONS.selected} FROM agent_operations WHERE operation_id = $1"  # noqa: S608 - constants of this module
+        " AND (finished_at IS NULL OR finished_at > now() - interval '7 days')",
+        operation_id,
+    )
+    return None if row is None else OPERATIONS.read(row)
+
+
 async def audit_id(database: Database, store_id: str, operation_id: str) -> str | None:
     """Find the audit row of an operation's end; None while it has not ended."""
     row = await database.fetchrow(
