@@ -1,12 +1,9 @@
-import gc
 import itertools
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Sequence
-from copy import copy as shallow
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -16,15 +13,12 @@ import asyncpg
 import hypothesis
 import pytest
 import redis.asyncio
-from quart import Blueprint, Quart
 
 from tests.described import Watched
-from tolsey.http import app
 from tolsey.http.web.edge import Edge
 from tolsey.storage.database import Connection, Database, Row
 from tolsey.storage.embedded.servers import EmbeddedServers
 from tolsey.storage.migrate import migrate
-from tolsey.storage.people import passwords
 
 # Whether a busy machine is slow says nothing of what is tested; pytest-timeout bounds each test.
 hypothesis.settings.register_profile(
@@ -40,6 +34,8 @@ hypothesis.settings.register_profile(
     phases=(hypothesis.Phase.explicit, hypothesis.Phase.generate),
 )
 hypothesis.settings.load_profile("tolsey")
+
+pytest_plugins = ("tests.once",)
 
 HERE = Path(__file__).parent
 SLOW_PLACES = tuple(
@@ -71,22 +67,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("slow")
 
 
-def pytest_collection_finish() -> None:
-    """Leave modules and tests out of every search for garbage: they stay, and are most of the memory."""
-    gc.collect()
-    gc.freeze()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _ready_hashes() -> Iterator[None]:
-    """Derive and verify each password once: that takes 24 ms of processor time, by design."""
-    given = pytest.MonkeyPatch()
-    given.setattr(passwords, "_derive", cache(passwords._derive))
-    given.setattr(passwords, "_verify", cache(passwords._verify))
-    yield
-    given.undo()
-
-
 @pytest.fixture(scope="session")
 def watched_answers() -> Iterator[Watched]:
     """Look at every answer that a service of these tests gives."""
@@ -106,22 +86,6 @@ def _answers_as_described(watched_answers: Watched) -> Iterator[None]:
     yield
     wrong, watched_answers.wrong = watched_answers.wrong, []
     assert wrong == []
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _routes_put_together_once() -> Iterator[None]:
-    """Put each set of routes together once: that takes 60 ms of processor time, and hundreds of tests serve."""
-    kept = cache(app.routed)
-
-    def copied(blueprints: Sequence[Blueprint], base_url: str) -> Quart:
-        made = shallow(kept(blueprints, base_url))
-        made.extensions = dict(made.extensions)  # among them the service that the routes act for
-        return made
-
-    given = pytest.MonkeyPatch()
-    given.setattr(app, "routed", copied)
-    yield
-    given.undo()
 
 
 @dataclass(frozen=True)
@@ -178,7 +142,7 @@ class Databases:
         self._connection: Connection | None = None
         self._uses = 0
         self._shape: Row | None = None
-        self._emptying = ""
+        self._vacuuming = ""
 
     async def take(self) -> str:
         if self._connection is None:
@@ -191,16 +155,22 @@ class Databases:
 
     async def _learn(self, connection: Connection) -> None:
         """Look at what migrations made: its shape, and the rows in it."""
-        steps = []
+        steps, kept = [], []
         for (table,) in await connection.fetch(
             "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
         ):
-            steps.append(f"DELETE FROM {table}")  # noqa: S608 - our own names
+            steps.append(f"DELETE FROM {table};")  # noqa: S608 - our own names
             if await connection.fetchrow(f"SELECT 1 FROM {table}"):  # noqa: S608
                 await connection.execute(f"CREATE TEMP TABLE kept_{table} AS TABLE {table}")
-                steps.append(f"INSERT INTO {table} SELECT * FROM kept_{table}")  # noqa: S608
-        steps.append("SELECT setval(oid, 1, false) FROM pg_class WHERE relkind = 'S'")
-        self._emptying = "; ".join(steps)
+                steps.append(f"INSERT INTO {table} SELECT * FROM kept_{table};")  # noqa: S608
+                kept.append(table)
+        steps.append("PERFORM setval(oid, 1, false) FROM pg_class WHERE relkind = 'S';")
+        # As a function the steps are planned once. What is written anew each time leaves the former behind.
+        await connection.execute(
+            "CREATE FUNCTION pg_temp.empty() RETURNS void LANGUAGE plpgsql AS"
+            f" $$ BEGIN {' '.join(steps)} END $$"
+        )
+        self._vacuuming = f"VACUUM {', '.join(kept)}"
         await connection.execute("SET session_replication_role = replica")
         self._shape = await connection.fetchrow(SHAPE)
 
@@ -216,7 +186,8 @@ class Databases:
                 while await self._connection.fetchval(VISITED):
                     await anyio.sleep(0.01)
                 if await self._connection.fetchrow(SHAPE) == self._shape:
-                    await self._connection.execute(self._emptying)
+                    await self._connection.execute("SELECT pg_temp.empty()")
+                    await self._connection.execute(self._vacuuming)
                     return True
         except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
             return False  # the test ended every connection

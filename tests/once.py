@@ -1,0 +1,96 @@
+"""What every test would make anew, and what is made once here: each takes processor time, and thousands of tests run."""
+
+import gc
+from collections.abc import Iterable, Iterator, Sequence
+from copy import copy as shallow
+from functools import cache
+from types import SimpleNamespace
+from typing import Any, Final
+
+import asyncpg
+import httpx
+import pytest
+import redis.utils
+import structlog
+from quart import Blueprint, Quart
+
+from tolsey.http import app
+from tolsey.storage.people import passwords
+
+FIRST_OWN_TYPE: Final = 16384
+"""PostgreSQL numbers the types that it brings below this, in every database alike."""
+
+
+def pytest_collection_finish() -> None:
+    """Leave modules and tests out of every search for garbage, and search as seldom as the service does."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+
+
+@pytest.fixture(scope="session")
+def given_once() -> Iterator[pytest.MonkeyPatch]:
+    """Put something in place for the whole session."""
+    with pytest.MonkeyPatch.context() as given:
+        yield given
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _ready_hashes(given_once: pytest.MonkeyPatch) -> None:
+    """Derive and verify each password once: that takes 24 ms, by design."""
+    given_once.setattr(passwords, "_derive", cache(passwords._derive))
+    given_once.setattr(passwords, "_verify", cache(passwords._verify))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _routes_put_together_once(given_once: pytest.MonkeyPatch) -> None:
+    """Put each set of routes together once: that takes 60 ms."""
+    kept = cache(app.routed)
+
+    def copied(blueprints: Sequence[Blueprint], base_url: str) -> Quart:
+        made = shallow(kept(blueprints, base_url))
+        made.extensions = dict(made.extensions)  # among them the service that the routes act for
+        return made
+
+    given_once.setattr(app, "routed", copied)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _certificates_read_once(given_once: pytest.MonkeyPatch) -> None:
+    """Read the authorities that a test's own client trusts once: that takes 8 ms, and they speak plain HTTP."""
+    once = cache(httpx.create_ssl_context)
+    given_once.setattr("httpx._transports.default.create_ssl_context", once)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _driver_named_once(given_once: pytest.MonkeyPatch) -> None:
+    """Look up the name of the driver of Redis once: each connection would read it from disk."""
+    given_once.setattr("redis.utils.get_lib_version", cache(redis.utils.get_lib_version))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _types_looked_up_once(given_once: pytest.MonkeyPatch) -> None:
+    """Look up each type of PostgreSQL's own once: each connection asks, and PostgreSQL takes 12 ms to answer."""
+    look_up = asyncpg.Connection._introspect_types  # type: ignore[attr-defined]
+    known: dict[frozenset[int], Sequence[Any]] = {}
+
+    async def looked_up(
+        connection: Any, oids: Iterable[int], seconds: float | None
+    ) -> tuple[Sequence[Any], Any]:
+        asked = frozenset(oids)
+        if asked not in known:
+            found, statement = await look_up(connection, asked, seconds)
+            if max(asked) >= FIRST_OWN_TYPE:
+                return found, statement
+            known[asked] = found
+        return known[asked], SimpleNamespace(name="asked before")
+
+    given_once.setattr(asyncpg.Connection, "_introspect_types", looked_up)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _plain_traces() -> None:
+    """Print a failure as Python does: to paint one takes 200 ms, and every test of a fault has some."""
+    for one in structlog.get_config()["processors"]:
+        if isinstance(one, structlog.dev.ConsoleRenderer):
+            one.exception_formatter = structlog.dev.plain_traceback
