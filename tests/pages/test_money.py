@@ -110,6 +110,10 @@ async def test_signup_checkout_upgrade_purchase_refund_and_dispute(
     await page.click("form[action='/billing/credits'] button")
     await photograph(page, "5-checkout")
     await pay(page)
+    with anyio.fail_after(60):  # as above, until the credits are booked
+        while "Your credits are here." not in await page.text("main"):
+            page.loaded.clear()
+            await page.loaded.wait()
     await until(till, page, "$199.00 available", "Credits bought", "+$50.00")
     await photograph(page, "6-credits")
 

@@ -269,6 +269,8 @@ async def test_pages_lead_to_the_documentation_and_operators_to_what_they_look_f
         home = (await visitor.get("/")).text
         assert 'href="/docs"' in home
         assert (find in home) is is_operator
+        for path in ("/docs", "/docs/start"):
+            assert email in (await visitor.get(path)).text
 
 
 async def test_a_mail_is_shown_with_its_time_and_an_invitation_says_what_tolsey_is(

@@ -23,7 +23,8 @@ from tolsey.service import Running, running
 from tolsey.storage.people import administrators
 
 ORDER_SECONDS = 3.0
-INSPECT = "npx @modelcontextprotocol/inspector --cli --transport http"
+INSPECT = "npx @modelcontextprotocol/inspector@2.12.0 --cli --transport http"
+"""Without its version npx takes one that fits the machine's Node, and an old one knows none of this."""
 
 
 @dataclass

@@ -15,7 +15,7 @@ async def test_credits_are_bought_for_what_they_cost_before_tax(shop: Shop, ann:
     shop.market.processor.platform.tax_basis_points = 2_000
     page = await shop.post(ann, "/credits/purchase", **usd(5_000))
     paid = await shop.market.pay(page.json()["url"])
-    back = f"/billing?organizationId={ann.organization_id}&from=credits"
+    back = f"/billing?organizationId={ann.organization_id}&from=credits&after=0"
     assert paid.headers["location"] == f"http://127.0.0.1:8000{back}"
     await shop.settled()
     assert shop.charged() == [6_000]

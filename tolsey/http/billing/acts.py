@@ -27,7 +27,7 @@ from tolsey.http.web import limits, policies
 from tolsey.http.web.access import caller, member_of
 from tolsey.http.web.context import ask, new_id, now, service
 from tolsey.storage import audit
-from tolsey.storage.money import checkouts
+from tolsey.storage.money import checkouts, credits
 from tolsey.storage.records.runtime.operations import Operation
 
 SMALLEST_PURCHASE_CENTS: Final = 500
@@ -160,10 +160,14 @@ async def buy_credits(organization_id: str, cents: int) -> str:
         )
     nonce = new_id("purchase")
     await record(organization_id, "credits.purchase_started", cents=cents)
+    # Whoever comes back is told of this purchase, and not of one before.
+    last = await credits.entries(service().database, organization_id, 1)
+    to = addresses(organization_id, "credits")
+    to = replace(to, success_url=f"{to.success_url}&after={last[0][0].seq if last else 0}")
     page = await service().payments.credits_checkout(
         Buyer(organization_id),
         cents,
-        addresses(organization_id, "credits"),
+        to,
         key=f"credits:{organization_id}:{nonce}",
     )
     return page.url

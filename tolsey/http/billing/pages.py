@@ -78,7 +78,7 @@ async def show_billing() -> Response:
             arrival, refused = None, _(operation.detail)
         elif operation.state == "running":
             arrival = "waiting"
-    look_again = _again(account) if arrival in {"confirming", "waiting"} else None
+    look_again = _again(account) if arrival in {"confirming", "credits", "waiting"} else None
     return _shown(
         BillingPage(account=account, arrival=arrival, look_again=look_again, refused=refused)
     )
@@ -238,10 +238,20 @@ def _arrival(account: Account, came_from: str) -> Arrival | None:
             return "active" if account.held.is_subscribed else "confirming"
         case "change":
             return "done"
-        case "credits" | "sponsor":
-            return came_from
+        case "credits":
+            return "credited" if _is_credited(account) else "credits"
+        case "sponsor":
+            return "sponsor"
         case _:
             return None
+
+
+def _is_credited(account: Account) -> bool:
+    """Whether credits were booked since the purchase that the reader comes back from was begun."""
+    mark = request.args.get("after", "")
+    if re.fullmatch(r"[0-9]{1,18}", mark) is None:
+        return False
+    return any(one.kind == "purchase" and one.seq > int(mark) for one in account.entries)
 
 
 def _again(account: Account) -> str | None:
@@ -249,7 +259,9 @@ def _again(account: Account) -> str | None:
     count = int(looks) if looks.isascii() and looks.isdecimal() and len(looks) < 3 else MOST_LOOKS  # noqa: PLR2004 - two digits are many looks
     if count >= MOST_LOOKS:
         return None
-    kept = {name: request.args[name] for name in ("from", "operation") if name in request.args}
+    kept = {
+        name: request.args[name] for name in ("from", "operation", "after") if name in request.args
+    }
     return address(account.organization.id, **kept, looks=str(count + 1))
 
 

@@ -28,7 +28,7 @@ FEEDBACK: Final = (
 """Why people leave, in the processor's words."""
 LONGEST_COMMENT: Final = 500
 
-Arrival = Literal["active", "confirming", "credits", "done", "sponsor", "waiting"]
+Arrival = Literal["active", "confirming", "credited", "credits", "done", "sponsor", "waiting"]
 """What someone comes back from: a plan that is paid, one that is being paid, and so on."""
 
 

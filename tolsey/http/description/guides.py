@@ -17,7 +17,7 @@ from quart import Blueprint, Response
 from tolsey.actors.refusals import NotFound
 from tolsey.http.layout.answers import answer_with_pages, shown
 from tolsey.http.layout.templates import Page
-from tolsey.http.web.access import public
+from tolsey.http.web.access import identify, public
 
 SLUGS: Final = {"api": "api-guide"}
 """`/docs/api` is the page that draws the description."""
@@ -52,6 +52,7 @@ class GuidePage(Page):
 @public
 async def index() -> Response:
     """List the documents."""
+    await identify()
     return shown(GuidePage(titles=titles()))
 
 
@@ -59,6 +60,7 @@ async def index() -> Response:
 @public
 async def read(slug: str) -> Response:
     """Show a document."""
+    await identify()
     guide = guides().get(slug)
     if guide is None:
         raise NotFound("There is no such document.")

@@ -11,7 +11,7 @@ import orjson
 from quart import Blueprint, Quart, Response, g, redirect, request
 
 from tolsey.actors.processor import ProcessorError, refusal_of
-from tolsey.actors.refusals import Refusal, Unauthorized, Unprocessable
+from tolsey.actors.refusals import MissingCredential, Refusal, Unauthorized, Unprocessable
 from tolsey.http.layout.catalogue import _
 from tolsey.http.layout.forms import WHOLE, Filled, Misfilled, unreadable
 from tolsey.http.layout.templates import Page, rendered
@@ -90,6 +90,8 @@ def sentence(refusal: Refusal) -> str:
     """Say a refusal to a person."""
     if isinstance(refusal, TooManyRequests):
         return too_many(refusal.fields["retryAfter"])
+    if isinstance(refusal, MissingCredential):
+        return _("This is not set up here yet: %(variable)s is not set.") % refusal.fields
     return _(refusal.detail)
 
 
