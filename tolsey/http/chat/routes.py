@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 from quart import Blueprint, Response, request
-from quart_schema import tag_blueprint
+from quart_schema import tag_blueprint, validate_request
 
 from tolsey.actors.chat import input_tokens
 from tolsey.actors.refusals import Unprocessable
@@ -54,6 +54,7 @@ class Conversation(ApiModel):
 @routes.post("/chat")
 @session
 @limited(policies.CHAT)
+@validate_request(Conversation)  # what cannot be read was counted, too
 @idempotent
 async def post_chat(data: Conversation) -> Annotated[Response, Media(CONTENT_TYPE)]:
     """Stream an answer as events `delta`, `usage`, `done`, or `aborted` with its reason."""

@@ -10,6 +10,7 @@ from typing import Any, Literal, cast
 import structlog
 from quart import Quart, g, request
 from quart_schema import validate_querystring, validate_request
+from quart_schema.validation import QUART_SCHEMA_REQUEST_ATTRIBUTE
 
 from tolsey.actors.job.catalogue import JOBS
 from tolsey.actors.refusals import Forbidden, MissingCredential, NotFound, Refusal, Unauthorized
@@ -108,10 +109,12 @@ def key_holder() -> KeyHolder:
 def _checked(view: View) -> Route:
     """Hand a view the body that it takes as `data` and what its address is asked with as `query_args`.
 
-    Both are models, which its annotations name; what does not fit is refused before the view.
+    Both are models, which its annotations name; what does not fit is refused before the view. A view
+    that says itself when its body is read, such as after it was counted, is left to do so.
     """
-    takes = view.__annotations__
-    checked = view if "data" not in takes else validate_request(takes["data"])(view)
+    takes, checked = view.__annotations__, view
+    if "data" in takes and not hasattr(view, QUART_SCHEMA_REQUEST_ATTRIBUTE):
+        checked = validate_request(takes["data"])(view)
     if "query_args" in takes:
         checked = validate_querystring(takes["query_args"])(checked)
     return cast("Route", checked)
