@@ -2,12 +2,13 @@
 
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from typing import cast
 
-from tolsey.actors.ports import MailServer, UnsetVectors, Vectors
+from tolsey.actors.ports import MailServer, Unset, Vectors
 from tolsey.http.clients.certificates import trusted_certificates
 from tolsey.http.clients.commerce.admin import API_VERSION, ShopifyAdmin
 from tolsey.http.clients.counted import CountedClient
-from tolsey.http.clients.model import ChatModel, StreamingModel, UnsetModel
+from tolsey.http.clients.model import ChatModel, StreamingModel
 from tolsey.http.clients.objects import Objects
 from tolsey.http.clients.payments.processor import StripePayments
 from tolsey.http.clients.payments.revenue import RestrictedAccounts
@@ -66,7 +67,7 @@ async def _vectors(stack: AsyncExitStack, settings: Settings, database: Database
     if settings.vector_url is None:
         return DatabaseVectors(database)
     if settings.vector_token is None:
-        return UnsetVectors("VECTOR_TOKEN")
+        return cast("Vectors", Unset("VECTOR_TOKEN"))
     client = await stack.enter_async_context(
         CountedClient("vectors", verify=trusted_certificates())
     )
@@ -75,7 +76,8 @@ async def _vectors(stack: AsyncExitStack, settings: Settings, database: Database
 
 def _model(stack: AsyncExitStack, settings: Settings) -> ChatModel:
     if not settings.llm_base_url or not settings.llm_model:
-        return UnsetModel("LLM_MODEL" if settings.llm_base_url else "LLM_BASE_URL")
+        unset = Unset("LLM_MODEL" if settings.llm_base_url else "LLM_BASE_URL")
+        return cast("ChatModel", unset)
     streaming = StreamingModel(
         settings.llm_base_url,
         settings.llm_model,

@@ -11,12 +11,12 @@ import pytest
 from tests.http.people import KEYRING, PASSWORD, Browser, Clock, Person, SignUp, settings_of
 from tolsey.actors.organization.actor import OrganizationActor
 from tolsey.actors.organization.effects import PaymentInbox
-from tolsey.actors.ports import CommercePlatform
+from tolsey.actors.ports import CommercePlatform, Unset
 from tolsey.actors.store.actor import StoreActor
 from tolsey.http.app import create_app
 from tolsey.http.chat.desk import Desk
 from tolsey.http.chat.terms import Terms
-from tolsey.http.clients.model import UnsetModel
+from tolsey.http.clients.model import ChatModel
 from tolsey.http.clients.payments.processor import StripePayments
 from tolsey.http.clients.payments.revenue import RestrictedAccounts
 from tolsey.http.files.keeping import FileKeeper
@@ -112,7 +112,7 @@ def service(
         seller_accounts=RestrictedAccounts(),
         vectors=DatabaseVectors(database),
         chat=Desk(
-            UnsetModel("LLM_BASE_URL"),
+            cast("ChatModel", Unset("LLM_BASE_URL")),
             Terms.of(settings),
             runtime.ask,
             database,

@@ -277,18 +277,13 @@ class Vectors(Protocol):
         ...
 
 
-class UnsetVectors:
-    """The vector store when its credential is missing: every use is refused, naming the variable."""
+class Unset:
+    """A port whose credential is missing: every use is refused, naming the variable."""
 
-    def __init__(self, variable: str = "VECTOR_TOKEN") -> None:
+    def __init__(self, variable: str) -> None:
         self._variable = variable
 
-    async def purge(self, namespaces: Sequence[str]) -> None:
+    def __getattr__(self, name: str) -> Any:
         """Refused."""
-        del namespaces
-        raise MissingCredential(self._variable)
-
-    async def count(self, namespaces: Sequence[str]) -> int:
-        """Refused."""
-        del namespaces
+        del name
         raise MissingCredential(self._variable)

@@ -9,8 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tolsey.actors.chat import Usage
+from tolsey.actors.ports import Unset
 from tolsey.actors.refusals import MissingCredential
-from tolsey.http.clients.model import ModelFailed, Part, StreamingModel, UnsetModel, read
+from tolsey.http.clients.model import ModelFailed, Part, StreamingModel, read
 from tolsey.sandbox.model import Model, Script
 from tolsey.sandbox.server import Receive, Send, listening
 
@@ -154,7 +155,7 @@ async def test_leaving_the_block_gives_the_answer_up() -> None:
 
 
 def test_a_model_that_is_not_set_names_its_variable() -> None:
-    unset = UnsetModel("LLM_MODEL")
+    unset = Unset("LLM_MODEL")
     with pytest.raises(MissingCredential, match="LLM_MODEL"):
         _ = unset.name
     with pytest.raises(MissingCredential, match="LLM_MODEL"):

@@ -12,7 +12,6 @@ import structlog
 
 from tolsey.actors.bodies import Body, lenient
 from tolsey.actors.chat import MOST_TOKENS, Usage
-from tolsey.actors.refusals import MissingCredential
 from tolsey.http.clients.certificates import trusted_certificates
 from tolsey.http.clients.counted import CountedClient
 
@@ -61,25 +60,6 @@ class ChatModel(Protocol):
     ) -> AbstractAsyncContextManager[AsyncIterator[Part]]:
         """Begin an answer; leaving the block before its end gives the rest up."""
         ...
-
-
-class UnsetModel:
-    """The model when a setting is missing: every use is refused, naming the variable."""
-
-    def __init__(self, variable: str) -> None:
-        self._variable = variable
-
-    @property
-    def name(self) -> str:
-        """Refused."""
-        raise MissingCredential(self._variable)
-
-    def answer(
-        self, messages: Sequence[Mapping[str, str]], output_tokens: int
-    ) -> AbstractAsyncContextManager[AsyncIterator[Part]]:
-        """Refused."""
-        del messages, output_tokens
-        raise MissingCredential(self._variable)
 
 
 class StreamingModel:

@@ -1,7 +1,8 @@
 """Sealing again, with the first key of the ring, what other keys sealed (rules/service#encryption-keys: `rotate-keys`)."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
+from operator import itemgetter
 from typing import Any, Final
 
 from tolsey.storage.commerce import connections
@@ -13,83 +14,64 @@ PORTION: Final = 500
 """Rows that are sealed again in one transaction."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class SealedColumn:
     """Where sealed texts are kept, and what each is bound to: its row and its tenant."""
 
     table: str
     column: str
-    """As the seal calls it."""
+    """As the seal calls it; `metadata.x` is the field of an object."""
     key: tuple[str, ...]
+    _: KW_ONLY
     row: Callable[[Mapping[str, Any]], str]
     tenant: str
-    value: str
-    """SQL of the sealed text."""
-    change: str
-    """SQL that puts another in its place, given as `{}`."""
+
+    @property
+    def value(self) -> str:
+        """SQL of the sealed text."""
+        kept, _, field = self.column.partition(".")
+        return f"{kept}->>'{field}'" if field else kept
+
+    @property
+    def change(self) -> str:
+        """SQL that puts another in its place, given as `{}`."""
+        kept, _, field = self.column.partition(".")
+        changed = f"jsonb_set({kept}, '{{{{{field}}}}}', to_jsonb({{}}::text))" if field else "{}"
+        return f"{kept} = {changed}"
 
 
-def _plain(
-    table: str, column: str, *key: str, row: Callable[[Mapping[str, Any]], str], tenant: str
-) -> SealedColumn:
-    return SealedColumn(
-        table=table,
-        column=column,
-        key=key,
-        row=row,
-        tenant=tenant,
-        value=column,
-        change=f"{column} = {{}}",
-    )
+def _source(one: Mapping[str, Any]) -> str:
+    return listings.sealed_row(one["listing_id"], one["provider"])
 
 
-def _in_metadata(table: str, column: str, *key: str, tenant: str) -> SealedColumn:
-    field = column.removeprefix("metadata.")
-    return SealedColumn(
-        table=table,
-        column=column,
-        key=key,
-        row=lambda one: str(one[key[0]]),
-        tenant=tenant,
-        value=f"metadata->>'{field}'",
-        change=f"metadata = jsonb_set(metadata, '{{{{{field}}}}}', to_jsonb({{}}::text))",
-    )
-
-
+STORE: Final = itemgetter("store_id")
+CONNECTION: Final = ("store_id", "provider")
 COLUMNS: Final = (
-    _plain(
-        *("stores", "sealed_salt", "id"),
-        row=lambda one: str(one["id"]),
-        tenant="id",
-    ),
-    _plain(
-        *("shops_of_stores", "sealed_salt", "store_id", "shop_key"),
-        row=lambda one: str(one["shop_key"]),
+    SealedColumn("stores", "sealed_salt", ("id",), row=itemgetter("id"), tenant="id"),
+    SealedColumn(
+        "shops_of_stores",
+        "sealed_salt",
+        ("store_id", "shop_key"),
+        row=itemgetter("shop_key"),
         tenant="store_id",
     ),
-    _plain(
-        *(connections.TABLE, connections.TOKEN, "store_id", "provider"),
-        row=lambda one: str(one["store_id"]),
-        tenant="store_id",
-    ),
-    _in_metadata(
-        *(connections.TABLE, connections.SECRET, "store_id", "provider"), tenant="store_id"
-    ),
-    _plain(
-        *("revenue_sources", "sealed_secret", "listing_id", "provider"),
-        row=lambda one: listings.sealed_row(one["listing_id"], one["provider"]),
+    SealedColumn(connections.TABLE, connections.TOKEN, CONNECTION, row=STORE, tenant="store_id"),
+    SealedColumn(connections.TABLE, connections.SECRET, CONNECTION, row=STORE, tenant="store_id"),
+    SealedColumn(
+        "revenue_sources",
+        "sealed_secret",
+        ("listing_id", "provider"),
+        row=_source,
         tenant="listing_id",
     ),
-    _plain(
-        *("agent_operations", "intent", "store_id", "operation_id"),
-        row=lambda one: str(one["operation_id"]),
+    SealedColumn(
+        "agent_operations",
+        "intent",
+        ("store_id", "operation_id"),
+        row=itemgetter("operation_id"),
         tenant="store_id",
     ),
-    _plain(
-        *("outbound_mail", "sealed_content", "id"),
-        row=lambda one: str(one["id"]),
-        tenant="id",
-    ),
+    SealedColumn("outbound_mail", "sealed_content", ("id",), row=itemgetter("id"), tenant="id"),
 )
 """Every column that keeps sealed texts. A shop's first salt has the store's row, or none, in `shops_of_stores`."""
 
