@@ -89,7 +89,9 @@ REQUESTS: Final = {
 }
 SERVICE: Final = {
     "actor_busy": _code(409, means="Messages or commits wait for this actor."),
-    "deadline_exceeded": _code(504, means="No answer in time; what was asked may still happen."),
+    "deadline_exceeded": _code(
+        503, 504, means="No answer in time; what was asked may still happen."
+    ),
     "internal_error": _code(500, means="Our fault; the request id finds the cause in the log."),
     "missing_credential": _code(503, means="An operator has to set the variable that is named."),
     "overloaded": _code(503, means="Too much is waiting: come back after `Retry-After`."),

@@ -19,16 +19,16 @@ CALLS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-async def test_a_store_that_does_not_answer_in_time_is_a_504_with_its_code(
+async def test_a_store_that_does_not_answer_in_time_is_a_503_with_its_code(
     hall: Hall, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     agent, runtime = await hall.agent(hall.ann), hall.service.runtime
     runtime.scheduler.pause(store(hall.ann.store_id))
     monkeypatch.setattr(runtime, "ask", partial(runtime.ask, timeout=0.02))
     answer = await agent.call(name, **CALLS[name])
-    assert answer.status_code == 504, answer.text
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1"), answer.text
     told = answer.json()["error"]
-    assert told["data"] == {"code": "deadline_exceeded"}
+    assert told["data"] == {"code": "deadline_exceeded", "retryAfter": 1}
     assert "did not come in time" in told["message"]
 
 

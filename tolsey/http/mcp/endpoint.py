@@ -11,6 +11,8 @@ from typing import Any, Final, Protocol
 
 import structlog
 
+from tolsey.actors import refusals
+from tolsey.actors.refusals import Refusal
 from tolsey.http.mcp import envelope, wire
 from tolsey.http.mcp.envelope import Request
 from tolsey.http.mcp.replies import Headers, Reply, answer_whole
@@ -21,7 +23,7 @@ from tolsey.http.web.edge import Receive, Scope, Send
 from tolsey.http.web.errors import PROBLEM, problem_body, refusal_of_fault, refusal_of_storage
 from tolsey.http.web.json import MalformedJson, parse_any
 from tolsey.http.webhooks.receiving import Bodies, Gone, Refused
-from tolsey.runtime.errors import DeadlineExceeded, Overloaded, Unavailable
+from tolsey.runtime.errors import DeadlineExceeded, Overloaded, RuntimeFault, Unavailable
 from tolsey.storage.errors import StorageUnavailable
 
 log = structlog.get_logger()
@@ -200,17 +202,24 @@ class Endpoint:
         except RpcError as error:
             return error.body(request.id), error
         except AWAY as error:
-            away = error_of(
-                refusal_of_storage(error)
-                if isinstance(error, StorageUnavailable)
-                else refusal_of_fault(error)
-            )
+            away = error_of(_refusal_of(error))
             return away.body(request.id), away
         except Exception:
             log.exception("mcp.request_failed", method=request.method)
             failed = RpcError(wire.INTERNAL_ERROR, "Something went wrong on our side.")
             return failed.body(request.id), failed
         return {"jsonrpc": "2.0", "id": request.id, "result": result}, None
+
+
+def _refusal_of(error: RuntimeFault | StorageUnavailable) -> Refusal:
+    """Say when to come again; a tool that changes something has said by itself that it goes on."""
+    if isinstance(error, StorageUnavailable):
+        return refusal_of_storage(error)
+    if isinstance(error, DeadlineExceeded):
+        return refusals.Unavailable(
+            "The answer did not come in time. Try again.", code="deadline_exceeded", retryAfter=1
+        )
+    return refusal_of_fault(error)
 
 
 async def _watched(run: Run, reply: Reply, receive: Receive) -> None:
