@@ -78,3 +78,21 @@ async def test_an_answer_that_gets_no_place_is_refused_and_costs_nothing(
     credits = await rich.credits()
     assert (credits["balance"], credits["held"]) == (10 * DOLLAR, 0)
     assert (await rich.ask()).last.name == "done"
+
+
+async def test_an_answer_that_waits_in_a_process_that_stops_is_refused_there(
+    house: Running, rich: Visitor, model: Model
+) -> None:
+    lane = Lane(1)
+    house.service.chat.place = lane.place
+    statuses: list[int] = []
+
+    async def ask() -> None:
+        statuses.append((await rich.ask()).status)
+
+    async with anyio.create_task_group() as tasks, lane.place("another"):
+        tasks.start_soon(ask)
+        await waits(lane, 1)
+        house.service.chat.retire()
+    assert (statuses, model.asked) == ([503], [])
+    assert (await rich.credits())["held"] == 0

@@ -122,6 +122,9 @@ class Desk:
                 except TimeoutError:
                     generation.refuse(Overloaded("chat", retry_after=WAIT_SECONDS))
                     return
+                if self._stopping:
+                    generation.refuse(Stopping())
+                    return
                 await generation.run()
         finally:
             self._live.discard(generation)
