@@ -124,6 +124,8 @@ async def test_a_seller_changes_what_is_said_of_a_listing(
     bazaar: Bazaar, seller: Seller, page: Page
 ) -> None:
     listing_id = await verified(seller)
+    least = {"minOffer": {"amount": 150_000_00, "currency": "USD"}}
+    assert (await seller.browser.patch(f"{SELL}/{listing_id}", json=least)).status_code == 200
     await signed_in(page, bazaar.url, f"/selling/{listing_id}")
     assert "USD 190,000" in await page.text(".head")
 
@@ -147,6 +149,7 @@ async def test_a_seller_changes_what_is_said_of_a_listing(
     kept = (await seller.browser.get(f"{SELL}/{listing_id}")).json()
     assert kept["askingPrice"] == {"amount": 205_000_50, "currency": "EUR"}
     assert (kept["teaser"], kept["anonymous"]) == ("Sixty days of orders.", True)
+    assert kept["minOffer"] is None
     await page.click("a[href$='/edit']")
     assert await page.read("document.querySelector('#price').value") == "205,000.50"
     assert [one for one in page.problems if "status of 422" not in one] == []

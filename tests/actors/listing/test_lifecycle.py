@@ -85,6 +85,22 @@ def test_a_listing_in_public_keeps_its_title() -> None:
     assert refused.value.code == "incomplete_listing"
 
 
+def test_the_least_offer_does_not_change_its_currency_unsaid() -> None:
+    offered = drafted(asking_price=5_000_00, currency="USD", min_offer=4_000_00)
+    euros = ListingFields(asking_price=5_000_00, currency="EUR", min_offer=3_500_00)
+
+    for fields, given in (
+        (euros, ("asking_price", "currency")),
+        (ListingFields(asking_price=3_000_00, currency="USD"), ("asking_price", "currency")),
+    ):
+        with pytest.raises(Unprocessable) as refused:
+            lifecycle.edit(offered, EditListing(fields, given, NOON))
+        assert refused.value.code == "invalid_request"
+    both = EditListing(euros, ("asking_price", "currency", "min_offer"), NOON)
+    edited = record_of(lifecycle.edit(offered, both).state)
+    assert (edited.currency, edited.min_offer) == ("EUR", 3_500_00)
+
+
 @pytest.mark.parametrize(
     "status", [Status.UNDER_OFFER, Status.SOLD, Status.WITHDRAWN, Status.SUSPENDED]
 )

@@ -165,6 +165,12 @@ def edit(state: ListingState, message: EditListing) -> Answer:
     given = {name: getattr(message.fields, name) for name in message.given}
     edited = replace(listing, **given, seller_active_at=message.at)
     check_money(edited)
+    # Both amounts are in one currency (product page "Marketplace", section 2.2): one that is kept
+    # would be read in the other's.
+    if edited.currency != listing.currency and edited.min_offer and "min_offer" not in given:
+        raise Unprocessable(
+            "Give minOffer in the new currency too, or take it away.", code="invalid_request"
+        )
     if edited.status is not Status.DRAFT:
         check_complete(edited)
     return Decision(replace(state, listing=edited), edited.status.value)
@@ -273,6 +279,8 @@ def check_money(listing: ListingFields) -> None:
     """Refuse amounts without a currency."""
     if listing.min_offer is not None and listing.currency is None:
         raise Unprocessable("minOffer needs an askingPrice.", code="invalid_request")
+    if listing.min_offer and listing.asking_price and listing.min_offer > listing.asking_price:
+        raise Unprocessable("minOffer must not be more than askingPrice.", code="invalid_request")
 
 
 def _kept(

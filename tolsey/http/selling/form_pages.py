@@ -106,8 +106,10 @@ async def edit(listing_id: str) -> Response:
     listing, values = (await listing_of(listing_id, "admin")).listing, await forms.sent()
     try:
         changes = _read(values)
-        # What is not for sale takes no offers; the form has no field for the least of them.
-        if changes["askingPrice"] is None:
+        # The form has no field for the least offer: without a price there are none, and in another
+        # currency the number is another amount.
+        price = changes["askingPrice"]
+        if price is None or price["currency"] != listing.currency:
             changes["minOffer"] = None
         await sell.change_listing(listing_id, forms.read(ListingChanges, changes))
     except (Misfilled, Refusal) as wrong:
