@@ -44,6 +44,7 @@ rules: setup
 	$(BIN)/python -m tests.wire.golden
 	$(BIN)/python -m tests.unique_names
 	$(BIN)/python -m tests.rules
+	$(BIN)/python -m tests.plain_calls
 	$(BIN)/deptry tolsey
 
 format: setup

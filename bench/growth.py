@@ -126,7 +126,12 @@ async def tell_model(growing: Growing, rounds: int) -> dict[str, list[float]]:
     try:
         for tenant, _ in itertools.product(growing.tenants, range(rounds)):
             at = datetime.now(UTC)
-            store = StoreRow(tenant.store_id, tenant.organization_id, "Lamps", at)
+            store = StoreRow(
+                id=tenant.store_id,
+                organization_id=tenant.organization_id,
+                name="Lamps",
+                created_at=at,
+            )
             whose = reports.of(tenant.organization_id)
             started = perf_counter()
             await written(database, whose, store=store, question="Which lamp?", at=at)

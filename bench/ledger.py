@@ -165,7 +165,9 @@ class Ours:
         )
         for name, n in itertools.product(names, range(LOTS)):
             ends = self.at + timedelta(days=30 + n)
-            grant = GrantCredits(f"lot:{n}", "bonus", LOT, self.at, ends)
+            grant = GrantCredits(
+                key=f"lot:{n}", kind="bonus", amount=LOT, at=self.at, expires_at=ends
+            )
             await self.runtime.ask(organization(name), grant)
 
     def spend(self, n: int, key: str) -> Awaitable[None]:
@@ -174,7 +176,7 @@ class Ours:
 
     async def spend_of(self, organization_id: str, key: str) -> None:
         """Ask for a spend of any organization."""
-        message = SpendCredits(key, COST, "bench", self.at)
+        message = SpendCredits(key=key, amount=COST, reason="bench", at=self.at)
         await self.runtime.ask(organization(organization_id), message)
 
     async def check(self) -> int:

@@ -94,14 +94,14 @@ def connected(store_id: str) -> StoreState:
     now = datetime.now(UTC)
     shop = f"{store_id[-12:]}.myshopify.com"
     connection = Connection(
-        store_id,
-        shop,
-        "active",
-        now,
-        secrets.token_hex(16),
-        f"v1.k1.{secrets.token_urlsafe(70)}",
-        now + timedelta(days=1),
-        f"v1.k1.{secrets.token_urlsafe(70)}",
+        store_id=store_id,
+        shop_domain=shop,
+        status="active",
+        connected_at=now,
+        client_id=secrets.token_hex(16),
+        access_token=f"v1.k1.{secrets.token_urlsafe(70)}",
+        token_expires_at=now + timedelta(days=1),
+        client_secret=f"v1.k1.{secrets.token_urlsafe(70)}",
         scopes=tuple(f"read_{topic.split('/')[0]}_{store_id[-4:]}" for topic in TOPICS),
         scopes_at=now,
     )
@@ -115,7 +115,9 @@ def connected(store_id: str) -> StoreState:
         subscriptions=json.dumps(dict.fromkeys(TOPICS, "created")),
         subscribed_at=now,
     )
-    return StoreState(store_id, new_id("org"), connection, profile)
+    return StoreState(
+        store_id=store_id, organization_id=new_id("org"), connection=connection, shop=profile
+    )
 
 
 def mean(cells: Any) -> float:

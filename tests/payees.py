@@ -21,7 +21,7 @@ def account(account_id: str = "acct_1", **said: Any) -> AccountFacts:
         "pending_verification": (),
         **said,
     }
-    return AccountFacts(account_id, **given)
+    return AccountFacts(account_id=account_id, **given)
 
 
 def verified(account_id: str = "acct_1", **said: Any) -> AccountFacts:

@@ -61,7 +61,11 @@ class SlotMap:
         """Write it for people."""
         rows = [
             (
-                *(one.id, one.host, str(one.pid), one.since[:19], one.state),
+                one.id,
+                one.host,
+                str(one.pid),
+                one.since[:19],
+                one.state,
                 "-" if one.lease_age_seconds is None else f"{one.lease_age_seconds:.1f} s ago",
                 str(one.slots),
             )
@@ -99,7 +103,10 @@ async def read_map(database_url: str, redis_url: str, lease_seconds: float) -> S
     lines = dict.fromkeys(filter(None, held), Line(0)) | (watched.lines if watched else {})
     processes = [
         ProcessSeen(
-            *(process, line.host, line.pid, line.since),
+            process,
+            line.host,
+            line.pid,
+            line.since,
             watched.state(process) if watched else "unknown",
             watched.ages.get(process) if watched else None,
             len(held[process]),

@@ -6,10 +6,9 @@ from tolsey.actors.chat import Meter, Prices, Usage, input_tokens, tokens
 
 PRICES = Prices(input=3_000_000, output=15_000_000, reasoning=15_000_000)
 counts = st.integers(0, 100_000)
+cents = st.integers(0, 100_000_000)
 prices = st.builds(
-    Prices,
-    *(st.integers(0, 100_000_000),) * 3,
-    st.integers(0, 300),
+    Prices, input=cents, output=cents, reasoning=cents, margin_percent=st.integers(0, 300)
 )
 
 
@@ -20,8 +19,10 @@ def test_a_text_is_bounded_by_a_token_for_three_bytes() -> None:
 
 def test_a_cost_is_exact_and_rounded_up_once() -> None:
     assert PRICES.cost(Usage(100, 40)) == 900
-    assert Prices(1, 1, 1).cost(Usage(1, 1)) == 1
-    dear_thoughts = Prices(1_000_000, 2_000_000, 5_000_000, margin_percent=10)
+    assert Prices(input=1, output=1, reasoning=1).cost(Usage(1, 1)) == 1
+    dear_thoughts = Prices(
+        input=1_000_000, output=2_000_000, reasoning=5_000_000, margin_percent=10
+    )
     assert dear_thoughts.cost(Usage(10, 10, 4)) == 47  # (10 + 12 + 20) x 1.1 = 46.2
 
 

@@ -17,7 +17,7 @@ STAND_INS: Final = ("sandbox", "demo")
 REFUSED_EARLY: Final = 3
 """Status, code and sentence begin what a refusal by position says."""
 OUTCOMES: Final = ("Rejected", "_rejected", "ToolFailed", "replace")
-OF_OTHERS: Final = ("Plan", "failure")
+OF_OTHERS: Final = ("Plan", "SyncGrantRefused", "failure")
 """Calls whose `code` is no error's."""
 
 Said = tuple[str, int | None]

@@ -36,7 +36,13 @@ def test_every_message_says_what_it_is_answered_with(kind: type[Message[Any]]) -
 
 
 def test_a_token_crosses_whole() -> None:
-    token = Token("store_1", "a.example", "v1.k1.sealed", AT, ("read_orders",))
+    token = Token(
+        store_id="store_1",
+        shop_domain="a.example",
+        access_token="v1.k1.sealed",
+        expires_at=AT,
+        scopes=("read_orders",),
+    )
     assert decode_reply(UseToken, encode_reply(UseToken, token)) == token
     assert decode_reply(ReadConnection, encode_reply(ReadConnection, None)) is None
     assert {field.name for field in dataclasses.fields(ConnectionView)}

@@ -115,7 +115,7 @@ async def test_stock_moves_once_whatever_turn_a_process_dies_at(
         opened(database, database_url, redis_url) as shelf,
         mortals("store", database_url, shelf.platform.url_template, tmp_path) as forks,
     ):
-        edit = Edit(edits.STOCK, (str(ITEM), str(LOCATION_ID)), {"delta": -1})
+        edit = Edit(kind=edits.STOCK, ids=(str(ITEM), str(LOCATION_ID)), wanted={"delta": -1})
         while outlived < IN_A_ROW:
             turn += STEP
             assert turn < MOST
@@ -150,7 +150,9 @@ async def test_a_change_without_a_key_is_made_once_or_told_as_not_made(
             assert turn < MOST
             id, made, was = f"op_turn_{turn}", shelf.platform.admin.mutations, shelf.product.status
             wanted = "DRAFT" if was == "ACTIVE" else "ACTIVE"
-            asked = shelf.asked(id, Edit(edits.PRODUCT, (str(PRODUCT),), {"status": wanted}))
+            asked = shelf.asked(
+                id, Edit(kind=edits.PRODUCT, ids=(str(PRODUCT),), wanted={"status": wanted})
+            )
             code = await forks.ask(shelf.owner.store_id, asked, dies_at=turn)
             assert code in {0, -signal.SIGKILL}, forks.said.read_text()[-4_000:]
             outlived = outlived + 1 if code == 0 else 0

@@ -206,7 +206,10 @@ async def test_a_person_redeems_once_even_for_two_organizations_in_one_commit(
     answers = await asyncio.gather(
         *(
             house.service.runtime.ask(
-                one, RedeemAffiliateCode(f"redemption_{n}", code, bob.user_id, clock())
+                one,
+                RedeemAffiliateCode(
+                    redemption_id=f"redemption_{n}", code=code, user_id=bob.user_id, at=clock()
+                ),
             )
             for n, one in enumerate(to)
         ),

@@ -64,9 +64,25 @@ async def test_a_member_sees_what_is_there_what_is_held_and_when_it_expires(
     at, ask = clock(), house.service.runtime.ask
     to = organization(ann.organization_id)
     week = timedelta(days=7)
-    await ask(to, GrantCredits("late", "bonus", 2 * DOLLAR, at, at + 2 * week))
-    await ask(to, GrantCredits("purchase:pi_1", "purchase", DOLLAR, at, at + week, "pi_1"))
-    await ask(to, HoldCredits("h", DOLLAR // 2, at, at + timedelta(minutes=15)))
+    await ask(
+        to,
+        GrantCredits(key="late", kind="bonus", amount=2 * DOLLAR, at=at, expires_at=at + 2 * week),
+    )
+    await ask(
+        to,
+        GrantCredits(
+            key="purchase:pi_1",
+            kind="purchase",
+            amount=DOLLAR,
+            at=at,
+            expires_at=at + week,
+            reference="pi_1",
+        ),
+    )
+    await ask(
+        to,
+        HoldCredits(hold_id="h", amount=DOLLAR // 2, at=at, lease_until=at + timedelta(minutes=15)),
+    )
     seen = await read(ann)
     assert (seen["balance"], seen["available"], seen["held"]) == (3_000_000, 2_500_000, 500_000)
     assert [(one["id"], one["remaining"]) for one in seen["grants"]] == [
@@ -86,7 +102,9 @@ async def test_the_hundred_grants_spent_next_are_shown_and_the_rest_by_cursor(
     at, to, ask = clock(), organization(ann.organization_id), house.service.runtime.ask
     for n in range(230):
         ends = at + timedelta(days=300 - n // 10)
-        await ask(to, GrantCredits(f"g|{n:03}", "bonus", DOLLAR, at, ends))
+        await ask(
+            to, GrantCredits(key=f"g|{n:03}", kind="bonus", amount=DOLLAR, at=at, expires_at=ends)
+        )
     first = await read(ann)
     second = await read(ann, cursor=first["nextCursor"])
     third = await read(ann, cursor=second["nextCursor"])
@@ -101,7 +119,7 @@ async def test_the_hundred_grants_spent_next_are_shown_and_the_rest_by_cursor(
         first["grants"][0]["expiresAt"]
     }
     # What is spent meanwhile moves nobody's place: the grant that was last shown is gone.
-    await ask(to, SpendCredits("s", 150 * DOLLAR, "chat", at))
+    await ask(to, SpendCredits(key="s", amount=150 * DOLLAR, reason="chat", at=at))
     rest = await read(ann, cursor=first["nextCursor"])
     assert [one["id"] for one in rest["grants"]] == list(chain(*parts))[150:]
 
@@ -118,10 +136,17 @@ async def test_the_ledger_is_read_page_by_page_newest_first(
 ) -> None:
     at, to = clock(), organization(ann.organization_id)
     ask = house.service.runtime.ask
-    await ask(to, GrantCredits("b", "bonus", 9 * DOLLAR, at, at + timedelta(days=9)))
+    await ask(
+        to,
+        GrantCredits(
+            key="b", kind="bonus", amount=9 * DOLLAR, at=at, expires_at=at + timedelta(days=9)
+        ),
+    )
     for n in range(4):
-        await ask(to, SpendCredits(f"s:{n}", DOLLAR, "chat", at))
-    await ask(to, HoldCredits("h", DOLLAR, at, at + timedelta(days=1)))
+        await ask(to, SpendCredits(key=f"s:{n}", amount=DOLLAR, reason="chat", at=at))
+    await ask(
+        to, HoldCredits(hold_id="h", amount=DOLLAR, at=at, lease_until=at + timedelta(days=1))
+    )
     first = await read(ann, "/ledger", limit=4)
     rest = await read(ann, "/ledger", limit=4, cursor=first["nextCursor"])
     entries = [*first["items"], *rest["items"]]

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,9 @@ from tolsey.storage.records.commerce.connection import (
 
 AT = datetime(2026, 11, 22, 12, tzinfo=UTC)
 SHOP = "demo.myshopify.com"
-CONNECTION = Connection("store_1", SHOP, ConnectionStatus.ACTIVE, AT)
+CONNECTION = Connection(
+    store_id="store_1", shop_domain=SHOP, status=ConnectionStatus.ACTIVE, connected_at=AT
+)
 PROFILE = ShopProfile(
     store_id="store_1",
     shop_domain=SHOP,
@@ -27,7 +30,7 @@ PROFILE = ShopProfile(
 )
 WELL = Facts(
     at=AT,
-    parts=StoreParts("org_1", CONNECTION, PROFILE),
+    parts=StoreParts(organization_id="org_1", connection=CONNECTION, shop=PROFILE),
     listed=(),
     calls=(),
     refused=0,
@@ -36,8 +39,13 @@ WELL = Facts(
 )
 
 
-def connected(**changed: object) -> Facts:
-    return replace(WELL, parts=StoreParts("org_1", replace(CONNECTION, **changed), PROFILE))  # type: ignore[arg-type] # fields
+def connected(**changed: Any) -> Facts:
+    return replace(
+        WELL,
+        parts=StoreParts(
+            organization_id="org_1", connection=replace(CONNECTION, **changed), shop=PROFILE
+        ),
+    )
 
 
 def called(state: str, error: str | None = None, age: timedelta = timedelta()) -> Facts:
@@ -70,7 +78,11 @@ def listed(state: str, reason: str | None = None) -> Facts:
     ("facts", "cause", "said"),
     [
         (replace(WELL, status="paused"), "store_paused", "An operator paused"),
-        (replace(WELL, parts=StoreParts("org_1", None, None)), "not_connected", "never connected"),
+        (
+            replace(WELL, parts=StoreParts(organization_id="org_1", connection=None, shop=None)),
+            "not_connected",
+            "never connected",
+        ),
         (connected(status=DISCONNECTED), "disconnected", "The merchant disconnected"),
         (connected(status=ConnectionStatus.REVOKED), "app_removed", "was removed"),
         (connected(refused_at=AT), "token_refused", "refuses a new access token"),
@@ -111,7 +123,9 @@ def test_a_store_that_is_well_has_no_cause(facts: Facts) -> None:
 def test_topics_that_the_platform_refused_are_named() -> None:
     told = {"orders/create": "ok", "orders/paid": "missing_scope", "app/gone": "refused: no"}
     shop = replace(PROFILE, subscriptions=json.dumps(told), subscribed_at=AT)
-    (cause,) = causes_of(replace(WELL, parts=StoreParts("org_1", CONNECTION, shop)))
+    (cause,) = causes_of(
+        replace(WELL, parts=StoreParts(organization_id="org_1", connection=CONNECTION, shop=shop))
+    )
     assert (cause.cause, cause.since) == ("topics_refused", AT)
     assert "app/gone, orders/paid" in cause.why
 
@@ -119,7 +133,9 @@ def test_topics_that_the_platform_refused_are_named() -> None:
 def test_of_many_causes_the_worst_is_told_first() -> None:
     facts = replace(
         listed("stale"),
-        parts=StoreParts("org_1", replace(CONNECTION, refused_at=AT), PROFILE),
+        parts=StoreParts(
+            organization_id="org_1", connection=replace(CONNECTION, refused_at=AT), shop=PROFILE
+        ),
         calls=(*called("sent", age=LONG_UNDER_WAY).calls, *called("failed", "e").calls),
         refused=2,
         refused_at=AT,

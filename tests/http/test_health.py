@@ -28,7 +28,7 @@ from tolsey.storage.records.selling.listing import VerificationState as State
 from tolsey.storage.selling.listings import ListingView, ProofView
 
 AT = datetime(2026, 11, 22, 12, tzinfo=UTC)
-STORE = StoreRow("store_1", "org_1", "Ferncroft Kettles", AT)
+STORE = StoreRow(id="store_1", organization_id="org_1", name="Ferncroft Kettles", created_at=AT)
 CONNECTION = Connection(
     store_id="store_1",
     shop_domain="kettles.myshopify.com",
@@ -61,7 +61,11 @@ NONE = VerificationRecord(listing_id="listing_1", provider=PAYMENTS)
 
 def parts(connection: Connection | None = CONNECTION, **topics: str) -> StoreParts:
     told = orjson.dumps({name.replace("_", "/", 1): became for name, became in topics.items()})
-    return StoreParts("org_1", connection, replace(SHOP, subscriptions=told.decode()))
+    return StoreParts(
+        organization_id="org_1",
+        connection=connection,
+        shop=replace(SHOP, subscriptions=told.decode()),
+    )
 
 
 def listed(record: VerificationRecord, **changed: object) -> ListingView:

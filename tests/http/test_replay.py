@@ -62,7 +62,13 @@ def test_a_request_is_another_with_another_verb_place_or_body() -> None:
 def test_a_key_is_one_requests_and_runs_once(
     fingerprint: bytes, answer: dict[str, Any] | None, held: bool, fate: Fate
 ) -> None:
-    assert fate_of(KeyRow(fingerprint, "seed", AT, answer, held), OURS) is fate
+    assert (
+        fate_of(
+            KeyRow(fingerprint=fingerprint, seed="seed", created_at=AT, answer=answer, held=held),
+            OURS,
+        )
+        is fate
+    )
 
 
 @pytest.mark.parametrize("status", [401, 403, 408, 425, 429, 500, 503])

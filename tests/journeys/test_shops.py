@@ -169,7 +169,12 @@ async def answers(house: Running, seller: Seller, agent: Agent) -> dict[str, Any
     found["export"] = {
         table.export: shown.json()[table.export] for table in OF_SHOPS if table.export
     }
-    kept = StoreRow(seller.store_id, seller.organization_id, "A store", service.clock())
+    kept = StoreRow(
+        id=seller.store_id,
+        organization_id=seller.organization_id,
+        name="A store",
+        created_at=service.clock(),
+    )
     found["the model's prompt"] = await prompt.written(
         service.database,
         service.reports.of(seller.organization_id),

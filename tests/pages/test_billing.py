@@ -25,11 +25,18 @@ from tolsey.storage.people.accounts import OrganizationRow
 from tolsey.storage.records.money.credits import CreditEntry, postings
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
-ANN = OrganizationRow("org_1", "Ann's <Ceramics>", "pro", {}, AT - timedelta(days=3), "owner")
+ANN = OrganizationRow(
+    id="org_1",
+    name="Ann's <Ceramics>",
+    plan="pro",
+    rules={},
+    created_at=AT - timedelta(days=3),
+    role="owner",
+)
 HELD = SubscriptionView(
-    "org_1",
-    AT - timedelta(days=3),
-    "pro",
+    organization_id="org_1",
+    created_at=AT - timedelta(days=3),
+    plan="pro",
     cadence="monthly",
     customer_id="cus_1",
     subscription_id="sub_1",
@@ -56,7 +63,11 @@ TEXTS = """(() => {
 
 
 def account(**changed: Any) -> Account:
-    credits = CreditsAnswer.of(CreditsView(Standing(0, 0, 0, 0), (), None))
+    credits = CreditsAnswer.of(
+        CreditsView(
+            standing=Standing(seq=0, balance=0, available=0, held=0), grants=(), next_expiry=None
+        )
+    )
     return replace(Account(ANN, [ANN], HELD, credits, None, (), AT), **changed)
 
 
@@ -103,14 +114,30 @@ class TestWhatIsShown:
         assert "Cancel plan" not in ending
 
     def test_credits_below_zero_are_explained(self) -> None:
-        owing = CreditsView(Standing(3, -2_000_000, -2_000_000, 0), (), None)
+        owing = CreditsView(
+            standing=Standing(seq=3, balance=-2_000_000, available=-2_000_000, held=0),
+            grants=(),
+            next_expiry=None,
+        )
         page = written(account(credits=CreditsAnswer.of(owing)))
         assert "-$2.00" in page
         assert "took back credits that were already used" in page
 
     def test_grants_are_listed_with_what_is_left_and_when_it_expires(self) -> None:
-        grant = Grant("g", "bonus", 9_000_000, 4_500_001, AT, AT + timedelta(days=9), None)
-        found = CreditsView(Standing(1, 4_500_001, 4_000_000, 500_001), (grant,), grant.expires_at)
+        grant = Grant(
+            id="g",
+            kind="bonus",
+            amount=9_000_000,
+            remaining=4_500_001,
+            granted_at=AT,
+            expires_at=AT + timedelta(days=9),
+            reference=None,
+        )
+        found = CreditsView(
+            standing=Standing(seq=1, balance=4_500_001, available=4_000_000, held=500_001),
+            grants=(grant,),
+            next_expiry=grant.expires_at,
+        )
         page = written(account(credits=CreditsAnswer.of(found)))
         for said in ("$4.00", "$4.500001", "$9.00", "$0.500001", "30 Nov 2026", "Bonus"):
             assert said in page

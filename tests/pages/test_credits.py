@@ -36,7 +36,13 @@ async def told(hall: Hall, id: str, *messages: Message[Any]) -> None:
 
 
 def gift(dollars: int, at: datetime) -> AdjustCredits:
-    return AdjustCredits(f"adjustment_{dollars}", dollars * DOLLAR, "a gift", "usr_1", at)
+    return AdjustCredits(
+        key=f"adjustment_{dollars}",
+        amount=dollars * DOLLAR,
+        reason="a gift",
+        user_id="usr_1",
+        at=at,
+    )
 
 
 async def test_what_moved_the_balance_is_found_behind_what_did_not(
@@ -48,7 +54,12 @@ async def test_what_moved_the_balance_is_found_behind_what_did_not(
     await told(hall, id, gift(50, at), gift(70, at))
     for n in range(SHOWN_ENTRIES):
         hold = f"chat:gen_{n}"
-        await told(hall, id, HoldCredits(hold, 1, at, at + YEAR), ReleaseHold(hold, at))
+        await told(
+            hall,
+            id,
+            HoldCredits(hold_id=hold, amount=1, at=at, lease_until=at + YEAR),
+            ReleaseHold(hold, at),
+        )
 
     shown = await visitor.get(f"/billing?organizationId={id}")
     rows = shown.text.split("<h2>Activity</h2>")[1].split("<tbody>")[1]
@@ -61,7 +72,13 @@ async def test_many_grants_stand_on_pages_that_lead_to_one_another(
 ) -> None:
     id, at = await signed_up(visitor), hall.clock()
     many = [
-        GrantCredits(f"g{n}", "bonus", (1_000 + n) * DOLLAR, at, at + YEAR - timedelta(days=n))
+        GrantCredits(
+            key=f"g{n}",
+            kind="bonus",
+            amount=(1_000 + n) * DOLLAR,
+            at=at,
+            expires_at=at + YEAR - timedelta(days=n),
+        )
         for n in range(110)
     ]
     await told(hall, id, *many)
@@ -88,10 +105,16 @@ async def test_nothing_of_the_tables_is_cut_off(hall: Hall, page: Page, width: i
     address = await page.address()
     id, at = address.split("=")[1], hall.clock()
     grants = [
-        GrantCredits(kind, kind, 5_000 * DOLLAR, at, at + 2 * YEAR)
+        GrantCredits(key=kind, kind=kind, amount=5_000 * DOLLAR, at=at, expires_at=at + 2 * YEAR)
         for kind in ("allowance", "purchase", "bonus")
     ]
-    await told(hall, id, gift(4_000, at), *grants, SpendCredits("s", 1_234_567_891, "chat", at))
+    await told(
+        hall,
+        id,
+        gift(4_000, at),
+        *grants,
+        SpendCredits(key="s", amount=1_234_567_891, reason="chat", at=at),
+    )
     await page.open(hall.url + address, width=width)
 
     text = await page.text("main")

@@ -116,7 +116,7 @@ SESSION: dict[str, Any] = {
 LINE = {"quantity": 1, "description": HOSTILE, "amount_subtotal": 100}
 VAULT = Vault.from_keys(KEYRING)
 BASE = "http://127.0.0.1:8000"
-STORE = StoreRow("store_1", "org_1", HOSTILE, AT)
+STORE = StoreRow(id="store_1", organization_id="org_1", name=HOSTILE, created_at=AT)
 CONNECTION = Connection(
     store_id="store_1",
     shop_domain=HOSTILE,
@@ -134,7 +134,7 @@ SHOP = ShopProfile(
     primary_domain=HOSTILE,
     subscriptions=orjson.dumps({HOSTILE: "missing_scope"}).decode(),
 )
-PARTS = StoreParts("org_1", CONNECTION, SHOP)
+PARTS = StoreParts(organization_id="org_1", connection=CONNECTION, shop=SHOP)
 LIVE = replace(PARTS, connection=replace(CONNECTION, status=ConnectionStatus.ACTIVE))
 VERIFIED = VerificationRecord(
     listing_id="listing_1",

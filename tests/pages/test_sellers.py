@@ -91,7 +91,7 @@ async def test_the_page_of_a_listing_shows_the_badge_as_it_is_now(
     assert "Stale" in await page.text("main")
     assert await page.read(LEFT_COLOUR) != green
 
-    doubted = ReviewVerification("fraud.flag", "odd", "usr_1", bazaar.clock())
+    doubted = ReviewVerification(verdict="fraud.flag", reason="odd", by="usr_1", at=bazaar.clock())
     await bazaar.running.service.runtime.ask(listing(listing_id), doubted)
     await page.open(f"{bazaar.url}/selling/{listing_id}")
     assert not await page.read("!!document.querySelector('.badge-picture')")

@@ -15,7 +15,13 @@ from tolsey.storage.oauth.clients import ClientRow
 pytestmark = pytest.mark.anyio
 
 NOW = datetime.now(UTC)
-ROBO = ClientRow("client_robo", "Robo", ["https://agent.example/cb"], "none", None)
+ROBO = ClientRow(
+    id="client_robo",
+    name="Robo",
+    redirect_uris=["https://agent.example/cb"],
+    auth_method="none",
+    secret_hash=None,
+)
 
 
 def hashed(name: str) -> bytes:

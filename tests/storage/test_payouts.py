@@ -165,8 +165,14 @@ async def test_a_payout_that_came_back_is_kept_once(
     known: Database, account_id: str | None
 ) -> None:
     failed = PayoutFacts(
-        *("po_1", account_id, None, "usd", 1_500, "failed"),
-        *("account_closed", "The bank account has been closed."),
+        payout_id="po_1",
+        account_id=account_id,
+        withdrawal_id=None,
+        currency="usd",
+        amount_cents=1_500,
+        status="failed",
+        failure_code="account_closed",
+        failure_message="The bank account has been closed.",
     )
     async with known.transaction() as tx:
         news = [

@@ -48,8 +48,12 @@ class Replay:
         """Add the next entry; False when it is another one, or not what was written."""
         moves = [(one.debit, one.credit, one.amount) for one in postings]
         row = (
-            *(entry.organization_id, entry.seq, entry.key, entry.kind),
-            *(entry.reference, entry.at),
+            entry.organization_id,
+            entry.seq,
+            entry.key,
+            entry.kind,
+            entry.reference,
+            entry.at,
         )
         numbered = all(one.n == n and one.seq == entry.seq for n, one in enumerate(postings))
         if entry.seq != self.seq + 1 or not numbered or entry.hash != sealed(self.hash, row, moves):

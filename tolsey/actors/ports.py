@@ -155,7 +155,7 @@ class TokenGrant:
     expires_in: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ShopFacts:
     """What the platform says of a shop; `plan` is its public name, `timezone` an IANA name."""
 

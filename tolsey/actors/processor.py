@@ -95,7 +95,7 @@ class Refunded:
     refunded_cents: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Subscribed:
     """What a change of a subscription starts from: its one item, price and period."""
 

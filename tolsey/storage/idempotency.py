@@ -13,7 +13,7 @@ HELD = timedelta(seconds=60)
 """How long a request may work before a repeat of it takes over: it may have died."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KeyRow:
     """What is known of a key; `held` says whether this call may go on and do the work."""
 
@@ -52,7 +52,9 @@ async def claim(
             at - LIFETIME,
         )
         if row is not None:
-            return KeyRow(row[0], row[1], row[2], answer=None, held=True)
+            return KeyRow(
+                fingerprint=row[0], seed=row[1], created_at=row[2], answer=None, held=True
+            )
         known = await tx.fetchrow(
             """
             SELECT fingerprint, request_id_seed, created_at, answer,
@@ -64,7 +66,13 @@ async def claim(
             at,
         )
         if known is None:  # swept between the two statements
-            return KeyRow(fingerprint, secrets.token_hex(16), at, None, held=True)
+            return KeyRow(
+                fingerprint=fingerprint,
+                seed=secrets.token_hex(16),
+                created_at=at,
+                answer=None,
+                held=True,
+            )
         held = bool(known["free"]) and known["fingerprint"] == fingerprint
         if held:
             await tx.execute(
@@ -74,7 +82,13 @@ async def claim(
                 at + HELD,
             )
     answer = json.loads(known["answer"]) if known["answer"] is not None else None
-    return KeyRow(known["fingerprint"], known["request_id_seed"], known["created_at"], answer, held)
+    return KeyRow(
+        fingerprint=known["fingerprint"],
+        seed=known["request_id_seed"],
+        created_at=known["created_at"],
+        answer=answer,
+        held=held,
+    )
 
 
 async def answer(database: Database, user_id: str, key: str, answered: dict[str, Any]) -> None:

@@ -62,7 +62,7 @@ class MigrationError(StorageError):
     """The files and the database tell different histories; the sentence says where."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Migration:
     """One step; its place is its number."""
 
@@ -118,7 +118,9 @@ def migrations(folder: Path = MIGRATIONS) -> list[Migration]:
             raise MigrationError(
                 f"{file.stem} cannot ask for {compatible_from:04}, which follows it."
             )
-        found[number] = Migration(number, file.stem, compatible_from, sql)
+        found[number] = Migration(
+            number=number, name=file.stem, compatible_from=compatible_from, sql=sql
+        )
     return sorted(found.values())
 
 

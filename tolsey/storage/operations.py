@@ -28,7 +28,7 @@ ORDER BY created_at DESC, delivery_id DESC LIMIT $1
 """Steps from topic to topic, so that one index serves a store and a topic of it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFilter:
     """Which audit rows are wanted: those about one subject, or of one organization, user or event.
 

@@ -86,14 +86,16 @@ async def night(database: Database) -> AsyncIterator[Night]:
 
 
 def bonus(key: str, dollars: int, life: timedelta) -> GrantCredits:
-    return GrantCredits(key, "bonus", dollars * DOLLAR, AT, AT + life)
+    return GrantCredits(key=key, kind="bonus", amount=dollars * DOLLAR, at=AT, expires_at=AT + life)
 
 
 async def test_everyone_who_pays_is_given_the_days_bonus_once(night: Night) -> None:
     plans = ("free", "pro", "max_5x", "max_20x", "pro")
     for n, plan in enumerate(plans):
         await night.open(f"org_{n}", plan)
-    await night.ask("org_4", SpendCredits("s", DOLLAR, "chat", AT))  # brought it already
+    await night.ask(
+        "org_4", SpendCredits(key="s", amount=DOLLAR, reason="chat", at=AT)
+    )  # brought it already
     outcome = await night.run("daily-bonus")
     assert outcome == {"organizations": 3, "granted": 3, "failed": 0}
     again = await night.run("daily-bonus")
@@ -138,11 +140,19 @@ async def test_a_year_that_is_paid_is_granted_month_by_month(night: Night) -> No
             AT,
             AT + (31 * DAY if name == "org_late" else 365 * DAY),
         )
-        month = AT, datetime(2026, 8, 1, 0, 5, tzinfo=UTC)
-        first = ResetAllowance("first", "pro", *month, 49 * DOLLAR, AT, f"in_{name}")
+        ends = datetime(2026, 8, 1, 0, 5, tzinfo=UTC)
+        first = ResetAllowance(
+            key="first",
+            plan="pro",
+            period_start=AT,
+            period_end=ends,
+            allowance=49 * DOLLAR,
+            at=AT,
+            reference=f"in_{name}",
+        )
         await night.ask(name, first)
     assert (await night.run("monthly-credits-reset"))["organizations"] == 0
-    await night.ask("org_year", SpendCredits("s", 30 * DOLLAR, "chat", AT))
+    await night.ask("org_year", SpendCredits(key="s", amount=30 * DOLLAR, reason="chat", at=AT))
     night.now = datetime(2026, 8, 1, 0, 10, tzinfo=UTC)
     outcome = await night.run("monthly-credits-reset")
     assert outcome == {"organizations": 1, "granted": 1, "failed": 0}
@@ -159,7 +169,7 @@ async def test_a_year_that_is_paid_is_granted_month_by_month(night: Night) -> No
 async def test_a_contract_is_granted_month_by_month(night: Night) -> None:
     await night.open("org_1")
     terms = ContractTerms(None, 500 * DOLLAR, 0)
-    await night.ask("org_1", SetContract(terms, "signed", "usr_1", AT))
+    await night.ask("org_1", SetContract(terms=terms, reason="signed", user_id="usr_1", at=AT))
     assert (await night.run("monthly-credits-reset"))["organizations"] == 0
     night.now = datetime(2026, 8, 1, 0, 10, tzinfo=UTC)
     outcome = await night.run("monthly-credits-reset")
@@ -172,9 +182,11 @@ async def test_what_is_due_expires_and_what_is_pinned_waits(night: Night) -> Non
         await night.open(f"org_{n}")
     await night.ask("org_0", bonus("b", 3, DAY))
     await night.ask("org_1", bonus("b", 3, DAY))
-    await night.ask("org_1", HoldCredits("h", 3 * DOLLAR, AT, AT + 3 * DAY))
+    await night.ask(
+        "org_1", HoldCredits(hold_id="h", amount=3 * DOLLAR, at=AT, lease_until=AT + 3 * DAY)
+    )
     await night.ask("org_2", bonus("b", 3, 9 * DAY))
-    await night.ask("org_2", HoldCredits("h", DOLLAR, AT, AT + DAY))
+    await night.ask("org_2", HoldCredits(hold_id="h", amount=DOLLAR, at=AT, lease_until=AT + DAY))
     night.now += 2 * DAY
     outcome = await night.run("expire-credits")
     assert outcome == {
@@ -213,9 +225,11 @@ async def test_a_ledger_that_was_meddled_with_is_counted_and_named_every_night(
     for name in ("org_1", "org_2"):
         await night.open(name)
         await night.ask(name, bonus("b", 9, 9 * DAY))
-        await night.ask(name, SpendCredits("s:1", DOLLAR, "chat", AT))
-        await night.ask(name, SpendCredits("s:2", DOLLAR, "chat", AT))
-        await night.ask(name, HoldCredits("h", DOLLAR, AT, AT + 9 * DAY))
+        await night.ask(name, SpendCredits(key="s:1", amount=DOLLAR, reason="chat", at=AT))
+        await night.ask(name, SpendCredits(key="s:2", amount=DOLLAR, reason="chat", at=AT))
+        await night.ask(
+            name, HoldCredits(hold_id="h", amount=DOLLAR, at=AT, lease_until=AT + 9 * DAY)
+        )
     where = "AND" if "WHERE" in meddled else "WHERE"
     await night.database.execute(f"{meddled} {where} organization_id = 'org_1'")
     for checked in (2, 1):  # the right one is not looked at again until it changes
@@ -244,7 +258,9 @@ async def test_a_long_ledger_goes_on_from_where_it_was_right_until_it_is_replaye
 
     async def spend(first: int, last: int) -> Mapping[str, Any]:
         for n in range(first, last):
-            await night.ask("org_1", SpendCredits(f"s:{n}", 1, "chat", night.now))
+            await night.ask(
+                "org_1", SpendCredits(key=f"s:{n}", amount=1, reason="chat", at=night.now)
+            )
         return await night.run("expire-credits")
 
     replayed = [await spend(0, 7)]

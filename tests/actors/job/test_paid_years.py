@@ -50,7 +50,7 @@ async def test_a_year_brings_twelve_allowances_and_its_renewal_the_next(house: H
     await house.buy("pro", "yearly")
     granted = []
     for month in range(13):
-        spend = SpendCredits(f"s:{month}", 20 * MICRO, "chat", house.now)
+        spend = SpendCredits(key=f"s:{month}", amount=20 * MICRO, reason="chat", at=house.now)
         await house.runtime.ask(organization("org_1"), spend)
         house.market.processor.advance(days=31)
         await house.settle()

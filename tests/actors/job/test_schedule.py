@@ -17,11 +17,17 @@ JOB = "sync-verified-revenue"
 
 
 def ended(execution_id: str, status: str = "completed") -> JobEnded:
-    return JobEnded(execution_id, status, '{"listings": 1}', None, TEN + timedelta(minutes=1))
+    return JobEnded(
+        execution_id=execution_id,
+        status=status,
+        outcome='{"listings": 1}',
+        error=None,
+        at=TEN + timedelta(minutes=1),
+    )
 
 
 def test_a_due_time_starts_a_run_that_waits_for_its_work() -> None:
-    decision = schedule.tick(JobState(JOB), Tick(TEN, "run_1", TEN))
+    decision = schedule.tick(JobState(name=JOB), Tick(TEN, "run_1", TEN))
 
     assert decision.reply == Parked("run_1")
     assert decision.records == [
@@ -31,7 +37,7 @@ def test_a_due_time_starts_a_run_that_waits_for_its_work() -> None:
 
 
 def test_a_due_time_that_was_run_answers_with_its_run() -> None:
-    started = schedule.tick(JobState(JOB), Tick(TEN, "run_1", TEN)).state
+    started = schedule.tick(JobState(name=JOB), Tick(TEN, "run_1", TEN)).state
     over = schedule.ended(started, ended("run_1")).state
 
     again = schedule.tick(over, Tick(TEN, "run_2", TEN + timedelta(minutes=5)))
@@ -43,7 +49,7 @@ def test_a_due_time_that_was_run_answers_with_its_run() -> None:
 
 
 def test_ticks_that_come_while_a_run_goes_on_become_one() -> None:
-    started = schedule.tick(JobState(JOB), Tick(TEN, "run_1", TEN)).state
+    started = schedule.tick(JobState(name=JOB), Tick(TEN, "run_1", TEN)).state
     eleven, noon = TEN + timedelta(hours=1), TEN + timedelta(hours=2)
     late = schedule.tick(started, Tick(eleven, "run_2", eleven)).state
     later = schedule.tick(late, Tick(noon, "run_3", noon))
@@ -58,7 +64,7 @@ def test_ticks_that_come_while_a_run_goes_on_become_one() -> None:
 
 
 def test_an_operator_joins_the_run_that_goes_on() -> None:
-    started = schedule.tick(JobState(JOB), Tick(TEN, "run_1", TEN)).state
+    started = schedule.tick(JobState(name=JOB), Tick(TEN, "run_1", TEN)).state
 
     decision = schedule.run_now(started, RunNow("run_2", TEN))
 
@@ -67,7 +73,7 @@ def test_an_operator_joins_the_run_that_goes_on() -> None:
 
 
 def test_a_run_an_operator_wanted_does_not_use_up_the_due_time() -> None:
-    manual = schedule.run_now(JobState(JOB), RunNow("run_1", TEN + timedelta(minutes=7))).state
+    manual = schedule.run_now(JobState(name=JOB), RunNow("run_1", TEN + timedelta(minutes=7))).state
     over = schedule.ended(manual, ended("run_1")).state
 
     decision = schedule.tick(over, Tick(TEN, "run_2", TEN + timedelta(minutes=8)))
@@ -76,16 +82,16 @@ def test_a_run_an_operator_wanted_does_not_use_up_the_due_time() -> None:
 
 
 def test_the_end_of_a_run_that_is_long_over_changes_nothing() -> None:
-    state = JobState(JOB)
+    state = JobState(name=JOB)
 
     assert schedule.ended(state, ended("run_0")).state is state
 
 
 def test_a_job_that_is_not_built_says_so() -> None:
     with pytest.raises(NotBuilt, match="launch-tick"):
-        schedule.tick(JobState("launch-tick"), Tick(TEN, "run_1", TEN))
+        schedule.tick(JobState(name="launch-tick"), Tick(TEN, "run_1", TEN))
     with pytest.raises(NotFound):
-        schedule.tick(JobState("no-such-job"), Tick(TEN, "run_1", TEN))
+        schedule.tick(JobState(name="no-such-job"), Tick(TEN, "run_1", TEN))
 
 
 def test_a_timer_that_fires_a_moment_early_is_on_time() -> None:

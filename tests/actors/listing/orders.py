@@ -32,7 +32,15 @@ def paid(
 ) -> PulledTransaction:
     """A payment; the platform's own processor asks fees unless the test says otherwise."""
     asked = gateway == "shopify_payments" and not manual if fees is None else fees
-    return PulledTransaction(kind, status, test, manual, Decimal(amount), gateway, asked)
+    return PulledTransaction(
+        kind=kind,
+        status=status,
+        test=test,
+        manual_payment_gateway=manual,
+        amount=Decimal(amount),
+        gateway=gateway,
+        has_fees=asked,
+    )
 
 
 def back(amount: str, *, status: str = "SUCCESS", **more: Any) -> PulledTransaction:

@@ -47,7 +47,7 @@ def item(cents: int = 1_000, quantity: int = 1, **changed: Any) -> PulledItem:
         for name in ("discounts", "inclusive_tax_percent")
         if name in changed
     }
-    return PulledItem(price(cents, **changed), quantity, **of_item)
+    return PulledItem(price=price(cents, **changed), quantity=quantity, **of_item)
 
 
 def subscription(customer: str = "cus_a", *items: PulledItem, **changed: Any) -> PulledSubscription:

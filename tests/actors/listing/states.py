@@ -24,7 +24,7 @@ SHOP = "corner.myshopify.com"
 ACCOUNT = "acct_1Corner"
 FIELDS = ListingFields(title="Corner shop", asking_price=5_000_000, currency="USD")
 BLANK = blank(ID)
-FIGURES = CurrencyFigures("USD", 10_000, 0, 120_000, 3)
+FIGURES = CurrencyFigures(currency="USD", revenue30d=10_000, mrr=0, annualised=120_000, orders=3)
 
 
 def drafted(status: ListingStatus = ListingStatus.DRAFT, **changed: Any) -> ListingState:
@@ -83,13 +83,27 @@ def also_paid(state: ListingState, paid: VerificationState, **changed: Any) -> L
 
 def credentials(at: datetime = NOON, shop_domain: str = SHOP) -> RevenueSourceAccepted:
     return RevenueSourceAccepted(
-        "org_1", "commerce", shop_domain, "client", "v1.k.sealed", "usr_1", at
+        organization_id="org_1",
+        provider="commerce",
+        shop_domain=shop_domain,
+        client_id="client",
+        sealed_secret="v1.k.sealed",
+        by="usr_1",
+        at=at,
     )
 
 
 def report(at: datetime, generation: int = 1) -> SyncReport:
-    measure = Measure((FIGURES,), orders=3)
-    return SyncReport(generation, SHOP, "USD", "corner.example", at - 30 * DAY, at, measure)
+    measure = Measure(figures=(FIGURES,), orders=3)
+    return SyncReport(
+        generation=generation,
+        shop_domain=SHOP,
+        shop_currency="USD",
+        primary_domain="corner.example",
+        window_start=at - 30 * DAY,
+        window_end=at,
+        measure=measure,
+    )
 
 
 def succeeded(at: datetime, generation: int = 1) -> SyncSucceeded:

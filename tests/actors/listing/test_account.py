@@ -171,13 +171,13 @@ def test_an_inclusive_tax_is_taken_out_and_an_unknown_one_is_told() -> None:
 
 def test_a_discount_of_the_whole_is_shared_before_tax_is_taken_out() -> None:
     taxed = item(1_200, tax_inclusive=True, inclusive_tax_percent=Decimal(20))
-    off = PulledDiscount("forever", None, None, amount_off=Decimal(600))
+    off = PulledDiscount(duration="forever", start=None, end=None, amount_off=Decimal(600))
 
     assert mrr(subscription("cus_a", taxed, discounts=(off,))) == 500
 
 
 def test_unknown_terms_leave_nothing_and_are_told() -> None:
-    hidden = subscription("cus_a", discounts=(PulledDiscount("", None, None),))
+    hidden = subscription("cus_a", discounts=(PulledDiscount(duration="", start=None, end=None),))
     tiered = subscription("cus_b", item(tiers_mode="graduated", unit_amount=None))
     odd = subscription("cus_c", item(interval="fortnight"))
     found = measured([charge(), charge("cus_b"), charge("cus_c")], [hidden, tiered, odd])
@@ -200,8 +200,10 @@ def test_tiers_may_ask_for_a_flat_amount() -> None:
 
 
 def test_a_discount_that_ended_or_has_not_begun_is_not_in_force() -> None:
-    ended = PulledDiscount("repeating", NOW - 90 * DAY, NOW, Decimal(50))
-    later = PulledDiscount("forever", NOW + DAY, None, Decimal(50))
+    ended = PulledDiscount(
+        duration="repeating", start=NOW - 90 * DAY, end=NOW, percent_off=Decimal(50)
+    )
+    later = PulledDiscount(duration="forever", start=NOW + DAY, end=None, percent_off=Decimal(50))
 
     assert mrr(subscription("cus_a", discounts=(ended, later))) == 1_000
 
@@ -432,7 +434,15 @@ def test_what_ends_is_added_and_told_in_iso_units() -> None:
     ]
     found = measured([charge(who, 100, currency="ISK") for who in ("cus_a", "cus_b")], ending)
 
-    assert figures(found, "ISK") == CurrencyFigures("ISK", 2, 2_501, 24, 2, 2_501, 2)
+    assert figures(found, "ISK") == CurrencyFigures(
+        currency="ISK",
+        revenue30d=2,
+        mrr=2_501,
+        annualised=24,
+        orders=2,
+        mrr_at_risk=2_501,
+        subscribers=2,
+    )
 
 
 def repriced(currency: str, cents: int, then: Earlier, customers: int = 1) -> bool:

@@ -48,7 +48,9 @@ def test_the_table_is_the_published_machine() -> None:
 
 
 def test_a_listing_begins_as_a_draft_with_an_address_of_its_own() -> None:
-    message = CreateListing("org_1", None, FIELDS, "usr_1", NOON)
+    message = CreateListing(
+        organization_id="org_1", store_id=None, fields=FIELDS, by="usr_1", at=NOON
+    )
     decision = lifecycle.create(BLANK, message)
     created = record_of(decision.state)
 
@@ -182,8 +184,10 @@ def test_a_rejection_needs_a_reason() -> None:
     pending = drafted(Status.PENDING_REVIEW)
 
     with pytest.raises(Unprocessable):
-        lifecycle.review(pending, ReviewListing("reject", "", "usr_a", NOON))
-    rejected = lifecycle.review(pending, ReviewListing("reject", "No logo", "usr_a", NOON))
+        lifecycle.review(pending, ReviewListing(verdict="reject", reason="", by="usr_a", at=NOON))
+    rejected = lifecycle.review(
+        pending, ReviewListing(verdict="reject", reason="No logo", by="usr_a", at=NOON)
+    )
     assert record_of(rejected.state).status_reason == "No logo"
 
 

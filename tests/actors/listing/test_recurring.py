@@ -116,7 +116,7 @@ def test_an_amount_comes_off_each_invoice_and_the_shortest_interval_makes_them()
 
 
 def test_the_unknown_terms_of_an_item_are_told() -> None:
-    hidden = PulledDiscount("", None, None)
+    hidden = PulledDiscount(duration="", start=None, end=None)
 
     assert worth(subscription("cus_a", item(discounts=(hidden,))), NOW) == Worth(
         flags=frozenset({recurring.DISCOUNT_UNREADABLE})

@@ -42,11 +42,11 @@ def skipped(*orders: PulledOrder) -> dict[str, int]:
 
 def figures(revenue30d: int, mrr: int = 0, *, orders: int = 1, earlier: int = 0) -> CurrencyFigures:
     return CurrencyFigures(
-        "USD",
-        revenue30d,
-        mrr,
-        12 * revenue30d,
-        orders,
+        currency="USD",
+        revenue30d=revenue30d,
+        mrr=mrr,
+        annualised=12 * revenue30d,
+        orders=orders,
         refunds_of_earlier_orders30d=earlier,
     )
 
@@ -142,7 +142,7 @@ def test_golden_case(case: dict[str, Any]) -> None:
 def test_tax_and_shipping_are_not_revenue() -> None:
     sold = order(line("80"), total=Decimal("99.50"), transactions=(paid("99.50"),))
 
-    assert measured(sold) == Measure((figures(8000),), orders=1)
+    assert measured(sold) == Measure(figures=(figures(8000),), orders=1)
 
 
 def test_a_deposit_counts_for_the_share_that_was_paid() -> None:
@@ -510,13 +510,13 @@ def test_a_spike_is_more_than_three_times_the_median_before(
 money = st.decimals(min_value=0, max_value=100_000, places=2)
 payments = st.builds(
     PulledTransaction,
-    st.sampled_from(["SALE", "CAPTURE", "REFUND", "AUTHORIZATION", "VOID"]),
-    st.sampled_from(["SUCCESS", "PENDING", "FAILURE"]),
-    st.booleans(),
-    st.booleans(),
-    money,
-    st.sampled_from(["shopify_payments", "paypal", "gift_card", "cash", None]),
-    st.booleans(),
+    kind=st.sampled_from(["SALE", "CAPTURE", "REFUND", "AUTHORIZATION", "VOID"]),
+    status=st.sampled_from(["SUCCESS", "PENDING", "FAILURE"]),
+    test=st.booleans(),
+    manual_payment_gateway=st.booleans(),
+    amount=money,
+    gateway=st.sampled_from(["shopify_payments", "paypal", "gift_card", "cash", None]),
+    has_fees=st.booleans(),
 )
 lines = st.builds(
     PulledLine,
@@ -643,7 +643,15 @@ def test_a_plan_that_sells_nothing_and_a_partners_shop_are_development(
     plan: str, partner_development: bool, is_development: bool
 ) -> None:
     facts = ShopFacts(
-        "a.myshopify.com", "A", "USD", plan, partner_development, None, START, "UTC", ()
+        shop_domain="a.myshopify.com",
+        name="A",
+        currency="USD",
+        plan=plan,
+        partner_development=partner_development,
+        primary_domain=None,
+        created_at=START,
+        timezone="UTC",
+        scopes=(),
     )
     assert revenue.is_development(facts) is is_development
 

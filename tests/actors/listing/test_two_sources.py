@@ -85,9 +85,15 @@ def test_each_sync_is_heard_by_its_own_source() -> None:
     assert good.state.proof(COMMERCE) is BOTH.proof(COMMERCE)
 
     at = NOON + HOUR
-    denied = source.deny(BOTH, SyncPermissionDenied(1, "charges", at, PAYMENTS)).state
-    refused = source.refuse_grant(BOTH, SyncGrantRefused(1, "expired", at, PAYMENTS)).state
-    missed = source.miss(BOTH, SyncFailed(1, "account_too_large", at, PAYMENTS)).state
+    denied = source.deny(
+        BOTH, SyncPermissionDenied(generation=1, permission="charges", at=at, provider=PAYMENTS)
+    ).state
+    refused = source.refuse_grant(
+        BOTH, SyncGrantRefused(generation=1, code="expired", at=at, provider=PAYMENTS)
+    ).state
+    missed = source.miss(
+        BOTH, SyncFailed(generation=1, reason="account_too_large", at=at, provider=PAYMENTS)
+    ).state
     assert states(denied) == (State.VERIFIED, State.NEEDS_PERMISSION)
     assert states(refused) == (State.VERIFIED, State.TOKEN_UNAVAILABLE)
     assert missed.proof(PAYMENTS).verification.last_error == "account_too_large"
@@ -128,7 +134,7 @@ def test_an_uninstalled_app_says_nothing_of_the_processor() -> None:
 
 
 def test_a_doubt_is_about_every_source_and_no_other_lifts_it() -> None:
-    flag = ReviewVerification("fraud.flag", "odd", "usr_a", NOON)
+    flag = ReviewVerification(verdict="fraud.flag", reason="odd", by="usr_a", at=NOON)
     assert states(source.review(BOTH, flag).state) == (State.SUSPENDED, State.SUSPENDED)
 
     failed = also_paid(connected(State.VERIFIED), State.FAILED, accepted_at=NOON + HOUR)
@@ -148,7 +154,7 @@ def test_a_doubt_is_about_every_source_and_no_other_lifts_it() -> None:
 
 def test_a_cleared_listing_is_read_again_by_all_its_sources() -> None:
     suspended = also_paid(connected(State.SUSPENDED), State.SUSPENDED)
-    clear = ReviewVerification("admin.clear", "fine", "usr_a", NOON)
+    clear = ReviewVerification(verdict="admin.clear", reason="fine", by="usr_a", at=NOON)
     cleared = source.review(suspended, clear)
     rejected = source.review(suspended, replace(clear, verdict="admin.reject")).state
 
@@ -160,7 +166,7 @@ def test_a_cleared_listing_is_read_again_by_all_its_sources() -> None:
 def test_credentials_beside_what_was_rejected_do_not_bring_the_badge_back() -> None:
     """Credentials of a processor that were never tried wait beside a shop that is rejected."""
     beside = also_paid(connected(State.SUSPENDED), State.FAILED, accepted_at=NOON + HOUR)
-    reject = ReviewVerification("admin.reject", "fake", "usr_a", NOON + HOUR)
+    reject = ReviewVerification(verdict="admin.reject", reason="fake", by="usr_a", at=NOON + HOUR)
     rejected = source.review(beside, reject).state
 
     with pytest.raises(InvalidTransition):

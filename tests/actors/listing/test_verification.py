@@ -117,7 +117,7 @@ def test_the_first_credentials_start_the_first_sync() -> None:
     after = decision.state.proof().verification
     assert (after.state, after.generation, after.syncing_since) == (State.PENDING, 1, NOON)
     assert [effect.call for effect in decision.effects if isinstance(effect, Perform)] == [
-        PullRevenue(after.listing_id, 1, NOON, organization_id="org_1")
+        PullRevenue(listing_id=after.listing_id, generation=1, at=NOON, organization_id="org_1")
     ]
 
 
@@ -199,9 +199,16 @@ def test_a_sync_of_former_credentials_is_not_heard() -> None:
     state = connected(State.PENDING, generation=2)
 
     assert source.report(state, succeeded(NOON + HOUR, generation=1)).state is state
-    assert source.deny(state, SyncPermissionDenied(1, "read_orders", NOON)).state is state
-    assert source.refuse_grant(state, SyncGrantRefused(1, "x", NOON)).state is state
-    assert source.miss(state, SyncFailed(1, "x", NOON)).state is state
+    assert (
+        source.deny(
+            state, SyncPermissionDenied(generation=1, permission="read_orders", at=NOON)
+        ).state
+        is state
+    )
+    assert (
+        source.refuse_grant(state, SyncGrantRefused(generation=1, code="x", at=NOON)).state is state
+    )
+    assert source.miss(state, SyncFailed(generation=1, reason="x", at=NOON)).state is state
 
 
 def test_an_older_window_never_replaces_a_newer_one() -> None:
@@ -214,7 +221,9 @@ def test_an_older_window_never_replaces_a_newer_one() -> None:
 
 def test_a_failed_sync_changes_neither_state_nor_numbers() -> None:
     state = connected(State.VERIFIED, syncing_since=NOON)
-    decision = source.miss(state, SyncFailed(1, "commerce_unreachable", NOON + HOUR))
+    decision = source.miss(
+        state, SyncFailed(generation=1, reason="commerce_unreachable", at=NOON + HOUR)
+    )
 
     assert decision.records == ()
     assert decision.state.proof().verification == machine(
@@ -223,14 +232,14 @@ def test_a_failed_sync_changes_neither_state_nor_numbers() -> None:
 
 
 def test_the_missing_permission_is_named() -> None:
-    denied = SyncPermissionDenied(1, "read_orders", NOON + HOUR)
+    denied = SyncPermissionDenied(generation=1, permission="read_orders", at=NOON + HOUR)
     after = source.deny(connected(State.VERIFIED), denied).state.proof().verification
 
     assert (after.state, after.missing_permission) == (State.NEEDS_PERMISSION, "read_orders")
 
 
 def test_a_refused_grant_keeps_the_credentials_and_is_tried_again_every_hour() -> None:
-    refused = SyncGrantRefused(1, "invalid_client", NOON + HOUR)
+    refused = SyncGrantRefused(generation=1, code="invalid_client", at=NOON + HOUR)
     after = source.refuse_grant(connected(State.VERIFIED), refused).state
 
     assert after.proof().verification.state is State.TOKEN_UNAVAILABLE
@@ -316,11 +325,14 @@ def test_a_seller_cannot_connect_their_way_out_of_a_suspension() -> None:
 
 def test_an_administrator_flags_clears_and_rejects() -> None:
     flagged = source.review(
-        connected(State.VERIFIED), ReviewVerification("fraud.flag", "odd", "usr_a", NOON)
+        connected(State.VERIFIED),
+        ReviewVerification(verdict="fraud.flag", reason="odd", by="usr_a", at=NOON),
     ).state
-    cleared = source.review(flagged, ReviewVerification("admin.clear", "fine", "usr_a", NOON))
+    cleared = source.review(
+        flagged, ReviewVerification(verdict="admin.clear", reason="fine", by="usr_a", at=NOON)
+    )
     rejected = source.review(
-        flagged, ReviewVerification("admin.reject", "fake", "usr_a", NOON)
+        flagged, ReviewVerification(verdict="admin.reject", reason="fake", by="usr_a", at=NOON)
     ).state
 
     assert flagged.proof().verification.state is State.SUSPENDED

@@ -20,7 +20,7 @@ def test_every_movement_of_an_order_is_added_up() -> None:
     found = revenue.paid_of(order(line("57"), transactions=(*payments, *returns)))
 
     assert found == OrderPayments(
-        list(payments),
+        payments=list(payments),
         taken=Decimal(57),
         proven=Decimal(50),
         given_back=Decimal(9),
@@ -151,7 +151,7 @@ def test_two_currencies_are_a_flag() -> None:
 
 
 def test_what_was_given_back_is_added_up_over_orders_and_those_paid_by_hand_are_taken() -> None:
-    tally = OrderTally(START, END)
+    tally = OrderTally(start=START, end=END)
     for amount in ("2", "3"):
         tally.add(order(line("10"), transactions=(paid("10"), back(amount))))
     tally.add(order(line("4"), transactions=(paid("4", gateway="cash", manual=True),)))
@@ -175,7 +175,7 @@ def worth_in_context(bought: PulledOrder) -> int:
 
 
 def test_an_order_that_is_processed_at_the_start_is_no_earlier_one() -> None:
-    tally = OrderTally(START, END)
+    tally = OrderTally(start=START, end=END)
     tally.add_earlier(order(line("10"), processed_at=START, refunds=(refund("1", goods="1"),)))
 
     assert tally.sums == {}

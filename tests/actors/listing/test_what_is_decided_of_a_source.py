@@ -93,7 +93,7 @@ def test_a_refresh_answers_the_state_and_begins_the_sync() -> None:
     assert decision.reply == "stale"
     assert decision.state.proof().verification.syncing_since == AT
     assert [each.call for each in decision.effects if isinstance(each, Perform)] == [
-        PullRevenue(ID, 1, AT, organization_id="org_1")
+        PullRevenue(listing_id=ID, generation=1, at=AT, organization_id="org_1")
     ]
 
 
@@ -165,7 +165,7 @@ def test_the_audit_says_which_definition_took_which_ones_place() -> None:
 
 def test_a_refused_grant_keeps_the_reason() -> None:
     decision = source.refuse_grant(
-        connected(State.VERIFIED), SyncGrantRefused(1, "invalid_client", AT)
+        connected(State.VERIFIED), SyncGrantRefused(generation=1, code="invalid_client", at=AT)
     )
 
     assert decision.state.proof().verification.last_error == "invalid_client"
@@ -202,7 +202,9 @@ def test_what_ends_with_its_listing_is_written_down_with_the_reason() -> None:
 
 def review(state: ListingState, verdict: str) -> tuple[str, list[str]]:
     """Carry out a verdict; answers the state shown and which sources are read at once."""
-    decision = source.review(state, ReviewVerification(verdict, "odd", "usr_a", AT))
+    decision = source.review(
+        state, ReviewVerification(verdict=verdict, reason="odd", by="usr_a", at=AT)
+    )
     assert decision.records == [audited(f"verification.{verdict}", "usr_a", "odd")]
     calls = [each.call for each in decision.effects if isinstance(each, Perform)]
     return str(decision.reply), [each.provider for each in calls if isinstance(each, PullRevenue)]
@@ -221,7 +223,10 @@ def test_a_verdict_answers_the_state_it_leads_to_and_reads_only_what_was_cleared
 def test_a_verdict_that_fits_no_source_says_so_of_what_is_shown() -> None:
     verified = connected(State.VERIFIED, shop_domain=ACCOUNT)
     error = refusal(
-        lambda: source.review(verified, ReviewVerification("admin.clear", "", "usr_a", NOON + DAY))
+        lambda: source.review(
+            verified,
+            ReviewVerification(verdict="admin.clear", reason="", by="usr_a", at=NOON + DAY),
+        )
     )
 
     # By then a day has passed, which is what the sentence is about.

@@ -77,13 +77,22 @@ def days(number: float) -> timedelta:
 
 def purchase(ref: str, dollars: int, at: datetime = AT) -> GrantCredits:
     ends = credits.twelve_months_after(at)
-    return GrantCredits(f"purchase:{ref}", "purchase", dollars * DOLLAR, at, ends, ref)
+    return GrantCredits(
+        key=f"purchase:{ref}",
+        kind="purchase",
+        amount=dollars * DOLLAR,
+        at=at,
+        expires_at=ends,
+        reference=ref,
+    )
 
 
 def seen(
     ref: str, total: int, refunded: int = 0, *disputes: Dispute, at: datetime = AT
 ) -> PaymentObserved:
-    return PaymentObserved(ref, 0, total, refunded, disputes, at)
+    return PaymentObserved(
+        payment_ref=ref, credits=0, total=total, refunded=refunded, disputes=disputes, at=at
+    )
 
 
 def remembered(
@@ -136,11 +145,11 @@ class Ledger:
         """Lose the memory and read it back."""
         lots = [lot for lot in self.lots.values() if lot.remaining]
         books = Books(
-            self.account,
-            lots,
-            [hold for hold in self.holds.values() if hold.closed_at is None],
-            remembered(self.payments.values(), lots, self.account),
-            max((bonus.day for bonus in self.bonuses), default=date.min),
+            account=self.account,
+            lots=lots,
+            holds=[hold for hold in self.holds.values() if hold.closed_at is None],
+            payments=remembered(self.payments.values(), lots, self.account),
+            bonus_day=max((bonus.day for bonus in self.bonuses), default=date.min),
         )
         self.state = replace(self.state, credits=opened(books))
 

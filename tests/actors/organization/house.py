@@ -82,8 +82,12 @@ class House:
         assert seen.period_start is not None
         assert seen.period_end is not None
         return Subscribed(
-            *(seen.subscription_id, seen.item_id, seen.price_id),
-            *(seen.period_start, seen.period_end, seen.schedule_id),
+            subscription_id=seen.subscription_id,
+            item_id=seen.item_id,
+            price_id=seen.price_id,
+            period_start=seen.period_start,
+            period_end=seen.period_end,
+            schedule_id=seen.schedule_id,
         )
 
     async def subscription(self) -> SubscriptionView:

@@ -53,7 +53,7 @@ async def process(database: Database, name: str) -> AsyncIterator[Runtime]:
 
 
 def claim(number: int) -> ClaimWorkflow:
-    return ClaimWorkflow(f"wf_{number}", "launch", AT, LEASE)
+    return ClaimWorkflow(workflow_id=f"wf_{number}", kind="launch", at=AT, lease_until=LEASE)
 
 
 async def test_many_that_start_at_once_never_run_more_than_the_plan_lets(pro: Database) -> None:
@@ -90,7 +90,10 @@ async def test_a_place_that_is_given_up_and_taken_within_one_commit_is_taken(
 async def test_spenders_and_the_job_at_once_bring_one_bonus(pro: Database) -> None:
     cost = DOLLAR // 20
     async with process(pro, "one") as running:
-        spends = (running.ask(ORG, SpendCredits(f"s:{n}", cost, "chat", AT)) for n in range(20))
+        spends = (
+            running.ask(ORG, SpendCredits(key=f"s:{n}", amount=cost, reason="chat", at=AT))
+            for n in range(20)
+        )
         job = running.ask(ORG, GrantDailyBonus(AT.date(), AT))
         await asyncio.gather(*spends, job)
         assert (await running.ask(ORG, ReadCredits(AT))).standing.balance == 0
@@ -104,14 +107,16 @@ async def test_spenders_and_the_job_at_once_bring_one_bonus(pro: Database) -> No
 async def test_a_contract_is_read_back(pro: Database) -> None:
     await pro.execute("UPDATE organizations SET plan = 'free'")
     terms = ContractTerms(7, 300 * DOLLAR, 2 * DOLLAR)
-    agreed = SetContract(terms, "signed", "usr_1", AT)
+    agreed = SetContract(terms=terms, reason="signed", user_id="usr_1", at=AT)
     async with process(pro, "one") as running:
         view = await running.ask(ORG, agreed)
     async with process(pro, "another") as running:
         assert await running.ask(ORG, agreed) == view
         assert await running.ask(ORG, claim(1)) == WorkflowsRunning(1, None)
-        await running.ask(ORG, SpendCredits("s", 302 * DOLLAR, "chat", AT))
-        ended = await running.ask(ORG, SetContract(None, "left", "usr_1", AT))
+        await running.ask(ORG, SpendCredits(key="s", amount=302 * DOLLAR, reason="chat", at=AT))
+        ended = await running.ask(
+            ORG, SetContract(terms=None, reason="left", user_id="usr_1", at=AT)
+        )
         assert (ended.plan, ended.terms) == ("free", None)
     rows = await pro.fetch("SELECT plan, stores_contracted FROM organizations")
     assert [tuple(row) for row in rows] == [("free", None)]
@@ -121,7 +126,17 @@ async def test_claims_that_ended_long_ago_are_swept_and_those_that_run_stay(pro:
     now = datetime.now(UTC)
     async with process(pro, "one") as running:
         old = now - timedelta(days=8)
-        await running.ask(ORG, ClaimWorkflow("old", "launch", old, old + timedelta(minutes=5)))
-        await running.ask(ORG, ClaimWorkflow("new", "launch", now, now + timedelta(minutes=5)))
+        await running.ask(
+            ORG,
+            ClaimWorkflow(
+                workflow_id="old", kind="launch", at=old, lease_until=old + timedelta(minutes=5)
+            ),
+        )
+        await running.ask(
+            ORG,
+            ClaimWorkflow(
+                workflow_id="new", kind="launch", at=now, lease_until=now + timedelta(minutes=5)
+            ),
+        )
         assert await retention.sweep(pro, retention.SWEPT["workflowClaims"], 100) == 1
         assert await running.ask(ORG, ReleaseWorkflow("new", now)) is True

@@ -23,7 +23,7 @@ from tolsey.runtime.messages import LookFirst
 
 pytestmark = pytest.mark.anyio
 
-WHOSE = ("org_1", "op_1")
+WHOSE = {"organization_id": "org_1", "operation_id": "op_1"}
 
 
 @dataclass
@@ -37,7 +37,9 @@ class Subscriber:
     def upgrade(self) -> UpgradeSubscription:
         price, until = self.market.price("max_20x"), NOW + timedelta(minutes=15)
         return UpgradeSubscription(
-            *(*WHOSE, self.held.subscription_id, self.held),
+            **WHOSE,
+            subscription_id=self.held.subscription_id,
+            held=self.held,
             price_id=price,
             key="upgrade:1",
             until=until,
@@ -45,8 +47,14 @@ class Subscriber:
 
     def restoring(self, plan: str = "pro") -> RestoreChange:
         price = "" if plan == "free" else self.market.price(plan)
-        whose = *WHOSE, self.held.subscription_id, self.held.price_id
-        return RestoreChange(*whose, price, plan, "monthly")
+        return RestoreChange(
+            **WHOSE,
+            subscription_id=self.held.subscription_id,
+            held_price_id=self.held.price_id,
+            price_id=price,
+            plan=plan,
+            cadence="monthly",
+        )
 
     def calls(self, at: datetime = NOW) -> dict[type[Any], Any]:
         return ProcessorCalls(self.market.payments, lambda: at).handlers()
@@ -69,7 +77,14 @@ async def subscribed() -> AsyncIterator[Subscriber]:
         begins, ends = (
             datetime.fromtimestamp(item[f"current_period_{name}"], UTC) for name in ("start", "end")
         )
-        held = Subscribed(bought["id"], item["id"], item["price"]["id"], begins, ends, None)
+        held = Subscribed(
+            subscription_id=bought["id"],
+            item_id=item["id"],
+            price_id=item["price"]["id"],
+            period_start=begins,
+            period_end=ends,
+            schedule_id=None,
+        )
         yield Subscriber(market, held)
 
 
@@ -87,7 +102,7 @@ async def test_an_upgrade_that_was_made_is_found_by_whoever_does_not_know_of_it(
     assert await handler.look(subscriber.upgrade) is None
     await handler.send(subscriber.upgrade)
     subscriber.market.processor.platform.stored.clear()  # a key is forgotten after a day
-    assert await handler.look(subscriber.upgrade) == PlanChangeMade("op_1", NOW)
+    assert await handler.look(subscriber.upgrade) == PlanChangeMade(operation_id="op_1", at=NOW)
     assert subscriber.charged == 2
 
 
@@ -105,8 +120,10 @@ async def test_what_waited_is_put_back_once(subscriber: Subscriber) -> None:
     restore, call = subscriber.calls()[RestoreChange], subscriber.restoring()
     back = await restore(call)
     (schedule,) = subscriber.market.made("subscription_schedule")
-    assert back == PlanChangeMade("op_1", NOW, NextChange(schedule["id"], "pro", "monthly"))
-    assert await restore(call) == PlanChangeMade("op_1", NOW, is_done=False)
+    assert back == PlanChangeMade(
+        operation_id="op_1", at=NOW, next=NextChange(schedule["id"], "pro", "monthly")
+    )
+    assert await restore(call) == PlanChangeMade(operation_id="op_1", at=NOW, is_done=False)
 
 
 async def test_an_end_is_put_back_instead_of_a_schedule_that_was_only_half_made(
@@ -115,7 +132,7 @@ async def test_an_end_is_put_back_instead_of_a_schedule_that_was_only_half_made(
     half = {"from_subscription": subscriber.held.subscription_id}
     await subscriber.market.client.v1.subscription_schedules.create_async(half)  # type: ignore[arg-type]  # its one field
     restore, call = subscriber.calls()[RestoreChange], subscriber.restoring("free")
-    assert await restore(call) == PlanChangeMade("op_1", NOW)
+    assert await restore(call) == PlanChangeMade(operation_id="op_1", at=NOW)
     (subscription,) = subscriber.market.made("subscription")
     assert (subscription["cancel_at_period_end"], subscription["schedule"]) == (True, None)
 
@@ -125,6 +142,6 @@ async def test_nothing_is_put_back_where_an_upgrade_came_after_all(subscriber: S
     await calls[UpgradeSubscription].send(subscriber.upgrade)
     for plan in ("pro", "free"):
         back = await calls[RestoreChange](subscriber.restoring(plan))
-        assert back == PlanChangeMade("op_1", NOW, is_done=False)
+        assert back == PlanChangeMade(operation_id="op_1", at=NOW, is_done=False)
     (subscription,) = subscriber.market.made("subscription")
     assert (subscription["cancel_at_period_end"], subscription["schedule"]) == (False, None)

@@ -14,7 +14,9 @@ from tolsey.storage.records.journal import AuditRecord
 
 AT = datetime(2026, 7, 1, tzinfo=UTC)
 EMPTY = OrganizationState("org_1")
-OPEN = OpenStore("store_1", "Corner shop", "usr_1", AT, "v1.k.sealed")
+OPEN = OpenStore(
+    store_id="store_1", name="Corner shop", user_id="usr_1", at=AT, sealed_salt="v1.k.sealed"
+)
 STORE = StoreRecord(
     id="store_1",
     organization_id="org_1",

@@ -83,7 +83,9 @@ async def test_a_downgrade_waits_for_the_end_of_its_period(house: House) -> None
 
 async def test_each_renewal_resets_the_allowance(house: House) -> None:
     await house.buy()
-    await house.runtime.ask(organization("org_1"), SpendCredits("s", 20 * MICRO, "chat", house.now))
+    await house.runtime.ask(
+        organization("org_1"), SpendCredits(key="s", amount=20 * MICRO, reason="chat", at=house.now)
+    )
     for _ in range(3):
         house.market.processor.advance(days=31)
         await house.settle()

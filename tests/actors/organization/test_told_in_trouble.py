@@ -99,8 +99,12 @@ async def test_deliveries_in_any_order_and_repeated_come_to_the_same(
     facts = await payments.subscription(subscription["id"])
     (item,) = facts.items
     held = houses.Subscribed(
-        *(facts.subscription_id, item.item_id, item.price_id, item.period_start, item.period_end),
-        None,
+        subscription_id=facts.subscription_id,
+        item_id=item.item_id,
+        price_id=item.price_id,
+        period_start=item.period_start,
+        period_end=item.period_end,
+        schedule_id=None,
     )
     await payments.upgrade(held, house.market.price("max_5x"), key="up")
     hooks.resume()

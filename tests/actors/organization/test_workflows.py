@@ -18,7 +18,7 @@ LEASE = AT + days(0.01)
 
 
 def claim(number: int, at: datetime = AT, lease_until: datetime = LEASE) -> ClaimWorkflow:
-    return ClaimWorkflow(f"wf_{number}", "launch", at, lease_until)
+    return ClaimWorkflow(workflow_id=f"wf_{number}", kind="launch", at=at, lease_until=lease_until)
 
 
 def running(plan: str, count: int) -> OrganizationState:

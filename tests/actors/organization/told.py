@@ -36,8 +36,8 @@ def apply_message(
     facts = keep(read(envelope))
     given: dict[str, Any] = {"at": envelope.created_at, "offers": OFFERS, **more}
     return ApplyPaymentEvent(
-        envelope.event_id,
-        type_,
+        event_id=envelope.event_id,
+        type=type_,
         livemode=False,
         created_at=envelope.created_at,
         facts=facts,

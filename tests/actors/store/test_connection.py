@@ -35,13 +35,13 @@ NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
 SHOP = "a.myshopify.com"
 DAY, MINUTE = timedelta(days=1), timedelta(minutes=1)
 CONNECTED = StoreState(
-    "store_1",
-    "org_1",
-    Connection(
-        "store_1",
-        SHOP,
-        "active",
-        NOON,
+    store_id="store_1",
+    organization_id="org_1",
+    connection=Connection(
+        store_id="store_1",
+        shop_domain=SHOP,
+        status="active",
+        connected_at=NOON,
         client_id="app",
         access_token="sealed token",
         token_expires_at=NOON + DAY,
@@ -50,13 +50,22 @@ CONNECTED = StoreState(
         scopes=("read_orders",),
         scopes_at=NOON,
     ),
-    ShopProfile(store_id="store_1", shop_domain=SHOP, facts_at=NOON),
+    shop=ShopProfile(store_id="store_1", shop_domain=SHOP, facts_at=NOON),
 )
 
 
 def connect(shop: str = SHOP, at: datetime = NOON + DAY) -> Connect:
     profile = ShopProfile(store_id="store_1", shop_domain=shop, facts_at=at, currency="EUR")
-    return Connect(at, "usr_1", profile, "app", "t2", "s2", ("read_products",), at + DAY)
+    return Connect(
+        at=at,
+        user_id="usr_1",
+        shop=profile,
+        client_id="app",
+        access_token="t2",
+        client_secret="s2",
+        scopes=("read_products",),
+        expires_at=at + DAY,
+    )
 
 
 def calls(decision: object) -> list[object]:
@@ -64,7 +73,7 @@ def calls(decision: object) -> list[object]:
 
 
 def test_a_connected_store_subscribes_and_forgets_what_the_receiver_knew() -> None:
-    decision = rules.connect(StoreState("store_1", "org_1"), connect())
+    decision = rules.connect(StoreState(store_id="store_1", organization_id="org_1"), connect())
 
     assert decision.state.connection is not None
     assert decision.state.connection.status == "active"
@@ -113,12 +122,12 @@ def test_disconnecting_erases_every_credential() -> None:
 
 def test_a_store_that_never_connected_cannot_disconnect() -> None:
     with pytest.raises(NotFound):
-        rules.disconnect(StoreState("store_1"), Disconnect(NOON, "usr_1"))
+        rules.disconnect(StoreState(store_id="store_1"), Disconnect(NOON, "usr_1"))
 
 
 def test_an_uninstall_forgets_every_credential_and_tells_the_listings() -> None:
     at = NOON + MINUTE
-    decision = rules.uninstall(CONNECTED, RevokeGrant(SHOP, at, at))
+    decision = rules.uninstall(CONNECTED, RevokeGrant(shop_domain=SHOP, happened_at=at, at=at))
 
     connection = decision.state.connection
     assert connection is not None
@@ -136,9 +145,11 @@ def test_an_uninstall_forgets_every_credential_and_tells_the_listings() -> None:
 @pytest.mark.parametrize(
     "message",
     [
-        RevokeGrant("old.myshopify.com", NOON + MINUTE, NOON + MINUTE),
-        RevokeGrant(SHOP, NOON - 6 * MINUTE, NOON + MINUTE),
-        RevokeGrant(SHOP, NOON, NOON + MINUTE, connected_at=NOON - MINUTE),
+        RevokeGrant(shop_domain="old.myshopify.com", happened_at=NOON + MINUTE, at=NOON + MINUTE),
+        RevokeGrant(shop_domain=SHOP, happened_at=NOON - 6 * MINUTE, at=NOON + MINUTE),
+        RevokeGrant(
+            shop_domain=SHOP, happened_at=NOON, at=NOON + MINUTE, connected_at=NOON - MINUTE
+        ),
     ],
     ids=["of another shop", "triggered before the store connected", "of a former grant"],
 )
@@ -154,7 +165,13 @@ def test_a_fresh_token_is_handed_out_without_a_commit() -> None:
 
     assert decision.state is CONNECTED
     assert not decision.effects
-    assert decision.reply == Token("store_1", SHOP, "sealed token", NOON + DAY, ("read_orders",))
+    assert decision.reply == Token(
+        store_id="store_1",
+        shop_domain=SHOP,
+        access_token="sealed token",
+        expires_at=NOON + DAY,
+        scopes=("read_orders",),
+    )
 
 
 def test_one_renewal_serves_everyone_who_asks() -> None:
@@ -194,14 +211,19 @@ def test_a_token_found_dead_too_late_leaves_the_one_that_took_its_place() -> Non
 
 def test_a_store_that_was_never_connected_says_so() -> None:
     with pytest.raises(Unavailable) as caught:
-        tokens.use(StoreState("store_1"), UseToken(NOON))
+        tokens.use(StoreState(store_id="store_1"), UseToken(NOON))
     assert (caught.value.status, caught.value.code) == (503, "never_connected")
 
 
 def test_a_renewal_rewrites_token_and_scopes_and_answers_who_waits() -> None:
     at = NOON + DAY
     waiting = tokens.use(CONNECTED, UseToken(at)).state
-    decision = tokens.renewed(waiting, RenewalSucceeded(NOON, "new", (), at + DAY, at))
+    decision = tokens.renewed(
+        waiting,
+        RenewalSucceeded(
+            connected_at=NOON, access_token="new", scopes=(), expires_at=at + DAY, at=at
+        ),
+    )
 
     connection = decision.state.connection
     assert connection is not None
@@ -213,7 +235,13 @@ def test_a_renewal_rewrites_token_and_scopes_and_answers_who_waits() -> None:
 
 def test_scopes_that_grew_are_subscribed_to() -> None:
     at = NOON + DAY
-    told = RenewalSucceeded(NOON, "new", ("read_orders", "read_themes"), at + DAY, at)
+    told = RenewalSucceeded(
+        connected_at=NOON,
+        access_token="new",
+        scopes=("read_orders", "read_themes"),
+        expires_at=at + DAY,
+        at=at,
+    )
 
     assert calls(tokens.renewed(CONNECTED, told)) == [
         ReconcileSubscriptions("store_1", NOON, "org_1")
@@ -253,7 +281,9 @@ def test_an_unreachable_platform_changes_nothing_about_the_grant() -> None:
 
 
 def test_a_result_about_a_former_grant_is_dropped() -> None:
-    other = RenewalSucceeded(NOON - DAY, "old", (), NOON, NOON)
+    other = RenewalSucceeded(
+        connected_at=NOON - DAY, access_token="old", scopes=(), expires_at=NOON, at=NOON
+    )
 
     assert tokens.renewed(CONNECTED, other).state is CONNECTED
     assert tokens.refused(CONNECTED, RenewalRefused(NOON - DAY, "x", NOON)).state is CONNECTED
@@ -271,7 +301,11 @@ def test_the_report_on_subscriptions_is_kept_for_operators() -> None:
 
 @pytest.mark.parametrize(
     "message",
-    [connect(), RenewToken("store_1", NOON), RevokeGrant(SHOP, NOON, NOON)],
+    [
+        connect(),
+        RenewToken("store_1", NOON),
+        RevokeGrant(shop_domain=SHOP, happened_at=NOON, at=NOON),
+    ],
     ids=lambda message: type(message).__name__,
 )
 def test_messages_wait_in_the_outbox_unchanged(message: object) -> None:

@@ -16,10 +16,10 @@ PRODUCT = {
     "tags": ["soft", "warm"],
     "vendor": "Loom",
 }
-RENAME = Edit("product", ("7",), {"title": "Green shirt"})
-LESS = Edit("stock", ("7", "1"), {"delta": -3, "compare": None})
-NOTE = Edit("note", ("9",), {"text": "Wrap it"})
-TAG = Edit("tags", ("9",), {"tags": ["gift", "VIP"]})
+RENAME = Edit(kind="product", ids=("7",), wanted={"title": "Green shirt"})
+LESS = Edit(kind="stock", ids=("7", "1"), wanted={"delta": -3, "compare": None})
+NOTE = Edit(kind="note", ids=("9",), wanted={"text": "Wrap it"})
+TAG = Edit(kind="tags", ids=("9",), wanted={"tags": ["gift", "VIP"]})
 
 
 def test_only_what_is_wanted_of_a_product_changes() -> None:
@@ -32,8 +32,8 @@ def test_only_what_is_wanted_of_a_product_changes() -> None:
     ("edit", "facts"),
     [
         (RENAME, {**PRODUCT, "title": "Green shirt"}),
-        (Edit("product", ("7",), {"tags": ["Warm", "soft"]}), PRODUCT),
-        (Edit("stock", ("7", "1"), {"delta": 0}), {"available": 4}),
+        (Edit(kind="product", ids=("7",), wanted={"tags": ["Warm", "soft"]}), PRODUCT),
+        (Edit(kind="stock", ids=("7", "1"), wanted={"delta": 0}), {"available": 4}),
         (NOTE, {"note": "Ring\nWrap it"}),
         (TAG, {"tags": ["Gift", "vip", "x"]}),
     ],
@@ -55,11 +55,15 @@ def test_stock_moves_from_what_was_read() -> None:
     [
         (RENAME, None, "not_found"),
         (
-            Edit("stock", ("7", "1"), {"delta": 1, "compare": 5}),
+            Edit(kind="stock", ids=("7", "1"), wanted={"delta": 1, "compare": 5}),
             {"available": 4},
             "quantity_changed",
         ),
-        (Edit("stock", ("7", "1"), {"delta": 1}, "0" * 32), {"available": 4}, "version_changed"),
+        (
+            Edit(kind="stock", ids=("7", "1"), wanted={"delta": 1}, version="0" * 32),
+            {"available": 4},
+            "version_changed",
+        ),
         (NOTE, {"note": "x" * edits.LONGEST_NOTE}, "note_full"),
         (TAG, {"tags": [f"t{n}" for n in range(249)]}, "too_many_tags"),
     ],
@@ -74,8 +78,10 @@ def test_a_version_names_one_state_of_one_thing() -> None:
     version = edits.version_of(LESS, {"available": 4})
     assert version == edits.version_of(LESS, {"available": 4})
     assert version != edits.version_of(LESS, {"available": 5})
-    assert version != edits.version_of(Edit("stock", ("7", "2"), {}), {"available": 4})
-    same = Edit("product", ("7",), {"status": "DRAFT"})
+    assert version != edits.version_of(
+        Edit(kind="stock", ids=("7", "2"), wanted={}), {"available": 4}
+    )
+    same = Edit(kind="product", ids=("7",), wanted={"status": "DRAFT"})
     assert edits.version_of(RENAME, PRODUCT) == edits.version_of(same, PRODUCT)
 
 
@@ -113,7 +119,12 @@ def test_the_shop_tells_what_became_of_an_edit(
 
 
 def test_an_edit_is_read_back_as_it_was_written() -> None:
-    for edit in (RENAME, LESS, NOTE, Edit("tags", ("9",), {"tags": ["a"]}, "v")):
+    for edit in (
+        RENAME,
+        LESS,
+        NOTE,
+        Edit(kind="tags", ids=("9",), wanted={"tags": ["a"]}, version="v"),
+    ):
         assert Edit.read(edit.written()) == edit
 
 

@@ -29,14 +29,21 @@ from tolsey.storage.records.commerce.agent_operation import AgentOperation, Oper
 from tolsey.storage.records.journal import AuditRecord
 
 NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
-EMPTY = StoreState("store_1", "org_1")
+EMPTY = StoreState(store_id="store_1", organization_id="org_1")
 
 
 def wish(
     operation_id: str = "op_1", subject: str = "product/7", digest: str = "d"
 ) -> BeginOperation:
     return BeginOperation(
-        operation_id, "usr_1", "client_1", "update_product", subject, digest, "sealed", NOON
+        operation_id=operation_id,
+        user_id="usr_1",
+        client_id="client_1",
+        tool="update_product",
+        subject=subject,
+        digest=digest,
+        intent="sealed",
+        at=NOON,
     )
 
 
@@ -48,7 +55,9 @@ def begun(*wishes: BeginOperation) -> StoreState:
 
 
 def sent(state: StoreState, operation_id: str = "op_1", sends: int = 0) -> StoreState:
-    decision = operations.sending(state, OperationSending(operation_id, sends, "{}", NOON))
+    decision = operations.sending(
+        state, OperationSending(operation_id=operation_id, sends=sends, before="{}", at=NOON)
+    )
     assert decision.reply is True
     return decision.state
 
@@ -68,7 +77,9 @@ def states(state: StoreState) -> dict[str, str]:
 def test_an_operation_begins_and_its_asker_waits() -> None:
     decision = operations.begin(EMPTY, wish(), None)
     assert decision.reply == Parked("operation:op_1")
-    assert called(decision) == [CarryOut("store_1", "op_1", organization_id="org_1")]
+    assert called(decision) == [
+        CarryOut(store_id="store_1", operation_id="op_1", organization_id="org_1")
+    ]
     assert states(decision.state) == {"op_1": "running"}
 
 
@@ -81,25 +92,40 @@ def test_operations_of_one_thing_wait_for_each_other_and_others_do_not() -> None
         "op_4": "waiting",
     }
     decision = operations.rejected(
-        state, OperationRejected("op_1", "not_found", "None.", None, None, NOON)
+        state,
+        OperationRejected(
+            operation_id="op_1",
+            code="not_found",
+            detail="None.",
+            before=None,
+            version=None,
+            at=NOON,
+        ),
     )
-    assert called(decision) == [CarryOut("store_1", "op_2", organization_id="org_1")]
+    assert called(decision) == [
+        CarryOut(store_id="store_1", operation_id="op_2", organization_id="org_1")
+    ]
     assert states(decision.state)["op_4"] == "waiting"
 
 
 def test_a_store_calls_the_platform_only_so_often_at_once() -> None:
     state = begun(*(wish(f"op_{n}", f"product/{n}") for n in range(operations.AT_ONCE + 2)))
     assert list(states(state).values()) == ["running"] * operations.AT_ONCE + ["waiting"] * 2
-    ended = operations.applied(sent(state, "op_1"), OperationApplied("op_1", "{}", "{}", "v", NOON))
+    ended = operations.applied(
+        sent(state, "op_1"),
+        OperationApplied(operation_id="op_1", before="{}", after="{}", version="v", at=NOON),
+    )
     assert called(ended) == [
-        CarryOut("store_1", f"op_{operations.AT_ONCE}", organization_id="org_1")
+        CarryOut(
+            store_id="store_1", operation_id=f"op_{operations.AT_ONCE}", organization_id="org_1"
+        )
     ]
     unknown = operations.unanswered(
         sent(state, "op_0"), OperationUnanswered("op_0", is_unchanged=True, at=NOON)
     )
-    assert CarryOut("store_1", f"op_{operations.AT_ONCE}", organization_id="org_1") in called(
-        unknown
-    )
+    assert CarryOut(
+        store_id="store_1", operation_id=f"op_{operations.AT_ONCE}", organization_id="org_1"
+    ) in called(unknown)
 
 
 def test_who_asks_again_waits_for_the_same_answer() -> None:
@@ -117,7 +143,9 @@ def test_a_key_with_other_arguments_is_refused_wherever_the_operation_is() -> No
 
 
 def test_an_end_answers_whoever_waits_and_leaves_a_row_and_an_audit_row() -> None:
-    message = OperationApplied("op_1", '{"title": "a"}', '{"title": "b"}', "v2", NOON)
+    message = OperationApplied(
+        operation_id="op_1", before='{"title": "a"}', after='{"title": "b"}', version="v2", at=NOON
+    )
     decision = operations.applied(sent(begun()), message)
     view = (decision.resolve or {})["operation:op_1"]
     assert isinstance(view, OperationView)
@@ -131,7 +159,8 @@ def test_an_end_answers_whoever_waits_and_leaves_a_row_and_an_audit_row() -> Non
 
 def test_an_operation_is_replayed_before_its_end_is_on_disk() -> None:
     state = operations.applied(
-        sent(begun()), OperationApplied("op_1", "{}", "{}", "v2", NOON)
+        sent(begun()),
+        OperationApplied(operation_id="op_1", before="{}", after="{}", version="v2", at=NOON),
     ).state
     on_disk = sent(begun()).operations[0]
     decision = operations.begin(state, wish(), on_disk)
@@ -142,18 +171,34 @@ def test_an_operation_is_replayed_before_its_end_is_on_disk() -> None:
 
 def test_only_one_process_may_send_and_only_as_often_as_it_was_refused() -> None:
     state = sent(begun())
-    late = operations.sending(state, OperationSending("op_1", 0, "{}", NOON))
+    late = operations.sending(
+        state, OperationSending(operation_id="op_1", sends=0, before="{}", at=NOON)
+    )
     assert (late.reply, late.state) == (False, state)
     assert sent(state, sends=1).operations[0].sends == 2
-    assert operations.sending(EMPTY, OperationSending("op_1", 0, "{}", NOON)).reply is False
+    assert (
+        operations.sending(
+            EMPTY, OperationSending(operation_id="op_1", sends=0, before="{}", at=NOON)
+        ).reply
+        is False
+    )
 
 
 def test_what_was_planned_is_sent_once_as_it_was_planned() -> None:
-    planned = OperationSending("op_1", 0, '{"available": 1}', NOON, "sealed with its change")
+    planned = OperationSending(
+        operation_id="op_1",
+        sends=0,
+        before='{"available": 1}',
+        at=NOON,
+        intent="sealed with its change",
+    )
     decision = operations.sending(begun(), planned)
     (send,) = decision.effects
     assert isinstance(send, Perform)
-    assert (send.key, send.call) == ("send:op_1:1", SendEdit("store_1", "op_1", 1, "org_1"))
+    assert (send.key, send.call) == (
+        "send:op_1:1",
+        SendEdit(store_id="store_1", operation_id="op_1", sends=1, organization_id="org_1"),
+    )
     (kept,) = decision.state.operations
     assert (kept.state, kept.before, kept.intent) == (
         *("sent", '{"available": 1}'),
@@ -169,7 +214,9 @@ def test_what_is_overtaken_is_planned_anew_until_it_is_contended() -> None:
         decision = operations.overtaken(
             sent(state, sends=sends - 1), OperationOvertaken("op_1", sends, NOON)
         )
-        assert called(decision) == [CarryOut("store_1", "op_1", organization_id="org_1")]
+        assert called(decision) == [
+            CarryOut(store_id="store_1", operation_id="op_1", organization_id="org_1")
+        ]
         assert states(decision.state) == {"op_1": "running"}
         assert (
             operations.overtaken(decision.state, OperationOvertaken("op_1", 0, NOON)).effects == ()
@@ -184,33 +231,62 @@ def test_what_is_overtaken_is_planned_anew_until_it_is_contended() -> None:
 
 def test_an_operation_whose_call_is_given_up_holds_nobody_up() -> None:
     state = begun(wish(), wish("op_2"))
-    assert CarryOut("store_1", "op_1").given_up("a bug", NOON) == OperationGivenUp("op_1", NOON)
-    assert SendEdit("store_1", "op_1", 1).given_up("a bug", NOON) == OperationGivenUp("op_1", NOON)
+    assert CarryOut(store_id="store_1", operation_id="op_1").given_up(
+        "a bug", NOON
+    ) == OperationGivenUp("op_1", NOON)
+    assert SendEdit(store_id="store_1", operation_id="op_1", sends=1).given_up(
+        "a bug", NOON
+    ) == OperationGivenUp("op_1", NOON)
     for before, ends in ((state, "not_sent"), (sent(state), "unclear")):
         decision = operations.given_up(before, OperationGivenUp("op_1", NOON))
         assert decision.state.ended[-1].state == ends
-        assert called(decision) == [CarryOut("store_1", "op_2", organization_id="org_1")]
+        assert called(decision) == [
+            CarryOut(store_id="store_1", operation_id="op_2", organization_id="org_1")
+        ]
 
 
 def test_what_was_not_sent_may_be_tried_again_under_its_key() -> None:
-    failed = OperationNotSent("op_1", 503, "commerce_unreachable", "Away.", 5.0, NOON)
+    failed = OperationNotSent(
+        operation_id="op_1",
+        status=503,
+        code="commerce_unreachable",
+        detail="Away.",
+        retry_after=5.0,
+        at=NOON,
+    )
     decision = operations.not_sent(begun(), failed)
     refusal = (decision.resolve or {})["operation:op_1"]
     assert isinstance(refusal, Refusal)
     assert (refusal.status, refusal.code) == (503, "commerce_unreachable")
     again = operations.begin(decision.state, wish(), None)
-    assert called(again) == [CarryOut("store_1", "op_1", organization_id="org_1")]
+    assert called(again) == [
+        CarryOut(store_id="store_1", operation_id="op_1", organization_id="org_1")
+    ]
     assert again.state.operations[0].sends == 0
 
 
 def test_what_was_sent_and_refused_counts_on_when_it_is_tried_again() -> None:
-    failed = OperationNotSent("op_1", 503, "commerce_unreachable", "Away.", 5.0, NOON)
+    failed = OperationNotSent(
+        operation_id="op_1",
+        status=503,
+        code="commerce_unreachable",
+        detail="Away.",
+        retry_after=5.0,
+        at=NOON,
+    )
     again = operations.begin(operations.not_sent(sent(begun()), failed).state, wish(), None)
     assert again.state.operations[0].sends == 1
 
 
 def test_a_mere_repeat_never_starts_anything() -> None:
-    failed = OperationNotSent("op_1", 503, "commerce_unreachable", "Away.", 5.0, NOON)
+    failed = OperationNotSent(
+        operation_id="op_1",
+        status=503,
+        code="commerce_unreachable",
+        detail="Away.",
+        retry_after=5.0,
+        at=NOON,
+    )
     for state in (EMPTY, operations.not_sent(begun(), failed).state):
         with pytest.raises(Refusal):
             operations.begin(state, replace(wish(), is_repeat=True), None)
@@ -250,9 +326,22 @@ def test_an_unknown_operation_is_told_at_once_and_holds_back_what_follows() -> N
 
 def test_what_comes_after_the_end_changes_nothing() -> None:
     for decision in (
-        operations.applied(EMPTY, OperationApplied("op_1", "{}", "{}", "v", NOON)),
-        operations.rejected(EMPTY, OperationRejected("op_1", "c", "d", None, None, NOON)),
-        operations.not_sent(EMPTY, OperationNotSent("op_1", 503, "c", "d", None, NOON)),
+        operations.applied(
+            EMPTY,
+            OperationApplied(operation_id="op_1", before="{}", after="{}", version="v", at=NOON),
+        ),
+        operations.rejected(
+            EMPTY,
+            OperationRejected(
+                operation_id="op_1", code="c", detail="d", before=None, version=None, at=NOON
+            ),
+        ),
+        operations.not_sent(
+            EMPTY,
+            OperationNotSent(
+                operation_id="op_1", status=503, code="c", detail="d", retry_after=None, at=NOON
+            ),
+        ),
         operations.unanswered(EMPTY, OperationUnanswered("op_1", is_unchanged=True, at=NOON)),
         operations.overtaken(EMPTY, OperationOvertaken("op_1", 0, NOON)),
         operations.given_up(EMPTY, OperationGivenUp("op_1", NOON)),
@@ -272,7 +361,17 @@ def test_memory_keeps_only_the_last_ends() -> None:
     for n in range(ENDED_KEPT + 5):
         state = operations.record(
             state,
-            RecordOperation(f"op_{n}", "usr_1", "c", "t", "s", "d", "{}", "{}", NOON),
+            RecordOperation(
+                operation_id=f"op_{n}",
+                user_id="usr_1",
+                client_id="c",
+                tool="t",
+                subject="s",
+                digest="d",
+                before="{}",
+                after="{}",
+                at=NOON,
+            ),
             None,
         ).state
     assert len(state.ended) == ENDED_KEPT
@@ -283,10 +382,12 @@ def test_memory_keeps_only_the_last_ends() -> None:
     "message",
     [
         wish(),
-        OperationSending("op_1", 0, "{}", NOON),
+        OperationSending(operation_id="op_1", sends=0, before="{}", at=NOON),
         OperationUnanswered("op_1", is_unchanged=True, at=NOON),
-        OperationNotSent("op_1", 503, "c", "d", None, NOON),
-        CarryOut("store_1", "op_1", 2, "org_1"),
+        OperationNotSent(
+            operation_id="op_1", status=503, code="c", detail="d", retry_after=None, at=NOON
+        ),
+        CarryOut(store_id="store_1", operation_id="op_1", look=2, organization_id="org_1"),
     ],
 )
 def test_messages_cross_processes(message: Any) -> None:

@@ -32,17 +32,33 @@ from tolsey.storage.records.journal import AuditRecord
 NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 SHOP = "a.myshopify.com"
-CONNECTED = StoreState("store_1", "org_1", Connection("store_1", SHOP, "active", NOON))
-REVOKED = replace(CONNECTED, connection=Connection("store_1", SHOP, "revoked", NOON))
-REPOINTED = replace(CONNECTED, connection=Connection("store_1", "b.myshopify.com", "active", NOON))
+CONNECTED = StoreState(
+    store_id="store_1",
+    organization_id="org_1",
+    connection=Connection(store_id="store_1", shop_domain=SHOP, status="active", connected_at=NOON),
+)
+REVOKED = replace(
+    CONNECTED,
+    connection=Connection(
+        store_id="store_1", shop_domain=SHOP, status="revoked", connected_at=NOON
+    ),
+)
+REPOINTED = replace(
+    CONNECTED,
+    connection=Connection(
+        store_id="store_1", shop_domain="b.myshopify.com", status="active", connected_at=NOON
+    ),
+)
 
 
 def delivery(topic: str, at: datetime = NOON) -> Delivery:
-    return Delivery("d1", topic, SHOP, at, "e1", at)
+    return Delivery(id="d1", topic=topic, shop_domain=SHOP, at=at, event_id="e1", triggered_at=at)
 
 
 ORDER = CommerceOrder(store_id="store_1", order_id=7, updated_at=NOON, name="#7")
-CREATED = OrderChanged(delivery("orders/create"), ORDER, '{"payload":{"id":7}}')
+CREATED = OrderChanged(
+    delivery=delivery("orders/create"), order=ORDER, audit='{"payload":{"id":7}}'
+)
 
 
 def audits(decision: Any) -> list[AuditRecord]:
@@ -73,7 +89,7 @@ def test_an_order_is_claimed_put_on_record_and_kept_without_touching_the_state()
     )
 
 
-@pytest.mark.parametrize("state", [REVOKED, REPOINTED, StoreState("store_1")])
+@pytest.mark.parametrize("state", [REVOKED, REPOINTED, StoreState(store_id="store_1")])
 def test_a_store_that_left_the_shop_keeps_nothing_of_it(state: StoreState) -> None:
     decision = events.keep(state, CREATED, ORDER)
 
@@ -103,7 +119,11 @@ def test_an_uninstall_is_on_record_before_and_apart_from_the_update() -> None:
     assert decision.state is CONNECTED
     assert audits(decision)[0].event == "commerce.webhook.app.uninstalled"
     assert decision.effects == (
-        Tell(store("store_1"), RevokeGrant(SHOP, NOON, NOON), key="revoke-grant:store_1:d1"),
+        Tell(
+            store("store_1"),
+            RevokeGrant(shop_domain=SHOP, happened_at=NOON, at=NOON),
+            key="revoke-grant:store_1:d1",
+        ),
     )
 
 
@@ -127,7 +147,13 @@ def test_older_facts_of_a_shop_change_nothing() -> None:
 
 
 def test_a_theme_and_a_domain_are_remembered() -> None:
-    theme = ThemePublished(delivery("themes/publish"), 9, "Comfort", NOON, "{}")
+    theme = ThemePublished(
+        delivery=delivery("themes/publish"),
+        theme_id=9,
+        name="Comfort",
+        published_at=NOON,
+        audit="{}",
+    )
     domain = DomainCreated(delivery("domains/create"), "shop.example", "{}")
     state = events.domain_created(events.theme_published(CONNECTED, theme).state, domain).state
     again = events.domain_created(state, domain).state

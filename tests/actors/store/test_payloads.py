@@ -37,7 +37,11 @@ PERSONAL = re.compile(
 
 
 def reading(topic: str = "orders/create", identity: bytes | None = KEY) -> Reading:
-    return Reading("store_1", identity, Delivery("d1", topic, SHOP, NOON, "e1", NOON))
+    return Reading(
+        "store_1",
+        identity,
+        Delivery(id="d1", topic=topic, shop_domain=SHOP, at=NOON, event_id="e1", triggered_at=NOON),
+    )
 
 
 def order(**fields: Any) -> CommerceOrder:
@@ -84,10 +88,12 @@ def test_every_documented_body_is_read_and_nobody_in_it_can_be_recognised(topic:
     body = orjson.loads((SAMPLES / f"{topic.replace('/', '__')}.json").read_bytes())
     message = TOPICS[topic].read(body, reading(topic))
     state = StoreState(
-        "store_1",
-        "org_1",
-        Connection("store_1", SHOP, "active", NOON),
-        ShopProfile(
+        store_id="store_1",
+        organization_id="org_1",
+        connection=Connection(
+            store_id="store_1", shop_domain=SHOP, status="active", connected_at=NOON
+        ),
+        shop=ShopProfile(
             store_id="store_1", shop_domain=SHOP, facts_at=datetime(2020, 1, 1, tzinfo=UTC)
         ),
     )

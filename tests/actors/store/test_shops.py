@@ -34,7 +34,7 @@ def periods(records: Iterable[object]) -> list[ConnectionPeriod]:
 
 
 def test_the_rows_of_a_stores_first_shop_are_kept_under_the_stores_own_id() -> None:
-    new = StoreState("store_1")
+    new = StoreState(store_id="store_1")
     assert new.shop_key == "store_1"
     (first,) = shops.connected(new, SHOP, "salt", NOON)
     assert first == HOME  # with the salt of the store: no second one
@@ -45,7 +45,7 @@ def test_a_shop_of_a_store_that_the_release_before_connected_is_its_first() -> N
 
 
 def test_a_shop_that_a_store_comes_back_to_keeps_its_key_and_its_salt() -> None:
-    both = StoreState("store_1", shops=(HOME, AWAY))
+    both = StoreState(store_id="store_1", shops=(HOME, AWAY))
     assert shops.connected(both, SHOP, "another", LATER + timedelta(days=1)) is both.shops
     assert shops.connected(both, OTHER, "another", LATER + timedelta(days=1)) is both.shops
 
@@ -57,7 +57,7 @@ def test_a_shop_that_the_audit_trail_told_of_gets_its_salt_when_it_is_connected_
         shop_key="store_1@b.myshopify.com",
         first_connected_at=LATER,
     )
-    state = StoreState("store_1", shops=(HOME, told))
+    state = StoreState(store_id="store_1", shops=(HOME, told))
     assert shops.connected(state, OTHER, "salt", LATER + timedelta(days=1)) == (HOME, AWAY)
 
 
@@ -81,7 +81,7 @@ def test_each_connection_has_its_time_in_the_history_and_its_end() -> None:
     ]
     gone = rules.disconnect(CONNECTED, Disconnect(LATER, "usr_1"))
     assert [one.ending for one in periods(gone.records)] == ["disconnected"]
-    removed = rules.uninstall(CONNECTED, RevokeGrant(SHOP, LATER, LATER))
+    removed = rules.uninstall(CONNECTED, RevokeGrant(shop_domain=SHOP, happened_at=LATER, at=LATER))
     assert [one.ending for one in periods(removed.records)] == ["uninstalled"]
     again = rules.connect(gone.state, connect(OTHER, LATER))
     assert [one.ended_at for one in periods(again.records)] == [None]  # it ended once
@@ -106,5 +106,7 @@ def test_what_an_agent_asked_of_a_shop_is_not_done_in_the_next_one() -> None:
     assert all(one.intent is None and one.finished_at == connect().at for one in kept)
     assert sum(isinstance(one, AuditRecord) for one in decision.records) == 1 + len(kept)
     assert set(decision.resolve or {}) == {"token", *(f"operation:op_{n}" for n in range(6))}
-    late = operations.sending(decision.state, OperationSending("op_0", 0, "{}", LATER))
+    late = operations.sending(
+        decision.state, OperationSending(operation_id="op_0", sends=0, before="{}", at=LATER)
+    )
     assert late.reply is False  # so its call ends without a word to the platform

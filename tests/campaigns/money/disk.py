@@ -276,7 +276,7 @@ class Disk:
 
     async def _haunt(self, old: Process) -> None:
         """Let a process that lost its slots spend: nothing of it may happen."""
-        message = SpendCredits(f"haunt:{self._starts}", 1, "haunt", self._now)
+        message = SpendCredits(key=f"haunt:{self._starts}", amount=1, reason="haunt", at=self._now)
         for name in self._names:
             try:
                 await old.runtime.ask(organization(name), message)

@@ -134,24 +134,35 @@ def reversed_otherwise(seed: int) -> list[str]:
     chance = random.Random(f"reversal {seed}")  # noqa: S311 - as above
     ends_at, total = AT + timedelta(days=30), chance.choice((7_900, 8_690, 3))
     told: list[Any] = [
-        PaymentObserved("in_1", 0, total, chance.randint(0, total), (), ends_at) for _ in range(2)
+        PaymentObserved(
+            payment_ref="in_1",
+            credits=0,
+            total=total,
+            refunded=chance.randint(0, total),
+            disputes=(),
+            at=ends_at,
+        )
+        for _ in range(2)
     ]
     for number in range(chance.randint(0, 2)):
         opened = Dispute(f"dp_{number}", chance.randint(1, total), "open")
         ended = chance.choice(
             (opened, replace(opened, status="won"), replace(opened, status="lost"))
         )
-        told += [PaymentObserved("in_1", 0, total, 0, (one,), ends_at) for one in (opened, ended)]
+        told += [
+            PaymentObserved(
+                payment_ref="in_1", credits=0, total=total, refunded=0, disputes=(one,), at=ends_at
+            )
+            for one in (opened, ended)
+        ]
     renewal = ResetAllowance(
-        *(
-            "allowance:2",
-            "pro",
-            ends_at,
-            ends_at + timedelta(days=31),
-            49 * DOLLAR,
-            ends_at,
-            "in_2",
-        ),
+        key="allowance:2",
+        plan="pro",
+        period_start=ends_at,
+        period_end=ends_at + timedelta(days=31),
+        allowance=49 * DOLLAR,
+        at=ends_at,
+        reference="in_2",
         renewed_by="sub_1",
     )
     used, bought = chance.randint(1, 49 * DOLLAR), chance.choice((0, 20, 60))
@@ -160,10 +171,17 @@ def reversed_otherwise(seed: int) -> list[str]:
         ledger = Ledger()
         ledger.take(
             ResetAllowance(
-                *("allowance:1", "pro", AT, ends_at, 49 * DOLLAR, AT, "in_1"), renewed_by="sub_1"
+                key="allowance:1",
+                plan="pro",
+                period_start=AT,
+                period_end=ends_at,
+                allowance=49 * DOLLAR,
+                at=AT,
+                reference="in_1",
+                renewed_by="sub_1",
             )
         )
-        ledger.take(SpendCredits("spend", used, "chat", AT))
+        ledger.take(SpendCredits(key="spend", amount=used, reason="chat", at=AT))
         if bought:
             ledger.take(purchase("pi_1", bought))
         for message in chance.sample([renewal, *told], len(told) + 1):

@@ -199,7 +199,7 @@ class Person:
     def _spend(self, key: str) -> Life:
         amount, at = self._amount(), self._clock()
         yield from self._ask(
-            SpendCredits(f"spend:{key}", amount, "chat", at),
+            SpendCredits(key=f"spend:{key}", amount=amount, reason="chat", at=at),
             lambda: self.purse.spend(amount, self._clock(), self._plan),
         )
 
@@ -208,7 +208,7 @@ class Person:
         until = at + hours(self.chance.choice((0.01, 1, 30, 2_000)))
         self._holds.append(key)
         yield from self._ask(
-            HoldCredits(key, amount, at, until),
+            HoldCredits(hold_id=key, amount=amount, at=at, lease_until=until),
             lambda: self.purse.hold(key, amount, at, until, self._plan),
         )
 
@@ -219,7 +219,7 @@ class Person:
         amount = self.chance.choice((0, self._amount()))
         used, until = self.chance.randrange(3_000_000), at + hours(self.chance.choice((0.01, 5)))
         yield from self._ask(
-            ExtendHold(hold, amount, at, until, used),
+            ExtendHold(hold_id=hold, amount=amount, at=at, lease_until=until, used=used),
             lambda: self.purse.extend(hold, amount, used, at, until, plan=self._plan),
         )
 
@@ -244,7 +244,9 @@ class Person:
     def _adjust(self, key: str) -> Life:
         amount, at = self.chance.choice((5_000_000, -2_000_000, -self._amount())), self._clock()
         yield from self._ask(
-            AdjustCredits(f"adjust:{key}", amount, "sorry", "usr_1", at),
+            AdjustCredits(
+                key=f"adjust:{key}", amount=amount, reason="sorry", user_id="usr_1", at=at
+            ),
             lambda: self.purse.adjust(f"adjust:{key}", amount, at),
         )
 
@@ -266,8 +268,11 @@ class Person:
         assert known.paid_from is not None
         assert known.paid_until is not None
         paid = PaidPeriod(
-            *(known.subscription_id or "", known.paid_plan or "", known.paid_from),
-            *(known.paid_until, known.paid_invoice_id),
+            subscription_id=known.subscription_id or "",
+            plan=known.paid_plan or "",
+            starts_at=known.paid_from,
+            ends_at=known.paid_until,
+            payment_ref=known.paid_invoice_id,
         )
         yield from self._ask(
             StartMonth(at, paid),

@@ -169,8 +169,16 @@ class Paper:
             }
             asked, facts = True, read(open_envelope(body))
         return ApplyPaymentEvent(
-            *(event.id, event.type, envelope.livemode, envelope.created_at, keep(facts), at),
-            *(OFFERS, payment_ref, asked, seen_at if asked else None),
+            event_id=event.id,
+            type=event.type,
+            livemode=envelope.livemode,
+            created_at=envelope.created_at,
+            facts=keep(facts),
+            at=at,
+            offers=OFFERS,
+            payment_ref=payment_ref,
+            is_asked=asked,
+            asked_after=seen_at if asked else None,
             is_over=getattr(facts, "subscription_id", None) in self._over,
         )
 
@@ -225,11 +233,11 @@ class Paper:
         lots = [lot for lot in self._all(CreditLot) if lot.remaining]
         account = next(iter(self._all(CreditAccount)), None)
         books = Books(
-            account,
-            lots,
-            [one for one in self._all(CreditHold) if one.closed_at is None],
-            remembered(self._all(CreditedPayment), lots, account),
-            max((one.day for one in self._all(DailyBonus)), default=date.min),
+            account=account,
+            lots=lots,
+            holds=[one for one in self._all(CreditHold) if one.closed_at is None],
+            payments=remembered(self._all(CreditedPayment), lots, account),
+            bonus_day=max((one.day for one in self._all(DailyBonus)), default=date.min),
         )
         self.state = OrganizationState(
             self.bank.organization,

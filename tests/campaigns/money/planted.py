@@ -84,7 +84,9 @@ def a_purchase_for_each_event() -> Iterator[None]:
         key = f"purchase:{turn.message.event_id}"
         amount = cents * plans.MICRO_PER_CENT
         ends = twelve_months_after(at)
-        message = GrantCredits(key, "purchase", amount, at, ends, payment_ref)
+        message = GrantCredits(
+            key=key, kind="purchase", amount=amount, at=at, expires_at=ends, reference=payment_ref
+        )
         turn.take(lots.grant(turn.state, message))
         return applying.APPLIED
 
@@ -119,8 +121,14 @@ def credits_before_the_payment() -> Iterator[None]:
         if offer is not None:
             allowance = plans.monthly_allowance(offer.plan.code, None)
             key = f"allowance:{turn.message.event_id}"
-            period = (item.period_start, item.period_end, allowance, turn.message.at)
-            message = ResetAllowance(key, offer.plan.code, *period)
+            message = ResetAllowance(
+                key=key,
+                plan=offer.plan.code,
+                period_start=item.period_start,
+                period_end=item.period_end,
+                allowance=allowance,
+                at=turn.message.at,
+            )
             turn.take(lots.reset_allowance(turn.state, message))
         return applied
 

@@ -80,13 +80,27 @@ async def upgrade(house: House, id: str) -> Message[Any]:
     begins, ends = (
         datetime.fromtimestamp(item[f"current_period_{name}"], UTC) for name in ("start", "end")
     )
-    held = Subscribed(bought["id"], item["id"], item["price"]["id"], begins, ends, None)
+    held = Subscribed(
+        subscription_id=bought["id"],
+        item_id=item["id"],
+        price_id=item["price"]["id"],
+        period_start=begins,
+        period_end=ends,
+        schedule_id=None,
+    )
     await house.market.payments.downgrade(
         held, house.market.price("pro"), "pro", "monthly", key=f"down:{id}"
     )
     await house.settle()
     price_ids = dict(house.market.prices)
-    return ChangePlan(f"op_{id}", "max_20x", "monthly", price_ids, "usr_9", datetime.now(UTC))
+    return ChangePlan(
+        operation_id=f"op_{id}",
+        plan="max_20x",
+        cadence="monthly",
+        price_ids=price_ids,
+        user_id="usr_9",
+        at=datetime.now(UTC),
+    )
 
 
 async def upgrade_stage(house: House, id: str) -> str:
@@ -121,7 +135,13 @@ async def refund(house: House, id: str) -> Message[Any]:
     )
     assert row is not None
     now = datetime.now(UTC)
-    return GiveBackPayment(f"op_{id}", row["reference"], "a mistake", "usr_9", now)
+    return GiveBackPayment(
+        operation_id=f"op_{id}",
+        payment_ref=row["reference"],
+        reason="a mistake",
+        user_id="usr_9",
+        at=now,
+    )
 
 
 async def refund_stage(house: House, id: str) -> str:

@@ -59,7 +59,10 @@ class Desk:
         """Start a listing and prove it by a shop."""
         fields = ListingFields(title=name, asking_price=10**9, currency="USD")
         at = self.platform.now()
-        await self.runtime.ask(listing(name), CreateListing("org_1", None, fields, "usr_1", at))
+        await self.runtime.ask(
+            listing(name),
+            CreateListing(organization_id="org_1", store_id=None, fields=fields, by="usr_1", at=at),
+        )
         await self.read(name, shop)
         return name
 

@@ -41,7 +41,7 @@ LIVE = "SELECT FROM chat_generations WHERE ended_at IS NULL"
 async def look(house: Running, visitor: Visitor, at: datetime, **seen: Any) -> None:
     """Let it be time to look after the answer."""
     (row,) = await house.service.database.fetch("SELECT id FROM chat_generations")
-    message = CheckAnswer(row["id"], at, **seen)
+    message = CheckAnswer(generation_id=row["id"], at=at, **seen)
     await house.service.runtime.ask(organization(visitor.organization_id), message)
 
 

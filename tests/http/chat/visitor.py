@@ -114,7 +114,9 @@ async def arrive(browser: httpx.AsyncClient, email: str = "ann@example.com") -> 
 
 async def grant(house: Running, visitor: Visitor, amount: int, key: str = "gift") -> None:
     at: datetime = house.service.clock()
-    message = GrantCredits(key, "bonus", amount, at, at + timedelta(days=30))
+    message = GrantCredits(
+        key=key, kind="bonus", amount=amount, at=at, expires_at=at + timedelta(days=30)
+    )
     await house.service.runtime.ask(organization(visitor.organization_id), message)
 
 

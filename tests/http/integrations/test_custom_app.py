@@ -226,7 +226,7 @@ async def test_orders_and_subscriptions_are_reached_with_a_new_token_where_the_o
     assert topics["inventory_levels/update"].startswith("missing_scope")
     order = platform.place_order(SHOP, email="jane@doe.example")
     platform.revoke_tokens(SHOP)
-    edited = Delivery("d-1", "orders/edited", SHOP, clock())
+    edited = Delivery(id="d-1", topic="orders/edited", shop_domain=SHOP, at=clock())
     await runtime.ask(store(store_id), OrderEdited(edited, order.id, "{}"))
     with anyio.fail_after(60):
         while not await database.fetch("SELECT 1 FROM commerce_orders"):
@@ -234,8 +234,11 @@ async def test_orders_and_subscriptions_are_reached_with_a_new_token_where_the_o
 
     platform.revoke_tokens(SHOP)
     platform.shop(SHOP).scopes = ALL_SCOPES
-    grown = Delivery("d-2", "app/scopes_update", SHOP, clock())
-    await runtime.ask(store(store_id), ScopesChanged(grown, ALL_SCOPES, clock(), "{}"))
+    grown = Delivery(id="d-2", topic="app/scopes_update", shop_domain=SHOP, at=clock())
+    await runtime.ask(
+        store(store_id),
+        ScopesChanged(delivery=grown, scopes=ALL_SCOPES, changed_at=clock(), audit="{}"),
+    )
     topics = await subscribed(runtime, store_id, "inventory_levels/update")
     assert "token_unavailable" not in topics.values()
 

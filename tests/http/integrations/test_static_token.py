@@ -82,7 +82,9 @@ async def test_a_late_farewell_ends_a_static_token_that_the_platform_knows_no_mo
     if not honoured:
         platform.revoke_tokens(SHOP)
     before = clock() - timedelta(hours=1)
-    await runtime.ask(store(store_id), RevokeGrant(SHOP, before, clock()))
+    await runtime.ask(
+        store(store_id), RevokeGrant(shop_domain=SHOP, happened_at=before, at=clock())
+    )
     with anyio.fail_after(60):
         while runtime.admin.effects_in_flight or await database.fetch(CALLS):
             await anyio.sleep(0.01)

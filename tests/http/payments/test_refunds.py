@@ -94,12 +94,12 @@ async def test_credits_that_were_used_or_are_held_do_not_go_back(
 ) -> None:
     payment = await purchase(shop, ann)
     ask, to, at = shop.service.runtime.ask, organization(ann.organization_id), shop.clock()
-    await ask(to, HoldCredits("h", 1, at, at + timedelta(hours=1)))
+    await ask(to, HoldCredits(hold_id="h", amount=1, at=at, lease_until=at + timedelta(hours=1)))
     held = await refund(operator, ann, payment)
     assert (held.status_code, held.json()["code"]) == (409, "refund_credits_used")
     second = await purchase(shop, ann, 1_000)
     assert (await refund(operator, ann, second)).status_code == 201
-    await ask(to, SpendCredits("s", 1, "chat", at))
+    await ask(to, SpendCredits(key="s", amount=1, reason="chat", at=at))
     used = await refund(operator, ann, payment)
     assert used.json()["code"] == "refund_credits_used"
 
@@ -352,7 +352,9 @@ async def test_an_end_that_was_given_up_is_gone_on_with_by_an_operator(
 
 
 async def spend(shop: Shop, who: Person, dollars: int) -> None:
-    message = SpendCredits(f"spend:{dollars}", dollars * 1_000_000, "chat", shop.clock())
+    message = SpendCredits(
+        key=f"spend:{dollars}", amount=dollars * 1_000_000, reason="chat", at=shop.clock()
+    )
     await shop.service.runtime.ask(organization(who.organization_id), message)
 
 

@@ -63,7 +63,14 @@ async def test_verified_revenue_is_that_of_this_stores_own_listings(hall: Hall) 
 async def test_credits_are_told_in_dollars(hall: Hall) -> None:
     to = organization(hall.ann.organization_id)
     await hall.service.runtime.ask(
-        to, AdjustCredits("a1", 12_345_678, "a present", "usr_x", hall.service.clock())
+        to,
+        AdjustCredits(
+            key="a1",
+            amount=12_345_678,
+            reason="a present",
+            user_id="usr_x",
+            at=hall.service.clock(),
+        ),
     )
     agent = await hall.agent(hall.ann)
     told = result(await agent.call("get_credit_balance"))
@@ -79,7 +86,10 @@ async def test_grants_are_told_in_parts_in_the_order_they_are_spent(hall: Hall) 
     for n in range(30):
         ends = at + timedelta(days=300 - n)
         await hall.service.runtime.ask(
-            to, GrantCredits(f"g{n}", "bonus", (n + 1) * 10_000, at, ends)
+            to,
+            GrantCredits(
+                key=f"g{n}", kind="bonus", amount=(n + 1) * 10_000, at=at, expires_at=ends
+            ),
         )
     agent = await hall.agent(hall.ann)
     first = result(await agent.call("get_credit_balance"))

@@ -21,11 +21,11 @@ async def listed(hall: Hall, owner: Owner) -> str:
     """Let an owner's store be for sale."""
     listing_id = f"listing_{owner.name}"
     message = CreateListing(
-        owner.organization_id,
-        owner.store_id,
-        ListingFields(title="A shop"),
-        owner.user_id,
-        hall.service.clock(),
+        organization_id=owner.organization_id,
+        store_id=owner.store_id,
+        fields=ListingFields(title="A shop"),
+        by=owner.user_id,
+        at=hall.service.clock(),
     )
     await hall.service.runtime.ask(listing(listing_id), message)
     return listing_id

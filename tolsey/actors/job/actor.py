@@ -31,7 +31,9 @@ class JobActor(Actor[JobState]):
         last = await executions.last(self._database, keys, trigger="schedule")
         running = await executions.running(self._database, keys)
         return {
-            key: JobState(key, running.get(key), last[key][0] if last[key] else None)
+            key: JobState(
+                name=key, running=running.get(key), last=last[key][0] if last[key] else None
+            )
             for key in keys
         }
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from cronsim import CronSim
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """A job and its cron expression, in UTC. `built` is false until an issue builds it."""
 
@@ -28,20 +28,83 @@ class Job:
 JOBS = {
     job.name: job
     for job in (
-        Job("sync-verified-revenue", "0 * * * *", "Revenue on a badge is never a day old."),
-        Job("launch-tick", "*/10 * * * *", "Launch milestones move by themselves.", built=False),
-        Job("prune-audit-log", "0 3 * * *", "Audit rows are kept 180 days, deliveries longer."),
-        Job("prune-webhook-deliveries", "30 3 * * *", "Delivery rows are kept 7 days."),
-        Job("retention-sweep", "0 4 * * *", "What has served its time is let go."),
-        Job("gdpr-erasure", "15 * * * *", "Erasure requests are carried out.", built=False),
-        Job("discovery-harvest-tick", "0 */4 * * *", "New storefronts are found.", built=False),
-        Job("discovery-bootstrap-tick", "20 * * * *", "The registry is filled.", built=False),
-        Job("discovery-apify-sync", "0 5 * * 1", "The dataset is read in.", built=False),
-        Job("intelligence-tick", "*/30 * * * *", "Storefronts are scanned again.", built=False),
-        Job("reconcile-payments", "*/5 * * * *", "No event of the processor is left behind."),
-        Job("monthly-credits-reset", "10 0 * * *", "Plans grant their credits."),
-        Job("daily-bonus", "5 0 * * *", "Plans grant their bonus."),
-        Job("expire-credits", "40 0 * * *", "Credits end after 12 months; ledgers are checked."),
-        Job("alerts-tick", "*/5 * * * *", "Operators hear of trouble.", built=False),
+        Job(
+            name="sync-verified-revenue",
+            expression="0 * * * *",
+            reason="Revenue on a badge is never a day old.",
+        ),
+        Job(
+            name="launch-tick",
+            expression="*/10 * * * *",
+            reason="Launch milestones move by themselves.",
+            built=False,
+        ),
+        Job(
+            name="prune-audit-log",
+            expression="0 3 * * *",
+            reason="Audit rows are kept 180 days, deliveries longer.",
+        ),
+        Job(
+            name="prune-webhook-deliveries",
+            expression="30 3 * * *",
+            reason="Delivery rows are kept 7 days.",
+        ),
+        Job(
+            name="retention-sweep",
+            expression="0 4 * * *",
+            reason="What has served its time is let go.",
+        ),
+        Job(
+            name="gdpr-erasure",
+            expression="15 * * * *",
+            reason="Erasure requests are carried out.",
+            built=False,
+        ),
+        Job(
+            name="discovery-harvest-tick",
+            expression="0 */4 * * *",
+            reason="New storefronts are found.",
+            built=False,
+        ),
+        Job(
+            name="discovery-bootstrap-tick",
+            expression="20 * * * *",
+            reason="The registry is filled.",
+            built=False,
+        ),
+        Job(
+            name="discovery-apify-sync",
+            expression="0 5 * * 1",
+            reason="The dataset is read in.",
+            built=False,
+        ),
+        Job(
+            name="intelligence-tick",
+            expression="*/30 * * * *",
+            reason="Storefronts are scanned again.",
+            built=False,
+        ),
+        Job(
+            name="reconcile-payments",
+            expression="*/5 * * * *",
+            reason="No event of the processor is left behind.",
+        ),
+        Job(
+            name="monthly-credits-reset",
+            expression="10 0 * * *",
+            reason="Plans grant their credits.",
+        ),
+        Job(name="daily-bonus", expression="5 0 * * *", reason="Plans grant their bonus."),
+        Job(
+            name="expire-credits",
+            expression="40 0 * * *",
+            reason="Credits end after 12 months; ledgers are checked.",
+        ),
+        Job(
+            name="alerts-tick",
+            expression="*/5 * * * *",
+            reason="Operators hear of trouble.",
+            built=False,
+        ),
     )
 }

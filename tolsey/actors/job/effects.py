@@ -76,10 +76,20 @@ class JobEffects:
             if _is_cut(error):
                 raise Stopping from error
             said.exception(event + ".failed")
-            return JobEnded(call.execution_id, "failed", "{}", type(error).__name__, self._clock())
+            return JobEnded(
+                execution_id=call.execution_id,
+                status="failed",
+                outcome="{}",
+                error=type(error).__name__,
+                at=self._clock(),
+            )
         said.info(event + ".completed", **outcome)
         return JobEnded(
-            call.execution_id, "completed", json.dumps(dict(outcome)), None, self._clock()
+            execution_id=call.execution_id,
+            status="completed",
+            outcome=json.dumps(dict(outcome)),
+            error=None,
+            at=self._clock(),
         )
 
 
@@ -287,7 +297,7 @@ class CreditKeeping:
         """Replay a ledger; answer how many entries that took, and what is wrong with it."""
         last = await credit_jobs.last_check(self._database, organization_id)
         if last is None or at - last.whole_at >= WHOLE_EVERY:
-            last = LedgerCheck(0, Replay().hash, {}, at)
+            last = LedgerCheck(seq=0, hash=Replay().hash, accounts={}, whole_at=at)
         replay = Replay(last.seq, last.hash, dict(last.accounts))
         books = await credit_jobs.books(self._database, organization_id)
         account = books.account
@@ -304,7 +314,9 @@ class CreditKeeping:
         if own(replay.accounts) != _standing(books):
             return entries, {"why": "accounts", "seq": account.seq}
         accounts = {name: amount for name, amount in replay.accounts.items() if amount}
-        right = LedgerCheck(replay.seq, replay.hash, accounts, last.whole_at)
+        right = LedgerCheck(
+            seq=replay.seq, hash=replay.hash, accounts=accounts, whole_at=last.whole_at
+        )
         await credit_jobs.keep_check(self._database, organization_id, right, at)
         return entries, None
 
@@ -312,8 +324,14 @@ class CreditKeeping:
 def _month(row: Row, at: datetime) -> StartMonth:
     if row["subscription_id"] is None:
         return StartMonth(at)
-    period = (row["paid_plan"], row["paid_from"], row["paid_until"], row["paid_invoice_id"])
-    return StartMonth(at, PaidPeriod(row["subscription_id"], *period))
+    paid = PaidPeriod(
+        subscription_id=row["subscription_id"],
+        plan=row["paid_plan"],
+        starts_at=row["paid_from"],
+        ends_at=row["paid_until"],
+        payment_ref=row["paid_invoice_id"],
+    )
+    return StartMonth(at, paid)
 
 
 def _standing(books: Books) -> dict[str, int]:

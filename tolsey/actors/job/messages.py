@@ -44,10 +44,12 @@ class RunJob(Call["JobEnded"]):
 
     def given_up(self, why: str, at: datetime) -> "JobEnded":
         """End the run as failed, so that the job can be asked again."""
-        return JobEnded(self.execution_id, "failed", "{}", why, at)
+        return JobEnded(
+            execution_id=self.execution_id, status="failed", outcome="{}", error=why, at=at
+        )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JobEnded(Message[None]):
     """A run is over. `outcome` is JSON text with its counters."""
 

@@ -14,7 +14,7 @@ class Waiting:
     execution_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JobState:
     """A job's runs: the one that goes on, the last that was scheduled, the tick that waits."""
 

@@ -47,7 +47,7 @@ class Card:
     customers: set[str] = field(default_factory=set)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class AccountSums:
     """Running sums of one currency, in the processor's minor units."""
 
@@ -224,13 +224,13 @@ def figures(currency: str, sums: AccountSums) -> CurrencyFigures:
     """Round the sums of one currency, once."""
     revenue = rounded(Fraction(sums.revenue), currency)
     return CurrencyFigures(
-        currency,
-        revenue,
-        rounded(sums.mrr, currency),
-        12 * revenue,
-        sums.payments,
-        rounded(sums.at_risk, currency),
-        len(sums.subscribers),
+        currency=currency,
+        revenue30d=revenue,
+        mrr=rounded(sums.mrr, currency),
+        annualised=12 * revenue,
+        orders=sums.payments,
+        mrr_at_risk=rounded(sums.at_risk, currency),
+        subscribers=len(sums.subscribers),
     )
 
 

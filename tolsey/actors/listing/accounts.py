@@ -47,7 +47,7 @@ class TooMuch(AccountError):  # noqa: N818 - the account is what it is
     """The account has more payments or subscriptions than one sync reads."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SellerAccount:
     """What the processor says of an account; `domain` is the host of its business address."""
 

@@ -85,7 +85,12 @@ class ListingEffects:
             return await found(call, source)
         except SealBroken:
             log.exception("revenue.seal_broken", listing_id=call.listing_id)
-            return SyncFailed(call.generation, "seal_broken", self._clock(), call.provider)
+            return SyncFailed(
+                generation=call.generation,
+                reason="seal_broken",
+                at=self._clock(),
+                provider=call.provider,
+            )
 
     async def _of_shop(self, call: PullRevenue, source: RevenueSource) -> Message[Any]:
         async def mint(_: Shop | None) -> Shop:
@@ -98,9 +103,9 @@ class ListingEffects:
             self._platform.check_version()
             return await with_token(mint, measure)
         except ApiVersionTooOld:
-            return SyncFailed(call.generation, TOO_OLD, self._clock())
+            return SyncFailed(generation=call.generation, reason=TOO_OLD, at=self._clock())
         except GrantRefused as error:
-            return SyncGrantRefused(call.generation, error.code, self._clock())
+            return SyncGrantRefused(generation=call.generation, code=error.code, at=self._clock())
         except PlatformDenied as error:
             return self._denied(call, error)
 
@@ -108,18 +113,35 @@ class ListingEffects:
         try:
             return await self._measure_account(call, source)
         except KeyRefused as error:
-            return SyncGrantRefused(call.generation, error.code, self._clock(), PAYMENTS)
+            return SyncGrantRefused(
+                generation=call.generation, code=error.code, at=self._clock(), provider=PAYMENTS
+            )
         except ReadDenied as error:
-            return SyncPermissionDenied(call.generation, error.read, self._clock(), PAYMENTS)
+            return SyncPermissionDenied(
+                generation=call.generation,
+                permission=error.read,
+                at=self._clock(),
+                provider=PAYMENTS,
+            )
         except TooMuch:
-            return SyncFailed(call.generation, "account_too_large", self._clock(), PAYMENTS)
+            return SyncFailed(
+                generation=call.generation,
+                reason="account_too_large",
+                at=self._clock(),
+                provider=PAYMENTS,
+            )
 
     async def _measure_account(self, call: PullRevenue, source: RevenueSource) -> Message[Any]:
         """Read the account's subscriptions, then payments as far back as they want them."""
         key = listings.open_secret(self._vault, source)
         seller = await self._accounts.account(key)
         if seller.account_id != source.shop_domain:
-            return SyncGrantRefused(call.generation, "another_account", self._clock(), PAYMENTS)
+            return SyncGrantRefused(
+                generation=call.generation,
+                code="another_account",
+                at=self._clock(),
+                provider=PAYMENTS,
+            )
         end = self._clock()
         tally = account.AccountTally(end)
         subscriptions = await self._accounts.subscriptions(key)
@@ -174,7 +196,9 @@ class ListingEffects:
         facts = await self._platform.connect_probe(shop)
         # One business is proved, not whichever shop answers at its address by now (section 1.3).
         if facts.shop_domain != source.shop_domain:
-            return SyncGrantRefused(call.generation, "another_shop", self._clock())
+            return SyncGrantRefused(
+                generation=call.generation, code="another_shop", at=self._clock()
+            )
         if revenue.is_development(facts):
             return SyncFoundDevelopment(call.generation, self._clock())
         start, end = revenue.window_of(self._clock())
@@ -220,11 +244,11 @@ class ListingEffects:
     def _denied(self, call: PullRevenue, error: PlatformDenied) -> Message[Any]:
         now = self._clock()
         if error.is_dead_token:
-            return SyncGrantRefused(call.generation, "unauthorized", now)
+            return SyncGrantRefused(generation=call.generation, code="unauthorized", at=now)
         if error.status == FORBIDDEN:
             permission = error.missing_scope or NEEDED_SCOPE
-            return SyncPermissionDenied(call.generation, permission, now)
-        return SyncFailed(call.generation, f"platform_{error.status}", now)
+            return SyncPermissionDenied(generation=call.generation, permission=permission, at=now)
+        return SyncFailed(generation=call.generation, reason=f"platform_{error.status}", at=now)
 
 
 async def measure_shop(
@@ -234,7 +258,7 @@ async def measure_shop(
 
     The three reads are made at once: an export takes its time, and the others are a few calls.
     """
-    tally = revenue.OrderTally(start, end)
+    tally = revenue.OrderTally(start=start, end=end)
 
     async def count() -> None:
         async for order in platform.orders(shop, start, end):

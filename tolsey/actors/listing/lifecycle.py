@@ -92,8 +92,12 @@ COMMANDS: Final = (
     ListingEvent.WITHDRAW,
 )
 EDITABLE: Final = (
-    *(Status.DRAFT, Status.PENDING_REVIEW, Status.ACTIVE, Status.PAUSED),
-    *(Status.REJECTED, Status.EXPIRED),
+    Status.DRAFT,
+    Status.PENDING_REVIEW,
+    Status.ACTIVE,
+    Status.PAUSED,
+    Status.REJECTED,
+    Status.EXPIRED,
 )
 BOUND: Final = (Status.UNDER_OFFER, Status.SOLD, Status.SUSPENDED)
 """Someone else has a claim on a listing that stands here, so it cannot disappear."""

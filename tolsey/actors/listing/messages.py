@@ -21,7 +21,7 @@ def listing(listing_id: str) -> ActorId:
 # What a seller or an administrator does with the listing itself; the answer is its status.
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CreateListing(Message[str]):
     """A seller starts a draft."""
 
@@ -48,7 +48,7 @@ class SubmitListing(Message[str]):
     at: datetime
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PublishListing(Message[str]):
     """A listing is to be seen; `automatic` means that no person reviews."""
 
@@ -81,7 +81,7 @@ class RemoveListing(Message[str]):
     by: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ReviewListing(Message[str]):
     """An administrator's verdict: approve, reject, suspend or reinstate."""
 
@@ -94,7 +94,7 @@ class ReviewListing(Message[str]):
 # Where the revenue is read; the answer is the verification's state.
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RevenueSourceAccepted(Message[str]):
     """Credentials that their provider has just honoured, sealed for this listing.
 
@@ -126,7 +126,7 @@ class RemoveRevenueSource(Message[str]):
     provider: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ReviewVerification(Message[str]):
     """An administrator's verdict: fraud.flag, admin.clear or admin.reject."""
 
@@ -164,7 +164,7 @@ UNREACHABLE: Final = {COMMERCE: "commerce_unreachable", PAYMENTS: "processor_unr
 # A sync: the call, and the ways it can end. `generation` says which credentials it used.
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PullRevenue(
     Call[
         "SyncSucceeded | SyncInsufficient | SyncFoundDevelopment | SyncPermissionDenied"
@@ -186,7 +186,12 @@ class PullRevenue(
     def given_up(self, why: str, at: datetime) -> "SyncFailed":
         """Free the listing for its next sync."""
         del why
-        return SyncFailed(self.generation, UNREACHABLE[self.provider], at, self.provider)
+        return SyncFailed(
+            generation=self.generation,
+            reason=UNREACHABLE[self.provider],
+            at=at,
+            provider=self.provider,
+        )
 
 
 @dataclass(frozen=True)
@@ -197,7 +202,7 @@ class Former:
     figures: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SyncReport:
     """What a good sync found; `former` when the one before it was made under another definition."""
 
@@ -236,7 +241,7 @@ class SyncFoundDevelopment(Message[None]):
     at: datetime
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SyncPermissionDenied(Message[None]):
     """The credentials do not reach what must be read."""
 
@@ -246,7 +251,7 @@ class SyncPermissionDenied(Message[None]):
     provider: str = COMMERCE
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SyncGrantRefused(Message[None]):
     """The provider does not honour the credentials any more."""
 
@@ -256,7 +261,7 @@ class SyncGrantRefused(Message[None]):
     provider: str = COMMERCE
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SyncFailed(Message[None]):
     """The source could not be read, for a reason that says nothing about its numbers."""
 

@@ -42,7 +42,7 @@ DISCOUNT_UNREADABLE: Final = "discount_unreadable"
 TAX_UNKNOWN: Final = "tax_rate_unknown"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Worth:
     """What a subscription is worth a month, and how much of it is on prices new to old customers.
 
@@ -124,7 +124,9 @@ def worth(subscription: PulledSubscription, now: datetime) -> Worth:
     started_at = subscription.started_at
     if started_at is None or now - started_at < REPRICED_WITHIN:
         repriced = ZERO
-    return Worth(sum(net, ZERO), repriced, metered, frozenset(flags))
+    return Worth(
+        amount=sum(net, ZERO), repriced=repriced, metered_items=metered, flags=frozenset(flags)
+    )
 
 
 def _monthly(item: PulledItem, now: datetime, flags: set[str]) -> Fraction:

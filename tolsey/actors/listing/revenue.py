@@ -30,8 +30,17 @@ CHECKOUTS: Final = frozenset({"web", "iphone", "android", "shopify_draft_order"}
 """Sources of orders that no API client can give to an order it writes."""
 UNSETTLED: Final = frozenset(
     {
-        *("gift_card", "store_credit", "shopify_store_credit", "cash", "manual", "bogus", "other"),
-        *("cash_on_delivery_(cod)", "bank_deposit", "money_order", "check"),
+        "gift_card",
+        "store_credit",
+        "shopify_store_credit",
+        "cash",
+        "manual",
+        "bogus",
+        "other",
+        "cash_on_delivery_(cod)",
+        "bank_deposit",
+        "money_order",
+        "check",
     }
 )
 """Gateways behind which no processor moves money when an order is placed."""
@@ -69,7 +78,7 @@ def minor_units(amount: Decimal, currency: str) -> int:
         return int(scaled.quantize(ONE, rounding=ROUND_HALF_UP))
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class OrderSums:
     """Running sums of one currency, in its major unit."""
 
@@ -84,7 +93,7 @@ class OrderSums:
     refunds_of_earlier: Decimal = ZERO
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class OrderPayments:
     """What came in for an order and what goes back, each movement looked at once."""
 
@@ -98,7 +107,7 @@ class OrderPayments:
     """What goes back through every gateway."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class OrderTally:
     """Folds orders one by one; its size does not depend on their number."""
 
@@ -190,7 +199,7 @@ def measure(
     earlier: Iterable[PulledOrder] = (),
 ) -> Measure:
     """Say what the orders of [start, end) come to, less what went back of earlier ones."""
-    tally = OrderTally(start, end)
+    tally = OrderTally(start=start, end=end)
     for order in orders:
         tally.add(order)
     for order in earlier:
@@ -203,11 +212,11 @@ def figures(currency: str, sums: OrderSums) -> CurrencyFigures:
     kept = max(ZERO, sums.revenue - sums.refunds_of_earlier)
     revenue = minor_units(kept, currency)
     return CurrencyFigures(
-        currency,
-        revenue,
-        minor_units(min(sums.recurring, kept), currency),
-        12 * revenue,
-        sums.orders,
+        currency=currency,
+        revenue30d=revenue,
+        mrr=minor_units(min(sums.recurring, kept), currency),
+        annualised=12 * revenue,
+        orders=sums.orders,
         refunds_of_earlier_orders30d=minor_units(sums.refunds_of_earlier, currency),
     )
 

@@ -322,7 +322,13 @@ def _bare(domain: str) -> str:
 
 def _pull(state: ListingState, record: VerificationRecord, at: datetime) -> Perform:
     owner = state.listing.organization_id if state.listing else None
-    call = PullRevenue(record.listing_id, record.generation, at, record.provider, owner)
+    call = PullRevenue(
+        listing_id=record.listing_id,
+        generation=record.generation,
+        at=at,
+        provider=record.provider,
+        organization_id=owner,
+    )
     key = f"pull:{record.provider}:{record.listing_id}:{record.generation}:{at.timestamp():.6f}"
     return Perform(call, key=key)
 

@@ -60,15 +60,22 @@ def _moves(
 
 
 SYNCS: Final = (
-    *(State.PENDING, State.VERIFIED, State.VERIFIED_NEW, State.STALE),
-    *(State.NEEDS_PERMISSION, State.TOKEN_UNAVAILABLE),
+    State.PENDING,
+    State.VERIFIED,
+    State.VERIFIED_NEW,
+    State.STALE,
+    State.NEEDS_PERMISSION,
+    State.TOKEN_UNAVAILABLE,
 )
 
 MOVES: Final[Mapping[tuple[State, VerificationEvent], State]] = {
     **_moves(
         VerificationEvent.CREDENTIALS_ACCEPTED,
         State.PENDING,
-        *(State.NONE, State.FAILED, State.REVOKED, *SYNCS),
+        State.NONE,
+        State.FAILED,
+        State.REVOKED,
+        *SYNCS,
     ),
     **_moves(VerificationEvent.SYNC_OK, State.VERIFIED, *SYNCS, State.FAILED),
     **_moves(VerificationEvent.SYNC_INSUFFICIENT, State.VERIFIED_NEW, *SYNCS, State.FAILED),
@@ -78,8 +85,10 @@ MOVES: Final[Mapping[tuple[State, VerificationEvent], State]] = {
     **{
         (State.SUSPENDED, event): State.SUSPENDED
         for event in (
-            *(VerificationEvent.SYNC_OK, VerificationEvent.SYNC_INSUFFICIENT),
-            *(VerificationEvent.SYNC_PERMISSION_DENIED, VerificationEvent.GRANT_REFUSED),
+            VerificationEvent.SYNC_OK,
+            VerificationEvent.SYNC_INSUFFICIENT,
+            VerificationEvent.SYNC_PERMISSION_DENIED,
+            VerificationEvent.GRANT_REFUSED,
         )
     },
     **_moves(VerificationEvent.CLOCK_24H, State.STALE, State.VERIFIED, State.VERIFIED_NEW),
@@ -87,7 +96,9 @@ MOVES: Final[Mapping[tuple[State, VerificationEvent], State]] = {
     **_moves(
         VerificationEvent.CLOCK_7D,
         State.FAILED,
-        *(State.STALE, State.TOKEN_UNAVAILABLE, State.NEEDS_PERMISSION),
+        State.STALE,
+        State.TOKEN_UNAVAILABLE,
+        State.NEEDS_PERMISSION,
     ),
     **_moves(VerificationEvent.SHOP_DEVELOPMENT, State.SUSPENDED, *SYNCS, State.FAILED),
     **_moves(VerificationEvent.SHOP_SELLS, State.PENDING, State.SUSPENDED),

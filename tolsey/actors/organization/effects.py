@@ -175,8 +175,15 @@ class PaymentInbox:
             await payment_events.settle(tx, id, EventState.IGNORED, "no_organization")
         else:
             to = organization(event.organization_id)
-            said = (id, event.type, event.livemode, event.created_at, event.facts)
-            message = PaymentEventReceived(*said, self._clock(), self._offers)
+            message = PaymentEventReceived(
+                event_id=id,
+                type=event.type,
+                livemode=event.livemode,
+                created_at=event.created_at,
+                facts=event.facts,
+                at=self._clock(),
+                offers=self._offers,
+            )
             return [self._row(Tell(to, message, key=f"payment_event:{id}"), to)]
         return ()
 
@@ -186,11 +193,11 @@ class PaymentInbox:
 
 def _waiting(event: PaymentEvent, organization_id: str | None) -> WaitingEvent:
     return WaitingEvent(
-        event.event_id,
-        event.type,
-        event.account,
-        event.livemode,
-        event.created_at,
+        event_id=event.event_id,
+        type=event.type,
+        account=event.account,
+        livemode=event.livemode,
+        created_at=event.created_at,
         facts=event.facts or "",
         organization_id=organization_id,
     )

@@ -48,7 +48,7 @@ class Price:
     setting: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """A plan. What a contract says is None: stores included, monthly allowance, daily bonus.
 

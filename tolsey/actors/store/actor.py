@@ -118,10 +118,10 @@ class StoreActor(Actor[StoreState]):
         )
         return {
             key: StoreState(
-                key,
-                parts.organization_id,
-                parts.connection,
-                parts.shop,
+                store_id=key,
+                organization_id=parts.organization_id,
+                connection=parts.connection,
+                shop=parts.shop,
                 operations=unfinished.get(key, ()),
                 shops=parts.shops,
             )

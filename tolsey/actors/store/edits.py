@@ -24,7 +24,7 @@ LONGEST_NOTE: Final = 5000
 MOST_TAGS: Final = 250
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
     """A change to one thing: its kind, its ids as text, and what is wanted of it.
 
@@ -56,7 +56,11 @@ class Edit:
         """Read one back."""
         kept = json.loads(text)
         return cls(
-            kept["kind"], tuple(kept["ids"]), kept["wanted"], kept["version"], kept.get("change")
+            kind=kept["kind"],
+            ids=tuple(kept["ids"]),
+            wanted=kept["wanted"],
+            version=kept["version"],
+            change=kept.get("change"),
         )
 
 

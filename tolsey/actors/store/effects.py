@@ -134,11 +134,11 @@ class StoreEffects:
             return RenewalUnreachable(call.connected_at, self._clock())
         at = self._clock()
         return RenewalSucceeded(
-            call.connected_at,
-            connections.seal_token(self._vault, call.store_id, grant.access_token),
-            grant.scopes,
-            at + timedelta(seconds=grant.expires_in),
-            at,
+            connected_at=call.connected_at,
+            access_token=connections.seal_token(self._vault, call.store_id, grant.access_token),
+            scopes=grant.scopes,
+            expires_at=at + timedelta(seconds=grant.expires_in),
+            at=at,
         )
 
     async def reconcile_subscriptions(self, call: ReconcileSubscriptions) -> Message[None] | None:
@@ -212,7 +212,9 @@ class StoreEffects:
         else:
             return None
         at = self._clock()
-        return RevokeGrant(kept.shop_domain, at, at, call.connected_at)
+        return RevokeGrant(
+            shop_domain=kept.shop_domain, happened_at=at, at=at, connected_at=call.connected_at
+        )
 
     async def read_order(self, call: ReadOrder) -> Message[None] | None:
         """Ask the platform what an order is now; a shop that does not let us read it is left be."""
@@ -233,7 +235,12 @@ class StoreEffects:
             return None
         salt = await stores.salt_of(self._database, self._vault, call.store_id, shop_domain)
         identity = None if salt is None else self._vault.subkey(salt, PURPOSE)
-        delivery = Delivery(f"read:{call.order_id}", "orders/edited", shop_domain, self._clock())
+        delivery = Delivery(
+            id=f"read:{call.order_id}",
+            topic="orders/edited",
+            shop_domain=shop_domain,
+            at=self._clock(),
+        )
         try:
             order = order_row(Reading(call.store_id, identity, delivery), body)
         except Unreadable as error:

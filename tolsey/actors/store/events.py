@@ -178,7 +178,9 @@ def app_uninstalled(state: StoreState, message: AppUninstalled) -> Applied:
     delivery = message.delivery
     revoke = Tell(
         store(state.store_id),
-        RevokeGrant(delivery.shop_domain, delivery.happened_at, delivery.at),
+        RevokeGrant(
+            shop_domain=delivery.shop_domain, happened_at=delivery.happened_at, at=delivery.at
+        ),
         key=f"revoke-grant:{state.store_id}:{delivery.id}",
     )
     return applied(state, delivery, message.audit, effects=(revoke,))

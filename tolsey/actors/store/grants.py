@@ -91,7 +91,11 @@ def tell_keepers(state: StoreState, connection: Connection, why: str) -> Perform
 def handed(connection: Connection, access_token: str, expires_at: datetime) -> Token:
     """Make the answer of a connection with a token."""
     return Token(
-        connection.store_id, connection.shop_domain, access_token, expires_at, connection.scopes
+        store_id=connection.store_id,
+        shop_domain=connection.shop_domain,
+        access_token=access_token,
+        expires_at=expires_at,
+        scopes=connection.scopes,
     )
 
 

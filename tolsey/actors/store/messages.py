@@ -41,7 +41,7 @@ class TokenState(StrEnum):
 # --- the connection and its token
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionView:
     """A connection as its merchant may see it: it holds no key material, sealed or not."""
 
@@ -60,7 +60,7 @@ class ConnectionView:
         return bool(self.scopes)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Connect(Message[ConnectionView]):
     """The platform took a token of the merchant's app; everything secret is sealed text.
 
@@ -109,7 +109,7 @@ class ReadConnection(Message[ConnectionView | None]):
     """What is the connection now? None when there never was one."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
     """The right to call a shop. `storage.commerce.connections` opens the sealed `access_token`."""
 
@@ -131,7 +131,7 @@ class UseToken(Message[Token]):
     dead: str | None = field(default=None, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RenewalSucceeded(Message[None]):
     """The platform granted a new token to the connection of `connected_at`."""
 
@@ -168,7 +168,7 @@ class SubscriptionsReconciled(Message[None]):
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RevokeGrant(Message[Outcome]):
     """The app is no longer in the shop since `happened_at`: its credentials must go.
 
@@ -184,7 +184,7 @@ class RevokeGrant(Message[Outcome]):
 # --- deliveries
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
     """One delivery of the platform, proven to be signed with a secret of this store.
 
@@ -227,7 +227,7 @@ class AppUninstalled(Message[Outcome]):
     audit: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScopesChanged(Message[Outcome]):
     """The merchant changed what the app may do."""
 
@@ -255,7 +255,7 @@ class DomainCreated(Message[Outcome]):
     audit: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ThemePublished(Message[Outcome]):
     """The shop shows another theme."""
 
@@ -266,7 +266,7 @@ class ThemePublished(Message[Outcome]):
     audit: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BulkFinished(Message[Outcome]):
     """A bulk export ended; `operation` is JSON text of its id, status, error and type."""
 
@@ -276,7 +276,7 @@ class BulkFinished(Message[Outcome]):
     audit: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OrderChanged(Message[Outcome]):
     """An order was made, paid, sent, changed, cancelled or deleted."""
 

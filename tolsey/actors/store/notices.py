@@ -47,7 +47,9 @@ def scopes_changed(body: Body, reading: Reading) -> ScopesChanged:
     scopes = fields.texts(body, "current", SCOPES_KEPT)
     at = fact_time(body, reading)  # a time ahead of ours must not shut out the next renewal
     payload = {"current": scopes, "updatedAt": at}
-    return ScopesChanged(reading.delivery, scopes, at, audit(reading, payload))
+    return ScopesChanged(
+        delivery=reading.delivery, scopes=scopes, changed_at=at, audit=audit(reading, payload)
+    )
 
 
 def shop_updated(body: Body, reading: Reading) -> ShopUpdated:
@@ -97,7 +99,13 @@ def theme_published(body: Body, reading: Reading) -> ThemePublished:
     name = fields.text(body, "name", 255)
     payload = {"id": theme_id, "role": fields.text(body, "role", 50)}
     at = fact_time(body, reading)
-    return ThemePublished(reading.delivery, theme_id, name, at, audit(reading, payload))
+    return ThemePublished(
+        delivery=reading.delivery,
+        theme_id=theme_id,
+        name=name,
+        published_at=at,
+        audit=audit(reading, payload),
+    )
 
 
 def bulk_finished(body: Body, reading: Reading) -> BulkFinished:
@@ -113,8 +121,8 @@ def bulk_finished(body: Body, reading: Reading) -> BulkFinished:
     }
     told = fields.moment(body, "completed_at") or reading.delivery.happened_at
     return BulkFinished(
-        reading.delivery,
-        json_text(operation),
-        min(told, reading.delivery.at),
-        audit(reading, operation),
+        delivery=reading.delivery,
+        operation=json_text(operation),
+        finished_at=min(told, reading.delivery.at),
+        audit=audit(reading, operation),
     )

@@ -7,7 +7,7 @@ from typing import ClassVar
 from tolsey.runtime.messages import Call, LaneName, Message
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OperationView:
     """What became of an operation so far; `before` and `after` are JSON text."""
 
@@ -25,7 +25,7 @@ class OperationView:
     replayed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BeginOperation(Message[OperationView]):
     """An agent wants something changed; `intent` is sealed. Waits until it is known what became of it.
 
@@ -44,7 +44,7 @@ class BeginOperation(Message[OperationView]):
     is_repeat: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RecordOperation(Message[OperationView]):
     """Something was done for an agent that needs no call to the shop; `after` is JSON text."""
 
@@ -59,7 +59,7 @@ class RecordOperation(Message[OperationView]):
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OperationSending(Message[bool]):
     """An operation is planned and to be sent, having been sent `sends` times and refused each time.
 
@@ -91,7 +91,7 @@ class OperationGivenUp(Message[None]):
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OperationApplied(Message[None]):
     """The shop is as was wanted."""
 
@@ -102,7 +102,7 @@ class OperationApplied(Message[None]):
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OperationRejected(Message[None]):
     """It was not done and would not be done if it were asked again."""
 
@@ -114,7 +114,7 @@ class OperationRejected(Message[None]):
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OperationNotSent(Message[None]):
     """It was not done for now; the same key may ask again.
 
@@ -143,7 +143,7 @@ class OperationUnanswered(Message[None]):
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CarryOut(
     Call[
         OperationSending
@@ -169,7 +169,7 @@ class CarryOut(
         return OperationGivenUp(self.operation_id, at)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SendEdit(
     Call[
         OperationApplied

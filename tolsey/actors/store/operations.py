@@ -134,7 +134,12 @@ def sending(state: StoreState, message: OperationSending) -> Decision[StoreState
     # A process of the release before sends it itself.
     if message.intent is None:
         return Decision(state.with_operation(sent), reply=True)
-    call = SendEdit(state.store_id, sent.operation_id, sent.sends, state.organization_id)
+    call = SendEdit(
+        store_id=state.store_id,
+        operation_id=sent.operation_id,
+        sends=sent.sends,
+        organization_id=state.organization_id,
+    )
     send = Perform(call, key=f"send:{sent.operation_id}:{sent.sends}")
     return Decision(state.with_operation(sent), reply=True, effects=(send,))
 
@@ -153,7 +158,11 @@ def overtaken(state: StoreState, message: OperationOvertaken) -> Silence:
         )
         return _end(state, contended, message.at)
     again = replace(operation, state=OperationState.RUNNING)
-    call = CarryOut(state.store_id, again.operation_id, organization_id=state.organization_id)
+    call = CarryOut(
+        store_id=state.store_id,
+        operation_id=again.operation_id,
+        organization_id=state.organization_id,
+    )
     plan = Perform(call, key=f"plan:{again.operation_id}:{again.sends}")
     return Decision(state.with_operation(again), reply=None, effects=(plan,))
 
@@ -266,7 +275,12 @@ def unanswered(state: StoreState, message: OperationUnanswered) -> Silence:
         detail="The platform did not answer; whether this was done is being looked up.",
     )
     again = Perform(
-        CarryOut(state.store_id, operation.operation_id, looks, state.organization_id),
+        CarryOut(
+            store_id=state.store_id,
+            operation_id=operation.operation_id,
+            look=looks,
+            organization_id=state.organization_id,
+        ),
         key=f"carry-out:{operation.operation_id}:{looks}",
         due_at=message.at + LOOK_AFTER[looks - 1],
     )
@@ -306,18 +320,18 @@ def left_behind(state: StoreState, at: datetime) -> Decision[StoreState, None]:
 def view(operation: AgentOperation, *, replayed: bool = False) -> OperationView:
     """Show an operation to whoever asked for it."""
     return OperationView(
-        operation.operation_id,
-        operation.tool,
-        operation.subject,
-        operation.state,
-        operation.created_at,
-        operation.before,
-        operation.after,
-        operation.version,
-        operation.code,
-        operation.detail,
-        operation.finished_at,
-        replayed,
+        operation_id=operation.operation_id,
+        tool=operation.tool,
+        subject=operation.subject,
+        state=operation.state,
+        created_at=operation.created_at,
+        before=operation.before,
+        after=operation.after,
+        version=operation.version,
+        code=operation.code,
+        detail=operation.detail,
+        finished_at=operation.finished_at,
+        replayed=replayed,
     )
 
 
@@ -357,7 +371,11 @@ def _start_next(state: StoreState) -> tuple[StoreState, tuple[Perform, ...]]:
         if one.state == OperationState.WAITING and one.subject not in taken:
             taken.add(one.subject)
             state = state.with_operation(replace(one, state=OperationState.RUNNING))
-            call = CarryOut(state.store_id, one.operation_id, organization_id=state.organization_id)
+            call = CarryOut(
+                store_id=state.store_id,
+                operation_id=one.operation_id,
+                organization_id=state.organization_id,
+            )
             calls.append(Perform(call, key=f"carry-out:{one.operation_id}"))
     return state, tuple(calls)
 

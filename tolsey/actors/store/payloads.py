@@ -160,7 +160,9 @@ def order_changed(body: Body, reading: Reading) -> OrderChanged:
         "cancelledAt": order.cancelled_at,
         "customerHash": order.customer_hash,
     }
-    return OrderChanged(reading.delivery, order, audit(reading, payload), refunds)
+    return OrderChanged(
+        delivery=reading.delivery, order=order, audit=audit(reading, payload), refunds=refunds
+    )
 
 
 def order_deleted(body: Body, reading: Reading) -> OrderChanged:
@@ -172,7 +174,9 @@ def order_deleted(body: Body, reading: Reading) -> OrderChanged:
         updated_at=at,
         deleted_at=at,
     )
-    return OrderChanged(reading.delivery, order, audit(reading, {"id": order.order_id}))
+    return OrderChanged(
+        delivery=reading.delivery, order=order, audit=audit(reading, {"id": order.order_id})
+    )
 
 
 def order_edited(body: Body, reading: Reading) -> OrderEdited:

@@ -11,7 +11,7 @@ from tolsey.storage.records.commerce.shops import ShopKey, ShopOfStore
 ENDED_KEPT: Final = 64
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoreState:
     """A store's parts; each is saved only when it changed.
 

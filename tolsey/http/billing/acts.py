@@ -53,8 +53,15 @@ async def standing(organization_id: str) -> SubscriptionView:
 async def change(organization_id: str, plan: str, cadence: str) -> Operation:
     """Change the plan: up at once and paid, down when the period ends; or take back what was to come."""
     await _admit(organization_id)
-    asked = new_id("operation"), plan, cadence, _price_ids(), caller().user_id, now()
-    return await carried_out(organization(organization_id), ChangePlan(*asked))
+    asked = ChangePlan(
+        operation_id=new_id("operation"),
+        plan=plan,
+        cadence=cadence,
+        price_ids=_price_ids(),
+        user_id=caller().user_id,
+        at=now(),
+    )
+    return await carried_out(organization(organization_id), asked)
 
 
 async def cancel(
@@ -62,8 +69,15 @@ async def cancel(
 ) -> Operation:
     """Let the subscription end with its period."""
     await _admit(organization_id)
-    asked = new_id("operation"), _price_ids(), caller().user_id, now(), feedback, comment
-    return await carried_out(organization(organization_id), CancelPlan(*asked))
+    asked = CancelPlan(
+        operation_id=new_id("operation"),
+        price_ids=_price_ids(),
+        user_id=caller().user_id,
+        at=now(),
+        feedback=feedback,
+        comment=comment,
+    )
+    return await carried_out(organization(organization_id), asked)
 
 
 async def preview(organization_id: str, offer: Offer) -> ChargePreview:
@@ -195,7 +209,7 @@ async def sponsor(organization_id: str | None) -> str:
 
 async def record(organization_id: str, act: BillingAct, **detail: Any) -> None:
     """Write down what the caller asks for, each time they do."""
-    message = RecordBillingAct(act, caller().user_id, now(), detail)
+    message = RecordBillingAct(act=act, user_id=caller().user_id, at=now(), detail=detail)
     await ask(organization(organization_id), message)
 
 

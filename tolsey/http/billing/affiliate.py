@@ -83,7 +83,9 @@ async def redeem(data: Redemption) -> tuple[RedemptionAnswer, Created]:
     """Redeem a code: once for an organization, once for a person, never one's own."""
     organization_id = await _organization(data.organization_id)
     redemption_id, user_id = new_id("redemption"), caller().user_id
-    message = RedeemAffiliateCode(redemption_id, data.plain, user_id, now())
+    message = RedeemAffiliateCode(
+        redemption_id=redemption_id, code=data.plain, user_id=user_id, at=now()
+    )
     try:
         await ask(organization(organization_id), message)
     except (AlreadyRedeemed, Duplicate, TurnFailed) as error:

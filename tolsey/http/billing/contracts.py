@@ -66,6 +66,8 @@ async def put_contract(organization_id: str, data: ContractBody) -> ContractAnsw
     Its first month's allowance is granted at once. 409 `subscription_exists` while one pays.
     """
     papers = ContractPapers(data.kyc, data.signed_contract)
-    message = SetContract(data.terms, data.reason, caller().user_id, now(), papers)
+    message = SetContract(
+        terms=data.terms, reason=data.reason, user_id=caller().user_id, at=now(), papers=papers
+    )
     contract = await ask(organization(organization_id), message)
     return ContractAnswer.of(organization_id, contract)

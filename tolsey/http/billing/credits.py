@@ -112,7 +112,13 @@ async def purchase_credits(data: Purchase) -> UrlAnswer:
 async def adjust_credits(data: Adjustment) -> AdjustedAnswer:
     """Give an organization credits, or take some that are available; audited."""
     to = organization(data.organization_id)
-    message = AdjustCredits(new_id("adjustment"), data.amount, data.reason, caller().user_id, now())
+    message = AdjustCredits(
+        key=new_id("adjustment"),
+        amount=data.amount,
+        reason=data.reason,
+        user_id=caller().user_id,
+        at=now(),
+    )
     try:
         standing = await ask(to, message)
     except Duplicate:  # done by a request of this Idempotency-Key whose answer was lost

@@ -7,7 +7,8 @@ from urllib.parse import urlsplit
 from tolsey.http.web.context import service
 
 HOSTED_PAGES: Final = (
-    *("https://checkout.stripe.com", "https://billing.stripe.com"),
+    "https://checkout.stripe.com",
+    "https://billing.stripe.com",
     "https://connect.stripe.com",
 )
 """Buying, invoices and cards, and who is paid."""

@@ -52,7 +52,9 @@ async def retry_event(event_id: str, data: Reason) -> RetriedAnswer:
         if not await service().payment_inbox.retry(tx, event_id):
             raise NotFound("There is no such event that failed and can be applied again.")
         await audit.write(
-            *(tx, "admin.payment_event.retry", event_id),
+            tx,
+            "admin.payment_event.retry",
+            event_id,
             actor=caller().user_id,
             reason=data.reason,
         )

@@ -38,7 +38,12 @@ async def give_back(data: Refund) -> tuple[RefundAnswer, Created] | AcceptedOper
     The refund comes first: whoever is left with neither would have paid for nothing.
     """
     require_key()
-    asked = data.payment_ref, data.reason, caller().user_id, now()
-    message = GiveBackPayment(new_id("operation"), *asked)
+    message = GiveBackPayment(
+        operation_id=new_id("operation"),
+        payment_ref=data.payment_ref,
+        reason=data.reason,
+        user_id=caller().user_id,
+        at=now(),
+    )
     operation = await carried_out(organization(data.organization_id), message)
     return answer_of(operation, RefundAnswer, 201)

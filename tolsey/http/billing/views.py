@@ -22,8 +22,14 @@ ACTING: Final = frozenset({"owner", "admin"})
 EXPIRED: Final = "expired"
 TAKEN: Final = {"refunded": "refund", "clawback": "dispute"}
 FEEDBACK: Final = (
-    *("too_expensive", "missing_features", "switched_service", "unused"),
-    *("customer_service", "too_complex", "low_quality", "other"),
+    "too_expensive",
+    "missing_features",
+    "switched_service",
+    "unused",
+    "customer_service",
+    "too_complex",
+    "low_quality",
+    "other",
 )
 """Why people leave, in the processor's words."""
 LONGEST_COMMENT: Final = 500

@@ -64,7 +64,14 @@ class CreditMeter:
     async def pin(self) -> None:
         """Hold what was planned. Raises PaymentRequired when it is not there."""
         try:
-            await self._ask(HoldCredits(self._hold_id, self.held, self._clock(), self._lease_until))
+            await self._ask(
+                HoldCredits(
+                    hold_id=self._hold_id,
+                    amount=self.held,
+                    at=self._clock(),
+                    lease_until=self._lease_until,
+                )
+            )
         except AWAY:
             await self.free()
             raise
@@ -80,7 +87,9 @@ class CreditMeter:
         """Lengthen the lease, leave the cost so far, at which a crash settles, and hold more."""
         at = self._clock()
         until = at + self._lease
-        await self._ask(ExtendHold(self._hold_id, more, at, until, used=used))
+        await self._ask(
+            ExtendHold(hold_id=self._hold_id, amount=more, at=at, lease_until=until, used=used)
+        )
         self.held += more
         self._lease_until = until
 

@@ -273,8 +273,14 @@ class Generation:
 
     async def _write_down(self, outcome: Outcome, cost: int, spent: int) -> None:
         used, at = self._meter.usage, self._means.clock()
-        tokens = (used.input_tokens, used.output_tokens)
-        ending = Ending(outcome, *tokens, self._meter.estimated, cost, spent)
+        ending = Ending(
+            outcome=outcome,
+            input_tokens=used.input_tokens,
+            output_tokens=used.output_tokens,
+            estimated=self._meter.estimated,
+            cost=cost,
+            charged=spent,
+        )
         try:
             await generations.end(self._means.database, self.order.id, ending, at)
         except StorageError as error:

@@ -96,7 +96,10 @@ def _order(
             limit=terms.context_tokens,
         )
     return Order(
-        *(ids.new_id("gen"), organization_id, data.store_id, caller().user_id),
+        ids.new_id("gen"),
+        organization_id,
+        data.store_id,
+        caller().user_id,
         claim=new_id("claim"),
         input_tokens=given,
         output_tokens=most,

@@ -30,10 +30,10 @@ class Terms:
         reasoning = settings.llm_reasoning_micro_per_million
         return cls(
             Prices(
-                settings.llm_input_micro_per_million,
-                output,
-                output if reasoning is None else reasoning,
-                settings.llm_margin_percent,
+                input=settings.llm_input_micro_per_million,
+                output=output,
+                reasoning=output if reasoning is None else reasoning,
+                margin_percent=settings.llm_margin_percent,
             ),
             settings.llm_context_tokens,
             settings.llm_output_tokens,

@@ -83,11 +83,11 @@ async def register(database: Database, said: Any, at: datetime) -> ClientAnswer:
     if wanted.token_endpoint_auth_method != "none":  # noqa: S105 - a method, not a secret
         secret = secrets.token_urlsafe(SECRET_BYTES)
     client = ClientRow(
-        f"client_{secrets.token_urlsafe(16)}",
-        wanted.client_name,
-        wanted.redirect_uris,
-        wanted.token_endpoint_auth_method,
-        fingerprint(secret) if secret else None,
+        id=f"client_{secrets.token_urlsafe(16)}",
+        name=wanted.client_name,
+        redirect_uris=wanted.redirect_uris,
+        auth_method=wanted.token_endpoint_auth_method,
+        secret_hash=fingerprint(secret) if secret else None,
     )
     await clients.add(database, client, at)
     return ClientAnswer(

@@ -112,7 +112,13 @@ def _read(client_id: str, body: bytes) -> ClientRow:
         raise InvalidClient("The client's document is about another client.")
     if said.get("token_endpoint_auth_method", NO_SECRETS) != NO_SECRETS or "client_secret" in said:
         raise InvalidClient("A client known by its document has no secret.")
-    return ClientRow(client_id, _name(said), _uris(said), NO_SECRETS, None)
+    return ClientRow(
+        id=client_id,
+        name=_name(said),
+        redirect_uris=_uris(said),
+        auth_method=NO_SECRETS,
+        secret_hash=None,
+    )
 
 
 def _name(said: dict[str, Any]) -> str:

@@ -106,7 +106,15 @@ class AuthorizationServer:
             state = sent.get("state")
             refusal = self._refusal(redirect_uri, state, error)
             wanted = RequestRow(
-                client.id, client.name, redirect_uri, state, "", "", "", (), refusal
+                client_id=client.id,
+                client_name=client.name,
+                redirect_uri=redirect_uri,
+                state=state,
+                code_challenge="",
+                resource="",
+                store_id="",
+                scopes=(),
+                refusal=refusal,
             )
         request_id = secrets.token_urlsafe(REQUEST_BYTES)
         await requests.keep(self._database, request_id, wanted, at + REQUEST_LIFE)
@@ -279,14 +287,14 @@ class AuthorizationServer:
         if wanted is None:
             raise OAuthError("invalid_scope", "There is no such scope.")
         return RequestRow(
-            client.id,
-            client.name,
-            redirect_uri,
-            state,
-            challenge,
-            resource.resource,
-            resource.store_id,
-            wanted or scopes_catalogue.DEFAULT,
+            client_id=client.id,
+            client_name=client.name,
+            redirect_uri=redirect_uri,
+            state=state,
+            code_challenge=challenge,
+            resource=resource.resource,
+            store_id=resource.store_id,
+            scopes=wanted or scopes_catalogue.DEFAULT,
         )
 
     def _same_resource(self, sent: Mapping[str, str], granted: str) -> None:

@@ -248,7 +248,10 @@ async def run_cron(
 async def audit_log(query_args: AuditQuery) -> ListAnswer[AuditAnswer]:
     """List audit rows, newest first."""
     wanted = AuditFilter(
-        query_args.subject, query_args.organization_id, query_args.actor, query_args.event
+        subject=query_args.subject,
+        organization_id=query_args.organization_id,
+        actor=query_args.actor,
+        event=query_args.event,
     )
     rows = await operations.audit_rows(
         service().reports.of(OPERATORS),

@@ -28,8 +28,10 @@ LONG_UNDER_WAY: Final = timedelta(seconds=30)
 """A try that is under way for longer is called slow; what is quicker is shown all the same."""
 
 WELL: Final = (
-    *(VerificationState.NONE, VerificationState.PENDING),
-    *(VerificationState.VERIFIED, VerificationState.VERIFIED_NEW),
+    VerificationState.NONE,
+    VerificationState.PENDING,
+    VerificationState.VERIFIED,
+    VerificationState.VERIFIED_NEW,
 )
 
 
@@ -63,9 +65,17 @@ RANKS: Final[Mapping[str, int]] = {
     cause: rank
     for rank, cause in enumerate(
         (
-            *("store_paused", "not_connected", "app_removed", "disconnected", "token_refused"),
-            *("deliveries_refused", "call_given_up", "call_failing", "topics_refused"),
-            *("listing_unverified", "call_under_way"),
+            "store_paused",
+            "not_connected",
+            "app_removed",
+            "disconnected",
+            "token_refused",
+            "deliveries_refused",
+            "call_given_up",
+            "call_failing",
+            "topics_refused",
+            "listing_unverified",
+            "call_under_way",
         )
     )
 }

@@ -156,7 +156,9 @@ class ProcessCollector(Collector):
         """Write every metric as JSON, for the process that was scraped."""
         return [
             [
-                *(family.name, family.type, family.documentation),
+                family.name,
+                family.type,
+                family.documentation,
                 [[sample.name, sample.labels, sample.value] for sample in family.samples],
             ]
             for family in self.collect()

@@ -116,7 +116,9 @@ async def _change_role(organization_id: str, known: MemberRow, role: str) -> Mem
     )
     _refuse(outcome)
     await service().agents.access_tokens.forget()  # their agents may do what their role allows
-    return MemberRow(known.user_id, known.email, role, known.created_at)
+    return MemberRow(
+        user_id=known.user_id, email=known.email, role=role, created_at=known.created_at
+    )
 
 
 async def remove(organization_id: str, user_id: str) -> None:

@@ -70,7 +70,13 @@ async def sign_up(wanted: Signup) -> SignedUp:
         deletion_requested_at=None,
         created_at=at,
     )
-    return SignedUp(user, OrganizationRow(organization_id, name, "free", {}, at, "owner"), token)
+    return SignedUp(
+        user,
+        OrganizationRow(
+            id=organization_id, name=name, plan="free", rules={}, created_at=at, role="owner"
+        ),
+        token,
+    )
 
 
 async def sign_in(wanted: Login) -> SignedIn:

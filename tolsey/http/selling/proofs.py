@@ -12,8 +12,10 @@ from tolsey.storage.records.selling.listing import VerificationState as State
 from tolsey.storage.selling.listings import ListingView
 
 ENDED: Final = (
-    *(ListingStatus.SOLD, ListingStatus.WITHDRAWN),
-    *(ListingStatus.EXPIRED, ListingStatus.REJECTED),
+    ListingStatus.SOLD,
+    ListingStatus.WITHDRAWN,
+    ListingStatus.EXPIRED,
+    ListingStatus.REJECTED,
 )
 WANTING: Final = (State.STALE, State.NEEDS_PERMISSION, State.TOKEN_UNAVAILABLE, State.FAILED)
 PROOFS: Final[Mapping[State, tuple[Tone, str]]] = {

@@ -45,7 +45,7 @@ async def list_flagged(query_args: PageQuery) -> ListAnswer[ListingAnswer]:
 async def review_listing(listing_id: str, verdict: str, data: Reason) -> ListingAnswer:
     """Approve, reject, suspend or reinstate a listing."""
     await existing(listing_id)
-    message = ReviewListing(verdict, data.reason, caller().user_id, now())
+    message = ReviewListing(verdict=verdict, reason=data.reason, by=caller().user_id, at=now())
     await ask(listing(listing_id), message)
     return await shown(listing_id)
 
@@ -55,6 +55,8 @@ async def review_listing(listing_id: str, verdict: str, data: Reason) -> Listing
 async def review_verification(listing_id: str, verdict: str, data: Reason) -> ListingAnswer:
     """Suspend numbers that look wrong, clear them, or reject them."""
     await existing(listing_id)
-    message = ReviewVerification(VERDICTS[verdict], data.reason, caller().user_id, now())
+    message = ReviewVerification(
+        verdict=VERDICTS[verdict], reason=data.reason, by=caller().user_id, at=now()
+    )
     await ask(listing(listing_id), message)
     return await shown(listing_id)

@@ -102,7 +102,11 @@ async def start_listing(data: NewListing) -> ListingAnswer:
             raise NotFound("There is no such store.")
     listing_id = new_id("listing")
     message = CreateListing(
-        data.organization_id, data.store_id, data.fields(), caller().user_id, now()
+        organization_id=data.organization_id,
+        store_id=data.store_id,
+        fields=data.fields(),
+        by=caller().user_id,
+        at=now(),
     )
     await ask(listing(listing_id), message)
     return await shown(listing_id)
@@ -168,8 +172,8 @@ async def publish(listing_id: str) -> ListingAnswer:
     view = await (existing(listing_id) if administers else listing_of(listing_id, "admin"))
     await require_seller_account(view.listing.organization_id)
     message = PublishListing(
-        now(),
-        caller().user_id,
+        at=now(),
+        by=caller().user_id,
         automatic=service().settings.listing_review == "automatic",
         administrator=administers,
     )

@@ -66,7 +66,9 @@ async def export_store(
 async def keep_export(store_id: str) -> tuple[ExportAnswer, Created] | AcceptedOperation:
     """Write the same document to a file that is kept for a week; a large store's takes a while."""
     row = await store_of(store_id, at_least="admin")
-    message = AskForExport(new_id("operation"), store_id, caller().user_id, now())
+    message = AskForExport(
+        operation_id=new_id("operation"), store_id=store_id, user_id=caller().user_id, at=now()
+    )
     operation = await carried_out(organization(row.organization_id), message)
     return answer_of(operation, ExportAnswer, 201)
 
@@ -143,7 +145,13 @@ class ExportWriter:
         file = await files.find(self._database, call.file_id)
         if file is None:
             file = await self._write(call)
-        return ExportKept(call.operation_id, file.id, file.sha256, file.size, self._clock())
+        return ExportKept(
+            operation_id=call.operation_id,
+            file_id=file.id,
+            sha256=file.sha256,
+            size=file.size,
+            at=self._clock(),
+        )
 
     async def _write(self, call: KeepExport) -> FileRecord:
         row = await stores.find(self._database, call.store_id)

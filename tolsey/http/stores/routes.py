@@ -70,7 +70,9 @@ async def open_store(data: StoreBody) -> StoreAnswer:
     salt = stores.seal_salt(service().vault, store_id, secrets.token_bytes(SALT_BYTES))
     opened = await ask(
         organization(data.organization_id),
-        OpenStore(store_id, data.name, caller().user_id, now(), salt),
+        OpenStore(
+            store_id=store_id, name=data.name, user_id=caller().user_id, at=now(), sealed_salt=salt
+        ),
     )
     return StoreAnswer(
         id=opened.store_id,

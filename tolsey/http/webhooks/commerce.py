@@ -200,12 +200,12 @@ class CommerceEvents:
         elif not delivery_id:
             delivery_id = f"{topic}:{hashlib.sha256(body).hexdigest()}"
         return Delivery(
-            delivery_id,
-            topic,
-            _plain(said.shop_domain).lower(),
-            self._clock(),
-            event_id,
-            _moment(said.triggered_at),
+            id=delivery_id,
+            topic=topic,
+            shop_domain=_plain(said.shop_domain).lower(),
+            at=self._clock(),
+            event_id=event_id,
+            triggered_at=_moment(said.triggered_at),
         )
 
     async def _deliver(
@@ -258,7 +258,9 @@ class CommerceEvents:
         The delivery's own turn has left a durable message that does the same, so what fails here
         happens a little later.
         """
-        message = RevokeGrant(delivery.shop_domain, delivery.happened_at, delivery.at)
+        message = RevokeGrant(
+            shop_domain=delivery.shop_domain, happened_at=delivery.happened_at, at=delivery.at
+        )
         try:
             await self._mailboxes.ask(store(store_id), message, timeout=_left(until))
         except (RuntimeFault, StorageError) as error:

@@ -320,7 +320,9 @@ class Dispatcher:
             owner = ActorId(row.kind, row.actor_key)
             follow = [
                 row_of(
-                    *(tell, owner, f"{row.key}:{n}"),
+                    tell,
+                    owner,
+                    f"{row.key}:{n}",
                     form=self._form,
                     request_id=row.request_id,
                 )

@@ -12,8 +12,17 @@ Entry = dict[str, Any]
 
 FIELDS: Final = {
     "ask": (
-        *("number", "kind", "key", "message", "payload", "id"),
-        *("seconds", "chain", "request_id", "again", "epoch"),
+        "number",
+        "kind",
+        "key",
+        "message",
+        "payload",
+        "id",
+        "seconds",
+        "chain",
+        "request_id",
+        "again",
+        "epoch",
     ),
     "operation": ("number", "name", "payload"),
     "row": ("key", "slot", "kind", "actor_key", "name", "payload", "request_id"),

@@ -57,7 +57,11 @@ class Shard:
         self._tasks = Tasks()
         self._running: list[asyncio.Task[None]] = []
         self._ownership = Ownership(
-            *(self.id, runtime, presence, slots, mail),
+            self.id,
+            runtime,
+            presence,
+            slots,
+            mail,
             lease_seconds=lease_seconds,
             gone=gone,
             witnesses=witnesses,

@@ -15,7 +15,7 @@ VALUE_CHARACTERS: Final = 300
 PASSAGE_CHARACTERS: Final = 800
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoreKnowledge:
     """What a store's model may be told beside what it sold."""
 

@@ -29,7 +29,7 @@ HISTORY: Final = table_of(ConnectionPeriod)
 MOST_PERIODS: Final = 1_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoreParts:
     """What is on disk of one store's connection."""
 
@@ -60,10 +60,12 @@ async def load(database: Database, store_ids: Sequence[str]) -> dict[str, StoreP
     )
     return {
         row["wanted"]: StoreParts(
-            row["organization_id"],
-            _connection(json.loads(row["connection"]), row) if row["connection"] else None,
-            _restored(SHOP, json.loads(row["shop"])) if row["shop"] else None,
-            tuple(_restored(SHOPS, one) for one in json.loads(row["shops"] or "[]")),
+            organization_id=row["organization_id"],
+            connection=_connection(json.loads(row["connection"]), row)
+            if row["connection"]
+            else None,
+            shop=_restored(SHOP, json.loads(row["shop"])) if row["shop"] else None,
+            shops=tuple(_restored(SHOPS, one) for one in json.loads(row["shops"] or "[]")),
         )
         for row in rows
     }
@@ -165,7 +167,7 @@ async def is_shared(database: Database, store_id: str) -> bool:
     return row is not None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Listener:
     """A store that deliveries of a shop may be for; secrets are sealed text."""
 

@@ -34,7 +34,7 @@ FROM stores s LEFT JOIN shops_of_stores k ON k.store_id = s.id AND k.shop_domain
 HOLD_FOR: Final = f"{FIND_FOR}FOR SHARE"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoreRow:
     """A store that is not deleted."""
 
@@ -135,7 +135,12 @@ async def hold_for(tx: Transaction, store_id: str, user_id: str) -> tuple[StoreR
 def _with_role(row: Row | None) -> tuple[StoreRow, str] | None:
     if row is None:
         return None
-    store = StoreRow(row["id"], row["organization_id"], row["name"], row["created_at"])
+    store = StoreRow(
+        id=row["id"],
+        organization_id=row["organization_id"],
+        name=row["name"],
+        created_at=row["created_at"],
+    )
     return store, row["role"]
 
 

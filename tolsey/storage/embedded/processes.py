@@ -191,8 +191,17 @@ class PostgresServer(Server):
         locale = ["--locale-provider=builtin"] if major >= 17 else []  # noqa: PLR2004 - since then
         done = subprocess.run(  # noqa: S603 - our own command
             [
-                *(programs / "initdb", "-D", making, "-U", "postgres", "-A", "trust"),
-                *("-E", "UTF8", "--locale=C.UTF-8", *locale),
+                programs / "initdb",
+                "-D",
+                making,
+                "-U",
+                "postgres",
+                "-A",
+                "trust",
+                "-E",
+                "UTF8",
+                "--locale=C.UTF-8",
+                *locale,
             ],
             check=False,
             capture_output=True,

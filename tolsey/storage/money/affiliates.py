@@ -37,7 +37,11 @@ async def add_code(
             WHERE (SELECT count(*) FROM affiliate_codes WHERE user_id = $2) < $5
             ON CONFLICT (id) DO NOTHING
             """,
-            *(code_id, user_id, code, at, CODES_PER_PERSON),
+            code_id,
+            user_id,
+            code,
+            at,
+            CODES_PER_PERSON,
         )
         if status == "INSERT 0 1":
             await audit.write(tx, "affiliate.code_created", code_id, actor=user_id)

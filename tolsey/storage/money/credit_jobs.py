@@ -54,7 +54,7 @@ CHECKED: Final = """
 """Each table is walked once by its key: a page that joined the two would read both from end to end."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerCheck:
     """The entry up to which a ledger was right, its hash, and what its accounts came to there.
 
@@ -107,7 +107,12 @@ async def last_check(database: Database, organization_id: str) -> LedgerCheck | 
     )
     if row is None:
         return None
-    return LedgerCheck(row["seq"], row["hash"], json.loads(row["accounts"]), row["whole_at"])
+    return LedgerCheck(
+        seq=row["seq"],
+        hash=row["hash"],
+        accounts=json.loads(row["accounts"]),
+        whole_at=row["whole_at"],
+    )
 
 
 async def keep_check(
@@ -122,7 +127,12 @@ async def keep_check(
             accounts = excluded.accounts, checked_at = excluded.checked_at,
             whole_at = excluded.whole_at
         """,
-        *(organization_id, check.seq, check.hash, json.dumps(check.accounts), at, check.whole_at),
+        organization_id,
+        check.seq,
+        check.hash,
+        json.dumps(check.accounts),
+        at,
+        check.whole_at,
     )
 
 

@@ -22,7 +22,7 @@ from tolsey.storage.records.money.credits import (
 from tolsey.storage.tables import Table, table_of
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Books:
     """What is open in an organization's books."""
 

@@ -25,8 +25,15 @@ SHOWN_FAILURES: Final = 10
 """The latest are what an account's owner can act on."""
 
 OBSERVED: Final = (
-    *("has_submitted_details", "can_charge", "can_be_paid_out", "is_verified", "disabled_reason"),
-    *("currently_due", "past_due", "eventually_due", "pending_verification"),
+    "has_submitted_details",
+    "can_charge",
+    "can_be_paid_out",
+    "is_verified",
+    "disabled_reason",
+    "currently_due",
+    "past_due",
+    "eventually_due",
+    "pending_verification",
 )
 ACCOUNTS: Final = table_of(PayoutAccount)
 FAILURES: Final = table_of(PayoutFailure)
@@ -75,7 +82,9 @@ async def payout_failed(
     if status == "INSERT 0 0":  # told of by two events
         return False
     await audit.write(
-        *(tx, "payout", facts.payout_id),
+        tx,
+        "payout",
+        facts.payout_id,
         actor="system",
         outcome="failed",
         account=facts.account_id,
@@ -193,7 +202,9 @@ async def _put(
     )
     if now.state is not kept.state:
         await audit.write(
-            *(tx, f"payout_account.{now.state}", kept.account_id),
+            tx,
+            f"payout_account.{now.state}",
+            kept.account_id,
             actor="system",
             user=kept.user_id,
             reason=now.disabled_reason,

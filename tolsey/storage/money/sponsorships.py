@@ -56,15 +56,15 @@ async def observed(tx: Transaction, event_id: str, seen: SponsorPayment) -> None
 
 async def disputed(tx: Transaction, event_id: str, told: SponsorDispute) -> None:
     """Join what was told of a dispute, write down for auditors that there is one, settle the event."""
-    row = await tx.fetchrow(
-        *(DISPUTED, told.dispute_id, told.payment_ref, told.cents, told.standing)
-    )
+    row = await tx.fetchrow(DISPUTED, told.dispute_id, told.payment_ref, told.cents, told.standing)
     if row is not None and row["is_first"]:
         organization_id = await tx.fetchval(
             "SELECT organization_id FROM sponsorships WHERE payment_ref = $1", told.payment_ref
         )
         await audit.write(
-            *(tx, "chargeback.received", told.payment_ref),
+            tx,
+            "chargeback.received",
+            told.payment_ref,
             actor="platform",
             organization_id=organization_id,
             dispute=told.dispute_id,

@@ -28,7 +28,7 @@ WHERE id = $1 AND (used_at = created_at OR used_at < $2::timestamptz - interval 
 """The first use counts, however early: a client that was never used is let go of after a day."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClientRow:
     """A client; a confidential one has a secret, of which only the SHA-256 is kept."""
 

@@ -97,7 +97,7 @@ WHERE g.user_id = $1 AND g.ended_at IS NULL ORDER BY g.created_at DESC, g.id LIM
 """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CodeRow:
     """A code, and the grant that it opens."""
 
@@ -112,7 +112,7 @@ class CodeRow:
     ended_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TokenRow:
     """A token, and the grant that it belongs to; `granted` is the most it can be used for."""
 
@@ -129,7 +129,7 @@ class TokenRow:
     ended_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Admitted:
     """Whom an access token lets in, as they stand now: their role and plan included."""
 
@@ -146,7 +146,7 @@ class Admitted:
     shop_key: ShopKey
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GrantRow:
     """A grant as its user sees it."""
 

@@ -26,7 +26,7 @@ RETURNING client_id, client_name, redirect_uri, state, code_challenge, resource,
 """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RequestRow:
     """What a client asked for, checked, as it stays until its user decides."""
 

@@ -26,7 +26,7 @@ class UserRow:
     created_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OrganizationRow:
     """An organization, with the role of whom it was read for."""
 
@@ -44,7 +44,12 @@ USERS: Final = table_of(UserRow)
 def _organization(row: Row) -> OrganizationRow:
     rules = json.loads(row["rules"])
     return OrganizationRow(
-        row["id"], row["name"], row["plan"], rules, row["created_at"], row["role"]
+        id=row["id"],
+        name=row["name"],
+        plan=row["plan"],
+        rules=rules,
+        created_at=row["created_at"],
+        role=row["role"],
     )
 
 

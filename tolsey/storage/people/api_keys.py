@@ -34,7 +34,7 @@ LIFETIME_DAYS: Final = 365
 """How long a key lives at most, and unless it is to end sooner."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KeyHolder:
     """For whom a live key speaks, as they stand now: their plan included."""
 
@@ -164,7 +164,13 @@ async def admitted(database: Database, value: str, at: datetime) -> KeyHolder | 
         return None
     if row["used_at"] is None or row["used_at"] < at - NOTED_EVERY:
         await database.execute("UPDATE api_keys SET used_at = $2 WHERE id = $1", row["id"], at)
-    return KeyHolder(row["id"], row["user_id"], row["organization_id"], row["plan"], row["scopes"])
+    return KeyHolder(
+        key_id=row["id"],
+        user_id=row["user_id"],
+        organization_id=row["organization_id"],
+        plan=row["plan"],
+        scopes=row["scopes"],
+    )
 
 
 async def end(tx: Transaction, user_id: str, key_id: str, at: datetime) -> bool:

@@ -8,7 +8,7 @@ from tolsey.storage import audit
 from tolsey.storage.database import Database, Transaction
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MemberRow:
     """A member of an organization."""
 

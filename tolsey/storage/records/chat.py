@@ -74,7 +74,7 @@ class Generation:
     process: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
     """How an answer ended and what it came to, in micro-USD; tokens are None after a crash."""
 

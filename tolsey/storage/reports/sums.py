@@ -17,7 +17,7 @@ COUNTED: Final = "deleted_at IS NULL AND cancelled_at IS NULL AND NOT test"
 UNLESS_BUILT: Final = "WHERE NOT EXISTS (SELECT 1 FROM commerce_sums WHERE store_id = $1)"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
     """Sums that are counted anew slice by slice, from `first` until `last`; `following` tells where one ends.
 
@@ -31,7 +31,7 @@ class Part:
     check: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
     """One kind of sums: how they are checked, forgotten and built."""
 
@@ -43,14 +43,14 @@ class Kept:
 
 
 SALES: Final = Part(
-    "-infinity",
-    "infinity",
-    """
+    first="-infinity",
+    last="infinity",
+    following="""
     SELECT (date_bin('1 hour', processed_at, 'epoch') + interval '1 hour')::text AS until
     FROM commerce_orders WHERE store_id = $1 AND processed_at >= $2::text::timestamptz
     ORDER BY processed_at OFFSET $3 LIMIT 1
     """,
-    f"""
+    check=f"""
     WITH counted AS (
         SELECT processed_at AS at, coalesce(source_name, 'unknown') AS source,
             coalesce(currency, '') AS currency, 1 AS orders, coalesce(total_minor, 0) AS gross,
@@ -80,15 +80,15 @@ SALES: Final = Part(
     """,  # noqa: S608 - put together from constants
 )
 REFUNDS: Final = Part(
-    LEAST,
-    MOST,
-    """
+    first=LEAST,
+    last=MOST,
+    following="""
     SELECT min(order_id)::text AS until FROM commerce_orders
     WHERE store_id = $1 AND order_id > (
         SELECT order_id FROM commerce_orders WHERE store_id = $1 AND order_id >= $2::text::bigint
         ORDER BY order_id OFFSET $3 LIMIT 1)
     """,
-    f"""
+    check=f"""
     WITH counted AS (
         SELECT r.refund_id, r.order_id, r.processed_at, coalesce(o.source_name, 'unknown'),
             r.currency, coalesce(r.amount_minor, 0)
@@ -107,15 +107,15 @@ REFUNDS: Final = Part(
     """,  # noqa: S608 - put together from constants
 )
 BUYERS: Final = Part(
-    PSEUDONYMS,
-    BEHIND_PSEUDONYMS,
-    """
+    first=PSEUDONYMS,
+    last=BEHIND_PSEUDONYMS,
+    following="""
     SELECT min(customer_hash) AS until FROM commerce_orders
     WHERE store_id = $1 AND customer_hash LIKE 's1:%' AND customer_hash > (
         SELECT customer_hash FROM commerce_orders WHERE store_id = $1 AND customer_hash >= $2
         ORDER BY customer_hash OFFSET $3 LIMIT 1)
     """,
-    f"""
+    check=f"""
     WITH counted AS MATERIALIZED (
         SELECT customer_hash AS buyer, currency, processed_at AS at,
             coalesce(current_total_minor, total_minor) AS worth,
@@ -143,16 +143,16 @@ BUYERS: Final = Part(
     """,  # noqa: S608 - put together from constants
 )
 STOCK: Final = Part(
-    LEAST,
-    MOST,
-    """
+    first=LEAST,
+    last=MOST,
+    following="""
     SELECT min(product_id)::text AS until FROM commerce_products
     WHERE store_id = $1 AND product_id > (
         SELECT product_id FROM commerce_products
         WHERE store_id = $1 AND product_id >= $2::text::bigint
         ORDER BY product_id OFFSET $3 LIMIT 1)
     """,
-    """
+    check="""
     WITH counted AS (
         SELECT s.* FROM commerce_products p CROSS JOIN LATERAL stock_of(p.store_id, p.product_id) s
         WHERE p.store_id = $1 AND p.product_id >= $2::text::bigint
@@ -168,18 +168,18 @@ STOCK: Final = Part(
 )
 
 ORDERS: Final = Kept(
-    "orders",
-    "SELECT store_id FROM commerce_sums ORDER BY store_id",
-    (SALES, REFUNDS, BUYERS),
-    "SELECT forget_sums($1)",
-    "SELECT build_sums($1, $2) AS counted",
+    name="orders",
+    unbuilt="SELECT store_id FROM commerce_sums ORDER BY store_id",
+    parts=(SALES, REFUNDS, BUYERS),
+    forget="SELECT forget_sums($1)",
+    build="SELECT build_sums($1, $2) AS counted",
 )
 VARIANTS: Final = Kept(
-    "stock",
-    "SELECT store_id FROM commerce_stock_unread ORDER BY store_id",
-    (STOCK,),
-    "SELECT forget_stock($1)",
-    "SELECT build_stock($1, $2) AS counted",
+    name="stock",
+    unbuilt="SELECT store_id FROM commerce_stock_unread ORDER BY store_id",
+    parts=(STOCK,),
+    forget="SELECT forget_stock($1)",
+    build="SELECT build_stock($1, $2) AS counted",
 )
 KINDS: Final = (ORDERS, VARIANTS)
 

@@ -164,7 +164,10 @@ class Outbox:
             """,  # noqa: S608 - conditions of this function
             *wanted.args,
         )
-        return [Unread(row["kind"], row["name"], row["rows"], row["waited"]) for row in rows]
+        return [
+            Unread(kind=row["kind"], name=row["name"], rows=row["rows"], waited=row["waited"])
+            for row in rows
+        ]
 
     async def add(self, rows: Sequence[OutboxRow]) -> int:
         """Keep rows; answer how many were new: a key that waits already is left alone."""

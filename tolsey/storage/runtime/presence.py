@@ -15,7 +15,7 @@ from redis.exceptions import RedisError
 from tolsey.storage.cache import CacheUnavailable
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
     """What a beat found."""
 
@@ -59,7 +59,11 @@ class Presence:
             pipe.info("server")
             before, _, lines, changes, time, server = await self._guarded(pipe.execute())
         return Look(
-            server["run_id"], before, lines, int(changes or 0), time[0] + time[1] / 1_000_000
+            server=server["run_id"],
+            before=before,
+            processes=lines,
+            changes=int(changes or 0),
+            server_seconds=time[0] + time[1] / 1_000_000,
         )
 
     async def lines(self) -> dict[str, str]:

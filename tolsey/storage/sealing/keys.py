@@ -88,7 +88,9 @@ async def note_rotation(database: Database, key_id: str, *, sealed: int, unopene
     """Write down that what other keys sealed is sealed with this one now."""
     async with database.transaction() as tx:
         await audit.write(
-            *(tx, "encryption_keys.rotated", key_id),
+            tx,
+            "encryption_keys.rotated",
+            key_id,
             actor="operator",
             reason=ROTATE,
             sealed=sealed,

@@ -14,7 +14,7 @@ PORTION: Final = 500
 """Rows that are sealed again in one transaction."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SealedColumn:
     """Where sealed texts are kept, and what each is bound to: its row and its tenant."""
 
@@ -47,31 +47,51 @@ def _source(one: Mapping[str, Any]) -> str:
 STORE: Final = itemgetter("store_id")
 CONNECTION: Final = ("store_id", "provider")
 COLUMNS: Final = (
-    SealedColumn("stores", "sealed_salt", ("id",), row=itemgetter("id"), tenant="id"),
     SealedColumn(
-        "shops_of_stores",
-        "sealed_salt",
-        ("store_id", "shop_key"),
+        table="stores", column="sealed_salt", key=("id",), row=itemgetter("id"), tenant="id"
+    ),
+    SealedColumn(
+        table="shops_of_stores",
+        column="sealed_salt",
+        key=("store_id", "shop_key"),
         row=itemgetter("shop_key"),
         tenant="store_id",
     ),
-    SealedColumn(connections.TABLE, connections.TOKEN, CONNECTION, row=STORE, tenant="store_id"),
-    SealedColumn(connections.TABLE, connections.SECRET, CONNECTION, row=STORE, tenant="store_id"),
     SealedColumn(
-        "revenue_sources",
-        "sealed_secret",
-        ("listing_id", "provider"),
+        table=connections.TABLE,
+        column=connections.TOKEN,
+        key=CONNECTION,
+        row=STORE,
+        tenant="store_id",
+    ),
+    SealedColumn(
+        table=connections.TABLE,
+        column=connections.SECRET,
+        key=CONNECTION,
+        row=STORE,
+        tenant="store_id",
+    ),
+    SealedColumn(
+        table="revenue_sources",
+        column="sealed_secret",
+        key=("listing_id", "provider"),
         row=_source,
         tenant="listing_id",
     ),
     SealedColumn(
-        "agent_operations",
-        "intent",
-        ("store_id", "operation_id"),
+        table="agent_operations",
+        column="intent",
+        key=("store_id", "operation_id"),
         row=itemgetter("operation_id"),
         tenant="store_id",
     ),
-    SealedColumn("outbound_mail", "sealed_content", ("id",), row=itemgetter("id"), tenant="id"),
+    SealedColumn(
+        table="outbound_mail",
+        column="sealed_content",
+        key=("id",),
+        row=itemgetter("id"),
+        tenant="id",
+    ),
 )
 """Every column that keeps sealed texts. A shop's first salt has the store's row, or none, in `shops_of_stores`."""
 

@@ -25,9 +25,13 @@ JITTER_SECONDS: Final = 3000
 MOST_OF_STORE: Final = 20
 """A store is sold once; drafts and former listings are beside it."""
 SYNCED_STATES: Final = (
-    *(VerificationState.PENDING, VerificationState.VERIFIED, VerificationState.VERIFIED_NEW),
-    *(VerificationState.STALE, VerificationState.NEEDS_PERMISSION),
-    *(VerificationState.TOKEN_UNAVAILABLE, VerificationState.SUSPENDED),
+    VerificationState.PENDING,
+    VerificationState.VERIFIED,
+    VerificationState.VERIFIED_NEW,
+    VerificationState.STALE,
+    VerificationState.NEEDS_PERMISSION,
+    VerificationState.TOKEN_UNAVAILABLE,
+    VerificationState.SUSPENDED,
 )
 
 LISTING: Final = table_of(ListingRecord)

@@ -17,17 +17,21 @@ from tolsey.storage.records.journal import AuditRecord
 from tolsey.storage.records.money.affiliates import AffiliateRedemption, CodeUse
 
 STATE = OrganizationState("org_1")
-MESSAGE = RedeemAffiliateCode("redemption_1", "BCDFGHJKLM", "usr_bob", AT)
-USE = CodeUse("affiliate_1", "usr_ann", belongs=False, redeemed=False)
+MESSAGE = RedeemAffiliateCode(
+    redemption_id="redemption_1", code="BCDFGHJKLM", user_id="usr_bob", at=AT
+)
+USE = CodeUse(code_id="affiliate_1", affiliate_id="usr_ann", belongs=False, redeemed=False)
 
 
 def test_a_code_grants_a_bonus_and_says_who_brought_whom_in() -> None:
     decision = affiliates.redeem(STATE, MESSAGE, USE)
     ends = twelve_months_after(AT)
-    bonus = GrantCredits("affiliate:org_1", "bonus", AFFILIATE_BONUS, AT, ends)
+    bonus = GrantCredits(
+        key="affiliate:org_1", kind="bonus", amount=AFFILIATE_BONUS, at=AT, expires_at=ends
+    )
     alone = lots.grant(STATE, bonus)
     assert decision.state == alone.state
-    standing = Standing(1, AFFILIATE_BONUS, AFFILIATE_BONUS, 0)
+    standing = Standing(seq=1, balance=AFFILIATE_BONUS, available=AFFILIATE_BONUS, held=0)
     assert decision.reply == Redeemed(AFFILIATE_BONUS, ends, standing)
     *ledger, redemption, audited = decision.records
     assert ledger == list(alone.records)
@@ -50,8 +54,8 @@ def test_a_code_grants_a_bonus_and_says_who_brought_whom_in() -> None:
 @pytest.mark.parametrize(
     ("use", "status", "code"),
     [
-        (CodeUse(None, None, belongs=False, redeemed=False), 404, "not_found"),
-        (CodeUse(None, None, belongs=False, redeemed=True), 404, "not_found"),
+        (CodeUse(code_id=None, affiliate_id=None, belongs=False, redeemed=False), 404, "not_found"),
+        (CodeUse(code_id=None, affiliate_id=None, belongs=False, redeemed=True), 404, "not_found"),
         (replace(USE, affiliate_id="usr_bob"), 403, "own_code"),
         (replace(USE, belongs=True), 403, "own_organization"),
         (replace(USE, redeemed=True), 409, "already_redeemed"),

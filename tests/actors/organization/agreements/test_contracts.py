@@ -21,7 +21,13 @@ from tolsey.storage.records.money.subscription import SubscriptionRecord
 
 TERMS = ContractTerms(120, 1_000 * DOLLAR, 10 * DOLLAR)
 AUGUST = datetime(2026, 8, 1, 12, tzinfo=UTC)
-YEAR = PaidPeriod("sub_1", "pro", AT, months_after(AT, 12), "in_1")
+YEAR = PaidPeriod(
+    subscription_id="sub_1",
+    plan="pro",
+    starts_at=AT,
+    ends_at=months_after(AT, 12),
+    payment_ref="in_1",
+)
 
 
 @pytest.fixture
@@ -30,13 +36,13 @@ def ledger() -> Ledger:
 
 
 def contract(terms: ContractTerms | None, at: datetime = AT) -> SetContract:
-    return SetContract(terms, "signed", "usr_admin", at)
+    return SetContract(terms=terms, reason="signed", user_id="usr_admin", at=at)
 
 
 def test_a_contract_puts_an_organization_on_custom_and_starts_its_first_month(
     ledger: Ledger,
 ) -> None:
-    assert ledger.take(contract(TERMS)) == ContractView("custom", TERMS, AT)
+    assert ledger.take(contract(TERMS)) == ContractView(plan="custom", terms=TERMS, since=AT)
     assert (ledger.state.plan, ledger.state.stores_contracted) == ("custom", 120)
     assert ledger.contracts == [
         Contract(
@@ -75,7 +81,9 @@ def test_who_agreed_to_what_and_why_is_written_down(ledger: Ledger) -> None:
 def test_the_same_terms_again_change_nothing(ledger: Ledger) -> None:
     ledger.take(contract(TERMS))
     seq = ledger.state.credits.seq
-    assert ledger.take(contract(TERMS, AT + days(3))) == ContractView("custom", TERMS, AT)
+    assert ledger.take(contract(TERMS, AT + days(3))) == ContractView(
+        plan="custom", terms=TERMS, since=AT
+    )
     assert (ledger.state.credits.seq, len(ledger.contracts)) == (seq, 1)
 
 
@@ -83,7 +91,7 @@ def test_a_higher_allowance_tops_the_month_up_and_a_lower_one_takes_nothing(
     ledger: Ledger,
 ) -> None:
     ledger.take(contract(TERMS))
-    ledger.take(SpendCredits("s", 100 * DOLLAR, "chat", AT))
+    ledger.take(SpendCredits(key="s", amount=100 * DOLLAR, reason="chat", at=AT))
     ledger.take(contract(replace(TERMS, monthly_allowance=1_500 * DOLLAR), AT + days(3)))
     assert ledger.state.credits.available == (1_400 + 10) * DOLLAR
     ledger.take(contract(replace(TERMS, monthly_allowance=5 * DOLLAR), AT + days(4)))
@@ -108,7 +116,7 @@ def test_each_month_of_a_contract_is_granted_once_and_what_was_left_expires(
 def test_a_contract_that_ends_leaves_the_free_plan_and_what_was_granted(ledger: Ledger) -> None:
     ledger.take(contract(TERMS))
     view = ledger.take(contract(None, AT + days(3)))
-    assert view == ContractView("free", None, None)
+    assert view == ContractView(plan="free", terms=None, since=None)
     assert (ledger.state.plan, ledger.state.stores_contracted) == ("free", None)
     assert ledger.contracts[-1].ended_at == AT + days(3)
     assert ledger.take(StartMonth(AUGUST)) is False
@@ -136,7 +144,9 @@ def test_a_contract_that_ends_leaves_the_plan_that_is_paid_for(
         organization_id="org_1", subscription_id="sub_1", status=status, paid_plan="max_5x"
     )
     ledger.state = replace(ledger.state, subscription=known)
-    assert ledger.take(contract(None, AT + days(3))) == ContractView(plan, None, None)
+    assert ledger.take(contract(None, AT + days(3))) == ContractView(
+        plan=plan, terms=None, since=None
+    )
     assert ledger.state.plan == plan
 
 
@@ -148,7 +158,7 @@ def test_a_contract_waits_for_the_end_of_a_subscription(plan: str) -> None:
 
 
 def test_ending_what_never_was_changes_nothing(ledger: Ledger) -> None:
-    assert ledger.take(contract(None)) == ContractView("free", None, None)
+    assert ledger.take(contract(None)) == ContractView(plan="free", terms=None, since=None)
     assert ledger.audit == []
     ledger.state = replace(ledger.state, exists=False)
     with pytest.raises(NotFound):

@@ -23,7 +23,7 @@ def told() -> Told:
 
 
 def act(told: Told, name: Any, **more: Any) -> list[Any]:
-    decision = acts.record(told.state, RecordBillingAct(name, "usr_1", AT, **more))
+    decision = acts.record(told.state, RecordBillingAct(act=name, user_id="usr_1", at=AT, **more))
     told.state = decision.state
     return list(decision.records)
 
@@ -37,7 +37,9 @@ def view(told: Told) -> SubscriptionView:
 def test_an_organization_that_never_paid_is_seen_on_the_free_plan(told: Told) -> None:
     seen = view(told)
     assert told.state.created_at is not None
-    assert seen == SubscriptionView("org_1", told.state.created_at, "free")
+    assert seen == SubscriptionView(
+        organization_id="org_1", created_at=told.state.created_at, plan="free"
+    )
     assert not seen.is_subscribed
 
 

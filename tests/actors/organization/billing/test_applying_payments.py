@@ -151,7 +151,7 @@ def test_sponsors_are_granted_nothing(told: Told) -> None:
 
 
 def _spend(told: Told, dollars: int) -> None:
-    spent = SpendCredits("chat", dollars * DOLLAR, "chat", _at(START + DAY))
+    spent = SpendCredits(key="chat", amount=dollars * DOLLAR, reason="chat", at=_at(START + DAY))
     told.state = lots.spend(told.state, spent).state
 
 

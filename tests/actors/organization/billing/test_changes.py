@@ -32,9 +32,18 @@ PRICE_IDS = {
     for cadence, price in plan.prices.items()
 }
 LATER = AT + timedelta(seconds=2)
-DECLINED = PlanChangeRefused("op", LATER, 402, "card_refused", "Declined.", "card_declined")
-UNREACHED = CancelSubscription("org_1", "op", "sub_1", None).given_up("", LATER)
-WHOSE = ("org_1", "op", "sub_1")
+DECLINED = PlanChangeRefused(
+    operation_id="op",
+    at=LATER,
+    status=402,
+    code="card_refused",
+    detail="Declined.",
+    processor_code="card_declined",
+)
+UNREACHED = CancelSubscription(
+    organization_id="org_1", operation_id="op", subscription_id="sub_1", schedule_id=None
+).given_up("", LATER)
+WHOSE = {"organization_id": "org_1", "operation_id": "op", "subscription_id": "sub_1"}
 
 
 def max_5x() -> Told:
@@ -75,9 +84,11 @@ def ask(told: Told, plan: str | None, id: str = "op", **more: Any) -> Decision[A
     """Choose a plan, or None to cancel."""
     given: dict[str, Any] = {"price_ids": PRICE_IDS, "user_id": "usr_1", "at": AT, **more}
     if plan is None:
-        decision = changes.cancel(told.state, CancelPlan(id, **given), None)
+        decision = changes.cancel(told.state, CancelPlan(operation_id=id, **given), None)
     else:
-        decision = changes.change(told.state, ChangePlan(id, plan, "monthly", **given), None)
+        decision = changes.change(
+            told.state, ChangePlan(operation_id=id, plan=plan, cadence="monthly", **given), None
+        )
     told.state = decision.state
     told.records += decision.records
     return decision
@@ -111,8 +122,8 @@ def test_an_upgrade_is_one_call_that_takes_off_what_waits(scheduled: Told) -> No
 @pytest.mark.parametrize(
     ("plan", "call"),
     [
-        (None, CancelSubscription(*WHOSE, "sub_sched_1")),
-        ("max_5x", ReleaseSchedule(*WHOSE, "sub_sched_1", resumes=False)),
+        (None, CancelSubscription(**WHOSE, schedule_id="sub_sched_1")),
+        ("max_5x", ReleaseSchedule(**WHOSE, schedule_id="sub_sched_1", resumes=False)),
     ],
 )
 def test_a_change_that_waits_is_released(scheduled: Told, plan: str | None, call: Any) -> None:
@@ -133,10 +144,15 @@ def test_an_end_that_is_chosen_again_is_told_and_not_asked_for(ending: Told) -> 
 
 def test_what_is_done_is_told_with_the_time_from_which_it_counts(told: Told) -> None:
     ask(told, "max_20x")
-    done = outcome(hear(told, PlanChangeMade("op", LATER)))
+    done = outcome(hear(told, PlanChangeMade(operation_id="op", at=LATER)))
     assert (done.state, plans.rfc3339(LATER) in done.result) == ("done", True)
     ask(told, "pro", id="op_2")
-    hear(told, PlanChangeMade("op_2", LATER, NextChange("sub_sched_2", "pro", "monthly")))
+    hear(
+        told,
+        PlanChangeMade(
+            operation_id="op_2", at=LATER, next=NextChange("sub_sched_2", "pro", "monthly")
+        ),
+    )
     assert (told.subscription.schedule_id, told.subscription.next_plan) == ("sub_sched_2", "pro")
 
 
@@ -166,8 +182,17 @@ def test_whoever_asks_is_told_of_a_failure_when_what_waited_is_back(
     ask(scheduled, plan)
     failed = hear(scheduled, why)
     assert outcome(failed) is None
-    assert called(failed) == [RestoreChange(*WHOSE, MAX_5X, "price_pro_monthly", "pro", "monthly")]
-    back = PlanChangeMade("op", LATER, NextChange("sub_sched_2", "pro", "monthly"))
+    restored = RestoreChange(
+        **WHOSE,
+        held_price_id=MAX_5X,
+        price_id="price_pro_monthly",
+        plan="pro",
+        cadence="monthly",
+    )
+    assert called(failed) == [restored]
+    back = PlanChangeMade(
+        operation_id="op", at=LATER, next=NextChange("sub_sched_2", "pro", "monthly")
+    )
     refusal = outcome(hear(scheduled, back))
     assert (refusal.status, refusal.code) == (why.status, why.code)
     assert scheduled.subscription.schedule_id == "sub_sched_2"
@@ -177,7 +202,10 @@ def test_whoever_asks_is_told_of_a_failure_when_what_waited_is_back(
 def test_what_has_something_else_in_its_place_is_not_said_to_be_back(scheduled: Told) -> None:
     ask(scheduled, "max_20x")
     hear(scheduled, UNREACHED)
-    assert isinstance(outcome(hear(scheduled, PlanChangeMade("op", LATER, is_done=False))), Refusal)
+    assert isinstance(
+        outcome(hear(scheduled, PlanChangeMade(operation_id="op", at=LATER, is_done=False))),
+        Refusal,
+    )
     assert "plan.change_restored" not in scheduled.audit
 
 
@@ -185,7 +213,14 @@ def test_what_cannot_be_put_back_is_written_down_and_the_first_reason_told(endin
     ask(ending, "pro")
     (undo,) = called(hear(ending, DECLINED))
     assert (undo.plan, undo.price_id) == ("free", "")
-    lost = outcome(hear(ending, PlanChangeRefused("op", LATER, 422, "processor_rejected", "No.")))
+    lost = outcome(
+        hear(
+            ending,
+            PlanChangeRefused(
+                operation_id="op", at=LATER, status=422, code="processor_rejected", detail="No."
+            ),
+        )
+    )
     assert lost.code == "card_refused"
     assert ending.audit[-1] == "plan.change_lost"
 
@@ -203,7 +238,7 @@ def test_only_one_change_is_under_way_and_who_asks_for_it_again_waits_with_the_f
             "change_in_progress",
             {"operation": "op"},
         )
-    hear(told, PlanChangeMade("op", LATER))
+    hear(told, PlanChangeMade(operation_id="op", at=LATER))
     assert called(ask(told, None, id="op_2"))
 
 
@@ -234,7 +269,10 @@ def test_what_is_not_there_is_not_changed(
 
 
 def test_an_answer_to_a_change_that_nobody_knows_changes_nothing(told: Told) -> None:
-    for message in (PlanChangeMade("op_9", LATER), replace(DECLINED, operation_id="op_9")):
+    for message in (
+        PlanChangeMade(operation_id="op_9", at=LATER),
+        replace(DECLINED, operation_id="op_9"),
+    ):
         before = told.state
         assert hear(told, message).state is before
 

@@ -11,8 +11,15 @@ UPDATED = "customer.subscription.updated"
 
 
 def received(message: ApplyPaymentEvent) -> PaymentEventReceived:
-    said = (message.event_id, message.type, message.livemode, message.created_at, message.facts)
-    return PaymentEventReceived(*said, message.at, message.offers)
+    return PaymentEventReceived(
+        event_id=message.event_id,
+        type=message.type,
+        livemode=message.livemode,
+        created_at=message.created_at,
+        facts=message.facts,
+        at=message.at,
+        offers=message.offers,
+    )
 
 
 def asked(told: Told, message: ApplyPaymentEvent) -> CompletePaymentEvent | None:

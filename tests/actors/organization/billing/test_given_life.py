@@ -27,13 +27,13 @@ def message(body: dict[str, Any]) -> ApplyPaymentEvent | None:
     if isinstance(facts, OfAPerson):
         return None
     return ApplyPaymentEvent(
-        envelope.event_id,
-        envelope.type,
-        envelope.livemode,
-        envelope.created_at,
-        keep(facts),
-        envelope.created_at,
-        OFFERS,
+        event_id=envelope.event_id,
+        type=envelope.type,
+        livemode=envelope.livemode,
+        created_at=envelope.created_at,
+        facts=keep(facts),
+        at=envelope.created_at,
+        offers=OFFERS,
     )
 
 

@@ -38,8 +38,8 @@ from tolsey.actors.organization.billing.payment_events.subscriptions import (
 )
 
 STARTS, ENDS = datetime.fromtimestamp(START, UTC), datetime.fromtimestamp(END, UTC)
-PURCHASE = Metadata("org_1", "credits", 5000)
-ORGANIZATION = Metadata("org_1")
+PURCHASE = Metadata(organization_id="org_1", kind="credits", credits_cents=5000)
+ORGANIZATION = Metadata(organization_id="org_1")
 
 
 def facts(type_: str, about: dict[str, Any], **outside: Any) -> Any:
@@ -215,7 +215,15 @@ def test_both_shapes_of_a_subscription_say_the_same() -> None:
         said=ORGANIZATION,
         customer_id="cus_1",
         status="active",
-        items=(SubscribedItem("si_1", "price_pro", 1, STARTS, ENDS),),
+        items=(
+            SubscribedItem(
+                item_id="si_1",
+                price_id="price_pro",
+                quantity=1,
+                period_start=STARTS,
+                period_end=ENDS,
+            ),
+        ),
         has_all_items=True,
         has_pending_update=False,
         cancel_at_period_end=False,
@@ -238,13 +246,13 @@ def test_a_change_that_waits_for_its_payment_is_told() -> None:
 
 def test_a_refund_is_all_that_was_ever_refunded() -> None:
     assert facts("charge.refunded", processor.charge()) == RefundFacts(
-        "ch_1",
-        PURCHASE,
-        "pi_1",
-        "cus_1",
-        "usd",
-        6000,
-        3000,
+        charge_id="ch_1",
+        said=PURCHASE,
+        payment_intent_id="pi_1",
+        customer_id="cus_1",
+        currency="usd",
+        total_cents=6000,
+        refunded_cents=3000,
         is_disputed=False,
     )
     more = processor.charge(amount_refunded=6001)
@@ -267,7 +275,14 @@ def test_a_refund_is_all_that_was_ever_refunded() -> None:
 def test_a_dispute_stands_open_lost_or_won(status: str, standing: str) -> None:
     read = facts("charge.dispute.closed", processor.dispute(status=status))
     assert read == DisputeFacts(
-        "dp_1", Metadata(), "ch_1", "pi_1", "usd", 6000, status, "fraudulent"
+        dispute_id="dp_1",
+        said=Metadata(),
+        charge_id="ch_1",
+        payment_intent_id="pi_1",
+        currency="usd",
+        disputed_cents=6000,
+        status=status,
+        reason="fraudulent",
     )
     assert (read.standing, read.payment_ref) == (standing, "pi_1")
 
@@ -303,14 +318,14 @@ def test_an_account_of_another_account_is_refused() -> None:
 
 def test_a_failed_payout_says_why() -> None:
     assert facts("payout.failed", processor.payout(), account="acct_1") == PayoutFacts(
-        "po_1",
-        "acct_1",
-        "wd_1",
-        "usd",
-        25_000,
-        "failed",
-        "account_closed",
-        "The bank account has been closed.",
+        payout_id="po_1",
+        account_id="acct_1",
+        withdrawal_id="wd_1",
+        currency="usd",
+        amount_cents=25_000,
+        status="failed",
+        failure_code="account_closed",
+        failure_message="The bank account has been closed.",
     )
 
 

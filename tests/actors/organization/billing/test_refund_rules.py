@@ -31,7 +31,13 @@ class House(Told):
     def begin(
         self, payment: str = "pi_1", *, at: datetime = AT, lease: float = 1, chatted: bool = False
     ) -> RefundBegun:
-        message = GiveBackPayment("operation_1", payment, "a mistake", "usr_9", at)
+        message = GiveBackPayment(
+            operation_id="operation_1",
+            payment_ref=payment,
+            reason="a mistake",
+            user_id="usr_9",
+            at=at,
+        )
         until = at + days(lease)
         decision, begun = refunds.begin(self.state, message, has_chatted=chatted, lease_until=until)
         self.state = decision.state
@@ -140,7 +146,9 @@ def test_a_purchase_of_a_day_ago_is_too_old(bought: House) -> None:
 
 def test_a_purchase_of_which_something_was_used_or_is_held_stays(bought: House) -> None:
     used = (409, "refund_credits_used", "Some of these credits have been used.")
-    bought.state = holds.hold(bought.state, HoldCredits("h", 1, AT, AT + days(1))).state
+    bought.state = holds.hold(
+        bought.state, HoldCredits(hold_id="h", amount=1, at=AT, lease_until=AT + days(1))
+    ).state
     assert bought.refused() == used
     bought.state = holds.settle(bought.state, SettleHold("h", 1, AT)).state
     assert bought.refused() == used
@@ -152,7 +160,9 @@ def test_the_credits_of_another_purchase_are_left_alone(bought: House) -> None:
     assert bought.state.credits.available == 50 * DOLLAR
     ((kept, _),) = bought.holds[0].lines
     assert kept == "purchase:pi_2"
-    bought.state = lots.spend(bought.state, SpendCredits("s", DOLLAR, "chat", AT)).state
+    bought.state = lots.spend(
+        bought.state, SpendCredits(key="s", amount=DOLLAR, reason="chat", at=AT)
+    ).state
     assert bought.refused("pi_1")[1] == "refund_credits_used"
     assert bought.begin("pi_2").is_returned is False
 
@@ -201,7 +211,7 @@ def test_a_disputed_payment_is_its_banks_to_give_back(bought: House) -> None:
 
 
 def test_a_month_goes_back_within_a_week_and_its_subscription_ends(subscribed: House) -> None:
-    spent = SpendCredits("s", 9 * DOLLAR, "chat", AT)
+    spent = SpendCredits(key="s", amount=9 * DOLLAR, reason="chat", at=AT)
     subscribed.state = lots.spend(subscribed.state, spent).state
     at = AT + days(7) - SECOND
     assert subscribed.begin("in_1", at=at) == RefundBegun(

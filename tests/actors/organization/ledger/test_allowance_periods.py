@@ -44,9 +44,11 @@ def test_an_allowance_is_said_to_end_with_its_period_and_waits_for_a_late_renewa
 
 
 def test_an_allowance_is_spent_before_what_expires_after_its_period(ledger: Ledger) -> None:
-    ledger.take(GrantCredits("bonus", "bonus", DOLLAR, AT, END + days(1)))
+    ledger.take(
+        GrantCredits(key="bonus", kind="bonus", amount=DOLLAR, at=AT, expires_at=END + days(1))
+    )
     ledger.take(RENEWED)
-    ledger.take(SpendCredits("s", 49 * DOLLAR, "chat", AT))
+    ledger.take(SpendCredits(key="s", amount=49 * DOLLAR, reason="chat", at=AT))
     assert remaining(ledger) == {"bonus": 1}
 
 
@@ -54,7 +56,9 @@ def test_an_allowance_that_nobody_renews_ends_with_its_period(ledger: Ledger) ->
     ledger.take(RENEWED)
     ledger.take(Unrenewed("sub_2", END + days(1)))
     assert ledger.state.credits.available == 49 * DOLLAR
-    ledger.take(HoldCredits("h", 9 * DOLLAR, END + days(1), END + days(20)))
+    ledger.take(
+        HoldCredits(hold_id="h", amount=9 * DOLLAR, at=END + days(1), lease_until=END + days(20))
+    )
     assert ledger.take(Unrenewed("sub_1", END + days(1))).balance == 9 * DOLLAR
     assert ledger.take(SettleHold("h", 2 * DOLLAR, END + days(2))).standing.balance == 0
     assert ledger.accounts["expired"] == 47 * DOLLAR
@@ -87,9 +91,23 @@ def test_what_was_granted_before_ends_when_it_was_to(ledger: Ledger) -> None:
 
 def test_the_period_that_began_last_stands_though_it_ends_first(ledger: Ledger) -> None:
     """Bought on the 30th at noon, and again on the morning of the 31st: April has no 31st."""
-    first = ResetAllowance("a", "pro", AT, END, 49 * DOLLAR, AT, "pi_sub")
+    first = ResetAllowance(
+        key="a",
+        plan="pro",
+        period_start=AT,
+        period_end=END,
+        allowance=49 * DOLLAR,
+        at=AT,
+        reference="pi_sub",
+    )
     second = ResetAllowance(
-        "b", "max_5x", AT + days(0.9), END - days(0.1), 149 * DOLLAR, AT + days(0.9), "pi_new"
+        key="b",
+        plan="max_5x",
+        period_start=AT + days(0.9),
+        period_end=END - days(0.1),
+        allowance=149 * DOLLAR,
+        at=AT + days(0.9),
+        reference="pi_new",
     )
     ledger.take(first)
     assert ledger.take(second).available == 149 * DOLLAR
@@ -108,14 +126,21 @@ def test_a_period_whose_beginning_is_not_written_gives_way_to_one_that_ends_late
     ledger.take(allowance("a", 49))
     written = replace(ledger.state.credits, period_start=None)
     ledger.state = ledger.state.with_credits(written)
-    older = ResetAllowance("b", "pro", AT + days(1), END - days(1), 149 * DOLLAR, AT)
+    older = ResetAllowance(
+        key="b",
+        plan="pro",
+        period_start=AT + days(1),
+        period_end=END - days(1),
+        allowance=149 * DOLLAR,
+        at=AT,
+    )
     assert ledger.take(older).available == 49 * DOLLAR
     assert ledger.take(allowance("c", 99, END + days(31), END)).available == 99 * DOLLAR
 
 
 def test_a_dispute_won_after_its_month_gives_back_what_others_paid(ledger: Ledger) -> None:
     ledger.take(replace(allowance("a", 49), reference="pi_sub"))
-    ledger.take(SpendCredits("s", 49 * DOLLAR, "chat", AT))
+    ledger.take(SpendCredits(key="s", amount=49 * DOLLAR, reason="chat", at=AT))
     ledger.take(purchase("pi_1", 50))
     later = END + days(40)
     lost = seen("pi_sub", 7_900, 0, Dispute("dp_1", 7_900, "open"), at=later)

@@ -16,26 +16,40 @@ LATER = AT + timedelta(hours=1)
 @pytest.fixture
 def ledger() -> Ledger:
     rich = Ledger()
-    rich.take(GrantCredits("g", "purchase", 10 * DOLLAR, AT, AT + timedelta(days=365), "pi_1"))
-    rich.take(HoldCredits("chat:gen_1", 6 * DOLLAR, AT, LATER))
-    rich.take(ExtendHold("chat:gen_1", 0, AT, LATER, used=2 * DOLLAR))
+    rich.take(
+        GrantCredits(
+            key="g",
+            kind="purchase",
+            amount=10 * DOLLAR,
+            at=AT,
+            expires_at=AT + timedelta(days=365),
+            reference="pi_1",
+        )
+    )
+    rich.take(HoldCredits(hold_id="chat:gen_1", amount=6 * DOLLAR, at=AT, lease_until=LATER))
+    rich.take(ExtendHold(hold_id="chat:gen_1", amount=0, at=AT, lease_until=LATER, used=2 * DOLLAR))
     return rich
 
 
 def test_an_answer_that_is_made_is_looked_after_again(ledger: Ledger) -> None:
-    first = answers.check(ledger.state, CheckAnswer("gen_1", AT), is_left=True)
+    first = answers.check(ledger.state, CheckAnswer(generation_id="gen_1", at=AT), is_left=True)
     (again,) = first.effects
     assert first.state is ledger.state
     assert isinstance(again, Tell)
-    assert again.message == CheckAnswer("gen_1", AT + LOOK, lease_until=LATER)
+    assert again.message == CheckAnswer(generation_id="gen_1", at=AT + LOOK, lease_until=LATER)
     assert again.due_at == AT + LOOK
-    kept = answers.check(ledger.state, CheckAnswer("gen_1", AT, LATER), is_left=False)
+    kept = answers.check(
+        ledger.state, CheckAnswer(generation_id="gen_1", at=AT, lease_until=LATER), is_left=False
+    )
     assert kept.state is ledger.state
 
 
 @pytest.mark.parametrize(
     ("message", "is_left"),
-    [(CheckAnswer("gen_1", AT + LOOK, LATER), True), (CheckAnswer("gen_1", LATER), False)],
+    [
+        (CheckAnswer(generation_id="gen_1", at=AT + LOOK, lease_until=LATER), True),
+        (CheckAnswer(generation_id="gen_1", at=LATER), False),
+    ],
     ids=["its process is gone", "its lease is over"],
 )
 def test_an_answer_that_nobody_makes_is_settled_at_its_last_cost(
@@ -50,7 +64,7 @@ def test_an_answer_that_nobody_makes_is_settled_at_its_last_cost(
 
 
 def test_who_settled_an_answer_has_a_minute_to_write_its_end_down(ledger: Ledger) -> None:
-    looks, message = 0, CheckAnswer("gen_2", AT)
+    looks, message = 0, CheckAnswer(generation_id="gen_2", at=AT)
     while True:
         (effect,) = answers.check(ledger.state, message, is_left=False).effects
         if isinstance(effect, Perform):

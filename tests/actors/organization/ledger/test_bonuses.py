@@ -41,9 +41,9 @@ def test_the_job_grants_a_plan_its_bonus_once_a_day_for_twelve_months(ledger: Le
 @pytest.mark.parametrize(("plan", "dollars"), [("pro", 1), ("max_5x", 3), ("max_20x", 5)])
 def test_the_first_spending_of_the_day_brings_the_bonus(plan: str, dollars: int) -> None:
     ledger = Ledger(plan)
-    left = ledger.take(SpendCredits("s:1", DOLLAR // 2, "chat", AT))
+    left = ledger.take(SpendCredits(key="s:1", amount=DOLLAR // 2, reason="chat", at=AT))
     assert left.available == dollars * DOLLAR - DOLLAR // 2
-    ledger.take(SpendCredits("s:2", DOLLAR // 2, "chat", AT + days(0.1)))
+    ledger.take(SpendCredits(key="s:2", amount=DOLLAR // 2, reason="chat", at=AT + days(0.1)))
     assert ledger.take(GrantDailyBonus(TODAY, AT + days(0.2))) is False
     assert [entry.kind for entry in ledger.entries] == ["bonus", "spend", "spend"]
     assert ledger.accounts["promo"] == -dollars * DOLLAR
@@ -51,8 +51,8 @@ def test_the_first_spending_of_the_day_brings_the_bonus(plan: str, dollars: int)
 
 
 def test_a_hold_and_its_extension_on_the_next_day_bring_the_bonus_too(ledger: Ledger) -> None:
-    ledger.take(HoldCredits("h", DOLLAR, AT, TOMORROW + days(1)))
-    ledger.take(ExtendHold("h", DOLLAR, TOMORROW, TOMORROW + days(1)))
+    ledger.take(HoldCredits(hold_id="h", amount=DOLLAR, at=AT, lease_until=TOMORROW + days(1)))
+    ledger.take(ExtendHold(hold_id="h", amount=DOLLAR, at=TOMORROW, lease_until=TOMORROW + days(1)))
     settled = ledger.take(SettleHold("h", 2 * DOLLAR, TOMORROW))
     assert (settled.charged, settled.written_off) == (2 * DOLLAR, 0)
     assert [bonus.day for bonus in ledger.bonuses] == [TODAY, TOMORROW.date()]
@@ -63,7 +63,7 @@ def test_what_the_bonus_does_not_cover_is_refused_and_the_bonus_is_still_due(
     ledger: Ledger,
 ) -> None:
     with pytest.raises(PaymentRequired) as refused:
-        ledger.take(SpendCredits("s", DOLLAR + 1, "chat", AT))
+        ledger.take(SpendCredits(key="s", amount=DOLLAR + 1, reason="chat", at=AT))
     assert refused.value.fields["available"] == DOLLAR
     assert ledger.bonuses == []
     assert ledger.take(GrantDailyBonus(TODAY, AT)) is True
@@ -80,22 +80,26 @@ def test_the_free_plan_has_no_bonus() -> None:
     ledger = Ledger()
     assert ledger.take(GrantDailyBonus(TODAY, AT)) is False
     ledger.take(purchase("pi_1", 1))
-    ledger.take(SpendCredits("s", DOLLAR, "chat", AT))
+    ledger.take(SpendCredits(key="s", amount=DOLLAR, reason="chat", at=AT))
     assert ledger.bonuses == []
 
 
 def test_a_clock_that_goes_back_over_midnight_brings_no_day_twice(ledger: Ledger) -> None:
     midnight = datetime(2026, 7, 2, tzinfo=UTC)
-    ledger.take(SpendCredits("s:1", 1, "chat", midnight))
-    ledger.take(SpendCredits("s:2", 1, "chat", midnight - timedelta(seconds=1)))
-    ledger.take(SpendCredits("s:3", 1, "chat", midnight + timedelta(seconds=1)))
+    ledger.take(SpendCredits(key="s:1", amount=1, reason="chat", at=midnight))
+    ledger.take(
+        SpendCredits(key="s:2", amount=1, reason="chat", at=midnight - timedelta(seconds=1))
+    )
+    ledger.take(
+        SpendCredits(key="s:3", amount=1, reason="chat", at=midnight + timedelta(seconds=1))
+    )
     assert [bonus.day for bonus in ledger.bonuses] == [date(2026, 7, 2)]
 
 
 def test_after_a_crash_the_day_is_known_to_have_had_its_bonus(ledger: Ledger) -> None:
     ledger.take(GrantDailyBonus(TODAY, AT))
     ledger.crash()
-    ledger.take(SpendCredits("s", 1, "chat", AT))
+    ledger.take(SpendCredits(key="s", amount=1, reason="chat", at=AT))
     assert len(ledger.bonuses) == 1
 
 

@@ -29,10 +29,14 @@ def moves_of(postings: Sequence[CreditPosting]) -> list[chain.Move]:
 def test_what_was_used_under_holds_left_alone_is_told_apart_from_what_expires(
     ledger: Ledger,
 ) -> None:
-    ledger.take(GrantCredits("b", "bonus", 10 * DOLLAR, AT, AT + days(1)))
+    ledger.take(
+        GrantCredits(key="b", kind="bonus", amount=10 * DOLLAR, at=AT, expires_at=AT + days(1))
+    )
     for name, amount, used in (("one", 5, 2), ("two", 3, 1), ("three", 1, 0)):
-        ledger.take(HoldCredits(name, amount * DOLLAR, AT, LATER))
-        ledger.take(ExtendHold(name, 0, AT, LATER, used=used * DOLLAR))
+        ledger.take(HoldCredits(hold_id=name, amount=amount * DOLLAR, at=AT, lease_until=LATER))
+        ledger.take(
+            ExtendHold(hold_id=name, amount=0, at=AT, lease_until=LATER, used=used * DOLLAR)
+        )
     ledger.crash()
     assert ledger.take(ExpireCredits(AT + days(2))).balance == 0
     told = [
@@ -52,8 +56,8 @@ def test_what_was_used_under_holds_left_alone_is_told_apart_from_what_expires(
 
 def test_a_debt_is_paid_from_what_holds_left_alone_set_free(ledger: Ledger) -> None:
     ledger.take(purchase("pi_1", 10))
-    ledger.take(HoldCredits("one", 4 * DOLLAR, AT, LATER))
-    ledger.take(HoldCredits("two", 6 * DOLLAR, AT, LATER))
+    ledger.take(HoldCredits(hold_id="one", amount=4 * DOLLAR, at=AT, lease_until=LATER))
+    ledger.take(HoldCredits(hold_id="two", amount=6 * DOLLAR, at=AT, lease_until=LATER))
     ledger.take(seen("pi_1", 1_000, 800))
     assert ledger.state.credits.debt == 8 * DOLLAR
     assert ledger.take(ExpireCredits(LATER)).available == 2 * DOLLAR

@@ -78,15 +78,27 @@ async def test_replaying_the_ledger_comes_to_what_is_stored(books: Database) -> 
     async with process(books) as running:
         ask = partial(running.ask, ORG)
         await ask(purchase("pi_1", 50))
-        await ask(ResetAllowance("a", "pro", AT, AT + days(31), 49 * DOLLAR, AT, "pi_sub"))
-        await ask(HoldCredits("h1", 5 * DOLLAR, AT, AT + days(1)))
-        await ask(ExtendHold("h1", 50 * DOLLAR, AT, AT + days(2), 3))
-        await ask(HoldCredits("h2", 5 * DOLLAR, AT, AT + days(1)))
+        await ask(
+            ResetAllowance(
+                key="a",
+                plan="pro",
+                period_start=AT,
+                period_end=AT + days(31),
+                allowance=49 * DOLLAR,
+                at=AT,
+                reference="pi_sub",
+            )
+        )
+        await ask(HoldCredits(hold_id="h1", amount=5 * DOLLAR, at=AT, lease_until=AT + days(1)))
+        await ask(
+            ExtendHold(hold_id="h1", amount=50 * DOLLAR, at=AT, lease_until=AT + days(2), used=3)
+        )
+        await ask(HoldCredits(hold_id="h2", amount=5 * DOLLAR, at=AT, lease_until=AT + days(1)))
         settled = await ask(SettleHold("h1", 60 * DOLLAR, AT))
         assert (settled.charged, settled.written_off) == (55 * DOLLAR, 5 * DOLLAR)
         await ask(seen("pi_1", 5_000, 0, Dispute("dp_1", 5_000, "open")))
         with pytest.raises(PaymentRequired):
-            await ask(SpendCredits("s", 100 * DOLLAR, "chat", AT))
+            await ask(SpendCredits(key="s", amount=100 * DOLLAR, reason="chat", at=AT))
         with pytest.raises(Duplicate):
             await ask(purchase("pi_1", 50))
         before = await ask(ReadCredits(AT))
@@ -117,7 +129,9 @@ async def test_many_callers_of_many_organizations_never_spend_a_dollar_twice(
         async def spend(number: int, n: int) -> bool:
             to = organization(f"org_{number}")
             try:
-                await running.ask(to, SpendCredits(f"s:{n}", DOLLAR, "chat", AT))
+                await running.ask(
+                    to, SpendCredits(key=f"s:{n}", amount=DOLLAR, reason="chat", at=AT)
+                )
             except PaymentRequired:
                 return False
             return True
@@ -136,9 +150,9 @@ async def test_a_second_writer_fences_the_first_and_nothing_is_half_there(books:
         await old.ask(ORG, purchase("pi_1", 20))
         async with process(books, "new") as new:
             with pytest.raises(NotOwner):
-                await old.ask(ORG, SpendCredits("s1", DOLLAR, "chat", AT))
-            left = await new.ask(ORG, SpendCredits("s2", DOLLAR, "chat", AT))
-            assert left == Standing(2, 19 * DOLLAR, 19 * DOLLAR, 0)
+                await old.ask(ORG, SpendCredits(key="s1", amount=DOLLAR, reason="chat", at=AT))
+            left = await new.ask(ORG, SpendCredits(key="s2", amount=DOLLAR, reason="chat", at=AT))
+            assert left == Standing(seq=2, balance=19 * DOLLAR, available=19 * DOLLAR, held=0)
     assert (await replay(books))["usage"] == DOLLAR
 
 
@@ -146,7 +160,7 @@ async def test_a_row_changed_by_hand_breaks_the_chain(books: Database) -> None:
     async with process(books) as running:
         await running.ask(ORG, purchase("pi_1", 20))
         for n in range(3):
-            await running.ask(ORG, SpendCredits(f"s:{n}", DOLLAR, "chat", AT))
+            await running.ask(ORG, SpendCredits(key=f"s:{n}", amount=DOLLAR, reason="chat", at=AT))
     assert chain.broken_at(await credits.history(books, "org_1")) is None
     await books.execute("UPDATE credit_postings SET amount = 1 WHERE seq = 3")
     assert chain.broken_at(await credits.history(books, "org_1")) == 3
@@ -154,15 +168,15 @@ async def test_a_row_changed_by_hand_breaks_the_chain(books: Database) -> None:
 
 async def test_what_begins_and_ends_within_one_commit_is_all_written(books: Database) -> None:
     """Turns that are asked at once go to disk together: only the last state of each row counts."""
-    bonus = GrantCredits("b", "bonus", 2 * DOLLAR, AT, AT + days(9))
+    bonus = GrantCredits(key="b", kind="bonus", amount=2 * DOLLAR, at=AT, expires_at=AT + days(9))
     async with process(books) as running:
         await running.ask(ORG, ReadCredits(AT))
         ask = partial(running.ask, ORG)
         await asyncio.gather(
             ask(bonus),
-            ask(HoldCredits("h", DOLLAR, AT, AT + days(1))),
+            ask(HoldCredits(hold_id="h", amount=DOLLAR, at=AT, lease_until=AT + days(1))),
             ask(SettleHold("h", DOLLAR, AT)),
-            ask(SpendCredits("s", DOLLAR, "chat", AT)),
+            ask(SpendCredits(key="s", amount=DOLLAR, reason="chat", at=AT)),
         )
     assert await replay(books) == {"promo": -2 * DOLLAR, "usage": 2 * DOLLAR}
     (lot,) = await books.fetch("SELECT remaining, spent FROM credit_lots")
@@ -175,5 +189,7 @@ async def test_the_hash_survives_the_way_through_the_database(books: Database) -
     odd = datetime(2026, 7, 1, 12, 0, 0, 123456, tzinfo=UTC) + timedelta(microseconds=1)
     async with process(books) as running:
         await running.ask(ORG, purchase('pi_"é\u2028', 20, odd))
-        await running.ask(ORG, SpendCredits("s", DOLLAR, "naïve \\ chat\n", odd))
+        await running.ask(
+            ORG, SpendCredits(key="s", amount=DOLLAR, reason="naïve \\ chat\n", at=odd)
+        )
     assert chain.broken_at(await credits.history(books, "org_1")) is None

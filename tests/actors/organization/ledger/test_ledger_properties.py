@@ -65,7 +65,11 @@ class Life(RuleBasedStateMachine):
     @rule(day=st.integers(0, 5), amount=amounts, life=st.sampled_from([1, 30, 365]))
     def a_bonus_is_given(self, day: int, amount: int, life: int) -> None:
         ends = self.now + days(life)
-        self.take(GrantCredits(f"bonus:{day}", "bonus", amount, self.now, ends))
+        self.take(
+            GrantCredits(
+                key=f"bonus:{day}", kind="bonus", amount=amount, at=self.now, expires_at=ends
+            )
+        )
 
     @rule(days_ago=st.integers(0, 2))
     def the_daily_job_runs(self, days_ago: int) -> None:
@@ -76,21 +80,40 @@ class Life(RuleBasedStateMachine):
         self.month = max(self.month, self.month + later)
         end = AT + days(30 * (self.month + min(later, 0) + 1))
         key = f"allowance:{end.isoformat()}:{dollars}"
-        paid = (end - days(30), end, dollars * DOLLAR, self.now, f"sub_{ref}")
-        self.take(ResetAllowance(key, "pro", *paid))
+        self.take(
+            ResetAllowance(
+                key=key,
+                plan="pro",
+                period_start=end - days(30),
+                period_end=end,
+                allowance=dollars * DOLLAR,
+                at=self.now,
+                reference=f"sub_{ref}",
+            )
+        )
 
     @rule(amount=amounts, number=st.integers(0, 9))
     def something_is_used(self, amount: int, number: int) -> None:
-        if self.take(SpendCredits(f"spend:{number}", amount, "chat", self.now)):
+        if self.take(
+            SpendCredits(key=f"spend:{number}", amount=amount, reason="chat", at=self.now)
+        ):
             self.used += amount
 
     @rule(hold=holds, amount=amounts, lease=st.sampled_from([0.005, 1.0, 500.0]))
     def credits_are_held(self, hold: str, amount: int, lease: float) -> None:
-        self.take(HoldCredits(hold, amount, self.now, self.now + days(lease)))
+        self.take(
+            HoldCredits(
+                hold_id=hold, amount=amount, at=self.now, lease_until=self.now + days(lease)
+            )
+        )
 
     @rule(hold=holds, amount=costs, used=costs)
     def a_hold_is_extended(self, hold: str, amount: int, used: int) -> None:
-        self.take(ExtendHold(hold, amount, self.now, self.now + days(1), used))
+        self.take(
+            ExtendHold(
+                hold_id=hold, amount=amount, at=self.now, lease_until=self.now + days(1), used=used
+            )
+        )
 
     @rule(hold=holds, cost=costs)
     def a_hold_is_settled(self, hold: str, cost: int) -> None:
@@ -113,7 +136,11 @@ class Life(RuleBasedStateMachine):
 
     @rule(amount=st.integers(-60 * DOLLAR, 60 * DOLLAR), number=st.integers(0, 3))
     def an_operator_adjusts(self, amount: int, number: int) -> None:
-        self.take(AdjustCredits(f"adj:{number}", amount, "why", "usr_admin", self.now))
+        self.take(
+            AdjustCredits(
+                key=f"adj:{number}", amount=amount, reason="why", user_id="usr_admin", at=self.now
+            )
+        )
 
     @rule()
     def the_sweep_runs_twice(self) -> None:

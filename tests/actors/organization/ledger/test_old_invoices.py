@@ -28,8 +28,16 @@ def month(
     starts_at: datetime = AT,
     at: datetime | None = None,
 ) -> ResetAllowance:
-    period = starts_at, ends_at, dollars * DOLLAR, at or starts_at
-    return ResetAllowance(f"allowance:{invoice}", "pro", *period, invoice, "sub_1")
+    return ResetAllowance(
+        key=f"allowance:{invoice}",
+        plan="pro",
+        period_start=starts_at,
+        period_end=ends_at,
+        allowance=dollars * DOLLAR,
+        at=at or starts_at,
+        reference=invoice,
+        renewed_by="sub_1",
+    )
 
 
 def renewal(at: datetime = END) -> ResetAllowance:
@@ -37,7 +45,7 @@ def renewal(at: datetime = END) -> ResetAllowance:
 
 
 def spent(dollars: float) -> SpendCredits:
-    return SpendCredits("spend", int(dollars * DOLLAR), "chat", AT)
+    return SpendCredits(key="spend", amount=int(dollars * DOLLAR), reason="chat", at=AT)
 
 
 def dispute(status: Any, cents: int = 7_900, at: datetime = END) -> Any:
@@ -87,8 +95,16 @@ def test_credits_that_paid_for_a_disputed_month_come_back_for_twelve_months(boug
 
 def test_each_month_of_a_year_that_was_paid_at_once_loses_its_own_share() -> None:
     """Half of the year goes back: half of each month, whether the month before was over or not."""
-    period = END, END + days(31), 49 * DOLLAR, END
-    second = ResetAllowance("allowance:month:2", "pro", *period, "in_1", "sub_1")
+    second = ResetAllowance(
+        key="allowance:month:2",
+        plan="pro",
+        period_start=END,
+        period_end=END + days(31),
+        allowance=49 * DOLLAR,
+        at=END,
+        reference="in_1",
+        renewed_by="sub_1",
+    )
     half = seen("in_1", 7_900, 3_950, at=END)
     for order in permutations((half, second)):
         ledger = told(month("in_1"), *order)
@@ -212,7 +228,7 @@ def test_a_refund_and_a_dispute_told_at_once_are_booked_under_their_own_names() 
 
 @pytest.mark.parametrize(("pinned", "own"), [(100, 49), (120, 29), (149, None)])
 def test_a_step_that_is_told_late_leaves_what_is_pinned(pinned: int, own: int | None) -> None:
-    held = HoldCredits("h", pinned * DOLLAR, AT, AT + days(1))
+    held = HoldCredits(hold_id="h", amount=pinned * DOLLAR, at=AT, lease_until=AT + days(1))
     ledger = told(month("in_2", 149), held, month("in_1", 49))
     found = {one.reference: one.amount // DOLLAR for one in ledger.lots.values()}
     assert found.get("in_1") == own
@@ -264,7 +280,9 @@ def test_a_payment_remembers_each_of_its_grants_apart() -> None:
         refund_removed=0,
         dispute_removed=0,
     )
-    both = [parts.GrantPart(id, 35, AT, END) for id in ("a", "b")]
+    both = [
+        parts.GrantPart(lot_id=id, amount=35, granted_at=AT, expires_at=END) for id in ("a", "b")
+    ]
     less = parts.without(parts.kept(known, both), "b", 5)
     assert less.granted == 65
     assert [one.amount for one in parts.of_payment(less)] == [35, 30]
@@ -279,9 +297,36 @@ def test_facts_of_a_payment_only_ever_grow() -> None:
     """The greatest refund, total and dispute, and of a dispute the furthest it came."""
     opened = Dispute("dp_1", 500, "open")
     ledger = told(purchase("pi_1", 10))
-    ledger.take(PaymentObserved("pi_1", 900, 1_000, 200, (opened, Dispute("dp_0", 9, "won")), AT))
-    ledger.take(PaymentObserved("pi_1", 1_000, 900, 100, (Dispute("dp_1", 400, "lost"),), AT))
-    ledger.take(PaymentObserved("pi_1", 0, 0, 0, (replace(opened, amount=1),), AT))
+    ledger.take(
+        PaymentObserved(
+            payment_ref="pi_1",
+            credits=900,
+            total=1_000,
+            refunded=200,
+            disputes=(opened, Dispute("dp_0", 9, "won")),
+            at=AT,
+        )
+    )
+    ledger.take(
+        PaymentObserved(
+            payment_ref="pi_1",
+            credits=1_000,
+            total=900,
+            refunded=100,
+            disputes=(Dispute("dp_1", 400, "lost"),),
+            at=AT,
+        )
+    )
+    ledger.take(
+        PaymentObserved(
+            payment_ref="pi_1",
+            credits=0,
+            total=0,
+            refunded=0,
+            disputes=(replace(opened, amount=1),),
+            at=AT,
+        )
+    )
     known = ledger.payments["pi_1"]
     assert (known.credits, known.total, known.refunded) == (1_000, 1_000, 200)
     assert known.disputes == '[["dp_0", 9, "won"], ["dp_1", 500, "lost"]]'

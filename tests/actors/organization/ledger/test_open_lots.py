@@ -78,11 +78,14 @@ def calls_and_bytes(act: Callable[[], object]) -> tuple[int, int]:
 @pytest.mark.parametrize(
     "turns",
     [
-        (SpendCredits("s", 1, "chat", LATER),),
-        (SpendCredits("s", 3_500_000, "chat", LATER),),  # uses lots up
-        (HoldCredits("h", 5, LATER, LATER + days(1)), SettleHold("h", 3, LATER)),
+        (SpendCredits(key="s", amount=1, reason="chat", at=LATER),),
+        (SpendCredits(key="s", amount=3_500_000, reason="chat", at=LATER),),  # uses lots up
+        (
+            HoldCredits(hold_id="h", amount=5, at=LATER, lease_until=LATER + days(1)),
+            SettleHold("h", 3, LATER),
+        ),
         (purchase("pi_new", 5, LATER),),
-        (GrantCredits("g", "bonus", 5, LATER, LATER + days(7)),),
+        (GrantCredits(key="g", kind="bonus", amount=5, at=LATER, expires_at=LATER + days(7)),),
     ],
     ids=["a spend", "a spend of several lots", "a hold", "a purchase", "a grant"],
 )
@@ -102,7 +105,7 @@ def test_a_turn_over_thousands_of_lots_does_no_more_than_one_over_a_few(
 def test_lots_let_go_of_are_found_without_looking_at_the_others() -> None:
     few, many = held(10), held(3_000)
     ends = few.state.credits.lots["purchase:pi_00000"].expires_at
-    spend = SpendCredits("s", 1, "chat", ends)
+    spend = SpendCredits(key="s", amount=1, reason="chat", at=ends)
     counted = [calls_and_bytes(lambda one=one: one.take(spend)) for one in (few, many)]  # type: ignore[misc]
     assert counted[1][0] <= counted[0][0] * 1.3 + 10
     assert "purchase:pi_00000" not in many.state.credits.lots

@@ -28,8 +28,17 @@ from tolsey.actors.organization.state import OrganizationState
 from tolsey.actors.refusals import NotFound, Refusal
 from tolsey.storage.records.money.credits import CreditLot, DailyBonus, MonthlyReset
 
-MONTH = ResetAllowance("month", "pro", END - days(31), END, 49 * DOLLAR, AT, "in_1", "sub_1")
-HELD = HoldCredits("h", 5 * DOLLAR, AT, LATER)
+MONTH = ResetAllowance(
+    key="month",
+    plan="pro",
+    period_start=END - days(31),
+    period_end=END,
+    allowance=49 * DOLLAR,
+    at=AT,
+    reference="in_1",
+    renewed_by="sub_1",
+)
+HELD = HoldCredits(hold_id="h", amount=5 * DOLLAR, at=AT, lease_until=LATER)
 
 
 @pytest.fixture
@@ -68,8 +77,8 @@ def lot(id: str, kind: str, dollars: int, **fields: Any) -> CreditLot:
 
 
 def test_the_first_use_of_a_day_brings_its_bonus_and_is_written_beside_it(ledger: Ledger) -> None:
-    standing = ledger.take(SpendCredits("s", DOLLAR // 2, "chat", AT))
-    assert standing == Standing(2, DOLLAR // 2, DOLLAR // 2, 0)
+    standing = ledger.take(SpendCredits(key="s", amount=DOLLAR // 2, reason="chat", at=AT))
+    assert standing == Standing(seq=2, balance=DOLLAR // 2, available=DOLLAR // 2, held=0)
     assert entries(ledger) == [("bonus:2026-07-01", "bonus", None), ("s", "spend", "chat")]
     assert ledger.bonuses == [
         DailyBonus(organization_id="org_1", day=AT.date(), plan="pro", amount=DOLLAR, at=AT)
@@ -80,8 +89,8 @@ def test_the_first_use_of_a_day_brings_its_bonus_and_is_written_beside_it(ledger
     tomorrow = AT + days(1)
     assert ledger.take(GrantDailyBonus(tomorrow.date(), tomorrow)) is True
     nextday = AT + days(2)
-    ledger.take(HoldCredits("h", 1, nextday - days(0.6), nextday))
-    ledger.take(ExtendHold("h", 1, nextday, nextday + days(1)))
+    ledger.take(HoldCredits(hold_id="h", amount=1, at=nextday - days(0.6), lease_until=nextday))
+    ledger.take(ExtendHold(hold_id="h", amount=1, at=nextday, lease_until=nextday + days(1)))
     assert [one.day for one in ledger.bonuses] == [(AT + days(n)).date() for n in range(3)]
     ledger.check()
 
@@ -91,23 +100,27 @@ def test_holds_are_written_as_what_becomes_of_them() -> None:
     ledger.take(purchase("pi_1", 20))
     ledger.take(HELD)
     assert ledger.take(replace(HELD, amount=DOLLAR)) == Standing(
-        2, 20 * DOLLAR, 15 * DOLLAR, 5 * DOLLAR
+        seq=2, balance=20 * DOLLAR, available=15 * DOLLAR, held=5 * DOLLAR
     )
-    longer = ExtendHold("h", 0, AT, LATER + days(1), used=DOLLAR)
-    assert ledger.take(longer) == Standing(2, 20 * DOLLAR, 15 * DOLLAR, 5 * DOLLAR)
-    more = ExtendHold("h", 2 * DOLLAR, AT, LATER)
-    assert ledger.take(more) == Standing(3, 20 * DOLLAR, 13 * DOLLAR, 7 * DOLLAR)
+    longer = ExtendHold(hold_id="h", amount=0, at=AT, lease_until=LATER + days(1), used=DOLLAR)
+    assert ledger.take(longer) == Standing(
+        seq=2, balance=20 * DOLLAR, available=15 * DOLLAR, held=5 * DOLLAR
+    )
+    more = ExtendHold(hold_id="h", amount=2 * DOLLAR, at=AT, lease_until=LATER)
+    assert ledger.take(more) == Standing(
+        seq=3, balance=20 * DOLLAR, available=13 * DOLLAR, held=7 * DOLLAR
+    )
     (held,) = ledger.state.credits.holds.values()
     assert (held.used, held.lease_until) == (DOLLAR, LATER + days(1))
     # Whoever says that it is still at work keeps a hold whose lease was over.
     late = LATER + days(2)
     assert ledger.take(replace(more, at=late, lease_until=late)).held == 9 * DOLLAR
     assert ledger.take(SettleHold("h", 10 * DOLLAR, late)) == Settled(
-        9 * DOLLAR, DOLLAR, Standing(5, 11 * DOLLAR, 11 * DOLLAR, 0)
+        9 * DOLLAR, DOLLAR, Standing(seq=5, balance=11 * DOLLAR, available=11 * DOLLAR, held=0)
     )
     ledger.take(replace(HELD, hold_id="g", at=late, lease_until=late + days(1)))
     assert ledger.take(ReleaseHold("g", late)) == Settled(
-        0, 0, Standing(7, 11 * DOLLAR, 11 * DOLLAR, 0)
+        0, 0, Standing(seq=7, balance=11 * DOLLAR, available=11 * DOLLAR, held=0)
     )
     assert entries(ledger)[1:] == [
         ("hold:h", "hold", "h"),
@@ -131,12 +144,12 @@ def test_holds_are_written_as_what_becomes_of_them() -> None:
 
 def test_adjustments_are_written_with_who_made_them_and_why() -> None:
     ledger = Ledger()
-    given = AdjustCredits("adj_1", 1, "a gift", "usr_9", AT)
-    assert ledger.take(given) == Standing(1, 1, 1, 0)
-    taken = AdjustCredits("adj_2", -1, "taken back", "usr_8", AT)
+    given = AdjustCredits(key="adj_1", amount=1, reason="a gift", user_id="usr_9", at=AT)
+    assert ledger.take(given) == Standing(seq=1, balance=1, available=1, held=0)
+    taken = AdjustCredits(key="adj_2", amount=-1, reason="taken back", user_id="usr_8", at=AT)
     granted = lot("adj_1", "adjustment", 0, amount=1, remaining=1)
     assert list(ledger.state.credits.lots.values()) == [granted]
-    assert ledger.take(taken) == Standing(2, 0, 0, 0)
+    assert ledger.take(taken) == Standing(seq=2, balance=0, available=0, held=0)
     assert entries(ledger) == [("adj_1", "adjustment", None), ("adj_2", "adjustment", None)]
     assert [(one.debit, one.credit) for one in ledger.postings] == [
         ("lot:adj_1", "promo"),
@@ -150,16 +163,22 @@ def test_adjustments_are_written_with_who_made_them_and_why() -> None:
 
 def test_a_month_is_written_with_its_payment_and_a_top_up_beside_it() -> None:
     ledger = Ledger()
-    assert ledger.take(MONTH) == Standing(1, 49 * DOLLAR, 49 * DOLLAR, 0)
+    assert ledger.take(MONTH) == Standing(seq=1, balance=49 * DOLLAR, available=49 * DOLLAR, held=0)
     own = lot("month", "allowance", 49, reference="in_1", expires_at=END)
     assert list(ledger.state.credits.lots.values()) == [own]
     raised = replace(MONTH, key="more", allowance=149 * DOLLAR, plan="max_5x", reference="in_2")
-    assert ledger.take(raised) == Standing(2, 149 * DOLLAR, 149 * DOLLAR, 0)
-    assert ledger.take(replace(raised, key="again")) == Standing(2, 149 * DOLLAR, 149 * DOLLAR, 0)
+    assert ledger.take(raised) == Standing(
+        seq=2, balance=149 * DOLLAR, available=149 * DOLLAR, held=0
+    )
+    assert ledger.take(replace(raised, key="again")) == Standing(
+        seq=2, balance=149 * DOLLAR, available=149 * DOLLAR, held=0
+    )
     following = replace(
         MONTH, key="next", period_start=END, period_end=END + days(31), at=END, reference="in_3"
     )
-    assert ledger.take(following) == Standing(3, 49 * DOLLAR, 49 * DOLLAR, 0)
+    assert ledger.take(following) == Standing(
+        seq=3, balance=49 * DOLLAR, available=49 * DOLLAR, held=0
+    )
     assert entries(ledger) == [
         ("month", "reset", "in_1"),
         ("more", "allowance", "in_2"),
@@ -188,7 +207,7 @@ def test_a_purchase_is_told_by_its_payment_or_else_by_its_key() -> None:
     ledger = Ledger()
     ledger.take(purchase("pi_1", 5))
     ledger.take(replace(purchase("pi_2", 6), reference=None))
-    ledger.take(GrantCredits("gift", "bonus", DOLLAR, AT, END))
+    ledger.take(GrantCredits(key="gift", kind="bonus", amount=DOLLAR, at=AT, expires_at=END))
     assert entries(ledger) == [
         ("purchase:pi_1", "purchase", "pi_1"),
         ("purchase:pi_2", "purchase", None),
@@ -210,9 +229,11 @@ def test_a_purchase_is_told_by_its_payment_or_else_by_its_key() -> None:
 def test_reversals_are_written_with_their_cause_and_what_was_owed() -> None:
     ledger = Ledger()
     ledger.take(purchase("pi_1", 10))
-    ledger.take(SpendCredits("s", 8 * DOLLAR, "chat", AT))
+    ledger.take(SpendCredits(key="s", amount=8 * DOLLAR, reason="chat", at=AT))
     opened = Dispute("dp_1", 500, "open")
-    assert ledger.take(seen("pi_1", 1_000, 0, opened)) == Standing(3, -3 * DOLLAR, -3 * DOLLAR, 0)
+    assert ledger.take(seen("pi_1", 1_000, 0, opened)) == Standing(
+        seq=3, balance=-3 * DOLLAR, available=-3 * DOLLAR, held=0
+    )
     assert ledger.take(seen("pi_1", 1_000, 250, opened)).available == -5_500_000
     # A dispute whose credits a refund takes instead moves from one account to the other.
     assert ledger.take(seen("pi_1", 1_000, 1_000, opened)).available == -8 * DOLLAR
@@ -247,7 +268,7 @@ def test_reversals_are_written_with_their_cause_and_what_was_owed() -> None:
 def test_what_a_won_dispute_gives_back_beside_its_debt_is_an_adjustment() -> None:
     ledger = Ledger()
     ledger.take(purchase("pi_1", 10))
-    ledger.take(SpendCredits("s", 10 * DOLLAR, "chat", AT))
+    ledger.take(SpendCredits(key="s", amount=10 * DOLLAR, reason="chat", at=AT))
     opened = Dispute("dp_1", 1_000, "open")
     ledger.take(seen("pi_1", 1_000, 0, opened))
     ledger.take(purchase("pi_2", 4))
@@ -267,12 +288,14 @@ def test_what_a_won_dispute_gives_back_beside_its_debt_is_an_adjustment() -> Non
 
 def test_what_lapses_and_holds_left_alone_are_entries_of_their_own() -> None:
     ledger = Ledger()
-    ledger.take(GrantCredits("gift", "bonus", 9 * DOLLAR, AT, END))
+    ledger.take(GrantCredits(key="gift", kind="bonus", amount=9 * DOLLAR, at=AT, expires_at=END))
     ledger.take(HELD)
     ledger.take(replace(HELD, hold_id="g", amount=DOLLAR))
-    ledger.take(ExtendHold("h", 0, AT, LATER, used=2 * DOLLAR))
-    assert ledger.take(ExpireCredits(AT)) == Standing(3, 9 * DOLLAR, 3 * DOLLAR, 6 * DOLLAR)
-    assert ledger.take(ExpireCredits(END)) == Standing(6, 0, 0, 0)
+    ledger.take(ExtendHold(hold_id="h", amount=0, at=AT, lease_until=LATER, used=2 * DOLLAR))
+    assert ledger.take(ExpireCredits(AT)) == Standing(
+        seq=3, balance=9 * DOLLAR, available=3 * DOLLAR, held=6 * DOLLAR
+    )
+    assert ledger.take(ExpireCredits(END)) == Standing(seq=6, balance=0, available=0, held=0)
     assert entries(ledger)[3:] == [
         ("settle:h", "settle", "h"),
         ("settle:g", "release", "g"),
@@ -286,7 +309,7 @@ def test_a_hold_that_lives_on_writes_down_the_end_of_one_that_was_left_alone() -
     ledger.take(purchase("pi_1", 20))
     for name in "gh":
         ledger.take(replace(HELD, hold_id=name))
-    ledger.take(ExtendHold("h", 0, LATER, LATER + days(1)))
+    ledger.take(ExtendHold(hold_id="h", amount=0, at=LATER, lease_until=LATER + days(1)))
     assert entries(ledger)[3:] == [("settle:g", "release", "g")]
     ledger.check()
 
@@ -320,19 +343,22 @@ def test_what_is_pinned_of_a_month_ends_as_soon_as_it_is_free_after_another_bega
     ("message", "refusal"),
     [
         (replace(HELD, amount=0), (422, "invalid_amount", "A hold is above zero.")),
-        (ExtendHold("h", -1, AT, AT), (422, "invalid_amount", "A hold is not made smaller.")),
+        (
+            ExtendHold(hold_id="h", amount=-1, at=AT, lease_until=AT),
+            (422, "invalid_amount", "A hold is not made smaller."),
+        ),
         (SettleHold("h", -1, AT), (422, "invalid_amount", "A cost is not below zero.")),
         (SettleHold("x", 0, AT), (409, "hold_closed", "The hold has ended, or never was.")),
         (
-            SpendCredits("s", 0, "chat", AT),
+            SpendCredits(key="s", amount=0, reason="chat", at=AT),
             (422, "invalid_amount", "An amount of credits is above zero."),
         ),
         (
-            AdjustCredits("a", 0, "none", "usr_1", AT),
+            AdjustCredits(key="a", amount=0, reason="none", user_id="usr_1", at=AT),
             (422, "invalid_amount", "An amount of credits is above zero."),
         ),
         (
-            SpendCredits("s", 1, "chat", AT),
+            SpendCredits(key="s", amount=1, reason="chat", at=AT),
             (402, "insufficient_credits", "The credits do not cover this."),
         ),
     ],
@@ -347,7 +373,7 @@ def test_a_refusal_says_what_to_do(message: Any, refusal: tuple[int, str, str]) 
     "message",
     [
         GrantDailyBonus(AT.date(), AT),
-        SpendCredits("s", 1, "chat", AT),
+        SpendCredits(key="s", amount=1, reason="chat", at=AT),
         ReadCredits(AT),
         HELD,
     ],
@@ -358,10 +384,12 @@ def test_an_organization_that_is_not_has_no_credits(message: Any) -> None:
     with pytest.raises(NotFound) as caught:
         ledger.take(message)
     assert caught.value.detail == "There is no such organization."
-    assert ledger.take(ExpireCredits(END)) == Standing(0, 0, 0, 0)
+    assert ledger.take(ExpireCredits(END)) == Standing(seq=0, balance=0, available=0, held=0)
 
 
 def test_the_end_of_another_subscription_changes_nothing(ledger: Ledger) -> None:
     ledger.take(MONTH)
-    assert ledger.take(Unrenewed("sub_2", AT)) == Standing(1, 49 * DOLLAR, 49 * DOLLAR, 0)
+    assert ledger.take(Unrenewed("sub_2", AT)) == Standing(
+        seq=1, balance=49 * DOLLAR, available=49 * DOLLAR, held=0
+    )
     assert ledger.state.credits.renewed_by == "sub_1"

@@ -41,8 +41,12 @@ async def held(market: Market) -> Subscribed:
     facts = await market.payments.subscription(made["id"])
     (item,) = facts.items
     return Subscribed(
-        *(facts.subscription_id, item.item_id, item.price_id, item.period_start, item.period_end),
-        facts.schedule_id,
+        subscription_id=facts.subscription_id,
+        item_id=item.item_id,
+        price_id=item.price_id,
+        period_start=item.period_start,
+        period_end=item.period_end,
+        schedule_id=facts.schedule_id,
     )
 
 

@@ -47,7 +47,9 @@ async def test_a_restricted_key_says_whose_account_it_is(
     account: Account, accounts: RestrictedAccounts
 ) -> None:
     await accounts.probe(RESTRICTED_KEY)
-    assert await accounts.account(RESTRICTED_KEY) == SellerAccount(ACCOUNT, "USD", is_live=True)
+    assert await accounts.account(RESTRICTED_KEY) == SellerAccount(
+        account_id=ACCOUNT, currency="USD", is_live=True
+    )
 
     account.answer_next("/v1/account", account.own(charges_enabled=False))
     found = await accounts.account(RESTRICTED_KEY)
@@ -58,7 +60,9 @@ async def test_a_key_that_may_not_read_the_account_is_known_by_its_refusal(
     account: Account, accounts: RestrictedAccounts
 ) -> None:
     account.allow("charge_read", "subscription_read")
-    assert await accounts.account(RESTRICTED_KEY) == SellerAccount(ACCOUNT, "USD", is_live=True)
+    assert await accounts.account(RESTRICTED_KEY) == SellerAccount(
+        account_id=ACCOUNT, currency="USD", is_live=True
+    )
     await accounts.probe(RESTRICTED_KEY)
     account.allow("subscription_read")
     with pytest.raises(ReadDenied) as denied:

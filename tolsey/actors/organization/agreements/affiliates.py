@@ -40,7 +40,9 @@ def redeem(
     organization_id = state.organization_id
     expires_at = twelve_months_after(message.at)
     key = f"affiliate:{organization_id}"
-    grant = GrantCredits(key, "bonus", AFFILIATE_BONUS, message.at, expires_at)
+    grant = GrantCredits(
+        key=key, kind="bonus", amount=AFFILIATE_BONUS, at=message.at, expires_at=expires_at
+    )
     decision = lots.grant(state, grant)
     redemption = AffiliateRedemption(
         id=message.redemption_id,
@@ -52,7 +54,10 @@ def redeem(
         redeemed_at=message.at,
     )
     audited = audit_record(
-        *("affiliate.redeemed", message.redemption_id, organization_id, message.user_id),
+        "affiliate.redeemed",
+        message.redemption_id,
+        organization_id,
+        message.user_id,
         amount=AFFILIATE_BONUS,
         codeId=use.code_id,
         affiliate=use.affiliate_id,

@@ -87,7 +87,13 @@ def _of_contract(contract: Contract | None, at: datetime) -> ResetAllowance | No
     key = f"allowance:contract:{contract.since.isoformat()}:{month.number}:{allowance}"
     starts_at = months_after(contract.since, month.number)
     return ResetAllowance(
-        *(key, plans.CUSTOM.code, starts_at, month.ends_at, allowance, at), renewed_by=CONTRACT
+        key=key,
+        plan=plans.CUSTOM.code,
+        period_start=starts_at,
+        period_end=month.ends_at,
+        allowance=allowance,
+        at=at,
+        renewed_by=CONTRACT,
     )
 
 
@@ -100,10 +106,15 @@ def _of_year(state: OrganizationState, message: StartMonth) -> ResetAllowance | 
     key = (
         f"allowance:{paid.subscription_id}:{paid.starts_at.isoformat()}:{month.number}:{paid.plan}"
     )
-    period = months_after(paid.starts_at, month.number), min(month.ends_at, paid.ends_at)
-    allowance = plans.monthly_allowance(paid.plan, None)
     return ResetAllowance(
-        *(key, paid.plan, *period, allowance, message.at, paid.payment_ref, paid.subscription_id)
+        key=key,
+        plan=paid.plan,
+        period_start=months_after(paid.starts_at, month.number),
+        period_end=min(month.ends_at, paid.ends_at),
+        allowance=plans.monthly_allowance(paid.plan, None),
+        at=message.at,
+        reference=paid.payment_ref,
+        renewed_by=paid.subscription_id,
     )
 
 
@@ -142,7 +153,7 @@ def _terms(state: OrganizationState) -> ContractTerms | None:
 
 def _view(state: OrganizationState) -> ContractView:
     since = state.contract.since if state.contract else None
-    return ContractView(state.plan, _terms(state), since, _papers(state))
+    return ContractView(plan=state.plan, terms=_terms(state), since=since, papers=_papers(state))
 
 
 def _papers(state: OrganizationState, message: SetContract | None = None) -> ContractPapers:
@@ -167,7 +178,10 @@ def _audit(state: OrganizationState, message: SetContract) -> AuditRecord:
     papers: dict[str, Any] = {} if filed == ContractPapers() else {"papers": asdict(filed)}
     event = "subscription.contracted" if message.terms else "subscription.contract_ended"
     return audit_record(
-        *(event, state.organization_id, state.organization_id, message.user_id),
+        event,
+        state.organization_id,
+        state.organization_id,
+        message.user_id,
         reason=message.reason,
         before=said(_terms(state)),
         after=said(message.terms),

@@ -16,7 +16,7 @@ class Redeemed:
     standing: Standing
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RedeemAffiliateCode(Message[Redeemed]):
     """Somebody redeems an affiliate's code for the organization: once ever, a repeat is a Duplicate.
 
@@ -29,7 +29,7 @@ class RedeemAffiliateCode(Message[Redeemed]):
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PaidPeriod:
     """What a subscription is paid for: a plan from one moment to another, with which payment."""
 
@@ -73,7 +73,7 @@ class ContractPapers:
     signed_contract: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ContractView:
     """An organization's plan, and the contract it is under, if it is."""
 
@@ -83,7 +83,7 @@ class ContractView:
     papers: ContractPapers = ContractPapers()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SetContract(Message[ContractView]):
     """An administrator puts an organization under a contract, or (no terms) ends it: then what is paid for.
 

@@ -33,13 +33,15 @@ def view_of(state: OrganizationState, at: datetime) -> SubscriptionView:
         raise NotFound("There is no such organization.")
     known = state.subscription
     if known is None:
-        return SubscriptionView(state.organization_id, created_at, state.plan)
+        return SubscriptionView(
+            organization_id=state.organization_id, created_at=created_at, plan=state.plan
+        )
     owes = is_owed(known, at)
     waits = known.schedule_id is not None and known.schedule_id == known.next_schedule_id
     return SubscriptionView(
-        state.organization_id,
-        created_at,
-        state.plan,
+        organization_id=state.organization_id,
+        created_at=created_at,
+        plan=state.plan,
         cadence=known.cadence,
         customer_id=known.customer_id,
         subscription_id=known.subscription_id,

@@ -108,7 +108,10 @@ class EventTurn:
         subject = after.subscription_id or organization_id
         self.records.append(
             audit_record(
-                *(event, subject, organization_id, "platform"),
+                event,
+                subject,
+                organization_id,
+                "platform",
                 plan=after.plan,
                 cadence=after.cadence,
                 **said,
@@ -219,16 +222,26 @@ def _purchase(
     """Grant what was bought, before tax, once for its payment however many events tell of it."""
     at, cents = turn.message.at, facts.said.credits_cents or 0
     turn.take(
-        payments.observe(turn.state, PaymentObserved(payment_ref, cents, total_cents, 0, (), at))
+        payments.observe(
+            turn.state,
+            PaymentObserved(
+                payment_ref=payment_ref,
+                credits=cents,
+                total=total_cents,
+                refunded=0,
+                disputes=(),
+                at=at,
+            ),
+        )
     )
     if turn.state.credits.payments[payment_ref].granted == 0:
         grant = GrantCredits(
-            f"purchase:{payment_ref}",
-            "purchase",
-            cents * plans.MICRO_PER_CENT,
-            at,
-            twelve_months_after(at),
-            payment_ref,
+            key=f"purchase:{payment_ref}",
+            kind="purchase",
+            amount=cents * plans.MICRO_PER_CENT,
+            at=at,
+            expires_at=twelve_months_after(at),
+            reference=payment_ref,
         )
         turn.take(lots.grant(turn.state, grant))
     return APPLIED
@@ -295,18 +308,25 @@ def _allow(
     """Start the paid period's allowance, or top it up; what was paid with tax is told first."""
     plan, ends_at = bought.offer.plan, subscription.allowance_end(bought)
     reset = ResetAllowance(
-        f"allowance:{facts.subscription_id}:{ends_at.isoformat()}:{facts.invoice_id}",
-        plan.code,
-        bought.begins_at,
-        ends_at,
-        _allowance(turn, facts, bought, lines),
-        turn.message.at,
-        facts.invoice_id,
+        key=f"allowance:{facts.subscription_id}:{ends_at.isoformat()}:{facts.invoice_id}",
+        plan=plan.code,
+        period_start=bought.begins_at,
+        period_end=ends_at,
+        allowance=_allowance(turn, facts, bought, lines),
+        at=turn.message.at,
+        reference=facts.invoice_id,
         renewed_by=None if _is_over(turn, facts) else facts.subscription_id,
     )
     if lots.reset_allowance(turn.state, reset).state is turn.state:
         return  # an older period, or one that has been granted as much
-    total = PaymentObserved(facts.invoice_id, 0, facts.total_cents, 0, (), turn.message.at)
+    total = PaymentObserved(
+        payment_ref=facts.invoice_id,
+        credits=0,
+        total=facts.total_cents,
+        refunded=0,
+        disputes=(),
+        at=turn.message.at,
+    )
     turn.take(payments.observe(turn.state, total))
     turn.take(lots.reset_allowance(turn.state, reset))
 
@@ -377,6 +397,13 @@ def _reversal(turn: EventTurn, facts: RefundFacts | DisputeFacts) -> Applied:
         if turn.message.is_asked and "won" in ended and facts.standing != "won":
             return WON_THEN_LOST
         disputes = (Dispute(facts.dispute_id, facts.disputed_cents, facts.standing),)
-    seen = PaymentObserved(payment_ref, 0, total, refunded, disputes, turn.message.at)
+    seen = PaymentObserved(
+        payment_ref=payment_ref,
+        credits=0,
+        total=total,
+        refunded=refunded,
+        disputes=disputes,
+        at=turn.message.at,
+    )
     turn.take(payments.observe(turn.state, seen))
     return APPLIED

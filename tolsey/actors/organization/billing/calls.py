@@ -15,7 +15,7 @@ WITHIN_A_DAY = Patience(SOON, 40, AWAY)
 """As long as the processor knows a key."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RefundMade(Message[None]):
     """The processor gave a payment back: what was paid with tax, and given back in all."""
 
@@ -27,7 +27,7 @@ class RefundMade(Message[None]):
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RefundRefused(Message[None]):
     """The processor will not give a payment back, and says why."""
 
@@ -48,7 +48,7 @@ class SubscriptionEndedNow(Message[None]):
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReturnGivenUp(Message[None]):
     """A step of giving a payment back was tried for as long as it was worth it."""
 
@@ -73,10 +73,12 @@ class RefundPayment(Call[RefundMade | RefundRefused]):
     def given_up(self, why: str, at: datetime) -> ReturnGivenUp:
         """Free what was kept for it."""
         del why
-        return ReturnGivenUp(self.operation_id, self.payment_ref, is_returned=False, at=at)
+        return ReturnGivenUp(
+            operation_id=self.operation_id, payment_ref=self.payment_ref, is_returned=False, at=at
+        )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EndSubscriptionNow(Call[SubscriptionEndedNow]):
     """End a subscription whose payment went back; for days, since nobody else does it."""
 
@@ -94,7 +96,9 @@ class EndSubscriptionNow(Call[SubscriptionEndedNow]):
     def given_up(self, why: str, at: datetime) -> ReturnGivenUp:
         """Leave it to an operator."""
         del why
-        return ReturnGivenUp(self.operation_id, self.payment_ref, is_returned=True, at=at)
+        return ReturnGivenUp(
+            operation_id=self.operation_id, payment_ref=self.payment_ref, is_returned=True, at=at
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +110,7 @@ class NextChange:
     cadence: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlanChangeMade(Message[None]):
     """The processor changed a subscription; `is_done` is False where there was nothing to put back."""
 
@@ -116,7 +120,7 @@ class PlanChangeMade(Message[None]):
     is_done: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlanChangeRefused(Message[None]):
     """A subscription will not be changed, and why; `processor_code` where the processor said so."""
 
@@ -128,7 +132,7 @@ class PlanChangeRefused(Message[None]):
     processor_code: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OfSubscription:
     """What every change of a subscription says: whose it is, and for how long it is tried."""
 
@@ -147,10 +151,16 @@ class OfSubscription:
             "The payment processor could not be reached. See in some minutes what your plan is"
             " before you ask again."
         )
-        return PlanChangeRefused(self.operation_id, at, 502, "processor_unreachable", detail)
+        return PlanChangeRefused(
+            operation_id=self.operation_id,
+            at=at,
+            status=502,
+            code="processor_unreachable",
+            detail=detail,
+        )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UpgradeSubscription(OfSubscription, Call[PlanChangeMade | PlanChangeRefused]):
     """Change the price at once and collect for it, until some time: what it costs was shown before."""
 
@@ -164,7 +174,7 @@ class UpgradeSubscription(OfSubscription, Call[PlanChangeMade | PlanChangeRefuse
     until: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleDowngrade(OfSubscription, Call[PlanChangeMade | PlanChangeRefused]):
     """Change the price when the period ends; a subscription that was to end then goes on first."""
 
@@ -175,7 +185,7 @@ class ScheduleDowngrade(OfSubscription, Call[PlanChangeMade | PlanChangeRefused]
     resumes: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CancelSubscription(OfSubscription, Call[PlanChangeMade | PlanChangeRefused]):
     """Let a subscription end with its period, instead of the change that waits for that."""
 
@@ -184,7 +194,7 @@ class CancelSubscription(OfSubscription, Call[PlanChangeMade | PlanChangeRefused
     comment: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseSchedule(OfSubscription, Call[PlanChangeMade | PlanChangeRefused]):
     """Take back the change, or the end, that waits for the end of the period."""
 
@@ -192,7 +202,7 @@ class ReleaseSchedule(OfSubscription, Call[PlanChangeMade | PlanChangeRefused]):
     resumes: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreChange(OfSubscription, Call[PlanChangeMade | PlanChangeRefused]):
     """Put back what was taken off for a change that failed; for days, since nobody else does it.
 

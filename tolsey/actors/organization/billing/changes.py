@@ -52,17 +52,24 @@ def change(state: OrganizationState, message: ChangePlan, kept: Operation | None
         return under_way.answer(state, known)
     view = acts.view_of(state, message.at)
     held, current = subscribed(view), current_offer(view, message.price_ids)
-    whose = state.organization_id, message.operation_id, held.subscription_id
+    whose = _whose(state, message, held.subscription_id)
     ends = view.cancel_at_period_end
     wanted = message.plan, message.cadence
     # To choose the plan that runs takes back what was to come.
     if (ends or view.schedule_id) and current and wanted == (current.plan.code, current.cadence):
-        keep = ReleaseSchedule(*whose, view.schedule_id, resumes=ends)
+        keep = ReleaseSchedule(**whose, schedule_id=view.schedule_id, resumes=ends)
         return _begin(state, message, keep, {"change": "kept"})
     offer, kind = plans.choose(*wanted, current=current, created_at=view.created_at, at=message.at)
     price_id = plans.price_id(offer, message.price_ids)
     if kind is Change.DOWNGRADE:
-        down = ScheduleDowngrade(*whose, held, price_id, *wanted, resumes=ends)
+        down = ScheduleDowngrade(
+            **whose,
+            held=held,
+            price_id=price_id,
+            plan=message.plan,
+            cadence=message.cadence,
+            resumes=ends,
+        )
         undo = _undo(view, message, whose) if ends else None
         told = {"change": "downgrade", "effectiveAt": plans.rfc3339(held.period_end)}
         return _begin(state, message, down, told, undo)
@@ -72,7 +79,9 @@ def change(state: OrganizationState, message: ChangePlan, kept: Operation | None
             "Pay the open invoice first.", code="payment_due", invoiceUrl=view.dunning_url
         )
     key = _upgrade_key(state, held, price_id)
-    up = UpgradeSubscription(*whose, held, price_id, key, until=message.at + SHOWN)
+    up = UpgradeSubscription(
+        **whose, held=held, price_id=price_id, key=key, until=message.at + SHOWN
+    )
     undo = _undo(view, message, whose) if view.schedule_id else None
     return _begin(state, message, up, {"change": "upgrade"}, undo)
 
@@ -83,12 +92,17 @@ def cancel(state: OrganizationState, message: CancelPlan, kept: Operation | None
     if known is not None:
         return under_way.answer(state, known)
     view = _require_subscription(acts.view_of(state, message.at))
-    whose = state.organization_id, message.operation_id, str(view.subscription_id)
+    whose = _whose(state, message, str(view.subscription_id))
     told = {"cancelAtPeriodEnd": True, "endsAt": view.period_end and plans.rfc3339(view.period_end)}
     if view.cancel_at_period_end:
         done = replace(_operation(state, message, told), state="done", finished_at=message.at)
         return Decision(state, done)
-    end = CancelSubscription(*whose, view.schedule_id, message.feedback, message.comment)
+    end = CancelSubscription(
+        **whose,
+        schedule_id=view.schedule_id,
+        feedback=message.feedback,
+        comment=message.comment,
+    )
     undo = _undo(view, message, whose) if view.schedule_id else None
     return _begin(state, message, end, told, undo)
 
@@ -152,7 +166,14 @@ def subscribed(view: SubscriptionView) -> Subscribed:
             period_start=datetime() as start,
             period_end=datetime() as end,
         ) if view.status in CHANGEABLE:
-            return Subscribed(id, item, price, start, end, view.schedule_id)
+            return Subscribed(
+                subscription_id=id,
+                item_id=item,
+                price_id=price,
+                period_start=start,
+                period_end=end,
+                schedule_id=view.schedule_id,
+            )
     raise Conflict(
         "The subscription cannot be changed now.",
         code="subscription_not_active",
@@ -208,15 +229,31 @@ def _upgrade_key(state: OrganizationState, held: Subscribed, price_id: str) -> s
     return f"upgrade:{held.subscription_id}:{held.price_id}:{price_id}:{ends}:{refusals}"
 
 
+def _whose(
+    state: OrganizationState, message: ChangePlan | CancelPlan, subscription_id: str
+) -> dict[str, str]:
+    return {
+        "organization_id": state.organization_id,
+        "operation_id": message.operation_id,
+        "subscription_id": subscription_id,
+    }
+
+
 def _undo(
-    view: SubscriptionView, message: ChangePlan | CancelPlan, whose: tuple[str, str, str]
+    view: SubscriptionView, message: ChangePlan | CancelPlan, whose: Mapping[str, str]
 ) -> RestoreChange | None:
     """Say what puts back what waits, if anything does."""
     waits = acts.next_plan(view)
     if waits is None:
         return None
     price_id = plans.price_id(waits, message.price_ids) if waits.plan.is_sold else ""
-    return RestoreChange(*whose, str(view.price_id), price_id, waits.plan.code, waits.cadence)
+    return RestoreChange(
+        **whose,
+        held_price_id=str(view.price_id),
+        price_id=price_id,
+        plan=waits.plan.code,
+        cadence=waits.cadence,
+    )
 
 
 def _operation(

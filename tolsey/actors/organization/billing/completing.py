@@ -24,7 +24,7 @@ STALE: Final = Applied("stale")
 TERMINAL: Final = frozenset({"lost", "won"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PaymentEventGivenUp(Message[None]):
     """An event could not be applied, however often that was tried: an operator decides."""
 
@@ -35,7 +35,7 @@ class PaymentEventGivenUp(Message[None]):
     why: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PaymentEventReceived(Message[Applied]):
     """The processor told something, and may have left out what its organization has to know of it.
 
@@ -53,10 +53,16 @@ class PaymentEventReceived(Message[Applied]):
     def given_up(self, why: str, at: datetime) -> PaymentEventGivenUp:
         """Leave it to an operator, who may have it applied again."""
         del at
-        return PaymentEventGivenUp(self.event_id, self.type, self.livemode, self.created_at, why)
+        return PaymentEventGivenUp(
+            event_id=self.event_id,
+            type=self.type,
+            livemode=self.livemode,
+            created_at=self.created_at,
+            why=why,
+        )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CompletePaymentEvent(Call[ApplyPaymentEvent]):
     """Ask the processor for what an event leaves out, for as long as it goes on delivering: three days.
 
@@ -81,8 +87,16 @@ class CompletePaymentEvent(Call[ApplyPaymentEvent]):
 
 def as_told(event: PaymentEventReceived, payment_ref: str | None) -> ApplyPaymentEvent:
     """Have an event applied as it was told; `payment_ref` is the payment's name in the ledger."""
-    said = (event.event_id, event.type, event.livemode, event.created_at, event.facts)
-    return ApplyPaymentEvent(*said, event.at, event.offers, payment_ref)
+    return ApplyPaymentEvent(
+        event_id=event.event_id,
+        type=event.type,
+        livemode=event.livemode,
+        created_at=event.created_at,
+        facts=event.facts,
+        at=event.at,
+        offers=event.offers,
+        payment_ref=payment_ref,
+    )
 
 
 def lacking(
@@ -107,8 +121,15 @@ def outdated(state: OrganizationState, message: ApplyPaymentEvent) -> Perform | 
     The subscription may have moved on since the processor was asked, or its dispute have ended otherwise.
     """
     facts = restore(message.type, message.facts)
-    said = (message.event_id, message.type, message.livemode, message.created_at, message.facts)
-    event = PaymentEventReceived(*said, message.at, message.offers)
+    event = PaymentEventReceived(
+        event_id=message.event_id,
+        type=message.type,
+        livemode=message.livemode,
+        created_at=message.created_at,
+        facts=message.facts,
+        at=message.at,
+        offers=message.offers,
+    )
     if isinstance(facts, SubscriptionFacts) and message.is_asked:
         seen_at = _seen_at(state, facts.subscription_id)
         return None if seen_at == message.asked_after else _asked(state, event, seen_at=seen_at)
@@ -145,7 +166,7 @@ def ends_of(state: OrganizationState, payment_ref: str, dispute_id: str) -> froz
 
 
 def _asked(state: OrganizationState, event: PaymentEventReceived, **known: Any) -> Perform:
-    call = CompletePaymentEvent(state.organization_id, event, **known)
+    call = CompletePaymentEvent(organization_id=state.organization_id, event=event, **known)
     return Perform(call, key=f"payment_event:{event.event_id}")
 
 

@@ -32,7 +32,7 @@ class Applied:
     why: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ApplyPaymentEvent(Message[Applied]):
     """The processor told something: one turn does all of it, and settles the event's row.
 
@@ -58,7 +58,7 @@ class ApplyPaymentEvent(Message[Applied]):
     next_price_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionView:
     """What an organization pays for, and what of it changes next.
 
@@ -109,7 +109,7 @@ BillingAct = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RecordBillingAct(Message[None]):
     """A person asked for something that is paid: it is written down, with plain values as `detail`."""
 
@@ -119,7 +119,7 @@ class RecordBillingAct(Message[None]):
     detail: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChangePlan(Message[Operation]):
     """An admin chooses a plan: up at once and paid, down when the period ends.
 
@@ -135,7 +135,7 @@ class ChangePlan(Message[Operation]):
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CancelPlan(Message[Operation]):
     """An admin lets the subscription end with its period, and may say why."""
 
@@ -155,7 +155,7 @@ class RefundBegun:
     subscription_id: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GiveBackPayment(Message[Operation]):
     """An operator gives a payment back whole, or ends the subscription of one that went back.
 

@@ -45,7 +45,12 @@ def _changing(act: Act) -> Act:
             why = refusal_of(error)
             at = self._clock()
             return PlanChangeRefused(
-                call.operation_id, at, why.status, why.code, why.detail, error.code
+                operation_id=call.operation_id,
+                at=at,
+                status=why.status,
+                code=why.code,
+                detail=why.detail,
+                processor_code=error.code,
             )
 
     return changed
@@ -82,12 +87,12 @@ class ProcessorCalls:
         except Conflict as nothing:
             return self._refused(call, nothing.status, nothing.code, nothing.detail)
         return RefundMade(
-            call.operation_id,
-            call.payment_ref,
-            made.id,
-            made.total_cents,
-            made.refunded_cents,
-            self._clock(),
+            operation_id=call.operation_id,
+            payment_ref=call.payment_ref,
+            refund_id=made.id,
+            total_cents=made.total_cents,
+            refunded_cents=made.refunded_cents,
+            at=self._clock(),
         )
 
     async def end_now(self, call: EndSubscriptionNow) -> SubscriptionEndedNow:
@@ -110,14 +115,14 @@ class ProcessorCalls:
             return call.given_up("too late", self._clock())
         await self._take_off(call.held.schedule_id)
         await self._processor.upgrade(call.held, call.price_id, key=call.key)
-        return PlanChangeMade(call.operation_id, self._clock())
+        return PlanChangeMade(operation_id=call.operation_id, at=self._clock())
 
     async def look_for_upgrade(self, call: UpgradeSubscription) -> PlanChangeMade | None:
         """Tell whether a subscription has the price that it was to have."""
         facts = await self._processor.subscription(call.subscription_id)
         if all(one.price_id != call.price_id for one in facts.items):
             return None
-        return PlanChangeMade(call.operation_id, self._clock())
+        return PlanChangeMade(operation_id=call.operation_id, at=self._clock())
 
     @_changing
     async def downgrade(self, call: ScheduleDowngrade) -> Changed:
@@ -126,7 +131,9 @@ class ProcessorCalls:
             await self._resume(call)
         key, asked = f"downgrade:{call.operation_id}", (call.plan, call.cadence)
         id = await self._processor.downgrade(call.held, call.price_id, *asked, key=key)
-        return PlanChangeMade(call.operation_id, self._clock(), NextChange(id, *asked))
+        return PlanChangeMade(
+            operation_id=call.operation_id, at=self._clock(), next=NextChange(id, *asked)
+        )
 
     @_changing
     async def cancel(self, call: CancelSubscription) -> Changed:
@@ -136,7 +143,7 @@ class ProcessorCalls:
         await self._processor.cancel(
             call.subscription_id, feedback=call.feedback, comment=call.comment, key=key
         )
-        return PlanChangeMade(call.operation_id, self._clock())
+        return PlanChangeMade(operation_id=call.operation_id, at=self._clock())
 
     @_changing
     async def release(self, call: ReleaseSchedule) -> Changed:
@@ -144,7 +151,7 @@ class ProcessorCalls:
         await self._take_off(call.schedule_id)
         if call.resumes:
             await self._resume(call)
-        return PlanChangeMade(call.operation_id, self._clock())
+        return PlanChangeMade(operation_id=call.operation_id, at=self._clock())
 
     @_changing
     async def restore(self, call: RestoreChange) -> Changed:
@@ -158,18 +165,26 @@ class ProcessorCalls:
         schedule_id = facts.schedule_id
         waits = schedule_id and await self._processor.next_price_id(schedule_id)
         if ends or item is None or waits:
-            return PlanChangeMade(call.operation_id, self._clock(), is_done=False)
+            return PlanChangeMade(operation_id=call.operation_id, at=self._clock(), is_done=False)
         # Each try has its own key, since the processor repeats its answer to one.
         key = f"restore:{id}:{self._clock().isoformat()}"
         if call.plan == plans.FREE.code:
             await self._take_off(schedule_id)  # of a change that was only half made
             await self._processor.cancel(id, feedback=None, comment=None, key=key)
-            return PlanChangeMade(call.operation_id, self._clock())
-        period = item.period_start, item.period_end
-        held = Subscribed(id, item.item_id, item.price_id, *period, schedule_id)
+            return PlanChangeMade(operation_id=call.operation_id, at=self._clock())
+        held = Subscribed(
+            subscription_id=id,
+            item_id=item.item_id,
+            price_id=item.price_id,
+            period_start=item.period_start,
+            period_end=item.period_end,
+            schedule_id=schedule_id,
+        )
         asked = call.plan, call.cadence
         made = await self._processor.downgrade(held, call.price_id, *asked, key=key)
-        return PlanChangeMade(call.operation_id, self._clock(), NextChange(made, *asked))
+        return PlanChangeMade(
+            operation_id=call.operation_id, at=self._clock(), next=NextChange(made, *asked)
+        )
 
     async def _take_off(self, schedule_id: str | None) -> None:
         if schedule_id is not None:
@@ -193,11 +208,11 @@ class ProcessorCalls:
         self, call: RefundPayment, status: int, code: str, detail: str, processor_code: str = ""
     ) -> RefundRefused:
         return RefundRefused(
-            call.operation_id,
-            call.payment_ref,
-            status,
-            code,
-            detail,
-            processor_code,
-            self._clock(),
+            operation_id=call.operation_id,
+            payment_ref=call.payment_ref,
+            status=status,
+            code=code,
+            detail=detail,
+            processor_code=processor_code,
+            at=self._clock(),
         )

@@ -54,7 +54,10 @@ def begin(
             _require_subscription(payment, view, has_chatted=has_chatted, at=at)
     draft.records.append(
         audit_record(
-            *("refund.requested", message.payment_ref, state.organization_id, message.user_id),
+            "refund.requested",
+            message.payment_ref,
+            state.organization_id,
+            message.user_id,
             payment=message.payment_ref,
             reason=message.reason,
             subscription=ends,
@@ -104,11 +107,21 @@ def _pinned(
         return lot.reference == message.payment_ref
 
     id = refund_hold_id(message.payment_ref, draft.seq)
-    known = refund_hold(draft, message.payment_ref) or Hold(id, (), 0, 0, lease_until)
+    known = refund_hold(draft, message.payment_ref) or Hold(
+        id=id, lines=(), amount=0, used=0, lease_until=lease_until
+    )
     amount = sum(lot.free for lot in draft.lots.values() if is_own(lot))
     lines = (*known.lines, *draft.pin(known.id, amount, is_own))
     if lines:
-        draft.keep_hold(Hold(known.id, lines, known.amount + amount, 0, lease_until))
+        draft.keep_hold(
+            Hold(
+                id=known.id,
+                lines=lines,
+                amount=known.amount + amount,
+                used=0,
+                lease_until=lease_until,
+            )
+        )
     after, records = draft.close_if_moved(id, "hold", message.payment_ref)
     return Decision(after, None, records=records)
 

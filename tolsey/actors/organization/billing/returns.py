@@ -76,10 +76,15 @@ def begin(
 
 def made(state: OrganizationState, message: RefundMade) -> Step:
     """Take the credits that went back, and end what the payment paid for."""
-    refunded = message.total_cents, message.refunded_cents
-    seen = payments.observe(
-        state, PaymentObserved(message.payment_ref, 0, *refunded, (), message.at)
+    told_of = PaymentObserved(
+        payment_ref=message.payment_ref,
+        credits=0,
+        total=message.total_cents,
+        refunded=message.refunded_cents,
+        disputes=(),
+        at=message.at,
     )
+    seen = payments.observe(state, told_of)
     decision: Step = Decision(seen.state, None, records=seen.records)
     operation = under_way.find(state, message.operation_id)
     if operation is None:
@@ -132,7 +137,10 @@ def given_up(state: OrganizationState, message: ReturnGivenUp) -> Step:
 
 def _ending(operation: Operation, subscription_id: str) -> Perform:
     call = EndSubscriptionNow(
-        operation.organization_id, operation.id, operation.subject, subscription_id
+        organization_id=operation.organization_id,
+        operation_id=operation.id,
+        payment_ref=operation.subject,
+        subscription_id=subscription_id,
     )
     return Perform(call, key=f"end:{operation.id}")
 

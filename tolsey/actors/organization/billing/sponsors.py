@@ -25,19 +25,28 @@ def paid(event: WaitingEvent, facts: Facts) -> SponsorPayment | None:
     match facts:
         case CheckoutFacts() if facts.is_paid and facts.payment_intent_id:
             return SponsorPayment(
-                *(facts.payment_intent_id, organization_id, facts.total_cents or 0, 0),
+                payment_ref=facts.payment_intent_id,
+                organization_id=organization_id,
+                paid_cents=facts.total_cents or 0,
+                refunded_cents=0,
                 currency=facts.currency or plans.CURRENCY.lower(),
                 created_at=at,
             )
         case PaymentFacts() if facts.is_paid:
             return SponsorPayment(
-                *(facts.payment_intent_id, organization_id, facts.received_cents, 0),
+                payment_ref=facts.payment_intent_id,
+                organization_id=organization_id,
+                paid_cents=facts.received_cents,
+                refunded_cents=0,
                 currency=facts.currency,
                 created_at=at,
             )
         case RefundFacts():
             return SponsorPayment(
-                *(facts.payment_ref, organization_id, facts.total_cents, facts.refunded_cents),
+                payment_ref=facts.payment_ref,
+                organization_id=organization_id,
+                paid_cents=facts.total_cents,
+                refunded_cents=facts.refunded_cents,
                 currency=facts.currency,
                 created_at=at,
             )

@@ -26,9 +26,18 @@ KEEPING: Final = frozenset({"incomplete", "trialing", "active", "past_due"})
 SETTLED: Final = frozenset({"trialing", "active"})
 """The states in which no invoice of a period is owed."""
 SNAPSHOT: Final = (
-    *("customer_id", "subscription_id", "item_id", "price_id", "status"),
-    *("subscribed_plan", "subscribed_cadence", "period_start", "period_end"),
-    *("cancel_at_period_end", "schedule_id", "seen_at"),
+    "customer_id",
+    "subscription_id",
+    "item_id",
+    "price_id",
+    "status",
+    "subscribed_plan",
+    "subscribed_cadence",
+    "period_start",
+    "period_end",
+    "cancel_at_period_end",
+    "schedule_id",
+    "seen_at",
 )
 
 

@@ -8,7 +8,7 @@ from tolsey.runtime.messages import Call, LaneName, Message, Patience
 from tolsey.storage.records.runtime.operations import Operation
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AskForExport(Message[Operation]):
     """An admin wants all that is kept about a store as a file."""
 
@@ -18,7 +18,7 @@ class AskForExport(Message[Operation]):
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExportKept(Message[None]):
     """The file is there."""
 
@@ -37,7 +37,7 @@ class ExportGivenUp(Message[None]):
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KeepExport(Call[ExportKept]):
     """Write all that is kept about a store to a file; the file has the same id at each try."""
 

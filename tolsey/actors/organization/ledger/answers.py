@@ -19,7 +19,7 @@ MOST_WITHOUT_HOLD: Final = 6
 """So many looks, a minute, who makes an answer has to write its end down when its hold has ended."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckAnswer(Message[None]):
     """It is time to look whether an answer is still being made.
 
@@ -46,7 +46,7 @@ class EndAnswer(Call[None]):
 
 def first_look(organization_id: str, generation_id: str, at: datetime) -> Tell:
     """Have an answer that is about to begin looked after."""
-    return _look(organization_id, CheckAnswer(generation_id, at + LOOK))
+    return _look(organization_id, CheckAnswer(generation_id=generation_id, at=at + LOOK))
 
 
 def check(
@@ -65,13 +65,17 @@ def check(
         if message.without_hold >= MOST_WITHOUT_HOLD:
             return Decision(state, None, effects=(_end(state, message),))
         again = CheckAnswer(
-            message.generation_id, message.at + LOOK, without_hold=message.without_hold + 1
+            generation_id=message.generation_id,
+            at=message.at + LOOK,
+            without_hold=message.without_hold + 1,
         )
         return Decision(state, None, effects=(_look(state.organization_id, again),))
     is_silent = is_left and hold.lease_until == message.lease_until
     if hold.lease_until > message.at and not is_silent:
         due_at = min(message.at + LOOK, hold.lease_until)
-        again = CheckAnswer(message.generation_id, due_at, lease_until=hold.lease_until)
+        again = CheckAnswer(
+            generation_id=message.generation_id, at=due_at, lease_until=hold.lease_until
+        )
         return Decision(state, None, effects=(_look(state.organization_id, again),))
     settled = holds.settle(state, SettleHold(hold.id, hold.used, message.at))
     effects = (_end(state, message),)

@@ -38,7 +38,7 @@ as long as there is somebody to renew it."""
 NO_PAYMENTS: "Final[HashTrieMap[str, CreditedPayment]]" = HashTrieMap()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Hold:
     """Credits pinned for something in use: `lines` says how much of which lot, in spending order."""
 
@@ -100,7 +100,9 @@ class Credits:
     def standing(self) -> Standing:
         """Sum up."""
         available = self.available
-        return Standing(self.seq, available + self.held, available, self.held)
+        return Standing(
+            seq=self.seq, balance=available + self.held, available=available, held=self.held
+        )
 
     def view(self, message: ReadCredits) -> CreditsView:
         """Show the credits to a member, with the part of the grants that is asked for."""
@@ -111,9 +113,9 @@ class Credits:
         first = next(self.lots.after(None), None)
         next_expiry = earliest(self.lots, lambda lot: shown(lot).expires_at)
         return CreditsView(
-            self.standing,
-            tuple(map(shown, part)),
-            None if next_expiry == NEVER else next_expiry,
+            standing=self.standing,
+            grants=tuple(map(shown, part)),
+            next_expiry=None if next_expiry == NEVER else next_expiry,
             total=len(self.lots),
             first=shown(first) if first else None,
             following=None if is_last else spending_order(part[-1]),
@@ -124,13 +126,13 @@ class Credits:
         is_over = lot.expires_at <= at
         ends_at = lapses_at(lot, awaited(self.period_end, self.renewed_by))
         return Grant(
-            lot.id,
-            cast("GrantKind", lot.kind),
-            lot.amount,
-            lot.remaining,
-            lot.granted_at,
-            ends_at if is_over else lot.expires_at,
-            lot.reference,
+            id=lot.id,
+            kind=cast("GrantKind", lot.kind),
+            amount=lot.amount,
+            remaining=lot.remaining,
+            granted_at=lot.granted_at,
+            expires_at=ends_at if is_over else lot.expires_at,
+            reference=lot.reference,
         )
 
 
@@ -168,7 +170,13 @@ def earliest(lots: OpenLots, ends_at: Callable[[CreditLot], datetime]) -> dateti
 def hold_of(record: CreditHold) -> Hold:
     """Read a hold back."""
     lines = tuple((str(lot_id), int(amount)) for lot_id, amount in json.loads(record.lines))
-    return Hold(record.id, lines, record.amount, record.used, record.lease_until)
+    return Hold(
+        id=record.id,
+        lines=lines,
+        amount=record.amount,
+        used=record.used,
+        lease_until=record.lease_until,
+    )
 
 
 def twelve_months_after(at: datetime) -> datetime:

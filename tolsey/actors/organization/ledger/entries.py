@@ -31,9 +31,26 @@ class Draft:
     """One entry while it is written: the credits as they become, and the movements so far."""
 
     __slots__ = (
-        *("state", "before", "at", "records", "moves", "seq", "free", "held", "debt"),
-        *("due_at", "lots", "holds", "payments", "bonus_day", "closed", "told"),
-        *("period_start", "period_end", "allowance", "renewed_by"),
+        "allowance",
+        "at",
+        "before",
+        "bonus_day",
+        "closed",
+        "debt",
+        "due_at",
+        "free",
+        "held",
+        "holds",
+        "lots",
+        "moves",
+        "payments",
+        "period_end",
+        "period_start",
+        "records",
+        "renewed_by",
+        "seq",
+        "state",
+        "told",
     )
 
     def __init__(self, state: OrganizationState, at: datetime, records: list[Any]) -> None:

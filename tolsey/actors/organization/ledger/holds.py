@@ -27,7 +27,15 @@ def hold(state: OrganizationState, message: HoldCredits) -> Decision[Organizatio
     draft = bonuses.opened(state, message.at)
     draft.require(message.amount)
     lines = draft.pin(message.hold_id, message.amount)
-    draft.keep_hold(Hold(message.hold_id, lines, message.amount, 0, message.lease_until))
+    draft.keep_hold(
+        Hold(
+            id=message.hold_id,
+            lines=lines,
+            amount=message.amount,
+            used=0,
+            lease_until=message.lease_until,
+        )
+    )
     after, records = draft.close(f"hold:{message.hold_id}", "hold", message.hold_id)
     return Decision(after, reply=after.credits.standing, records=records)
 

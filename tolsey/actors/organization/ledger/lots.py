@@ -33,7 +33,9 @@ def grant(state: OrganizationState, message: GrantCredits) -> Decision[Organizat
     _require_positive(message.amount)
     draft = opened(state, message.at)
     _open_lot(
-        *(draft, message.key, message.kind),
+        draft,
+        message.key,
+        message.kind,
         amount=message.amount,
         expires_at=message.expires_at,
         reference=message.reference,
@@ -69,7 +71,9 @@ def reset_allowance(
             )
         )
         _audit(
-            *(draft, "monthly.reset", message.plan),
+            draft,
+            "monthly.reset",
+            message.plan,
             amount=amount,
             periodEnd=message.period_end.isoformat(),
         )
@@ -79,7 +83,9 @@ def reset_allowance(
     draft.renewed_by = message.renewed_by
     if amount:
         _open_lot(
-            *(draft, message.key, ALLOWANCE),
+            draft,
+            message.key,
+            ALLOWANCE,
             amount=amount,
             # It ends with its period, which tells whose it is, however early that was told; what no
             # period ends stands twelve months (rules/plans#allowance).
@@ -135,7 +141,9 @@ def adjust(
     if message.amount > 0:
         ends = twelve_months_after(message.at)
         _open_lot(
-            *(draft, message.key, "adjustment"),
+            draft,
+            message.key,
+            "adjustment",
             amount=message.amount,
             expires_at=ends,
             reference=None,
@@ -145,7 +153,9 @@ def adjust(
         draft.require(-message.amount)
         draft.burn(-message.amount, "promo")
     _audit(
-        *(draft, "manual.adjustment", message.key),
+        draft,
+        "manual.adjustment",
+        message.key,
         actor=message.user_id,
         amount=message.amount,
         reason=message.reason,

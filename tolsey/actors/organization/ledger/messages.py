@@ -15,7 +15,7 @@ SpentAfter = tuple[datetime, datetime, str]
 GrantKind = Literal["purchase", "allowance", "bonus", "adjustment"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
     """What an organization's credits come to, in micro-USD, after ledger entry `seq`.
 
@@ -29,7 +29,7 @@ class Standing:
     held: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
     """Credits that were granted and not yet used up; `remaining` counts what holds pin."""
 
@@ -42,7 +42,7 @@ class Grant:
     reference: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CreditsView:
     """An organization's credits as its members see them.
 
@@ -79,7 +79,7 @@ class Dispute:
     status: Literal["open", "lost", "won"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GrantCredits(Message[Standing]):
     """Credits are due, in micro-USD: paid for, given daily, or promised. A repeat is a Duplicate.
 
@@ -94,7 +94,7 @@ class GrantCredits(Message[Standing]):
     reference: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ResetAllowance(Message[Standing]):
     """A period of a plan is paid: its allowance stands until the next one's.
 
@@ -126,7 +126,7 @@ class GrantDailyBonus(Message[bool]):
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AdjustCredits(Message[Standing]):
     """An administrator gives credits (above zero) or takes what is available (below)."""
 
@@ -137,7 +137,7 @@ class AdjustCredits(Message[Standing]):
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SpendCredits(Message[Standing]):
     """Something was used at a known cost. Refused with 402 `insufficient_credits`."""
 
@@ -147,7 +147,7 @@ class SpendCredits(Message[Standing]):
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HoldCredits(Message[Standing]):
     """Something will be used: pin its estimated cost, or 402 `insufficient_credits`.
 
@@ -160,7 +160,7 @@ class HoldCredits(Message[Standing]):
     lease_until: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExtendHold(Message[Standing]):
     """Pin `amount` more (zero: only the lease), or 402; `used` is the cost so far."""
 
@@ -188,7 +188,7 @@ class ReleaseHold(Message[Settled]):
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PaymentObserved(Message[Standing]):
     """What the processor said of a payment, in its cents; in any order, any number of times.
 

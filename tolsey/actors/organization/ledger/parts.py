@@ -5,11 +5,12 @@ from collections.abc import Iterable
 from dataclasses import astuple, dataclass, replace
 from datetime import datetime
 from itertools import accumulate, pairwise
+from typing import Final
 
 from tolsey.storage.records.money.credits import CreditedPayment
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GrantPart:
     """One grant of a payment, in micro-USD: what was taken back of it, owed, and what expired.
 
@@ -27,10 +28,20 @@ class GrantPart:
     expired: int = 0
 
 
+COUNTED: Final = ("reaches", "removed", "owed", "expired")
+"""What may be missing at the end of a grant that an older release wrote down."""
+
+
 def of_payment(payment: CreditedPayment) -> list[GrantPart]:
     """List what a payment granted, in the order in which it did."""
     return [
-        GrantPart(lot, amount, datetime.fromisoformat(at), datetime.fromisoformat(ends), *counted)
+        GrantPart(
+            lot_id=lot,
+            amount=amount,
+            granted_at=datetime.fromisoformat(at),
+            expires_at=datetime.fromisoformat(ends),
+            **dict(zip(COUNTED, counted, strict=False)),
+        )
         for lot, amount, at, ends, *counted in json.loads(payment.parts)
     ]
 

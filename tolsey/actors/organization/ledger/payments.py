@@ -63,7 +63,14 @@ def granted(
     `reaches` is how far an allowance reaches with it; `expired` of it did so before it was told.
     """
     known = draft.payments.get(payment_ref) or _unknown(lot.organization_id, payment_ref)
-    part = GrantPart(lot.id, lot.amount, lot.granted_at, lot.expires_at, reaches, expired=expired)
+    part = GrantPart(
+        lot_id=lot.id,
+        amount=lot.amount,
+        granted_at=lot.granted_at,
+        expires_at=lot.expires_at,
+        reaches=reaches,
+        expired=expired,
+    )
     bought = replace(
         known,
         kind=lot.kind,

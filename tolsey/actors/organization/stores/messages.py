@@ -15,7 +15,7 @@ class StoreOpened:
     created_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OpenStore(Message[StoreOpened]):
     """A member wants another store. The same `store_id` again answers the store it made.
 

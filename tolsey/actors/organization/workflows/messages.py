@@ -14,7 +14,7 @@ class WorkflowsRunning:
     allowed: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimWorkflow(Message[WorkflowsRunning]):
     """A workflow wants to run, or runs on: its place is its own until `lease_until`.
 

@@ -135,7 +135,13 @@ class EditCalls:
             replace(edit, change=planned.change).written(),
         )
         told = orjson.dumps(before).decode()
-        return OperationSending(kept.operation_id, kept.sends, told, self._clock(), intent)
+        return OperationSending(
+            operation_id=kept.operation_id,
+            sends=kept.sends,
+            before=told,
+            at=self._clock(),
+            intent=intent,
+        )
 
     @_or_not_sent
     async def _send(self, kept: AgentOperation, edit: Edit) -> Told:
@@ -198,11 +204,11 @@ class EditCalls:
         self, kept: AgentOperation, edit: Edit, before: Mapping[str, Any], after: Mapping[str, Any]
     ) -> Told:
         return OperationApplied(
-            kept.operation_id,
-            orjson.dumps(dict(before)).decode(),
-            orjson.dumps(edits.shown(edit, after)).decode(),
-            edits.version_of(edit, after),
-            self._clock(),
+            operation_id=kept.operation_id,
+            before=orjson.dumps(dict(before)).decode(),
+            after=orjson.dumps(edits.shown(edit, after)).decode(),
+            version=edits.version_of(edit, after),
+            at=self._clock(),
         )
 
     def _unfit(
@@ -232,18 +238,25 @@ class EditCalls:
         before: str | None = None,
         version: str | None = None,
     ) -> Told:
-        return OperationRejected(kept.operation_id, code, detail, before, version, self._clock())
+        return OperationRejected(
+            operation_id=kept.operation_id,
+            code=code,
+            detail=detail,
+            before=before,
+            version=version,
+            at=self._clock(),
+        )
 
     def _not_sent(self, kept: AgentOperation, refusal: Refusal) -> Told:
         return OperationNotSent(
-            kept.operation_id,
-            refusal.status,
-            refusal.code,
-            refusal.detail,
-            refusal.fields.get("retryAfter"),
-            self._clock(),
-            refusal.fields.get("platformStatus"),
-            refusal.fields.get("scope"),
+            operation_id=kept.operation_id,
+            status=refusal.status,
+            code=refusal.code,
+            detail=refusal.detail,
+            retry_after=refusal.fields.get("retryAfter"),
+            at=self._clock(),
+            platform_status=refusal.fields.get("platformStatus"),
+            scope=refusal.fields.get("scope"),
         )
 
     def _unanswered(self, kept: AgentOperation, verdict: EditVerdict) -> Told:

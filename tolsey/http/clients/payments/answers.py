@@ -54,7 +54,14 @@ def facts_of(read: Callable[[EventEnvelope], Facts], body: dict[str, Any]) -> Fa
     """Read an object that was fetched as one that an event carries."""
     at = datetime.fromtimestamp(body.get("created") or 0, UTC)
     envelope = EventEnvelope(
-        "", "", None, None, bool(body.get("livemode")), at, body.get("id"), body
+        event_id="",
+        type="",
+        account=None,
+        api_version=None,
+        livemode=bool(body.get("livemode")),
+        created_at=at,
+        object_id=body.get("id"),
+        object=body,
     )
     try:
         return read(envelope)

@@ -66,7 +66,9 @@ class RestrictedAccounts:
                 named = NAMED_ACCOUNT.search(str(error))
                 if named is None:
                     raise
-                return SellerAccount(named[1], await self._currency(key), is_live=True)
+                return SellerAccount(
+                    account_id=named[1], currency=await self._currency(key), is_live=True
+                )
             return shapes.account(found.to_dict())
 
     async def _currency(self, key: str) -> str:

@@ -122,18 +122,18 @@ def discounts(bodies: Iterable[Any] | None) -> tuple[PulledDiscount, ...]:
 def discount(body: Any) -> PulledDiscount:
     """Read a discount; one that is only named has unknown terms."""
     if not isinstance(body, Mapping):
-        return PulledDiscount(UNKNOWN, None, None)
+        return PulledDiscount(duration=UNKNOWN, start=None, end=None)
     coupon = body.get("coupon") or (body.get("source") or {}).get("coupon")
     start, end = moment(body.get("start")), moment(body.get("end"))
     if not isinstance(coupon, Mapping):
-        return PulledDiscount(UNKNOWN, start, end)
+        return PulledDiscount(duration=UNKNOWN, start=start, end=end)
     percent, off = coupon.get("percent_off"), coupon.get("amount_off")
     return PulledDiscount(
-        coupon["duration"],
-        start,
-        end,
-        None if percent is None else decimal(percent),
-        None if off is None else decimal(off),
+        duration=coupon["duration"],
+        start=start,
+        end=end,
+        percent_off=None if percent is None else decimal(percent),
+        amount_off=None if off is None else decimal(off),
     )
 
 

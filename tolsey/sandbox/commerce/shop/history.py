@@ -287,7 +287,12 @@ def load_purchases(path: Path, ending: datetime, currency: str = "USD") -> list[
         buyer.orders, buyer.spent, buyer.updated_at = buyer.orders + 1, buyer.spent + paid, at
         line = Line(next(ids), f"{discs} discs", paid)
         sale = Transaction(
-            *(next(ids), "SALE", "SUCCESS", paid, "shopify_payments", at),
+            next(ids),
+            "SALE",
+            "SUCCESS",
+            paid,
+            "shopify_payments",
+            at,
             currency=currency,
             fee=fee_of(paid),
         )

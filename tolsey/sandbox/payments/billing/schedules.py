@@ -9,8 +9,13 @@ from tolsey.sandbox.payments.billing.periods import end_of
 
 _PHASE = frozenset(
     {
-        *("automatic_tax", "duration", "end_date", "items", "metadata"),
-        *("proration_behavior", "start_date"),
+        "automatic_tax",
+        "duration",
+        "end_date",
+        "items",
+        "metadata",
+        "proration_behavior",
+        "start_date",
     }
 )
 

@@ -37,7 +37,7 @@ STATIC_UNTIL: Final = datetime(9999, 12, 31, tzinfo=UTC)
 """The end of a static token: none that anybody knows. The release before hands it out as any other."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
     """The merchant's custom app, as far as we may remember it; key material is sealed text.
 

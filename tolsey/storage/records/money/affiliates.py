@@ -7,7 +7,7 @@ from typing import Annotated
 from tolsey.storage.tables import Personal, stored
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AffiliateCode:
     """A code that an affiliate hands out, and how many organizations redeemed it."""
 
@@ -32,7 +32,7 @@ class AffiliateRedemption:
     redeemed_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CodeUse:
     """What is known before a code is redeemed; without `code_id` there is no such code.
 

@@ -4,8 +4,23 @@ from collections.abc import Mapping
 from typing import Final
 
 WHOLE: Final = (
-    *("BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI", "VND"),
-    *("VUV", "XAF", "XOF", "XPF"),
+    "BIF",
+    "CLP",
+    "DJF",
+    "GNF",
+    "ISK",
+    "JPY",
+    "KMF",
+    "KRW",
+    "PYG",
+    "RWF",
+    "UGX",
+    "UYI",
+    "VND",
+    "VUV",
+    "XAF",
+    "XOF",
+    "XPF",
 )
 EXPONENTS: Final[Mapping[str, int]] = {
     **dict.fromkeys(WHOLE, 0),

@@ -46,7 +46,7 @@ class PaymentEvent:
     why: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingEvent:
     """An event that is to be applied; `organization_id` is None for one that needs none."""
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from tolsey.storage.tables import stored
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SponsorPayment:
     """What one event told of a sponsor's payment, in the processor's cents with tax."""
 

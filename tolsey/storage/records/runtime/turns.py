@@ -109,7 +109,7 @@ class Known:
     kinds: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Unread:
     """Rows of one class that a process cannot work on, and how long the oldest has been due."""
 

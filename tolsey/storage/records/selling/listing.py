@@ -61,7 +61,7 @@ class Visibility(StrEnum):
     HIDDEN = "hidden"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ListingFields:
     """What a seller says about the business; nothing of it is verified.
 

@@ -25,7 +25,7 @@ class PulledLine:
     selling_plan: str | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class PulledTransaction:
     """One movement of money on an order, as the platform names its kind and status."""
 
@@ -92,7 +92,7 @@ class Tier:
     flat_amount: Decimal
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PulledPrice:
     """A recurring price; `tiers_mode` is None when every unit costs the same."""
 
@@ -109,7 +109,7 @@ class PulledPrice:
     created_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PulledDiscount:
     """A discount of an item or a subscription; without percent and amount its terms are unknown."""
 
@@ -120,7 +120,7 @@ class PulledDiscount:
     amount_off: Decimal | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PulledItem:
     """One item of a subscription; `inclusive_tax_percent` is what its known tax rates say."""
 
@@ -130,7 +130,7 @@ class PulledItem:
     inclusive_tax_percent: Decimal | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PulledSubscription:
     """One subscription of a seller's customer, without anything that says who that is."""
 
@@ -149,7 +149,7 @@ class PulledSubscription:
     past_due_since: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PulledCharge:
     """One payment; `card` is a hash under a key that no one keeps, amounts are minor units."""
 
@@ -168,7 +168,7 @@ class PulledCharge:
     card: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CurrencyFigures:
     """What one currency earned in a window, in its minor units; currencies are never added.
 
@@ -204,7 +204,7 @@ class UnprovenOrders:
     orders: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
     """What one window comes to, with the red flags a reviewer should see."""
 

@@ -45,7 +45,7 @@ Facts: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EventType:
     """What an event of one type is about, and who reads it.
 
@@ -59,12 +59,14 @@ class EventType:
     of_accounts: bool = False
 
 
-CHECKOUT: Final = EventType("checkout.session", CheckoutFacts, read_checkout)
-SUBSCRIPTION: Final = EventType("subscription", SubscriptionFacts, read_subscription)
-INVOICE: Final = EventType("invoice", InvoiceFacts, read_invoice)
-PAYMENT: Final = EventType("payment_intent", PaymentFacts, read_payment)
-REFUND: Final = EventType("charge", RefundFacts, read_refund)
-DISPUTE: Final = EventType("dispute", DisputeFacts, read_dispute)
+CHECKOUT: Final = EventType(object="checkout.session", facts=CheckoutFacts, read=read_checkout)
+SUBSCRIPTION: Final = EventType(
+    object="subscription", facts=SubscriptionFacts, read=read_subscription
+)
+INVOICE: Final = EventType(object="invoice", facts=InvoiceFacts, read=read_invoice)
+PAYMENT: Final = EventType(object="payment_intent", facts=PaymentFacts, read=read_payment)
+REFUND: Final = EventType(object="charge", facts=RefundFacts, read=read_refund)
+DISPUTE: Final = EventType(object="dispute", facts=DisputeFacts, read=read_dispute)
 
 TYPES: Final[dict[str, EventType]] = {
     "checkout.session.completed": CHECKOUT,
@@ -80,8 +82,12 @@ TYPES: Final[dict[str, EventType]] = {
     "charge.refunded": REFUND,
     "charge.dispute.created": DISPUTE,
     "charge.dispute.closed": DISPUTE,
-    "payout.failed": EventType("payout", PayoutFacts, read_payout, of_accounts=True),
-    "account.updated": EventType("account", AccountFacts, read_account, of_accounts=True),
+    "payout.failed": EventType(
+        object="payout", facts=PayoutFacts, read=read_payout, of_accounts=True
+    ),
+    "account.updated": EventType(
+        object="account", facts=AccountFacts, read=read_account, of_accounts=True
+    ),
 }
 """The 14 types, and `invoice.payment_succeeded`, which says the same as `invoice.paid`."""
 

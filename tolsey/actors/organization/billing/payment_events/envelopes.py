@@ -18,7 +18,7 @@ from tolsey.actors.organization.billing.payment_events.fields import (
 THIN: Final = "v2.core.event"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EventEnvelope:
     """Which event it is, and the object that it is about as it was then.
 
@@ -54,12 +54,12 @@ def open_envelope(parsed: Body) -> EventEnvelope:
     except Unreadable:
         object_id = None  # its own reader refuses it, and the event is kept as unreadable
     return EventEnvelope(
-        event_id,
-        event_type,
-        reference(parsed, "account"),
-        text(parsed, "api_version", 100),
-        flag(parsed, "livemode"),
-        instant(parsed, "created"),
-        object_id,
-        about,
+        event_id=event_id,
+        type=event_type,
+        account=reference(parsed, "account"),
+        api_version=text(parsed, "api_version", 100),
+        livemode=flag(parsed, "livemode"),
+        created_at=instant(parsed, "created"),
+        object_id=object_id,
+        object=about,
     )

@@ -32,7 +32,7 @@ PAID: Final = "paid"
 URL_CHARACTERS: Final = 2_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class InvoiceLine:
     """One price over one period; the amount is below zero for time that was paid and not used."""
 
@@ -44,7 +44,7 @@ class InvoiceLine:
     subscription_id: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class InvoiceFacts:
     """An invoice as it was when the event happened.
 
@@ -96,25 +96,25 @@ def read_invoice(envelope: EventEnvelope) -> InvoiceFacts:
     status = word(body, "status")
     total = cents(body, "total")
     return InvoiceFacts(
-        identifier(body),
-        said,
-        reference(body, "customer"),
-        subscription_id,
-        reference(body, "payment_intent"),
-        reference(body, "charge"),
-        text(body, "billing_reason", 100),
-        status,
-        status == PAID and cents(body, "amount_remaining") == 0,
-        currency(body),
-        _pretax(body, total),
-        total,
-        cents(body, "amount_paid"),
-        tuple(_line(line, n) for n, line in enumerate(lines)),
-        has_all_lines,
-        number(body, "attempt_count") or 0,
-        moment(body, "next_payment_attempt"),
-        text(body, "hosted_invoice_url", URL_CHARACTERS),
-        moment(body, "created"),
+        invoice_id=identifier(body),
+        said=said,
+        customer_id=reference(body, "customer"),
+        subscription_id=subscription_id,
+        payment_intent_id=reference(body, "payment_intent"),
+        charge_id=reference(body, "charge"),
+        billing_reason=text(body, "billing_reason", 100),
+        status=status,
+        is_paid=status == PAID and cents(body, "amount_remaining") == 0,
+        currency=currency(body),
+        pretax_cents=_pretax(body, total),
+        total_cents=total,
+        paid_cents=cents(body, "amount_paid"),
+        lines=tuple(_line(line, n) for n, line in enumerate(lines)),
+        has_all_lines=has_all_lines,
+        attempts=number(body, "attempt_count") or 0,
+        next_attempt_at=moment(body, "next_payment_attempt"),
+        hosted_url=text(body, "hosted_invoice_url", URL_CHARACTERS),
+        written_at=moment(body, "created"),
     )
 
 
@@ -156,10 +156,10 @@ def _line(body: Body, n: int) -> InvoiceLine:
             parent = table(said, "subscription_item_details") or table(said, "invoice_item_details")
             price_id = reference(table(table(body, "pricing"), "price_details"), "price")
         return InvoiceLine(
-            price_id,
-            cents(body, "amount"),
-            instant(period, "start"),
-            instant(period, "end"),
-            flag(parent, "proration", absent=False),
-            reference(parent, "subscription"),
+            price_id=price_id,
+            amount_cents=cents(body, "amount"),
+            period_start=instant(period, "start"),
+            period_end=instant(period, "end"),
+            is_proration=flag(parent, "proration", absent=False),
+            subscription_id=reference(parent, "subscription"),
         )

@@ -17,7 +17,7 @@ CREDITS_DIGITS: Final = 9
 WORD_CHARACTERS: Final = 100
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Metadata:
     """Whose payment it is and what for; `credits_cents` is before tax (rules/payments#metadata)."""
 
@@ -39,11 +39,11 @@ def metadata(body: Body, field: str = "metadata") -> Metadata:
     with within(field):
         kind = text(said, "kind", WORD_CHARACTERS)
         return Metadata(
-            text(said, "org_id", WORD_CHARACTERS) or None,
-            kind,
-            _credits_cents(said) if kind == CREDITS else None,
-            text(said, "plan", WORD_CHARACTERS),
-            text(said, "cadence", WORD_CHARACTERS),
+            organization_id=text(said, "org_id", WORD_CHARACTERS) or None,
+            kind=kind,
+            credits_cents=_credits_cents(said) if kind == CREDITS else None,
+            plan=text(said, "plan", WORD_CHARACTERS),
+            cadence=text(said, "cadence", WORD_CHARACTERS),
         )
 
 

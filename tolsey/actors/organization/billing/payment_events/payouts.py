@@ -38,7 +38,7 @@ class OfAPerson:
         return False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AccountFacts(OfAPerson):
     """What the processor knows and still wants of a payout account."""
 
@@ -64,7 +64,7 @@ class AccountFacts(OfAPerson):
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PayoutFacts(OfAPerson):
     """A payout that failed; without an account it is the platform's own."""
 
@@ -96,16 +96,16 @@ def read_account(envelope: EventEnvelope) -> AccountFacts:
         eventually_due = words(wanted, "eventually_due")
         pending_verification = words(wanted, "pending_verification")
     return AccountFacts(
-        account_id,
-        _said(body, "user_id"),
-        flag(body, "details_submitted"),
-        flag(body, "charges_enabled"),
-        flag(body, "payouts_enabled"),
-        disabled_reason,
-        currently_due,
-        past_due,
-        eventually_due,
-        pending_verification,
+        account_id=account_id,
+        user_id=_said(body, "user_id"),
+        has_submitted_details=flag(body, "details_submitted"),
+        can_charge=flag(body, "charges_enabled"),
+        can_be_paid_out=flag(body, "payouts_enabled"),
+        disabled_reason=disabled_reason,
+        currently_due=currently_due,
+        past_due=past_due,
+        eventually_due=eventually_due,
+        pending_verification=pending_verification,
     )
 
 
@@ -113,14 +113,14 @@ def read_payout(envelope: EventEnvelope) -> PayoutFacts:
     """Read a payout."""
     body = envelope.object
     return PayoutFacts(
-        identifier(body),
-        envelope.account,
-        _said(body, "withdrawal_id"),
-        currency(body),
-        paid_cents(body, "amount"),
-        word(body, "status"),
-        text(body, "failure_code", 100),
-        text(body, "failure_message"),
+        payout_id=identifier(body),
+        account_id=envelope.account,
+        withdrawal_id=_said(body, "withdrawal_id"),
+        currency=currency(body),
+        amount_cents=paid_cents(body, "amount"),
+        status=word(body, "status"),
+        failure_code=text(body, "failure_code", 100),
+        failure_message=text(body, "failure_message"),
     )
 
 

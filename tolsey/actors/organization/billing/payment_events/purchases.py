@@ -22,7 +22,7 @@ PAID: Final = "paid"
 SUCCEEDED: Final = "succeeded"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckoutFacts:
     """A checkout that a buyer completed.
 
@@ -59,7 +59,7 @@ class CheckoutFacts:
         return self.said.needs_organization
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PaymentFacts:
     """A payment that succeeded or failed; `is_paid` tells which."""
 
@@ -95,17 +95,17 @@ def read_checkout(envelope: EventEnvelope) -> CheckoutFacts:
     if is_paid:
         covered(said, body, "amount_subtotal", "amount_total")
     return CheckoutFacts(
-        identifier(body),
-        said,
-        word(body, "mode"),
-        is_paid,
-        reference(body, "customer"),
-        reference(body, "subscription"),
-        reference(body, "payment_intent"),
-        reference(body, "invoice"),
-        currency(body) if body.get("currency") is not None else None,
-        number(body, "amount_subtotal"),
-        number(body, "amount_total"),
+        session_id=identifier(body),
+        said=said,
+        mode=word(body, "mode"),
+        is_paid=is_paid,
+        customer_id=reference(body, "customer"),
+        subscription_id=reference(body, "subscription"),
+        payment_intent_id=reference(body, "payment_intent"),
+        invoice_id=reference(body, "invoice"),
+        currency=currency(body) if body.get("currency") is not None else None,
+        pretax_cents=number(body, "amount_subtotal"),
+        total_cents=number(body, "amount_total"),
     )
 
 
@@ -119,18 +119,18 @@ def read_payment(envelope: EventEnvelope) -> PaymentFacts:
         covered(said, body, "amount_received")
     failure = table(body, "last_payment_error")
     return PaymentFacts(
-        identifier(body),
-        said,
-        reference(body, "customer"),
-        _charge(body),
-        reference(body, "invoice"),
-        status,
-        is_paid,
-        currency(body),
-        paid_cents(body, "amount"),
-        received,
-        text(failure, "code", 100),
-        text(failure, "decline_code", 100),
+        payment_intent_id=identifier(body),
+        said=said,
+        customer_id=reference(body, "customer"),
+        charge_id=_charge(body),
+        invoice_id=reference(body, "invoice"),
+        status=status,
+        is_paid=is_paid,
+        currency=currency(body),
+        amount_cents=paid_cents(body, "amount"),
+        received_cents=received,
+        failure_code=text(failure, "code", 100),
+        decline_code=text(failure, "decline_code", 100),
     )
 
 

@@ -37,7 +37,7 @@ STANDINGS: Final[dict[str, Standing]] = {
 """What a dispute's status means for the credits: held back, gone, or given back."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RefundFacts:
     """A charge after a refund; `refunded_cents` is all that was ever refunded of it."""
 
@@ -66,7 +66,7 @@ class RefundFacts:
         return self.said.needs_organization
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DisputeFacts:
     """A dispute as it was when the event happened; it names its payment and nobody's customer."""
 
@@ -107,14 +107,14 @@ def read_refund(envelope: EventEnvelope) -> RefundFacts:
     if refunded > total:
         raise Unreadable("amount_refunded", "more than the charge")
     return RefundFacts(
-        identifier(body),
-        metadata(body),
-        reference(body, "payment_intent"),
-        reference(body, "customer"),
-        currency(body),
-        total,
-        refunded,
-        flag(body, "disputed", absent=False),
+        charge_id=identifier(body),
+        said=metadata(body),
+        payment_intent_id=reference(body, "payment_intent"),
+        customer_id=reference(body, "customer"),
+        currency=currency(body),
+        total_cents=total,
+        refunded_cents=refunded,
+        is_disputed=flag(body, "disputed", absent=False),
     )
 
 
@@ -125,14 +125,14 @@ def read_dispute(envelope: EventEnvelope) -> DisputeFacts:
     if status not in STANDINGS:
         raise Unreadable("status", "not a known status")
     facts = DisputeFacts(
-        identifier(body),
-        metadata(body),
-        reference(body, "charge"),
-        reference(body, "payment_intent"),
-        currency(body),
-        paid_cents(body, "amount"),
-        status,
-        text(body, "reason", 100),
+        dispute_id=identifier(body),
+        said=metadata(body),
+        charge_id=reference(body, "charge"),
+        payment_intent_id=reference(body, "payment_intent"),
+        currency=currency(body),
+        disputed_cents=paid_cents(body, "amount"),
+        status=status,
+        reason=text(body, "reason", 100),
     )
     if facts.payment_ref is None:
         raise Unreadable("payment_intent", "neither this nor a charge")

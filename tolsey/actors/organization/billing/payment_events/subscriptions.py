@@ -23,7 +23,7 @@ from tolsey.actors.organization.billing.payment_events.fields import (
 from tolsey.actors.organization.billing.payment_events.metadata import Metadata, metadata
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SubscribedItem:
     """One price that is subscribed to, and the period that runs."""
 
@@ -34,7 +34,7 @@ class SubscribedItem:
     period_end: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionFacts:
     """A subscription as it was when the event happened.
 
@@ -73,20 +73,20 @@ def read_subscription(envelope: EventEnvelope) -> SubscriptionFacts:
     body = envelope.object
     items, has_all_items = listed(body, "items")
     return SubscriptionFacts(
-        identifier(body),
-        metadata(body),
-        reference(body, "customer"),
-        word(body, "status"),
-        tuple(_item(item, body, n) for n, item in enumerate(items)),
-        has_all_items,
-        bool(table(body, "pending_update")),
-        flag(body, "cancel_at_period_end", absent=False),
-        moment(body, "cancel_at"),
-        moment(body, "canceled_at"),
-        moment(body, "ended_at"),
-        reference(body, "schedule"),
-        reference(body, "latest_invoice"),
-        moment(table(body, "pending_update"), "expires_at"),
+        subscription_id=identifier(body),
+        said=metadata(body),
+        customer_id=reference(body, "customer"),
+        status=word(body, "status"),
+        items=tuple(_item(item, body, n) for n, item in enumerate(items)),
+        has_all_items=has_all_items,
+        has_pending_update=bool(table(body, "pending_update")),
+        cancel_at_period_end=flag(body, "cancel_at_period_end", absent=False),
+        cancel_at=moment(body, "cancel_at"),
+        canceled_at=moment(body, "canceled_at"),
+        ended_at=moment(body, "ended_at"),
+        schedule_id=reference(body, "schedule"),
+        latest_invoice_id=reference(body, "latest_invoice"),
+        pending_until=moment(table(body, "pending_update"), "expires_at"),
     )
 
 
@@ -98,9 +98,9 @@ def _item(body: Body, subscription: Body, n: int) -> SubscribedItem:
         holder = body if body.get("current_period_end") is not None else subscription
         quantity = number(body, "quantity")
         return SubscribedItem(
-            identifier(body),
-            price_id,
-            1 if quantity is None else quantity,
-            instant(holder, "current_period_start"),
-            instant(holder, "current_period_end"),
+            item_id=identifier(body),
+            price_id=price_id,
+            quantity=1 if quantity is None else quantity,
+            period_start=instant(holder, "current_period_start"),
+            period_end=instant(holder, "current_period_end"),
         )

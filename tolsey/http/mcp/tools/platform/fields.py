@@ -190,8 +190,13 @@ ARGUMENTS: Final[Mapping[tuple[str, str], frozenset[str]]] = {
     **{
         (ROOT, name): ONE
         for name in (
-            *("product", "productVariant", "collection", "inventoryItem", "inventoryLevel"),
-            *("location", "order"),
+            "product",
+            "productVariant",
+            "collection",
+            "inventoryItem",
+            "inventoryLevel",
+            "location",
+            "order",
         )
     },
     ("Product", "variants"): LISTING,

@@ -182,11 +182,15 @@ def _id(text: str, what: str) -> str:
 
 
 def _product(given: ProductChange) -> Edit:
-    return Edit(edits.PRODUCT, (_id(given.product_id, "product"),), product_values(given))
+    return Edit(
+        kind=edits.PRODUCT, ids=(_id(given.product_id, "product"),), wanted=product_values(given)
+    )
 
 
 def _status(given: ProductStatus) -> Edit:
-    return Edit(edits.PRODUCT, (_id(given.product_id, "product"),), {"status": given.status})
+    return Edit(
+        kind=edits.PRODUCT, ids=(_id(given.product_id, "product"),), wanted={"status": given.status}
+    )
 
 
 def _stock(given: StockChange) -> Edit:
@@ -194,17 +198,19 @@ def _stock(given: StockChange) -> Edit:
         _id(given.inventory_item_id, "inventory item"),
         _id(given.location_id, "location"),
     )
-    return Edit(edits.STOCK, ids, {"delta": given.delta, "compare": given.compare_quantity})
+    return Edit(
+        kind=edits.STOCK, ids=ids, wanted={"delta": given.delta, "compare": given.compare_quantity}
+    )
 
 
 def _note(given: OrderNote) -> Edit:
     text = given.note.replace("\r\n", "\n")
-    return Edit(edits.NOTE, (_id(given.order_id, "order"),), {"text": text})
+    return Edit(kind=edits.NOTE, ids=(_id(given.order_id, "order"),), wanted={"text": text})
 
 
 def _tags(given: OrderTags) -> Edit:
     tags = list({tag.casefold(): tag for tag in given.tags}.values())
-    return Edit(edits.TAGS, (_id(given.order_id, "order"),), {"tags": tags})
+    return Edit(kind=edits.TAGS, ids=(_id(given.order_id, "order"),), wanted={"tags": tags})
 
 
 CHANGES: Final = (
