@@ -181,7 +181,9 @@ class Ledger:
             pinned = 0 if hold.closed_at else hold.amount
             assert accounts.get(f"held:{hold.id}", 0) == pinned
         assert now.held == sum(hold.amount for hold in now.holds.values())
-        assert now.held == sum(lot.pinned for lot in now.lots.values())
+        for lot in now.lots.values():
+            lines = (line for hold in now.holds.values() for line in hold.lines)
+            assert lot.pinned == sum(amount for id, amount in lines if id == lot.id)
         assert now.free == sum(lot.free for lot in now.lots.values())
         assert now.debt == -accounts.get("debt", 0) >= 0
         assert not (now.debt and now.free)

@@ -38,6 +38,10 @@ as long as there is somebody to renew it."""
 NO_PAYMENTS: "Final[HashTrieMap[str, CreditedPayment]]" = HashTrieMap()
 
 
+class BrokenBooks(Exception):  # noqa: N818 - what they are
+    """Credits that cannot be: the turn that made them fails, and changes nothing."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hold:
     """Credits pinned for something in use: `lines` says how much of which lot, in spending order."""
@@ -90,6 +94,11 @@ class Credits:
     lots: OpenLots = field(default_factory=OpenLots)
     holds: Mapping[str, Hold] = field(default_factory=dict)
     payments: "HashTrieMap[str, CreditedPayment]" = NO_PAYMENTS
+
+    def __post_init__(self) -> None:
+        # Nothing of the books is ever below zero (rules/credits#invariants).
+        if self.free < 0 or self.held < 0 or self.debt < 0:
+            raise BrokenBooks(f"free {self.free}, held {self.held}, debt {self.debt}")
 
     @property
     def available(self) -> int:

@@ -13,7 +13,14 @@ from typing import Any
 
 from tolsey.actors.chain import Move, sealed
 from tolsey.actors.organization.ledger import parts
-from tolsey.actors.organization.ledger.credits import Credits, Hold, awaited, due_at, lapses_at
+from tolsey.actors.organization.ledger.credits import (
+    BrokenBooks,
+    Credits,
+    Hold,
+    awaited,
+    due_at,
+    lapses_at,
+)
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.actors.refusals import NotFound, PaymentRequired
 from tolsey.storage.records.money.credits import (
@@ -274,6 +281,9 @@ class Draft:
         return found
 
     def _put(self, lot: CreditLot, remaining: int, pinned: int) -> None:
+        # No more is pinned of a lot than is left of it (rules/credits#invariants).
+        if not 0 <= pinned <= remaining <= lot.amount:
+            raise BrokenBooks(f"lot {lot.id}: {pinned} of {remaining} of {lot.amount}")
         put = CreditLot(
             organization_id=lot.organization_id,
             id=lot.id,
