@@ -25,8 +25,8 @@ import xoscar
 from bench import measure
 from bench.counter import TABLE, Counter, Read, counter, runtime_on
 from bench.owner import opened
+from tolsey.actors.store.deliveries.topics import TOPICS
 from tolsey.actors.store.state import StoreState
-from tolsey.actors.store.topics import TOPICS
 from tolsey.runtime.ids import new_id
 from tolsey.runtime.messages import ActorId
 from tolsey.runtime.registry import Runtime

@@ -8,7 +8,7 @@ import pytest
 
 import tolsey.service  # noqa: F401 - registers every message
 from tolsey.actors import refusals
-from tolsey.actors.store.messages import ConnectionView, ReadConnection, Token, UseToken
+from tolsey.actors.store.connection.messages import ConnectionView, ReadConnection, Token, UseToken
 from tolsey.runtime import errors
 from tolsey.runtime.codec import decode_error, decode_reply, encode_error, encode_reply
 from tolsey.runtime.messages import REGISTERED, Message

@@ -21,9 +21,9 @@ from tests.campaigns.mortals import IN_A_ROW, MOST, STEP, mortals
 from tests.http.people import KEYRING, settings_of
 from tests.mcp.tools.hall import Owner, connect, settle
 from tests.mcp.tools.shop import ANNS, ITEM, PRODUCT, stocked
-from tolsey.actors.store import edits
-from tolsey.actors.store.edits import Edit
-from tolsey.actors.store.operation_messages import BeginOperation
+from tolsey.actors.store.editing import edits
+from tolsey.actors.store.editing.edits import Edit
+from tolsey.actors.store.editing.messages import BeginOperation
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.products import LOCATION_ID, Product
 from tolsey.sandbox.commerce.shop.state import ALL_SCOPES, WRITE_SCOPES, ShopSpec

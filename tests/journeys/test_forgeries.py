@@ -29,7 +29,8 @@ from tests.journeys.strangers import (
     verify,
 )
 from tolsey.actors.refusals import Refusal
-from tolsey.actors.store.messages import UseToken, store
+from tolsey.actors.store.connection.messages import UseToken
+from tolsey.actors.store.messages import store
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.state import ShopSpec
 from tolsey.service import Running

@@ -12,7 +12,8 @@ import pytest
 from tests.journeys.conftest import EVENTS, SECRET, SHOP, Seller, signed
 from tests.journeys.strangers import LISTINGS, listing_of, quiet
 from tolsey.actors.ports import PlatformUnreachable, Shop
-from tolsey.actors.store.messages import UseToken, store
+from tolsey.actors.store.connection.messages import UseToken
+from tolsey.actors.store.messages import store
 from tolsey.http.clients.commerce.admin import ShopifyAdmin
 from tolsey.sandbox.commerce.course.faults import Fault
 from tolsey.sandbox.commerce.platform import Platform

@@ -18,7 +18,8 @@ from tests.journeys.test_hostile_platform import let_the_token_age
 from tests.journeys.test_payments_received import CONNECT, PLATFORM, post
 from tolsey.actors.mail import MailEvent
 from tolsey.actors.refusals import MissingCredential, Unavailable
-from tolsey.actors.store.messages import UseToken, store
+from tolsey.actors.store.connection.messages import UseToken
+from tolsey.actors.store.messages import store
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.service import Running, running
 from tolsey.settings import Settings

@@ -16,7 +16,7 @@ import pytest
 
 from tests.golden.cases import BESIDE
 from tests.journeys.conftest import EVENTS, SECRET, SHOP, Seller, signed
-from tolsey.actors.store.topics import TOPICS
+from tolsey.actors.store.deliveries.topics import TOPICS
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.history import load_purchases
 from tolsey.sandbox.commerce.shop.state import ShopSpec

@@ -18,8 +18,9 @@ from tests.journeys.conftest import SECRET, SHOP, Seller, order_body, signed
 from tests.journeys.strangers import deliver, quiet
 from tests.mcp.tools.hall import Hall, Owner
 from tests.mcp.wire import Agent
-from tolsey.actors.store.identity import PURPOSE, pseudonym
-from tolsey.actors.store.messages import OrderRead, store
+from tolsey.actors.store.deliveries.identity import PURPOSE, pseudonym
+from tolsey.actors.store.deliveries.messages import OrderRead
+from tolsey.actors.store.messages import store
 from tolsey.http.chat import prompt
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.state import ShopSpec

@@ -142,7 +142,8 @@ class KindOfParts(Actor[State]):
 
     def __init__(self, *parts: KindPart[State]) -> None:
         super().__init__(*parts)
-        for name in [one.name for one in fields(self.state)[1:]]:
+        self._key, *names = (one.name for one in fields(self.state))
+        for name in names:
             owners = sum(name in part.owns for part in parts)
             if owners != 1:
                 raise TypeError(
@@ -156,12 +157,11 @@ class KindOfParts(Actor[State]):
     async def load(self, keys: Sequence[str]) -> Mapping[str, State]:
         """Have each part read what it owns."""
         found = await asyncio.gather(*(part.load(keys) for part in self._parts))
-        return {
-            key: self.state(
-                key, **{name: one for part in found for name, one in part.get(key, {}).items()}
-            )
-            for key in keys
-        }
+        made = {key: {self._key: key} for key in keys}
+        for part in found:
+            for key, owned in part.items():
+                made[key].update(owned)
+        return {key: self.state(**values) for key, values in made.items()}
 
     def changes(self, old: State, new: State) -> Iterable[Any]:
         """List what each part has to write."""

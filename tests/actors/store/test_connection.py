@@ -7,13 +7,12 @@ import pytest
 
 from tolsey.actors.mail import TellPeople
 from tolsey.actors.refusals import NotFound, Unavailable
-from tolsey.actors.store import connection as rules
-from tolsey.actors.store import tokens
-from tolsey.actors.store.messages import (
+from tolsey.actors.store.connection import connecting as rules
+from tolsey.actors.store.connection import tokens
+from tolsey.actors.store.connection.messages import (
     Connect,
     Disconnect,
     ForgetShops,
-    Outcome,
     ReconcileSubscriptions,
     RenewalRefused,
     RenewalSucceeded,
@@ -26,6 +25,7 @@ from tolsey.actors.store.messages import (
     TokenState,
     UseToken,
 )
+from tolsey.actors.store.messages import Outcome
 from tolsey.actors.store.state import StoreState
 from tolsey.runtime.codec import decode, encode
 from tolsey.runtime.decision import Parked, Perform

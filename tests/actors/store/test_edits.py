@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tolsey.actors.store import edits
-from tolsey.actors.store.edits import Edit, EditVerdict, Planned, Rejected
+from tolsey.actors.store.editing import edits
+from tolsey.actors.store.editing.edits import Edit, EditVerdict, Planned, Rejected
 
 PRODUCT = {
     "title": "Blue shirt",

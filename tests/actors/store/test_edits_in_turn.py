@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tolsey.actors.refusals import Refusal
-from tolsey.actors.store import operations
-from tolsey.actors.store.operation_messages import (
+from tolsey.actors.store.editing import operations
+from tolsey.actors.store.editing.messages import (
     BeginOperation,
     CarryOut,
     OperationApplied,

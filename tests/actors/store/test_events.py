@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from tolsey.actors.store import events
-from tolsey.actors.store.messages import (
+from tolsey.actors.store.connection.messages import RevokeGrant
+from tolsey.actors.store.deliveries import events
+from tolsey.actors.store.deliveries.messages import (
     AppUninstalled,
     Delivery,
     DeliveryIgnored,
@@ -16,13 +17,11 @@ from tolsey.actors.store.messages import (
     DomainCreated,
     OrderChanged,
     OrderEdited,
-    Outcome,
     ReadOrder,
-    RevokeGrant,
     ShopUpdated,
     ThemePublished,
-    store,
 )
+from tolsey.actors.store.messages import Outcome, store
 from tolsey.actors.store.state import StoreState
 from tolsey.runtime.decision import Perform, Tell
 from tolsey.storage.records.commerce.connection import Connection, ShopProfile

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from tests.golden.cases import BESIDE
 from tolsey.actors.bodies import Unreadable
-from tolsey.actors.store import events
-from tolsey.actors.store.identity import pseudonym
-from tolsey.actors.store.messages import Delivery, OrderChanged, RefundCreated
-from tolsey.actors.store.reading import Reading
+from tolsey.actors.store.deliveries import events
+from tolsey.actors.store.deliveries.identity import pseudonym
+from tolsey.actors.store.deliveries.messages import Delivery, OrderChanged, RefundCreated
+from tolsey.actors.store.deliveries.reading import Reading
+from tolsey.actors.store.deliveries.topics import REASONS, TOPICS
 from tolsey.actors.store.state import StoreState
-from tolsey.actors.store.topics import REASONS, TOPICS
 from tolsey.runtime.codec import decode, encode
 from tolsey.storage.records.commerce.connection import Connection, ShopProfile
 from tolsey.storage.records.commerce.deliveries import CommerceOrder

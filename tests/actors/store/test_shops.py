@@ -6,10 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 from tests.actors.store.test_connection import CONNECTED, NOON, SHOP, connect
 from tests.actors.store.test_edits_in_turn import begun, sent, wish
-from tolsey.actors.store import connection as rules
-from tolsey.actors.store import operations, shops
-from tolsey.actors.store.messages import Disconnect, RevokeGrant
-from tolsey.actors.store.operation_messages import OperationSending
+from tolsey.actors.store.connection import connecting as rules
+from tolsey.actors.store.connection import shops
+from tolsey.actors.store.connection.messages import Disconnect, RevokeGrant
+from tolsey.actors.store.editing import operations
+from tolsey.actors.store.editing.messages import OperationSending
 from tolsey.actors.store.state import StoreState
 from tolsey.storage.records.commerce.agent_operation import AgentOperation
 from tolsey.storage.records.commerce.shops import ConnectionPeriod, ShopOfStore

@@ -12,16 +12,10 @@ import structlog
 
 from tests.http.people import KEYRING, Clock, Person, SignUp
 from tolsey.actors.refusals import Refusal, Unavailable
-from tolsey.actors.store.messages import (
-    Delivery,
-    OrderEdited,
-    ReadConnection,
-    ScopesChanged,
-    Token,
-    UseToken,
-    store,
-)
-from tolsey.actors.store.topics import TOPICS
+from tolsey.actors.store.connection.messages import ReadConnection, Token, UseToken
+from tolsey.actors.store.deliveries.messages import Delivery, OrderEdited, ScopesChanged
+from tolsey.actors.store.deliveries.topics import TOPICS
+from tolsey.actors.store.messages import store
 from tolsey.runtime.registry import Runtime
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.state import ALL_SCOPES

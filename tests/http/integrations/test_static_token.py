@@ -10,7 +10,8 @@ import pytest
 from tests.http.integrations.test_custom_app import CUSTOM_APP, SHOP, connect, kept, subscribed
 from tests.http.people import Clock, Person, SignUp
 from tolsey.actors.refusals import Unavailable
-from tolsey.actors.store.messages import RevokeGrant, UseToken, store
+from tolsey.actors.store.connection.messages import RevokeGrant, UseToken
+from tolsey.actors.store.messages import store
 from tolsey.runtime.registry import Runtime
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.storage.database import Database

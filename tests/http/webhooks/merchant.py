@@ -9,7 +9,8 @@ from typing import Any
 
 import orjson
 
-from tolsey.actors.store.messages import Connect, store
+from tolsey.actors.store.connection.messages import Connect
+from tolsey.actors.store.messages import store
 from tolsey.http.webhooks.commerce import CommerceEvents
 from tolsey.http.webhooks.directory import ShopDirectory
 from tolsey.http.webhooks.signatures import sign

@@ -6,7 +6,8 @@ from datetime import timedelta
 import pytest
 
 from tests.http.webhooks.merchant import NOON, SHOP, Merchant
-from tolsey.actors.store.messages import Disconnect, store
+from tolsey.actors.store.connection.messages import Disconnect
+from tolsey.actors.store.messages import store
 from tolsey.http.webhooks.directory import (
     DOUBT_SECONDS,
     KNOWN_SECONDS,

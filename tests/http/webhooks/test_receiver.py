@@ -14,14 +14,14 @@ from tests.golden.cases import BESIDE
 from tests.http.webhooks.conftest import QuietPlatform
 from tests.http.webhooks.merchant import NOON, SHOP, Answered, Merchant, call
 from tolsey.actors.listing.messages import SourceRevoked, listing
-from tolsey.actors.store.effects import StoreEffects
-from tolsey.actors.store.messages import (
+from tolsey.actors.store.connection.messages import (
     ReadConnection,
     RevokeGrant,
     RevokeListingSources,
-    store,
 )
-from tolsey.actors.store.topics import TOPICS
+from tolsey.actors.store.deliveries.topics import TOPICS
+from tolsey.actors.store.effects import StoreEffects
+from tolsey.actors.store.messages import store
 from tolsey.http.webhooks.commerce import CommerceEvents
 from tolsey.runtime.decision import Tell
 from tolsey.runtime.errors import DeadlineExceeded, Overloaded, TurnFailed

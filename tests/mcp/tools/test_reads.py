@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from tests.mcp.tools.hall import Hall, connect, refused, result
-from tolsey.actors.store.payloads import parts_of, variant
+from tolsey.actors.store.deliveries.payloads import parts_of, variant
 
 pytestmark = pytest.mark.anyio
 

@@ -21,15 +21,10 @@ from tolsey.actors.ports import (
 )
 from tolsey.actors.reach import Ask
 from tolsey.actors.refusals import Refusal
-from tolsey.actors.store.grants import is_lasting
-from tolsey.actors.store.identity import PURPOSE
-from tolsey.actors.store.messages import (
+from tolsey.actors.store.connection.messages import (
     CheckGrant,
-    Delivery,
     EndSubscriptions,
     ForgetShops,
-    OrderRead,
-    ReadOrder,
     ReconcileSubscriptions,
     RenewalRefused,
     RenewalSucceeded,
@@ -41,10 +36,13 @@ from tolsey.actors.store.messages import (
     SubscriptionsReconciled,
     Token,
 )
-from tolsey.actors.store.payloads import order_row
-from tolsey.actors.store.reach import Shops
-from tolsey.actors.store.reading import Reading
-from tolsey.actors.store.topics import REASONS, TOPICS
+from tolsey.actors.store.connection.reach import Shops
+from tolsey.actors.store.deliveries.identity import PURPOSE
+from tolsey.actors.store.deliveries.messages import Delivery, OrderRead, ReadOrder
+from tolsey.actors.store.deliveries.payloads import order_row
+from tolsey.actors.store.deliveries.reading import Reading
+from tolsey.actors.store.deliveries.topics import REASONS, TOPICS
+from tolsey.actors.store.grants import is_lasting
 from tolsey.runtime.decision import Tell
 from tolsey.runtime.messages import Message
 from tolsey.storage.commerce import connections, stores

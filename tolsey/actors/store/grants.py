@@ -6,7 +6,7 @@ from typing import Final
 from tolsey.actors.mail import MailEvent, TellPeople
 from tolsey.actors.ports import PlatformDenied
 from tolsey.actors.refusals import Forbidden, Refusal, Unavailable
-from tolsey.actors.store.messages import Token
+from tolsey.actors.store.connection.messages import Token
 from tolsey.actors.store.state import StoreState
 from tolsey.runtime.decision import Perform
 from tolsey.storage.records.commerce.connection import Connection, ConnectionStatus

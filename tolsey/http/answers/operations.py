@@ -6,7 +6,7 @@ from typing import Any, Final, Self
 import orjson
 from pydantic import ConfigDict, Field
 
-from tolsey.actors.store import edits
+from tolsey.actors.store.editing import edits
 from tolsey.http.answers.base import ApiAnswer, Omittable, Timestamp
 from tolsey.storage.records.commerce.agent_operation import AgentOperation, OperationState
 from tolsey.storage.records.runtime.executions import Execution

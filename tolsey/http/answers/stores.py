@@ -4,7 +4,7 @@ from typing import Any, Self
 
 from pydantic import ConfigDict, Field
 
-from tolsey.actors.store.messages import ConnectionView, TokenState
+from tolsey.actors.store.connection.messages import ConnectionView, TokenState
 from tolsey.http.answers.base import ApiAnswer, Timestamp
 from tolsey.storage.records.commerce.connection import PROVIDER, TokenKind
 from tolsey.storage.records.commerce.shops import ConnectionEnding, ConnectionPeriod

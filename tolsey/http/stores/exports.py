@@ -11,7 +11,8 @@ from quart_schema import tag_blueprint
 
 from tolsey.actors.organization.files.messages import AskForExport, ExportKept, KeepExport
 from tolsey.actors.organization.messages import organization
-from tolsey.actors.store.messages import ConnectionView, ReadConnection, store
+from tolsey.actors.store.connection.messages import ConnectionView, ReadConnection
+from tolsey.actors.store.messages import store
 from tolsey.http.answers.base import Created, ListAnswer, Media, list_of
 from tolsey.http.answers.files import ExportAnswer, FileAnswer
 from tolsey.http.answers.stores import (

@@ -6,7 +6,7 @@ from typing import Final
 
 import orjson
 
-from tolsey.actors.store.topics import TOPICS
+from tolsey.actors.store.deliveries.topics import TOPICS
 from tolsey.http.layout.catalogue import _, counted
 from tolsey.http.layout.standings import Standing, Want
 from tolsey.storage.commerce.connections import StoreParts

@@ -11,7 +11,8 @@ from quart import Blueprint
 from quart_schema import tag_blueprint
 
 from tolsey.actors.ports import PlatformError, Shop, ShopFacts
-from tolsey.actors.store.messages import Connect, ConnectionView, Disconnect, store
+from tolsey.actors.store.connection.messages import Connect, ConnectionView, Disconnect
+from tolsey.actors.store.messages import store
 from tolsey.http.answers.stores import ConnectedAnswer, ConnectionAnswer
 from tolsey.http.selling.merchant_apps import Credential, InstalledApp, refusals_told, tried
 from tolsey.http.web import policies

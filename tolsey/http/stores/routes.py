@@ -10,7 +10,8 @@ from quart_schema import tag_blueprint
 from tolsey.actors.organization.messages import organization
 from tolsey.actors.organization.stores.messages import CloseStore, OpenStore
 from tolsey.actors.refusals import NotFound, Refusal, Unavailable
-from tolsey.actors.store.messages import LeaveShop, ReadConnection, store
+from tolsey.actors.store.connection.messages import LeaveShop, ReadConnection
+from tolsey.actors.store.messages import store
 from tolsey.http.answers.base import Created, ListAnswer, NoBody, NoContent, list_of
 from tolsey.http.answers.stores import ConnectionAnswer, StoreAnswer
 from tolsey.http.clients.vectors import VectorStoreFailed

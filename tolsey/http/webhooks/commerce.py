@@ -16,18 +16,17 @@ import structlog
 
 from tolsey.actors.bodies import Unreadable
 from tolsey.actors.shops import is_shop_domain
-from tolsey.actors.store.fields import clean, instant
-from tolsey.actors.store.messages import (
+from tolsey.actors.store.connection.messages import RevokeGrant
+from tolsey.actors.store.deliveries.fields import clean, instant
+from tolsey.actors.store.deliveries.messages import (
     AppUninstalled,
     Delivery,
     DeliveryIgnored,
     DeliveryUnreadable,
-    Outcome,
-    RevokeGrant,
-    store,
 )
-from tolsey.actors.store.reading import Reading
-from tolsey.actors.store.topics import TOPICS
+from tolsey.actors.store.deliveries.reading import Reading
+from tolsey.actors.store.deliveries.topics import TOPICS
+from tolsey.actors.store.messages import Outcome, store
 from tolsey.http.web.edge import Receive, Scope, Send
 from tolsey.http.webhooks.directory import ShopDirectory, ShopListener
 from tolsey.http.webhooks.headers import FAMILIES, HeaderReader, HeadersDisagree, Said, digest_of

@@ -15,7 +15,7 @@ from typing import Final
 
 import structlog
 
-from tolsey.actors.store.identity import PURPOSE
+from tolsey.actors.store.deliveries.identity import PURPOSE
 from tolsey.storage.commerce import connections
 from tolsey.storage.commerce.connections import FORMER_SECRET_LIFE, Listener
 from tolsey.storage.commerce.stores import open_salt

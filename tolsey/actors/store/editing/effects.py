@@ -18,11 +18,9 @@ from tolsey.actors.ports import (
 )
 from tolsey.actors.reach import Ask
 from tolsey.actors.refusals import Refusal
-from tolsey.actors.store import edits
-from tolsey.actors.store.edits import Edit, EditVerdict, Planned, Rejected
-from tolsey.actors.store.effects import shops
-from tolsey.actors.store.grants import denied
-from tolsey.actors.store.operation_messages import (
+from tolsey.actors.store.editing import edits
+from tolsey.actors.store.editing.edits import Edit, EditVerdict, Planned, Rejected
+from tolsey.actors.store.editing.messages import (
     CarryOut,
     OperationApplied,
     OperationNotSent,
@@ -32,6 +30,8 @@ from tolsey.actors.store.operation_messages import (
     OperationUnanswered,
     SendEdit,
 )
+from tolsey.actors.store.effects import shops
+from tolsey.actors.store.grants import denied
 from tolsey.runtime.messages import Call, LookFirst, Message
 from tolsey.storage.commerce import agent_operations
 from tolsey.storage.database import Database

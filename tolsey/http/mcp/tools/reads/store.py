@@ -4,7 +4,8 @@ from datetime import datetime, timedelta
 from typing import Final, Literal
 
 from tolsey.actors.refusals import NotFound
-from tolsey.actors.store.messages import ConnectionView, ReadConnection, store
+from tolsey.actors.store.connection.messages import ConnectionView, ReadConnection
+from tolsey.actors.store.messages import store
 from tolsey.http.answers.stores import ConnectionAnswer
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.tools.answers import Money, money

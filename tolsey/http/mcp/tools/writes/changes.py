@@ -7,8 +7,8 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field, model_validator
 
-from tolsey.actors.store import edits
-from tolsey.actors.store.edits import Edit
+from tolsey.actors.store.editing import edits
+from tolsey.actors.store.editing.edits import Edit
 from tolsey.http.mcp.registry import Hints
 from tolsey.http.mcp.tools.answers import ItemId, LocationId, OrderId, ProductId, number_of
 from tolsey.http.mcp.tools.building import Answer, Arguments

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 import orjson
 
 from tolsey.actors.refusals import Refusal, Unavailable
-from tolsey.actors.store.operation_messages import OperationView
+from tolsey.actors.store.editing.messages import OperationView
 from tolsey.http.mcp.call import Call
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import ToolFailed, ToolResult

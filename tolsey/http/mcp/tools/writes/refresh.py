@@ -6,8 +6,8 @@ import orjson
 
 from tolsey.actors.listing.messages import RefreshRevenue, listing
 from tolsey.actors.refusals import Conflict, Refusal
+from tolsey.actors.store.editing.messages import RecordOperation
 from tolsey.actors.store.messages import store
-from tolsey.actors.store.operation_messages import RecordOperation
 from tolsey.http.mcp.call import Call
 from tolsey.http.mcp.gate import Principal, too_many
 from tolsey.http.mcp.registry import Hints, Tool, ToolResult

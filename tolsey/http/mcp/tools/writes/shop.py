@@ -8,12 +8,13 @@ import orjson
 
 from tolsey.actors.ports import CommerceEditor, PlatformDenied, PlatformUnreachable
 from tolsey.actors.refusals import Conflict, Refusal, Unprocessable
-from tolsey.actors.store import edits
-from tolsey.actors.store.edits import Edit, Planned, Rejected
+from tolsey.actors.store.connection.messages import UseToken
+from tolsey.actors.store.editing import edits
+from tolsey.actors.store.editing.edits import Edit, Planned, Rejected
+from tolsey.actors.store.editing.messages import BeginOperation
 from tolsey.actors.store.effects import shops
 from tolsey.actors.store.grants import lacking
-from tolsey.actors.store.messages import UseToken, store
-from tolsey.actors.store.operation_messages import BeginOperation
+from tolsey.actors.store.messages import store
 from tolsey.http.mcp.call import Call
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import InputRequired, Tool, ToolResult

@@ -8,7 +8,15 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
-from tolsey.actors.store.connection import rescope
+from tolsey.actors.store.connection.connecting import rescope
+from tolsey.actors.store.connection.messages import (
+    RenewalRefused,
+    RenewalSucceeded,
+    RenewalUnreachable,
+    RenewToken,
+    Token,
+    UseToken,
+)
 from tolsey.actors.store.grants import (
     WAITING,
     commerce_unreachable,
@@ -19,14 +27,6 @@ from tolsey.actors.store.grants import (
     never_connected,
     tell_keepers,
     token_unavailable,
-)
-from tolsey.actors.store.messages import (
-    RenewalRefused,
-    RenewalSucceeded,
-    RenewalUnreachable,
-    RenewToken,
-    Token,
-    UseToken,
 )
 from tolsey.actors.store.state import StoreState
 from tolsey.runtime.decision import Decision, Parked, Perform

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from tolsey.actors.bodies import Body
-from tolsey.actors.store import notices, payloads
+from tolsey.actors.store.deliveries import notices, payloads
+from tolsey.actors.store.deliveries.reading import Reading
 from tolsey.actors.store.messages import Outcome
-from tolsey.actors.store.reading import Reading
 from tolsey.runtime.messages import Message
 
 

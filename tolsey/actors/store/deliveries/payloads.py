@@ -9,8 +9,8 @@ from typing import Any
 
 from tolsey.actors import bodies
 from tolsey.actors.bodies import Body, Unreadable
-from tolsey.actors.store import fields
-from tolsey.actors.store.messages import (
+from tolsey.actors.store.deliveries import fields
+from tolsey.actors.store.deliveries.messages import (
     CustomerChanged,
     FulfillmentChanged,
     InventoryChanged,
@@ -19,7 +19,7 @@ from tolsey.actors.store.messages import (
     ProductChanged,
     RefundCreated,
 )
-from tolsey.actors.store.reading import Reading, audit, changed_at, json_text, known_as
+from tolsey.actors.store.deliveries.reading import Reading, audit, changed_at, json_text, known_as
 from tolsey.storage.records.commerce.deliveries import (
     CommerceCustomer,
     CommerceFulfillment,

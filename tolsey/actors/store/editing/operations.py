@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from tolsey.actors.refusals import Refusal, Unavailable, Unprocessable
-from tolsey.actors.store.operation_messages import (
+from tolsey.actors.store.editing.messages import (
     BeginOperation,
     CarryOut,
     OperationApplied,

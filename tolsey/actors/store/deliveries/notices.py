@@ -6,8 +6,8 @@ The shop's owner, addresses, phones and e-mails end here, as buyers' do in `payl
 from datetime import datetime
 
 from tolsey.actors.bodies import Body, Unreadable
-from tolsey.actors.store import fields
-from tolsey.actors.store.messages import (
+from tolsey.actors.store.deliveries import fields
+from tolsey.actors.store.deliveries.messages import (
     AppUninstalled,
     BulkFinished,
     DomainCreated,
@@ -15,7 +15,7 @@ from tolsey.actors.store.messages import (
     ShopUpdated,
     ThemePublished,
 )
-from tolsey.actors.store.reading import Reading, audit, changed_at, json_text
+from tolsey.actors.store.deliveries.reading import Reading, audit, changed_at, json_text
 from tolsey.storage.records.commerce.connection import ShopProfile
 
 SCOPES_KEPT = 500

@@ -6,8 +6,9 @@ from typing import TypeVar
 
 from tolsey.actors.ports import PlatformDenied, Shop
 from tolsey.actors.reach import Ask, with_token
+from tolsey.actors.store.connection.messages import Token, UseToken
 from tolsey.actors.store.grants import token_unavailable
-from tolsey.actors.store.messages import Token, UseToken, store
+from tolsey.actors.store.messages import store
 
 Reply = TypeVar("Reply")
 Found = TypeVar("Found")

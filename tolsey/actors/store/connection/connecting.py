@@ -6,7 +6,24 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from tolsey.actors.refusals import NotFound
-from tolsey.actors.store import operations, shops
+from tolsey.actors.store.connection import shops
+from tolsey.actors.store.connection.messages import (
+    CheckGrant,
+    Connect,
+    ConnectionView,
+    Disconnect,
+    EndSubscriptions,
+    ForgetShops,
+    LeaveShop,
+    ReadConnection,
+    ReconcileSubscriptions,
+    RevokeGrant,
+    RevokeListingSources,
+    SubscriptionsEnded,
+    SubscriptionsReconciled,
+    TokenState,
+)
+from tolsey.actors.store.editing import operations
 from tolsey.actors.store.grants import (
     LEAVING,
     WAITING,
@@ -17,23 +34,7 @@ from tolsey.actors.store.grants import (
     tell_keepers,
     token_unavailable,
 )
-from tolsey.actors.store.messages import (
-    CheckGrant,
-    Connect,
-    ConnectionView,
-    Disconnect,
-    EndSubscriptions,
-    ForgetShops,
-    LeaveShop,
-    Outcome,
-    ReadConnection,
-    ReconcileSubscriptions,
-    RevokeGrant,
-    RevokeListingSources,
-    SubscriptionsEnded,
-    SubscriptionsReconciled,
-    TokenState,
-)
+from tolsey.actors.store.messages import Outcome
 from tolsey.actors.store.state import StoreState
 from tolsey.runtime.decision import Decision, Parked, Perform
 from tolsey.storage.records.commerce.connection import (

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import orjson
 
 from tolsey.actors.bodies import Body
-from tolsey.actors.store import fields
-from tolsey.actors.store.identity import pseudonym
-from tolsey.actors.store.messages import Delivery
+from tolsey.actors.store.deliveries import fields
+from tolsey.actors.store.deliveries.identity import pseudonym
+from tolsey.actors.store.deliveries.messages import Delivery
 
 
 class Reading(NamedTuple):

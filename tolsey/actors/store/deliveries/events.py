@@ -8,8 +8,9 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from tolsey.actors.store.connection import check, rescope
-from tolsey.actors.store.messages import (
+from tolsey.actors.store.connection.connecting import check, rescope
+from tolsey.actors.store.connection.messages import RevokeGrant
+from tolsey.actors.store.deliveries.messages import (
     AppUninstalled,
     BulkFinished,
     CustomerChanged,
@@ -22,17 +23,15 @@ from tolsey.actors.store.messages import (
     OrderChanged,
     OrderEdited,
     OrderRead,
-    Outcome,
     ProductChanged,
     ReadOrder,
     RefundCreated,
-    RevokeGrant,
     ScopesChanged,
     ShopUpdated,
     ThemePublished,
-    store,
 )
-from tolsey.actors.store.reading import about
+from tolsey.actors.store.deliveries.reading import about
+from tolsey.actors.store.messages import Outcome, store
 from tolsey.actors.store.state import StoreState
 from tolsey.runtime.decision import Decision, Effect, Perform, Tell
 from tolsey.storage.records.commerce.connection import ConnectionStatus, ShopProfile

@@ -1,0 +1,1 @@
+"""The grant of a store's shop: connected, renewed, lost and left."""

@@ -1,0 +1,1 @@
+"""What the platform delivers of a shop: read, put on record, kept."""

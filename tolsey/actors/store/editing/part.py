@@ -1,0 +1,59 @@
+"""What agents want changed in a shop: in memory until it has ended."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from tolsey.actors.store.editing import operations
+from tolsey.actors.store.editing.messages import (
+    BeginOperation,
+    OperationApplied,
+    OperationGivenUp,
+    OperationNotSent,
+    OperationOvertaken,
+    OperationRejected,
+    OperationSending,
+    OperationUnanswered,
+    RecordOperation,
+)
+from tolsey.actors.store.state import StoreState
+from tolsey.runtime.actor import KindPart, gathers, on
+from tolsey.storage.commerce import agent_operations
+from tolsey.storage.database import Database
+from tolsey.storage.records.commerce.agent_operation import AgentOperation
+
+
+class AgentEdits(KindPart[StoreState]):
+    """Operations of agents; those that `ended` last are in memory alone."""
+
+    owns: ClassVar[tuple[str, ...]] = ("operations", "ended")
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.decides = (
+            gathers(BeginOperation, self._kept, operations.begin),
+            gathers(RecordOperation, self._kept, operations.record),
+            on(OperationSending, operations.sending),
+            on(OperationApplied, operations.applied),
+            on(OperationRejected, operations.rejected),
+            on(OperationNotSent, operations.not_sent),
+            on(OperationOvertaken, operations.overtaken),
+            on(OperationUnanswered, operations.unanswered),
+            on(OperationGivenUp, operations.given_up),
+        )
+
+    async def load(self, keys: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
+        """Read what has not ended."""
+        found = await agent_operations.load(self._database, keys)
+        return {key: {"operations": some} for key, some in found.items()}
+
+    def changes(self, old: StoreState, new: StoreState) -> Iterable[Any]:
+        """List what began or came further; an end was written by its turn."""
+        if new.operations is old.operations:
+            return ()
+        return [one for one in new.operations if one not in old.operations]
+
+    async def _kept(
+        self, state: StoreState, message: BeginOperation | RecordOperation
+    ) -> AgentOperation | None:
+        """Read what is on disk of the operation that a message is about."""
+        return await agent_operations.find(self._database, state.store_id, message.operation_id)
