@@ -172,6 +172,22 @@ async def test_a_downgrade_that_was_not_told_yet_keeps_the_upgrade_before_it(
     assert (await shop.plan(ann))["plan"] == "max_20x"
 
 
+async def test_a_downgrade_begins_anew_when_the_one_before_was_taken_off_at_the_processor(
+    shop: Shop, ann: Person
+) -> None:
+    await shop.buy(ann, "max_20x")
+    await shop.change(ann, "max_5x")
+    await shop.settled()
+    (schedule,) = shop.market.made("subscription_schedule")
+    shop.market.processor.webhooks.pause()
+    await shop.market.client.v1.subscription_schedules.release_async(schedule["id"])
+    changed = await shop.change(ann, "pro")
+    assert changed.status_code == 200, changed.text
+    shop.market.processor.webhooks.resume()
+    await shop.settled()
+    assert (await shop.plan(ann))["nextChange"]["plan"] == "pro"
+
+
 async def test_an_upgrade_takes_the_place_of_a_downgrade_that_waits(
     shop: Shop, ann: Person
 ) -> None:

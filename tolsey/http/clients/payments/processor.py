@@ -182,12 +182,14 @@ class StripePayments:
         """Change the price at the end of the period, without proration; answers the schedule's id."""
         with self._asking() as client:
             schedules = client.v1.subscription_schedules
-            if held.schedule_id is None:
+            schedule = None
+            if held.schedule_id is not None:
+                schedule = await schedules.retrieve_async(held.schedule_id)
+            # One that was released has no phase to go on from; its event may not have come yet.
+            if schedule is None or schedule.current_phase is None:
                 schedule = await schedules.create_async(
                     {"from_subscription": held.subscription_id}, _under(f"{key}:schedule")
                 )
-            else:
-                schedule = await schedules.retrieve_async(held.schedule_id)
             asked = requests.downgrade(schedule.to_dict(), price_id, plan, cadence)
             await schedules.update_async(schedule.id, asked, _under(f"{key}:phases"))
             return schedule.id
