@@ -57,6 +57,9 @@ class Model:
 class Clients:
     """Everyone who uses the services during a run."""
 
+    count = CLIENTS
+    """So many work at once."""
+
     def __init__(self, seed: int, services: Sequence[Service]) -> None:
         self.model = Model()
         self.ending = False
@@ -65,7 +68,7 @@ class Clients:
         self._services = services
         self._count = 0
         self._past: list[tuple[str, int]] = []
-        self._doors: list[httpx.AsyncClient] = []
+        self.doors: list[httpx.AsyncClient] = []
 
     async def enter(self, stack: AsyncExitStack) -> None:
         """Sign in, and make the organizations, their stores and their connections."""
@@ -74,14 +77,14 @@ class Clients:
                 base_url=f"http://127.0.0.1:{service.front.port}",
                 headers={"Origin": BASE},
                 timeout=10,
-                limits=httpx.Limits(max_connections=CLIENTS),
+                limits=httpx.Limits(max_connections=self.count),
             )
-            self._doors.append(await stack.enter_async_context(door))
-        first = self._doors[0]
+            self.doors.append(await stack.enter_async_context(door))
+        first = self.doors[0]
         await done(first, "POST", "/api/auth/login", email=OPERATOR, password=PASSWORD)
         for n in range(BUYERS):
             self.accounts.append(await self._open_account(first, n))
-        for door in self._doors[1:]:
+        for door in self.doors[1:]:
             door.cookies = first.cookies
 
     async def _open_account(self, door: httpx.AsyncClient, n: int) -> Account:
@@ -106,7 +109,7 @@ class Clients:
     async def run(self) -> None:
         """Let the clients work until told to end."""
         async with asyncio.TaskGroup() as tasks:
-            for n in range(CLIENTS):
+            for n in range(self.count):
                 tasks.create_task(self._client(random.Random(f"{n} {self._seed}")))  # noqa: S311 - as in `cluster`
 
     async def _client(self, luck: random.Random) -> None:
@@ -117,7 +120,7 @@ class Clients:
     async def _one(self, account: Account, luck: random.Random) -> None:
         chance = luck.random()
         if chance < 0.3:
-            await self.read(account, luck.randrange(len(self._doors)))
+            await self.read(account, luck.randrange(len(self.doors)))
         elif chance < 0.6:
             await self._grant(account, luck)
         elif chance < 0.66:
@@ -129,7 +132,7 @@ class Clients:
         """Look at credits at one service."""
         path = f"/api/credits?organizationId={account.organization_id}"
         invoked = time.monotonic()
-        answer = await self._attempt("read", place, "GET", path)
+        answer = await self.attempt("read", place, "GET", path)
         if answer is None or answer.status_code != httpx.codes.OK:
             return False
         self._note(account, "read", "", invoked, answer.json()["balance"])
@@ -137,11 +140,11 @@ class Clients:
 
     async def _grant(self, account: Account, luck: random.Random) -> None:
         """Give an organization a micro-dollar: so its balance says how many grants it has had."""
-        op = self._name("grant")
+        op = self.name("grant")
         body = {"organizationId": account.organization_id, "amount": 1, "reason": op}
-        for place in self._places(luck):
+        for place in self.places(luck):
             invoked = time.monotonic()
-            answer = await self._attempt(
+            answer = await self.attempt(
                 *("grant", place, "POST", "/api/admin/credits/adjust"),
                 json=body,
                 headers={"Idempotency-Key": op},
@@ -176,10 +179,10 @@ class Clients:
 
     async def _found(self, luck: random.Random) -> None:
         """Make an organization, once, however often it takes to be told so."""
-        name = self._name("founded")
+        name = self.name("founded")
         self.model.asked_for.add(name)
-        for place in self._places(luck):
-            answer = await self._attempt(
+        for place in self.places(luck):
+            answer = await self.attempt(
                 *("found", place, "POST", "/api/organizations"),
                 json={"name": name},
                 headers={"Idempotency-Key": name},
@@ -200,8 +203,8 @@ class Clients:
         body, delivery = order_body(number), f"delivery-{number}"
         headers = signed(body, shop=shop, delivery_id=delivery)
         self.model.sent.add(delivery)
-        for place in self._places(luck):
-            answer = await self._attempt(
+        for place in self.places(luck):
+            answer = await self.attempt(
                 *("deliver", place, "POST", EVENTS), content=body, headers=headers
             )
             if answer is not None and answer.status_code == httpx.codes.OK:
@@ -209,20 +212,20 @@ class Clients:
                 return
             await asyncio.sleep(luck.uniform(0.05, 0.3))
 
-    def _places(self, luck: random.Random) -> list[int]:
+    def places(self, luck: random.Random) -> list[int]:
         """Draw where the attempts at something go; none are left when the run is ending."""
-        return [luck.randrange(len(self._doors)) for _ in range(1 if self.ending else ATTEMPTS)]
+        return [luck.randrange(len(self.doors)) for _ in range(1 if self.ending else ATTEMPTS)]
 
-    def _name(self, what: str) -> str:
+    def name(self, what: str) -> str:
         self._count += 1
         return f"{what}-{self._count}"
 
-    async def _attempt(
+    async def attempt(
         self, what: str, place: int, method: str, path: str, **request: object
     ) -> httpx.Response | None:
         """Ask once, and count what was said; None when nothing was."""
         try:
-            answer = await self._doors[place].request(method, path, **request)  # type: ignore[arg-type]  # as httpx takes it
+            answer = await self.doors[place].request(method, path, **request)  # type: ignore[arg-type]  # as httpx takes it
         except httpx.HTTPError as error:
             self.model.told[f"{what} {type(error).__name__}"] += 1
             return None

@@ -12,7 +12,7 @@ import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -45,6 +45,8 @@ class Setting(Terms):
     """What all services of a campaign have in common beside that."""
 
     commerce_url: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """More variables, of what else stands outside."""
 
 
 class Service(Node):
@@ -98,6 +100,7 @@ class Service(Node):
                     "COMMERCE_URL_TEMPLATE": self._setting.commerce_url,
                     "BASE_URL": BASE,
                     "WIRE_FORM": self.wire_form,
+                    **self._setting.environment,
                 },
                 stdin=subprocess.DEVNULL,
                 stdout=log,
