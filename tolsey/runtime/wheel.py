@@ -1,6 +1,7 @@
 """One timer for all deadlines: futures are failed in buckets instead of one timer each."""
 
 import asyncio
+from heapq import heappop, heappush
 from typing import Any
 
 from tolsey.runtime.errors import DeadlineExceeded
@@ -11,13 +12,14 @@ TICK_SECONDS = 0.02
 class Wheel:
     """Fails the futures whose deadline has passed, at most one tick late."""
 
-    __slots__ = ("_armed", "_buckets", "_loop")
+    __slots__ = ("_buckets", "_loop", "_ticks", "_timer")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         # Buckets keep insertion order, so that two runs of one seed expire alike.
         self._buckets: dict[int, dict[asyncio.Future[Any], None]] = {}
-        self._armed = False
+        self._ticks: list[int] = []
+        self._timer: asyncio.TimerHandle | None = None
 
     def add(self, future: asyncio.Future[Any], deadline: float) -> dict[asyncio.Future[Any], None]:
         """Watch a future; the caller takes it out of the returned bucket when it is done."""
@@ -25,18 +27,25 @@ class Wheel:
         bucket = self._buckets.get(tick)
         if bucket is None:
             bucket = self._buckets[tick] = {}
-            if not self._armed:
-                self._armed = True
-                self._loop.call_later(TICK_SECONDS, self._turn)
+            heappush(self._ticks, tick)
+            if self._ticks[0] == tick:
+                self._wait()
         bucket[future] = None
         return bucket
 
+    def _wait(self) -> None:
+        """Turn when the first bucket is due: who waits for long, or not any more, costs nothing meanwhile."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = (
+            self._loop.call_at(self._ticks[0] * TICK_SECONDS, self._turn) if self._ticks else None
+        )
+
     def _turn(self) -> None:
-        now = int(self._loop.time() / TICK_SECONDS)
-        for tick in [tick for tick in self._buckets if tick <= now]:
-            for future in self._buckets.pop(tick):
+        # A timer comes by up to its clock's resolution early, and what it was set for is due even then.
+        now = max(self._ticks[0], int(self._loop.time() / TICK_SECONDS))
+        while self._ticks and self._ticks[0] <= now:
+            for future in self._buckets.pop(heappop(self._ticks)):
                 if not future.done():
                     future.set_exception(DeadlineExceeded("no answer in time"))
-        self._armed = bool(self._buckets)
-        if self._armed:
-            self._loop.call_later(TICK_SECONDS, self._turn)
+        self._wait()
