@@ -47,6 +47,7 @@ SLOW_PLACES = tuple(
         "journeys/client",
         "journeys/test_newcomer.py",
         "journeys/test_processes.py",
+        "test_served_processes.py",
     )
 )
 """Campaigns, other people's clients, and what starts the service as its own processes."""

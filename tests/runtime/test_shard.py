@@ -310,13 +310,13 @@ async def test_with_two_redis_masters_nobody_answers_what_is_old(
 
         async def write(home: Home, key: str) -> None:
             while not ended.is_set():
-                await asyncio.sleep(0)
+                await asyncio.sleep(0.005)
                 with suppress(RuntimeFault):
                     written[key] = await home.ask(counter(key), Add(1), timeout=1)
 
         async def read(home: Home, key: str) -> None:
             while not ended.is_set():
-                await asyncio.sleep(0)
+                await asyncio.sleep(0.005)
                 with suppress(RuntimeFault):
                     least = written[key]
                     found = await home.ask(counter(key), Read(), timeout=1)
