@@ -5,9 +5,11 @@ from typing import Any
 
 import httpx
 import openapi_spec_validator
+import orjson
 import pytest
 from werkzeug.routing import AnyConverter, Map, Rule
 
+import tests.described
 from tests.described import schemas_in
 from tolsey.http.mcp.doors import PREFIX
 from tolsey.service import Running
@@ -19,12 +21,18 @@ NOT_BUILT = "/api/intelligence/"
 """What proves its callers and answers nothing yet."""
 
 
-@pytest.fixture
-async def described(browser: httpx.AsyncClient) -> dict[str, Any]:
+@pytest.fixture(scope="module")
+def described() -> dict[str, Any]:
+    said: dict[str, Any] = orjson.loads(orjson.dumps(tests.described.described()))
+    return said
+
+
+async def test_it_is_served_as_it_is_made(
+    described: dict[str, Any], browser: httpx.AsyncClient
+) -> None:
     answer = await browser.get("/openapi.json")
     assert answer.status_code == 200
-    said: dict[str, Any] = answer.json()
-    return said
+    assert answer.json() == described
 
 
 def paths_of(rule: Rule) -> list[str]:

@@ -94,41 +94,41 @@ def cursor(text: str | bytes) -> str:
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
-@pytest.mark.parametrize(
-    "tampered",
-    [
-        "x",
-        "%%%",
-        cursor("abc"),
-        cursor("-1"),
-        cursor("-5"),
-        cursor("1.5"),
-        cursor("9" * 30),
-        cursor("٣"),
-        cursor("1 OR 1=1"),
-        cursor("' OR '1'='1"),
-        cursor("2026-01-01|x"),
-        cursor("9999-99-99T00:00:00|x"),
-        cursor("2026-01-01T00:00:00+00:00"),
-        cursor("0001-01-01T00:00:00+14:00|x"),
-        cursor("|||"),
-        cursor(b"\xff\xfe"),
-        cursor("a\x00b"),
-        "A" * 600,
-    ],
+TAMPERED = (
+    "x",
+    "%%%",
+    cursor("abc"),
+    cursor("-1"),
+    cursor("-5"),
+    cursor("1.5"),
+    cursor("9" * 30),
+    cursor("٣"),
+    cursor("1 OR 1=1"),
+    cursor("' OR '1'='1"),
+    cursor("2026-01-01|x"),
+    cursor("9999-99-99T00:00:00|x"),
+    cursor("2026-01-01T00:00:00+00:00"),
+    cursor("0001-01-01T00:00:00+14:00|x"),
+    cursor("|||"),
+    cursor(b"\xff\xfe"),
+    cursor("a\x00b"),
+    "A" * 600,
 )
+
+
 async def test_a_cursor_of_ones_own_making_shows_nothing_foreign_and_breaks_nothing(
-    operator: httpx.AsyncClient, seller: Seller, stranger: Person, tampered: str
+    operator: httpx.AsyncClient, seller: Seller, stranger: Person
 ) -> None:
     await listing_of(seller)
-    for path in ("/api/organizations", "/api/stores", LISTINGS, PUBLIC):
-        answer = await stranger.browser.get(path, params={"cursor": tampered})
-        assert answer.status_code in {200, 400, 422}, f"{path}: {answer.text}"
-        assert seller.organization_id not in answer.text
-        assert seller.store_id not in answer.text
-    for path in ("actors", "dead-letters", "audit", "webhooks"):
-        answer = await operator.get(f"/api/admin/{path}", params={"cursor": tampered})
-        assert answer.status_code in {200, 400, 422}, f"{path}: {answer.text}"
+    for tampered in TAMPERED:
+        for path in ("/api/organizations", "/api/stores", LISTINGS, PUBLIC):
+            answer = await stranger.browser.get(path, params={"cursor": tampered})
+            assert answer.status_code in {200, 400, 422}, f"{path} {tampered}: {answer.text}"
+            assert seller.organization_id not in answer.text
+            assert seller.store_id not in answer.text
+        for path in ("actors", "dead-letters", "audit", "webhooks"):
+            answer = await operator.get(f"/api/admin/{path}", params={"cursor": tampered})
+            assert answer.status_code in {200, 400, 422}, f"{path} {tampered}: {answer.text}"
 
 
 async def test_a_key_of_another_user_is_not_ones_own(owner: Person, stranger: Person) -> None:
