@@ -49,7 +49,7 @@ async def nobody_else() -> None:
     """Tell other processes: there are none."""
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def settings() -> Settings:
     return settings_of()
 

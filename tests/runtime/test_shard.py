@@ -20,7 +20,7 @@ from tests.runtime.house import until
 from tests.runtime.town import Home, Town, settled, town
 from tolsey.runtime.decision import Refused
 from tolsey.runtime.errors import DeadlineExceeded, RuntimeFault, TurnFailed, Unavailable
-from tolsey.runtime.shards import ownership
+from tolsey.runtime.shards import ownership, routing
 from tolsey.runtime.shards.leases import BEATS, Observer, is_gone, machine
 from tolsey.runtime.shards.membership import read_line
 from tolsey.runtime.shards.placement import place
@@ -48,6 +48,8 @@ async def here(
     database: Database, redis_url: str, lease_seconds: float, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Town]:
     monkeypatch.setattr(ownership, "BEATS", lease_seconds / BEAT_SECONDS)
+    # So long an ask waits for a busy machine to read the map again.
+    monkeypatch.setattr(routing, "HOLD_SECONDS", lease_seconds / 2)
     async with town(database, redis_url, lease_seconds) as made:
         yield made
 

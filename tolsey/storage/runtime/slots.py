@@ -22,7 +22,10 @@ class Slots:
             "SELECT slot, epoch, owner, pinned_to, beat"
             " FROM slot_epochs LEFT JOIN process_beats ON process = owner"
         )
-        return {slot: Holding(*holding) for slot, *holding in rows}
+        return {
+            slot: Holding(epoch, owner, pinned_to, beat)
+            for slot, epoch, owner, pinned_to, beat in rows
+        }
 
     async def beat(self, process: str, number: int) -> None:
         """Write down how often a process has beaten."""
