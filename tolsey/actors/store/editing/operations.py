@@ -1,13 +1,8 @@
 """Decisions about agents' operations: each once, those of one thing one after the other.
 
-<<<<<<< HEAD
-The platform is called outside the mailbox. Before that the row says `sent`; so whoever finds it after
-a crash looks at the shop instead of sending it again (rules/agents#tools).
-=======
 Three calls carry one out: it is planned from what the shop is (`CarryOut`), kept with what it was before
 and what is to be sent, and sent (`SendEdit`). Whoever finds it sent after a crash looks at the shop instead of
 sending it again (rules/agents#tools), and again later while nobody can tell (`CarryOut` with a look).
->>>>>>> 7b8b21d (fixup! Count on a loop with its own time what a thousand slow calls take others: p99 stays within twice its idle value)
 """
 
 from dataclasses import replace
