@@ -1,34 +1,22 @@
 """What a delivery says about itself in its headers, read from one family of names only.
 
 The platform writes them with and without `X-`, and a reverse proxy may rename them. Mixing names of
-two families would let a request be signed as one thing and taken as another (product page "The
-commerce platform", "Accepting both header families safely").
+two families would let a request be signed as one thing and taken as another
+(rules/shops#webhooks).
 """
 
 import binascii
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Final
 
 FAMILIES: Final = (b"x-commerce-", b"x-shopify-", b"shopify-")
 """In the order in which they are preferred when they say the same."""
 
-HMAC, SHOP, TOPIC, WEBHOOK_ID, EVENT_ID, TRIGGERED_AT = range(6)
-NAMES: Final = (
-    b"hmac-sha256",
-    b"shop-domain",
-    b"topic",
-    b"webhook-id",
-    b"event-id",
-    b"triggered-at",
-)
-SINGLE: Final = (HMAC, SHOP, TOPIC)
-"""A second line of one of these makes a request mean two things."""
-
 DIGEST_BYTES: Final = 32
 DIGEST_CHARACTERS: Final = 44
 
-Fields = list[bytes | None]
+Values = list[bytes | None]
 
 
 class HeadersDisagree(Exception):  # noqa: N818 - what is wrong with a request
@@ -47,7 +35,13 @@ class Said:
     triggered_at: bytes | None
 
 
-NOTHING: Final = Said(None, None, None, None, None, None)
+FIELDS: Final = tuple(one.name for one in fields(Said))
+NAMES: Final = (b"hmac-sha256", *(one.replace("_", "-").encode() for one in FIELDS[1:]))
+"""The headers of `Said`, named as its fields are but for the signature."""
+HMAC, SHOP, TOPIC = map(FIELDS.index, ("signature", "shop_domain", "topic"))
+SINGLE: Final = (HMAC, SHOP, TOPIC)
+"""A second line of one of these makes a request mean two things."""
+NOTHING: Final = Said(*[None] * len(FIELDS))
 
 
 class HeaderReader:
@@ -63,33 +57,33 @@ class HeaderReader:
 
     def read(self, headers: Iterable[tuple[bytes, bytes]]) -> Said:
         """Read the one family that carries a signature; HeadersDisagree when two differ."""
-        found: list[Fields | None] = [None] * self._families
+        found: list[Values | None] = [None] * self._families
         place_of = self._places.get
         for name, value in headers:
             place = place_of(name) or place_of(name.lower())
             if place is None:
                 continue
             family, field = place
-            fields = found[family]
-            if fields is None:
-                fields = found[family] = [None] * len(NAMES)
-            if fields[field] is None:
-                fields[field] = value.strip()
+            values = found[family]
+            if values is None:
+                values = found[family] = [None] * len(NAMES)
+            if values[field] is None:
+                values[field] = value.strip()
             elif field in SINGLE:
                 raise HeadersDisagree(f"{NAMES[field].decode()} is given twice")
-        return _chosen([fields for fields in found if fields is not None])
+        return _chosen([values for values in found if values is not None])
 
 
-def _chosen(found: Sequence[Fields]) -> Said:
+def _chosen(found: Sequence[Values]) -> Said:
     if len(found) > 1:
-        if len({fields[HMAC] for fields in found if fields[HMAC] is not None}) > 1:
+        if len({values[HMAC] for values in found if values[HMAC] is not None}) > 1:
             raise HeadersDisagree("two families carry different signatures")
-        shops = {shop.lower() for fields in found if (shop := fields[SHOP]) is not None}
+        shops = {shop.lower() for values in found if (shop := values[SHOP]) is not None}
         if len(shops) > 1:
             raise HeadersDisagree("two families name different shops")
-    for fields in found:
-        if fields[HMAC] is not None:
-            return Said(*fields)
+    for values in found:
+        if values[HMAC] is not None:
+            return Said(*values)
     return NOTHING
 
 
