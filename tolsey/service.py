@@ -39,7 +39,7 @@ from tolsey.http.billing import (
 )
 from tolsey.http.billing import pages as billing
 from tolsey.http.chat import routes as chat
-from tolsey.http.chat.desk import Desk
+from tolsey.http.chat.answering import AnswerService
 from tolsey.http.chat.terms import Terms
 from tolsey.http.description import guides
 from tolsey.http.files import routes as files
@@ -210,7 +210,7 @@ async def running(
             payments=outside.payments,
             seller_accounts=outside.seller_accounts,
             vectors=outside.vectors,
-            chat=await _desk(stack, Terms.of(settings), parts, shard),
+            chat=await _answer_service(stack, Terms.of(settings), parts, shard),
             agents=_agents(stack, settings, shard, parts),
             mail=parts.mail,
             files=parts.files,
@@ -431,9 +431,11 @@ def _last_alive(shard: Shard, lease_seconds: float) -> int:
     return sum(one.alive or one.silent_seconds <= silence for one in shard.members())
 
 
-async def _desk(stack: AsyncExitStack, terms: Terms, parts: "Parts", shard: Shard) -> Desk:
+async def _answer_service(
+    stack: AsyncExitStack, terms: Terms, parts: "Parts", shard: Shard
+) -> AnswerService:
     """Answer questions with a model."""
-    desk = Desk(
+    answers = AnswerService(
         parts.model,
         terms,
         parts.runtime.ask,
@@ -443,8 +445,8 @@ async def _desk(stack: AsyncExitStack, terms: Terms, parts: "Parts", shard: Shar
         place=partial(parts.runtime.admin.lanes.place, "model"),
         process=shard.id,
     )
-    await stack.enter_async_context(desk)
-    return desk
+    await stack.enter_async_context(answers)
+    return answers
 
 
 async def _start_timers(

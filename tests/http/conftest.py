@@ -14,7 +14,7 @@ from tolsey.actors.organization.effects import PaymentInbox
 from tolsey.actors.ports import CommercePlatform, Unset
 from tolsey.actors.store.actor import StoreActor
 from tolsey.http.app import create_app
-from tolsey.http.chat.desk import Desk
+from tolsey.http.chat.answering import AnswerService
 from tolsey.http.chat.terms import Terms
 from tolsey.http.clients.model import ChatModel
 from tolsey.http.clients.payments.processor import StripePayments
@@ -111,7 +111,7 @@ def service(
         payments=StripePayments(None, settings.payment_prices),
         seller_accounts=RestrictedAccounts(),
         vectors=DatabaseVectors(database),
-        chat=Desk(
+        chat=AnswerService(
             cast("ChatModel", Unset("LLM_BASE_URL")),
             Terms.of(settings),
             runtime.ask,

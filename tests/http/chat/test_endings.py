@@ -6,7 +6,7 @@ from tests.http.chat.visitor import DOLLAR, Told, Visitor, ended, events_of, gra
 from tests.http.people import Clock
 from tolsey.actors.organization.ledger.messages import ReleaseHold
 from tolsey.actors.organization.messages import organization
-from tolsey.http.chat.desk import LAST_SECONDS
+from tolsey.http.chat.answering import LAST_SECONDS
 from tolsey.sandbox.model import Model, Script
 from tolsey.server import GRACE_SECONDS
 from tolsey.service import Running

@@ -1,4 +1,4 @@
-"""One answer of the model while it is made and paid for (product page "Credits and chat", 6.2).
+"""One answer of the model while it is made and paid for (rules/chat#paying).
 
 It runs in a task of its own. Whoever asked may leave: that cancels the model's answer, never the
 settlement.
@@ -228,7 +228,7 @@ class Generation:
             await self._extend()
 
     async def _extend(self) -> None:
-        """Hold more out of what is available by now, or stop (product page, 6.2)."""
+        """Hold more out of what is available by now, or stop (rules/chat#paying)."""
         try:
             if await self._credits.extend(self._cost, self._prices.most(0, EXTENSION_TOKENS)):
                 return

@@ -58,8 +58,8 @@ class Conversation(ApiModel):
 @idempotent
 async def post_chat(data: Conversation) -> Annotated[Response, Media(CONTENT_TYPE)]:
     """Stream an answer as events `delta`, `usage`, `done`, or `aborted` with its reason."""
-    desk = service().chat
-    desk.require_model()
+    answers = service().chat
+    answers.require_model()
     store = await store_of(data.store_id)
     known = await prompt.written(
         service().database,
@@ -70,7 +70,7 @@ async def post_chat(data: Conversation) -> Annotated[Response, Media(CONTENT_TYP
     )
     said = [{"role": turn.role, "content": turn.content} for turn in data.messages]
     messages = [{"role": "system", "content": known}, *said]
-    generation = desk.begin(_order(data, store.organization_id, messages), messages)
+    generation = answers.begin(_order(data, store.organization_id, messages), messages)
     asking = asyncio.current_task()
     if asking is not None:
         # The server cancels this task when the caller goes, be it before the first byte or after.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tolsey.actors.organization.effects import PaymentInbox
     from tolsey.actors.ports import CommercePlatform, Vectors
     from tolsey.actors.processor import PaymentProcessor
-    from tolsey.http.chat.desk import Desk
+    from tolsey.http.chat.answering import AnswerService
     from tolsey.http.files.keeping import FileKeeper
     from tolsey.http.mail.office import PostOffice
     from tolsey.http.oauth.agents import Agents
@@ -53,7 +53,7 @@ class Service:
     payments: "PaymentProcessor"
     seller_accounts: "SellerAccounts"
     vectors: "Vectors"
-    chat: "Desk"
+    chat: "AnswerService"
     agents: "Agents"
     mail: "PostOffice"
     files: "FileKeeper"

@@ -264,7 +264,7 @@ class Calls:
         self, shop: Shop, document: str, variables: Mapping[str, Any], patience: Patience
     ) -> Answer:
         bucket = self._buckets.of(shop.shop_domain)
-        points = await self._set_aside(bucket, document, variables, patience)
+        points = await self._reserve(bucket, document, variables, patience)
         cost = None
         try:
             answer = await self._send(shop, document, variables, patience)
@@ -279,7 +279,7 @@ class Calls:
         finally:
             bucket.settle(points, cost, self.pace.now())
 
-    async def _set_aside(
+    async def _reserve(
         self, bucket: Bucket, document: str, variables: Mapping[str, Any], patience: Patience
     ) -> float:
         points = bucket.price(document, variables)

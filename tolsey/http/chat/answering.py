@@ -32,7 +32,7 @@ Place = Callable[[str], AbstractAsyncContextManager[None]]
 """Holds a place of an organization in the lane of models."""
 
 
-class Desk:
+class AnswerService:
     """Makes answers; those whose process died their organization ends (`ledger.answers`)."""
 
     def __init__(
