@@ -10,7 +10,8 @@ from tolsey.http.description.guides import anchor_of
 ROOT = Path(__file__).parents[1]
 CITED = re.compile(r"\brules/[a-z-]+(?:#[a-z0-9-]+)?")
 ELSEWHERE = re.compile(
-    r"\b(?:product/)?(?:billing|commerce|mcp|intelligence|esign|marketplace|launch|compliance)\.md"
+    r"\b[Pp]roduct page\b|\b(?:product/)?"
+    r"(?:billing|commerce|mcp|intelligence|esign|marketplace|launch|compliance)\.md"
     r'|\b[Ss]pecification, ["A-Z]|\b[Cc]ontract,? (?:section )?\d+(?=[:;,.)])'
 )
 """Pages that a clone does not have."""

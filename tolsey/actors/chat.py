@@ -1,7 +1,7 @@
 """What an answer of the chat model costs, before, while and after it is made.
 
-Product page "Credits and chat", 6.2: amounts in integer micro-USD, prices for a million tokens,
-rounded up once, so that what was held before always covers what it was held for.
+Amounts are in whole micro-USD and prices for a million tokens, rounded up once, so that what was held
+before always covers what it was held for (rules/chat#paying).
 """
 
 from collections.abc import Iterable

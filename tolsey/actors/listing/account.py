@@ -1,6 +1,6 @@
 """Definition rv2 for a payment processor: what an account's payments and subscriptions come to.
 
-Rules 2, 8 and 11 of the product page "Revenue verification", and its red flags. No customer is
+Rules 2, 8 and 11, and what is flagged (rules/revenue#charges, rules/revenue#flags). No customer is
 known by more than an id, no card by more than a hash, and neither outlives the sync.
 """
 

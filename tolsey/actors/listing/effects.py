@@ -194,7 +194,7 @@ class ListingEffects:
         self, call: PullRevenue, source: RevenueSource, shop: Shop
     ) -> Message[Any]:
         facts = await self._platform.connect_probe(shop)
-        # One business is proved, not whichever shop answers at its address by now (section 1.3).
+        # One business is proved, not whichever shop answers at its address by now (rules/revenue#states).
         if facts.shop_domain != source.shop_domain:
             return SyncGrantRefused(
                 generation=call.generation, code="another_shop", at=self._clock()
@@ -269,7 +269,7 @@ async def measure_shop(
             tally.add_earlier(order)
 
     async def is_grown() -> bool:
-        # The history is never older than the shop (rule 9a).
+        # The history is never older than the shop (rules/revenue#history).
         if facts.created_at > start:
             return False
         async with aclosing(platform.orders_before(shop, start)) as orders:

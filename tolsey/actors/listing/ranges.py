@@ -1,7 +1,6 @@
 """The ranges that stand for metrics whose seller does not show them as they are.
 
-The steps are the same for everyone, so that no seller chooses where a range begins (product page
-"Revenue verification", sections 1.5 and 1.6).
+The steps are the same for everyone, so that no seller chooses where a range begins (rules/revenue#what-is-shown).
 """
 
 from bisect import bisect_right
@@ -18,7 +17,7 @@ from tolsey.storage.records.selling.listing import Visibility
 METRICS: Final = ("revenue30d", "mrr", "subscribers")
 """What a seller decides about."""
 DERIVED: Final = {"annualised": "revenue30d", "arr": "mrr"}
-"""What is twelve times another metric, and is shown as that one is (rule 11)."""
+"""What is twelve times another metric, and is shown as that one is (rules/revenue#recurring-and-annualised)."""
 MONTHS: Final = 12
 
 STEPS: Final = (Fraction(1), Fraction(3, 2), Fraction(2), Fraction(3), Fraction(5), Fraction(15, 2))

@@ -1,6 +1,6 @@
 """Definition rv2 for a payment processor: what a subscription is worth a month.
 
-Rules 1 to 7 of the product page "Revenue verification". Amounts are fractions of minor units, so
+Rules 1 to 7 (rules/revenue#subscriptions). Amounts are fractions of minor units, so
 that nothing is rounded before the sum of a currency is, once.
 """
 

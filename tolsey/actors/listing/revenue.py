@@ -1,6 +1,6 @@
 """Definition rv2 for a commerce source: what orders are worth, and what about them looks odd.
 
-Rules 9 to 13 of the product page "Revenue verification". A change of these rules is a new
+Rules 9 to 13 (rules/revenue#orders and what follows). A change of these rules is a new
 version with a new name; snapshots made under the old one stay as they are.
 """
 
@@ -140,7 +140,7 @@ class OrderTally:
         """Take off what went back in the window of an order from before it."""
         with localcontext(PRECISE):
             paid = paid_of(order)
-            # A return that comes after its order has left the window is told apart (rule 9); what
+            # A return that comes after its order has left the window is told apart (rules/revenue#orders); what
             # was never counted is not taken off either.
             counted = refused(order, paid) in (None, "cancelled", "disputed")
             if order.processed_at >= self.start or not counted:
@@ -243,7 +243,7 @@ def paid_of(order: PulledOrder) -> OrderPayments:
 
 
 def refused(order: PulledOrder, paid: OrderPayments, *, is_inside: bool = True) -> str | None:
-    """Name the first reason why an order does not count, or None (rule 9)."""
+    """Name the first reason why an order does not count, or None (rules/revenue#orders)."""
     created = order.created_at
     checks = (
         ("test", order.test),
@@ -262,7 +262,7 @@ def refused(order: PulledOrder, paid: OrderPayments, *, is_inside: bool = True) 
 
 
 def proves_age(order: PulledOrder) -> bool:
-    """Whether an old order says that the shop sold something then (rule 9a).
+    """Whether an old order says that the shop sold something then (rules/revenue#history).
 
     One that was given back whole says as little as one that was cancelled.
     """
@@ -274,7 +274,7 @@ def proves_age(order: PulledOrder) -> bool:
 def depends_on_refunds(order: PulledOrder) -> bool:
     """Whether what refunds were for can change what an order is worth.
 
-    They only lower A of rule 9: not where the order does not count, or B or C leave nothing of it.
+    They only lower A (rules/revenue#orders): not where the order does not count, or B or C leave nothing of it.
     """
     with localcontext(PRECISE):
         paid = paid_of(order)
@@ -298,7 +298,7 @@ def is_payment(transaction: PulledTransaction) -> bool:
 
 
 def is_proven(order: PulledOrder, payment: PulledTransaction) -> bool:
-    """Whether a payment cannot have been written by hand: P1 or P2 of rule 9."""
+    """Whether a payment cannot have been written by hand: P1 or P2 (rules/revenue#orders)."""
     # P1: only the platform's own processor fills in fees; an app that writes orders cannot.
     if payment.has_fees:
         return True
@@ -323,7 +323,7 @@ def worth(order: PulledOrder, paid: OrderPayments) -> tuple[Decimal, Decimal]:
     """Say what an order is worth, and how much of that is on subscription lines.
 
     It is the least of what its lines say (A), what was really kept of the money (B), and what its
-    current totals say (C): rule 9.
+    current totals say (C; rules/revenue#orders).
     """
     goods = on_plans = ZERO
     for each in order.lines:
@@ -375,7 +375,7 @@ def money_flags(sums: Iterable[OrderSums], *, currencies: int) -> tuple[str, ...
 
 
 def is_development(facts: ShopFacts) -> bool:
-    """Whether a shop is not known to be on a plan that sells (section 1.4).
+    """Whether a shop is not known to be on a plan that sells (rules/revenue#checks).
 
     A plan only refuses and proves nothing: staging stores answer Plus.
     """

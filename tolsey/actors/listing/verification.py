@@ -107,7 +107,7 @@ MOVES: Final[Mapping[tuple[State, VerificationEvent], State]] = {
     **_moves(VerificationEvent.ADMIN_REJECT, State.FAILED, State.SUSPENDED),
     **_moves(VerificationEvent.SELLER_REMOVE, State.REVOKED, *SYNCS, State.FAILED, State.SUSPENDED),
 }
-"""The machine as the product page gives it, in its second edition."""
+"""The machine of tests/golden/state_machines_v2.json (rules/revenue#states)."""
 
 SYNCED: Final = (*SYNCS, State.SUSPENDED)
 """States in which the hourly job reads the shop."""
@@ -180,7 +180,7 @@ def listing_badge(records: Sequence[VerificationRecord], now: datetime) -> Badge
 
 
 def primary(records: Sequence[VerificationRecord], now: datetime) -> VerificationRecord:
-    """Choose the source whose numbers a listing shows (rule 12: two sources are never added).
+    """Choose the source whose numbers a listing shows (rules/revenue#two-sources: they are never added).
 
     It is one that is doubted, else the one with the best badge, else one that is connected; where
     they are as good the first provider's.

@@ -48,7 +48,7 @@ OPENED: Final = (*ranges.METRICS, "definition", "window_end", "currency")
 
 
 def primary_proof(view: ListingView, now: datetime) -> ProofView:
-    """Choose the source whose numbers are shown; two are never added (rule 12)."""
+    """Choose the source whose numbers are shown; two are never added (rules/revenue#two-sources)."""
     chosen = primary([proof.verification for proof in view.proofs], now)
     return next(proof for proof in view.proofs if proof.verification is chosen)
 
@@ -134,7 +134,7 @@ def _tax_included(snapshot: RevenueSnapshot | None) -> str | None:
 
 
 def _metered(snapshot: RevenueSnapshot | None) -> int | None:
-    """Count the items that are billed by use, which no recurring number holds (rule 3)."""
+    """Count the items that are billed by use, which no recurring number holds (rules/revenue#subscriptions)."""
     if snapshot is None or snapshot.source == COMMERCE:
         return None
     skipped: dict[str, int] = orjson.loads(snapshot.skipped)
@@ -142,7 +142,7 @@ def _metered(snapshot: RevenueSnapshot | None) -> int | None:
 
 
 def _others(snapshot: RevenueSnapshot | None, currency: str | None) -> list[OtherCurrencyAnswer]:
-    """List the other currencies as they are: none is converted without a rate (rule 13)."""
+    """List the other currencies as they are: none is converted without a rate (rules/revenue#currencies)."""
     if snapshot is None:
         return []
     figures: dict[str, dict[str, int]] = orjson.loads(snapshot.figures)

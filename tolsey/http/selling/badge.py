@@ -62,7 +62,7 @@ RED_FLAGS: Final = {
     ),
     "price_rise": marked("A change of prices explains much of a recent rise."),
 }
-"""What a reviewer looks at, in words for a buyer; the number stays (product page, section 1.4)."""
+"""What a reviewer looks at, in words for a buyer; the number stays (rules/revenue#flags)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The key of a seller's account at the payment processor: what is pasted, and whether it can be read with.
 
-The checks at submission, in order, each with its own code (product page "Revenue verification",
-section 1.4). The key is kept by nobody here.
+The checks at submission, in order, each with its own code (rules/revenue#checks).
+The key is kept by nobody here.
 """
 
 import re

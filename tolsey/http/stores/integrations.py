@@ -33,8 +33,7 @@ class CustomApp(InstalledApp):
     """The app through which a store is connected.
 
     One of today is named by `clientId`, and tokens are granted to it. One that was made in the shop
-    itself, as could be until 2026, has one `accessToken` for good (product page "The commerce
-    platform", section 1).
+    itself, as could be until 2026, has one `accessToken` for good (rules/shops#connecting).
     """
 
     store_id: Identifier

@@ -52,8 +52,7 @@ log = structlog.get_logger()
 Reply = TypeVar("Reply")
 
 DELIVERY_SECONDS: Final = 4.0
-"""All steps of a delivery together. The platform gives up after five seconds (product page "The
-commerce platform"), of which some are the network's and the body's."""
+"""All steps of a delivery together. The platform gives up after five seconds, of which some are the network's and the body's."""
 KEEP_SHARE: Final = 0.25
 """How much of that is left, when its turn does not end, for keeping the message for later."""
 ID_CHARACTERS: Final = 200

@@ -11,7 +11,7 @@ GENERATIONS: Final = table_of(Generation)
 
 
 def hold_id(generation_id: str) -> str:
-    """Name the hold of an answer (product page "Credits and chat", 6.2)."""
+    """Name the hold of an answer (rules/chat#paying)."""
     return f"chat:{generation_id}"
 
 

@@ -4,7 +4,7 @@ import hashlib
 import hmac
 
 PURPOSE = b"customer-pseudonym:v1"
-"""What a store's salt is turned into a key for (product page "Compliance", section 7.2)."""
+"""What a store's salt is turned into a key for (rules/shops#customers)."""
 PREFIX = "s1:"
 LABEL = b"customer:v1:"
 

@@ -1,7 +1,6 @@
 """What a GraphQL document costs, and what a shop's bucket of points has left.
 
-Costs follow the platform's published rule (product page "The commerce platform", section 3): a
-scalar 0, an object 1, a connection 2 and its items, a mutation 10. The platform counts the same
+Costs follow the platform's published rule: a scalar 0, an object 1, a connection 2 and its items, a mutation 10. The platform counts the same
 document again and its numbers always win.
 """
 

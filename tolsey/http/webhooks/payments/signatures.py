@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 TOLERANCE_SECONDS: Final = 300
-"""Product page "Reliability", row 9: a replay is refused however valid its signature is."""
+"""A replay is refused however valid its signature is (rules/payments#events)."""
 
 TIME: Final = re.compile(rb"[0-9]{1,12}")
 

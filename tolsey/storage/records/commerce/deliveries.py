@@ -12,7 +12,7 @@ from typing import Annotated, Final
 from tolsey.storage.tables import Age, Integer, Jsonb, Personal, stored
 
 NEWER: Final = "excluded.updated_at >= {0}.updated_at"
-"""Deliveries come in any order (product page "The commerce platform", section 2): an older one changes nothing."""
+"""Deliveries come in any order (rules/shops#webhooks): an older one changes nothing."""
 NEWER_OR_DELETED: Final = (
     f"{{0}}.deleted_at IS NULL AND (excluded.deleted_at IS NOT NULL OR {NEWER})"
 )

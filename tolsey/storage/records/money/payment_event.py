@@ -78,7 +78,7 @@ class WaitingEvent:
         "attempts": Annotated[int, Integer],
         "due_at": datetime,
     },
-    # Product page "Reliability" 3: an operator may have one sent again after months. What was not
+    # An operator may have one sent again after months. What was not
     # applied is money that someone waits for, and stays.
     retention=Age(
         column="received_at", interval="400 days", where="state IN ('applied', 'ignored')"

@@ -54,7 +54,7 @@ class VerificationState(StrEnum):
 
 
 class Visibility(StrEnum):
-    """How a verified metric is shown to the public (product page "Revenue verification", section 1.5)."""
+    """How a verified metric is shown to the public (rules/revenue#what-is-shown)."""
 
     EXACT = "exact"
     BUCKET = "bucket"

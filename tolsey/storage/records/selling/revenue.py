@@ -1,7 +1,7 @@
 """What was pulled from the commerce platform or the payment processor, and what a sync makes of it.
 
 Only what was pulled is measured, never delivered webhooks: a merchant owns the app secret and could
-forge a delivery for its own shop (product page "The commerce platform", section 2). What an order
+forge a delivery for its own shop (rules/shops#webhooks). What an order
 is made of is not frozen: shops have hundreds of thousands, and freezing costs a call for each field.
 """
 

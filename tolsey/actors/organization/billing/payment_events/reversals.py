@@ -28,7 +28,7 @@ STANDINGS: Final[dict[str, Standing]] = {
     "appeal_under_review": "open",
     "lost": "lost",
     "won": "won",
-    # An inquiry that ends takes no money (product page "Billing", Decided).
+    # An inquiry that ends takes no money (rules/payments#shapes).
     "warning_closed": "won",
     # Both end with a refund, which takes the credits under its own event.
     "prevented": "won",
