@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from tests.http.chat.visitor import BASE, DOLLAR, Visitor, arrive, events_of, grant
-from tolsey.http.chat import desk
+from tolsey.http.chat import answering
 from tolsey.runtime.outbox.lanes import Lane
 from tolsey.sandbox.model import Model, Script
 from tolsey.service import Running
@@ -69,7 +69,7 @@ async def test_an_answer_that_gets_no_place_is_refused_and_costs_nothing(
 ) -> None:
     lane = Lane(1)
     house.service.chat.place = lane.place
-    monkeypatch.setattr(desk, "WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(answering, "WAIT_SECONDS", 0.05)
     async with lane.place("another"):
         refused = await rich.ask()
     assert (refused.status, refused.problem["code"]) == (503, "overloaded")

@@ -169,7 +169,7 @@ def edit(state: ListingState, message: EditListing) -> Answer:
     given = {name: getattr(message.fields, name) for name in message.given}
     edited = replace(listing, **given, seller_active_at=message.at)
     check_money(edited)
-    # Both amounts are in one currency (product page "Marketplace", section 2.2): one that is kept
+    # Both amounts are in one currency (rules/revenue#currencies): one that is kept
     # would be read in the other's.
     if edited.currency != listing.currency and edited.min_offer and "min_offer" not in given:
         raise Unprocessable(
