@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from types import UnionType
 from typing import (
     Annotated,
     Any,
+    Final,
     Generic,
     Literal,
     Self,
@@ -27,6 +27,7 @@ Found = TypeVar("Found")
 Item = TypeVar("Item", bound="ApiAnswer")
 Value = TypeVar("Value")
 
+ROWS: Final = (Row, dict)
 NoBody = Literal[""]
 Created = Literal[201]
 Accepted = Literal[202]
@@ -66,8 +67,10 @@ class Projection(BaseModel):
     @classmethod
     def read(cls, kept: Any, **others: Any) -> Self:
         """Show what is kept by its fields, or columns, of the same names; others are given."""
-        own = kept.__getitem__ if isinstance(kept, Row | Mapping) else partial(getattr, kept)
-        return cls(**{name: own(name) for name in cls.model_fields.keys() - others}, **others)
+        names = [name for name in cls.__pydantic_fields__ if name not in others]
+        if isinstance(kept, ROWS):
+            return cls(**{name: kept[name] for name in names}, **others)
+        return cls(**{name: getattr(kept, name) for name in names}, **others)
 
 
 class ApiAnswer(Projection):
