@@ -13,9 +13,8 @@ from tests.mcp.speaking import SpeakingEndpoint, SpeakingServer
 from tolsey.http.mcp.endpoint import Endpoint, Gate, Places
 from tolsey.http.mcp.opening import VaultSealer
 from tolsey.http.mcp.registry import Registry
-from tolsey.http.mcp.replies import Headers
 from tolsey.http.mcp.state import RequestStates
-from tolsey.http.web.edge import Edge, Scope
+from tolsey.http.web.edge import Edge, Headers, Scope
 from tolsey.storage.sealing.sealed import Vault
 
 

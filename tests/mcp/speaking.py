@@ -13,10 +13,10 @@ import orjson
 from tolsey.http.mcp import wire
 from tolsey.http.mcp.call import Call
 from tolsey.http.mcp.endpoint import Endpoint
-from tolsey.http.mcp.replies import Headers, Reply
+from tolsey.http.mcp.replies import Reply
 from tolsey.http.mcp.server import Server
 from tolsey.http.mcp.wire import RpcError
-from tolsey.http.web.edge import Scope, Send
+from tolsey.http.web.edge import Headers, Scope, Send
 
 LOG_LEVEL: Final = "io.modelcontextprotocol/logLevel"
 LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")

@@ -12,9 +12,9 @@ from tolsey.http.mcp import wire
 from tolsey.http.mcp.call import Call
 from tolsey.http.mcp.opening import VaultSealer
 from tolsey.http.mcp.registry import Registry, ToolResult
-from tolsey.http.mcp.replies import Headers
 from tolsey.http.mcp.state import LIFE_SECONDS, RequestStates
 from tolsey.http.mcp.wire import RpcError
+from tolsey.http.web.edge import Headers
 from tolsey.storage.sealing.sealed import Vault
 
 pytestmark = pytest.mark.anyio

@@ -7,11 +7,11 @@ from typing import Final
 
 from tolsey.http.mcp.endpoint import Denied, Endpoint, answer_denied
 from tolsey.http.mcp.gate import CALLED
-from tolsey.http.mcp.replies import JSON, answer_whole
+from tolsey.http.mcp.replies import JSON
 from tolsey.http.oauth import metadata
 from tolsey.http.oauth.resources import Resources
 from tolsey.http.oauth.routes import CORS, HOLDS
-from tolsey.http.web.edge import Receive, Scope, Send
+from tolsey.http.web.edge import Receive, Scope, Send, answer_whole
 
 PREFIX: Final = "/api/mcp/"
 """Where both forms of the base address begin."""

@@ -15,12 +15,11 @@ from tolsey.actors import refusals
 from tolsey.actors.refusals import Refusal
 from tolsey.http.mcp import envelope, wire
 from tolsey.http.mcp.envelope import Request
-from tolsey.http.mcp.replies import Headers, Reply, answer_whole
+from tolsey.http.mcp.replies import Reply
 from tolsey.http.mcp.server import Server
 from tolsey.http.mcp.wire import RpcError, error_of
-from tolsey.http.web.context import REQUEST_ID
-from tolsey.http.web.edge import Receive, Scope, Send
-from tolsey.http.web.errors import PROBLEM, problem_body, refusal_of_fault, refusal_of_storage
+from tolsey.http.web.edge import Headers, Receive, Scope, Send, answer_problem, answer_whole
+from tolsey.http.web.errors import refusal_of_fault, refusal_of_storage
 from tolsey.http.web.json import MalformedJson, parse_any
 from tolsey.http.webhooks.receiving import Bodies, Gone, Refused
 from tolsey.runtime.errors import DeadlineExceeded, Overloaded, RuntimeFault, Unavailable
@@ -297,7 +296,12 @@ def _require_json(headers: Headers) -> None:
 
 async def answer_denied(scope: Scope, send: Send, denied: Denied, told: Headers = ()) -> None:
     """Send a refusal as a problem (RFC 9457)."""
-    request_id = str(scope.get(REQUEST_ID, ""))
-    body = problem_body(denied.status, denied.code, denied.detail, request_id, denied.fields)
-    headers = ((b"content-type", PROBLEM.encode()), *denied.headers, *told)
-    await answer_whole(send, denied.status, headers, body)
+    await answer_problem(
+        send,
+        scope,
+        denied.status,
+        denied.code,
+        denied.detail,
+        headers=(*denied.headers, *told),
+        fields=denied.fields,
+    )

@@ -8,13 +8,12 @@ from typing import Any, Final
 
 from tolsey.actors.organization import plans
 from tolsey.http.mcp.endpoint import Denied
-from tolsey.http.mcp.replies import Headers
 from tolsey.http.mcp.wire import RpcError
 from tolsey.http.oauth.access_tokens import AccessTokens
 from tolsey.http.oauth.resources import Resource
 from tolsey.http.oauth.scopes import DEFAULT, allowed, implied, in_order, written
 from tolsey.http.web import addresses, policies
-from tolsey.http.web.edge import Scope
+from tolsey.http.web.edge import Headers, Scope
 from tolsey.http.web.limits import headers as standing_headers
 from tolsey.settings import Network
 from tolsey.storage.limits import Limits, Verdict, whole_seconds

@@ -1,16 +1,13 @@
 """The answer to one POST, as one JSON body."""
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 import orjson
 
 from tolsey.http.mcp.wire import RpcError
-from tolsey.http.web.edge import Send
+from tolsey.http.web.edge import Headers, Send, answer_whole
 
 JSON: Final = ((b"content-type", b"application/json"),)
-
-Headers = Sequence[tuple[bytes, bytes]]
 
 
 class Reply:
@@ -33,10 +30,3 @@ class Reply:
     async def refuse(self, error: RpcError, request_id: str | int | None, status: int) -> None:
         """Send an error as the answer to a request."""
         await self.answer(error.body(request_id), status, error.headers)
-
-
-async def answer_whole(send: Send, status: int, headers: Headers, body: bytes = b"") -> None:
-    """Send an answer in one piece, with its length."""
-    told = [*headers, (b"content-length", b"%d" % len(body))]
-    await send({"type": "http.response.start", "status": status, "headers": told})
-    await send({"type": "http.response.body", "body": body})

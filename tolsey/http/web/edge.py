@@ -9,7 +9,7 @@ import contextlib
 import math
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from typing import Any, TypeAlias
 
 import structlog
@@ -25,6 +25,7 @@ Scope: TypeAlias = MutableMapping[str, Any]
 Event: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Event]]
 Send: TypeAlias = Callable[[Event], Awaitable[None]]
+Headers: TypeAlias = Sequence[tuple[bytes, bytes]]
 ASGIApp: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MAXIMUM_HEADERS = 100
@@ -51,7 +52,7 @@ HEADERS = (
 """Sent with every answer unless it has its own."""
 STRICT_TRANSPORT = (b"strict-transport-security", b"max-age=31536000; includeSubDomains")
 
-NOTHING: Mapping[str, ASGIApp] = {}
+NOTHING: Mapping[str, Any] = {}
 NO_HOSTS: Mapping[bytes, ASGIApp] = {}
 
 log = structlog.get_logger()
@@ -179,7 +180,7 @@ class Edge:
             if status:
                 raise
             sentence = "Something went wrong on our side."
-            await _answer(dressed, request_id, 500, "internal_error", sentence)
+            await answer_problem(dressed, scope, 500, "internal_error", sentence)
         finally:
             self._requests.active -= 1
             self._requests.note(scope, status, time.perf_counter() - began)
@@ -191,7 +192,8 @@ class Edge:
             await self._server_of(scope)(scope, receive, send)
         else:
             status, code, detail, ends = refusal
-            await _answer(send, scope[REQUEST_ID], status, code, detail, ends=ends)
+            closes = (CLOSE,) if ends else ()
+            await answer_problem(send, scope, status, code, detail, headers=closes)
 
     def _server_of(self, scope: Scope) -> ASGIApp:
         """Say who serves a request."""
@@ -259,14 +261,23 @@ def _refusal(scope: Scope) -> tuple[int, str, str, bool] | None:
     return None
 
 
-async def _answer(
-    send: Send, request_id: str, status: int, code: str, detail: str, *, ends: bool = False
+async def answer_problem(
+    send: Send,
+    scope: Scope,
+    status: int,
+    code: str,
+    detail: str,
+    *,
+    headers: Headers = (),
+    fields: Mapping[str, Any] = NOTHING,
 ) -> None:
-    body = problem_body(status, code, detail, request_id)
-    headers = [
-        (b"content-type", PROBLEM.encode()),
-        (b"content-length", str(len(body)).encode()),
-        *((CLOSE,) if ends else ()),
-    ]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
+    """Send a problem (RFC 9457) from where no view answers."""
+    body = problem_body(status, code, detail, str(scope.get(REQUEST_ID, "")), fields)
+    await answer_whole(send, status, ((b"content-type", PROBLEM.encode()), *headers), body)
+
+
+async def answer_whole(send: Send, status: int, headers: Headers, body: bytes = b"") -> None:
+    """Send an answer in one piece, with its length."""
+    told = [*headers, (b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": status, "headers": told})
     await send({"type": "http.response.body", "body": body})

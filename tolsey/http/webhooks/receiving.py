@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import structlog
 
 from tolsey.http.web.context import REQUEST_ID
-from tolsey.http.web.edge import Receive, Scope, Send
+from tolsey.http.web.edge import Receive, Scope, Send, answer_whole
 from tolsey.http.web.errors import PROBLEM, problem_body
 from tolsey.http.web.requests import OUTCOME
 
@@ -47,11 +47,7 @@ class Answer(NamedTuple):
 def said(status: str) -> Answer:
     """Make the answer to what was taken, one way or another."""
     body = b'{"status":"%b"}' % status.encode()
-    headers = (
-        (b"content-type", b"application/json"),
-        (b"content-length", str(len(body)).encode()),
-    )
-    return Answer(status, 200, body, headers)
+    return Answer(status, 200, body, ((b"content-type", b"application/json"),))
 
 
 ACCEPTED: Final = said("accepted")
@@ -63,10 +59,7 @@ def refused(refusal: Refused, scope: Scope) -> Answer:
     """Make the answer to what is not taken."""
     request_id = str(scope.get(REQUEST_ID, ""))
     body = problem_body(refusal.status, refusal.code, refusal.detail, request_id, refusal.fields)
-    headers = [
-        (b"content-type", PROBLEM.encode()),
-        (b"content-length", str(len(body)).encode()),
-    ]
+    headers = [(b"content-type", PROBLEM.encode())]
     if "retryAfter" in refusal.fields:
         headers.append((b"retry-after", str(refusal.fields["retryAfter"]).encode()))
     if refusal.status == HTTPStatus.METHOD_NOT_ALLOWED:
@@ -93,9 +86,7 @@ async def respond(answering: Awaitable[Answer], scope: Scope, send: Send, *, fai
         log.exception(failed)
         answer = refused(Refused(500, "internal_error", "Something went wrong."), scope)
     scope[OUTCOME] = answer.outcome
-    start = {"type": "http.response.start", "status": answer.status, "headers": answer.headers}
-    await send(start)
-    await send({"type": "http.response.body", "body": answer.body})
+    await answer_whole(send, answer.status, answer.headers, answer.body)
 
 
 class Bodies:
