@@ -14,6 +14,7 @@ import anyio
 import httpx
 import pytest
 
+from tests.campaigns.sums import differing
 from tests.journeys.conftest import SECRET, SHOP, Seller, order_body, signed
 from tests.journeys.strangers import deliver, quiet
 from tests.mcp.tools.hall import Hall, Owner
@@ -231,7 +232,7 @@ async def test_a_store_pointed_to_another_shop_and_back_shows_each_shops_own_thi
     assert len(keys) == 2
     for key in keys:
         for kind in sums.KINDS:
-            assert await sums.differences(database, kind, key) == 0
+            assert await differing(database, kind, key) == 0
     exported = (await browser.get(f"/api/stores/{seller.store_id}/export")).json()
     periods = [(one["shopDomain"], one["ending"]) for one in exported["connections"]]
     assert periods == [(SHOP, "replaced"), (OTHER, "replaced"), (SHOP, None)]

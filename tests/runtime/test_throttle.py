@@ -1,7 +1,7 @@
 """Jobs give way to those who wait for an answer."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 
 import anyio
 import pytest
@@ -59,6 +59,26 @@ async def test_a_portion_never_outgrows_its_bound_and_rows_a_second_are_bounded(
     assert done[-1] == 0
     for rows, rest in zip(done, answers.rests, strict=True):
         assert rest >= rows / 10_000
+
+
+async def test_work_of_many_steps_rests_between_them_and_goes_on_where_it_was() -> None:
+    answers = Answers()
+    throttle = answers.throttle()
+    steps = list[int]()
+    portions = list[int]()
+
+    async def work() -> AsyncIterator[int]:
+        for number in range(60):
+            answers.late = number < 40
+            await answers.work(0)
+            steps.append(number)
+            yield number
+
+    async for _ in throttle.steps(work()):
+        portions.append(len(steps))
+    assert portions[:4] == [25, 37, 43, 46]  # half as many while answers are late
+    assert (portions[-1], steps) == (60, list(range(60)))
+    assert len(answers.rests) == len(portions)
 
 
 async def test_jobs_work_by_turns_and_items_are_done_once_each_in_order() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
+from tests.campaigns.sums import differing
 from tests.storage.test_kept_sums import built, opened
 from tolsey.storage.database import Database
 from tolsey.storage.records.commerce.shops import ShopKey
@@ -71,7 +72,7 @@ async def test_what_runs_out_follows_products_and_levels_in_any_order(database: 
     assert [(row[1], row[2]) for row in await low(database)] == [("Renamed", 5)]
     await made(database, 1, deleted_at=NOW)
     assert await low(database) == []
-    assert await sums.differences(database, sums.VARIANTS, "store_1") == 0
+    assert await differing(database, sums.VARIANTS, "store_1") == 0
 
 
 async def changed(database: Database, seed: int, steps: int = 150) -> None:
@@ -107,7 +108,7 @@ async def test_kept_stock_reports_what_reading_every_product_does(
     database: Database, seed: int
 ) -> None:
     await changed(database, seed)
-    assert await sums.differences(database, sums.VARIANTS, "store_1") == 0
+    assert await differing(database, sums.VARIANTS, "store_1") == 0
     asked = [
         {"threshold": left, "drafts": drafts} for left in (-1, 0, 5) for drafts in (True, False)
     ]
@@ -118,11 +119,11 @@ async def test_kept_stock_reports_what_reading_every_product_does(
         tasks.start_soon(changed, database, seed + 50, 60)
         await built(database, sums.VARIANTS, 2)
     assert await sums.knows_stock(database, SHOP)
-    assert await sums.differences(database, sums.VARIANTS, "store_1") == 0
+    assert await differing(database, sums.VARIANTS, "store_1") == 0
 
 
 async def test_the_check_sees_stock_that_is_wrong(database: Database) -> None:
     await opened(database)
     await made(database, 1, variant(1, 2))
     await database.execute("UPDATE commerce_stock SET available = 3")
-    assert await sums.differences(database, sums.VARIANTS, "store_1") == 2
+    assert await differing(database, sums.VARIANTS, "store_1") == 2

@@ -11,6 +11,7 @@ import asyncpg
 import orjson
 import pytest
 
+from tests.campaigns.sums import differing
 from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageError
 from tolsey.storage.records.commerce.shops import ShopKey
@@ -112,10 +113,10 @@ async def test_a_sale_is_in_the_sums_with_its_row_and_leaves_them_with_it(
     assert await busiest(database, None, 9) == ["s1:a"]
     # No pseudonym stays of who is erased.
     assert await kept(database, "commerce_buyers") == await kept(database, "commerce_spending") == 1
-    assert await sums.differences(database, sums.ORDERS, "store_1") == 0
+    assert await differing(database, sums.ORDERS, "store_1") == 0
     await database.execute("DELETE FROM commerce_orders")
     assert await told(database) == []
-    assert await sums.differences(database, sums.ORDERS, "store_1") == 0
+    assert await differing(database, sums.ORDERS, "store_1") == 0
 
 
 async def test_what_a_buyer_spent_is_kept_with_each_order_by_currency(database: Database) -> None:
@@ -176,7 +177,7 @@ async def test_what_changes_no_sum_does_not_wait_for_who_builds_them(
         await builder.close()
     await database.execute("UPDATE commerce_orders SET total_minor = 7")
     assert await told(database) == [("all", "EUR", 1, 7, 7, 0)]
-    assert await sums.differences(database, sums.ORDERS, "store_1") == 0
+    assert await differing(database, sums.ORDERS, "store_1") == 0
 
 
 @pytest.mark.parametrize("refund_first", [False, True])
@@ -197,7 +198,7 @@ async def test_a_refund_counts_while_its_order_does_whichever_comes_first(
     await ordered(database, 1, deleted_at=NOW)
     assert await told(database) == []
     assert await kept(database, "commerce_counted_refunds") == 0
-    assert await sums.differences(database, sums.ORDERS, "store_1") == 0
+    assert await differing(database, sums.ORDERS, "store_1") == 0
 
 
 async def test_an_order_and_its_refund_of_one_statement_are_counted_once(
@@ -271,7 +272,7 @@ async def test_kept_sums_answer_what_counting_the_rows_does(database: Database, 
     """In every zone, also those that are half an hour or three quarters off, and at ragged ends."""
     await opened(database)
     await filled(database, seed)
-    assert await sums.differences(database, sums.ORDERS, "store_1") == 0
+    assert await differing(database, sums.ORDERS, "store_1") == 0
     periods = [
         (NOW - timedelta(days=30), NOW),
         (NOW - timedelta(days=9), NOW - timedelta(days=2, minutes=11)),
@@ -300,7 +301,7 @@ async def test_sums_are_held_against_their_rows_slice_by_slice(
     monkeypatch.setattr(sums, "ROWS_AT_ONCE", 7)
     await opened(database)
     await filled(database, seed)
-    assert await sums.differences(database, sums.ORDERS, "store_1") == 0
+    assert await differing(database, sums.ORDERS, "store_1") == 0
     everything = (
         ("commerce_sales", "orders"),
         ("commerce_buyers", "orders"),
@@ -312,9 +313,9 @@ async def test_sums_are_held_against_their_rows_slice_by_slice(
         changed = await database.execute(double)
         assert changed
         # Each is wrong once as it was counted and once as it is kept.
-        assert await sums.differences(database, sums.ORDERS, "store_1") >= 2 * changed
+        assert await differing(database, sums.ORDERS, "store_1") >= 2 * changed
         await database.execute(double.replace("*", "/"))
-    assert await sums.differences(database, sums.ORDERS, "store_1") == 0
+    assert await differing(database, sums.ORDERS, "store_1") == 0
 
 
 async def test_the_sums_of_a_store_that_is_gone_are_looked_at(database: Database) -> None:
@@ -325,7 +326,7 @@ async def test_the_sums_of_a_store_that_is_gone_are_looked_at(database: Database
         " VALUES ('store_lost', 1, 1, now(), 'web', 'EUR', 1), ('store_lost', 2, 1, now(), '', '', 1)"
     )
     assert [one async for one in sums.stores(database)] == ["store_1", "store_gone", "store_lost"]
-    assert await sums.differences(database, sums.ORDERS, "store_gone") == 1
+    assert await differing(database, sums.ORDERS, "store_gone") == 1
 
 
 async def test_sums_are_built_while_deliveries_go_on(database: Database) -> None:
@@ -338,17 +339,17 @@ async def test_sums_are_built_while_deliveries_go_on(database: Database) -> None
         tasks.start_soon(filled, database, 7, 120)
         await built(database, sums.ORDERS, 3)
     assert await sums.is_whole(database, SHOP)
-    assert await sums.differences(database, sums.ORDERS, "store_1") == 0
+    assert await differing(database, sums.ORDERS, "store_1") == 0
     assert counted != await told(database) != []
 
 
 async def test_the_check_sees_a_sum_that_is_wrong(database: Database) -> None:
     await ordered(database, 1)
     await database.execute("UPDATE commerce_sales SET gross_minor = 1 WHERE minutes = 60")
-    assert await sums.differences(database, sums.ORDERS, "store_1") == 2
+    assert await differing(database, sums.ORDERS, "store_1") == 2
     await sums.forget(database, sums.ORDERS, "store_1")
     await built(database, sums.ORDERS, 500)
-    assert await sums.differences(database, sums.ORDERS, "store_1") == 0
+    assert await differing(database, sums.ORDERS, "store_1") == 0
     assert await told(database) == [("all", "EUR", 1, 1_000, 1_000, 0)]
 
 

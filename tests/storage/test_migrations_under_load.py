@@ -10,6 +10,7 @@ import anyio
 import asyncpg
 import pytest
 
+from tests.campaigns.sums import differing
 from tolsey.storage.database import Database
 from tolsey.storage.migrate import MIGRATIONS, migrate, migrations
 from tolsey.storage.reports import sums
@@ -221,7 +222,7 @@ async def test_what_buyers_spent_is_right_after_it_was_added_up_beside_deliverie
                     await database.fetch("SELECT 1")
             await migrate(empty_database_url)
         for key in ("s1", "s2@unknown"):
-            assert await sums.differences(database, sums.ORDERS, key) == 0
+            assert await differing(database, sums.ORDERS, key) == 0
         kept = await database.fetch("SELECT currency, count(*) FROM commerce_spending GROUP BY 1")
         assert {row["currency"] for row in kept} == {"EUR", "USD"}
     finally:

@@ -105,6 +105,10 @@ Case = Callable[[Counted], Awaitable[Any]]
 TYPED: Final = ("", "5", "7", "50000", "70000009", "x")
 
 
+async def drained(pages: AsyncIterator[list[Row]]) -> list[list[Row]]:
+    return [page async for page in pages]
+
+
 def begun(table: str, column: str, typed: str) -> Case:
     """Ask for the numbers of a table that begin as typed."""
     return lambda db: prefixes.numbers_like(db, table, column, shop=STORE, typed=typed, limit=101)
@@ -311,6 +315,11 @@ SHORT: Final[dict[str, list[Case]]] = {
     "money.affiliates.redemption": [lambda db: affiliates.redemption(db, "afr_7")],
     "money.checkouts.last": [lambda db: checkouts.last(db, "org_1")],
     "money.contracts.load": [lambda db: contracts.load(db, ["org_1"])],
+    "money.credit_jobs.lapsed": [lambda db: drained(credit_jobs.lapsed(db, AT))],
+    "money.credit_jobs.months_due": [lambda db: drained(credit_jobs.months_due(db, AT))],
+    "money.credit_jobs.without_bonus": [
+        lambda db: drained(credit_jobs.without_bonus(db, AT.date()))
+    ],
     "money.credit_jobs.last_check": [lambda db: credit_jobs.last_check(db, "org_1")],
     "money.credits.entries": [
         lambda db: credits.entries(db, "org_1", PAGE),
@@ -419,7 +428,7 @@ UNBOUNDED: Final = {
     "chat.vectors": {"DatabaseVectors.count"},
     "commerce.exports": {"rows"},  # everything, a page at a time
     "sealing.keys": {"accept", "forget_unused", "open_vault", "trouble"},  # a look at each start
-    "money.credit_jobs": {"books", "changed", "lapsed", "months_due", "without_bonus"},
+    "money.credit_jobs": {"books", "changed"},  # what one has open; a walk through all ledgers
     "money.credits": {"load"},  # what is open
     "operations": {"has_map", "due_by_slot", "slot", "slots"},  # 1,024 slots, and what is due
     "people.administrators": {"organization_id"},

@@ -70,6 +70,20 @@ class Throttle:
         async for _ in self.batches(following):
             yield at
 
+    async def steps(self, work: AsyncIterator[object]) -> AsyncIterator[int]:
+        """Have work go on step by step, each of which counts as the smallest portion; give each count."""
+
+        async def following(size: int) -> int:
+            done = 0
+            async for _ in work:
+                done += SMALLEST
+                if done + SMALLEST > size:
+                    return size
+            return done
+
+        async for count in self.batches(following):
+            yield count
+
     async def _portion(self, work: Callable[[int], Awaitable[int]], asked: int) -> int:
         idle = await self._cost()
         over = asyncio.Event()

@@ -161,11 +161,11 @@ async def slot(database: Database, number: int) -> Row | None:
 
 
 async def due_by_slot(database: Database) -> dict[int, int]:
-    """Count what is due in the outbox for the actors of each slot; of more than a million, a part."""
+    """Count what is due in the outbox for the actors of each slot; of more than 100,000, a part."""
     rows = await database.fetch(
         """
         SELECT slot, count(*) AS n
-        FROM (SELECT slot FROM outbox WHERE due_at <= now() LIMIT 1000000) AS due GROUP BY slot
+        FROM (SELECT slot FROM outbox WHERE due_at <= now() LIMIT 100000) AS due GROUP BY slot
         """
     )
     return {row["slot"]: row["n"] for row in rows}

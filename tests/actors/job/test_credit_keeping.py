@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import structlog
 
-from tolsey.actors.job.effects import WHOLE_EVERY, CreditKeeping
+from tolsey.actors.job.effects import ASKED_AT_ONCE, WHOLE_EVERY, CreditKeeping
 from tolsey.actors.organization.actor import OrganizationActor
 from tolsey.actors.organization.agreements.messages import ContractTerms, SetContract
 from tolsey.actors.organization.ledger.messages import (
@@ -23,7 +23,7 @@ from tolsey.actors.organization.messages import organization
 from tolsey.runtime.errors import Unavailable
 from tolsey.runtime.messages import ActorId, Message
 from tolsey.runtime.registry import Runtime
-from tolsey.runtime.throttle import Throttle
+from tolsey.runtime.throttle import FIRST, SMALLEST, Throttle
 from tolsey.storage import retention
 from tolsey.storage.database import Database
 from tolsey.storage.runtime import slots
@@ -43,17 +43,27 @@ class Night:
         self.runtime = runtime
         self.now = AT
         self.silent: set[str] = set()
+        self.asked = self.most_asked = 0
+        self.rests: list[float] = []
         self.keeping = CreditKeeping(
             database,
             self.reach,
             clock=lambda: self.now,
-            throttle=Throttle(partial(retention.commit, database)),
+            throttle=Throttle(partial(retention.commit, database), self.rest),
         )
+
+    async def rest(self, seconds: float) -> None:
+        self.rests.append(seconds)
 
     async def reach(self, to: ActorId, message: Message[Any]) -> Any:
         if to.key in self.silent:
             raise Unavailable("the process is stopping")
-        return await self.runtime.ask(to, message)
+        self.asked += 1
+        self.most_asked = max(self.most_asked, self.asked)
+        try:
+            return await self.runtime.ask(to, message)
+        finally:
+            self.asked -= 1
 
     async def open(self, name: str, plan: str = "free") -> None:
         await self.database.execute(
@@ -247,6 +257,30 @@ async def test_an_account_that_is_gone_is_missed(night: Night) -> None:
     await night.run("expire-credits")
     await night.database.execute("DELETE FROM credit_accounts")
     assert (await night.run("expire-credits"))["ledgersBroken"] == 1
+
+
+async def test_few_organizations_are_woken_at_once_and_all_are_asked(night: Night) -> None:
+    for number in range(18):
+        await night.open(f"org_{number:02}", "pro")
+    outcome = await night.run("daily-bonus")
+    assert (outcome["organizations"], outcome["granted"]) == (18, 18)
+    assert night.most_asked == ASKED_AT_ONCE <= 4
+
+
+async def test_a_long_ledger_is_replayed_with_rests_between_its_pages(
+    night: Night, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tolsey.actors.job.effects.LEDGER_PAGE", 1)
+    await night.open("org_1")
+    await night.ask("org_1", bonus("b", 9, 300 * DAY))
+    for number in range(3 * FIRST // SMALLEST):
+        await night.ask(
+            "org_1", SpendCredits(key=f"s:{number}", amount=1, reason="chat", at=night.now)
+        )
+    night.rests.clear()
+    outcome = await night.run("expire-credits")
+    assert (outcome["ledgersChecked"], outcome["ledgersBroken"]) == (1, 0)
+    assert len(night.rests) > 2
 
 
 async def test_a_long_ledger_goes_on_from_where_it_was_right_until_it_is_replayed_whole(

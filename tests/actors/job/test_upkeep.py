@@ -73,6 +73,33 @@ async def test_a_prune_that_is_stopped_keeps_what_it_did_and_goes_on_with_the_re
     assert await left(database) == 0
 
 
+async def test_kept_sums_are_checked_in_slices_with_rests_between_them(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await database.execute(
+        """
+        INSERT INTO commerce_orders (store_id, order_id, updated_at, test, metadata, processed_at)
+        SELECT 's', n, $1, false, '{}', $1::timestamptz - interval '1 hour' * n FROM generate_series(1, 90) n
+        """,
+        AT,
+    )
+    rests: list[float] = []
+
+    async def rest(seconds: float) -> None:
+        rests.append(seconds)
+
+    throttle = Throttle(partial(retention.commit, database), rest)
+    sweep = Upkeep(database, nothing_posted, throttle, no_files).work()["retention-sweep"]
+    await sweep(AT, lambda _: None)
+    of_few_slices = len(rests)
+    rests.clear()
+    monkeypatch.setattr("tolsey.storage.reports.sums.ROWS_AT_ONCE", 1)
+    throttle.size = FIRST
+    outcome = await sweep(AT, lambda _: None)
+    assert (outcome["sumsChecked"], outcome["sumsDiffering"]) == (2, 0)
+    assert len(rests) > of_few_slices
+
+
 async def test_syncs_are_posted_in_portions_the_first_due_first_and_spread_over_the_hour(
     database: Database,
 ) -> None:

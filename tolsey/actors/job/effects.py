@@ -1,7 +1,15 @@
 """The work of jobs, outside every mailbox; its counters come back as the run's outcome."""
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Mapping,
+    Sequence,
+)
+from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from operator import itemgetter
@@ -31,10 +39,12 @@ from tolsey.storage.selling import listings
 
 log = structlog.get_logger()
 
-ASKED_AT_ONCE: Final = 16
+ASKED_AT_ONCE: Final = 4
+"""Each is woken up, which whoever waits for an answer notices: sixteen made deliveries wait."""
 TELL_EVERY: Final = timedelta(seconds=10)
 """How often a long run says in the log how far it is."""
-LEDGER_PAGE: Final = 500
+LEDGER_PAGE: Final = 100
+"""Entries that are replayed in one go: nothing else runs in the process meanwhile."""
 WHOLE_EVERY: Final = timedelta(days=30)
 """How often a ledger is replayed from its first entry on, and not from where it was right last."""
 
@@ -185,13 +195,23 @@ class Upkeep:
     async def _keep_sums(self, progress: Progress) -> Mapping[str, int]:
         """Hold each store's kept sums against its rows; what is not whole or not right is built."""
         counters = {"sumsChecked": 0, "sumsDiffering": 0, "sumsBuilt": 0}
-        for kept in sums.KINDS:
+
+        async def checks(kept: sums.Kept) -> AsyncGenerator[int]:
             async for store_id in sums.stores(self._database):
-                if wrong := await sums.differences(self._database, kept, store_id):
+                wrong = 0
+                async for count in sums.differences(self._database, kept, store_id):
+                    wrong += count
+                    yield count
+                if wrong:
                     log.error("sums.differ", store_id=store_id, kind=kept.name, wrong=wrong)
                     counters["sumsDiffering"] += 1
                     await sums.forget(self._database, kept, store_id)
                 counters["sumsChecked"] += 1
+
+        for kept in sums.KINDS:
+            async with aclosing(checks(kept)) as checking:
+                async for _ in self._throttle.steps(checking):
+                    progress(counters)
             for store_id in await sums.unbuilt(self._database, kept):
                 async for _ in self._throttle.batches(
                     partial(sums.build, self._database, kept, store_id)
@@ -248,28 +268,30 @@ class CreditKeeping:
     ) -> dict[str, int]:
         """Ask every organization that is listed; one that cannot answer does not stop the others."""
         counters = {"organizations": 0, counter: 0, "failed": 0}
-        room = anyio.CapacityLimiter(ASKED_AT_ONCE)
 
         async def ask(row: Row) -> None:
-            async with room:
-                try:
-                    done = await self._ask(organization(row["id"]), message_for(row))
-                except Stopping:
-                    raise
-                except (RuntimeFault, Refused) as error:
-                    counters["failed"] += 1
-                    log.warning("credits.not_kept", organization_id=row["id"], error=str(error))
-                else:
-                    counters[counter] += bool(done)
+            try:
+                done = await self._ask(organization(row["id"]), message_for(row))
+            except Stopping:
+                raise
+            except (RuntimeFault, Refused) as error:
+                counters["failed"] += 1
+                log.warning("credits.not_kept", organization_id=row["id"], error=str(error))
+            else:
+                counters[counter] += bool(done)
 
-        async def ask_all(portion: Sequence[Row]) -> None:
-            async with anyio.create_task_group() as tasks:
-                for row in portion:
-                    tasks.start_soon(ask, row)
-            counters["organizations"] += len(portion)
+        async def answers() -> AsyncGenerator[int]:
+            async for page in pages:
+                for start in range(0, len(page), ASKED_AT_ONCE):
+                    asked = page[start : start + ASKED_AT_ONCE]
+                    async with anyio.create_task_group() as tasks:
+                        for row in asked:
+                            tasks.start_soon(ask, row)
+                    counters["organizations"] += len(asked)
+                    yield len(asked)
 
-        async for page in pages:
-            async for _ in self._throttle.portions(page, ask_all):
+        async with aclosing(answers()) as asking:
+            async for _ in self._throttle.steps(asking):
                 progress(counters)
         return counters
 
@@ -277,48 +299,59 @@ class CreditKeeping:
         """Hold each ledger that was written to against its chain and what stands beside it."""
         counters = {"ledgersChecked": 0, "entriesReplayed": 0, "ledgersBroken": 0}
 
-        async def check(portion: Sequence[Row]) -> None:
-            for row in portion:
-                entries, broken = await self._check(row["id"], at)
-                counters["ledgersChecked"] += 1
-                counters["entriesReplayed"] += entries
-                counters["ledgersBroken"] += broken is not None
-                if broken is not None:
-                    log.error("ledger.broken", organization_id=row["id"], **broken)
+        async def checks() -> AsyncGenerator[int]:
+            async for page in credit_jobs.changed(self._database):
+                for row in page:
+                    async for entries in self._check(row["id"], at, counters):
+                        yield entries
 
-        async for page in credit_jobs.changed(self._database):
-            async for _ in self._throttle.portions(page, check):
+        async with aclosing(checks()) as checking:
+            async for _ in self._throttle.steps(checking):
                 progress(counters)
         return counters
 
     async def _check(
-        self, organization_id: str, at: datetime
-    ) -> tuple[int, Mapping[str, Any] | None]:
-        """Replay a ledger; answer how many entries that took, and what is wrong with it."""
+        self, organization_id: str, at: datetime, counters: dict[str, int]
+    ) -> AsyncIterator[int]:
+        """Replay a ledger, giving how many entries each page of it has; what is wrong is counted and told."""
         last = await credit_jobs.last_check(self._database, organization_id)
         if last is None or at - last.whole_at >= WHOLE_EVERY:
             last = LedgerCheck(seq=0, hash=Replay().hash, accounts={}, whole_at=at)
         replay = Replay(last.seq, last.hash, dict(last.accounts))
         books = await credit_jobs.books(self._database, organization_id)
-        account = books.account
-        if account is None:
-            return 0, {"why": "account_missing"}
-        while replay.seq < account.seq:
-            page = min(LEDGER_PAGE, account.seq - replay.seq)
+        written = books.account.seq if books.account else 0
+        wrong: dict[str, Any] | None = None
+        while wrong is None and replay.seq < written:
+            page = min(LEDGER_PAGE, written - replay.seq)
             found = await credits.history(self._database, organization_id, replay.seq, page)
             if not found or not all(replay.follow(*pair) for pair in found):
-                return replay.seq - last.seq, {"why": "chain", "seq": replay.seq + 1}
-        entries = replay.seq - last.seq
-        if (replay.seq, replay.hash) != (account.seq, account.hash):
-            return entries, {"why": "chain", "seq": account.seq}
-        if own(replay.accounts) != _standing(books):
-            return entries, {"why": "accounts", "seq": account.seq}
-        accounts = {name: amount for name, amount in replay.accounts.items() if amount}
-        right = LedgerCheck(
-            seq=replay.seq, hash=replay.hash, accounts=accounts, whole_at=last.whole_at
-        )
-        await credit_jobs.keep_check(self._database, organization_id, right, at)
-        return entries, None
+                wrong = {"why": "chain", "seq": replay.seq + 1}
+            yield len(found)
+        wrong = wrong or _difference(replay, books)
+        counters["ledgersChecked"] += 1
+        counters["entriesReplayed"] += max(replay.seq - last.seq, 0)
+        if wrong is None:
+            accounts = {name: amount for name, amount in replay.accounts.items() if amount}
+            right = LedgerCheck(
+                seq=replay.seq, hash=replay.hash, accounts=accounts, whole_at=last.whole_at
+            )
+            await credit_jobs.keep_check(self._database, organization_id, right, at)
+        else:
+            counters["ledgersBroken"] += 1
+            log.error("ledger.broken", organization_id=organization_id, **wrong)
+        yield 0
+
+
+def _difference(replay: Replay, books: Books) -> dict[str, Any] | None:
+    """Say where a ledger that was replayed comes to something else than what stands beside it."""
+    account = books.account
+    if account is None:
+        return {"why": "account_missing"}
+    if (replay.seq, replay.hash) != (account.seq, account.hash):
+        return {"why": "chain", "seq": account.seq}
+    if own(replay.accounts) != _standing(books):
+        return {"why": "accounts", "seq": account.seq}
+    return None
 
 
 def _month(row: Row, at: datetime) -> StartMonth:

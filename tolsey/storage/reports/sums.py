@@ -8,8 +8,8 @@ from tolsey.storage.database import Database, Reader
 from tolsey.storage.records.commerce.shops import ShopKey
 
 STORES_AT_ONCE: Final = 500
-ROWS_AT_ONCE: Final = 50_000
-"""So many orders, or products, are counted in one statement: none runs into its timeout, however large a store is."""
+ROWS_AT_ONCE: Final = 2_000
+"""So many orders, or products, are counted in one statement: then the check can give way."""
 LEAST, MOST = str(-(2**63)), str(2**63 - 1)
 PSEUDONYMS, BEHIND_PSEUDONYMS = "s1:", "s2"
 """Between these lie all pseudonyms; what else stands in an order's place for them is counted nowhere."""
@@ -241,18 +241,16 @@ async def stores(database: Database) -> AsyncIterator[str]:
         after = rows[-1]["id"]
 
 
-async def differences(database: Database, kept: Kept, store_id: str) -> int:
-    """Hold a store's sums against a recount of its rows; answer how many sums are not as counted."""
-    wrong = 0
+async def differences(database: Database, kept: Kept, store_id: str) -> AsyncIterator[int]:
+    """Hold a store's sums against a recount of its rows; give of each slice how many are not as counted."""
     for part in kept.parts:
         start = part.first
         while start != part.last:
             found = await database.fetch(part.following, store_id, start, ROWS_AT_ONCE)
             until = (found[0]["until"] if found else None) or part.last
             rows = await database.fetch(part.check, store_id, start, until)
-            wrong += rows[0]["wrong"] if rows else 0
+            yield rows[0]["wrong"] if rows else 0
             start = until
-    return wrong
 
 
 async def forget(database: Database, kept: Kept, store_id: str) -> None:
