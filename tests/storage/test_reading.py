@@ -516,6 +516,23 @@ async def test_a_search_finds_every_product_that_holds_the_word_once(grown: str,
         assert found == [row["product_id"] for row in rows][:1200]
 
 
+async def test_a_store_of_which_one_topic_was_ever_told_is_looked_at_without_its_deliveries(
+    database_url: str,
+) -> None:
+    """Nothing of the others makes the index of times look as if each topic stood near its end."""
+    async with connected(database_url) as database:
+        await database.execute(
+            "INSERT INTO commerce_webhook_events (store_id, delivery_id, topic, shop_domain,"
+            " created_at) SELECT 'sto_1', n, 'orders/updated', 's1.example', now() - n * interval '1 second'"
+            " FROM generate_series(1, 20000) n"
+        )
+        await database.execute("ANALYZE commerce_webhook_events")
+        for _ in range(TIMES):
+            database.read = 0
+            assert await connections.delivered_at(database, "sto_1", ("orders/updated", "x", "y"))
+            assert database.read <= MOST
+
+
 async def test_the_rows_that_a_statement_reads_are_counted(grown: str) -> None:
     async with connected(grown) as database:
         await database.fetch("SELECT count(*) FROM listings WHERE title = 'L'")
