@@ -22,7 +22,7 @@ from tolsey.sandbox.commerce.shop.products import LOCATION_ID
 AGENTS = 4
 SCOPES = "store:read inventory:read inventory:write"
 IN_STOCK = 10
-ATTEMPTS = 40
+ATTEMPTS = 100
 DONE = frozenset({"applied", "replayed"})
 
 STORE_OF = "SELECT store_id FROM integration_connections WHERE shop_domain = $1"

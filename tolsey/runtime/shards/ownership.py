@@ -344,13 +344,16 @@ class Ownership:
         await self.tell_change()
 
     def _orphans(self, is_dead: Callable[[str], bool]) -> dict[int, str | None]:
-        if not self.holdings:
+        # Each owner is judged once, not once for each of its slots: this is done at every beat.
+        owners = {owner for _, owner, *_ in self.holdings.values()}
+        dead = {owner for owner in owners if owner is None or is_dead(owner)}
+        if not dead:
             return {}
         wanted = place(self.candidates(), self.holdings)
         return {
             slot: owner
             for slot, (_, owner, *_) in self.holdings.items()
-            if (owner is None or is_dead(owner)) and wanted.get(slot) == self.id
+            if owner in dead and wanted.get(slot) == self.id
         }
 
     async def _hand_over(self) -> None:
