@@ -3,8 +3,10 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import timedelta
 from typing import Any
 
+import orjson
 import pytest
 
 from tests.http.people import Clock, settings_of
@@ -19,12 +21,19 @@ from tests.mcp.tools.shop import (
     looked_at_until_over,
     opened,
 )
+from tolsey.actors.store.editing.edits import Edit
+from tolsey.actors.store.editing.messages import CarryOut
+from tolsey.actors.store.messages import store
+from tolsey.runtime.decision import Perform
+from tolsey.runtime.outbox.rows import row_of
 from tolsey.runtime.turns.mailbox import slot_of
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.products import LOCATION_ID
 from tolsey.service import Running, running
 from tolsey.settings import Settings
+from tolsey.storage.commerce import agent_operations
 from tolsey.storage.database import Database
+from tolsey.storage.runtime import outbox
 
 pytestmark = pytest.mark.anyio
 
@@ -144,6 +153,47 @@ async def test_a_change_without_a_key_that_was_sent_before_a_crash_is_looked_up(
         over = await looked_at_until_over(counter, answered(asked)["operation_id"])
     assert over["state"] == ("applied" if was_made else "rejected")
     assert platform.admin.mutations == 0
+
+
+@pytest.mark.parametrize(("was_made", "state"), [(True, "applied"), (False, "rejected")])
+async def test_what_a_process_of_the_release_before_had_sent_is_found_out_and_not_sent_again(
+    settings: Settings, platform: Platform, clock: Clock, *, was_made: bool, state: str
+) -> None:
+    async with process(settings, clock) as before:
+        counter = await opened(await hall_of(before, clock), platform)
+        service, store_id = before.service, counter.hall.ann.store_id
+        written = orjson.loads(
+            Edit(kind="product", ids=(str(PRODUCT),), wanted={"status": "DRAFT"}).written()
+        )
+        del written["change"]
+        sealed = agent_operations.seal_intent(
+            service.vault, store_id, "op_before", orjson.dumps(written).decode()
+        )
+        await service.database.execute(
+            """
+            INSERT INTO agent_operations (store_id, operation_id, user_id, client_id, tool, subject,
+                digest, state, created_at, intent, before, sends)
+            VALUES ($1, 'op_before', 'usr_ann', 'client_1', 'set_product_status', 'product/77', 'd',
+                'sent', now(), $2, '{"status": "ACTIVE"}', 1)
+            """,
+            store_id,
+            sealed,
+        )
+        later = clock.now + timedelta(hours=1)  # left to the next process
+        call = Perform(
+            CarryOut(store_id=store_id, operation_id="op_before"),
+            key="carry-out:op_before",
+            due_at=later,
+        )
+        row = row_of(call, store(store_id), "", form="1")
+        async with service.database.transaction() as tx:
+            await outbox.put(tx, [row])
+    if was_made:
+        counter.product.status = "DRAFT"
+    async with process(settings, clock) as after:
+        counter = await moved(counter, after, clock)
+        over = await looked_at_until_over(counter, "op_before")
+    assert (over["state"], platform.admin.mutations) == (state, 0)
 
 
 async def test_any_process_changes_the_same_shop_and_none_is_lost(
