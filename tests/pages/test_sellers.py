@@ -9,9 +9,7 @@ from tests.http.people import PASSWORD
 from tests.journeys.conftest import SECRET, SHOP, Seller
 from tests.pages.chromium import Page
 from tests.pages.conftest import SELL, Bazaar, Hall
-from tests.pages.test_badge import READABLE, contrast
-from tests.pages.test_billing import TEXTS
-from tests.pages.test_money import photograph
+from tests.pages.test_first_pages import look
 from tolsey.actors.listing.messages import ReviewVerification, listing
 from tolsey.storage.people import administrators
 
@@ -30,26 +28,6 @@ async def signed_in(page: Page, url: str, path: str, email: str = "seller@exampl
     await page.write("#email", email)
     await page.write("#password", PASSWORD)
     await page.click("main button")
-
-
-async def look(page: Page, name: str) -> None:
-    """See that a page can be read in light and in dark, at a desk and in a hand."""
-    for theme in ("light", "dark"):
-        media = [{"name": "prefers-color-scheme", "value": theme}]
-        await page.call("Emulation.setEmulatedMedia", features=media)
-        for width in (1280, 390):
-            await page.call(
-                "Emulation.setDeviceMetricsOverride",
-                width=width,
-                height=800,
-                deviceScaleFactor=1,
-                mobile=False,
-            )
-            await photograph(page, f"{name}-{width}-{theme}")
-            texts = await page.read(TEXTS)
-            assert [one for one in texts if contrast(one[1], one[2]) < READABLE] == []
-            assert await page.read("document.documentElement.scrollWidth") == width
-    await page.call("Emulation.setEmulatedMedia", features=[])
 
 
 async def verified(seller: Seller) -> str:

@@ -280,7 +280,7 @@ def check_complete(listing: ListingFields) -> None:
 
 
 def check_money(listing: ListingFields) -> None:
-    """Refuse amounts without a currency."""
+    """Refuse a least offer that has no currency, or is more than the price."""
     if listing.min_offer is not None and listing.currency is None:
         raise Unprocessable("minOffer needs an askingPrice.", code="invalid_request")
     if listing.min_offer and listing.asking_price and listing.min_offer > listing.asking_price:
