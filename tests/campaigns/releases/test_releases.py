@@ -59,7 +59,8 @@ async def test_two_releases_on_one_database_lose_double_and_bury_nothing_up_and_
     assert crossed(results).keys() >= EXPECTED
 
 
-@pytest.mark.timeout(600)
+@long
+@pytest.mark.timeout(1200)
 async def test_one_process_of_a_newer_release_comes_and_goes_and_nothing_is_lost(
     before: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
