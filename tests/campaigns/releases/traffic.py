@@ -64,6 +64,7 @@ class Traffic(Clients):
                 title="A business",
             )
             self.listings[account] = made["id"]
+            self.titles[made["id"]].add("A business")  # some are edited in no short run
 
     async def _one(self, account: Account, luck: random.Random) -> None:
         chance = luck.random()
