@@ -149,8 +149,11 @@ async def test_a_thousand_replays_have_one_effect(
         batch = await asyncio.gather(*(deliver(browser, body, headers) for _ in range(100)))
         # A machine that is busy answers 503 in time, and the sender repeats.
         answers += [answer.json()["status"] for answer in batch if answer.status_code != 503]
-    assert sorted(set(answers)) == ["accepted", "duplicate"]
-    assert answers.count("accepted") == 1
+    # One that a busy machine kept for later was accepted, too: whether it is a replay is found out then.
+    assert "accepted" in answers
+    assert set(answers) <= {"accepted", "duplicate"}
+    await quiet(house)
+    assert (await deliver(browser, body, headers)).json() == {"status": "duplicate"}
     assert await rows_of(house, "commerce_webhook_events") == 1
     assert await rows_of(house, "commerce_orders") == 1
 
