@@ -14,7 +14,7 @@ ROOT = Path(tolsey.__file__).parent
 FOLDERS = ("actors", "storage")
 MOST_UNNAMED = 3
 KNOWN = {
-    "Credits": "made in every turn of the ledger, in one place: names cost it a tenth",
+    "Credits": "made in every turn of the ledger, in one place, where names cost time",
     "OrganizationState": "the same: `with_credits` makes it of its own values",
     "ActorPart": "made for every actor of a commit, in one place",
     "TurnPart": "made for every turn of a commit, in one place",
