@@ -335,12 +335,50 @@ async def test_sums_are_built_while_deliveries_go_on(database: Database) -> None
     assert not await sums.is_whole(database, SHOP)
     counted = await told(database)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(filled, database, 6, 120)
-        tasks.start_soon(filled, database, 7, 120)
+        # One after another, as the store's actor commits them: no other writes an order or a refund of it.
+        tasks.start_soon(filled, database, 6, 240)
         await built(database, sums.ORDERS, 3)
     assert await sums.is_whole(database, SHOP)
     assert await differing(database, sums.ORDERS, "store_1") == 0
     assert counted != await told(database) != []
+
+
+WAITING = """
+SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
+
+
+@pytest.mark.parametrize("builder_first", [False, True])
+@pytest.mark.parametrize(
+    "delivery",
+    [
+        "UPDATE commerce_orders SET source_name = 'pos', customer_hash = 's1:b' WHERE order_id = 1",
+        "DELETE FROM commerce_orders WHERE order_id = 1",
+        (
+            "INSERT INTO commerce_orders (store_id, order_id, updated_at, test, metadata,"
+            " processed_at) VALUES ('store_1', 3, now(), false, '{}', now())"
+        ),
+        "INSERT INTO commerce_refunds VALUES ('store_1', 8, 2, 'EUR', 70, now(), now())",
+    ],
+)
+async def test_a_delivery_and_who_builds_the_sums_wait_for_each_other(
+    database: Database, delivery: str, *, builder_first: bool
+) -> None:
+    for id in (1, 2):
+        await ordered(database, id)
+    await refunded(database, 7, 1, 250)
+    await sums.forget(database, sums.ORDERS, "store_1")
+    build = "SELECT build_sums('store_1', 500)"
+    first, second = (build, delivery) if builder_first else (delivery, build)
+    async with anyio.create_task_group() as tasks, database.transaction() as tx:
+        await tx.execute(first)
+        tasks.start_soon(database.execute, second)
+        with anyio.fail_after(60):
+            while not await tx.fetch(WAITING):
+                await anyio.lowlevel.checkpoint()
+    assert await sums.is_whole(database, SHOP)
+    assert await differing(database, sums.ORDERS, "store_1") == 0
 
 
 async def test_the_check_sees_a_sum_that_is_wrong(database: Database) -> None:

@@ -1,4 +1,9 @@
-"""SQL for the sums of stores that triggers keep (migrations 0033, 0035 and 0050): building and checking them."""
+"""SQL for the sums of stores that triggers keep (migrations 0033, 0035 and 0050): building and checking them.
+
+Who builds a store's sums and who writes its rows wait for each other. Two writers of one store do not: an
+order's refunds, and a product's levels, are counted right because its actor alone writes them, and the commit
+locks the actor's row before it writes (`storage.runtime.journal`).
+"""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
