@@ -5,6 +5,7 @@ import hashlib
 import hmac
 import json
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -12,6 +13,7 @@ import sys
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -223,9 +225,11 @@ class ServiceProcess:
 
 
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        number: int = listening.getsockname()[1]
-        return number
+    """Find a port below those that the kernel gives to connections: one could take it before it is served."""
+    while True:
+        number = 11_000 + secrets.randbelow(21_000)  # browsers refuse 10080
+        with suppress(OSError), socket.create_server(("127.0.0.1", number)):
+            return number
 
 
 @pytest.fixture
