@@ -10,7 +10,7 @@ import pytest
 from anyio.abc import SocketStream
 
 from tests.http.people import settings_of
-from tests.mcp.conformance.suite import free_port
+from tests.journeys.conftest import free_port
 from tests.mcp.fixture_server import Everyone, serving
 from tests.mcp.fixtures import fixtures
 from tolsey.http.mcp import endpoint

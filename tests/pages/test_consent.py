@@ -7,7 +7,7 @@ import pytest
 
 from tests.http.oauth.client import Client, said
 from tests.http.people import PASSWORD
-from tests.mcp.conformance.suite import free_port
+from tests.journeys.conftest import free_port
 from tests.pages.chromium import Page
 from tests.pages.conftest import Hall, OtherSite
 from tolsey.http.layout.assets import STYLE_ADDRESS

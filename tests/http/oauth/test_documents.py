@@ -20,7 +20,7 @@ from tests.http.conftest import nobody_else
 from tests.http.oauth.client import CALLBACK, Client
 from tests.http.oauth.conftest import Connect
 from tests.http.people import Clock, Person
-from tests.mcp.conformance.suite import free_port
+from tests.journeys.conftest import free_port
 from tolsey.http.clients.guard import ForbiddenAddress, guarded_client
 from tolsey.http.oauth import documents
 from tolsey.http.oauth.agents import Agents

@@ -14,6 +14,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from tests.journeys.conftest import free_port
+
 HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parents[2]
 HOME: Final = ROOT / ".conformance"
@@ -43,14 +45,6 @@ def install() -> None:
         shutil.copy(HERE / name, HOME / name)
     subprocess.run([npm, "ci", "--no-audit", "--no-fund", "--silent"], cwd=HOME, check=True)
     STAMP.write_bytes(LOCK.read_bytes())
-
-
-def free_port() -> int:
-    """Find a port that nobody listens on."""
-    with contextlib.closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @contextlib.contextmanager

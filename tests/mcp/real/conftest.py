@@ -4,6 +4,7 @@ import httpx
 import pytest
 
 from tests.http.people import settings_of
+from tests.journeys.conftest import free_port
 from tests.mcp.conformance import suite
 from tests.mcp.real.town import Town, settled
 from tests.pages.conftest import Hall, served
@@ -11,7 +12,7 @@ from tests.pages.conftest import Hall, served
 
 @pytest.fixture
 async def hall(database_url: str, redis_url: str) -> AsyncIterator[Hall]:
-    port = suite.free_port()
+    port = free_port()
     settings = settings_of(
         base_url=f"http://127.0.0.1:{port}", database_url=database_url, redis_url=redis_url
     )

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import anyio
 
+from tests.journeys.conftest import free_port
 from tests.mcp.conformance import suite
 from tests.mcp.real.town import Keeper
 
@@ -68,7 +69,7 @@ class Inspector:
 
     async def run_beside(self, keeper: Keeper, address: str, era: str, *arguments: str) -> Ran:
         """Run it in a terminal, beside someone with a browser who allows what it asks for."""
-        callback = f"http://127.0.0.1:{suite.free_port()}/oauth/callback"
+        callback = f"http://127.0.0.1:{free_port()}/oauth/callback"
         command = self._command(address, era, *arguments, "--callback-url", callback)
         terminal, theirs = pty.openpty()
         process = await asyncio.create_subprocess_exec(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.http.people import settings_of
-from tests.mcp.conformance import suite
+from tests.journeys.conftest import free_port
 from tests.mcp.real import visits
 from tests.mcp.real.clients import table
 from tests.mcp.real.clients.catalogue import CLIENTS, Client
@@ -42,7 +42,7 @@ async def platform() -> AsyncIterator[Platform]:
 
 @pytest.fixture
 async def hall(database_url: str, redis_url: str, platform: Platform) -> AsyncIterator[Hall]:
-    port = suite.free_port()
+    port = free_port()
     settings = settings_of(
         base_url=f"http://127.0.0.1:{port}",
         database_url=database_url,

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import anyio
 import pytest
 
+from tests.journeys.conftest import free_port
 from tests.mcp.conformance import suite
 from tests.mcp.real import visits
 from tests.mcp.real.town import Town
@@ -61,7 +62,7 @@ async def lent(town: Town) -> AsyncIterator[str]:
             scope = {**scope, "path": path, "raw_path": path.encode(), "headers": headers}
         await town.hall.running.app(scope, receive, send)
 
-    port, stop, ready = suite.free_port(), anyio.Event(), anyio.Event()
+    port, stop, ready = free_port(), anyio.Event(), anyio.Event()
     async with anyio.create_task_group() as tasks:
         serve = partial(serve_app, ready=ready.set)
         tasks.start_soon(serve, app, "127.0.0.1", port, stop)
@@ -83,7 +84,7 @@ async def test_a_real_store_conforms(
 
 
 async def test_the_authorization_server_conforms(town: Town, tmp_path: Path) -> None:
-    port = suite.free_port()
+    port = free_port()
     client = await town.ann.registered(f"http://127.0.0.1:{port}/callback")
 
     named = ("--url", town.url, "--client-id", client.client_id, "--resource", town.ann.address)
