@@ -12,6 +12,7 @@ SELECT store_id FROM commerce_orders UNION SELECT store_id FROM commerce_sales
 UNION SELECT store_id FROM commerce_buyers UNION SELECT store_id FROM commerce_spending
 UNION SELECT store_id FROM commerce_counted_refunds
 UNION SELECT store_id FROM commerce_products UNION SELECT store_id FROM commerce_stock
+UNION SELECT store_id FROM commerce_product_counts
 ORDER BY store_id
 """
 """Also stores that are gone: a sum that outlives its rows is wrong."""

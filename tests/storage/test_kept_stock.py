@@ -6,13 +6,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 import anyio
+import orjson
 import pytest
 
 from tests.campaigns.sums import differing
-from tests.storage.test_kept_sums import built, opened
+from tests.storage.test_kept_sums import built, opened, scanned
 from tolsey.storage.database import Database
 from tolsey.storage.records.commerce.shops import ShopKey
-from tolsey.storage.reports import catalog, sums
+from tolsey.storage.reports import catalog, store, sums
 
 SHOP = ShopKey("store_1")
 NOW = datetime(2026, 7, 1, 12, tzinfo=UTC)
@@ -127,3 +128,35 @@ async def test_the_check_sees_stock_that_is_wrong(database: Database) -> None:
     await made(database, 1, variant(1, 2))
     await database.execute("UPDATE commerce_stock SET available = 3")
     assert await differing(database, sums.VARIANTS, "store_1") == 2
+
+
+async def counted_products(database: Database) -> int:
+    row = await store.summary(database, "store_1", SHOP, products=True, orders=False, since=NOW)
+    assert row
+    return int(row["products"])
+
+
+@pytest.mark.parametrize("seed", range(2))
+async def test_the_number_of_products_is_kept_with_them(database: Database, seed: int) -> None:
+    await opened(database)
+    assert await counted_products(database) == 0
+    await changed(database, seed)
+    (row,) = await database.fetch("SELECT count(*) FROM commerce_products WHERE deleted_at IS NULL")
+    assert await counted_products(database) == row[0] > 0
+    plan = await database.fetch(
+        "EXPLAIN (ANALYZE, FORMAT JSON) " + store.SUMMARY,
+        *("store_1", True, False, NOW, SHOP),
+    )
+    assert not scanned(orjson.loads(plan[0][0])[0]["Plan"])["commerce_products"]
+    await sums.forget(database, sums.VARIANTS, "store_1")
+    assert await counted_products(database) == row[0]
+    await built(database, sums.VARIANTS, 2)
+    assert await counted_products(database) == row[0]
+    assert await differing(database, sums.VARIANTS, "store_1") == 0
+
+
+async def test_the_check_sees_a_number_of_products_that_is_wrong(database: Database) -> None:
+    await opened(database)
+    await made(database, 1, variant(1, 2))
+    await database.execute("UPDATE commerce_product_counts SET products = 3")
+    assert await differing(database, sums.VARIANTS, "store_1") == 1

@@ -516,6 +516,57 @@ async def test_a_search_finds_every_product_that_holds_the_word_once(grown: str,
         assert found == [row["product_id"] for row in rows][:1200]
 
 
+async def test_a_search_for_a_word_of_many_products_reads_no_more_of_a_larger_store(
+    database_url: str,
+) -> None:
+    """What one product in eight has is found among the newest: an index would tell of all of them."""
+    async with connected(database_url) as database:
+        await database.execute(
+            "INSERT INTO commerce_products (store_id, product_id, updated_at, title, variants, variant_count)"
+            " SELECT 'sto_1', n, now(), CASE WHEN n % 8 = 0 THEN 'zebra' ELSE 'robe' END, '[]', 0"
+            " FROM generate_series(1, 9600) n"
+        )
+        # As of a store whose other products are older still.
+        await database.execute("UPDATE commerce_product_counts SET products = 100000")
+        await database.execute("ANALYZE commerce_products")
+    async with connected(database_url, pool.SESSION) as database:
+        found = await catalog.search(database, STORE, ["zebra"], None, 70)
+        assert [row["product_id"] for row in found] == [9600 - 8 * n for n in range(70)]
+        assert database.read <= 800
+
+
+async def test_who_has_credits_that_lapsed_is_looked_for_once(database_url: str) -> None:
+    """Each page of the job begins where the one before ended, and passes by what is not due."""
+    async with connected(database_url) as database:
+        await database.execute(
+            "INSERT INTO credit_lots (organization_id, id, kind, amount, remaining, pinned, granted_at,"
+            " expires_at, seq) SELECT 'org_' || lpad(n::text, 5, '0'), 'lot' || k, 'bonus', 2, 2, n % 2,"
+            " now(), now() + CASE WHEN n % 3 > 0 THEN 1 - 2 * k ELSE 1 END * interval '1 day', 1"
+            " FROM generate_series(1, 2000) n, generate_series(0, 1) k"
+        )
+        await database.execute("ANALYZE credit_lots")
+        database.read = 0
+        found = [
+            row["id"] for page in await drained(credit_jobs.lapsed(database, AT)) for row in page
+        ]
+        due = [f"org_{n:05}" for n in range(1, 2001) if n % 3 > 0]
+        assert found == due
+        assert database.read <= 3 * 2000
+
+
+async def test_buyers_are_listed_whatever_each_of_them_ordered(database_url: str) -> None:
+    async with connected(database_url) as database:
+        await database.execute(
+            "INSERT INTO commerce_orders (store_id, order_id, updated_at, test, metadata, customer_hash)"
+            " SELECT 'sto_1', n, now(), false, '{}', 's1:' || n % 4 FROM generate_series(1, 8000) n"
+        )
+        await database.execute("ANALYZE commerce_orders")
+        database.read = 0
+        assert await customers.by_pseudonym(database, STORE, "s1:0", 2) == ["s1:1", "s1:2"]
+        assert await customers.by_pseudonym(database, STORE, "", 9) == [f"s1:{n}" for n in range(4)]
+        assert database.read <= 100
+
+
 async def test_a_store_of_which_one_topic_was_ever_told_is_looked_at_without_its_deliveries(
     database_url: str,
 ) -> None:

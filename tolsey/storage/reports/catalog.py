@@ -24,8 +24,8 @@ ORDER BY p.product_id DESC LIMIT $3
 WORDS: Final = "product_words(p.title, p.handle, p.vendor, p.product_type, p.tags, p.variants)"
 NEWEST: Final = 32
 """So many products are looked through one by one, before anything tells how many are meant."""
-WALKED: Final = 16 * NEWEST
-"""So many more are, where as many of them as of the newest fill the page."""
+WALKED: Final = 64 * NEWEST
+"""So many more are at most, where an index would tell of more than are looked through for the page."""
 FEWEST: Final = -(2**63)
 """Less than any stock and any id: where the report of what runs out begins."""
 LOOKED_THROUGH: Final = f"""
@@ -39,7 +39,13 @@ next AS (
     SELECT * FROM commerce_products
     WHERE store_id = $1 AND deleted_at IS NULL AND product_id < (SELECT min(product_id) FROM newest)
     ORDER BY product_id DESC
-    LIMIT CASE WHEN (SELECT count(*) FROM found) * {WALKED // NEWEST} >= $3 THEN {WALKED} ELSE 0 END
+    LIMIT (
+        -- A look at one costs as much as twelve that the index tells of; among these $3 are, twice over.
+        SELECT CASE WHEN coalesce((
+                SELECT n.products FROM commerce_product_counts n WHERE n.store_id = $1
+            ), 0) * hits * hits / {NEWEST * NEWEST} >= 12 * $3
+            THEN least({WALKED}, 2 * $3 * {NEWEST} / hits) ELSE 0 END
+        FROM (SELECT count(*) AS hits FROM found) AS counted)
 ),
 older AS (
     SELECT p.product_id FROM commerce_products p
@@ -63,8 +69,8 @@ SELECT {COLUMNS} FROM (
 """  # noqa: S608 - put together from constants
 """Products before `$2` that match and may hold all words `$4`, newest first, each read as it is asked for.
 
-What many products have is found among the newest, however many there are; what few have, through
-the index of words, and no more than the ids of those that it tells of are sorted. `OFFSET 0` keeps
+What a large part of many products has is found among the newest, however many there are; else the
+index of words tells, and no more than the ids of those that it tells of are sorted. `OFFSET 0` keeps
 the planner from turning the parts around. Store and number are part of expressions, so that the
 index of words is used alone: through the key, every product of the store would be read.
 """

@@ -8,17 +8,29 @@ from tolsey.storage.reports import sums
 
 MANY: Final = 2**63 - 1
 """More orders than anyone makes: where the list begins."""
-KNOWN: Final = """
-(SELECT DISTINCT customer_hash AS pseudonym FROM commerce_orders
-WHERE store_id = $1 AND customer_hash LIKE 's1:%' AND deleted_at IS NULL AND customer_hash > $2
-ORDER BY customer_hash LIMIT $3)
+NEXT_BUYER: Final = """
+SELECT min(customer_hash) FROM commerce_orders
+WHERE store_id = $1 AND customer_hash >= 's1:' AND customer_hash < 's2'
+  AND customer_hash LIKE 's1:%' AND deleted_at IS NULL AND customer_hash > {after}
+"""
+KNOWN: Final = f"""
+WITH RECURSIVE bought(pseudonym, place) AS (
+    SELECT ({NEXT_BUYER.format(after="$2::text")}), 1
+    UNION ALL
+    SELECT ({NEXT_BUYER.format(after="bought.pseudonym")}), place + 1 FROM bought
+    WHERE bought.pseudonym IS NOT NULL AND place < $3
+)
+SELECT pseudonym FROM bought WHERE pseudonym IS NOT NULL
 UNION
 (SELECT DISTINCT email_hash FROM commerce_customers
 WHERE store_id = $1 AND email_hash LIKE 's1:%' AND deleted_at IS NULL AND email_hash > $2
 ORDER BY email_hash LIMIT $3)
 ORDER BY pseudonym LIMIT $3
+"""  # noqa: S608 - put together from constants
+"""From one buyer to the next, however many orders each made.
+
+Older rows hold a digest that is the same in every store: that is no pseudonym of this one.
 """
-"""Older rows hold a digest that is the same in every store: that is no pseudonym of this one."""
 BUSIEST: Final = """
 (SELECT pseudonym, orders FROM commerce_buyers
 WHERE store_id = $1 AND orders = $2 AND pseudonym > $3 ORDER BY pseudonym LIMIT $4)

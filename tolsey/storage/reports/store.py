@@ -11,9 +11,12 @@ from tolsey.storage.selling.listings import VIEW, ListingView, read_view
 SUMMARY: Final = """
 SELECT s.id, s.name, s.created_at, p.shop_domain, p.name AS shop_name, p.currency, p.timezone,
     p.country, p.primary_domain, p.plan_display_name,
-    CASE WHEN $2 THEN (
+    CASE WHEN NOT $2 THEN NULL
+        WHEN EXISTS (SELECT 1 FROM commerce_stock_unread u WHERE u.store_id = $5) THEN (
         SELECT count(*) FROM commerce_products c WHERE c.store_id = $5 AND c.deleted_at IS NULL
-    ) END AS products,
+    ) ELSE coalesce((
+        SELECT n.products FROM commerce_product_counts n WHERE n.store_id = $5
+    ), 0) END AS products,
     CASE WHEN $3 THEN (
         SELECT coalesce(sum(k.orders), 0)::bigint FROM commerce_sales k
         WHERE k.store_id = $5 AND k.minutes = 60 AND k.at >= kept.since

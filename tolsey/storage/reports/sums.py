@@ -1,4 +1,4 @@
-"""SQL for the sums of stores that triggers keep (migrations 0033, 0035 and 0050): building and checking them.
+"""SQL for the sums of stores that triggers keep (migrations 0033, 0035, 0050 and 0056): building and checking them.
 
 Who builds a store's sums and who writes its rows wait for each other. Two writers of one store do not: an
 order's refunds, and a product's levels, are counted right because its actor alone writes them, and the commit
@@ -171,6 +171,22 @@ STOCK: Final = Part(
     WHERE NOT EXISTS (SELECT 1 FROM commerce_stock_unread WHERE store_id = $1)
     """,
 )
+PRODUCTS: Final = Part(
+    first=LEAST,
+    last=MOST,
+    # One number of a store: it is counted at once, from an index.
+    following="SELECT NULL AS until FROM (SELECT $1::text, $2::text, $3::bigint) AS asked",
+    check="""
+    SELECT ((
+        SELECT count(*) FROM commerce_products
+        WHERE store_id = $1 AND deleted_at IS NULL
+          AND product_id BETWEEN $2::text::bigint AND $3::text::bigint
+    ) IS DISTINCT FROM coalesce((
+        SELECT products FROM commerce_product_counts WHERE store_id = $1
+    ), 0))::integer AS wrong
+    WHERE NOT EXISTS (SELECT 1 FROM commerce_stock_unread WHERE store_id = $1)
+    """,
+)
 
 ORDERS: Final = Kept(
     name="orders",
@@ -182,7 +198,7 @@ ORDERS: Final = Kept(
 VARIANTS: Final = Kept(
     name="stock",
     unbuilt="SELECT store_id FROM commerce_stock_unread ORDER BY store_id",
-    parts=(STOCK,),
+    parts=(STOCK, PRODUCTS),
     forget="SELECT forget_stock($1)",
     build="SELECT build_stock($1, $2) AS counted",
 )
@@ -220,7 +236,8 @@ SELECT least(
     (SELECT min(store_id) FROM commerce_buyers WHERE store_id > {after}),
     (SELECT min(store_id) FROM commerce_spending WHERE store_id > {after}),
     (SELECT min(store_id) FROM commerce_counted_refunds WHERE store_id > {after}),
-    (SELECT min(store_id) FROM commerce_stock WHERE store_id > {after})
+    (SELECT min(store_id) FROM commerce_stock WHERE store_id > {after}),
+    (SELECT min(store_id) FROM commerce_product_counts WHERE store_id > {after})
 ) AS id
 """
 KNOWN: Final = f"""
@@ -259,5 +276,5 @@ async def differences(database: Database, kept: Kept, store_id: str) -> AsyncIte
 
 
 async def forget(database: Database, kept: Kept, store_id: str) -> None:
-    """Drop a store's sums, so that they are built anew; until then its reports count rows."""
+    """Count a store's sums for nothing any more: `build` drops and builds them, until then its reports count rows."""
     await database.execute(kept.forget, store_id)

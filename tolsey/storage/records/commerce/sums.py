@@ -1,4 +1,4 @@
-"""Tables that the database keeps by itself beside a store's orders and products (migrations 33, 35 and 50)."""
+"""Tables that the database keeps by itself beside a store's orders and products (migrations 33, 35, 50 and 56)."""
 
 from datetime import datetime
 from typing import Annotated, Final
@@ -74,4 +74,7 @@ STOCK: Final = bare(
 )
 STOCK_UNREAD: Final = bare(
     "commerce_stock_unread", {"store_id": str, "read_through": int}, key=("store_id",)
+)
+PRODUCT_COUNTS: Final = bare(
+    "commerce_product_counts", {"store_id": str, "products": int}, key=("store_id",)
 )
