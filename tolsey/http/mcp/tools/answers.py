@@ -12,6 +12,7 @@ from tolsey.actors.refusals import NotFound
 from tolsey.http.answers.amounts import in_dollars, in_units
 from tolsey.http.answers.money import MoneyAnswer
 from tolsey.http.mcp.tools.building import Answer
+from tolsey.http.mcp.tools.shop_words import ShopText, ShopValues
 
 LARGEST: Final = 2**63 - 1
 LONGEST: Final = 19
@@ -87,7 +88,7 @@ def _tags_of(said: str | None) -> list[str]:
 Id = Annotated[str, BeforeValidator(str)]
 """An id as agents get it; kept as a number."""
 MaybeId = Annotated[str | None, BeforeValidator(_id_of)]
-Tags = Annotated[list[str], BeforeValidator(_tags_of)]
+Tags = Annotated[list[ShopText], BeforeValidator(_tags_of)]
 
 
 def _values_of(written: str | None) -> Any:
@@ -95,7 +96,7 @@ def _values_of(written: str | None) -> Any:
     return None if written is None else orjson.loads(written)
 
 
-Values = Annotated[dict[str, Any] | None, BeforeValidator(_values_of)]
+Values = Annotated[ShopValues | None, BeforeValidator(_values_of)]
 
 
 class Money(Answer):

@@ -17,6 +17,7 @@ from tolsey.http.mcp.call import Call
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import READS, Hints, InvalidArguments, Tool, ToolFailed, ToolResult
 from tolsey.http.mcp.tools.schemas import answer_schema_of, schema_of
+from tolsey.http.mcp.tools.shop_words import written
 from tolsey.http.mcp.wire import error_of
 from tolsey.http.web.context import Service
 from tolsey.http.web.errors import refusal_of_storage
@@ -116,8 +117,7 @@ def _tool(offer: ToolOffer, run: Callable[[Principal, Any], Awaitable[Answer]]) 
             raise tool_error(refusal) from refusal
         except StorageError as error:
             raise tool_error(refusal_of_storage(error)) from error
-        text = found.model_dump_json(exclude_none=True)
-        return ToolResult([{"type": "text", "text": text}], structured=orjson.Fragment(text))
+        return answered(found)
 
     return Tool(
         offer.name,
@@ -129,6 +129,16 @@ def _tool(offer: ToolOffer, run: Callable[[Principal, Any], Awaitable[Answer]]) 
         called,
         answer_schema_of(types["return"]),
         offer.scopes,
+    )
+
+
+def answered(found: Answer, *, is_error: bool = False) -> ToolResult:
+    """Make an answer's result: the same JSON for models, who get a text, and for programs."""
+    text = written(found)
+    return ToolResult(
+        [{"type": "text", "text": text.decode()}],
+        structured=orjson.Fragment(text),
+        is_error=is_error,
     )
 
 

@@ -1,9 +1,7 @@
 """What can be read at an address: the store, its limits, and each order and product."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Final, TypeVar
-
-import orjson
+from typing import Final, TypeVar
 
 from tolsey.actors.refusals import NotFound
 from tolsey.http.mcp.call import Call
@@ -15,6 +13,7 @@ from tolsey.http.mcp.tools.reads import catalog as products
 from tolsey.http.mcp.tools.reads import money
 from tolsey.http.mcp.tools.reads import orders as sold
 from tolsey.http.mcp.tools.reads import store as stores
+from tolsey.http.mcp.tools.shop_words import written
 from tolsey.http.web.context import Service
 from tolsey.storage.reports import catalog, orders
 
@@ -127,5 +126,4 @@ async def _found(
 async def _read(
     run: Callable[[Principal, Asked], Awaitable[Answer]], principal: Principal, asked: Asked
 ) -> Contents:
-    value: dict[str, Any] = (await run(principal, asked)).model_dump(mode="json", exclude_none=True)
-    return {"text": orjson.dumps(value).decode()}
+    return {"text": written(await run(principal, asked)).decode()}

@@ -16,6 +16,7 @@ from tolsey.http.mcp.registry import Hints
 from tolsey.http.mcp.tools.building import Answer, Arguments, ReadTools, reads
 from tolsey.http.mcp.tools.platform.documents import CHARACTERS, read
 from tolsey.http.mcp.tools.platform.fields import Need
+from tolsey.http.mcp.tools.shop_words import ShopValues
 from tolsey.http.web.context import Service
 
 LOOKS_OUTSIDE: Final = Hints(read_only=True, destructive=False, idempotent=True, open_world=True)
@@ -39,7 +40,7 @@ class PlatformQuery(Arguments):
 class PlatformAnswer(Answer):
     """What the platform answers."""
 
-    data: dict[str, Any]
+    data: ShopValues
 
 
 class PlatformTools(ReadTools):

@@ -10,6 +10,7 @@ from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.tools.answers import Id
 from tolsey.http.mcp.tools.building import Answer, Part, ReadTools, reads
 from tolsey.http.mcp.tools.pages import PageArguments, Pages
+from tolsey.http.mcp.tools.shop_words import ShopValues
 from tolsey.storage.database import Row
 from tolsey.storage.reports import store as reports
 
@@ -35,7 +36,7 @@ class AuditEvent(Answer):
     event: str
     actor: str
     at: datetime
-    detail: dict[str, Any]
+    detail: ShopValues
 
 
 class AuditTools(ReadTools):

@@ -21,6 +21,7 @@ from tolsey.http.mcp.tools.answers import (
 from tolsey.http.mcp.tools.building import Answer, Arguments, reads
 from tolsey.http.mcp.tools.pages import PageArguments, Pages
 from tolsey.http.mcp.tools.reads.facts import FactsPart, FactsTools
+from tolsey.http.mcp.tools.shop_words import ShopText
 from tolsey.storage.database import Row
 from tolsey.storage.reports import catalog
 from tolsey.storage.reports.catalog import ProductFilter
@@ -55,15 +56,15 @@ class ProductHit(Answer):
     """A product that was found."""
 
     id: Id
-    title: str | None
+    title: ShopText | None
     status: str | None
 
 
 class ProductSummary(ProductHit):
     """A product."""
 
-    vendor: str | None
-    product_type: str | None
+    vendor: ShopText | None
+    product_type: ShopText | None
     variant_count: int
     updated_at: datetime
 
@@ -72,8 +73,8 @@ class VariantDetail(Answer):
     """What can be bought of a product."""
 
     id: Id
-    title: str | None
-    sku: str | None
+    title: ShopText | None
+    sku: ShopText | None
     price: Money | None
     inventory_item_id: MaybeId
     inventory_quantity: int | None
@@ -83,7 +84,7 @@ class VariantDetail(Answer):
 class ProductDetail(ProductSummary):
     """A product with its variants; of more than 250, those are the first."""
 
-    handle: str | None
+    handle: ShopText | None
     published_at: datetime | None
     tags: Tags
     variants: list[VariantDetail]

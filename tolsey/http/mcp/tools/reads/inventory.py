@@ -17,6 +17,7 @@ from tolsey.http.mcp.tools.answers import (
 from tolsey.http.mcp.tools.building import Answer, reads
 from tolsey.http.mcp.tools.pages import PageArguments, Pages
 from tolsey.http.mcp.tools.reads.facts import FactsPart, FactsTools
+from tolsey.http.mcp.tools.shop_words import ShopText
 from tolsey.storage.database import Row
 from tolsey.storage.reports import catalog
 
@@ -58,10 +59,10 @@ class LowStock(Answer):
     """A variant that runs out; `tracked` is absent until the shop told whether anybody counts it."""
 
     product_id: Id
-    product_title: str | None
+    product_title: ShopText | None
     variant_id: Id
-    variant_title: str | None
-    sku: str | None
+    variant_title: ShopText | None
+    sku: ShopText | None
     inventory_item_id: MaybeId
     tracked: bool | None
     available: int

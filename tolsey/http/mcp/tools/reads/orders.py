@@ -25,6 +25,7 @@ from tolsey.http.mcp.tools.answers import (
 from tolsey.http.mcp.tools.building import Answer, Arguments, reads
 from tolsey.http.mcp.tools.pages import PageArguments, Pages
 from tolsey.http.mcp.tools.reads.facts import FactsAnswer, FactsPart, FactsTools
+from tolsey.http.mcp.tools.shop_words import ShopText
 from tolsey.http.web.context import Service
 from tolsey.http.web.paging import InvalidCursor
 from tolsey.storage.database import Row
@@ -78,13 +79,13 @@ class OrderSummary(Answer):
     """An order: `total` as it was made, `current_total` as edits and returns left it."""
 
     id: Id
-    name: str | None
+    name: ShopText | None
     processed_at: datetime | None
     total: Money | None
     current_total: Money | None
     financial_status: str | None
     fulfillment_status: str | None
-    source: str | None
+    source: ShopText | None
     customer: str | None
     test: bool
     tags: Tags
@@ -106,16 +107,16 @@ class Parcel(Answer):
     id: Id
     status: str | None
     shipment_status: str | None
-    carrier: str | None
+    carrier: ShopText | None
     updated_at: datetime
 
 
 class OrderLine(Answer):
     """What was ordered of one thing; `quantity` as ordered, `current_quantity` after edits and returns."""
 
-    title: str | None
-    variant_title: str | None
-    sku: str | None
+    title: ShopText | None
+    variant_title: ShopText | None
+    sku: ShopText | None
     product_id: MaybeId
     variant_id: MaybeId
     quantity: int | None
@@ -127,14 +128,14 @@ class OrderLine(Answer):
 class OrderDiscount(Answer):
     """A code that was used."""
 
-    code: str | None
+    code: ShopText | None
     amount: Money | None
 
 
 class OrderShipping(Answer):
     """How it is shipped."""
 
-    title: str | None
+    title: ShopText | None
     price: Money | None
 
 
@@ -161,7 +162,7 @@ class SalesQuery(Arguments):
 class SalesRow(Answer):
     """What was sold in one group and currency."""
 
-    group: Annotated[str, Field(description="First day of the group, the source, or all.")]
+    group: Annotated[ShopText, Field(description="First day of the group, the source, or all.")]
     orders: int
     gross: Annotated[Money, Field(description="As ordered.")]
     current: Annotated[Money, Field(description="After edits and returns.")]

@@ -1,9 +1,8 @@
 """Search and fetch, in the form that research clients know: results first, then one whole text."""
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 from urllib.parse import quote
 
-import orjson
 from pydantic import AfterValidator, Field
 
 from tolsey.actors.refusals import NotFound
@@ -13,6 +12,7 @@ from tolsey.http.mcp.tools.building import Answer, Arguments, reads
 from tolsey.http.mcp.tools.reads import catalog as products
 from tolsey.http.mcp.tools.reads import orders as sold
 from tolsey.http.mcp.tools.reads.facts import FactsAnswer, FactsTools
+from tolsey.http.mcp.tools.shop_words import ShopText, written
 from tolsey.http.web.context import Service
 from tolsey.storage.database import Row
 from tolsey.storage.lookups import Lookups
@@ -38,7 +38,7 @@ class SearchResult(Answer):
     """Something that was found."""
 
     id: str
-    title: str
+    title: ShopText
     url: str
 
 
@@ -68,8 +68,8 @@ class Document(Answer):
     """Something that was found, whole; `text` is JSON."""
 
     id: str
-    title: str
-    text: str
+    title: ShopText
+    text: ShopText
     url: str
     metadata: dict[str, str]
 
@@ -147,5 +147,4 @@ def _product_result(row: Row, shop: str) -> SearchResult:
 
 
 def _document(result: SearchResult, kind: str, detail: Answer) -> Document:
-    value: dict[str, Any] = detail.model_dump(mode="json", exclude_none=True)
-    return Document(**dict(result), text=orjson.dumps(value).decode(), metadata={"type": kind})
+    return Document(**dict(result), text=written(detail).decode(), metadata={"type": kind})

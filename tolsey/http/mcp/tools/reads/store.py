@@ -11,6 +11,7 @@ from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.tools.answers import Money, money
 from tolsey.http.mcp.tools.building import Answer, Nothing, reads
 from tolsey.http.mcp.tools.reads.facts import FactsAnswer, FactsTools
+from tolsey.http.mcp.tools.shop_words import ShopText
 from tolsey.http.selling.attestation import badge, verification_of
 from tolsey.storage.database import Row
 from tolsey.storage.reports import store as reports
@@ -27,7 +28,7 @@ class ShopSummary(Answer):
     """The shop on the commerce platform."""
 
     domain: str
-    name: str | None
+    name: ShopText | None
     currency: str | None
     time_zone: str | None
     country: str | None
@@ -39,7 +40,7 @@ class StoreSummary(FactsAnswer):
     """A store; counts are there where the scope for them is."""
 
     id: str
-    name: str
+    name: ShopText
     created_at: datetime
     plan: str
     token_state: str

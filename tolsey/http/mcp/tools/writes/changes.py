@@ -12,6 +12,7 @@ from tolsey.actors.store.editing.edits import Edit
 from tolsey.http.mcp.registry import Hints
 from tolsey.http.mcp.tools.answers import ItemId, LocationId, OrderId, ProductId, number_of
 from tolsey.http.mcp.tools.building import Answer, Arguments
+from tolsey.http.mcp.tools.shop_words import ShopText, ShopValues
 
 MOST_MOVED: Final = 1_000_000
 MOST_STOCKED: Final = 1_000_000_000
@@ -136,14 +137,14 @@ class WriteResult(Answer):
 
     operation_id: str
     status: Status
-    before: dict[str, Any] | None = None
-    after: dict[str, Any] | None = None
+    before: ShopValues | None = None
+    after: ShopValues | None = None
     version: str | None = None
     audit_id: str | None = None
     plan_token: str | None = None
     plan_expires_at: datetime | None = None
     code: str | None = None
-    detail: str | None = None
+    detail: ShopText | None = None
 
 
 @dataclass(frozen=True, slots=True)

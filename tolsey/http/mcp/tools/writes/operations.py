@@ -12,7 +12,7 @@ from tolsey.actors.store.editing.messages import OperationView
 from tolsey.http.mcp.call import Call
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import ToolFailed, ToolResult
-from tolsey.http.mcp.tools.building import tool_error
+from tolsey.http.mcp.tools.building import answered, tool_error
 from tolsey.http.mcp.tools.writes.changes import Status, WriteArguments, WriteResult
 from tolsey.http.mcp.wire import RpcError
 from tolsey.http.web.context import Service
@@ -121,10 +121,7 @@ def result_of(view: OperationView, audit_id: str | None) -> WriteResult:
 
 def shown(result: WriteResult) -> ToolResult:
     """Make the answer: what was not done is an error that the model is told."""
-    value = result.model_dump(mode="json", exclude_none=True)
-    text = orjson.dumps(value).decode()
-    is_error = result.status in {"rejected", "unknown"}
-    return ToolResult([{"type": "text", "text": text}], structured=value, is_error=is_error)
+    return answered(result, is_error=result.status in {"rejected", "unknown"})
 
 
 def wanted(given: WriteArguments, but: str = "") -> dict[str, Any]:

@@ -9,6 +9,7 @@ from tolsey.actors.refusals import NotFound
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.tools.answers import Values
 from tolsey.http.mcp.tools.building import Answer, Arguments, ReadTools, reads
+from tolsey.http.mcp.tools.shop_words import ShopText
 from tolsey.storage.commerce import agent_operations
 
 SCOPES: Final = frozenset({"store:read"})
@@ -36,7 +37,7 @@ class Outcome(Answer):
     after: Values = None
     version: str | None = None
     code: str | None = None
-    detail: str | None = None
+    detail: ShopText | None = None
     audit_id: str | None = None
 
 
