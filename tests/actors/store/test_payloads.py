@@ -44,11 +44,15 @@ def reading(topic: str = "orders/create", identity: bytes | None = KEY) -> Readi
     )
 
 
-def order(**fields: Any) -> CommerceOrder:
+def order_said(**fields: Any) -> OrderChanged:
     body = {"id": 820982911946154508, "currency": "USD", "total_price": "404.95", **fields}
     message = TOPICS["orders/create"].read(body, reading())
     assert isinstance(message, OrderChanged)
-    return message.order
+    return message
+
+
+def order(**fields: Any) -> CommerceOrder:
+    return order_said(**fields).order
 
 
 def personal_texts(value: Any, name: str = "") -> Iterator[str]:

@@ -116,6 +116,30 @@ async def test_a_deleted_order_stays_deleted(merchant: Merchant, database: Datab
     assert (kept["name"], kept["customer_hash"], kept["metadata"]) == (None, None, "{}")
 
 
+async def test_where_a_buyer_came_from_is_written_once_with_the_order_and_goes_with_it(
+    merchant: Merchant, database: Database
+) -> None:
+    await merchant.connect()
+    came: dict[str, Any] = {"landing_site": "/mug?utm_source=News", "referring_site": None}
+    await merchant.deliver("orders/create", order(email="ann@example.com", **came))
+    written = await database.fetchrow("SELECT xmin::text, * FROM attribution_touches")
+    assert written is not None
+    kept = await one(database, "commerce_orders")
+    assert (written["source"], written["landing_page"]) == ("news", "/mug")
+    assert written["session_id"] == kept["customer_hash"]
+    assert kept["customer_hash"] is not None
+
+    later = order(NOON + timedelta(days=1), email="ann@example.com", name="#7", **came)
+    await merchant.deliver("orders/updated", later)
+    again = await database.fetchrow("SELECT xmin::text, * FROM attribution_touches")
+    assert again == written
+
+    await merchant.deliver("orders/delete", {"id": 7})
+    gone = await one(database, "attribution_touches")
+    assert gone["deleted_at"] is not None
+    assert (gone["session_id"], gone["source"], gone["landing_page"]) == (None, None, None)
+
+
 async def test_what_an_order_is_made_of_stays_until_a_body_tells_it_anew(
     merchant: Merchant, database: Database
 ) -> None:

@@ -10,6 +10,7 @@ from tolsey.storage.database import LONGEST_SECONDS, Reader, Row, patience
 from tolsey.storage.errors import StorageBusy, StorageOverdue
 from tolsey.storage.records.chat import FACTS, MESSAGES
 from tolsey.storage.records.commerce.deliveries import (
+    AttributionTouch,
     CommerceCustomer,
     CommerceFulfillment,
     CommerceInventoryLevel,
@@ -30,6 +31,7 @@ OF_SHOPS: Final[tuple[Table[Any], ...]] = tuple(
         (
             CommerceProduct,
             CommerceOrder,
+            AttributionTouch,
             CommerceRefund,
             CommerceFulfillment,
             CommerceCustomer,

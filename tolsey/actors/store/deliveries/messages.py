@@ -8,6 +8,7 @@ from tolsey.actors.store.messages import Outcome
 from tolsey.runtime.messages import Call, LaneName, Message
 from tolsey.storage.records.commerce.connection import ShopProfile
 from tolsey.storage.records.commerce.deliveries import (
+    AttributionTouch,
     CommerceCustomer,
     CommerceFulfillment,
     CommerceInventoryLevel,
@@ -117,6 +118,13 @@ class OrderChanged(Message[Outcome]):
     order: CommerceOrder
     audit: str
     refunds: tuple[CommerceRefund, ...] = ()
+    touch: AttributionTouch | None = None
+
+    @property
+    def rows(self) -> tuple[CommerceOrder | AttributionTouch | CommerceRefund, ...]:
+        """All that is kept of the order."""
+        came_from = () if self.touch is None else (self.touch,)
+        return (self.order, *came_from, *self.refunds)
 
 
 @dataclass(frozen=True, slots=True)

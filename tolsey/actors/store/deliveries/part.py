@@ -35,10 +35,7 @@ class ShopDeliveries(KindPart[StoreState]):
         on(DomainCreated, events.domain_created),
         on(ThemePublished, events.theme_published),
         on(BulkFinished, events.bulk_finished),
-        on(
-            OrderChanged,
-            lambda state, message: events.keep(state, message, message.order, *message.refunds),
-        ),
+        on(OrderChanged, lambda state, message: events.keep(state, message, *message.rows)),
         on(OrderEdited, events.order_edited),
         on(OrderRead, events.order_read),
         on(RefundCreated, lambda state, message: events.keep(state, message, message.refund)),

@@ -10,6 +10,7 @@ from typing import Any
 from tolsey.actors import bodies
 from tolsey.actors.bodies import Body, Unreadable
 from tolsey.actors.store.deliveries import fields
+from tolsey.actors.store.deliveries.attribution import touch_of
 from tolsey.actors.store.deliveries.messages import (
     CustomerChanged,
     FulfillmentChanged,
@@ -21,6 +22,7 @@ from tolsey.actors.store.deliveries.messages import (
 )
 from tolsey.actors.store.deliveries.reading import Reading, audit, changed_at, json_text, known_as
 from tolsey.storage.records.commerce.deliveries import (
+    AttributionTouch,
     CommerceCustomer,
     CommerceFulfillment,
     CommerceInventoryLevel,
@@ -161,7 +163,11 @@ def order_changed(body: Body, reading: Reading) -> OrderChanged:
         "customerHash": order.customer_hash,
     }
     return OrderChanged(
-        delivery=reading.delivery, order=order, audit=audit(reading, payload), refunds=refunds
+        delivery=reading.delivery,
+        order=order,
+        audit=audit(reading, payload),
+        refunds=refunds,
+        touch=touch_of(order, body),
     )
 
 
@@ -174,8 +180,14 @@ def order_deleted(body: Body, reading: Reading) -> OrderChanged:
         updated_at=at,
         deleted_at=at,
     )
+    touch = AttributionTouch(
+        store_id=reading.store_id, order_id=order.order_id, updated_at=at, deleted_at=at
+    )
     return OrderChanged(
-        delivery=reading.delivery, order=order, audit=audit(reading, {"id": order.order_id})
+        delivery=reading.delivery,
+        order=order,
+        audit=audit(reading, {"id": order.order_id}),
+        touch=touch,
     )
 
 

@@ -83,6 +83,8 @@ class Life(ABC):
         duties: int = 0,
         source_name: str = "web",
         processed_at: datetime | None = None,
+        landing_site: str | None = None,
+        referring_site: str | None = None,
     ) -> Order:
         """Let a buyer order: `orders/create`, `orders/updated`, and `orders/paid` when it was paid.
 
@@ -104,6 +106,8 @@ class Life(ABC):
             source_name=source_name,
             checkout_token=uuid.uuid4().hex if source_name in CHECKOUTS else None,
             customer=customer,
+            landing_site=landing_site,
+            referring_site=referring_site,
         )
         status = "SUCCESS" if paid else "PENDING"
         is_charged = gateway == OWN_PROCESSOR and not test and not manual

@@ -28,6 +28,14 @@ GOODS = (
     ("Coffee, 1 kg", 2490),
     ("Candle", 1999),
 )
+VISITS = (
+    ("/?utm_source=newsletter&utm_medium=email&utm_campaign=spring", None),
+    ("/products/linen-shirt?gclid=made-up", "https://www.google.com/"),
+    ("/collections/all", "https://www.instagram.com/shop"),
+    ("/", None),
+    (None, None),
+)
+"""How buyers came, by turns: the first page of their visit, and who led there."""
 _TAX_PERCENT = 8
 
 
@@ -72,6 +80,7 @@ class _Writer:
     def order(self, number: int, at: datetime, kind: str) -> Order:
         """Draw an order with one to three lines, not paid yet."""
         draw = self.random
+        landing_site, referring_site = VISITS[number % len(VISITS)]
         goods = draw.choices(GOODS, k=draw.choice((1, 1, 1, 2, 2, 3)))
         lines = [
             Line(next(self.ids), title, price, draw.choice((1, 1, 1, 2, 3)))
@@ -89,6 +98,8 @@ class _Writer:
             checkout_token=f"{number:032x}",
             customer=self.customer(at),
             tags=(kind,),
+            landing_site=landing_site,
+            referring_site=referring_site,
         )
 
     def customer(self, at: datetime) -> Customer:

@@ -155,6 +155,9 @@ class Order:
     customer: Customer | None = None
     tags: tuple[str, ...] = ()
     note: str | None = None
+    landing_site: str | None = None
+    """The first page of the visit that ended in the order, and who led there."""
+    referring_site: str | None = None
 
     @property
     def name(self) -> str:

@@ -17,6 +17,7 @@ NEWER_OR_DELETED: Final = (
     f"{{0}}.deleted_at IS NULL AND (excluded.deleted_at IS NOT NULL OR {NEWER})"
 )
 """A tombstone beats every age, and nothing brings its thing back."""
+CAME_FROM: Final = ("source", "medium", "campaign", "landing_page", "referrer")
 
 
 @stored(
@@ -79,6 +80,40 @@ class CommerceOrder:
     created_at_platform: datetime | None = None
     cancelled_at: datetime | None = None
     parts: Annotated[str | None, Jsonb] = None
+
+
+@stored(
+    "attribution_touches",
+    key=("store_id", "order_id"),
+    newest=("deleted_at", "updated_at"),
+    # An order is told of many times, and where its buyer came from does not change.
+    when=f"({NEWER_OR_DELETED.format('attribution_touches')}) AND ("
+    + " OR ".join(
+        f"attribution_touches.{one} IS DISTINCT FROM excluded.{one}"
+        for one in ("deleted_at", "touched_at", "session_id", *CAME_FROM)
+    )
+    + ")",
+    export="attributionTouches",
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttributionTouch:
+    """Where the buyer of an order came from; `session_id` is the buyer's pseudonym, as the order's.
+
+    Of the landing page its path and of the referrer its host: the rest of an address may name a person.
+    It goes with its order.
+    """
+
+    store_id: str
+    order_id: int
+    updated_at: datetime
+    deleted_at: datetime | None = None
+    touched_at: datetime | None = None
+    session_id: Annotated[str | None, Personal.PSEUDONYM] = None
+    source: str | None = None
+    medium: str | None = None
+    campaign: str | None = None
+    landing_page: str | None = None
+    referrer: str | None = None
 
 
 @stored(
