@@ -17,15 +17,15 @@ import uvloop
 from bench import calls
 from tolsey import settings
 from tolsey.http.mcp.doors import PREFIX, Door
-from tolsey.http.mcp.endpoint import Endpoint, Places
+from tolsey.http.mcp.endpoint import Endpoint, OwnAddresses
 from tolsey.http.mcp.gate import Principal, StoreGate, grantable, name_of, require
 from tolsey.http.mcp.registry import READS, Registry
-from tolsey.http.mcp.server import Server
+from tolsey.http.mcp.server import McpServer
 from tolsey.http.mcp.state import RequestStates
 from tolsey.http.mcp.tools.building import tool
 from tolsey.http.mcp.tools.reads.orders import OrderDetail, OrderId
 from tolsey.http.oauth.access_tokens import AccessTokens
-from tolsey.http.oauth.resources import Resources
+from tolsey.http.oauth.resources import StoreResources
 from tolsey.http.web.edge import Edge, Receive, Scope, Send
 from tolsey.server import ServerName, chosen, serve_app
 from tolsey.service import now
@@ -79,9 +79,9 @@ async def alone() -> None:
 
 def application(database: Database, cache: Cache) -> Edge:
     """Put the endpoint together as the service does."""
-    resources = Resources(settings.read())
+    resources = StoreResources(settings.read())
     gate = StoreGate(AccessTokens(database, now, alone), Limits(cache))
-    server = Server(
+    server = McpServer(
         registry(),
         {"name": "tolsey", "version": "1"},
         "",
@@ -90,7 +90,7 @@ def application(database: Database, cache: Cache) -> Edge:
         states=RequestStates(Unsealed(), time.time),
         name_of=name_of,
     )
-    endpoint = Endpoint(server, gate, Places(resources.origins, local=True))
+    endpoint = Endpoint(server, gate, OwnAddresses(resources.origins, local=True))
     door = Door(resources, endpoint, "http://127.0.0.1", on_subaddress=False)
     return Edge(nothing, {}, is_https=False, mounted={PREFIX: door})
 

@@ -10,7 +10,7 @@ from time import perf_counter
 from bench import measure
 from bench.cluster import LEASE_SECONDS
 from tolsey.runtime.shards.leases import BEATS
-from tolsey.runtime.shards.membership import Line
+from tolsey.runtime.shards.membership import Heartbeat
 from tolsey.runtime.shards.placement import place
 from tolsey.runtime.turns.mailbox import SLOTS
 
@@ -31,7 +31,7 @@ def report() -> None:
             took.append(perf_counter() - started)
             fullest.append(max(shares.values()))
             emptiest.append(min(shares.get(one, 0) for one in processes))
-        line = Line(1_000_000, "app-1.example", 12345, datetime.now(UTC).isoformat()).encode()
+        line = Heartbeat(1_000_000, "app-1.example", 12345, datetime.now(UTC).isoformat()).encode()
         answer = number * (len(line) + len(processes[0]))
         mean = SLOTS / number
         rows.append(

@@ -56,7 +56,7 @@ def test_an_unreadable_setting_is_named_in_one_line_without_its_value(
 
 
 def test_a_public_address_needs_keys_that_are_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("BASE_URL", "https://hall.example.com")
+    monkeypatch.setenv("BASE_URL", "https://shop.example.com")
     with pytest.raises(SettingsError, match="ENCRYPTION_KEYS"):
         read()
     monkeypatch.setenv("ENCRYPTION_KEYS", KEYRING)

@@ -35,7 +35,7 @@ from tolsey.storage.errors import StorageError, StorageUnavailable
 if TYPE_CHECKING:
     from tolsey.server import ServerName  # what this drags in, only serving needs
     from tolsey.service import Running  # as above
-    from tolsey.serving.acceptor import Server  # as above
+    from tolsey.serving.acceptor import HttpServer  # as above
     from tolsey.storage.database import Database
 
 Result = TypeVar("Result")
@@ -135,7 +135,7 @@ def serve(
     sys.exit(status)
 
 
-def _server(name: "ServerName", read: Settings) -> "Server":
+def _server(name: "ServerName", read: Settings) -> "HttpServer":
     """Answer what speaks HTTP, or say what it lacks."""
     from tolsey.server import ServerUnavailable, chosen  # noqa: PLC0415 - others need no server
 
@@ -170,7 +170,7 @@ def _listen(host: str, port: int, shards: int) -> Listeners:
 
 
 @dataclass(eq=False)
-class Ending:
+class ProcessEnd:
     """What signals asked of this process, and the start that they cut short."""
 
     asked: anyio.Event = field(default_factory=anyio.Event)
@@ -186,10 +186,10 @@ class Ending:
             self.start.cancel()
 
 
-async def _serve(read: Settings, place: Listeners | Parent, server: "Server") -> int | None:
+async def _serve(read: Settings, place: Listeners | Parent, server: "HttpServer") -> int | None:
     """Answer an exit status, or None when this process is to be followed by a new one."""
     parent = place if isinstance(place, Parent) else None
-    ending = Ending()
+    ending = ProcessEnd()
     failure: StorageError | UnusableName | None = None
     async with anyio.create_task_group() as tasks:
         await tasks.start(_watch_signals, ending, parent)
@@ -211,7 +211,7 @@ async def _serve(read: Settings, place: Listeners | Parent, server: "Server") ->
 
 
 async def _serve_until(
-    read: Settings, place: Listeners | Parent, server: "Server", ending: Ending
+    read: Settings, place: Listeners | Parent, server: "HttpServer", ending: ProcessEnd
 ) -> None:
     from tolsey.server import serve_listener, serve_listeners  # noqa: PLC0415 - others need no server
     from tolsey.service import running  # noqa: PLC0415 - as above
@@ -246,7 +246,7 @@ async def _leave(service: "Running", parent: Parent | None) -> None:
 
 
 async def _watch_signals(
-    ending: Ending,
+    ending: ProcessEnd,
     parent: Parent | None,
     *,
     task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
@@ -448,16 +448,16 @@ def shards(as_json: bool) -> None:
     processes to answer. A process is `silent` when no beat of it was seen for LEASE_SECONDS, or when it
     ran on this machine and has ended; its slots are then among those that wait for an owner.
     """
-    from tolsey.slot_map import SlotMap, read_map  # noqa: PLC0415 - only this command needs it
+    from tolsey.slot_map import SlotMapView, read_map  # noqa: PLC0415 - only this command needs it
     from tolsey.storage.backing import addresses  # noqa: PLC0415 - as above
 
     read = _settings()
 
-    async def go() -> SlotMap:
+    async def go() -> SlotMapView:
         async with addresses(read) as (database_url, redis_url):
             return await read_map(database_url, redis_url, read.lease_seconds)
 
-    found: SlotMap = _run(go)
+    found: SlotMapView = _run(go)
     click.echo(found.as_json() if as_json else found.as_text())
 
 

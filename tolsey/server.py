@@ -10,7 +10,7 @@ import structlog
 
 from tolsey.http.web.edge import ASGIApp
 from tolsey.listeners import Listeners
-from tolsey.serving.acceptor import Acceptor, Server
+from tolsey.serving.acceptor import Acceptor, HttpServer
 from tolsey.serving.connections import Connections, room_for_connections
 from tolsey.serving.on_hypercorn import Hypercorn
 
@@ -29,7 +29,7 @@ class ServerUnavailable(Exception):  # noqa: N818 - a sentence for whoever chose
     """The server that was chosen cannot serve here."""
 
 
-def chosen(name: ServerName, *, cleartext_http2: bool = False) -> Server:
+def chosen(name: ServerName, *, cleartext_http2: bool = False) -> HttpServer:
     """Answer the server of a name, or raise ServerUnavailable with what to do."""
     if name == "hypercorn":
         return Hypercorn(cleartext_http2=cleartext_http2)
@@ -81,7 +81,7 @@ async def serve_listener(
     ready: Callable[[], None] = lambda: None,
     goodbye_seconds: float = 0.0,
     grace_seconds: float = GRACE_SECONDS,
-    server: Server | None = None,
+    server: HttpServer | None = None,
     most_connections: int | None = None,
 ) -> None:
     """Serve an open listener until `stop` is set and `leave` is through, then close it.

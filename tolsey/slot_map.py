@@ -10,7 +10,7 @@ import orjson
 
 from tolsey.runtime.clock import steady
 from tolsey.runtime.shards.leases import BEATS, Observer
-from tolsey.runtime.shards.membership import Line, read_line
+from tolsey.runtime.shards.membership import Heartbeat, read_line
 from tolsey.runtime.shards.oversight import ranges
 from tolsey.storage import operations
 from tolsey.storage.cache import CacheUnavailable
@@ -40,7 +40,7 @@ class ProcessSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class SlotMap:
+class SlotMapView:
     """The processes and what they hold, and the slots that nobody alive holds."""
 
     processes: list[ProcessSeen]
@@ -81,7 +81,7 @@ class SlotMap:
         return "\n".join(lines)
 
 
-async def read_map(database_url: str, redis_url: str, lease_seconds: float) -> SlotMap:
+async def read_map(database_url: str, redis_url: str, lease_seconds: float) -> SlotMapView:
     """Read the map from PostgreSQL, and watch Redis until every process has beaten or a lease is over.
 
     Raises StorageError when PostgreSQL is out of reach, or empty.
@@ -100,7 +100,7 @@ async def read_map(database_url: str, redis_url: str, lease_seconds: float) -> S
     for row in rows:
         held[row["owner"]].append(row["slot"])
     unheld = held.pop(None, [])
-    lines = dict.fromkeys(filter(None, held), Line(0)) | (watched.lines if watched else {})
+    lines = dict.fromkeys(filter(None, held), Heartbeat(0)) | (watched.lines if watched else {})
     processes = [
         ProcessSeen(
             process,
@@ -115,7 +115,7 @@ async def read_map(database_url: str, redis_url: str, lease_seconds: float) -> S
         for process, line in sorted(lines.items())
     ]
     lost = [slot for one in processes if one.state == "silent" for slot in held[one.id]]
-    return SlotMap(
+    return SlotMapView(
         processes,
         ranges([*unheld, *lost]),
         len(unheld) + len(lost),
@@ -128,7 +128,7 @@ async def read_map(database_url: str, redis_url: str, lease_seconds: float) -> S
 class Watched:
     """What was seen of the processes' beats."""
 
-    lines: dict[str, Line]
+    lines: dict[str, Heartbeat]
     ages: dict[str, float]
     """How long ago each process's line was seen to change, of those that did."""
     observer: Observer

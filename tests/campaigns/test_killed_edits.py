@@ -19,8 +19,8 @@ import pytest
 
 from tests.campaigns.mortals import IN_A_ROW, MOST, STEP, mortals
 from tests.http.people import KEYRING, settings_of
-from tests.mcp.tools.hall import Owner, connect, settle
 from tests.mcp.tools.shop import ANNS, ITEM, PRODUCT, stocked
+from tests.mcp.tools.two_stores import Owner, connect, settle
 from tolsey.actors.store.editing import edits
 from tolsey.actors.store.editing.edits import Edit
 from tolsey.actors.store.editing.messages import BeginOperation

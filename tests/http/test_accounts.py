@@ -45,10 +45,10 @@ async def test_the_session_cookie_is_for_this_host_and_no_script(browser: Browse
 class TestOnHttps:
     @pytest.fixture
     def settings(self) -> Settings:
-        return settings_of(base_url="https://hall.example.com", encryption_keys="k:" + "A" * 43)
+        return settings_of(base_url="https://shop.example.com", encryption_keys="k:" + "A" * 43)
 
     async def test_the_cookie_and_the_headers_are_the_strict_ones(self, browser: Browser) -> None:
-        client = browser(Origin="https://hall.example.com")
+        client = browser(Origin="https://shop.example.com")
         response = await client.post(SIGNUP, json=signup_body("a@example.com"))
         cookie = SimpleCookie(response.headers["set-cookie"])["__Host-session"]
         assert cookie["secure"]

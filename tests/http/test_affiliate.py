@@ -24,7 +24,7 @@ CODES, REDEEM = "/api/affiliate/codes", "/api/affiliate/redeem"
 
 
 @pytest.fixture
-async def house(database_url: str, redis_url: str, clock: Clock) -> AsyncIterator[Running]:
+async def live(database_url: str, redis_url: str, clock: Clock) -> AsyncIterator[Running]:
     settings = settings_of(
         database_url=database_url, redis_url=redis_url, payments_secret_key="sk_test_unused"
     )
@@ -33,14 +33,14 @@ async def house(database_url: str, redis_url: str, clock: Clock) -> AsyncIterato
 
 
 @pytest.fixture
-def database(house: Running) -> Database:
-    return house.service.database
+def database(live: Running) -> Database:
+    return live.service.database
 
 
 @pytest.fixture
-def edge(house: Running) -> Edge:
-    assert isinstance(house.app, Edge)
-    return house.app
+def edge(live: Running) -> Edge:
+    assert isinstance(live.app, Edge)
+    return live.app
 
 
 @pytest.fixture
@@ -199,13 +199,13 @@ async def test_of_redemptions_at_once_one_is_granted(
 
 
 async def test_a_person_redeems_once_even_for_two_organizations_in_one_commit(
-    house: Running, database: Database, bob: Person, code: str, clock: Clock
+    live: Running, database: Database, bob: Person, code: str, clock: Clock
 ) -> None:
     """Both turns see that nothing was redeemed; the row that only one can write decides."""
     to = [organization(bob.organization_id), organization(await another_organization(bob))]
     answers = await asyncio.gather(
         *(
-            house.service.runtime.ask(
+            live.service.runtime.ask(
                 one,
                 RedeemAffiliateCode(
                     redemption_id=f"redemption_{n}", code=code, user_id=bob.user_id, at=clock()
@@ -309,9 +309,7 @@ class TestWithoutAProcessor:
     """The service is given no key."""
 
     @pytest.fixture
-    async def house(
-        self, database_url: str, redis_url: str, clock: Clock
-    ) -> AsyncIterator[Running]:
+    async def live(self, database_url: str, redis_url: str, clock: Clock) -> AsyncIterator[Running]:
         settings = settings_of(database_url=database_url, redis_url=redis_url)
         async with running(settings, clock=clock, timers=False) as started:
             yield started

@@ -19,25 +19,25 @@ READ = {"GET", "DELETE"}
 
 
 @pytest.fixture
-async def house(database_url: str, redis_url: str) -> AsyncIterator[Running]:
+async def live(database_url: str, redis_url: str) -> AsyncIterator[Running]:
     settings = settings_of(database_url=database_url, redis_url=redis_url)
     async with running(settings, timers=False) as started:
         yield started
 
 
 @pytest.fixture
-def edge(house: Running) -> Edge:
-    assert isinstance(house.app, Edge)
-    return house.app
+def edge(live: Running) -> Edge:
+    assert isinstance(live.app, Edge)
+    return live.app
 
 
 @pytest.fixture
-async def operator(house: Running, sign_up: SignUp) -> Person:
-    return await made_operator(house.service.database, await sign_up("operator@example.com"))
+async def operator(live: Running, sign_up: SignUp) -> Person:
+    return await made_operator(live.service.database, await sign_up("operator@example.com"))
 
 
 async def test_no_operator_acts_without_saying_why(
-    house: Running, edge: Edge, operator: Person
+    live: Running, edge: Edge, operator: Person
 ) -> None:
     things, acts = await things_of(operator), 0
     for method, rule, access in routes_of(edge):
@@ -54,7 +54,7 @@ async def test_no_operator_acts_without_saying_why(
         assert silent.json()["errors"] == [{"field": "", "message": "must be a JSON object"}]
         acts += 1
     assert acts >= 9
-    rows = await house.service.database.fetch("SELECT FROM audit_log WHERE event LIKE 'admin.%'")
+    rows = await live.service.database.fetch("SELECT FROM audit_log WHERE event LIKE 'admin.%'")
     assert rows == []
 
 

@@ -27,16 +27,16 @@ ENDED = {"plan": "free", "reason": "They left"}
 
 
 @pytest.fixture
-async def house(database_url: str, redis_url: str, clock: Clock) -> AsyncIterator[Running]:
+async def live(database_url: str, redis_url: str, clock: Clock) -> AsyncIterator[Running]:
     settings = settings_of(database_url=database_url, redis_url=redis_url)
     async with running(settings, clock=clock, timers=False) as started:
         yield started
 
 
 @pytest.fixture
-def edge(house: Running) -> Edge:
-    assert isinstance(house.app, Edge)
-    return house.app
+def edge(live: Running) -> Edge:
+    assert isinstance(live.app, Edge)
+    return live.app
 
 
 @pytest.fixture
@@ -45,8 +45,8 @@ async def ann(sign_up: SignUp) -> Person:
 
 
 @pytest.fixture
-async def operator(house: Running, sign_up: SignUp) -> Person:
-    return await made_operator(house.service.database, await sign_up("operator@example.com"))
+async def operator(live: Running, sign_up: SignUp) -> Person:
+    return await made_operator(live.service.database, await sign_up("operator@example.com"))
 
 
 async def agree(operator: Person, whose: Person, body: dict[str, Any]) -> httpx.Response:
@@ -54,14 +54,14 @@ async def agree(operator: Person, whose: Person, body: dict[str, Any]) -> httpx.
     return await operator.browser.put(path, json=body)
 
 
-async def run(house: Running, name: str, clock: Clock) -> dict[str, Any]:
-    execution = await house.service.runtime.ask(job(name), RunNow(new_id("run"), clock()))
+async def run(live: Running, name: str, clock: Clock) -> dict[str, Any]:
+    execution = await live.service.runtime.ask(job(name), RunNow(new_id("run"), clock()))
     assert execution.status == "completed", execution.error
     return dict(json.loads(execution.outcome or "{}"))
 
 
 async def test_a_contract_gives_stores_credits_and_bonuses_from_now_on(
-    house: Running, ann: Person, operator: Person, clock: Clock
+    live: Running, ann: Person, operator: Person, clock: Clock
 ) -> None:
     answer = await agree(operator, ann, TERMS)
     assert answer.status_code == 200, answer.text
@@ -75,28 +75,28 @@ async def test_a_contract_gives_stores_credits_and_bonuses_from_now_on(
     assert papers.items() <= (await agree(operator, ann, {**TERMS, **papers})).json().items()
     assert papers.items() <= (await agree(operator, ann, TERMS)).json().items()
     assert [(await ann.store(f"Shop {n}")).status_code for n in range(3)] == [201, 201, 402]
-    assert (await run(house, "daily-bonus", clock))["granted"] == 1
+    assert (await run(live, "daily-bonus", clock))["granted"] == 1
     to = organization(ann.organization_id)
-    view = await house.service.runtime.ask(to, ReadCredits(clock()))
+    view = await live.service.runtime.ask(to, ReadCredits(clock()))
     assert view.standing.available == 907 * DOLLAR
     clock.advance(timedelta(days=32))
-    assert (await run(house, "monthly-credits-reset", clock))["granted"] == 1
-    assert (await run(house, "expire-credits", clock))["ledgersBroken"] == 0
+    assert (await run(live, "monthly-credits-reset", clock))["granted"] == 1
+    assert (await run(live, "expire-credits", clock))["ledgersBroken"] == 0
 
 
 async def test_a_contract_and_its_end_outlive_the_process_and_are_audited(
-    house: Running, ann: Person, operator: Person
+    live: Running, ann: Person, operator: Person
 ) -> None:
     path = f"/api/organizations/{ann.organization_id}"
     await agree(operator, ann, TERMS)
     assert (await ann.browser.get(path)).json()["plan"] == "custom"
-    asleep = Oversight(house.service.shard, house.service.runtime)
+    asleep = Oversight(live.service.shard, live.service.runtime)
     await asleep.actor("passivate", organization(ann.organization_id))
     assert (await agree(operator, ann, TERMS)).json()["plan"] == "custom"
     ended = await agree(operator, ann, ENDED)
     assert (ended.json()["plan"], ended.json()["monthlyAllowance"]) == ("free", None)
     assert (await ann.browser.get(path)).json()["plan"] == "free"
-    rows = await house.service.database.fetch(
+    rows = await live.service.database.fetch(
         "SELECT event, actor, metadata FROM audit_log WHERE event LIKE 'subscription.%' ORDER BY id"
     )
     assert [(row["event"], row["actor"]) for row in rows] == [
@@ -126,12 +126,12 @@ async def test_terms_that_make_no_contract_are_refused(
 
 
 async def test_only_an_administrator_agrees_to_anything(
-    house: Running, ann: Person, operator: Person
+    live: Running, ann: Person, operator: Person
 ) -> None:
     assert (await agree(ann, ann, TERMS)).status_code == 403
     ann.browser.cookies.clear()
     assert (await agree(ann, ann, TERMS)).status_code == 401
-    row = await house.service.database.fetchrow("SELECT count(*) AS n FROM contracts")
+    row = await live.service.database.fetchrow("SELECT count(*) AS n FROM contracts")
     assert row is not None
     assert row["n"] == 0
     nobody = Person(operator.browser, "usr_0", "org_0", "nobody@example.com")

@@ -16,16 +16,16 @@ DOLLAR = 1_000_000
 
 
 @pytest.fixture
-async def house(database_url: str, redis_url: str, clock: Clock) -> AsyncIterator[Running]:
+async def live(database_url: str, redis_url: str, clock: Clock) -> AsyncIterator[Running]:
     settings = settings_of(database_url=database_url, redis_url=redis_url)
     async with running(settings, clock=clock, timers=False) as started:
         yield started
 
 
 @pytest.fixture
-def edge(house: Running) -> Edge:
-    assert isinstance(house.app, Edge)
-    return house.app
+def edge(live: Running) -> Edge:
+    assert isinstance(live.app, Edge)
+    return live.app
 
 
 @pytest.fixture
@@ -34,8 +34,8 @@ async def ann(sign_up: SignUp) -> Person:
 
 
 @pytest.fixture
-async def operator(house: Running, sign_up: SignUp) -> Person:
-    return await made_operator(house.service.database, await sign_up("operator@example.com"))
+async def operator(live: Running, sign_up: SignUp) -> Person:
+    return await made_operator(live.service.database, await sign_up("operator@example.com"))
 
 
 async def read(person: Person, path: str = "", **query: Any) -> Any:
@@ -59,9 +59,9 @@ async def test_a_new_organization_has_no_credits(ann: Person) -> None:
 
 
 async def test_a_member_sees_what_is_there_what_is_held_and_when_it_expires(
-    house: Running, ann: Person, clock: Clock
+    live: Running, ann: Person, clock: Clock
 ) -> None:
-    at, ask = clock(), house.service.runtime.ask
+    at, ask = clock(), live.service.runtime.ask
     to = organization(ann.organization_id)
     week = timedelta(days=7)
     await ask(
@@ -97,9 +97,9 @@ async def test_a_member_sees_what_is_there_what_is_held_and_when_it_expires(
 
 
 async def test_the_hundred_grants_spent_next_are_shown_and_the_rest_by_cursor(
-    house: Running, ann: Person, clock: Clock
+    live: Running, ann: Person, clock: Clock
 ) -> None:
-    at, to, ask = clock(), organization(ann.organization_id), house.service.runtime.ask
+    at, to, ask = clock(), organization(ann.organization_id), live.service.runtime.ask
     for n in range(230):
         ends = at + timedelta(days=300 - n // 10)
         await ask(
@@ -125,15 +125,15 @@ async def test_the_hundred_grants_spent_next_are_shown_and_the_rest_by_cursor(
 
 
 async def test_credits_of_ten_thousand_lots_are_read_in_parts_of_bounded_size(
-    house: Running, ann: Person, clock: Clock
+    live: Running, ann: Person, clock: Clock
 ) -> None:
     """The route, the page and an agent's tool once answered with all of them, 1.7 MB."""
     at, lots = clock(), 10_000
-    await house.service.database.execute(
+    await live.service.database.execute(
         "INSERT INTO credit_accounts (organization_id, seq, hash, debt, allowance) VALUES ($1, 1, '', 0, 0)",
         ann.organization_id,
     )
-    await house.service.database.execute(
+    await live.service.database.execute(
         "INSERT INTO credit_lots (organization_id, id, kind, amount, remaining, pinned, granted_at,"
         " expires_at, seq) SELECT $1, 'g' || n, 'bonus', $2, $2, 0, $3,"
         " $3::timestamptz + interval '1 day' * (1 + n % 300), 1 FROM generate_series(1, $4) n",
@@ -166,10 +166,10 @@ async def test_a_cursor_of_something_else_shows_no_grants(ann: Person, cursor: s
 
 
 async def test_the_ledger_is_read_page_by_page_newest_first(
-    house: Running, ann: Person, clock: Clock
+    live: Running, ann: Person, clock: Clock
 ) -> None:
     at, to = clock(), organization(ann.organization_id)
-    ask = house.service.runtime.ask
+    ask = live.service.runtime.ask
     await ask(
         to,
         GrantCredits(
@@ -207,7 +207,7 @@ async def test_credits_of_no_one_and_of_others_are_not_shown(
 
 
 async def test_an_operator_adjusts_credits_once_and_says_why(
-    house: Running, ann: Person, operator: Person
+    live: Running, ann: Person, operator: Person
 ) -> None:
     body = {"organizationId": ann.organization_id, "amount": 5 * DOLLAR, "reason": "an outage"}
     headers = {"Idempotency-Key": "one"}
@@ -219,7 +219,7 @@ async def test_an_operator_adjusts_credits_once_and_says_why(
     less = await operator.browser.post(ADJUST, json={**body, "amount": -6 * DOLLAR})
     assert (less.status_code, less.json()["code"]) == (402, "insufficient_credits")
     assert less.json()["available"] == 5 * DOLLAR
-    (row,) = await house.service.database.fetch(
+    (row,) = await live.service.database.fetch(
         "SELECT actor, organization_id, metadata->>'reason' AS reason FROM audit_log"
         " WHERE event = 'manual.adjustment'"
     )
@@ -227,12 +227,12 @@ async def test_an_operator_adjusts_credits_once_and_says_why(
 
 
 async def test_an_adjustment_whose_answer_was_lost_is_not_made_again(
-    house: Running, ann: Person, operator: Person
+    live: Running, ann: Person, operator: Person
 ) -> None:
     body = {"organizationId": ann.organization_id, "amount": 5 * DOLLAR, "reason": "an outage"}
     headers = {"Idempotency-Key": "one"}
     first = await operator.browser.post(ADJUST, json=body, headers=headers)
-    await house.service.database.execute(
+    await live.service.database.execute(
         "UPDATE idempotency_keys SET answer = NULL, locked_until = NULL"
     )
     again = await operator.browser.post(ADJUST, json=body, headers=headers)

@@ -378,12 +378,12 @@ async def test_a_repeat_of_an_invitation_writes_one_mail(sign_up: SignUp, servic
 class TestInPublic:
     @pytest.fixture
     def settings(self) -> Settings:
-        return settings_of(base_url="https://hall.example.com")
+        return settings_of(base_url="https://shop.example.com")
 
     async def test_where_nobody_could_read_the_mail_nobody_is_invited(
         self, sign_up: SignUp, database: Database
     ) -> None:
-        ann = await sign_up(Origin="https://hall.example.com")
+        ann = await sign_up(Origin="https://shop.example.com")
         ann.browser.base_url = httpx.URL("https://127.0.0.1:8000")  # where its cookie is sent
         refused = await invited(ann)
         assert refusal(refused) == (503, "missing_credential", None)

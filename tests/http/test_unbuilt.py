@@ -34,8 +34,8 @@ async def test_what_the_contract_names_and_nobody_built_says_so(
         base_url="https://tolsey.example",
         next_public_live_subdomains="status,mcp",
     )
-    async with running(settings, timers=False) as house:
-        transport = httpx.ASGITransport(house.app)
+    async with running(settings, timers=False) as live:
+        transport = httpx.ASGITransport(live.app)
         async with httpx.AsyncClient(transport=transport, base_url=settings.base_url) as client:
             unbuilt = await client.request(method, path)
             unknown = await client.get("/api/nowhere")

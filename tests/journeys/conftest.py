@@ -133,14 +133,14 @@ def settings(database_url: str, redis_url: str, platform: Platform) -> Settings:
 
 
 @pytest.fixture
-async def house(settings: Settings) -> AsyncIterator[Running]:
+async def live(settings: Settings) -> AsyncIterator[Running]:
     async with running(settings, timers=False, poll_seconds=0.1) as service:
         yield service
 
 
 @pytest.fixture
-async def browser(house: Running, settings: Settings) -> AsyncIterator[httpx.AsyncClient]:
-    transport = httpx.ASGITransport(house.app)
+async def browser(live: Running, settings: Settings) -> AsyncIterator[httpx.AsyncClient]:
+    transport = httpx.ASGITransport(live.app)
     async with httpx.AsyncClient(
         transport=transport, base_url=settings.base_url, headers={"Origin": settings.base_url}
     ) as client:
@@ -170,10 +170,10 @@ async def seller(browser: httpx.AsyncClient) -> Seller:
 
 
 @pytest.fixture
-async def operator(house: Running, settings: Settings) -> AsyncIterator[httpx.AsyncClient]:
+async def operator(live: Running, settings: Settings) -> AsyncIterator[httpx.AsyncClient]:
     email, password = "operator@example.com", "correct horse battery"
-    await administrators.create_administrator(house.service.database, email, password)
-    transport = httpx.ASGITransport(house.app)
+    await administrators.create_administrator(live.service.database, email, password)
+    transport = httpx.ASGITransport(live.app)
     async with httpx.AsyncClient(
         transport=transport, base_url=settings.base_url, headers={"Origin": settings.base_url}
     ) as client:

@@ -28,14 +28,12 @@ FORBIDDEN_WORDS = ("traceback", "select ", "insert ", "update ", "asyncpg", 'fil
 
 @asynccontextmanager
 async def browsing(
-    house: Running, address: str = "127.0.0.1", **headers: str
+    live: Running, address: str = "127.0.0.1", **headers: str
 ) -> AsyncIterator[httpx.AsyncClient]:
     """Open a browser of someone else, from an address."""
-    base_url = house.service.settings.base_url
+    base_url = live.service.settings.base_url
     async with httpx.AsyncClient(
-        transport=httpx.ASGITransport(
-            house.app, client=(address, 4711), raise_app_exceptions=False
-        ),
+        transport=httpx.ASGITransport(live.app, client=(address, 4711), raise_app_exceptions=False),
         base_url=base_url,
         headers={"Origin": base_url, **headers},
     ) as client:
@@ -70,16 +68,16 @@ async def verify(seller: Seller, listing: dict[str, Any], secret: str) -> httpx.
     )
 
 
-async def waits(house: Running) -> bool:
+async def waits(live: Running) -> bool:
     """Tell whether anything is in the outbox, due or not."""
-    return bool(await house.service.database.fetch("SELECT 1 FROM outbox LIMIT 1"))
+    return bool(await live.service.database.fetch("SELECT 1 FROM outbox LIMIT 1"))
 
 
-async def quiet(house: Running) -> None:
+async def quiet(live: Running) -> None:
     """Wait until nothing is left to do in the service."""
-    runtime = house.service.runtime
+    runtime = live.service.runtime
     with anyio.fail_after(60):
-        while runtime.admin.effects_in_flight or runtime.admin.waiting or await waits(house):
+        while runtime.admin.effects_in_flight or runtime.admin.waiting or await waits(live):
             await anyio.sleep(0.02)
 
 
@@ -96,10 +94,10 @@ def same(one: httpx.Response, other: httpx.Response) -> bool:
     )
 
 
-def edge_of(house: Running) -> Edge:
+def edge_of(live: Running) -> Edge:
     """Give the application with its routes."""
-    assert isinstance(house.app, Edge)
-    return house.app
+    assert isinstance(live.app, Edge)
+    return live.app
 
 
 async def asked(
@@ -111,11 +109,11 @@ async def asked(
     return await who.request(method, address_of(rule, things), json=body, headers=headers)
 
 
-async def digest(house: Running) -> list[Any]:
+async def digest(live: Running) -> list[Any]:
     """Sum up the rows of everyone's things."""
     tables = ("organizations", "members", "stores", "listings", "integration_connections")
     query = "SELECT md5(string_agg(t::text, '|' ORDER BY t::text)) FROM {} t"
-    return [await house.service.database.fetchrow(query.format(name)) for name in tables]
+    return [await live.service.database.fetchrow(query.format(name)) for name in tables]
 
 
 async def deliver(

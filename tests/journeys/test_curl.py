@@ -14,7 +14,7 @@ import pytest
 from tests import curl
 from tests.http.people import PASSWORD, settings_of
 from tests.journeys.conftest import free_port
-from tests.pages.conftest import Hall, served
+from tests.pages.conftest import ServedSite, served
 from tolsey.storage.people import administrators
 
 TELL = "curl() { printf '%s\\0' \"$@\"; printf '\\n\\0'; }\n"
@@ -79,7 +79,7 @@ def test_every_shell_reads_the_examples_alike(shell: str) -> None:
 
 
 @pytest.fixture
-async def hall(database_url: str, redis_url: str) -> AsyncIterator[Hall]:
+async def live_site(database_url: str, redis_url: str) -> AsyncIterator[ServedSite]:
     port = free_port()
     settings = settings_of(
         base_url=f"http://127.0.0.1:{port}",
@@ -125,12 +125,14 @@ def rank(path: str, method: str) -> tuple[bool, bool, bool, bool]:
     return path == "/api/auth/logout", method == "delete", ends, not path.endswith("publish")
 
 
-async def test_each_example_is_a_request_that_the_service_takes(hall: Hall, tmp_path: Path) -> None:
-    shell, found = Shell(tmp_path, hall.url), list(curl.examples())
+async def test_each_example_is_a_request_that_the_service_takes(
+    live_site: ServedSite, tmp_path: Path
+) -> None:
+    shell, found = Shell(tmp_path, live_site.url), list(curl.examples())
     status, made = await shell.type(named(found, "post", "/api/auth/signup"))
     assert status == 201, made
     shell.known |= {"ORGANIZATION_ID": made["organization"]["id"], "USER_ID": made["user"]["id"]}
-    database = hall.running.service.database
+    database = live_site.running.service.database
     await administrators.create_administrator(database, made["user"]["email"], PASSWORD)
     assert (await shell.type(named(found, "post", "/api/auth/login")))[0] == 200
     for path, variable in (("/api/stores", "STORE_ID"), ("/api/sell/listings", "LISTING_ID")):

@@ -53,9 +53,9 @@ async def test_the_description_is_valid(described: dict[str, Any]) -> None:
 
 
 async def test_all_that_is_served_is_described_and_nothing_else(
-    house: Running, described: dict[str, Any]
+    live: Running, described: dict[str, Any]
 ) -> None:
-    application: Any = house.app
+    application: Any = live.app
     url_map: Map = application.application.url_map
     served = {
         (method.lower(), path)

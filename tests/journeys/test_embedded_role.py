@@ -16,19 +16,19 @@ from tolsey.storage.errors import StorageError
 @asynccontextmanager
 async def at_home(folder: Path) -> AsyncIterator[tuple[Running, httpx.AsyncClient]]:
     settings = settings_of(data_dir=folder / "data")
-    async with running(settings, timers=False) as house:
-        transport = httpx.ASGITransport(house.app)
+    async with running(settings, timers=False) as live:
+        transport = httpx.ASGITransport(live.app)
         async with httpx.AsyncClient(
             transport=transport, base_url=settings.base_url, headers={"Origin": settings.base_url}
         ) as client:
-            yield house, client
+            yield live, client
 
 
 async def test_the_service_has_no_rights_of_a_superuser_and_does_its_work(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)  # pytest's own folders are closed to the user that the servers run as
     for number in range(2):  # the role is there the second time
-        async with at_home(tmp_path) as (house, client):
-            database = house.service.database
+        async with at_home(tmp_path) as (live, client):
+            database = live.service.database
             seller = await sign_up(client, f"seller{number}@example.com")
             assert (await client.get(f"/api/stores/{seller.store_id}")).status_code == 200
             assert (await client.get("/api/health")).json()["ok"]

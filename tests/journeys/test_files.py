@@ -42,7 +42,7 @@ async def bucket() -> AsyncIterator[Bucket]:
 
 
 @pytest.fixture
-async def house(settings: Settings, clock: Clock, tmp_path: Path) -> AsyncIterator[Running]:
+async def live(settings: Settings, clock: Clock, tmp_path: Path) -> AsyncIterator[Running]:
     kept = settings.model_copy(update={"data_dir": tmp_path})
     async with running(kept, clock=clock, timers=False, poll_seconds=0.1) as service:
         yield service
@@ -81,15 +81,15 @@ async def sweep(seller: Seller) -> int:
 
 
 async def test_an_export_is_written_listed_given_and_taken_away(
-    seller: Seller, house: Running, tmp_path: Path
+    seller: Seller, live: Running, tmp_path: Path
 ) -> None:
     await seller.connect()
-    await quiet(house)
+    await quiet(live)
     file_id, sha256 = await exported(seller)
     listed = (await seller.browser.get(f"/api/stores/{seller.store_id}/exports")).json()["items"]
     assert [one["id"] for one in listed] == [file_id]
     address = await address_of(seller, file_id)
-    async with browsing(house) as anyone:
+    async with browsing(live) as anyone:
         given = await anyone.get(address)
     direct = await seller.browser.get(f"/api/stores/{seller.store_id}/export")
     assert given.content == direct.content
@@ -105,31 +105,31 @@ async def test_an_export_is_written_listed_given_and_taken_away(
 
     assert (await seller.browser.delete(f"/api/files/{file_id}")).status_code == 204
     assert not place.exists()
-    async with browsing(house) as anyone:
+    async with browsing(live) as anyone:
         assert (await anyone.get(address)).status_code == 404
     assert (await seller.browser.get(f"/api/files/{file_id}")).status_code == 404
 
 
 async def test_two_exports_of_the_same_bytes_share_them_until_the_last_one_goes(
-    seller: Seller, house: Running, tmp_path: Path
+    seller: Seller, live: Running, tmp_path: Path
 ) -> None:
     (one, sha256), (other, same) = await exported(seller), await exported(seller)
     assert (one == other, sha256) == (False, same)
     await seller.browser.delete(f"/api/files/{one}")
-    async with browsing(house) as anyone:
+    async with browsing(live) as anyone:
         assert (await anyone.get(await address_of(seller, other))).status_code == 200
     await seller.browser.delete(f"/api/files/{other}")
     assert not [path for path in (tmp_path / "objects").rglob("*") if path.is_file()]
 
 
 async def test_an_address_works_for_a_minute_and_for_its_file_alone(
-    seller: Seller, house: Running, clock: Clock
+    seller: Seller, live: Running, clock: Clock
 ) -> None:
     (one, _), (other, _) = await exported(seller), await exported(seller)
     address = urlsplit(await address_of(seller, one))
     token = parse_qs(address.query)["token"][0]
     path = f"/api/files/{one}/content"
-    async with browsing(house) as anyone:
+    async with browsing(live) as anyone:
         assert (await anyone.get(path, params={"token": token})).status_code == 200
         for wrong in ("", token[:-2], token + "A", "v1.k1.AAAA", "x" * 5_000, "\0"):
             refused = await anyone.get(path, params={"token": wrong})
@@ -144,11 +144,11 @@ async def test_an_address_works_for_a_minute_and_for_its_file_alone(
         assert (await anyone.get(path, params={"token": token})).status_code == 404
 
 
-async def test_no_stranger_learns_of_a_file(seller: Seller, house: Running) -> None:
+async def test_no_stranger_learns_of_a_file(seller: Seller, live: Running) -> None:
     file_id, _ = await exported(seller)
-    async with browsing(house) as nobody:
+    async with browsing(live) as nobody:
         assert (await nobody.get(f"/api/files/{file_id}")).status_code == 401
-    async with browsing(house, "127.0.0.2") as browser:
+    async with browsing(live, "127.0.0.2") as browser:
         stranger = await sign_up(browser, "stranger@example.com")
         for method, path in (
             ("GET", f"/api/files/{file_id}"),

@@ -49,7 +49,7 @@ def settings(settings: Settings, port: int) -> Settings:
 
 
 @pytest.fixture
-async def house(settings: Settings, clock: Clock) -> AsyncIterator[Running]:
+async def live(settings: Settings, clock: Clock) -> AsyncIterator[Running]:
     async with running(settings, clock=clock, timers=False, poll_seconds=0.1) as service:
         yield service
 
@@ -95,17 +95,17 @@ async def broken(browser: httpx.AsyncClient, platform: Platform) -> AsyncIterato
 
 
 async def test_with_everything_broken_the_shops_name_leads_to_every_cause(
-    house: Running, seller: Seller, operator: httpx.AsyncClient, platform: Platform, clock: Clock
+    live: Running, seller: Seller, operator: httpx.AsyncClient, platform: Platform, clock: Clock
 ) -> None:
     processor = Processor()
     Account(processor).pay("cus_a", 2_500, days_ago=40)
     assert (await seller.connect()).status_code == 200
     listing = await listing_of(seller, storeId=seller.store_id)
     verify = f"{LISTINGS}/{listing['id']}/verify"
-    async with processor.serve(int(str(house.service.settings.payments_api_base)[-5:])):
+    async with processor.serve(int(str(live.service.settings.payments_api_base)[-5:])):
         answer = await seller.post(f"{verify}/payments", restrictedKey=RESTRICTED_KEY)
         assert answer.status_code == 200, answer.text
-        await quiet(house)
+        await quiet(live)
     well = (await operator.get(FIND, params={"q": "demo"})).json()
     assert [(one["kind"], one["matched"]) for one in well["items"]] == [("store", "shop")]
     assert well["diagnosis"]["causes"] == []
@@ -154,7 +154,7 @@ async def test_what_somebody_tells_leads_to_what_it_is(
 
 
 async def test_a_look_is_on_record_and_what_was_typed_is_not(
-    seller: Seller, operator: httpx.AsyncClient, house: Running
+    seller: Seller, operator: httpx.AsyncClient, live: Running
 ) -> None:
     await operator.get(FIND, params={"q": "seller@example.com"})
     answer = (await operator.get("/api/admin/audit", params={"event": "admin.find"})).json()

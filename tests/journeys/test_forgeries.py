@@ -41,10 +41,10 @@ OTHER_SECRET = "shpss_ffffffffffffffffffffffffffffffff"
 
 
 @pytest.fixture
-async def other(house: Running, platform: Platform) -> AsyncIterator[Seller]:
+async def other(live: Running, platform: Platform) -> AsyncIterator[Seller]:
     """Another tenant, with a shop of their own."""
     platform.add_shop(ShopSpec(domain=OTHER, client_id="client-1", client_secret=OTHER_SECRET))
-    async with browsing(house) as client:
+    async with browsing(live) as client:
         yield await sign_up(client, "other@example.com")
 
 
@@ -53,14 +53,14 @@ async def status_of(seller: Seller) -> str:
     return str((await seller.browser.get(path)).json()["status"])
 
 
-async def rows_of(house: Running, table: str) -> int:
-    row = await house.service.database.fetchrow(f"SELECT count(*) AS n FROM {table}")  # noqa: S608 - our own names
+async def rows_of(live: Running, table: str) -> int:
+    row = await live.service.database.fetchrow(f"SELECT count(*) AS n FROM {table}")  # noqa: S608 - our own names
     assert row is not None
     return int(row["n"])
 
 
 async def test_nothing_that_is_forged_is_taken(
-    house: Running, browser: httpx.AsyncClient, seller: Seller, other: Seller
+    live: Running, browser: httpx.AsyncClient, seller: Seller, other: Seller
 ) -> None:
     await seller.connect()
     await other.connect(OTHER, OTHER_SECRET)
@@ -90,12 +90,12 @@ async def test_nothing_that_is_forged_is_taken(
     for name, (sent, headers) in forged.items():
         answer = await deliver(browser, sent, headers)
         assert (answer.status_code, answer.json()["code"]) == (401, "invalid_signature"), name
-    assert await rows_of(house, "commerce_webhook_events") == 0
-    assert await rows_of(house, "commerce_orders") == 0
+    assert await rows_of(live, "commerce_webhook_events") == 0
+    assert await rows_of(live, "commerce_orders") == 0
 
 
 async def test_header_families_are_never_mixed(
-    house: Running, browser: httpx.AsyncClient, seller: Seller, other: Seller
+    live: Running, browser: httpx.AsyncClient, seller: Seller, other: Seller
 ) -> None:
     await seller.connect()
     await other.connect(OTHER, OTHER_SECRET)
@@ -127,7 +127,7 @@ async def test_header_families_are_never_mixed(
     for name, (headers, status) in mixed.items():
         answer = await deliver(browser, body, headers)
         assert answer.status_code == status, f"{name}: {answer.text}"
-    assert await rows_of(house, "commerce_webhook_events") == 0
+    assert await rows_of(live, "commerce_webhook_events") == 0
 
     # each family alone is as good as the others, and an unsigned one beside it is not heard
     for prefix in ("X-Commerce-", "Shopify-", "x-shopify-"):
@@ -139,7 +139,7 @@ async def test_header_families_are_never_mixed(
 
 
 async def test_a_thousand_replays_have_one_effect(
-    house: Running, browser: httpx.AsyncClient, seller: Seller
+    live: Running, browser: httpx.AsyncClient, seller: Seller
 ) -> None:
     await seller.connect()
     body = order_body(1)
@@ -152,33 +152,33 @@ async def test_a_thousand_replays_have_one_effect(
     # One that a busy machine kept for later was accepted, too: whether it is a replay is found out then.
     assert "accepted" in answers
     assert set(answers) <= {"accepted", "duplicate"}
-    await quiet(house)
+    await quiet(live)
     assert (await deliver(browser, body, headers)).json() == {"status": "duplicate"}
-    assert await rows_of(house, "commerce_webhook_events") == 1
-    assert await rows_of(house, "commerce_orders") == 1
+    assert await rows_of(live, "commerce_webhook_events") == 1
+    assert await rows_of(live, "commerce_orders") == 1
 
 
 async def test_an_older_body_replayed_under_a_new_id_changes_nothing(
-    house: Running, browser: httpx.AsyncClient, seller: Seller
+    live: Running, browser: httpx.AsyncClient, seller: Seller
 ) -> None:
     await seller.connect()
     old = order_body(1, financial_status="pending", updated_at="2026-07-01T10:00:00Z")
     new = order_body(1, financial_status="refunded", updated_at="2026-07-02T10:00:00Z")
     for body in (old, new, old):
         assert (await deliver(browser, body, signed(body))).json() == {"status": "accepted"}
-    row = await house.service.database.fetchrow("SELECT financial_status FROM commerce_orders")
+    row = await live.service.database.fetchrow("SELECT financial_status FROM commerce_orders")
     assert row is not None
     assert row["financial_status"] == "refunded"
 
 
 async def test_an_unknown_shop_a_wrong_secret_and_a_left_shop_are_one_answer(
-    house: Running, browser: httpx.AsyncClient, seller: Seller, other: Seller
+    live: Running, browser: httpx.AsyncClient, seller: Seller, other: Seller
 ) -> None:
     await seller.connect()
     await other.connect(OTHER, OTHER_SECRET)
     path = f"/api/integrations/commerce/custom-app?storeId={other.store_id}"
     assert (await other.browser.delete(path)).status_code == 200
-    await quiet(house)
+    await quiet(live)
     body = order_body(1)
     same_id = {"X-Request-Id": "the-same"}
     answers = [
@@ -198,10 +198,10 @@ async def test_an_unknown_shop_a_wrong_secret_and_a_left_shop_are_one_answer(
 
 
 async def test_made_up_shops_neither_fill_the_directory_nor_push_a_real_one_out(
-    house: Running, browser: httpx.AsyncClient, seller: Seller, monkeypatch: pytest.MonkeyPatch
+    live: Running, browser: httpx.AsyncClient, seller: Seller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await seller.connect()
-    receiver: Any = house.app.receivers[EVENTS]  # type: ignore[attr-defined]
+    receiver: Any = live.app.receivers[EVENTS]  # type: ignore[attr-defined]
     directory = receiver._directory
     monkeypatch.setattr(directory, "_most", 20)
     await deliver(browser, order_body(1), signed(order_body(1)))
@@ -218,7 +218,7 @@ async def test_made_up_shops_neither_fill_the_directory_nor_push_a_real_one_out(
 
 @pytest.mark.parametrize("topic", ["shop/redact", "customers/redact", "customers/data_request"])
 async def test_an_erasure_on_the_events_route_erases_nothing(
-    house: Running, browser: httpx.AsyncClient, seller: Seller, topic: str
+    live: Running, browser: httpx.AsyncClient, seller: Seller, topic: str
 ) -> None:
     await seller.connect()
     order = order_body(1)
@@ -233,26 +233,26 @@ async def test_an_erasure_on_the_events_route_erases_nothing(
     ).encode()
     answer = await deliver(browser, body, signed(body, topic))
     assert answer.status_code == 200
-    await quiet(house)
+    await quiet(live)
     assert await status_of(seller) == "active"
-    row = await house.service.database.fetchrow(
+    row = await live.service.database.fetchrow(
         "SELECT deleted_at, customer_hash FROM commerce_orders"
     )
     assert row is not None
     assert row["deleted_at"] is None
     assert row["customer_hash"].startswith("s1:")
-    kept = await house.service.database.fetch("SELECT metadata::text AS said FROM audit_log")
+    kept = await live.service.database.fetch("SELECT metadata::text AS said FROM audit_log")
     assert not [row for row in kept if "buyer@" in row["said"] or "555-0199" in row["said"]]
 
 
 async def test_a_store_repointed_to_another_shop_hears_the_new_one_only(
-    house: Running, browser: httpx.AsyncClient, seller: Seller, other: Seller
+    live: Running, browser: httpx.AsyncClient, seller: Seller, other: Seller
 ) -> None:
     await seller.connect()
     body = order_body(1)
     assert (await deliver(browser, body, signed(body))).status_code == 200
     assert (await seller.connect(OTHER, OTHER_SECRET)).status_code == 200
-    await quiet(house)
+    await quiet(live)
 
     farewell = b'{"id": 9, "myshopify_domain": null}'
     late = await deliver(browser, farewell, signed(farewell, "app/uninstalled"))
@@ -266,17 +266,17 @@ async def test_a_store_repointed_to_another_shop_hears_the_new_one_only(
 
 
 async def test_of_two_stores_of_a_shop_each_hears_what_its_own_secret_signed(
-    house: Running, browser: httpx.AsyncClient, seller: Seller, other: Seller, platform: Platform
+    live: Running, browser: httpx.AsyncClient, seller: Seller, other: Seller, platform: Platform
 ) -> None:
     second = "shpss_eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee"
     await seller.connect()
     platform.rotate_secret(SHOP, second, keep_old=True)
     assert (await other.connect(SHOP, second)).status_code == 200
-    await quiet(house)
+    await quiet(live)
     one, two = order_body(1), order_body(2)
     await deliver(browser, one, signed(one))
     await deliver(browser, two, signed(two, secret=second))
-    rows = await house.service.database.fetch("SELECT store_id, order_id FROM commerce_orders")
+    rows = await live.service.database.fetch("SELECT store_id, order_id FROM commerce_orders")
     assert {(row["store_id"], row["order_id"]) for row in rows} == {
         (seller.store_id, 1),
         (other.store_id, 2),
@@ -288,20 +288,18 @@ async def test_of_two_stores_of_a_shop_each_hears_what_its_own_secret_signed(
 
 
 async def test_of_two_stores_with_one_app_both_hear_everything(
-    house: Running, browser: httpx.AsyncClient, seller: Seller, other: Seller
+    live: Running, browser: httpx.AsyncClient, seller: Seller, other: Seller
 ) -> None:
     await seller.connect()
     await other.connect(SHOP, SECRET)
-    await quiet(house)
+    await quiet(live)
     order = order_body(1)
     headers = signed(order)
     first = await deliver(browser, order, headers)
     again = await deliver(browser, order, headers)
     assert (first.json()["status"], again.json()["status"]) == ("accepted", "duplicate")
-    assert await rows_of(house, "commerce_orders") == 2
-    hashes = await house.service.database.fetch(
-        "SELECT DISTINCT customer_hash FROM commerce_orders"
-    )
+    assert await rows_of(live, "commerce_orders") == 2
+    hashes = await live.service.database.fetch("SELECT DISTINCT customer_hash FROM commerce_orders")
     assert len(hashes) == 2  # one buyer, a name per store
     farewell = b'{"id": 9, "myshopify_domain": null}'
     await deliver(browser, farewell, signed(farewell, "app/uninstalled"))
@@ -309,13 +307,13 @@ async def test_of_two_stores_with_one_app_both_hear_everything(
 
 
 async def test_no_credential_leaves_the_service_after_the_answer_to_an_uninstall(
-    house: Running, browser: httpx.AsyncClient, seller: Seller, platform: Platform
+    live: Running, browser: httpx.AsyncClient, seller: Seller, platform: Platform
 ) -> None:
     """The platform of this test goes on granting tokens, so that every call would be seen."""
     await seller.connect()
     listing = await listing_of(seller)
     assert (await verify(seller, listing, SECRET)).status_code == 200
-    await quiet(house)
+    await quiet(live)
     edited = json.dumps({"order_edit": {"id": 1, "order_id": 1}}).encode()
     farewell = b'{"id": 9, "myshopify_domain": null}'
     headers = signed(farewell, "app/uninstalled")
@@ -323,7 +321,7 @@ async def test_no_credential_leaves_the_service_after_the_answer_to_an_uninstall
     before = (platform.requests, platform.grants)
     assert answer.json() == {"status": "accepted"}
 
-    row = await house.service.database.fetchrow(
+    row = await live.service.database.fetchrow(
         "SELECT status, access_token, metadata::text AS metadata FROM integration_connections"
     )
     assert row is not None
@@ -331,24 +329,24 @@ async def test_no_credential_leaves_the_service_after_the_answer_to_an_uninstall
     assert "Encrypted" not in row["metadata"]
     assert "uninstalledAt" in row["metadata"]
     # the listing has not heard of it yet, perhaps, and its credentials are out of reach all the same
-    assert await listings.source_of(house.service.database, listing["id"]) is None
+    assert await listings.source_of(live.service.database, listing["id"]) is None
     await seller.post(f"{LISTINGS}/{listing['id']}/verify/refresh")
     assert (await deliver(browser, farewell, headers)).json() == {"status": "duplicate"}
     assert (await deliver(browser, edited, signed(edited, "orders/edited"))).status_code == 401
     with pytest.raises(Refusal, match="Connect the store again"):
-        await house.service.runtime.ask(store(seller.store_id), UseToken(datetime.now(UTC)))
-    await quiet(house)
+        await live.service.runtime.ask(store(seller.store_id), UseToken(datetime.now(UTC)))
+    await quiet(live)
     await seller.post(f"{LISTINGS}/{listing['id']}/verify/refresh")
-    await quiet(house)
+    await quiet(live)
     assert (platform.requests, platform.grants) == before
     shown = (await seller.browser.get(f"{LISTINGS}/{listing['id']}")).json()
     assert shown["verification"]["state"] == "revoked"
-    sources = await house.service.database.fetch("SELECT sealed_secret FROM revenue_sources")
+    sources = await live.service.database.fetch("SELECT sealed_secret FROM revenue_sources")
     assert [row["sealed_secret"] for row in sources] == [None]
 
 
 async def test_a_late_farewell_does_not_revoke_what_was_connected_since(
-    house: Running, browser: httpx.AsyncClient, seller: Seller
+    live: Running, browser: httpx.AsyncClient, seller: Seller
 ) -> None:
     happened = (datetime.now(UTC) - timedelta(minutes=6)).isoformat()
     await seller.connect()
@@ -361,5 +359,5 @@ async def test_a_late_farewell_does_not_revoke_what_was_connected_since(
             **{"X-Shopify-Triggered-At": happened},
         )
         assert (await deliver(browser, farewell, headers)).status_code == 200
-    await quiet(house)
+    await quiet(live)
     assert await status_of(seller) == "active"

@@ -119,12 +119,12 @@ async def test_no_spelling_of_a_shop_points_the_service_elsewhere(
     "domain", ["127.0.0.1:{port}", "evil.example/", "x.myshopify.com/..", "admin.shopify.com", ""]
 )
 async def test_a_platform_that_names_another_host_is_not_followed(
-    house: Running, seller: Seller, platform: Platform, canary: Canary, domain: str
+    live: Running, seller: Seller, platform: Platform, canary: Canary, domain: str
 ) -> None:
     answer_next(platform, facts(myshopifyDomain=domain.replace("{port}", str(canary.port))))
     answer = await seller.connect()
     assert (answer.status_code, answer.json()["code"]) == (502, "commerce_unreachable")
-    rows = await house.service.database.fetch("SELECT 1 FROM integration_connections")
+    rows = await live.service.database.fetch("SELECT 1 FROM integration_connections")
     assert (rows, canary.calls) == ([], 0)
 
 
@@ -184,68 +184,68 @@ async def test_an_export_that_lies_on_our_own_network_is_not_fetched(
 # One at a time
 
 
-async def let_the_token_age(house: Running, store_id: str) -> None:
+async def let_the_token_age(live: Running, store_id: str) -> None:
     """Leave the store's token five minutes, as a day's work does."""
-    await quiet(house)
-    await house.service.database.execute(
+    await quiet(live)
+    await live.service.database.execute(
         "UPDATE integration_connections SET token_expires_at = now() + interval '5 minutes'"
     )
-    await house.service.runtime.admin.passivate(store(store_id))
+    await live.service.runtime.admin.passivate(store(store_id))
 
 
 async def test_twenty_who_need_a_new_token_at_once_cost_one_grant(
-    house: Running, seller: Seller, platform: Platform
+    live: Running, seller: Seller, platform: Platform
 ) -> None:
     await seller.connect()
-    await let_the_token_age(house, seller.store_id)
+    await let_the_token_age(live, seller.store_id)
     before = platform.grants
     edited = json.dumps({"order_edit": {"id": 1, "order_id": 1}}).encode()
     now = datetime.now(UTC)
-    asks = [house.service.runtime.ask(store(seller.store_id), UseToken(now)) for _ in range(20)]
+    asks = [live.service.runtime.ask(store(seller.store_id), UseToken(now)) for _ in range(20)]
     posts = [
         seller.browser.post(EVENTS, content=edited, headers=signed(edited, "orders/edited"))
         for _ in range(20)
     ]
     tokens, answers = await asyncio.gather(asyncio.gather(*asks), asyncio.gather(*posts))
-    await quiet(house)
+    await quiet(live)
     assert platform.grants == before + 1
     assert len({token.access_token for token in tokens}) == 1
     assert {answer.status_code for answer in answers} == {200}
 
 
 async def test_a_refused_renewal_is_asked_for_once_and_keeps_the_grant(
-    house: Running, seller: Seller, platform: Platform
+    live: Running, seller: Seller, platform: Platform
 ) -> None:
     await seller.connect()
-    await let_the_token_age(house, seller.store_id)
+    await let_the_token_age(live, seller.store_id)
     query = "SELECT status, access_token, metadata FROM integration_connections"
-    kept = await house.service.database.fetchrow(query)
+    kept = await live.service.database.fetchrow(query)
     platform.rotate_secret(SHOP, "shpss_rotated")
     before = platform.grants
     now = datetime.now(UTC)
-    asks = [house.service.runtime.ask(store(seller.store_id), UseToken(now)) for _ in range(20)]
+    asks = [live.service.runtime.ask(store(seller.store_id), UseToken(now)) for _ in range(20)]
     refused = await asyncio.gather(*asks, return_exceptions=True)
     assert {getattr(error, "code", None) for error in refused} == {"token_unavailable"}
     assert platform.grants == before + 1
     path = f"/api/stores/{seller.store_id}/integrations/commerce"
     shown = (await seller.browser.get(path)).json()
     assert (shown["status"], shown["tokenState"]) == ("active", "token_unavailable")
-    after = await house.service.database.fetchrow(query)
+    after = await live.service.database.fetchrow(query)
     assert kept is not None
     assert after is not None
     assert (after["status"], after["access_token"]) == (kept["status"], kept["access_token"])
 
 
 async def test_twenty_connects_at_once_leave_one_working_connection(
-    house: Running, seller: Seller, platform: Platform
+    live: Running, seller: Seller, platform: Platform
 ) -> None:
     answers = await asyncio.gather(*(seller.connect() for _ in range(20)))
     assert {answer.status_code for answer in answers} == {200}
-    await quiet(house)
-    rows = await house.service.database.fetch("SELECT status FROM integration_connections")
+    await quiet(live)
+    rows = await live.service.database.fetch("SELECT status FROM integration_connections")
     assert [row["status"] for row in rows] == ["active"]
     assert len(platform.shop(SHOP).subscriptions) == 24
-    token = await house.service.runtime.ask(store(seller.store_id), UseToken(datetime.now(UTC)))
+    token = await live.service.runtime.ask(store(seller.store_id), UseToken(datetime.now(UTC)))
     assert token.shop_domain == SHOP
 
 

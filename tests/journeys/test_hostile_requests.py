@@ -57,16 +57,16 @@ async def owner(browser: httpx.AsyncClient) -> Person:
 
 
 @pytest.fixture
-async def stranger(house: Running) -> AsyncIterator[Person]:
-    async with browsing(house) as client:
+async def stranger(live: Running) -> AsyncIterator[Person]:
+    async with browsing(live) as client:
         yield await person(client, "stranger@example.com")
 
 
-async def test_no_field_that_was_not_asked_for_is_taken(house: Running, owner: Person) -> None:
+async def test_no_field_that_was_not_asked_for_is_taken(live: Running, owner: Person) -> None:
     things = await things_of(owner)
-    before = await digest(house)
+    before = await digest(live)
     tried = 0
-    for method, rule, access in routes_of(edge_of(house)):
+    for method, rule, access in routes_of(edge_of(live)):
         body = None if method in {"GET", "DELETE"} else body_of(rule, things)
         if access is not Access.SESSION or not body or body == {"reason": "none"}:
             continue
@@ -86,7 +86,7 @@ async def test_no_field_that_was_not_asked_for_is_taken(house: Running, owner: P
             answer = await owner.browser.post(f"/api/auth/{path}", json={**body, name: value})
             assert answer.status_code == 422, f"{path} takes {name}"
     assert tried > 100
-    assert await digest(house) == before
+    assert await digest(live) == before
 
 
 def cursor(text: str | bytes) -> str:
@@ -155,8 +155,8 @@ async def test_a_key_of_another_user_is_not_ones_own(owner: Person, stranger: Pe
         b"%0d%0aSet-Cookie:x=1",
     ],
 )
-async def test_a_request_id_is_a_plain_word_or_a_new_one(house: Running, sent: bytes) -> None:
-    async with browsing(house) as client:
+async def test_a_request_id_is_a_plain_word_or_a_new_one(live: Running, sent: bytes) -> None:
+    async with browsing(live) as client:
         answer = await client.get("/api/stores", headers={b"X-Request-Id": sent})
     given = answer.headers["x-request-id"]
     assert given.encode() != sent
@@ -165,14 +165,14 @@ async def test_a_request_id_is_a_plain_word_or_a_new_one(house: Running, sent: b
     assert "set-cookie" not in answer.headers
 
 
-async def test_a_bomb_of_headers_is_refused_before_anyone_reads_it(house: Running) -> None:
+async def test_a_bomb_of_headers_is_refused_before_anyone_reads_it(live: Running) -> None:
     bombs: list[dict[str, str]] = [
         {f"X-Bomb-{n}": "1" for n in range(150)},
         {"X-Bomb": "1" * 20_000},
         {"Cookie": "; ".join(f"session={n:020}" for n in range(800))},
         {"X-Shopify-Hmac-Sha256": "A" * 17_000},
     ]
-    async with browsing(house) as client:
+    async with browsing(live) as client:
         for bomb in bombs:
             for path in ("/api/stores", "/api/webhooks/commerce/events", "/api/health"):
                 answer = await client.post(path, headers=bomb)
@@ -180,8 +180,8 @@ async def test_a_bomb_of_headers_is_refused_before_anyone_reads_it(house: Runnin
                 assert answer.json()["code"] == "request_header_fields_too_large"
 
 
-async def test_what_fails_inside_says_nothing_of_the_inside(house: Running, seller: Seller) -> None:
-    await house.service.database.execute("ALTER TABLE stores RENAME TO hidden")
+async def test_what_fails_inside_says_nothing_of_the_inside(live: Running, seller: Seller) -> None:
+    await live.service.database.execute("ALTER TABLE stores RENAME TO hidden")
     answers = [
         await seller.browser.get("/api/stores"),
         await seller.browser.get(f"/api/stores/{seller.store_id}"),
@@ -189,7 +189,7 @@ async def test_what_fails_inside_says_nothing_of_the_inside(house: Running, sell
         await seller.browser.get("/api/nowhere/'; DROP TABLE users; --"),
         await seller.browser.post("/api/stores", content=b"{", headers={"Content-Type": "text/x"}),
     ]
-    await house.service.database.execute("ALTER TABLE hidden RENAME TO stores")
+    await live.service.database.execute("ALTER TABLE hidden RENAME TO stores")
     assert answers[0].status_code == 500
     for answer in answers:
         assert answer.headers["content-type"] == "application/problem+json"
@@ -260,7 +260,7 @@ async def test_without_its_credential_a_route_names_the_variable_and_all_else_wo
     bare = settings.model_copy(
         update={"cron_secret": None, "vector_url": "http://127.0.0.1:9", "vector_token": None}
     )
-    async with running(bare, timers=False) as house, browsing(house) as client:
+    async with running(bare, timers=False) as live, browsing(live) as client:
         ann = await person(client, "ann@example.com")
         store = (await ann.store()).json()
         metrics = await client.get(f"/api/organizations/{ann.organization_id}/memory/metrics")
@@ -275,7 +275,7 @@ async def test_without_its_credential_a_route_names_the_variable_and_all_else_wo
 
 
 async def test_a_processors_key_is_taken_from_the_owner_only_and_kept_nowhere(
-    house: Running, seller: Seller, stranger: Person
+    live: Running, seller: Seller, stranger: Person
 ) -> None:
     listing = await listing_of(seller)
     path = f"{LISTINGS}/{listing['id']}/verify/payments"

@@ -38,7 +38,7 @@ async def links(servers: Servers, settings: Settings) -> AsyncIterator[tuple[Lin
 
 
 @pytest.fixture
-async def house(settings: Settings, links: tuple[Link, Link]) -> AsyncIterator[Running]:
+async def live(settings: Settings, links: tuple[Link, Link]) -> AsyncIterator[Running]:
     assert settings.database_url is not None
     redis, postgres = links
     database = urlsplit(settings.database_url)
@@ -74,13 +74,13 @@ async def eventually(holds: Callable[[], Awaitable[bool]]) -> None:
             await asyncio.sleep(0.05)
 
 
-async def orders(house: Running) -> int:
-    row = await house.service.database.fetchrow("SELECT count(*) AS n FROM commerce_orders")
+async def orders(live: Running) -> int:
+    row = await live.service.database.fetchrow("SELECT count(*) AS n FROM commerce_orders")
     return int(row["n"]) if row else 0
 
 
 async def test_without_redis_a_process_serves_its_stores_until_its_lease_ends_and_then_refuses(
-    house: Running, shop: Seller, links: tuple[Link, Link]
+    live: Running, shop: Seller, links: tuple[Link, Link]
 ) -> None:
     redis, _ = links
     path = f"/api/stores/{shop.store_id}/integrations/commerce"
@@ -106,21 +106,21 @@ async def test_without_redis_a_process_serves_its_stores_until_its_lease_ends_an
 
     await eventually(serves)
     assert (await deliver(shop, 2, "kept-for-later")).status_code == 200
-    await eventually(lambda: _is(orders(house), 2))
+    await eventually(lambda: _is(orders(live), 2))
 
 
 async def test_redis_may_be_emptied_while_orders_come_in(
-    house: Running, shop: Seller, links: tuple[Link, Link]
+    live: Running, shop: Seller, links: tuple[Link, Link]
 ) -> None:
     for number in range(1, 31):
         if number in {10, 20}:
-            await house.service.cache.flush()
+            await live.service.cache.flush()
         assert (await deliver(shop, number)).status_code == 200
-    assert await orders(house) == 30
+    assert await orders(live) == 30
 
 
 async def test_what_was_answered_while_postgresql_went_away_is_there_when_it_is_back(
-    house: Running, shop: Seller, links: tuple[Link, Link]
+    live: Running, shop: Seller, links: tuple[Link, Link]
 ) -> None:
     _, postgres = links
     answered = []
@@ -140,11 +140,11 @@ async def test_what_was_answered_while_postgresql_went_away_is_there_when_it_is_
         return all(answer.status_code == 200 for answer in again)
 
     await eventually(taken)
-    await eventually(lambda: _is(orders(house), 60))
+    await eventually(lambda: _is(orders(live), 60))
 
 
 async def test_a_postgresql_that_hangs_is_said_to_be_away_while_people_still_wait(
-    house: Running, shop: Seller, links: tuple[Link, Link]
+    live: Running, shop: Seller, links: tuple[Link, Link]
 ) -> None:
     _, postgres = links
     whose = {"organizationId": shop.organization_id}
@@ -169,18 +169,18 @@ async def test_a_postgresql_that_hangs_is_said_to_be_away_while_people_still_wai
     await eventually(serves)
 
 
-async def test_a_process_whose_commits_hang_says_so(house: Running, shop: Seller) -> None:
+async def test_a_process_whose_commits_hang_says_so(live: Running, shop: Seller) -> None:
     health = partial(shop.browser.get, "/api/health")
 
     async def degraded() -> bool:
         return (await health()).status_code == 503
 
     assert not await degraded()
-    async with house.service.database.transaction() as tx:
+    async with live.service.database.transaction() as tx:
         await tx.execute("SELECT * FROM actors WHERE key = $1 FOR UPDATE", shop.store_id)
         delivering = asyncio.create_task(deliver(shop, 1))
         await eventually(degraded)
-        assert house.service.shard.leased
+        assert live.service.shard.leased
         assert (await health()).json()["checks"] == {"db": True, "cache": True}
     await delivering
 

@@ -31,11 +31,11 @@ def settings(settings: Settings) -> Settings:
     return settings.model_copy(update={"payments_webhook_secret": f"{PLATFORM},{CONNECT}"})
 
 
-async def written(house: Running, event: MailEvent, count: int = 1) -> list[Row]:
+async def written(live: Running, event: MailEvent, count: int = 1) -> list[Row]:
     """Wait for the mails of an event that are kept."""
     with anyio.fail_after(60):
         while True:
-            rows = await house.service.database.fetch(
+            rows = await live.service.database.fetch(
                 "SELECT * FROM outbound_mail WHERE event = $1 AND state = 'kept' ORDER BY recipient",
                 event,
             )
@@ -51,33 +51,33 @@ async def read(browser: httpx.AsyncClient, mail: Row) -> str:
 
 
 async def test_a_store_whose_app_was_removed_is_told_to_its_keepers(
-    house: Running, browser: httpx.AsyncClient, seller: Seller
+    live: Running, browser: httpx.AsyncClient, seller: Seller
 ) -> None:
     await seller.connect()
     farewell = b'{"id": 9, "myshopify_domain": null}'
     headers = signed(farewell, "app/uninstalled")
     answer = await browser.post(EVENTS, content=farewell, headers=headers)
     assert answer.status_code == 200
-    (mail,) = await written(house, MailEvent.CONNECTION_BROKEN)
+    (mail,) = await written(live, MailEvent.CONNECTION_BROKEN)
     assert mail["recipient"] == "seller@example.com"
     assert mail["subject"] == f"{SHOP} is no longer connected"
     assert "The app was removed" in await read(browser, mail)
 
 
 async def test_a_store_whose_app_is_refused_is_told_to_its_keepers(
-    house: Running, seller: Seller, platform: Platform
+    live: Running, seller: Seller, platform: Platform
 ) -> None:
     await seller.connect()
-    await let_the_token_age(house, seller.store_id)
+    await let_the_token_age(live, seller.store_id)
     platform.rotate_secret(SHOP, "shpss_rotated")
     with pytest.raises(Unavailable, match="Connect the store again"):
-        await house.service.runtime.ask(store(seller.store_id), UseToken(datetime.now(UTC)))
-    (mail,) = await written(house, MailEvent.CONNECTION_BROKEN)
+        await live.service.runtime.ask(store(seller.store_id), UseToken(datetime.now(UTC)))
+    (mail,) = await written(live, MailEvent.CONNECTION_BROKEN)
     assert "refuses its app" in await read(seller.browser, mail)
 
 
 async def test_a_payment_that_failed_is_told_to_who_may_pay(
-    house: Running, browser: httpx.AsyncClient
+    live: Running, browser: httpx.AsyncClient
 ) -> None:
     seller = await sign_up(browser)
     details = {"subscription": "sub_1", "metadata": {"org_id": seller.organization_id}}
@@ -90,7 +90,7 @@ async def test_a_payment_that_failed_is_told_to_who_may_pay(
     )
     told = event("invoice.payment_failed", failed)
     assert (await post(browser, told)).json()["status"] == "accepted"
-    (mail,) = await written(house, MailEvent.PAYMENT_FAILED)
+    (mail,) = await written(live, MailEvent.PAYMENT_FAILED)
     assert mail["recipient"] == "seller@example.com"
     said = await read(browser, mail)
     assert "USD 86.90" in said
@@ -98,10 +98,10 @@ async def test_a_payment_that_failed_is_told_to_who_may_pay(
 
 
 async def test_a_payout_that_came_back_is_told_to_its_payee(
-    house: Running, browser: httpx.AsyncClient
+    live: Running, browser: httpx.AsyncClient
 ) -> None:
     await sign_up(browser)
-    await house.service.database.execute(
+    await live.service.database.execute(
         """
         INSERT INTO payout_accounts (account_id, user_id, has_submitted_details, can_charge,
             can_be_paid_out, is_verified, currently_due, past_due, eventually_due,
@@ -112,29 +112,29 @@ async def test_a_payout_that_came_back_is_told_to_its_payee(
     returned = payout(status="failed", failure_code="account_closed", failure_message="Closed")
     told = event("payout.failed", returned, account="acct_1")
     assert (await post(browser, told, CONNECT)).json()["status"] == "accepted"
-    (mail,) = await written(house, MailEvent.PAYOUT_FAILED)
+    (mail,) = await written(live, MailEvent.PAYOUT_FAILED)
     assert mail["recipient"] == "seller@example.com"
     assert "USD 250.00. Closed" in await read(browser, mail)
 
 
 async def test_kept_mails_are_shown_to_this_machine_alone(
-    house: Running, browser: httpx.AsyncClient
+    live: Running, browser: httpx.AsyncClient
 ) -> None:
-    await keep_one(house)
-    (mail,) = await written(house, MailEvent.INVITED)
+    await keep_one(live)
+    (mail,) = await written(live, MailEvent.INVITED)
     listed = await browser.get("/mail")
     assert f'href="/mail/{mail["id"]}"' in listed.text
     html = await browser.get(f"/mail/{mail['id']}/html")
     assert "http://127.0.0.1:8000/x?a=1&amp;b=2" in html.text
     assert "http://127.0.0.1:8000/x?a=1&amp;b=2" in await read(browser, mail)
-    async with browsing(house, address="203.0.113.9") as far:
+    async with browsing(live, address="203.0.113.9") as far:
         for path in ("/mail", f"/mail/{mail['id']}", f"/mail/{mail['id']}/html"):
             assert (await far.get(path)).status_code == 404
 
 
-async def keep_one(house: Running) -> None:
-    async with house.service.database.transaction() as tx:
-        await house.service.mail.write(
+async def keep_one(live: Running) -> None:
+    async with live.service.database.transaction() as tx:
+        await live.service.mail.write(
             tx,
             MailEvent.INVITED,
             "bob@example.com",
@@ -145,7 +145,7 @@ async def keep_one(house: Running) -> None:
 
 
 @pytest.fixture
-async def public_house(settings: Settings) -> AsyncIterator[Running]:
+async def public_service(settings: Settings) -> AsyncIterator[Running]:
     given: dict[str, Any] = {"base_url": "https://tolsey.example", "encryption_keys": KEYRING}
     async with running(
         settings.model_copy(update=given), timers=False, poll_seconds=0.1
@@ -154,16 +154,16 @@ async def public_house(settings: Settings) -> AsyncIterator[Running]:
 
 
 async def test_in_public_a_kept_mail_raises_an_alarm_that_names_the_variable(
-    public_house: Running,
+    public_service: Running,
 ) -> None:
     with pytest.raises(MissingCredential, match="MAIL_URL"):
-        public_house.service.mail.require()
+        public_service.service.mail.require()
     with capture_logs() as logs:
-        await keep_one(public_house)
-        (mail,) = await written(public_house, MailEvent.INVITED)
+        await keep_one(public_service)
+        (mail,) = await written(public_service, MailEvent.INVITED)
     alarms = [line for line in logs if line["event"] == "mail.kept"]
     assert [(line["log_level"], line["variable"]) for line in alarms] == [("error", "MAIL_URL")]
-    transport = httpx.ASGITransport(public_house.app)
+    transport = httpx.ASGITransport(public_service.app)
     async with httpx.AsyncClient(transport=transport, base_url="https://tolsey.example") as near:
         assert (await near.get("/mail")).status_code == 404
         assert (await near.get(f"/mail/{mail['id']}")).status_code == 404

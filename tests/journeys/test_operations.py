@@ -66,13 +66,13 @@ async def test_a_job_runs_once_for_its_due_time_whoever_calls(browser: httpx.Asy
     assert again.json() == first.json()
 
 
-async def test_ticks_of_many_processes_make_one_run(house: Running) -> None:
+async def test_ticks_of_many_processes_make_one_run(live: Running) -> None:
     due_at = JOBS["retention-sweep"].due_at(datetime.now(UTC))
     runs: list[str] = []
 
     async def tick() -> None:
         message = Tick(due_at, new_id("run"), datetime.now(UTC))
-        ended = await house.service.runtime.ask(job("retention-sweep"), message)
+        ended = await live.service.runtime.ask(job("retention-sweep"), message)
         runs.append(ended.id)
 
     async with anyio.create_task_group() as tasks:
@@ -81,20 +81,20 @@ async def test_ticks_of_many_processes_make_one_run(house: Running) -> None:
 
     assert len(runs) == 10
     assert len(set(runs)) == 1
-    row = await house.service.database.fetchrow("SELECT count(*) AS n FROM cron_executions")
+    row = await live.service.database.fetchrow("SELECT count(*) AS n FROM cron_executions")
     assert row is not None
     assert row["n"] == 1
 
 
 @pytest.mark.parametrize("secret", ["", "Bearer wrong", f"Basic {CRON_SECRET}", "Bearer é"])
 async def test_a_wrong_cron_secret_runs_nothing(
-    browser: httpx.AsyncClient, house: Running, secret: str
+    browser: httpx.AsyncClient, live: Running, secret: str
 ) -> None:
     headers = {"Authorization": secret.encode()} if secret else {}
     answer = await browser.post("/api/cron/prune-audit-log", headers=headers)  # type: ignore[arg-type]  # bytes are sent as they are
 
     assert answer.status_code == 401
-    assert await house.service.database.fetch("SELECT 1 FROM cron_executions") == []
+    assert await live.service.database.fetch("SELECT 1 FROM cron_executions") == []
 
 
 async def test_an_unset_cron_secret_names_the_variable_and_runs_nothing(
@@ -124,9 +124,9 @@ async def test_a_job_that_is_not_built_says_so(browser: httpx.AsyncClient) -> No
 
 
 async def test_old_deliveries_and_audit_rows_go_and_deliveries_trails_stay(
-    browser: httpx.AsyncClient, house: Running
+    browser: httpx.AsyncClient, live: Running
 ) -> None:
-    database = house.service.database
+    database = live.service.database
     await database.execute(
         """
         INSERT INTO commerce_webhook_events (store_id, delivery_id, topic, shop_domain, created_at)
@@ -177,9 +177,9 @@ async def test_old_deliveries_and_audit_rows_go_and_deliveries_trails_stay(
 
 
 async def test_a_listing_left_alone_for_half_a_year_leaves_the_market_by_the_sweep(
-    seller: Seller, browser: httpx.AsyncClient, house: Running
+    seller: Seller, browser: httpx.AsyncClient, live: Running
 ) -> None:
-    database = house.service.database
+    database = live.service.database
     await database.execute(
         """
         INSERT INTO listings (id, organization_id, title, slug, status, anonymous, included_assets,
@@ -218,7 +218,7 @@ async def test_metrics_count_turns_and_name_no_store(
 
 
 async def test_metrics_tell_requests_calls_deliveries_jobs_dead_letters_and_the_process(
-    seller: Seller, browser: httpx.AsyncClient, house: Running
+    seller: Seller, browser: httpx.AsyncClient, live: Running
 ) -> None:
     await seller.connect()
     body = order_body(1)
@@ -226,7 +226,7 @@ async def test_metrics_tell_requests_calls_deliveries_jobs_dead_letters_and_the_
         await browser.post(EVENTS, content=body, headers=headers)
     await browser.get("/nothing/at/this/address")
     assert (await browser.post("/api/cron/retention-sweep", headers=CRON)).status_code == 200
-    await house.service.database.execute(
+    await live.service.database.execute(
         """
         INSERT INTO dead_letters (id, key, slot, kind, actor_key, name, payload, attempts, error,
             created_at)
@@ -234,7 +234,7 @@ async def test_metrics_tell_requests_calls_deliveries_jobs_dead_letters_and_the_
         """
     )
     with anyio.fail_after(60):
-        while house.service.runtime.admin.effects_in_flight:
+        while live.service.runtime.admin.effects_in_flight:
             await anyio.sleep(0.01)
     answer = await browser.get("/metrics")
     families = {family.name: family for family in text_string_to_metric_families(answer.text)}
@@ -324,11 +324,11 @@ async def test_an_operator_sees_a_store_without_its_secrets(
 
 
 async def test_an_operator_sees_what_a_store_asks_of_the_outside(
-    seller: Seller, operator: httpx.AsyncClient, house: Running, platform: Platform
+    seller: Seller, operator: httpx.AsyncClient, live: Running, platform: Platform
 ) -> None:
     await seller.connect()
     with anyio.fail_after(60):
-        while await house.service.database.fetch("SELECT FROM outbox"):
+        while await live.service.database.fetch("SELECT FROM outbox"):
             await anyio.sleep(0.01)
     seen = await operator.get(f"/api/admin/actors/store/{seller.store_id}")
     calls = {call["call"]: call for call in seen.json()["calls"]}
@@ -339,7 +339,7 @@ async def test_an_operator_sees_what_a_store_asks_of_the_outside(
 
 
 async def test_a_paused_store_keeps_its_deliveries_waiting_until_it_is_resumed(
-    seller: Seller, operator: httpx.AsyncClient, browser: httpx.AsyncClient, house: Running
+    seller: Seller, operator: httpx.AsyncClient, browser: httpx.AsyncClient, live: Running
 ) -> None:
     assert (await seller.connect()).status_code == 200
     where = f"/api/admin/actors/store/{seller.store_id}"
@@ -354,13 +354,13 @@ async def test_a_paused_store_keeps_its_deliveries_waiting_until_it_is_resumed(
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(deliver)
         with anyio.fail_after(60):
-            while house.service.runtime.admin.waiting == 0:
+            while live.service.runtime.admin.waiting == 0:
                 await anyio.sleep(0)
         assert answers == []
         await operator.post(f"{where}/resume", json={"reason": "done"})
 
     assert answers[0].json() == {"status": "accepted"}
-    events = await house.service.database.fetch(
+    events = await live.service.database.fetch(
         "SELECT event, metadata->>'reason' AS reason FROM audit_log"
         " WHERE event LIKE 'admin.actor.%' ORDER BY id"
     )
@@ -371,11 +371,11 @@ async def test_a_paused_store_keeps_its_deliveries_waiting_until_it_is_resumed(
 
 
 async def test_an_actor_that_was_put_to_sleep_wakes_on_its_next_message(
-    seller: Seller, operator: httpx.AsyncClient, house: Running
+    seller: Seller, operator: httpx.AsyncClient, live: Running
 ) -> None:
     await seller.connect()
     with anyio.fail_after(60):
-        while house.service.runtime.admin.effects_in_flight:
+        while live.service.runtime.admin.effects_in_flight:
             await anyio.sleep(0.01)
     asleep = await operator.post(
         f"/api/admin/actors/store/{seller.store_id}/passivate", json={"reason": "trying"}
@@ -387,11 +387,11 @@ async def test_an_actor_that_was_put_to_sleep_wakes_on_its_next_message(
 
 
 async def test_a_dead_letter_is_listed_replayed_and_discarded(
-    operator: httpx.AsyncClient, house: Running
+    operator: httpx.AsyncClient, live: Running
 ) -> None:
-    database = house.service.database
+    database = live.service.database
     tick = encode(Tick(datetime.now(UTC), "run_1", datetime.now(UTC)))
-    row = await house.service.runtime._outbox.add(  # no route makes one
+    row = await live.service.runtime._outbox.add(  # no route makes one
         [
             OutboxRow(
                 key="k1",
@@ -405,7 +405,7 @@ async def test_a_dead_letter_is_listed_replayed_and_discarded(
         ]
     )
     assert row == 1
-    house.service.runtime.slots.wake_outbox()
+    live.service.runtime.slots.wake_outbox()
     with anyio.fail_after(60):
         while not await database.fetch("SELECT 1 FROM dead_letters"):
             await anyio.sleep(0.01)
@@ -499,8 +499,8 @@ async def test_the_description_knows_the_receiver_too(browser: httpx.AsyncClient
     assert len(described["paths"]) > 40
 
 
-async def test_what_an_operator_reads_is_paged(operator: httpx.AsyncClient, house: Running) -> None:
-    await house.service.database.execute(
+async def test_what_an_operator_reads_is_paged(operator: httpx.AsyncClient, live: Running) -> None:
+    await live.service.database.execute(
         """
         INSERT INTO audit_log (event, subject, actor, metadata)
         SELECT 'test.paged', n::text, 'system', '{}' FROM generate_series(1, 25) n
@@ -518,7 +518,7 @@ async def test_what_an_operator_reads_is_paged(operator: httpx.AsyncClient, hous
     assert subjects == [str(n) for n in range(25, 0, -1)]
 
 
-async def test_the_request_id_follows_the_work_it_caused(seller: Seller, house: Running) -> None:
+async def test_the_request_id_follows_the_work_it_caused(seller: Seller, live: Running) -> None:
     with structlog.testing.capture_logs(
         processors=[structlog.contextvars.merge_contextvars]
     ) as written:
@@ -534,10 +534,10 @@ async def test_the_request_id_follows_the_work_it_caused(seller: Seller, house: 
         )
         assert answer.headers["X-Request-Id"] == "trace-me"
         with anyio.fail_after(60):
-            while house.service.runtime.admin.effects_in_flight:
+            while live.service.runtime.admin.effects_in_flight:
                 await anyio.sleep(0.01)
 
     done = [entry for entry in written if entry["event"] == "effect.done"]
     assert {entry["request_id"] for entry in done} == {"trace-me"}
-    spans = house.service.runtime.telemetry.last_of(ActorId("store", seller.store_id))
+    spans = live.service.runtime.telemetry.last_of(ActorId("store", seller.store_id))
     assert "trace-me" in {span.request_id for span in spans}

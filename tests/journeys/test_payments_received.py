@@ -51,11 +51,11 @@ async def post(client: httpx.AsyncClient, parsed: object, secret: str = PLATFORM
     return await client.post(PAYMENTS, content=body, headers={"Stripe-Signature": signature})
 
 
-async def settled(house: Running) -> list[Row]:
+async def settled(live: Running) -> list[Row]:
     """Wait until everything that arrived is applied."""
     with anyio.fail_after(60):
         while True:
-            rows = await house.service.database.fetch(
+            rows = await live.service.database.fetch(
                 "SELECT event_id, organization_id, state, why FROM payment_events"
             )
             if not any(row["state"] == "new" for row in rows):

@@ -41,16 +41,16 @@ async def deliver(
 
 
 @pytest.fixture
-async def connected(seller: Seller, platform: Platform, house: Running) -> Seller:
+async def connected(seller: Seller, platform: Platform, live: Running) -> Seller:
     answer = await seller.connect()
     assert answer.status_code == 200, answer.text
-    await settled(house)
+    await settled(live)
     return seller
 
 
-async def settled(house: Running) -> None:
+async def settled(live: Running) -> None:
     with anyio.fail_after(60):
-        while house.service.runtime.admin.effects_in_flight:
+        while live.service.runtime.admin.effects_in_flight:
             await anyio.sleep(0.01)
 
 
@@ -68,11 +68,11 @@ async def everything(database: Database) -> str:
 
 
 async def test_each_documented_body_is_accepted_once(
-    connected: Seller, browser: httpx.AsyncClient, house: Running
+    connected: Seller, browser: httpx.AsyncClient, live: Running
 ) -> None:
     noted = """
         SELECT event FROM audit_log WHERE event LIKE 'commerce.webhook.%' ORDER BY id OFFSET $1"""
-    seen = len(await house.service.database.fetch(noted, 0))
+    seen = len(await live.service.database.fetch(noted, 0))
     for path in sorted(BODIES, key=ends_the_grant):
         body, topic = path.read_bytes(), topic_of(path)
         delivery = f"{path.parent.name}/{path.stem}"
@@ -82,7 +82,7 @@ async def test_each_documented_body_is_accepted_once(
 
         assert (first.status_code, first.json()) == (200, {"status": "accepted"}), delivery
         assert (again.status_code, again.json()) == (200, {"status": "duplicate"}), delivery
-        rows = await house.service.database.fetch(noted, seen)
+        rows = await live.service.database.fetch(noted, seen)
         events, seen = {row["event"] for row in rows}, seen + len(rows)
         assert "commerce.webhook.unreadable" not in events, delivery
         if topic in TOPICS:
@@ -94,7 +94,7 @@ def ends_the_grant(path: Path) -> bool:
 
 
 async def test_the_documented_bodies_leave_no_person_behind(
-    connected: Seller, browser: httpx.AsyncClient, house: Running
+    connected: Seller, browser: httpx.AsyncClient, live: Running
 ) -> None:
     people: set[str] = set()
     for path in sorted(BODIES, key=ends_the_grant):
@@ -104,9 +104,9 @@ async def test_the_documented_bodies_leave_no_person_behind(
             match.lower() for match in re.findall(r"[\w.+-]+@[\w-]+\.[\w.-]+", body.decode())
         }
         people |= persons(json.loads(body))
-    await settled(house)
+    await settled(live)
 
-    kept = (await everything(house.service.database)).lower()
+    kept = (await everything(live.service.database)).lower()
     assert people
     found = {person for person in people if re.search(rf"\b{re.escape(person)}\b", kept)}
     assert found == set()
@@ -145,7 +145,7 @@ async def test_every_signed_vector_verifies_under_its_secret(
 
 
 async def test_the_products_of_a_real_store_are_kept(
-    connected: Seller, browser: httpx.AsyncClient, house: Running
+    connected: Seller, browser: httpx.AsyncClient, live: Running
 ) -> None:
     products = json.loads((DATA / "storefront" / "products.json").read_bytes())["products"]
     for product in products:
@@ -154,14 +154,14 @@ async def test_the_products_of_a_real_store_are_kept(
         answer = await deliver(browser, body, "products/update")
         assert answer.json() == {"status": "accepted"}
 
-    rows = await house.service.database.fetch("SELECT product_id, title FROM commerce_products")
+    rows = await live.service.database.fetch("SELECT product_id, title FROM commerce_products")
     assert {row["product_id"]: row["title"] for row in rows} == {
         product["id"]: product["title"] for product in products
     }
 
 
 async def test_real_purchases_are_summed_to_the_cent(
-    seller: Seller, platform: Platform, house: Running
+    seller: Seller, platform: Platform, live: Running
 ) -> None:
     path = DATA / "orders" / "CDNOW_sample.txt"
     now = datetime.now(UTC)
@@ -272,7 +272,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("topic", ["orders/create", "products/update", "inventory_levels/update"])
 async def test_a_hostile_body_is_taken_or_refused_and_never_half_applied(
-    connected: Seller, browser: httpx.AsyncClient, house: Running, topic: str
+    connected: Seller, browser: httpx.AsyncClient, live: Running, topic: str
 ) -> None:
     taken = 0
     for name, body in HOSTILE.items():
@@ -281,7 +281,7 @@ async def test_a_hostile_body_is_taken_or_refused_and_never_half_applied(
         assert answer.status_code in {200, 400}, (name, answer.text)
         taken += answer.status_code == 200
         counted = "SELECT count(*) AS n FROM commerce_webhook_events"
-        row = await house.service.database.fetchrow(counted)
+        row = await live.service.database.fetchrow(counted)
         assert row is not None
         assert row["n"] == taken, name
         if answer.status_code == 400:

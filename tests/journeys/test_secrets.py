@@ -253,7 +253,7 @@ async def misbehave(seller: Seller, platform: Platform) -> None:
         assert answer.status_code == 422
 
 
-async def journey(house: Running, browser: httpx.AsyncClient, platform: Platform) -> Seller:
+async def journey(live: Running, browser: httpx.AsyncClient, platform: Platform) -> Seller:
     """Do all a seller does, rightly and wrongly."""
     body = {"email": "seller@example.com", "password": LOGIN_PASSWORD, "organizationName": "A"}
     made = await browser.post("/api/auth/signup", json=body)
@@ -269,9 +269,9 @@ async def journey(house: Running, browser: httpx.AsyncClient, platform: Platform
     await misbehave(seller, platform)
     platform.rotate_secret(SHOP, STORE_SECRET)
     assert (await seller.connect(secret=STORE_SECRET)).status_code == 200
-    await quiet(house)
+    await quiet(live)
     await deliver_everything(browser, STORE_SECRET)
-    await quiet(house)
+    await quiet(live)
 
     platform.rotate_secret(SHOP, LISTING_SECRET, keep_old=True)
     listing = await listing_of(seller, askingPrice={"amount": 10**9, "currency": "USD"})
@@ -281,22 +281,22 @@ async def journey(house: Running, browser: httpx.AsyncClient, platform: Platform
     key = {"restrictedKey": RESTRICTED_KEY}
     assert (await browser.post(f"{path}/verify/payments", json=key)).status_code == 422
     await seller.post(f"{path}/publish")
-    await quiet(house)
+    await quiet(live)
     for tail in ("", "/verification", "/badge.svg", "/embed", "/history"):
         assert (await browser.get(f"{PUBLIC}/{listing['slug']}{tail}")).status_code == 200
     platform.rotate_secret(SHOP, ROTATED)
     platform.revoke_tokens(SHOP)
     await browser.post(f"{path}/verify/refresh")
-    await quiet(house)
+    await quiet(live)
     assert (await browser.get(path)).json()["verification"]["state"] == "token_unavailable"
     for tail in ("integrations/commerce", "export"):
         assert (await browser.get(f"/api/stores/{store_id}/{tail}")).status_code == 200
     return seller
 
 
-async def break_inside(house: Running, browser: httpx.AsyncClient, seller: Seller) -> None:
+async def break_inside(live: Running, browser: httpx.AsyncClient, seller: Seller) -> None:
     """Let the database fail in the middle of a connect, a delivery and a login."""
-    database = house.service.database
+    database = live.service.database
     await database.execute("ALTER TABLE users RENAME TO hidden")
     login = {"email": "seller@example.com", "password": WRONG_PASSWORD}
     assert (await browser.post("/api/auth/login", json=login)).status_code == 500
@@ -309,7 +309,7 @@ async def break_inside(house: Running, browser: httpx.AsyncClient, seller: Selle
 
 
 async def look_everywhere(
-    house: Running, operator: httpx.AsyncClient, seller: Seller, sinks: Sinks
+    live: Running, operator: httpx.AsyncClient, seller: Seller, sinks: Sinks
 ) -> None:
     """Read all that can be read."""
     paths = ["actors", "dead-letters", "crons", "audit", "webhooks"]
@@ -322,13 +322,13 @@ async def look_everywhere(
     assert (await operator.get("/metrics", headers=scraping)).status_code == 200
     for path in ("/openapi.json", "/api/health", "/.well-known/verification-keys.json"):
         assert (await operator.get(path)).status_code == 200, path
-    database = house.service.database
+    database = live.service.database
     names = await database.fetch("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
     for name in [row["tablename"] for row in names]:
         for row in await database.fetch(f'SELECT t::text AS said FROM "{name}" t'):  # noqa: S608 - names of our own tables
             sinks.add(f"table {name}", row["said"])
-    assert house.service.settings.redis_url is not None
-    client = redis.asyncio.from_url(house.service.settings.redis_url)
+    assert live.service.settings.redis_url is not None
+    client = redis.asyncio.from_url(live.service.settings.redis_url)
     for key in await client.keys("*"):
         sinks.add("redis", key)
         sinks.add("redis", await client.dump(key))

@@ -64,18 +64,18 @@ async def owner(browser: httpx.AsyncClient) -> Person:
 
 
 @pytest.fixture
-async def stranger(house: Running) -> AsyncIterator[Person]:
-    async with browsing(house) as client:
+async def stranger(live: Running) -> AsyncIterator[Person]:
+    async with browsing(live) as client:
         yield await person(client, "stranger@example.com")
 
 
 async def test_a_foreign_thing_and_an_absent_one_are_one_answer_on_every_route(
-    house: Running, owner: Person, stranger: Person
+    live: Running, owner: Person, stranger: Person
 ) -> None:
     foreign = await things_of(owner)
-    before = await digest(house)
+    before = await digest(live)
     tried = 0
-    for method, rule, access in routes_of(edge_of(house)):
+    for method, rule, access in routes_of(edge_of(live)):
         if access is not Access.SESSION or f"{method} {rule}" not in LEAST_ROLES:
             continue
         seen = await asked(stranger.browser, method, rule, foreign)
@@ -85,7 +85,7 @@ async def test_a_foreign_thing_and_an_absent_one_are_one_answer_on_every_route(
         tried += 1
 
     assert tried == len(LEAST_ROLES)
-    assert await digest(house) == before
+    assert await digest(live) == before
 
 
 async def test_a_foreign_thing_named_beside_ones_own_is_an_absent_one(
@@ -117,13 +117,13 @@ async def test_a_foreign_thing_named_beside_ones_own_is_an_absent_one(
 
 
 async def test_every_route_asks_for_its_role(
-    house: Running, owner: Person, stranger: Person
+    live: Running, owner: Person, stranger: Person
 ) -> None:
     assert stranger.email == "stranger@example.com"  # whom the walk's body makes an owner
-    things, database = await things_of(owner), house.service.database
+    things, database = await things_of(owner), live.service.database
     ranks = {"nobody": 0, "member": 1, "admin": 2}
     for role, rank in ranks.items():
-        async with browsing(house, address="192.0.2.7") as client:
+        async with browsing(live, address="192.0.2.7") as client:
             colleague = await person(client, f"{role}@example.com")
             if rank:
                 await add_member(database, owner.organization_id, colleague.email, role)
@@ -138,13 +138,13 @@ async def test_every_route_asks_for_its_role(
 
 
 async def test_a_colleague_who_was_removed_is_a_stranger_at_once(
-    house: Running, owner: Person
+    live: Running, owner: Person
 ) -> None:
     things = await things_of(owner)
     members = f"/api/organizations/{owner.organization_id}/members"
-    async with browsing(house) as client:
+    async with browsing(live) as client:
         colleague = await person(client, "colleague@example.com")
-        await add_member(house.service.database, owner.organization_id, colleague.email, "admin")
+        await add_member(live.service.database, owner.organization_id, colleague.email, "admin")
         store = f"/api/stores/{things['store_id']}"
         assert (await client.get(store)).status_code == 200
         assert (await owner.browser.delete(f"{members}/{colleague.user_id}")).status_code == 204
@@ -153,11 +153,11 @@ async def test_a_colleague_who_was_removed_is_a_stranger_at_once(
         assert (await client.delete(f"{LISTINGS}/{things['listing_id']}")).status_code == 404
 
 
-async def test_an_admin_makes_no_owner_and_unmakes_none(house: Running, owner: Person) -> None:
+async def test_an_admin_makes_no_owner_and_unmakes_none(live: Running, owner: Person) -> None:
     members = f"/api/organizations/{owner.organization_id}/members"
-    async with browsing(house) as client:
+    async with browsing(live) as client:
         admin = await person(client, "admin@example.com")
-        await add_member(house.service.database, owner.organization_id, admin.email, "admin")
+        await add_member(live.service.database, owner.organization_id, admin.email, "admin")
         for body in (
             {"email": admin.email, "role": "owner"},
             {"email": owner.email, "role": "member"},
@@ -171,7 +171,7 @@ async def test_an_admin_makes_no_owner_and_unmakes_none(house: Running, owner: P
     }
 
 
-async def test_strangers_reach_no_operators_route(house: Running, seller: Seller) -> None:
+async def test_strangers_reach_no_operators_route(live: Running, seller: Seller) -> None:
     listing = await listing_of(seller)
     things = {
         **ABSENT,
@@ -184,8 +184,8 @@ async def test_strangers_reach_no_operators_route(house: Running, seller: Seller
         "provider": "commerce",
         "event_id": "evt_1",
     }
-    async with browsing(house) as nobody:
-        for method, rule, access in routes_of(edge_of(house)):
+    async with browsing(live) as nobody:
+        for method, rule, access in routes_of(edge_of(live)):
             if access not in {Access.ADMINISTRATOR, Access.CRON}:
                 continue
             for who in (nobody, seller.browser):
@@ -201,7 +201,7 @@ async def test_strangers_reach_no_operators_route(house: Running, seller: Seller
             }
             answer = await nobody.request(method, address_of(rule, things), headers=headers)
             assert answer.status_code in {401, 403}, f"{method} {rule}"
-    rows = await house.service.database.fetch("SELECT 1 FROM cron_executions")
+    rows = await live.service.database.fetch("SELECT 1 FROM cron_executions")
     assert rows == []
 
 
@@ -219,9 +219,9 @@ async def test_strangers_reach_no_operators_route(house: Running, seller: Seller
     ],
 )
 async def test_metrics_are_this_machines_only(
-    house: Running, peer: str, forwarded: str | None
+    live: Running, peer: str, forwarded: str | None
 ) -> None:
     headers = {} if forwarded is None else {"X-Forwarded-For": forwarded}
-    async with browsing(house, peer) as client:
+    async with browsing(live, peer) as client:
         answer = await client.get("/metrics", headers=headers)
     assert answer.status_code == 401, answer.text

@@ -17,7 +17,7 @@ import pytest
 from tests.campaigns.sums import differing
 from tests.journeys.conftest import SECRET, SHOP, Seller, order_body, signed
 from tests.journeys.strangers import deliver, quiet
-from tests.mcp.tools.hall import Hall, Owner
+from tests.mcp.tools.two_stores import Owner, TwoStores
 from tests.mcp.wire import Agent
 from tolsey.actors.store.deliveries.identity import PURPOSE, pseudonym
 from tolsey.actors.store.deliveries.messages import OrderRead
@@ -123,20 +123,20 @@ def second_shop(platform: Platform) -> None:
     platform.add_shop(ShopSpec(domain=OTHER, client_id="client-1", client_secret=OTHER_SECRET))
 
 
-async def pointed_at(trader: Trader, house: Running, seller: Seller) -> None:
+async def pointed_at(trader: Trader, live: Running, seller: Seller) -> None:
     assert (await seller.connect(trader.shop, trader.secret)).status_code == 200
-    await quiet(house)
+    await quiet(live)
 
 
-async def agent_of(house: Running, seller: Seller) -> Agent:
+async def agent_of(live: Running, seller: Seller) -> Agent:
     """Let an agent work with the seller's store."""
-    service = house.service
+    service = live.service
     row = await service.database.fetchrow("SELECT id FROM users LIMIT 1")
     assert row is not None
     await service.database.execute("UPDATE organizations SET plan = 'max_20x'")  # calls enough
     at = service.clock()
     owner = Owner("seller", row["id"], seller.organization_id, seller.store_id, 0, at)
-    return await Hall(service, owner, owner).agent(owner)
+    return await TwoStores(service, owner, owner).agent(owner)
 
 
 def lasting(told: Any) -> Any:
@@ -146,12 +146,12 @@ def lasting(told: Any) -> Any:
     return [lasting(one) for one in told] if isinstance(told, list) else told
 
 
-async def answers(house: Running, seller: Seller, agent: Agent) -> dict[str, Any]:
+async def answers(live: Running, seller: Seller, agent: Agent) -> dict[str, Any]:
     """Ask whatever can be asked about a store: every tool that reads, and all beside the tools."""
     tools = (await agent.ask("tools/list")).json()["result"]["tools"]
     reading = {one["name"] for one in tools if one["annotations"]["readOnlyHint"]}
     assert reading <= ASKED.keys(), "say in ASKED how a new tool is asked for all it has"
-    service = house.service
+    service = live.service
     key = await shop_key_of(service.database, seller.store_id)
     rows = await service.database.fetch(
         "SELECT pseudonym FROM commerce_buyers WHERE store_id = $1", key
@@ -205,29 +205,29 @@ def own(found: Mapping[str, Any], ours: Trader, theirs: Trader) -> None:
 
 
 async def test_a_store_pointed_to_another_shop_and_back_shows_each_shops_own_things(
-    house: Running, browser: httpx.AsyncClient, seller: Seller
+    live: Running, browser: httpx.AsyncClient, seller: Seller
 ) -> None:
-    await pointed_at(FIRST, house, seller)
-    agent = await agent_of(house, seller)
+    await pointed_at(FIRST, live, seller)
+    agent = await agent_of(live, seller)
     assert await FIRST.tell(browser) == ALL_TAKEN
-    at_first = await answers(house, seller, agent)
+    at_first = await answers(live, seller, agent)
     own(at_first, FIRST, SECOND)
 
-    await pointed_at(SECOND, house, seller)
+    await pointed_at(SECOND, live, seller)
     empty = (await agent.call("list_orders")).json()["result"]["structuredContent"]
     assert empty["items"] == []
     assert await SECOND.tell(browser) == ALL_TAKEN
-    elsewhere = await answers(house, seller, agent)
+    elsewhere = await answers(live, seller, agent)
     own(elsewhere, SECOND, FIRST)
     assert await FIRST.tell(browser) == [401] * len(FIRST.things), "nobody listens to it now"
-    assert await answers(house, seller, agent) == elsewhere
+    assert await answers(live, seller, agent) == elsewhere
 
-    await pointed_at(FIRST, house, seller)
-    assert await answers(house, seller, agent) == at_first
+    await pointed_at(FIRST, live, seller)
+    assert await answers(live, seller, agent) == at_first
     assert await SECOND.tell(browser) == [401] * len(SECOND.things)
-    assert await answers(house, seller, agent) == at_first
+    assert await answers(live, seller, agent) == at_first
 
-    database = house.service.database
+    database = live.service.database
     keys = {row["shop_key"] for row in await database.fetch("SELECT shop_key FROM shops_of_stores")}
     assert len(keys) == 2
     for key in keys:
@@ -241,11 +241,11 @@ async def test_a_store_pointed_to_another_shop_and_back_shows_each_shops_own_thi
 
 
 async def test_a_buyer_has_another_pseudonym_in_each_shop_of_a_store(
-    house: Running, browser: httpx.AsyncClient, seller: Seller
+    live: Running, browser: httpx.AsyncClient, seller: Seller
 ) -> None:
-    service, salts = house.service, []
+    service, salts = live.service, []
     for trader in (FIRST, SECOND, FIRST):
-        await pointed_at(trader, house, seller)
+        await pointed_at(trader, live, seller)
         body = order_body(1)
         headers = signed(body, shop=trader.shop, secret=trader.secret)
         assert (await deliver(browser, body, headers)).status_code == 200
@@ -262,25 +262,25 @@ async def test_a_buyer_has_another_pseudonym_in_each_shop_of_a_store(
 
 
 async def test_an_order_read_for_a_shop_that_the_store_left_meanwhile_is_not_kept(
-    house: Running, browser: httpx.AsyncClient, seller: Seller, platform: Platform
+    live: Running, browser: httpx.AsyncClient, seller: Seller, platform: Platform
 ) -> None:
     """An edited order is read from the platform; the store is pointed elsewhere before the answer."""
-    await pointed_at(FIRST, house, seller)
-    await pointed_at(SECOND, house, seller)
-    order = CommerceOrder(store_id=seller.store_id, order_id=9, updated_at=house.service.clock())
-    await house.service.runtime.ask(store(seller.store_id), OrderRead(SHOP, order))
-    assert not await house.service.database.fetch("SELECT FROM commerce_orders")
-    await house.service.runtime.ask(store(seller.store_id), OrderRead(OTHER, order))
-    (row,) = await house.service.database.fetch("SELECT store_id FROM commerce_orders")
-    assert row["store_id"] == await shop_key_of(house.service.database, seller.store_id)
+    await pointed_at(FIRST, live, seller)
+    await pointed_at(SECOND, live, seller)
+    order = CommerceOrder(store_id=seller.store_id, order_id=9, updated_at=live.service.clock())
+    await live.service.runtime.ask(store(seller.store_id), OrderRead(SHOP, order))
+    assert not await live.service.database.fetch("SELECT FROM commerce_orders")
+    await live.service.runtime.ask(store(seller.store_id), OrderRead(OTHER, order))
+    (row,) = await live.service.database.fetch("SELECT store_id FROM commerce_orders")
+    assert row["store_id"] == await shop_key_of(live.service.database, seller.store_id)
 
 
 async def test_deliveries_under_way_while_a_store_is_pointed_elsewhere_go_to_their_own_shop(
-    house: Running, browser: httpx.AsyncClient, seller: Seller
+    live: Running, browser: httpx.AsyncClient, seller: Seller
 ) -> None:
     """Whichever comes first, each order that was taken is its own shop's."""
-    database, taken = house.service.database, set[int]()
-    await pointed_at(FIRST, house, seller)
+    database, taken = live.service.database, set[int]()
+    await pointed_at(FIRST, live, seller)
 
     async def one(number: int) -> None:
         body = order_body(number, tags=FIRST.word)
@@ -293,7 +293,7 @@ async def test_deliveries_under_way_while_a_store_is_pointed_elsewhere_go_to_the
                 tasks.start_soon(one, number)
                 if number == 20:
                     tasks.start_soon(seller.connect, OTHER, OTHER_SECRET)
-    await quiet(house)
+    await quiet(live)
     rows = await database.fetch("SELECT DISTINCT store_id FROM commerce_orders")
     assert {row["store_id"] for row in rows} == {seller.store_id}, "the first shop's key"
     assert await shop_key_of(database, seller.store_id) != seller.store_id

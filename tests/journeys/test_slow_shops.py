@@ -18,7 +18,7 @@ from tests.journeys.conftest import (
     signed,
 )
 from tests.journeys.test_kill import count
-from tests.mcp.real.town import Keeper
+from tests.mcp.real.served_stores import Keeper
 from tests.mcp.tools.shop import ITEM, answered, stocked
 from tests.mcp.wire import Agent
 from tolsey.runtime.outbox.lanes import PLACES

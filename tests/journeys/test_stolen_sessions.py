@@ -23,50 +23,50 @@ async def owner(browser: httpx.AsyncClient) -> Person:
 
 
 @pytest.fixture
-async def stranger(house: Running) -> AsyncIterator[Person]:
-    async with browsing(house) as client:
+async def stranger(live: Running) -> AsyncIterator[Person]:
+    async with browsing(live) as client:
         yield await person(client, "stranger@example.com")
 
 
 async def test_a_session_planted_before_the_login_is_worth_nothing_after_it(
-    house: Running, owner: Person
+    live: Running, owner: Person
 ) -> None:
     planted = "A" * 43
-    async with browsing(house) as victim:
+    async with browsing(live) as victim:
         victim.cookies.set("session", planted)
         login = {"email": owner.email, "password": PASSWORD}
         answer = await victim.post("/api/auth/login", json=login)
         assert answer.status_code == 200
         given = answer.cookies["session"]
-    async with browsing(house) as thief:
+    async with browsing(live) as thief:
         thief.cookies.set("session", planted)
         assert (await thief.get("/api/auth/session")).status_code == 401
     assert given != planted
     assert len(given) >= 43
 
 
-async def test_a_login_ends_the_session_it_came_with(house: Running, owner: Person) -> None:
+async def test_a_login_ends_the_session_it_came_with(live: Running, owner: Person) -> None:
     former = owner.browser.cookies["session"]
     login = {"email": owner.email, "password": PASSWORD}
     assert (await owner.browser.post("/api/auth/login", json=login)).status_code == 200
-    async with browsing(house) as thief:
+    async with browsing(live) as thief:
         thief.cookies.set("session", former)
         assert (await thief.get("/api/auth/session")).status_code == 401
     assert (await owner.browser.get("/api/auth/session")).status_code == 200
 
 
-async def test_a_session_is_over_after_logout(house: Running, owner: Person) -> None:
+async def test_a_session_is_over_after_logout(live: Running, owner: Person) -> None:
     token = owner.browser.cookies["session"]
     out = await owner.browser.post("/api/auth/logout")
     assert out.status_code == 204
-    async with browsing(house) as thief:
+    async with browsing(live) as thief:
         thief.cookies.set("session", token)
         assert (await thief.get("/api/auth/session")).status_code == 401
-    assert await house.service.database.fetch("SELECT 1 FROM sessions") == []
+    assert await live.service.database.fetch("SELECT 1 FROM sessions") == []
 
 
-async def test_a_banned_users_sessions_and_logins_are_over(house: Running, owner: Person) -> None:
-    await house.service.database.execute("UPDATE users SET banned = true")
+async def test_a_banned_users_sessions_and_logins_are_over(live: Running, owner: Person) -> None:
+    await live.service.database.execute("UPDATE users SET banned = true")
     assert (await owner.browser.get("/api/auth/session")).status_code == 401
     assert (await owner.browser.get("/api/stores")).status_code == 401
     login = {"email": owner.email, "password": PASSWORD}
@@ -75,7 +75,7 @@ async def test_a_banned_users_sessions_and_logins_are_over(house: Running, owner
     # who does not know the password does not learn of the ban
     guessed = await owner.browser.post("/api/auth/login", json={**login, "password": "x" * 12})
     assert (guessed.status_code, guessed.json()["code"]) == (401, "invalid_credentials")
-    await house.service.database.execute("UPDATE users SET banned = false")
+    await live.service.database.execute("UPDATE users SET banned = false")
     assert (await owner.browser.get("/api/auth/session")).status_code == 401
 
 
@@ -88,7 +88,7 @@ async def test_every_session_cookie_is_out_of_reach(settings: Settings, https: b
     async def note(answer: httpx.Response) -> None:
         seen.extend(answer.headers.get_list("set-cookie"))
 
-    async with running(public, timers=False) as house, browsing(house) as client:
+    async with running(public, timers=False) as live, browsing(live) as client:
         client.event_hooks["response"] = [note]
         await person(client, "owner@example.com")
         login = {"email": "owner@example.com", "password": PASSWORD}
@@ -123,8 +123,8 @@ async def test_every_session_cookie_is_out_of_reach(settings: Settings, https: b
         "",
     ],
 )
-async def test_no_foreign_page_uses_a_session(house: Running, seller: Seller, origin: str) -> None:
-    before = await digest(house)
+async def test_no_foreign_page_uses_a_session(live: Running, seller: Seller, origin: str) -> None:
+    before = await digest(live)
     calls = [
         ("POST", "/api/stores", {"organizationId": seller.organization_id, "name": "Theirs"}),
         ("DELETE", f"/api/stores/{seller.store_id}", None),
@@ -137,4 +137,4 @@ async def test_no_foreign_page_uses_a_session(house: Running, seller: Seller, or
             answer = await seller.browser.request(method, path, json=body, headers=headers)
             assert answer.status_code == 403, f"{method} {path} {site}"
             assert answer.json()["code"] == "foreign_origin"
-    assert await digest(house) == before
+    assert await digest(live) == before

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from cryptography.exceptions import InvalidSignature
 
-from tests.http.listings.desk import check
+from tests.http.listings.seller_side import check
 from tests.journeys.conftest import SECRET, SHOP, Seller, order_body, sign_up, signed
 from tests.journeys.strangers import LISTINGS, PUBLIC, browsing, deliver, listing_of, quiet, verify
 from tolsey.sandbox.commerce.platform import Platform
@@ -26,59 +26,59 @@ TAILS = ("", "/verification", "/badge.svg", "/og.png", "/embed", "/history")
 
 
 @pytest.fixture
-async def rival(house: Running) -> AsyncIterator[Seller]:
-    async with browsing(house) as client:
+async def rival(live: Running) -> AsyncIterator[Seller]:
+    async with browsing(live) as client:
         yield await sign_up(client, "rival@example.com")
 
 
-async def on_the_market(house: Running, seller: Seller) -> dict[str, Any]:
+async def on_the_market(live: Running, seller: Seller) -> dict[str, Any]:
     listing = await listing_of(seller, **PRICE)
     published = await seller.post(f"{LISTINGS}/{listing['id']}/publish")
     assert published.status_code == 200, published.text
     assert (await verify(seller, listing, SECRET)).status_code == 200
-    await quiet(house)
+    await quiet(live)
     return listing
 
 
-async def shown(house: Running, slug: str) -> dict[str, int]:
+async def shown(live: Running, slug: str) -> dict[str, int]:
     """Say what a passer-by gets at each public address of a listing."""
-    async with browsing(house) as client:
+    async with browsing(live) as client:
         return {tail: (await client.get(f"{PUBLIC}/{slug}{tail}")).status_code for tail in TAILS}
 
 
 async def test_a_draft_a_withdrawn_and_a_made_up_listing_show_nothing(
-    house: Running, seller: Seller
+    live: Running, seller: Seller
 ) -> None:
     listing = await listing_of(seller, **PRICE)
     assert (await verify(seller, listing, SECRET)).status_code == 200
-    await quiet(house)
+    await quiet(live)
     nothing = dict.fromkeys(TAILS, 404)
-    assert await shown(house, listing["slug"]) == nothing
-    assert await shown(house, listing["id"]) == nothing
+    assert await shown(live, listing["slug"]) == nothing
+    assert await shown(live, listing["id"]) == nothing
     await seller.post(f"{LISTINGS}/{listing['id']}/publish")
-    assert await shown(house, listing["slug"]) == dict.fromkeys(TAILS, 200)
+    assert await shown(live, listing["slug"]) == dict.fromkeys(TAILS, 200)
     await seller.post(f"{LISTINGS}/{listing['id']}/withdraw")
-    assert await shown(house, listing["slug"]) == nothing
-    assert await shown(house, "made-up") == nothing
+    assert await shown(live, listing["slug"]) == nothing
+    assert await shown(live, "made-up") == nothing
 
 
 async def test_a_suspended_listing_shows_nothing_and_its_seller_cannot_lift_that(
-    house: Running, seller: Seller, operator: httpx.AsyncClient
+    live: Running, seller: Seller, operator: httpx.AsyncClient
 ) -> None:
-    listing = await on_the_market(house, seller)
+    listing = await on_the_market(live, seller)
     where = f"/api/admin/listings/{listing['id']}/suspend"
     assert (await operator.post(where, json={"reason": "look"})).status_code == 200
-    assert await shown(house, listing["slug"]) == dict.fromkeys(TAILS, 404)
+    assert await shown(live, listing["slug"]) == dict.fromkeys(TAILS, 404)
     for command in ("publish", "pause", "submit"):
         answer = await seller.post(f"{LISTINGS}/{listing['id']}/{command}")
         assert answer.status_code == 409, command
-    assert await shown(house, listing["slug"]) == dict.fromkeys(TAILS, 404)
+    assert await shown(live, listing["slug"]) == dict.fromkeys(TAILS, 404)
 
 
 async def test_flagged_and_rejected_numbers_are_gone_from_every_public_page(
-    house: Running, seller: Seller, operator: httpx.AsyncClient, browser: httpx.AsyncClient
+    live: Running, seller: Seller, operator: httpx.AsyncClient, browser: httpx.AsyncClient
 ) -> None:
-    listing = await on_the_market(house, seller)
+    listing = await on_the_market(live, seller)
     path = f"{PUBLIC}/{listing['slug']}"
     numbers = (await browser.get(f"{path}/verification")).json()["revenue30d"]
     assert numbers > 0
@@ -106,9 +106,9 @@ async def test_flagged_and_rejected_numbers_are_gone_from_every_public_page(
 
 
 async def test_a_revoked_verification_has_no_badge(
-    house: Running, seller: Seller, browser: httpx.AsyncClient
+    live: Running, seller: Seller, browser: httpx.AsyncClient
 ) -> None:
-    listing = await on_the_market(house, seller)
+    listing = await on_the_market(live, seller)
     path = f"{PUBLIC}/{listing['slug']}"
     assert (await browser.get(f"{path}/badge.svg")).status_code == 200
     gone = await seller.browser.delete(f"{LISTINGS}/{listing['id']}/verify")
@@ -119,9 +119,9 @@ async def test_a_revoked_verification_has_no_badge(
 
 
 async def test_no_proof_can_be_carried_to_another_listing_or_made_up(
-    house: Running, seller: Seller, rival: Seller, browser: httpx.AsyncClient
+    live: Running, seller: Seller, rival: Seller, browser: httpx.AsyncClient
 ) -> None:
-    listing = await on_the_market(house, seller)
+    listing = await on_the_market(live, seller)
     other = await listing_of(rival, **PRICE)
     await rival.post(f"{LISTINGS}/{other['id']}/publish")
     proof = (await browser.get(f"{PUBLIC}/{listing['slug']}/verification")).json()
@@ -167,7 +167,7 @@ async def test_no_proof_can_be_carried_to_another_listing_or_made_up(
 
 
 async def test_one_shop_backs_one_listing_whoever_comes_and_by_whatever_name(
-    house: Running, seller: Seller, rival: Seller, platform: Platform
+    live: Running, seller: Seller, rival: Seller, platform: Platform
 ) -> None:
     first, second = await listing_of(seller, **PRICE), await listing_of(rival, **PRICE)
     third = await listing_of(seller, **PRICE)
@@ -176,7 +176,7 @@ async def test_one_shop_backs_one_listing_whoever_comes_and_by_whatever_name(
         *(verify(who, which, SECRET) for who, which in ((seller, first), (rival, second)))
     )
     assert sorted(answer.status_code for answer in answers) == [200, 409]
-    await quiet(house)
+    await quiet(live)
     for shop in (SHOP, "renamed.myshopify.com", "https://renamed.myshopify.com/admin"):
         answer = await seller.post(
             f"{LISTINGS}/{third['id']}/verify/commerce",
@@ -185,12 +185,12 @@ async def test_one_shop_backs_one_listing_whoever_comes_and_by_whatever_name(
             clientSecret=SECRET,
         )
         assert (answer.status_code, answer.json()["code"]) == (409, "source_in_use"), shop
-    rows = await house.service.database.fetch("SELECT shop_domain FROM revenue_sources")
+    rows = await live.service.database.fetch("SELECT shop_domain FROM revenue_sources")
     assert [row["shop_domain"] for row in rows] == [SHOP]
 
 
 async def test_a_seller_cannot_show_one_shop_and_be_read_from_another(
-    house: Running, seller: Seller, platform: Platform, browser: httpx.AsyncClient
+    live: Running, seller: Seller, platform: Platform, browser: httpx.AsyncClient
 ) -> None:
     """Another shop starts from nothing: no badge of the one before is left."""
     small = "small.myshopify.com"
@@ -202,7 +202,7 @@ async def test_a_seller_cannot_show_one_shop_and_be_read_from_another(
             orders=make_history(seed=4, days=60, orders=3),
         )
     )
-    listing = await on_the_market(house, seller)
+    listing = await on_the_market(live, seller)
     path = f"{PUBLIC}/{listing['slug']}"
     rich = (await browser.get(f"{path}/verification")).json()["revenue30d"]
     release = platform.faults.hold("graphql")
@@ -219,20 +219,20 @@ async def test_a_seller_cannot_show_one_shop_and_be_read_from_another(
 
         tasks.start_soon(change)
         release.set()
-    await quiet(house)
+    await quiet(live)
     proof = (await browser.get(f"{path}/verification")).json()
     assert proof["revenue30d"] != rich
     assert (await browser.get(f"{path}/history")).text.count(str(rich)) == 0
 
 
 async def test_a_seller_cannot_mint_revenue_with_deliveries(
-    house: Running, browser: httpx.AsyncClient, seller: Seller, platform: Platform
+    live: Running, browser: httpx.AsyncClient, seller: Seller, platform: Platform
 ) -> None:
     await seller.connect()
     listing = await listing_of(seller, askingPrice={"amount": 10**9, "currency": "USD"})
     await seller.post(f"{LISTINGS}/{listing['id']}/publish")
     await verify(seller, listing, SECRET)
-    await quiet(house)
+    await quiet(live)
     proof = f"{PUBLIC}/{listing['slug']}/verification"
     figures = ("state", "currency", "mrr", "revenue30d", "annualised", "flags")
     before = (await browser.get(proof)).json()
@@ -260,6 +260,6 @@ async def test_a_seller_cannot_mint_revenue_with_deliveries(
         headers = signed(body, topic, delivery_id=str(uuid.uuid4()))
         assert (await deliver(browser, body, headers)).status_code == 200, topic
     assert (await seller.post(f"{LISTINGS}/{listing['id']}/verify/refresh")).status_code == 202
-    await quiet(house)
+    await quiet(live)
     after = (await browser.get(proof)).json()
     assert {name: after[name] for name in figures} == {name: before[name] for name in figures}

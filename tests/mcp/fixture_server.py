@@ -10,7 +10,7 @@ from hypercorn.config import Config
 
 from tests.mcp.fixtures import fixtures
 from tests.mcp.speaking import SpeakingEndpoint, SpeakingServer
-from tolsey.http.mcp.endpoint import Endpoint, Gate, Places
+from tolsey.http.mcp.endpoint import AgentGate, Endpoint, OwnAddresses
 from tolsey.http.mcp.opening import VaultSealer
 from tolsey.http.mcp.registry import Registry
 from tolsey.http.mcp.state import RequestStates
@@ -51,7 +51,7 @@ def serving(
     *,
     local: bool = True,
     origins: tuple[str, ...] = (),
-    gate: Gate = EVERYONE,
+    gate: AgentGate = EVERYONE,
 ) -> Endpoint:
     """Serve a registry."""
     server = SpeakingServer(
@@ -63,7 +63,7 @@ def serving(
         states=RequestStates(VaultSealer(Vault({"k1": bytes(range(32))})), time.time),
         name_of=str,
     )
-    return SpeakingEndpoint(server, gate, Places(origins, local=local))
+    return SpeakingEndpoint(server, gate, OwnAddresses(origins, local=local))
 
 
 def application() -> Edge:

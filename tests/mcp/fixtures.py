@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from tests.mcp.speaking import meta_of, tell, write_log
-from tolsey.http.mcp.call import Call
+from tolsey.http.mcp.call import ToolCall
 from tolsey.http.mcp.registry import (
     READS,
     Argument,
     InputRequired,
+    OfferedResource,
     Prompt,
     Registry,
-    Resource,
     Template,
     Tool,
     ToolFailed,
@@ -72,32 +72,32 @@ NAME: Final = form("What is your name?", name="string")
 FOLDERS: Final = {"method": ROOTS, "params": {}}
 
 
-async def simple_text(call: Call, given: Given) -> ToolResult:
+async def simple_text(call: ToolCall, given: Given) -> ToolResult:
     """Answer with a text."""
     del call, given
     return said(text("This is a simple text response for testing."))
 
 
-async def image(call: Call, given: Given) -> ToolResult:
+async def image(call: ToolCall, given: Given) -> ToolResult:
     """Answer with an image."""
     del call, given
     return said(IMAGE)
 
 
-async def audio(call: Call, given: Given) -> ToolResult:
+async def audio(call: ToolCall, given: Given) -> ToolResult:
     """Answer with a sound."""
     del call, given
     return said({"type": "audio", "data": WAV, "mimeType": "audio/wav"})
 
 
-async def resource(call: Call, given: Given) -> ToolResult:
+async def resource(call: ToolCall, given: Given) -> ToolResult:
     """Answer with a resource."""
     del call, given
     held = "This is an embedded resource content."
     return said(embedded("test://embedded-resource", "text/plain", held))
 
 
-async def mixed(call: Call, given: Given) -> ToolResult:
+async def mixed(call: ToolCall, given: Given) -> ToolResult:
     """Answer with three kinds of block."""
     del call, given
     held = json.dumps({"test": "data", "value": 123})
@@ -108,7 +108,7 @@ async def mixed(call: Call, given: Given) -> ToolResult:
     )
 
 
-async def logging(call: Call, given: Given) -> ToolResult:
+async def logging(call: ToolCall, given: Given) -> ToolResult:
     """Write three log messages on the way."""
     del given
     for message in ("Tool execution started", "Tool processing data", "Tool execution completed"):
@@ -117,7 +117,7 @@ async def logging(call: Call, given: Given) -> ToolResult:
     return said(text("Tool with logging executed successfully"))
 
 
-async def progress(call: Call, given: Given) -> ToolResult:
+async def progress(call: ToolCall, given: Given) -> ToolResult:
     """Tell the progress three times."""
     del given
     for done in (0, 50, 100):
@@ -126,20 +126,20 @@ async def progress(call: Call, given: Given) -> ToolResult:
     return said(text(str(meta_of(call).get("progressToken"))))
 
 
-async def failing(call: Call, given: Given) -> ToolResult:
+async def failing(call: ToolCall, given: Given) -> ToolResult:
     """Fail as a tool may."""
     del call, given
     raise ToolFailed("This tool intentionally returns an error for testing")
 
 
-async def missing_capability(call: Call, given: Given) -> ToolResult:
+async def missing_capability(call: ToolCall, given: Given) -> ToolResult:
     """Need what hardly a client declares."""
     del given
     call.require("sampling")
     return said(text("The client can sample."))
 
 
-async def greet(call: Call, given: Given) -> ToolResult | InputRequired:
+async def greet(call: ToolCall, given: Given) -> ToolResult | InputRequired:
     """Ask for a name and greet it."""
     del given
     answered = answer_to(call, "user_name", ELICIT)
@@ -148,7 +148,7 @@ async def greet(call: Call, given: Given) -> ToolResult | InputRequired:
     return said(text(f"Hello, {answered.get('content', {}).get('name')}!"))
 
 
-async def ask_model(call: Call, given: Given) -> ToolResult | InputRequired:
+async def ask_model(call: ToolCall, given: Given) -> ToolResult | InputRequired:
     """Ask the client's model for a capital."""
     del given
     answered = answer_to(call, "capital_question", SAMPLE)
@@ -157,7 +157,7 @@ async def ask_model(call: Call, given: Given) -> ToolResult | InputRequired:
     return said(text(answered["content"]["text"]))
 
 
-async def list_roots(call: Call, given: Given) -> ToolResult | InputRequired:
+async def list_roots(call: ToolCall, given: Given) -> ToolResult | InputRequired:
     """Ask for the client's folders."""
     del given
     answered = answer_to(call, "client_roots", ROOTS)
@@ -166,7 +166,7 @@ async def list_roots(call: Call, given: Given) -> ToolResult | InputRequired:
     return said(text(", ".join(root["uri"] for root in answered["roots"])))
 
 
-async def request_state(call: Call, given: Given) -> ToolResult | InputRequired:
+async def request_state(call: ToolCall, given: Given) -> ToolResult | InputRequired:
     """Give a state out and want it back."""
     del given
     if call.state is None or answer_to(call, "confirm", ELICIT) is None:
@@ -174,7 +174,7 @@ async def request_state(call: Call, given: Given) -> ToolResult | InputRequired:
     return said(text("state-ok"))
 
 
-async def multiple(call: Call, given: Given) -> ToolResult | InputRequired:
+async def multiple(call: ToolCall, given: Given) -> ToolResult | InputRequired:
     """Ask three things at once."""
     del given
     wanted = {
@@ -190,7 +190,7 @@ async def multiple(call: Call, given: Given) -> ToolResult | InputRequired:
     return said(text("All three were answered."))
 
 
-async def rounds(call: Call, given: Given) -> ToolResult | InputRequired:
+async def rounds(call: ToolCall, given: Given) -> ToolResult | InputRequired:
     """Ask twice, one thing after the other."""
     del given
     state = call.state or {"round": 1}
@@ -207,7 +207,7 @@ async def rounds(call: Call, given: Given) -> ToolResult | InputRequired:
     return said(text(f"{state['name']} likes {answered.get('content', {}).get('color')}."))
 
 
-async def by_capability(call: Call, given: Given) -> ToolResult | InputRequired:
+async def by_capability(call: ToolCall, given: Given) -> ToolResult | InputRequired:
     """Ask only what the client can answer."""
     del given
     wanted = {}
@@ -253,26 +253,26 @@ JSON_SCHEMA: Final = {
 }
 
 
-async def static_text(call: Call) -> Contents:
+async def static_text(call: ToolCall) -> Contents:
     """Hold a text."""
     del call
     return {"text": "This is the content of the static text resource."}
 
 
-async def static_binary(call: Call) -> Contents:
+async def static_binary(call: ToolCall) -> Contents:
     """Hold an image."""
     del call
     return {"blob": PNG}
 
 
-async def data_of(call: Call, variables: Mapping[str, str]) -> Contents:
+async def data_of(call: ToolCall, variables: Mapping[str, str]) -> Contents:
     """Hold what the address says."""
     del call
     found = {"id": variables["id"], "templateTest": True, "data": f"Data for ID: {variables['id']}"}
     return {"text": json.dumps(found)}
 
 
-async def ids(call: Call, typed: str) -> Sequence[str]:
+async def ids(call: ToolCall, typed: str) -> Sequence[str]:
     """Propose numbers."""
     del call
     return [one for one in ("1", "12", "123") if one.startswith(typed)]
@@ -283,33 +283,37 @@ def user(*blocks: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [{"role": "user", "content": block} for block in blocks]
 
 
-async def simple_prompt(call: Call, given: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
+async def simple_prompt(call: ToolCall, given: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
     """A prompt without arguments."""
     del call, given
     return user(text("This is a simple prompt for testing."))
 
 
-async def prompt_of(call: Call, given: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
+async def prompt_of(call: ToolCall, given: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
     """A prompt with two arguments."""
     del call
     return user(text(f"Prompt with arguments: arg1='{given['arg1']}', arg2='{given['arg2']}'"))
 
 
-async def prompt_with_resource(call: Call, given: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
+async def prompt_with_resource(
+    call: ToolCall, given: Mapping[str, str]
+) -> Sequence[Mapping[str, Any]]:
     """A prompt that holds a resource."""
     del call
     held = embedded(given["resourceUri"], "text/plain", "Embedded resource content for testing.")
     return user(held, text("Please process the embedded resource above."))
 
 
-async def prompt_with_image(call: Call, given: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
+async def prompt_with_image(
+    call: ToolCall, given: Mapping[str, str]
+) -> Sequence[Mapping[str, Any]]:
     """A prompt that holds an image."""
     del call, given
     return user(IMAGE, text("Please analyze the image above."))
 
 
 async def prompt_asking(
-    call: Call, given: Mapping[str, str]
+    call: ToolCall, given: Mapping[str, str]
 ) -> Sequence[Mapping[str, Any]] | InputRequired:
     """A prompt that asks for its context first."""
     del given
@@ -343,8 +347,10 @@ def fixtures() -> Registry:
         tool("test_input_required_result_tampered_state", request_state),
         tool("test_input_required_result_capabilities", by_capability),
         tool("json_schema_2020_12_tool", simple_text, JSON_SCHEMA),
-        Resource("test://static-text", "static-text", "Text", "A text.", "text/plain", static_text),
-        Resource(
+        OfferedResource(
+            "test://static-text", "static-text", "Text", "A text.", "text/plain", static_text
+        ),
+        OfferedResource(
             "test://static-binary",
             "static-binary",
             "Image",
@@ -352,7 +358,7 @@ def fixtures() -> Registry:
             "image/png",
             static_binary,
         ),
-        Resource(
+        OfferedResource(
             "test://watched-resource", "watched", "Watched", "A text.", "text/plain", static_text
         ),
         Template(
@@ -375,7 +381,7 @@ def fixtures() -> Registry:
         ),
         Prompt(
             "test_prompt_with_embedded_resource",
-            "Resource",
+            "OfferedResource",
             "A prompt with a resource.",
             prompt_with_resource,
             (Argument("resourceUri", "Its address."),),

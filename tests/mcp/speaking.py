@@ -11,10 +11,10 @@ from typing import Any, Final
 import orjson
 
 from tolsey.http.mcp import wire
-from tolsey.http.mcp.call import Call
+from tolsey.http.mcp.call import ToolCall
 from tolsey.http.mcp.endpoint import Endpoint
 from tolsey.http.mcp.replies import Reply
-from tolsey.http.mcp.server import Server
+from tolsey.http.mcp.server import McpServer
 from tolsey.http.mcp.wire import RpcError
 from tolsey.http.web.edge import Headers, Scope, Send
 
@@ -78,7 +78,7 @@ class SpeakingEndpoint(Endpoint):
         return reply
 
 
-class SpeakingServer(Server):
+class SpeakingServer(McpServer):
     """A server whose tools write logs, and whose resources older clients may subscribe to."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -90,18 +90,18 @@ class SpeakingServer(Server):
     def _capabilities(self) -> dict[str, Any]:
         return {**super()._capabilities(), "logging": {}}
 
-    async def _initialize(self, call: Call) -> Mapping[str, Any]:
+    async def _initialize(self, call: ToolCall) -> Mapping[str, Any]:
         said = await super()._initialize(call)
         subscribed = {**said["capabilities"], "resources": {"subscribe": True}}
         return {**said, "capabilities": subscribed}
 
-    async def _set_level(self, call: Call) -> Mapping[str, Any]:
+    async def _set_level(self, call: ToolCall) -> Mapping[str, Any]:
         """Check the level; without a session it binds no other request."""
         if call.request.params.get("level") not in LEVELS:
             raise RpcError(wire.INVALID_PARAMS, "There is no such level.")
         return {}
 
-    async def _watch(self, call: Call) -> Mapping[str, Any]:
+    async def _watch(self, call: ToolCall) -> Mapping[str, Any]:
         """Check the address; without a session no request outlasts its answer."""
         uri = call.request.params["uri"]
         if self._find(uri)[0] is None:
@@ -109,13 +109,13 @@ class SpeakingServer(Server):
         return {}
 
 
-def meta_of(call: Call) -> Mapping[str, Any]:
+def meta_of(call: ToolCall) -> Mapping[str, Any]:
     """Give what is said beside the parameters."""
     found = call.request.params.get("_meta")
     return found if isinstance(found, dict) else {}
 
 
-async def tell(call: Call, progress: float, total: float, message: str) -> None:
+async def tell(call: ToolCall, progress: float, total: float, message: str) -> None:
     """Tell how far the work is, when the client asked."""
     token = meta_of(call).get("progressToken")
     if token is not None:
@@ -123,7 +123,7 @@ async def tell(call: Call, progress: float, total: float, message: str) -> None:
         await ANSWERING.get().emit({"method": "notifications/progress", "params": said})
 
 
-async def write_log(call: Call, level: str, data: Any) -> None:
+async def write_log(call: ToolCall, level: str, data: Any) -> None:
     """Send a log message, when the client wants messages of this severity.
 
     Before 2026-07-28 a client said so once for a session; without one it is sent everything.

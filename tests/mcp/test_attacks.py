@@ -9,7 +9,7 @@ from tests.mcp.fixture_server import Everyone, application, serving
 from tests.mcp.fixtures import fixtures, tool
 from tests.mcp.wire import Agent, envelope, headers_of, message, speaking_to
 from tolsey.http.mcp import wire
-from tolsey.http.mcp.call import Call
+from tolsey.http.mcp.call import ToolCall
 from tolsey.http.mcp.opening import VaultSealer
 from tolsey.http.mcp.registry import Registry, ToolResult
 from tolsey.http.mcp.state import LIFE_SECONDS, RequestStates
@@ -147,7 +147,7 @@ def test_a_state_of_somebody_else_or_of_long_ago_is_refused() -> None:
         states.take(given, "tools/call", STATEFUL, "ann")
 
 
-async def broken(call: Call, given: Any) -> ToolResult:
+async def broken(call: ToolCall, given: Any) -> ToolResult:
     """Break in a way that tells a secret."""
     del call, given
     raise RuntimeError("postgresql://user:hunter2@db")
@@ -165,7 +165,7 @@ async def test_what_goes_wrong_inside_is_never_told() -> None:
 async def test_a_client_that_goes_away_ends_what_was_done_for_it() -> None:
     started, ended = asyncio.Event(), asyncio.Event()
 
-    async def slow(call: Call, given: Any) -> ToolResult:
+    async def slow(call: ToolCall, given: Any) -> ToolResult:
         """Take for ever."""
         del call, given
         started.set()
@@ -200,7 +200,7 @@ async def test_a_server_that_stops_ends_what_it_does() -> None:
     ended = asyncio.Event()
     started = asyncio.Event()
 
-    async def slow(call: Call, given: Any) -> ToolResult:
+    async def slow(call: ToolCall, given: Any) -> ToolResult:
         """Take for ever."""
         del call, given
         started.set()

@@ -16,7 +16,7 @@ from tests.mcp.fixtures import fixtures
 from tolsey.http.mcp import endpoint
 from tolsey.http.mcp.doors import PREFIX, Door
 from tolsey.http.mcp.endpoint import Denied
-from tolsey.http.oauth.resources import Resources
+from tolsey.http.oauth.resources import StoreResources
 from tolsey.http.web import edge
 from tolsey.http.web.edge import Edge, Scope
 from tolsey.server import serve_app
@@ -49,7 +49,7 @@ def door() -> Door:
     """Serve the fixtures to who has a token."""
     settings = settings_of(base_url="http://127.0.0.1:8000")
     served = serving(fixtures(), gate=Guarded())
-    return Door(Resources(settings), served, settings.base_url, on_subaddress=False)
+    return Door(StoreResources(settings), served, settings.base_url, on_subaddress=False)
 
 
 async def nothing(scope: Any, receive: Any, send: Any) -> None:

@@ -10,13 +10,13 @@ from tests.mcp.fixture_server import serving
 from tests.mcp.fixtures import said, text, tool
 from tests.mcp.wire import Agent, speaking_to
 from tolsey.http.mcp import endpoint, wire
-from tolsey.http.mcp.call import Call
+from tolsey.http.mcp.call import ToolCall
 from tolsey.http.mcp.registry import Registry, ToolResult
 from tolsey.http.mcp.wire import RpcError
 
 pytestmark = pytest.mark.anyio
 
-Run = Callable[[Call, Mapping[str, Any]], Awaitable[ToolResult]]
+Run = Callable[[ToolCall, Mapping[str, Any]], Awaitable[ToolResult]]
 REFUSALS = [
     (503, (b"retry-after", b"5")),
     (403, (b"www-authenticate", b'Bearer error="insufficient_scope"')),
@@ -35,14 +35,14 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(endpoint, "SLOW_SECONDS", 0.01)
 
 
-async def for_ever(call: Call, given: Mapping[str, Any]) -> ToolResult:
+async def for_ever(call: ToolCall, given: Mapping[str, Any]) -> ToolResult:
     """Never answer."""
     del call, given
     await asyncio.Event().wait()
     raise AssertionError
 
 
-async def at_once(call: Call, given: Mapping[str, Any]) -> ToolResult:
+async def at_once(call: ToolCall, given: Mapping[str, Any]) -> ToolResult:
     """Answer."""
     del call, given
     return said(text("done"))
@@ -59,7 +59,7 @@ async def test_a_call_that_is_refused_late_keeps_its_status_and_its_headers(
         watched.set()
         await watch(*given)
 
-    async def late(call: Call, given: Mapping[str, Any]) -> ToolResult:
+    async def late(call: ToolCall, given: Mapping[str, Any]) -> ToolResult:
         """Refuse when it is watched already whether the client is there."""
         del call, given
         await watched.wait()
@@ -81,7 +81,7 @@ async def test_a_call_that_is_refused_late_keeps_its_status_and_its_headers(
 async def test_a_call_that_takes_too_long_is_ended_and_its_client_told_so() -> None:
     ended = asyncio.Event()
 
-    async def slow(call: Call, given: Mapping[str, Any]) -> ToolResult:
+    async def slow(call: ToolCall, given: Mapping[str, Any]) -> ToolResult:
         """Take for ever."""
         try:
             return await for_ever(call, given)

@@ -83,7 +83,7 @@ class Market:
 
 
 @dataclass
-class Hall:
+class ServedSite:
     """The service as people with a browser reach it."""
 
     url: str
@@ -92,23 +92,23 @@ class Hall:
 
 
 @asynccontextmanager
-async def served(settings: Settings, port: int) -> AsyncIterator[Hall]:
+async def served(settings: Settings, port: int) -> AsyncIterator[ServedSite]:
     """Run the whole service on a port of this machine."""
     clock = Clock(datetime.now(UTC))
     async with (
-        running(settings, clock=clock, timers=False, poll_seconds=0.1) as house,
+        running(settings, clock=clock, timers=False, poll_seconds=0.1) as live,
         anyio.create_task_group() as tasks,
     ):
         stop, ready = anyio.Event(), anyio.Event()
         serve = partial(serve_app, ready=ready.set)
-        tasks.start_soon(serve, house.app, "127.0.0.1", port, stop)
+        tasks.start_soon(serve, live.app, "127.0.0.1", port, stop)
         await ready.wait()
-        yield Hall(settings.base_url, clock, house)
+        yield ServedSite(settings.base_url, clock, live)
         stop.set()
 
 
 @pytest.fixture
-async def hall(database_url: str, redis_url: str) -> AsyncIterator[Hall]:
+async def live_site(database_url: str, redis_url: str) -> AsyncIterator[ServedSite]:
     port = free_port()
     settings = settings_of(
         base_url=f"http://127.0.0.1:{port}", database_url=database_url, redis_url=redis_url
@@ -118,7 +118,7 @@ async def hall(database_url: str, redis_url: str) -> AsyncIterator[Hall]:
 
 
 @dataclass
-class Till(Hall):
+class Till(ServedSite):
     """The service with a payment processor beside it, whose pages a browser can pay on."""
 
     processor: Processor
@@ -151,7 +151,7 @@ async def till(database_url: str, redis_url: str) -> AsyncIterator[Till]:
 
 
 @dataclass
-class Bazaar(Hall):
+class Bazaar(ServedSite):
     """The service with a shop of the commerce platform beside it."""
 
     platform: Platform
@@ -183,9 +183,11 @@ async def seller(bazaar: Bazaar) -> AsyncIterator[Seller]:
 
 
 @pytest.fixture
-async def visitor(hall: Hall) -> AsyncIterator[httpx.AsyncClient]:
+async def visitor(live_site: ServedSite) -> AsyncIterator[httpx.AsyncClient]:
     """A browser without a picture: it keeps cookies, says its origin, and follows nothing."""
-    async with httpx.AsyncClient(base_url=hall.url, headers={"Origin": hall.url}) as client:
+    async with httpx.AsyncClient(
+        base_url=live_site.url, headers={"Origin": live_site.url}
+    ) as client:
         yield client
 
 
@@ -245,13 +247,13 @@ async def market(chromium_path: str, servers: Servers, template: str) -> AsyncIt
                 commerce_url_template=platform.url_template,
             )
             async with (
-                running(settings, clock=clock, timers=False, poll_seconds=0.1) as house,
+                running(settings, clock=clock, timers=False, poll_seconds=0.1) as live,
                 anyio.create_task_group() as tasks,
                 httpx.AsyncClient(base_url=url, headers={"Origin": url}) as client,
             ):
                 stop, ready = anyio.Event(), anyio.Event()
                 serve = partial(serve_app, ready=ready.set)
-                tasks.start_soon(serve, house.app, "127.0.0.1", port, stop)
+                tasks.start_soon(serve, live.app, "127.0.0.1", port, stop)
                 await ready.wait()
                 yield await stocked(Market(url, clock, client))
                 stop.set()

@@ -7,7 +7,7 @@ import pytest
 
 from tests.http.people import PASSWORD
 from tests.pages.chromium import Page
-from tests.pages.conftest import Hall
+from tests.pages.conftest import ServedSite
 from tolsey.http.layout.assets import STYLE_ADDRESS
 
 ANN = {"email": "ann@example.com", "password": PASSWORD, "organizationName": "Ann's <Ceramics>"}
@@ -31,8 +31,8 @@ async def sign_up(visitor: httpx.AsyncClient, **changed: str) -> httpx.Response:
     return await visitor.post("/signup", data={**ANN, **changed})
 
 
-async def test_a_person_signs_up_out_and_in_again(hall: Hall, page: Page) -> None:
-    await page.open(f"{hall.url}/signup")
+async def test_a_person_signs_up_out_and_in_again(live_site: ServedSite, page: Page) -> None:
+    await page.open(f"{live_site.url}/signup")
     assert await page.read("document.activeElement.tagName") == "BODY"
     for name, value in ANN.items():
         await page.write(f"#{name}", value)
@@ -42,7 +42,7 @@ async def test_a_person_signs_up_out_and_in_again(hall: Hall, page: Page) -> Non
 
     await page.click("header button")
     assert await page.address() == "/login"
-    await page.open(f"{hall.url}/billing")
+    await page.open(f"{live_site.url}/billing")
     assert await page.address() == "/login?next=/billing"
 
     await page.write("#email", " Ann@Example.com ")
@@ -53,9 +53,9 @@ async def test_a_person_signs_up_out_and_in_again(hall: Hall, page: Page) -> Non
 
 
 async def test_what_is_wrong_is_said_beside_its_field_and_the_rest_is_kept(
-    hall: Hall, page: Page
+    live_site: ServedSite, page: Page
 ) -> None:
-    await page.open(f"{hall.url}/signup")
+    await page.open(f"{live_site.url}/signup")
     await page.write("#email", "ann@example")
     await page.write("#password", "short")
     await page.write("#organizationName", "Ann's <Ceramics>")
@@ -75,10 +75,10 @@ async def test_what_is_wrong_is_said_beside_its_field_and_the_rest_is_kept(
 
 
 async def test_every_field_has_a_label_and_a_phone_needs_no_scrolling_sideways(
-    hall: Hall, page: Page
+    live_site: ServedSite, page: Page
 ) -> None:
     for path in ("/signup", "/login"):
-        await page.open(hall.url + path, width=320)
+        await page.open(live_site.url + path, width=320)
         unlabelled = "[...document.querySelectorAll('input:not([type=hidden])')].filter(one => !one.labels.length).length"
         assert await page.read(unlabelled) == 0
         assert await page.read("document.documentElement.scrollWidth") == 320
@@ -110,11 +110,11 @@ async def test_nobody_is_led_to_another_site(visitor: httpx.AsyncClient, wanted:
 
 
 async def test_a_foreign_page_can_neither_sign_in_nor_up_nor_out(
-    hall: Hall, visitor: httpx.AsyncClient
+    live_site: ServedSite, visitor: httpx.AsyncClient
 ) -> None:
     await sign_up(visitor)
     for origin in ("https://evil.example", "null"):
-        async with httpx.AsyncClient(base_url=hall.url, headers={"Origin": origin}) as victim:
+        async with httpx.AsyncClient(base_url=live_site.url, headers={"Origin": origin}) as victim:
             login = {"email": ANN["email"], "password": PASSWORD}
             answers = [
                 await victim.post("/login", data=login),
@@ -212,11 +212,11 @@ async def test_the_pages_count_against_the_same_limits_as_the_api(
 
 
 async def test_the_session_of_before_ends_with_signing_in(
-    hall: Hall, visitor: httpx.AsyncClient
+    live_site: ServedSite, visitor: httpx.AsyncClient
 ) -> None:
     await sign_up(visitor)
     former = visitor.cookies["session"]
     await visitor.post("/login", data={"email": ANN["email"], "password": PASSWORD})
     assert visitor.cookies["session"] != former
-    async with httpx.AsyncClient(base_url=hall.url, cookies={"session": former}) as thief:
+    async with httpx.AsyncClient(base_url=live_site.url, cookies={"session": former}) as thief:
         assert (await thief.get("/api/auth/session")).status_code == 401

@@ -12,13 +12,13 @@ import pytest
 
 from tests.http.people import PASSWORD, add_member
 from tests.pages.chromium import Page
-from tests.pages.conftest import Hall, Till
+from tests.pages.conftest import ServedSite, Till
 from tests.pages.test_badge import READABLE, contrast
 from tolsey.actors.organization.billing.messages import SubscriptionView
 from tolsey.actors.organization.ledger.messages import CreditsView, Grant, Standing
 from tolsey.http.answers.money import CreditsAnswer, LedgerEntryAnswer
 from tolsey.http.billing.pages import MOST_LOOKS
-from tolsey.http.billing.views import Account, BillingPage
+from tolsey.http.billing.views import BillingAccount, BillingPage
 from tolsey.http.layout.templates import rendered
 from tolsey.http.layout.words import credit, dollars, moved
 from tolsey.storage.people.accounts import OrganizationRow
@@ -62,16 +62,16 @@ TEXTS = """(() => {
 })()"""
 
 
-def account(**changed: Any) -> Account:
+def account(**changed: Any) -> BillingAccount:
     credits = CreditsAnswer.of(
         CreditsView(
             standing=Standing(seq=0, balance=0, available=0, held=0), grants=(), next_expiry=None
         )
     )
-    return replace(Account(ANN, [ANN], HELD, credits, None, (), AT), **changed)
+    return replace(BillingAccount(ANN, [ANN], HELD, credits, None, (), AT), **changed)
 
 
-def written(shown: Account) -> str:
+def written(shown: BillingAccount) -> str:
     return rendered(BillingPage(account=shown), "ann@example.com")
 
 
@@ -201,9 +201,11 @@ async def test_without_an_organization_named_the_callers_first_is_shown(
 
 
 async def test_the_page_of_others_is_a_page_that_does_not_exist(
-    hall: Hall, visitor: httpx.AsyncClient
+    live_site: ServedSite, visitor: httpx.AsyncClient
 ) -> None:
-    async with httpx.AsyncClient(base_url=hall.url, headers={"Origin": hall.url}) as other:
+    async with httpx.AsyncClient(
+        base_url=live_site.url, headers={"Origin": live_site.url}
+    ) as other:
         foreign = await signed_up(other)
     await signed_up(visitor, "eve@example.com")
     for id in (foreign, "org_0", "", "%00"):
@@ -425,11 +427,11 @@ async def test_the_page_stops_looking_for_a_payment_that_does_not_come(
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_every_word_is_readable_by_day_and_by_night(
-    hall: Hall, page: Page, scheme: str
+    live_site: ServedSite, page: Page, scheme: str
 ) -> None:
     features = [{"name": "prefers-color-scheme", "value": scheme}]
     await page.call("Emulation.setEmulatedMedia", features=features)
-    await page.open(f"{hall.url}/signup")
+    await page.open(f"{live_site.url}/signup")
     await page.write("#email", "ann@example")
     await page.read("document.querySelector('main form').noValidate = true")
     await page.click("main button")
@@ -439,7 +441,7 @@ async def test_every_word_is_readable_by_day_and_by_night(
     await page.write("#organizationName", "Ann's")
     await page.click("main button")
     texts += await page.read(TEXTS)
-    await page.open(f"{hall.url}/billing?from=checkout", width=320)
+    await page.open(f"{live_site.url}/billing?from=checkout", width=320)
     texts += await page.read(TEXTS)
     assert len(texts) > 40
     faint = [one for one in texts if contrast(one[1], one[2]) < READABLE]
@@ -448,9 +450,9 @@ async def test_every_word_is_readable_by_day_and_by_night(
 
 
 async def test_the_keyboard_reaches_everything_and_shows_where_it_is(
-    hall: Hall, page: Page
+    live_site: ServedSite, page: Page
 ) -> None:
-    await page.open(f"{hall.url}/login")
+    await page.open(f"{live_site.url}/login")
     reached = []
     for _ in range(7):
         for type_ in ("keyDown", "keyUp"):

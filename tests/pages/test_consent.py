@@ -9,7 +9,7 @@ from tests.http.oauth.client import Client, said
 from tests.http.people import PASSWORD
 from tests.journeys.conftest import free_port
 from tests.pages.chromium import Page
-from tests.pages.conftest import Hall, OtherSite
+from tests.pages.conftest import OtherSite, ServedSite
 from tolsey.http.layout.assets import STYLE_ADDRESS
 
 ANN = {"email": "ann@example.com", "password": PASSWORD, "organizationName": "Ann's"}
@@ -22,7 +22,7 @@ UNTICK = """[...document.querySelectorAll("input[name=scope]:checked")].forEach(
 class Shopkeeper:
     """A person at a browser, and the agent that they want to let in."""
 
-    hall: Hall
+    live_site: ServedSite
     page: Page
     client: Client
     callback: str
@@ -30,11 +30,11 @@ class Shopkeeper:
     async def asked(self, **changed: str) -> None:
         """Come from the agent, and meet what is met."""
         asked = self.client.asked(resource=self.resource, **changed)
-        await self.page.open(self.hall.url + asked)
+        await self.page.open(self.live_site.url + asked)
 
     @property
     def resource(self) -> str:
-        return f"{self.hall.url}/api/mcp/v1/{self.client.store_id}"
+        return f"{self.live_site.url}/api/mcp/v1/{self.client.store_id}"
 
     async def came_back(self) -> dict[str, str]:
         """Read what the agent is told at the end."""
@@ -50,7 +50,7 @@ class Shopkeeper:
 
 @pytest.fixture
 async def keeper(
-    hall: Hall, page: Page, visitor: httpx.AsyncClient, other_site: OtherSite
+    live_site: ServedSite, page: Page, visitor: httpx.AsyncClient, other_site: OtherSite
 ) -> Shopkeeper:
     """Make a shopkeeper, who is not signed in yet in their browser."""
     other_site.body = "<h1>You can close this window</h1>"
@@ -61,7 +61,7 @@ async def keeper(
     callback = f"http://127.0.0.1:{port}/callback"
     client = Client(visitor, store["id"], redirect_uri=callback)
     assert (await client.register(client_name="Robo & sons")).status_code == 201
-    return Shopkeeper(hall, page, client, callback)
+    return Shopkeeper(live_site, page, client, callback)
 
 
 async def signed_in(page: Page) -> None:
@@ -98,7 +98,7 @@ async def test_a_person_signs_in_lets_an_agent_in_and_ends_it(keeper: Shopkeeper
     assert answer.status_code == 200, answer.text
     assert answer.json()["scope"] == "store:read orders:read orders:write"
 
-    await page.open(f"{keeper.hall.url}/account/agents")
+    await page.open(f"{keeper.live_site.url}/account/agents")
     assert "Robo & sons · Corner <shop>" in await page.text("main")
     await page.click("button.danger")
     assert await page.address() == "/account/agents"
@@ -113,8 +113,8 @@ async def test_a_person_says_no_and_the_agent_hears_it(keeper: Shopkeeper) -> No
     await signed_in(keeper.page)
     await keeper.page.click("button[value=deny]")
     told = await keeper.came_back()
-    assert (told["error"], told["iss"]) == ("access_denied", keeper.hall.url)
-    await keeper.page.open(f"{keeper.hall.url}/account/agents")
+    assert (told["error"], told["iss"]) == ("access_denied", keeper.live_site.url)
+    await keeper.page.open(f"{keeper.live_site.url}/account/agents")
     assert "You have let no app in." in await keeper.page.text("main")
     assert keeper.page.problems == []
 
@@ -159,7 +159,7 @@ async def test_an_answer_is_given_once_even_by_going_back(keeper: Shopkeeper) ->
     consent = await page.address()
     await page.click("button[value=allow]")
     assert "code" in await keeper.came_back()
-    await page.open(keeper.hall.url + consent)
+    await page.open(keeper.live_site.url + consent)
     assert "no longer open" in await page.text("main")
     assert await page.read("document.querySelectorAll('main form').length") == 0
 
@@ -176,7 +176,7 @@ async def test_the_question_stands_in_no_frame(keeper: Shopkeeper, other_site: O
     page = keeper.page
     await keeper.asked()
     await signed_in(page)
-    consent = keeper.hall.url + await page.address()
+    consent = keeper.live_site.url + await page.address()
     other_site.frame(consent)
     await page.open(other_site.url)
     assert "frame-ancestors" in " ".join(page.problems) or "blocked" in " ".join(page.problems)
@@ -190,7 +190,7 @@ async def test_a_foreign_page_cannot_answer_for_its_visitor(
     page = keeper.page
     await keeper.asked()
     await signed_in(page)
-    consent = keeper.hall.url + await page.address()
+    consent = keeper.live_site.url + await page.address()
     csrf = await page.read("document.querySelector('[name=csrf]').value")
     other_site.body = (
         f'<form method="post" action="{consent}"><input name="csrf" value="{csrf}">'
@@ -199,7 +199,7 @@ async def test_a_foreign_page_cannot_answer_for_its_visitor(
     await page.open(other_site.url)
     await page.click("button")
     assert "code=" not in await page.read("location.href")
-    await page.open(f"{keeper.hall.url}/account/agents")
+    await page.open(f"{keeper.live_site.url}/account/agents")
     assert "Robo" not in await page.text("main")
 
 
@@ -215,11 +215,11 @@ async def test_the_question_needs_no_script_no_style_of_elsewhere_and_no_scrolli
     await signed_in(page)
     page.requests.clear()
     address = await page.address()
-    await page.open(keeper.hall.url + address, width=width)
+    await page.open(keeper.live_site.url + address, width=width)
     assert await page.read("document.documentElement.scrollWidth") == width
     assert {one for one in page.requests if not one.startswith("data:")} == {
-        keeper.hall.url + address,
-        keeper.hall.url + STYLE_ADDRESS,
+        keeper.live_site.url + address,
+        keeper.live_site.url + STYLE_ADDRESS,
     }
     named = "[...document.querySelectorAll('button')].filter(one => !one.innerText.trim()).length"
     assert await page.read(named) == 0

@@ -8,7 +8,7 @@ import pytest
 
 from tests.http.people import PASSWORD
 from tests.pages.chromium import Page
-from tests.pages.conftest import Hall
+from tests.pages.conftest import ServedSite
 from tests.pages.test_badge import READABLE, contrast
 from tests.pages.test_billing import TEXTS
 from tests.pages.test_gallery import UNNAMED
@@ -22,10 +22,10 @@ CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko)
 
 
 @pytest.fixture
-async def elsewhere(hall: Hall) -> AsyncIterator[httpx.AsyncClient]:
+async def elsewhere(live_site: ServedSite) -> AsyncIterator[httpx.AsyncClient]:
     """Another browser of the same person."""
-    headers = {"Origin": hall.url, "User-Agent": CHROME}
-    async with httpx.AsyncClient(base_url=hall.url, headers=headers) as client:
+    headers = {"Origin": live_site.url, "User-Agent": CHROME}
+    async with httpx.AsyncClient(base_url=live_site.url, headers=headers) as client:
         yield client
 
 
@@ -96,7 +96,9 @@ async def test_a_password_is_changed_and_other_sessions_end(
     assert (await signed_in(elsewhere), await signed_in(elsewhere, new)) == (401, 200)
 
 
-async def test_a_key_is_made_shown_once_and_ended(visitor: httpx.AsyncClient, hall: Hall) -> None:
+async def test_a_key_is_made_shown_once_and_ended(
+    visitor: httpx.AsyncClient, live_site: ServedSite
+) -> None:
     made = await signed_up(visitor, ANN)
     form = {"organizationId": made["organization"]["id"], "name": "<Nightly>"}
     several = {**form, "scope": ["intelligence:read", "intelligence:write"], "lifetimeDays": "30"}
@@ -109,7 +111,7 @@ async def test_a_key_is_made_shown_once_and_ended(visitor: httpx.AsyncClient, ha
     assert value[1] not in again.text
     assert value[1][:12] in again.text
     assert "<bdi>&lt;Nightly&gt;</bdi>" in again.text
-    async with httpx.AsyncClient(base_url=hall.url) as program:
+    async with httpx.AsyncClient(base_url=live_site.url) as program:
         headers = {"X-Api-Key": value[1]}
         assert (await program.get("/api/intelligence/usage", headers=headers)).status_code == 501
         (act,) = re.findall(rf'action="({KEYS}/\w+/end)"', again.text)
@@ -147,10 +149,10 @@ async def test_a_foreign_page_makes_and_ends_nothing(visitor: httpx.AsyncClient)
 
 @pytest.mark.parametrize("width", [1280, 390])
 async def test_the_pages_of_credentials_are_readable_and_fit(
-    hall: Hall, page: Page, visitor: httpx.AsyncClient, width: int
+    live_site: ServedSite, page: Page, visitor: httpx.AsyncClient, width: int
 ) -> None:
     await signed_up(visitor, ANN)
-    await page.open(f"{hall.url}/login?next={KEYS}", width=width)
+    await page.open(f"{live_site.url}/login?next={KEYS}", width=width)
     await page.write("#email", ANN)
     await page.write("#password", PASSWORD)
     await page.click("main button")
@@ -159,7 +161,7 @@ async def test_the_pages_of_credentials_are_readable_and_fit(
     assert (await page.text("code")).startswith("bei_")
     for address in (None, SESSIONS):
         if address:
-            await page.open(hall.url + address, width=width)
+            await page.open(live_site.url + address, width=width)
         texts = await page.read(TEXTS)
         assert [one for one in texts if contrast(one[1], one[2]) < READABLE] == []
         assert await page.read("document.documentElement.scrollWidth") == width

@@ -9,7 +9,7 @@ import pytest
 
 from tests.http.people import PASSWORD
 from tests.pages.chromium import Page
-from tests.pages.conftest import Hall
+from tests.pages.conftest import ServedSite
 from tests.pages.test_billing import signed_up
 from tolsey.actors.organization.ledger.messages import (
     AdjustCredits,
@@ -30,9 +30,9 @@ CUT = """[...document.querySelectorAll('main .table, main .table *')]
   .map(one => one.outerHTML)"""
 
 
-async def told(hall: Hall, id: str, *messages: Message[Any]) -> None:
+async def told(live_site: ServedSite, id: str, *messages: Message[Any]) -> None:
     for message in messages:
-        await hall.running.service.runtime.ask(organization(id), message)
+        await live_site.running.service.runtime.ask(organization(id), message)
 
 
 def gift(dollars: int, at: datetime) -> AdjustCredits:
@@ -46,16 +46,16 @@ def gift(dollars: int, at: datetime) -> AdjustCredits:
 
 
 async def test_what_moved_the_balance_is_found_behind_what_did_not(
-    hall: Hall, visitor: httpx.AsyncClient
+    live_site: ServedSite, visitor: httpx.AsyncClient
 ) -> None:
-    id, at = await signed_up(visitor), hall.clock()
+    id, at = await signed_up(visitor), live_site.clock()
     shown = await visitor.get(f"/billing?organizationId={id}")
     assert "Nothing has changed your balance yet." in shown.text
-    await told(hall, id, gift(50, at), gift(70, at))
+    await told(live_site, id, gift(50, at), gift(70, at))
     for n in range(SHOWN_ENTRIES):
         hold = f"chat:gen_{n}"
         await told(
-            hall,
+            live_site,
             id,
             HoldCredits(hold_id=hold, amount=1, at=at, lease_until=at + YEAR),
             ReleaseHold(hold, at),
@@ -68,9 +68,9 @@ async def test_what_moved_the_balance_is_found_behind_what_did_not(
 
 
 async def test_many_grants_stand_on_pages_that_lead_to_one_another(
-    hall: Hall, visitor: httpx.AsyncClient
+    live_site: ServedSite, visitor: httpx.AsyncClient
 ) -> None:
-    id, at = await signed_up(visitor), hall.clock()
+    id, at = await signed_up(visitor), live_site.clock()
     many = [
         GrantCredits(
             key=f"g{n}",
@@ -81,7 +81,7 @@ async def test_many_grants_stand_on_pages_that_lead_to_one_another(
         )
         for n in range(110)
     ]
-    await told(hall, id, *many)
+    await told(live_site, id, *many)
     shown = (await visitor.get(f"/billing?organizationId={id}")).text
     assert "100 of 110 grants." in shown
     assert "$1,109.00 of $1,109.00" in shown
@@ -95,27 +95,29 @@ async def test_many_grants_stand_on_pages_that_lead_to_one_another(
 
 
 @pytest.mark.parametrize("width", [320, 390, 1280])
-async def test_nothing_of_the_tables_is_cut_off(hall: Hall, page: Page, width: int) -> None:
-    await page.open(f"{hall.url}/signup")
+async def test_nothing_of_the_tables_is_cut_off(
+    live_site: ServedSite, page: Page, width: int
+) -> None:
+    await page.open(f"{live_site.url}/signup")
     for name, value in (("email", "ann@example.com"), ("password", PASSWORD)):
         await page.write(f"#{name}", value)
     await page.write("#organizationName", "Ann's")
     await page.click("main button")
-    await page.open(f"{hall.url}/billing")
+    await page.open(f"{live_site.url}/billing")
     address = await page.address()
-    id, at = address.split("=")[1], hall.clock()
+    id, at = address.split("=")[1], live_site.clock()
     grants = [
         GrantCredits(key=kind, kind=kind, amount=5_000 * DOLLAR, at=at, expires_at=at + 2 * YEAR)
         for kind in ("allowance", "purchase", "bonus")
     ]
     await told(
-        hall,
+        live_site,
         id,
         gift(4_000, at),
         *grants,
         SpendCredits(key="s", amount=1_234_567_891, reason="chat", at=at),
     )
-    await page.open(hall.url + address, width=width)
+    await page.open(live_site.url + address, width=width)
 
     text = await page.text("main")
     for said in ("$2,765.432109", "of $5,000.00", "-$1,234.567891", "Adjustment"):

@@ -6,7 +6,7 @@ import pytest
 from tests.http.people import settings_of
 from tests.journeys.conftest import free_port
 from tests.pages.chromium import Page
-from tests.pages.conftest import Hall, served
+from tests.pages.conftest import ServedSite, served
 from tests.pages.test_badge import READABLE, contrast
 from tests.pages.test_billing import TEXTS
 from tolsey.http.layout.templates import ENVIRONMENT
@@ -19,9 +19,9 @@ UNNAMED = """[...document.querySelectorAll('input:not([type=hidden]), select, bu
 @pytest.mark.parametrize("width", [1280, 390, 320])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 async def test_every_part_is_readable_and_fits(
-    hall: Hall, page: Page, theme: str, width: int
+    live_site: ServedSite, page: Page, theme: str, width: int
 ) -> None:
-    await page.open(f"{hall.url}/ui/parts?theme={theme}", width=width)
+    await page.open(f"{live_site.url}/ui/parts?theme={theme}", width=width)
     texts = await page.read(TEXTS)
     assert len(texts) > 60
     assert [one for one in texts if contrast(one[1], one[2]) < READABLE] == []
@@ -30,8 +30,10 @@ async def test_every_part_is_readable_and_fits(
     assert page.problems == []
 
 
-async def test_the_gallery_frames_its_parts_and_lets_no_one_else(hall: Hall, page: Page) -> None:
-    await page.open(f"{hall.url}/ui", width=1280)
+async def test_the_gallery_frames_its_parts_and_lets_no_one_else(
+    live_site: ServedSite, page: Page
+) -> None:
+    await page.open(f"{live_site.url}/ui", width=1280)
     frames = "[...document.querySelectorAll('iframe')].map(one => one.contentDocument.querySelectorAll('.sheet').length)"
     assert all(count > 10 for count in await page.read(frames))
     assert page.problems == []

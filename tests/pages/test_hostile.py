@@ -38,7 +38,7 @@ from tolsey.http.selling.proofs import proof_of, wanted_by_listing
 from tolsey.http.selling.public_pages import CheckPage, ListingPage
 from tolsey.http.stores.health import connection_of, wanted_by_store
 from tolsey.http.stores.home import HomePage, ListingLine, NowherePage, StoreLine, WelcomePage
-from tolsey.http.stores.pages import DisconnectPage, KeysPage, NewStorePage, ShopPage, StorePage
+from tolsey.http.stores.pages import AppKeysPage, DisconnectPage, NewStorePage, ShopPage, StorePage
 from tolsey.sandbox.payments.face import html
 from tolsey.storage.commerce.connections import StoreParts
 from tolsey.storage.commerce.stores import StoreRow
@@ -241,10 +241,10 @@ PAGES: dict[str, Callable[[], str]] = {
     "new store": lambda: rendered(NewStorePage(organization_id=HOSTILE, filled=TYPED)),
     "shop": lambda: rendered(ShopPage(store=STORE, filled=TYPED)),
     "keys": lambda: rendered(
-        KeysPage(store=STORE, shop_domain=HOSTILE, has_one_token=False, filled=TYPED)
+        AppKeysPage(store=STORE, shop_domain=HOSTILE, has_one_token=False, filled=TYPED)
     ),
     "token": lambda: rendered(
-        KeysPage(store=STORE, shop_domain=HOSTILE, has_one_token=True, filled=TYPED)
+        AppKeysPage(store=STORE, shop_domain=HOSTILE, has_one_token=True, filled=TYPED)
     ),
     "disconnect": lambda: rendered(DisconnectPage(STORE, HOSTILE)),
     "store": lambda: rendered(a_store(PARTS), HOSTILE),
@@ -256,7 +256,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "edit": lambda: rendered(EditPage(listing=LISTED.listing, filled=TYPED), HOSTILE),
     "removal": lambda: rendered(RemovePage(view=LISTED, source=COMMERCE, at=AT)),
     "public listing": lambda: rendered(
-        ListingPage(told=to_anyone(LISTED, AT), shown=SHOWN, base_url=BASE), HOSTILE
+        ListingPage(answer=to_anyone(LISTED, AT), shown=SHOWN, base_url=BASE), HOSTILE
     ),
     "check": lambda: rendered(
         CheckPage(title=HOSTILE, document=signed(LISTED, VAULT, AT), base_url=BASE)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.http.people import PASSWORD, add_member
 from tests.pages.chromium import Page
-from tests.pages.conftest import Hall
+from tests.pages.conftest import ServedSite
 from tests.pages.test_badge import READABLE, contrast
 from tests.pages.test_billing import TEXTS
 from tests.pages.test_gallery import UNNAMED
@@ -28,8 +28,10 @@ async def signed_up(client: httpx.AsyncClient, email: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-async def bob(hall: Hall) -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(base_url=hall.url, headers={"Origin": hall.url}) as client:
+async def bob(live_site: ServedSite) -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(
+        base_url=live_site.url, headers={"Origin": live_site.url}
+    ) as client:
         yield client
 
 
@@ -53,10 +55,10 @@ async def latest(visitor: httpx.AsyncClient) -> str:
 
 
 async def test_a_new_person_joins_from_the_mail_in_a_browser(
-    hall: Hall, page: Page, visitor: httpx.AsyncClient
+    live_site: ServedSite, page: Page, visitor: httpx.AsyncClient
 ) -> None:
     path = await invited(visitor)
-    await page.open(hall.url + path, width=390)
+    await page.open(live_site.url + path, width=390)
     assert await page.text("h1") == f"Join {NAME}"
     assert "ann@example.com invites you." in await page.text("main")
     await page.click("main a.button")  # Create your account
@@ -113,7 +115,7 @@ async def test_who_is_signed_out_must_sign_in_to_join(
     ],
 )
 async def test_an_invitation_that_is_over_says_why_and_nothing_else(
-    hall: Hall, visitor: httpx.AsyncClient, bob: httpx.AsyncClient, way: str, said: str
+    live_site: ServedSite, visitor: httpx.AsyncClient, bob: httpx.AsyncClient, way: str, said: str
 ) -> None:
     path = await invited(visitor)
     own = await visitor.get("/people", follow_redirects=True)
@@ -123,7 +125,7 @@ async def test_an_invitation_that_is_over_says_why_and_nothing_else(
             await signed_up(bob, BOB)
             assert (await bob.post(f"{path}/accept")).status_code == 303
         case "expired":
-            hall.clock.now = hall.clock.now.replace(year=hall.clock.now.year + 1)
+            live_site.clock.now = live_site.clock.now.replace(year=live_site.clock.now.year + 1)
         case "withdrawn":
             act = re.search(r'action="(/people/invitations/\w+/withdraw)"', own.text)
             assert act
@@ -150,11 +152,11 @@ async def test_an_unknown_invitation_is_a_page_that_says_so(visitor: httpx.Async
 
 
 async def test_roles_change_and_people_are_removed_and_leave(
-    hall: Hall, visitor: httpx.AsyncClient, bob: httpx.AsyncClient
+    live_site: ServedSite, visitor: httpx.AsyncClient, bob: httpx.AsyncClient
 ) -> None:
     ann, made = await signed_up(visitor, "ann@example.com"), await signed_up(bob, BOB)
     id, user_id = ann["organization"]["id"], made["user"]["id"]
-    await add_member(hall.running.service.database, id, BOB, "member")
+    await add_member(live_site.running.service.database, id, BOB, "member")
     form = {"organizationId": id}
     mine = f"/people?organizationId={id}"
     listed = await bob.get(mine)
@@ -178,7 +180,7 @@ async def test_roles_change_and_people_are_removed_and_leave(
     gone = await visitor.post(f"{his}/remove", data=form)
     assert gone.headers["location"] == f"{mine}&done=removed"
     assert (await bob.get(mine)).status_code == 404
-    await add_member(hall.running.service.database, id, BOB, "member")
+    await add_member(live_site.running.service.database, id, BOB, "member")
     left = await bob.post(f"{his}/remove", data=form)
     arrived = await bob.get(left.headers["location"], follow_redirects=True)
     assert "You left the organization." in arrived.text
@@ -200,7 +202,7 @@ async def test_what_is_wrong_with_an_invitation_is_said_where_it_was_typed(
 
 
 async def test_a_foreign_page_neither_invites_nor_removes(
-    hall: Hall, visitor: httpx.AsyncClient
+    live_site: ServedSite, visitor: httpx.AsyncClient
 ) -> None:
     path = await invited(visitor)
     for form in ("/people/invite", f"{path}/accept", "/people/usr_1/remove", "/people/usr_1/role"):
@@ -210,17 +212,17 @@ async def test_a_foreign_page_neither_invites_nor_removes(
 
 @pytest.mark.parametrize("width", [1280, 390])
 async def test_the_pages_of_people_are_readable_and_fit(
-    hall: Hall, page: Page, visitor: httpx.AsyncClient, width: int
+    live_site: ServedSite, page: Page, visitor: httpx.AsyncClient, width: int
 ) -> None:
     path = await invited(visitor, "a-rather-long-address-of-somebody@customs.example.com")
-    await page.open(f"{hall.url}/login?next={path}", width=width)
+    await page.open(f"{live_site.url}/login?next={path}", width=width)
     await page.write("#email", "ann@example.com")
     await page.write("#password", PASSWORD)
     await page.click("main button")
     person = "/people/" + (await visitor.get("/api/auth/session")).json()["user"]["id"]
     organization = (await visitor.get("/people")).headers["location"].partition("?")[2]
     for address in (path, "/people", f"{person}?{organization}"):
-        await page.open(hall.url + address, width=width)
+        await page.open(live_site.url + address, width=width)
         texts = await page.read(TEXTS)
         assert [one for one in texts if contrast(one[1], one[2]) < READABLE] == []
         assert await page.read("document.documentElement.scrollWidth") == width

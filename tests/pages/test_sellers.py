@@ -8,7 +8,7 @@ import httpx
 from tests.http.people import PASSWORD
 from tests.journeys.conftest import SECRET, SHOP, Seller
 from tests.pages.chromium import Page
-from tests.pages.conftest import SELL, Bazaar, Hall
+from tests.pages.conftest import SELL, Bazaar, ServedSite
 from tests.pages.test_first_pages import look
 from tolsey.actors.listing.messages import ReviewVerification, listing
 from tolsey.storage.people import administrators
@@ -233,14 +233,14 @@ async def test_the_head_of_a_page_is_two_lines_on_a_telephone(
 
 
 async def test_pages_lead_to_the_documentation_and_operators_to_what_they_look_for(
-    hall: Hall, visitor: httpx.AsyncClient
+    live_site: ServedSite, visitor: httpx.AsyncClient
 ) -> None:
     find = 'href="/admin/find"'
     assert 'href="/docs"' in (await visitor.get("/")).text
     for email, is_operator in (("ann@example.com", False), ("olga@example.com", True)):
         if is_operator:
             await administrators.create_administrator(
-                hall.running.service.database, email, PASSWORD
+                live_site.running.service.database, email, PASSWORD
             )
             login = {"email": email, "password": PASSWORD}
             assert (await visitor.post("/api/auth/login", json=login)).status_code == 200
@@ -255,7 +255,7 @@ async def test_pages_lead_to_the_documentation_and_operators_to_what_they_look_f
 
 
 async def test_a_mail_is_shown_with_its_time_and_an_invitation_says_what_tolsey_is(
-    hall: Hall, visitor: httpx.AsyncClient
+    live_site: ServedSite, visitor: httpx.AsyncClient
 ) -> None:
     body = {"email": "ann@example.com", "password": PASSWORD, "organizationName": "Ann's"}
     made = (await visitor.post("/api/auth/signup", json=body)).json()["organization"]
@@ -263,7 +263,7 @@ async def test_a_mail_is_shown_with_its_time_and_an_invitation_says_what_tolsey_
     sent = await visitor.post(path, json={"email": "bob@example.com", "role": "admin"})
     assert sent.status_code == 202, sent.text
 
-    at = hall.clock()
+    at = live_site.clock()
     time = f"{at.day} {at:%b %Y, %H:%M} UTC</time>"
     mails = (await visitor.get("/mail")).text
     assert time in mails

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from tests.http.people import Clock, settings_of
-from tests.mcp.tools.hall import BASE, Hall, result, settle
+from tests.mcp.tools.two_stores import BASE, TwoStores, result, settle
 from tolsey import __version__
 from tolsey.actors.codes import CODES
 from tolsey.actors.organization.ledger import messages as of_organizations
@@ -49,10 +49,10 @@ async def started(database_url: str, redis_url: str, clock: Clock) -> AsyncItera
 
 
 @pytest.fixture
-async def hall(started: Running, clock: Clock) -> Hall:
+async def two_stores(started: Running, clock: Clock) -> TwoStores:
     service = started.service
     ann = await settle(service, "ann", 1_000_000, clock.now)
-    return Hall(service, ann, await settle(service, "bob", 2_000_000, clock.now))
+    return TwoStores(service, ann, await settle(service, "bob", 2_000_000, clock.now))
 
 
 @pytest.fixture
@@ -70,8 +70,8 @@ async def test_a_route_answers_and_is_described(browser: httpx.AsyncClient, cloc
     assert "get" in described["paths"]["/api/clock"]
 
 
-async def test_a_tool_is_listed_and_answers(hall: Hall) -> None:
-    agent = await hall.agent(hall.ann)
+async def test_a_tool_is_listed_and_answers(two_stores: TwoStores) -> None:
+    agent = await two_stores.agent(two_stores.ann)
     listed = (await agent.ask("tools/list")).json()["result"]["tools"]
 
     assert "get_store_age" in {one["name"] for one in listed}
@@ -113,14 +113,16 @@ async def test_a_setting_changes_what_the_service_does(browser: httpx.AsyncClien
     assert run.json()["outcome"] == {"status": "running"}, run.text
 
 
-async def test_a_payment_event_is_applied(browser: httpx.AsyncClient, hall: Hall) -> None:
+async def test_a_payment_event_is_applied(
+    browser: httpx.AsyncClient, two_stores: TwoStores
+) -> None:
     about = {"object": "review", "id": "prv_1", "reason": "rule", "payment_intent": "pi_1"}
-    body = event("review.opened", {**about, "metadata": {"org_id": hall.ann.organization_id}})
+    body = event("review.opened", {**about, "metadata": {"org_id": two_stores.ann.organization_id}})
     answer = await browser.post(PAYMENTS_PATH, content=body, headers=signed(body))
 
     assert answer.status_code == 200, answer.text
     with anyio.fail_after(60):
-        while not (found := await audited(hall, "subscription.payment_reviewed")):
+        while not (found := await audited(two_stores, "subscription.payment_reviewed")):
             await anyio.sleep(0.02)
     assert [json.loads(row["metadata"])["reason"] for row in found] == ["rule"]
 
@@ -135,24 +137,26 @@ async def test_a_kind_of_actor_takes_messages_and_remembers(started: Running) ->
     assert await runtime.ask(ann, append("tea")) == "milk\neggs\ntea\n"
 
 
-async def test_a_ledger_entry_moves_credits_and_keeps_the_chain(hall: Hall, clock: Clock) -> None:
+async def test_a_ledger_entry_moves_credits_and_keeps_the_chain(
+    two_stores: TwoStores, clock: Clock
+) -> None:
     gift: Any = getattr(of_organizations, "GiftCredits")  # noqa: B009 - only the copy has it
-    whose = organization(hall.ann.organization_id)
+    whose = organization(two_stores.ann.organization_id)
     given = gift(key="gift:1", amount=500, giver="usr_bob", at=clock.now)
-    stands = await hall.service.runtime.ask(whose, given)
+    stands = await two_stores.service.runtime.ask(whose, given)
     with pytest.raises(Duplicate):
-        await hall.service.runtime.ask(whose, given)
+        await two_stores.service.runtime.ask(whose, given)
     assert stands.available == 500
 
-    entries = await hall.database.fetch(
+    entries = await two_stores.database.fetch(
         "SELECT kind, reference FROM credit_entries WHERE organization_id = $1",
-        hall.ann.organization_id,
+        two_stores.ann.organization_id,
     )
     assert [tuple(row.values()) for row in entries] == [("gift", "usr_bob")]
 
 
-async def audited(hall: Hall, event: str) -> list[Any]:
-    return await hall.database.fetch(
+async def audited(two_stores: TwoStores, event: str) -> list[Any]:
+    return await two_stores.database.fetch(
         "SELECT metadata::text AS metadata FROM audit_log WHERE event = $1", event
     )
 

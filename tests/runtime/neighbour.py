@@ -6,7 +6,7 @@ It says its id once it has joined, and stays until its input ends.
 import asyncio
 import sys
 
-from tests.runtime.town import town
+from tests.runtime.shard_cluster import joined
 from tolsey.storage.database import Database
 
 
@@ -15,7 +15,7 @@ async def main(database_url: str, redis_url: str, lease_seconds: str) -> None:
     await database.open()
     ended = asyncio.Event()
     asyncio.get_running_loop().add_reader(sys.stdin.fileno(), ended.set)
-    async with town(database, redis_url, float(lease_seconds)) as here, here.join() as home:
+    async with joined(database, redis_url, float(lease_seconds)) as here, here.join() as home:
         print(home.shard.id, flush=True)  # noqa: T201 - whoever started us reads it
         await ended.wait()
     await database.close()

@@ -16,7 +16,7 @@ from tests.runtime.counter import (
     SendOnce,
     counter,
 )
-from tests.runtime.house import House, running, until
+from tests.runtime.runtime_on_disk import RuntimeOnDisk, running, until
 from tests.runtime.test_restarts import cut
 from tolsey.runtime.messages import LookFirst
 from tolsey.storage import operations, retention
@@ -63,16 +63,16 @@ async def test_what_was_sent_before_a_crash_is_looked_up_and_not_sent_again(
     partner = Partner()
     partner.answers.clear()
     stack = AsyncExitStack()
-    house = await stack.enter_async_context(
+    tested = await stack.enter_async_context(
         running(counters, handlers=partner.handlers, grace_seconds=0.1)
     )
-    await house.ask(counter("a"), Order("parcel"))
+    await tested.ask(counter("a"), Order("parcel"))
     await until(lambda: partner.taken == ["parcel"])
-    await cut(house, stack)
+    await cut(tested, stack)
     assert await states(counters) == [("sent", 0, 1)]
-    async with running(counters, handlers=partner.handlers) as house:
-        await until(lambda: is_settled(house))
-        assert (partner.taken, partner.looks, await house.total("a")) == (["parcel"], 1, 1)
+    async with running(counters, handlers=partner.handlers) as tested:
+        await until(lambda: is_settled(tested))
+        assert (partner.taken, partner.looks, await tested.total("a")) == (["parcel"], 1, 1)
 
 
 async def test_what_was_never_sent_before_a_crash_is_sent_when_a_look_has_said_so(
@@ -81,23 +81,23 @@ async def test_what_was_never_sent_before_a_crash_is_sent_when_a_look_has_said_s
     partner = Partner()
     partner.hangs = True
     stack = AsyncExitStack()
-    house = await stack.enter_async_context(
+    tested = await stack.enter_async_context(
         running(counters, handlers=partner.handlers, grace_seconds=0.1)
     )
-    await house.ask(counter("a"), Order("parcel"))
+    await tested.ask(counter("a"), Order("parcel"))
     await partner.asked.wait()
-    await cut(house, stack)
+    await cut(tested, stack)
     partner.hangs = False
-    async with running(counters, handlers=partner.handlers) as house:
-        await until(lambda: is_settled(house))
-        assert (partner.taken, partner.looks, await house.total("a")) == (["parcel"], 1, 1)
+    async with running(counters, handlers=partner.handlers) as tested:
+        await until(lambda: is_settled(tested))
+        assert (partner.taken, partner.looks, await tested.total("a")) == (["parcel"], 1, 1)
 
 
 async def test_a_first_try_looks_nothing_up(counters: Database) -> None:
     partner = Partner()
-    async with running(counters, handlers=partner.handlers) as house:
-        await house.ask(counter("a"), Order("parcel"))
-        await until(lambda: is_settled(house))
+    async with running(counters, handlers=partner.handlers) as tested:
+        await tested.ask(counter("a"), Order("parcel"))
+        await until(lambda: is_settled(tested))
     assert (partner.taken, partner.looks) == (["parcel"], 0)
 
 
@@ -106,13 +106,13 @@ async def test_a_call_whose_answer_was_lost_is_unknown_until_it_is_looked_up(
 ) -> None:
     partner = Partner()
     partner.fails = [ConnectionError("hung up"), ConnectionError("hung up again")]
-    async with running(counters, handlers=partner.handlers, poll_seconds=60) as house:
-        await house.ask(counter("a"), Order("parcel"))
+    async with running(counters, handlers=partner.handlers, poll_seconds=60) as tested:
+        await tested.ask(counter("a"), Order("parcel"))
         await until(lambda: has_state(counters, ("unknown", 1, 0)))
-        house.runtime.slots.wake_outbox()
+        tested.runtime.slots.wake_outbox()
         await until(lambda: has_state(counters, ("unknown", 2, 0)))
-        house.runtime.slots.wake_outbox()
-        await until(lambda: is_settled(house))
+        tested.runtime.slots.wake_outbox()
+        await until(lambda: is_settled(tested))
     assert (partner.tries, partner.looks, partner.taken) == (3, 2, ["parcel"])
 
 
@@ -121,43 +121,43 @@ async def test_a_stop_that_cuts_a_call_uses_no_attempt_and_the_next_process_look
 ) -> None:
     partner = Partner()
     partner.answers.clear()
-    async with running(counters, handlers=partner.handlers, grace_seconds=0.1) as house:
-        await house.ask(counter("a"), Order("parcel"))
+    async with running(counters, handlers=partner.handlers, grace_seconds=0.1) as tested:
+        await tested.ask(counter("a"), Order("parcel"))
         await until(lambda: partner.taken == ["parcel"])
     assert await states(counters) == [("sent", 0, 0)]
-    async with running(counters, handlers=partner.handlers) as house:
-        await until(lambda: is_settled(house))
+    async with running(counters, handlers=partner.handlers) as tested:
+        await until(lambda: is_settled(tested))
     assert (partner.taken, partner.looks) == (["parcel"], 1)
 
 
 async def test_a_dead_call_that_is_replayed_is_looked_up_first(counters: Database) -> None:
     partner = Partner()
     partner.fails = [ConnectionError("lost")] * 4
-    async with running(counters, handlers=partner.handlers) as house:
-        await house.ask(counter("a"), Order("parcel"))
-        await until(lambda: is_dead(house))
+    async with running(counters, handlers=partner.handlers) as tested:
+        await tested.ask(counter("a"), Order("parcel"))
+        await until(lambda: is_dead(tested))
         partner.taken.append("parcel")
         (dead,) = await operations.dead_letters(counters, 10, None)
         assert await Outbox(counters).revive(dead["id"]) is not None
-        await until(lambda: is_settled(house))
-        assert (partner.tries, await house.total("a")) == (4, 1)
+        await until(lambda: is_settled(tested))
+        assert (partner.tries, await tested.total("a")) == (4, 1)
 
 
 async def test_a_call_is_tried_as_often_as_its_patience_says(counters: Database) -> None:
     partner = Partner()
     partner.fails = [ConnectionError("away")] * 9
-    async with running(counters, handlers=partner.handlers, backoff_seconds=()) as house:
-        await house.ask(counter("a"), Order("parcel"))
-        await until(lambda: is_dead(house))
+    async with running(counters, handlers=partner.handlers, backoff_seconds=()) as tested:
+        await tested.ask(counter("a"), Order("parcel"))
+        await until(lambda: is_dead(tested))
     assert partner.tries == 4
 
 
 async def test_what_is_not_worth_another_try_is_given_up_at_once(counters: Database) -> None:
     partner = Partner()
     partner.fails = [PermissionError("never")]
-    async with running(counters, handlers=partner.handlers) as house:
-        await house.ask(counter("a"), Order("parcel"))
-        await until(lambda: is_dead(house))
+    async with running(counters, handlers=partner.handlers) as tested:
+        await tested.ask(counter("a"), Order("parcel"))
+        await until(lambda: is_dead(tested))
     assert partner.tries == 1
 
 
@@ -167,9 +167,9 @@ async def test_a_try_ends_at_its_deadline(
     monkeypatch.setattr(SendOnce, "deadline_seconds", 0.01)
     partner = Partner()
     partner.hangs = True
-    async with running(counters, handlers=partner.handlers) as house:
-        await house.ask(counter("a"), Order("parcel"))
-        await until(lambda: is_dead(house))
+    async with running(counters, handlers=partner.handlers) as tested:
+        await tested.ask(counter("a"), Order("parcel"))
+        await until(lambda: is_dead(tested))
         (dead,) = await operations.dead_letters(counters, 10, None)
         assert "no result in 0.01 seconds" in dead["error"]
 
@@ -180,18 +180,18 @@ async def test_a_result_that_comes_back_twice_takes_effect_once(counters: Databa
         return Add(5)
 
     handlers = {FetchNumber: fetch}
-    async with running(counters, handlers=handlers, poll_seconds=60) as house:
-        house.journal.shut()
-        asked = asyncio.ensure_future(house.ask(counter("z"), Fetch()))
+    async with running(counters, handlers=handlers, poll_seconds=60) as tested:
+        tested.journal.shut()
+        asked = asyncio.ensure_future(tested.ask(counter("z"), Fetch()))
         try:
-            await house.journal.arrived.wait()
-            (row,) = house.journal.batches[0].turns[0].records
-            house.journal.reopen()
+            await tested.journal.arrived.wait()
+            (row,) = tested.journal.batches[0].turns[0].records
+            tested.journal.reopen()
             for _ in range(3):  # as when another process took it for ours to finish
-                await until(lambda: is_settled(house))
-                house.runtime.dispatch([row])
-                await until(lambda: house.runtime.admin.effects_in_flight == 0)
-            assert await house.total("z") == 5
+                await until(lambda: is_settled(tested))
+                tested.runtime.dispatch([row])
+                await until(lambda: tested.runtime.admin.effects_in_flight == 0)
+            assert await tested.total("z") == 5
         finally:
             asked.cancel()  # also where a planted bug is caught: nobody else hears its end
 
@@ -202,11 +202,11 @@ async def test_what_is_done_is_shown_for_a_day(counters: Database) -> None:
 
     partner = Partner()
     handlers = {**partner.handlers, PullNumber: answers}
-    async with running(counters, handlers=handlers) as house:
-        await house.ask(counter("a"), Order("told by a message"))
-        await house.ask(counter("a"), Pull("org", "told to nobody"))
-        await house.ask(counter("b"), Order("of another"))
-        await until(lambda: is_settled(house))
+    async with running(counters, handlers=handlers) as tested:
+        await tested.ask(counter("a"), Order("told by a message"))
+        await tested.ask(counter("a"), Pull("org", "told to nobody"))
+        await tested.ask(counter("b"), Order("of another"))
+        await until(lambda: is_settled(tested))
     found = await operations.calls_of(counters, "counter", "a", 10)
     assert sorted((row["key"], row["state"], row["lane"]) for row in found) == [
         ("told by a message", "done", "platform"),
@@ -238,9 +238,9 @@ async def has_state(database: Database, *wanted: tuple[str, int, int]) -> bool:
     return await states(database) == list(wanted)
 
 
-async def is_settled(house: House) -> bool:
-    return await house.count("outbox") == 0
+async def is_settled(tested: RuntimeOnDisk) -> bool:
+    return await tested.count("outbox") == 0
 
 
-async def is_dead(house: House) -> bool:
-    return await house.count("dead_letters") == 1
+async def is_dead(tested: RuntimeOnDisk) -> bool:
+    return await tested.count("dead_letters") == 1

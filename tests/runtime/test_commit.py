@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from tests.runtime.counter import Add, Held, Note, Read, Refuse, counter
-from tests.runtime.house import running, until
+from tests.runtime.runtime_on_disk import running, until
 from tolsey.runtime.decision import Refused
 from tolsey.runtime.errors import Duplicate, TurnFailed, Unavailable
 from tolsey.storage.database import Database
@@ -14,134 +14,136 @@ TOO_MUCH = 10**6
 
 
 async def test_a_reply_leaves_only_when_its_cause_is_on_disk(counters: Database) -> None:
-    async with running(counters) as house:
-        house.journal.shut()
-        asked = asyncio.ensure_future(house.ask(counter("a"), Add(1)))
-        await house.journal.arrived.wait()
+    async with running(counters) as tested:
+        tested.journal.shut()
+        asked = asyncio.ensure_future(tested.ask(counter("a"), Add(1)))
+        await tested.journal.arrived.wait()
         assert not asked.done()
-        assert await house.total("a") == 0
-        house.journal.reopen()
+        assert await tested.total("a") == 0
+        tested.journal.reopen()
         assert await asked == 1
-        assert await house.total("a") == 1
+        assert await tested.total("a") == 1
 
 
 async def test_a_read_or_a_refusal_waits_behind_the_writes_before_it(counters: Database) -> None:
-    async with running(counters) as house:
-        await house.ask(counter("a"), Read())
-        house.journal.shut()
-        write = asyncio.ensure_future(house.ask(counter("a"), Add(1)))
-        await house.journal.arrived.wait()
-        read = asyncio.ensure_future(house.ask(counter("a"), Read()))
-        refused = asyncio.ensure_future(house.ask(counter("a"), Refuse()))
-        await until(lambda: house.runtime.admin.uncommitted == 3)
+    async with running(counters) as tested:
+        await tested.ask(counter("a"), Read())
+        tested.journal.shut()
+        write = asyncio.ensure_future(tested.ask(counter("a"), Add(1)))
+        await tested.journal.arrived.wait()
+        read = asyncio.ensure_future(tested.ask(counter("a"), Read()))
+        refused = asyncio.ensure_future(tested.ask(counter("a"), Refuse()))
+        await until(lambda: tested.runtime.admin.uncommitted == 3)
         assert not read.done()
         assert not refused.done()
-        house.journal.reopen()
+        tested.journal.reopen()
         assert list(await asyncio.gather(write, read)) == [1, 1]
         with pytest.raises(Refused, match="at 1"):
             await refused
 
 
 async def test_turns_of_many_actors_share_a_batch_in_their_order(counters: Database) -> None:
-    async with running(counters) as house:
+    async with running(counters) as tested:
         for n in range(100):
-            await house.ask(counter(f"{n}"), Read())
-        house.journal.shut()
-        first = asyncio.ensure_future(house.ask(counter("first"), Add(1)))
-        await house.journal.arrived.wait()
-        asks = [asyncio.ensure_future(house.ask(counter(f"{n % 100}"), Add(1))) for n in range(200)]
-        await until(lambda: house.runtime.admin.uncommitted == 201)
-        house.journal.reopen()
+            await tested.ask(counter(f"{n}"), Read())
+        tested.journal.shut()
+        first = asyncio.ensure_future(tested.ask(counter("first"), Add(1)))
+        await tested.journal.arrived.wait()
+        asks = [
+            asyncio.ensure_future(tested.ask(counter(f"{n % 100}"), Add(1))) for n in range(200)
+        ]
+        await until(lambda: tested.runtime.admin.uncommitted == 201)
+        tested.journal.reopen()
         assert await first == 1
         assert await asyncio.gather(*asks) == [1] * 100 + [2] * 100
-        batch = house.journal.batches[1]
-        assert len(house.journal.batches) == 2
+        batch = tested.journal.batches[1]
+        assert len(tested.journal.batches) == 2
         assert (len(batch.actors), len(batch.turns)) == (100, 200)
 
 
 @pytest.mark.parametrize("guilty", [Add(TOO_MUCH), Add(2**70), Add(1, "a\0b"), Add(1, "\ud800")])
 async def test_one_bad_turn_in_a_batch_of_64_fails_alone(counters: Database, guilty: Add) -> None:
-    async with running(counters) as house:
+    async with running(counters) as tested:
         for n in range(64):
-            await house.ask(counter(f"{n}"), Read())
-        asks = [house.ask(counter(f"{n}"), guilty if n == 41 else Add(1)) for n in range(64)]
+            await tested.ask(counter(f"{n}"), Read())
+        asks = [tested.ask(counter(f"{n}"), guilty if n == 41 else Add(1)) for n in range(64)]
         told = await asyncio.gather(*asks, return_exceptions=True)
         assert isinstance(told.pop(41), TurnFailed)
         assert told == [1] * 63
-        assert await house.ask(counter("41"), Add(1)) == 1
-        assert await house.count("actor_journal") == 64
+        assert await tested.ask(counter("41"), Add(1)) == 1
+        assert await tested.count("actor_journal") == 64
 
 
 async def test_bad_turns_do_not_wear_out_the_good_ones_behind_them(counters: Database) -> None:
-    async with running(counters) as house:
-        await house.ask(counter("a"), Read())
-        asks = [house.ask(counter("a"), Add(TOO_MUCH)) for _ in range(12)]
-        told = await asyncio.gather(*asks, house.ask(counter("a"), Add(5)), return_exceptions=True)
+    async with running(counters) as tested:
+        await tested.ask(counter("a"), Read())
+        asks = [tested.ask(counter("a"), Add(TOO_MUCH)) for _ in range(12)]
+        told = await asyncio.gather(*asks, tested.ask(counter("a"), Add(5)), return_exceptions=True)
         assert told.pop() == 5
         assert all(isinstance(error, TurnFailed) for error in told)
 
 
 async def test_a_message_with_a_claim_takes_effect_once(counters: Database) -> None:
-    async with running(counters) as house:
-        asks = [house.ask(counter("a"), Note("delivery")) for _ in range(20)]
+    async with running(counters) as tested:
+        asks = [tested.ask(counter("a"), Note("delivery")) for _ in range(20)]
         told = await asyncio.gather(*asks, return_exceptions=True)
         assert sum(isinstance(error, Duplicate) for error in told) == 19
-        assert await house.count("test_entries") == 1
+        assert await tested.count("test_entries") == 1
         with pytest.raises(Duplicate):
-            await house.ask(counter("a"), Note("delivery"))
+            await tested.ask(counter("a"), Note("delivery"))
 
 
 async def test_a_duplicate_does_not_void_its_neighbours(counters: Database) -> None:
-    async with running(counters) as house:
-        await house.ask(counter("a"), Note("old"))
-        house.journal.shut()
-        gate = asyncio.ensure_future(house.ask(counter("gate"), Add(1)))
-        await house.journal.arrived.wait()
+    async with running(counters) as tested:
+        await tested.ask(counter("a"), Note("old"))
+        tested.journal.shut()
+        gate = asyncio.ensure_future(tested.ask(counter("gate"), Add(1)))
+        await tested.journal.arrived.wait()
         messages = [Add(1), Note("old"), Add(1), Note("new"), Add(1)]
-        asks = [asyncio.ensure_future(house.ask(counter("a"), message)) for message in messages]
-        await until(lambda: house.runtime.admin.uncommitted == 6)
-        wakes = house.kind.loads
-        house.journal.reopen()
+        asks = [asyncio.ensure_future(tested.ask(counter("a"), message)) for message in messages]
+        await until(lambda: tested.runtime.admin.uncommitted == 6)
+        wakes = tested.kind.loads
+        tested.journal.reopen()
         told = await asyncio.gather(*asks, return_exceptions=True)
         await gate
         assert isinstance(told.pop(1), Duplicate)
         assert told == [1, 2, 2, 3]
-        assert house.kind.loads == wakes
-        assert await house.versions("a") == [1, 2, 3, 4, 5]
+        assert tested.kind.loads == wakes
+        assert await tested.versions("a") == [1, 2, 3, 4, 5]
 
 
 async def test_a_duplicate_that_changed_the_state_sends_its_followers_back(
     counters: Database,
 ) -> None:
-    async with running(counters) as house:
-        assert await house.ask(counter("a"), Add(1, claim="paid")) == 1
-        asks = [house.ask(counter("a"), Add(100, claim="paid")), house.ask(counter("a"), Add(5))]
+    async with running(counters) as tested:
+        assert await tested.ask(counter("a"), Add(1, claim="paid")) == 1
+        asks = [tested.ask(counter("a"), Add(100, claim="paid")), tested.ask(counter("a"), Add(5))]
         told = await asyncio.gather(*asks, return_exceptions=True)
         assert isinstance(told[0], Duplicate)
         assert told[1] == 6
-        assert await house.total("a") == 6
+        assert await tested.total("a") == 6
 
 
 async def test_many_duplicates_do_not_wear_out_the_turns_behind_them(counters: Database) -> None:
-    async with running(counters) as house:
-        await house.ask(counter("a"), Read())
-        asks = [house.ask(counter("a"), Add(1, claim="paid")) for _ in range(12)]
+    async with running(counters) as tested:
+        await tested.ask(counter("a"), Read())
+        asks = [tested.ask(counter("a"), Add(1, claim="paid")) for _ in range(12)]
         told = await asyncio.gather(
-            *asks, house.ask(counter("a"), Add(100)), return_exceptions=True
+            *asks, tested.ask(counter("a"), Add(100)), return_exceptions=True
         )
         assert told.pop() == 101
         assert sum(isinstance(error, Duplicate) for error in told) == 11
 
 
 async def test_an_actor_that_another_writer_moved_reads_itself_back(counters: Database) -> None:
-    async with running(counters) as house:
-        assert await house.ask(counter("a"), Add(1)) == 1
+    async with running(counters) as tested:
+        assert await tested.ask(counter("a"), Add(1)) == 1
         await counters.execute("UPDATE actors SET version = version + 1 WHERE key = 'a'")
         await counters.execute("UPDATE test_counters SET total = 50 WHERE key = 'a'")
-        asks = [house.ask(counter("a"), Add(1)) for _ in range(3)]
+        asks = [tested.ask(counter("a"), Add(1)) for _ in range(3)]
         assert await asyncio.gather(*asks) == [51, 52, 53]
-        assert await house.total("a") == 53
-        assert house.runtime.telemetry.counters["commits_stale"] == 1
+        assert await tested.total("a") == 53
+        assert tested.runtime.telemetry.counters["commits_stale"] == 1
 
 
 async def test_an_owner_with_a_stale_epoch_can_neither_commit_nor_answer(
@@ -178,8 +180,8 @@ async def test_what_waits_in_front_of_an_actor_that_is_lost_is_refused(counters:
 
 
 async def test_the_journal_numbers_the_turns_of_an_actor_without_a_gap(counters: Database) -> None:
-    async with running(counters) as house:
-        asks = [house.ask(counter(f"{n % 3}"), Add(1, entry="e")) for n in range(60)]
+    async with running(counters) as tested:
+        asks = [tested.ask(counter(f"{n % 3}"), Add(1, entry="e")) for n in range(60)]
         await asyncio.gather(*asks)
         for key in "012":
-            assert await house.versions(key) == list(range(1, 21))
+            assert await tested.versions(key) == list(range(1, 21))

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from tests.runtime.counter import Add, Pull, PullNumber, RenewNumber, counter
-from tests.runtime.house import House, running, until
+from tests.runtime.runtime_on_disk import RuntimeOnDisk, running, until
 from tolsey.runtime.outbox.lanes import PLACES, Lane
 from tolsey.storage.database import Database
 
@@ -35,9 +35,11 @@ class SlowShops:
         self.answered.append(call.name)
 
 
-async def pull(house: House, organization_id: str, *names: str, lane: str = "platform") -> None:
+async def pull(
+    tested: RuntimeOnDisk, organization_id: str, *names: str, lane: str = "platform"
+) -> None:
     for name in names:
-        await house.ask(counter(organization_id), Pull(organization_id, name, lane))
+        await tested.ask(counter(organization_id), Pull(organization_id, name, lane))
 
 
 async def test_a_tenants_calls_are_made_while_two_others_have_fifty_that_hang(
@@ -45,12 +47,12 @@ async def test_a_tenants_calls_are_made_while_two_others_have_fifty_that_hang(
 ) -> None:
     shops = SlowShops("ann", "bob")
     handlers = {PullNumber: shops.answer, RenewNumber: shops.answer}
-    async with running(counters, handlers=handlers) as house:
+    async with running(counters, handlers=handlers) as tested:
         for n in range(50):
-            await pull(house, ("ann", "bob")[n % 2], f"slow {n}")
+            await pull(tested, ("ann", "bob")[n % 2], f"slow {n}")
         await until(lambda: len(shops.asked) == PLACES["platform"] // 2)
-        await pull(house, "cleo", "edit 1", "edit 2")
-        await pull(house, "cleo", "renewal", lane="short")
+        await pull(tested, "cleo", "edit 1", "edit 2")
+        await pull(tested, "cleo", "renewal", lane="short")
         await until(lambda: len(shops.answered) == 3)
         assert set(shops.answered) == {"edit 1", "edit 2", "renewal"}
         assert shops.now == {"ann": 16, "bob": 16, "cleo": 0}
@@ -65,11 +67,11 @@ async def test_a_renewal_has_a_place_of_its_own_while_every_tenant_hangs(
     everybody = [f"org {n}" for n in range(100)]
     shops = SlowShops(*everybody)
     handlers = {PullNumber: shops.answer, RenewNumber: shops.answer}
-    async with running(counters, handlers=handlers) as house:
+    async with running(counters, handlers=handlers) as tested:
         for name in everybody:
-            await pull(house, name, f"slow {name}")
+            await pull(tested, name, f"slow {name}")
         await until(lambda: len(shops.asked) == PLACES["platform"])
-        await pull(house, "cleo", "renewal", lane="short")
+        await pull(tested, "cleo", "renewal", lane="short")
         await until(lambda: shops.answered == ["renewal"])
         shops.opened.set()
         await until(lambda: len(shops.answered) == 101)
@@ -80,22 +82,22 @@ async def test_a_thousand_slow_calls_of_one_tenant_take_no_turn_of_another(
 ) -> None:
     share, shops = PLACES["platform"] // 4, SlowShops("ann")
     handlers = {PullNumber: shops.answer, RenewNumber: shops.answer}
-    async with running(counters, handlers=handlers, grace_seconds=0.1) as house:
+    async with running(counters, handlers=handlers, grace_seconds=0.1) as tested:
         for first in range(0, 1_000, 100):
             names = (f"slow {n}" for n in range(first, first + 100))
-            await asyncio.gather(*(pull(house, "ann", name) for name in names))
+            await asyncio.gather(*(pull(tested, "ann", name) for name in names))
         await until(lambda: len(shops.asked) == share)
     shops.asked.clear()
     shops.now.clear()
-    async with running(counters, handlers=handlers, grace_seconds=0.1) as house:
+    async with running(counters, handlers=handlers, grace_seconds=0.1) as tested:
         await until(lambda: len(shops.asked) == share)  # as a process finds them that follows
-        await pull(house, "cleo", "edit", "pull")
-        await pull(house, "cleo", "renewal", lane="short")
+        await pull(tested, "cleo", "edit", "pull")
+        await pull(tested, "cleo", "renewal", lane="short")
         await until(lambda: len(shops.answered) == 3)
         assert set(shops.asked[share:]) == {"edit", "pull", "renewal"}
 
         async def only_the_slow_ones_wait() -> bool:
-            return await house.count("outbox") == 1_000
+            return await tested.count("outbox") == 1_000
 
         await until(only_the_slow_ones_wait)  # an answer is told before its row is done with
 
@@ -149,12 +151,12 @@ async def test_who_is_let_in_and_gives_up_at_once_leaves_no_place_taken() -> Non
 
 async def test_messages_are_in_no_lane(counters: Database) -> None:
     shops = SlowShops("ann")
-    async with running(counters, handlers={PullNumber: shops.answer}) as house:
-        await pull(house, "ann", *(f"slow {n}" for n in range(80)))
-        await house.runtime.accept(counter("bob"), Add(1), id="one")
-        await until(lambda: _added(house))
+    async with running(counters, handlers={PullNumber: shops.answer}) as tested:
+        await pull(tested, "ann", *(f"slow {n}" for n in range(80)))
+        await tested.runtime.accept(counter("bob"), Add(1), id="one")
+        await until(lambda: _added(tested))
         shops.opened.set()
 
 
-async def _added(house: House) -> bool:
-    return await house.total("bob") == 1
+async def _added(tested: RuntimeOnDisk) -> bool:
+    return await tested.total("bob") == 1

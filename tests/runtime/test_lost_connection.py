@@ -6,8 +6,8 @@ import asyncpg
 import pytest
 
 from tests.runtime.counter import Add, Claim, Entry, Note, Read, counter
-from tests.runtime.house import running, until
 from tests.runtime.proxy import Proxy
+from tests.runtime.runtime_on_disk import running, until
 from tolsey.runtime.errors import Duplicate, Unavailable
 from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageUnavailable
@@ -28,47 +28,47 @@ async def proxy(database_url: str) -> AsyncIterator[Proxy]:
 async def test_a_commit_whose_answer_is_swallowed_counts_once(
     counters: Database, proxy: Proxy
 ) -> None:
-    async with running(counters, journal_on=Database(proxy.url)) as house:
-        assert await house.ask(counter("a"), Add(1)) == 1
+    async with running(counters, journal_on=Database(proxy.url)) as tested:
+        assert await tested.ask(counter("a"), Add(1)) == 1
         proxy.swallow = True
-        assert await house.ask(counter("a"), Add(10)) == 11
+        assert await tested.ask(counter("a"), Add(10)) == 11
         assert proxy.swallowed.is_set()
-        assert await house.ask(counter("a"), Add(100)) == 111
-        assert await house.versions("a") == [1, 2, 3]
-        assert house.runtime.telemetry.counters["commits_unknown"] == 1
+        assert await tested.ask(counter("a"), Add(100)) == 111
+        assert await tested.versions("a") == [1, 2, 3]
+        assert tested.runtime.telemetry.counters["commits_unknown"] == 1
 
 
 async def test_every_turn_of_a_batch_of_unknown_fate_counts_once(
     counters: Database, proxy: Proxy
 ) -> None:
-    async with running(counters, journal_on=Database(proxy.url)) as house:
+    async with running(counters, journal_on=Database(proxy.url)) as tested:
         for n in range(20):
-            await house.ask(counter(f"{n}"), Add(1, entry="prepared"))
+            await tested.ask(counter(f"{n}"), Add(1, entry="prepared"))
         proxy.swallow = True
-        asks = [house.ask(counter(f"{n % 20}"), Add(1, entry="e")) for n in range(60)]
+        asks = [tested.ask(counter(f"{n % 20}"), Add(1, entry="e")) for n in range(60)]
         assert sorted(await asyncio.gather(*asks)) == sorted([2, 3, 4] * 20)
-        assert await house.count("test_entries") == 80
-        assert house.runtime.telemetry.counters["commits_unknown"] == 1
+        assert await tested.count("test_entries") == 80
+        assert tested.runtime.telemetry.counters["commits_unknown"] == 1
 
 
 async def test_a_read_between_two_writes_of_a_settled_batch_answers_in_its_place(
     counters: Database, proxy: Proxy
 ) -> None:
-    async with running(counters, journal_on=Database(proxy.url)) as house:
-        await house.ask(counter("a"), Add(1))
+    async with running(counters, journal_on=Database(proxy.url)) as tested:
+        await tested.ask(counter("a"), Add(1))
         proxy.swallow = True
-        asks = [house.ask(counter("a"), message) for message in (Add(1), Read(), Add(1), Read())]
+        asks = [tested.ask(counter("a"), message) for message in (Add(1), Read(), Add(1), Read())]
         assert await asyncio.gather(*asks) == [2, 2, 3, 3]
 
 
 async def test_a_repeat_in_a_batch_of_unknown_fate_is_still_a_repeat(
     counters: Database, proxy: Proxy
 ) -> None:
-    async with running(counters, journal_on=Database(proxy.url)) as house:
-        prepared = [house.ask(counter("a"), Note("n")), house.ask(counter("a"), Add(1))]
+    async with running(counters, journal_on=Database(proxy.url)) as tested:
+        prepared = [tested.ask(counter("a"), Note("n")), tested.ask(counter("a"), Add(1))]
         await asyncio.gather(*prepared)
         proxy.swallow = True
-        asks = [house.ask(counter("a"), Note("n")), house.ask(counter("a"), Add(1))]
+        asks = [tested.ask(counter("a"), Note("n")), tested.ask(counter("a"), Add(1))]
         told = await asyncio.gather(*asks, return_exceptions=True)
         assert isinstance(told[0], Duplicate)
         assert told[1] == 2
@@ -77,64 +77,64 @@ async def test_a_repeat_in_a_batch_of_unknown_fate_is_still_a_repeat(
 async def test_a_connection_cut_between_two_commits_costs_nothing(
     counters: Database, proxy: Proxy
 ) -> None:
-    async with running(counters, journal_on=Database(proxy.url)) as house:
-        assert await house.ask(counter("a"), Add(1)) == 1
+    async with running(counters, journal_on=Database(proxy.url)) as tested:
+        assert await tested.ask(counter("a"), Add(1)) == 1
         await proxy.cut()
-        assert await house.ask(counter("a"), Add(1)) == 2
+        assert await tested.ask(counter("a"), Add(1)) == 2
 
 
 async def test_a_connection_that_passes_nothing_on_is_replaced_within_seconds(
     counters: Database, proxy: Proxy
 ) -> None:
-    async with running(counters, journal_on=Database(proxy.url)) as house:
-        assert await house.ask(counter("a"), Add(1)) == 1
+    async with running(counters, journal_on=Database(proxy.url)) as tested:
+        assert await tested.ask(counter("a"), Add(1)) == 1
         proxy.hang()
         async with asyncio.timeout(SECONDS):
-            assert await house.ask(counter("a"), Add(10)) == 11
-        assert await house.versions("a") == [1, 2]
+            assert await tested.ask(counter("a"), Add(10)) == 11
+        assert await tested.versions("a") == [1, 2]
 
 
 async def test_a_commit_whose_answer_never_comes_counts_once_and_within_seconds(
     counters: Database, proxy: Proxy
 ) -> None:
-    async with running(counters, journal_on=Database(proxy.url)) as house:
-        assert await house.ask(counter("a"), Add(1)) == 1
+    async with running(counters, journal_on=Database(proxy.url)) as tested:
+        assert await tested.ask(counter("a"), Add(1)) == 1
         proxy.silent = True
-        asked = asyncio.ensure_future(house.ask(counter("a"), Add(10)))
+        asked = asyncio.ensure_future(tested.ask(counter("a"), Add(10)))
         await proxy.swallowed.wait()
         proxy.hang()
         proxy.silent = False
         async with asyncio.timeout(SECONDS):
             assert await asked == 11
-        assert await house.versions("a") == [1, 2]
+        assert await tested.versions("a") == [1, 2]
 
 
 async def test_a_statement_that_is_slow_is_waited_for(
     counters: Database, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tolsey.storage.runtime.journal.LATE_SECONDS", 0.05)
-    async with running(counters, journal_on=Database(proxy.url)) as house:
-        assert await house.ask(counter("a"), Add(1)) == 1
+    async with running(counters, journal_on=Database(proxy.url)) as tested:
+        assert await tested.ask(counter("a"), Add(1)) == 1
         async with counters.transaction() as tx:
             await tx.execute("SELECT * FROM actors WHERE key = 'a' FOR UPDATE")
-            asked = asyncio.ensure_future(house.ask(counter("a"), Add(10)))
+            asked = asyncio.ensure_future(tested.ask(counter("a"), Add(10)))
             await until(lambda: proxy.connections > 3)  # it was asked after some times
-            assert house.runtime.admin.commit_seconds > 0
+            assert tested.runtime.admin.commit_seconds > 0
         assert await asked == 11
-        assert house.runtime.telemetry.counters["commits_unknown"] == 0
-        await until(lambda: house.runtime.admin.commit_seconds == 0)
+        assert tested.runtime.telemetry.counters["commits_unknown"] == 0
+        await until(lambda: tested.runtime.admin.commit_seconds == 0)
 
 
 async def test_a_database_out_of_reach_refuses_and_serves_again_when_it_is_back(
     counters: Database, proxy: Proxy
 ) -> None:
-    async with running(counters, journal_on=Database(proxy.url)) as house:
-        await house.ask(counter("a"), Read())
+    async with running(counters, journal_on=Database(proxy.url)) as tested:
+        await tested.ask(counter("a"), Read())
         proxy.refuse = 1
         with pytest.raises(Unavailable) as refused:
-            await house.ask(counter("a"), Add(1))
+            await tested.ask(counter("a"), Add(1))
         assert refused.value.outcome == "none"
-        assert await house.ask(counter("a"), Add(1)) == 1
+        assert await tested.ask(counter("a"), Add(1)) == 1
 
 
 async def test_a_driver_that_lost_its_place_has_lost_its_connection(counters: Database) -> None:
@@ -149,12 +149,12 @@ async def test_backends_that_die_at_any_moment_lose_and_double_nothing(
     counters: Database, seed: int
 ) -> None:
     luck = random.Random(seed)  # noqa: S311 - it is to be predictable
-    async with running(counters) as house:
+    async with running(counters) as tested:
         written: list[int] = []
 
         async def client(key: str) -> None:
             for _ in range(40):
-                reply = await house.ask(counter(key), Add(1, entry="e"))
+                reply = await tested.ask(counter(key), Add(1, entry="e"))
                 written.append(reply)
 
         async def murderer() -> None:
@@ -168,41 +168,41 @@ async def test_backends_that_die_at_any_moment_lose_and_double_nothing(
                 )
 
         await asyncio.gather(murderer(), *(client(f"{n}") for n in range(5)))
-        assert await house.count("test_entries") == len(written) == 200
-        assert [await house.total(f"{n}") for n in range(5)] == [40] * 5
-        assert await house.versions("0") == list(range(1, 41))
-        assert house.runtime.telemetry.counters["commits_unknown"] > 0
+        assert await tested.count("test_entries") == len(written) == 200
+        assert [await tested.total(f"{n}") for n in range(5)] == [40] * 5
+        assert await tested.versions("0") == list(range(1, 41))
+        assert tested.runtime.telemetry.counters["commits_unknown"] > 0
 
 
 async def test_a_statement_that_still_runs_when_its_connection_is_lost_is_ended(
     counters: Database, proxy: Proxy
 ) -> None:
-    async with running(counters, journal_on=Database(proxy.url)) as house:
-        assert await house.ask(counter("a"), Add(1)) == 1
+    async with running(counters, journal_on=Database(proxy.url)) as tested:
+        assert await tested.ask(counter("a"), Add(1)) == 1
         async with counters.transaction() as tx:
             await tx.execute("SELECT * FROM actors WHERE key = 'a' FOR UPDATE")
-            asked = asyncio.ensure_future(house.ask(counter("a"), Add(10)))
+            asked = asyncio.ensure_future(tested.ask(counter("a"), Add(10)))
             await until(lambda: waits_for_a_lock(counters))
             await proxy.cut()
             await until(lambda: waits_for_a_lock(counters, 0))
         assert await asked == 11
-        assert await house.versions("a") == [1, 2]
+        assert await tested.versions("a") == [1, 2]
 
 
 async def test_a_statement_that_still_runs_is_ended_even_when_the_first_try_to_settle_fails(
     counters: Database, proxy: Proxy
 ) -> None:
-    async with running(counters, journal_on=Database(proxy.url)) as house:
-        assert await house.ask(counter("a"), Add(1)) == 1
+    async with running(counters, journal_on=Database(proxy.url)) as tested:
+        assert await tested.ask(counter("a"), Add(1)) == 1
         async with counters.transaction() as tx:
             await tx.execute("SELECT * FROM actors WHERE key = 'a' FOR UPDATE")
-            asked = asyncio.ensure_future(house.ask(counter("a"), Add(10)))
+            asked = asyncio.ensure_future(tested.ask(counter("a"), Add(10)))
             await until(lambda: waits_for_a_lock(counters))
             proxy.refuse = 1
             await proxy.cut()
-            await until(lambda: house.runtime.telemetry.counters["wakes"] == 2)
+            await until(lambda: tested.runtime.telemetry.counters["wakes"] == 2)
         assert await asked == 11
-        assert await house.versions("a") == [1, 2]
+        assert await tested.versions("a") == [1, 2]
 
 
 async def test_a_message_that_the_next_owner_took_is_not_mistaken_for_ours(

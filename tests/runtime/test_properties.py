@@ -22,7 +22,7 @@ from tests.runtime.counter import (
     Wait,
     counter,
 )
-from tests.runtime.house import House, running, until
+from tests.runtime.runtime_on_disk import RuntimeOnDisk, running, until
 from tolsey.runtime.decision import Refused
 from tolsey.runtime.errors import Duplicate, TurnFailed
 from tolsey.runtime.messages import Message
@@ -87,7 +87,7 @@ class Alone:
 
 
 @pytest.fixture
-async def house(counters: Database) -> AsyncIterator[House]:
+async def tested(counters: Database) -> AsyncIterator[RuntimeOnDisk]:
     async with running(counters) as opened:
         opened.kind.gates["open"].set()
         yield opened
@@ -100,7 +100,7 @@ def told(answer: Any) -> Any:
 @relaxed
 @given(programs, weather)
 async def test_each_actor_answers_as_if_it_were_alone(
-    house: House, program: list[tuple[str, Message[Any]]], faults: list[str]
+    tested: RuntimeOnDisk, program: list[tuple[str, Message[Any]]], faults: list[str]
 ) -> None:
     number = next(PROGRAMS)
     models: defaultdict[str, Alone] = defaultdict(Alone)
@@ -110,30 +110,30 @@ async def test_each_actor_answers_as_if_it_were_alone(
         sent = (
             Transfer(f"{number} sink", message.amount) if isinstance(message, Transfer) else message
         )
-        asks.append(house.ask(counter(name), sent))
+        asks.append(tested.ask(counter(name), sent))
         expected.append(models[name].take(message))
-    house.journal.faults.extend(faults)
+    tested.journal.faults.extend(faults)
     answers = await asyncio.gather(*asks, return_exceptions=True)
-    house.journal.faults.clear()
+    tested.journal.faults.clear()
     assert list(map(told, answers)) == expected
     for name, model in models.items():
-        assert await house.total(name) == model.total
-        assert await house.versions(name) == list(range(1, model.version + 1))
-        entries = await house.database.fetch("SELECT FROM test_entries WHERE key = $1", name)
+        assert await tested.total(name) == model.total
+        assert await tested.versions(name) == list(range(1, model.version + 1))
+        entries = await tested.database.fetch("SELECT FROM test_entries WHERE key = $1", name)
         assert len(entries) == model.entries
 
     async def delivered() -> bool:
-        return await house.count("outbox") == 0
+        return await tested.count("outbox") == 0
 
     await until(delivered)
     sent_total = sum(model.sent for model in models.values())
-    assert await house.total(f"{number} sink") == sent_total
+    assert await tested.total(f"{number} sink") == sent_total
 
 
 @settings(relaxed, max_examples=30)
 @given(st.lists(st.sampled_from(["wait x", "wait y", "resolve x", "resolve y"]), max_size=20))
 async def test_every_parked_asker_hears_the_first_answer_after_it(
-    house: House, program: list[str]
+    tested: RuntimeOnDisk, program: list[str]
 ) -> None:
     key = counter(f"parked {next(PROGRAMS)}")
     asks: list[asyncio.Future[Any]] = []
@@ -141,7 +141,7 @@ async def test_every_parked_asker_hears_the_first_answer_after_it(
     for n, step in enumerate([*program, "resolve x", "resolve y"]):
         verb, name = step.split()
         message: Message[Any] = Wait(name) if verb == "wait" else Resolve(name, n)
-        asks.append(asyncio.ensure_future(house.ask(key, message)))
+        asks.append(asyncio.ensure_future(tested.ask(key, message)))
         later = [*program, "resolve x", "resolve y"][n:]
         expected.append(n + later.index(f"resolve {name}") if verb == "wait" else None)
     assert await asyncio.gather(*asks) == expected

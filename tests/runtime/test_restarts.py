@@ -19,7 +19,7 @@ from tests.runtime.counter import (
     Send,
     counter,
 )
-from tests.runtime.house import House, running, until
+from tests.runtime.runtime_on_disk import RuntimeOnDisk, running, until
 from tolsey.runtime.outbox.interruptions import MOST_INTERRUPTIONS, SUSPECTED_AFTER
 from tolsey.storage.database import Database
 
@@ -48,10 +48,10 @@ async def test_a_hundred_effects_outlive_ten_restarts_while_the_platform_hangs(
     for restart in range(10):
         platform = Hanging()
         handlers = {PullNumber: platform.pull}
-        async with running(counters, handlers=handlers, grace_seconds=0.1) as house:
+        async with running(counters, handlers=handlers, grace_seconds=0.1) as tested:
             if restart == 0:
                 for n in range(100):
-                    await house.ask(counter("a"), Pull(f"org {n}", f"pull {n}"))
+                    await tested.ask(counter("a"), Pull(f"org {n}", f"pull {n}"))
             await until(lambda platform=platform: len(platform.asked) == 64)
         assert await rows(counters) == [(0, 0)] * 100
     row = await counters.fetchrow("SELECT count(*) AS n FROM dead_letters")
@@ -59,59 +59,59 @@ async def test_a_hundred_effects_outlive_ten_restarts_while_the_platform_hangs(
     assert row["n"] == 0
 
 
-async def cut(house: House, stack: AsyncExitStack) -> None:
+async def cut(tested: RuntimeOnDisk, stack: AsyncExitStack) -> None:
     """End a process without a word: what it would have said on its way out never reaches the disk."""
 
     async def silent(keys: Any) -> None:
         del keys
 
-    house.runtime._outbox.give_back = silent  # type: ignore[method-assign]  # a process that is killed gives nothing back
+    tested.runtime._outbox.give_back = silent  # type: ignore[method-assign]  # a process that is killed gives nothing back
     await stack.aclose()
 
 
 async def killed_at_work(counters: Database, platform: Hanging, *, seen: str = "") -> None:
     """Let a process be killed while it works on what is due."""
     stack = AsyncExitStack()
-    house = await stack.enter_async_context(
+    tested = await stack.enter_async_context(
         running(counters, handlers={PullNumber: platform.pull}, grace_seconds=0.1)
     )
     await until(lambda: seen in platform.asked if seen else bool(platform.asked))
-    await cut(house, stack)
+    await cut(tested, stack)
 
 
 async def test_a_call_that_ends_the_process_each_time_is_given_up(counters: Database) -> None:
-    async with running(counters, poll_seconds=60, handlers={PullNumber: Hanging().pull}) as house:
-        await house.ask(counter("a"), Pull("ann", "poison"))
+    async with running(counters, poll_seconds=60, handlers={PullNumber: Hanging().pull}) as tested:
+        await tested.ask(counter("a"), Pull("ann", "poison"))
     for n in range(MOST_INTERRUPTIONS):
         assert await rows(counters) == [(0, n)]
         await killed_at_work(counters, Hanging())
     platform = Hanging()
-    async with running(counters, handlers={PullNumber: platform.pull}) as house:
-        await until(lambda: _dead(house, 1))
+    async with running(counters, handlers={PullNumber: platform.pull}) as tested:
+        await until(lambda: _dead(tested, 1))
     assert platform.asked == []
 
 
 async def test_a_message_that_ends_the_process_each_time_is_given_up(counters: Database) -> None:
     later = datetime.now(UTC) - timedelta(seconds=1)
-    async with running(counters, poll_seconds=60) as house:
-        house.runtime.scheduler.pause(counter("b"))
-        await house.ask(counter("a"), Send("b", 5, "poison", later))
+    async with running(counters, poll_seconds=60) as tested:
+        tested.runtime.scheduler.pause(counter("b"))
+        await tested.ask(counter("a"), Send("b", 5, "poison", later))
     for n in range(MOST_INTERRUPTIONS):
         assert await rows(counters) == [(0, n)]
         stack = AsyncExitStack()
-        house = await stack.enter_async_context(_with_b_paused(counters))
-        await until(lambda house=house: house.runtime.admin.waiting == 1)
-        await cut(house, stack)
-    async with running(counters) as house:
-        await until(lambda: _dead(house, 1))
-        assert await house.ask(counter("b"), Read()) == 0
+        tested = await stack.enter_async_context(_with_b_paused(counters))
+        await until(lambda tested=tested: tested.runtime.admin.waiting == 1)
+        await cut(tested, stack)
+    async with running(counters) as tested:
+        await until(lambda: _dead(tested, 1))
+        assert await tested.ask(counter("b"), Read()) == 0
 
 
 async def test_what_ends_processes_is_told_from_what_was_only_there(counters: Database) -> None:
     names = [f"call {n}" for n in range(6)]
-    async with running(counters, poll_seconds=60, handlers={PullNumber: Hanging().pull}) as house:
+    async with running(counters, poll_seconds=60, handlers={PullNumber: Hanging().pull}) as tested:
         for name in names:
-            await house.ask(counter("a"), Pull(name, name))
+            await tested.ask(counter("a"), Pull(name, name))
     for n in range(SUSPECTED_AFTER):
         assert await rows(counters) == [(0, n)] * 6
         await killed_at_work(counters, platform := Hanging(), seen=names[-1])
@@ -124,8 +124,8 @@ async def test_what_ends_processes_is_told_from_what_was_only_there(counters: Da
     async def answers(call: PullNumber) -> None:
         platform.asked.append(call.name)
 
-    async with running(counters, handlers={PullNumber: answers}) as house:
-        await until(lambda: _empty(house))
+    async with running(counters, handlers={PullNumber: answers}) as tested:
+        await until(lambda: _empty(tested))
     assert sorted(platform.asked[1:]) == names
 
 
@@ -135,11 +135,11 @@ async def test_a_try_that_fails_clears_what_was_only_cut(counters: Database) -> 
         raise ConnectionError("the platform hung up")
 
     handlers = {FetchNumber: fails}
-    async with running(counters, handlers=handlers, backoff_seconds=(100,)) as house:
-        asked = asyncio.ensure_future(house.ask(counter("a"), Fetch()))
+    async with running(counters, handlers=handlers, backoff_seconds=(100,)) as tested:
+        asked = asyncio.ensure_future(tested.ask(counter("a"), Fetch()))
         await until(lambda: _counts(counters, (1, 0)))
         await counters.execute("UPDATE outbox SET interruptions = 5, due_at = now()")
-        await until(lambda: _dead(house, 1))
+        await until(lambda: _dead(tested, 1))
         asked.cancel()
     (dead,) = await counters.fetch("SELECT attempts, error FROM dead_letters")
     assert (dead["attempts"], "hung up" in dead["error"]) == (2, True)
@@ -153,11 +153,11 @@ async def test_a_call_that_fails_because_the_process_stops_uses_no_attempt(
     async def asks(call: FetchNumber) -> None:
         del call
         began.set()
-        await until(lambda: house.runtime.stopping)
-        await house.ask(counter("b"), Add(1))
+        await until(lambda: tested.runtime.stopping)
+        await tested.ask(counter("b"), Add(1))
 
-    async with running(counters, grace_seconds=5, handlers={FetchNumber: asks}) as house:
-        asked = asyncio.ensure_future(house.ask(counter("a"), Fetch()))
+    async with running(counters, grace_seconds=5, handlers={FetchNumber: asks}) as tested:
+        asked = asyncio.ensure_future(tested.ask(counter("a"), Fetch()))
         await began.wait()
     asked.cancel()
     assert await rows(counters) == [(0, 0)]
@@ -165,25 +165,25 @@ async def test_a_call_that_fails_because_the_process_stops_uses_no_attempt(
 
 async def test_a_message_whose_turn_a_stop_cuts_off_uses_no_attempt(counters: Database) -> None:
     for _ in range(3):
-        async with running(counters, grace_seconds=0.1) as house:
-            await house.runtime.accept(counter("a"), Held("never", 1), id="held")
-            await house.kind.entered["never"].wait()
+        async with running(counters, grace_seconds=0.1) as tested:
+            await tested.runtime.accept(counter("a"), Held("never", 1), id="held")
+            await tested.kind.entered["never"].wait()
         assert await rows(counters) == [(0, 0)]
 
 
 @asynccontextmanager
-async def _with_b_paused(counters: Database) -> AsyncIterator[House]:
-    async with running(counters, grace_seconds=0.1) as house:
-        house.runtime.scheduler.pause(counter("b"))
-        yield house
+async def _with_b_paused(counters: Database) -> AsyncIterator[RuntimeOnDisk]:
+    async with running(counters, grace_seconds=0.1) as tested:
+        tested.runtime.scheduler.pause(counter("b"))
+        yield tested
 
 
-async def _dead(house: House, count: int) -> bool:
-    return await house.count("dead_letters") == count
+async def _dead(tested: RuntimeOnDisk, count: int) -> bool:
+    return await tested.count("dead_letters") == count
 
 
-async def _empty(house: House) -> bool:
-    return await house.count("outbox") == 0
+async def _empty(tested: RuntimeOnDisk) -> bool:
+    return await tested.count("outbox") == 0
 
 
 async def _counts(database: Database, *wanted: tuple[int, int]) -> bool:

@@ -16,8 +16,8 @@ import redis.asyncio
 from tests.campaigns.cluster.link import Link
 from tests.conftest import Servers
 from tests.runtime.counter import Add, Break, Held, Read, Refuse, Transfer, counter
-from tests.runtime.house import until
-from tests.runtime.town import Home, Town, settled, town
+from tests.runtime.runtime_on_disk import until
+from tests.runtime.shard_cluster import Home, ShardCluster, joined, settled
 from tolsey.runtime.decision import Refused
 from tolsey.runtime.errors import DeadlineExceeded, RuntimeFault, TurnFailed, Unavailable
 from tolsey.runtime.shards import ownership, routing
@@ -46,22 +46,22 @@ def lease_seconds() -> float:
 @pytest.fixture
 async def here(
     database: Database, redis_url: str, lease_seconds: float, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Town]:
+) -> AsyncIterator[ShardCluster]:
     monkeypatch.setattr(ownership, "BEATS", lease_seconds / BEAT_SECONDS)
     # So long an ask waits for a busy machine to read the map again.
     monkeypatch.setattr(routing, "HOLD_SECONDS", lease_seconds / 2)
-    async with town(database, redis_url, lease_seconds) as made:
+    async with joined(database, redis_url, lease_seconds) as made:
         yield made
 
 
 @pytest.fixture
-async def pair(here: Town) -> AsyncIterator[tuple[Home, Home]]:
+async def pair(here: ShardCluster) -> AsyncIterator[tuple[Home, Home]]:
     async with here.join("a") as a, here.join("b") as b:
         await settled(a, b)
         yield a, b
 
 
-async def total(here: Town, key: str) -> int:
+async def total(here: ShardCluster, key: str) -> int:
     row = await here.database.fetchrow("SELECT total FROM test_counters WHERE key = $1", key)
     return int(row["total"]) if row else 0
 
@@ -82,7 +82,7 @@ async def test_two_processes_share_the_slots_and_answer_for_all_of_them(
 
 
 async def test_who_joins_takes_a_share_from_each_and_nothing_else_moves(
-    here: Town, pair: tuple[Home, Home]
+    here: ShardCluster, pair: tuple[Home, Home]
 ) -> None:
     a, b = pair
     before = [set(home.runtime.slots.epochs) for home in pair]
@@ -95,7 +95,9 @@ async def test_who_joins_takes_a_share_from_each_and_nothing_else_moves(
     assert [set(home.runtime.slots.epochs) for home in pair] == before
 
 
-async def test_a_process_alone_sends_nothing_to_redis_for_its_own_actors(here: Town) -> None:
+async def test_a_process_alone_sends_nothing_to_redis_for_its_own_actors(
+    here: ShardCluster,
+) -> None:
     async with here.join("a") as a:
         await settled(a)
         for n in range(20):
@@ -104,7 +106,7 @@ async def test_a_process_alone_sends_nothing_to_redis_for_its_own_actors(here: T
         assert counters["bus_sent"] == counters["bus_frames"] == 0
 
 
-async def test_of_two_processes_that_take_a_slot_one_gets_it(here: Town) -> None:
+async def test_of_two_processes_that_take_a_slot_one_gets_it(here: ShardCluster) -> None:
     stored = Slots(here.database)
     seen = {slot: holding.epoch for slot, holding in (await stored.read()).items()}
     one, two = await asyncio.gather(stored.take("one", seen), stored.take("two", seen))
@@ -117,7 +119,7 @@ async def test_of_two_processes_that_take_a_slot_one_gets_it(here: Town) -> None
 
 
 async def test_a_moved_slot_stays_where_it_was_put_until_that_process_goes(
-    here: Town, pair: tuple[Home, Home]
+    here: ShardCluster, pair: tuple[Home, Home]
 ) -> None:
     a, b = pair
     key = a.key()
@@ -136,7 +138,7 @@ async def test_a_moved_slot_stays_where_it_was_put_until_that_process_goes(
 
 
 async def test_no_ask_fails_while_processes_come_and_go(
-    here: Town, pair: tuple[Home, Home]
+    here: ShardCluster, pair: tuple[Home, Home]
 ) -> None:
     a, b = pair
     done = asyncio.Event()
@@ -178,7 +180,7 @@ async def test_a_hand_over_waits_for_a_turn_that_gathers(pair: tuple[Home, Home]
 
 @lease_ends
 async def test_a_turn_that_does_not_end_is_taken_again_at_the_new_owner(
-    here: Town, pair: tuple[Home, Home]
+    here: ShardCluster, pair: tuple[Home, Home]
 ) -> None:
     a, b = pair
     key = a.key()
@@ -207,7 +209,7 @@ async def test_a_paused_actor_stays_paused_where_it_goes(pair: tuple[Home, Home]
 
 @lease_ends
 async def test_the_slots_of_a_killed_process_are_taken_within_a_lease_and_a_half(
-    here: Town, pair: tuple[Home, Home]
+    here: ShardCluster, pair: tuple[Home, Home]
 ) -> None:
     a, b = pair
     key = b.key()
@@ -221,7 +223,7 @@ async def test_the_slots_of_a_killed_process_are_taken_within_a_lease_and_a_half
 
 @lease_ends
 async def test_an_ask_whose_reply_died_with_its_owner_is_answered_from_the_journal(
-    here: Town, pair: tuple[Home, Home]
+    here: ShardCluster, pair: tuple[Home, Home]
 ) -> None:
     a, b = pair
     key = b.key()
@@ -238,7 +240,7 @@ async def test_an_ask_whose_reply_died_with_its_owner_is_answered_from_the_journ
 
 @lease_ends
 async def test_a_transfer_arrives_once_although_the_receiver_dies(
-    here: Town, pair: tuple[Home, Home]
+    here: ShardCluster, pair: tuple[Home, Home]
 ) -> None:
     a, b = pair
     mine, theirs = a.key(), b.key()
@@ -257,7 +259,7 @@ async def test_a_transfer_arrives_once_although_the_receiver_dies(
 
 @lease_ends
 async def test_a_process_cut_from_redis_answers_until_its_lease_ends_and_then_refuses(
-    here: Town,
+    here: ShardCluster,
 ) -> None:
     async with here.join("a") as a:
         await settled(a)
@@ -277,7 +279,7 @@ async def test_a_process_cut_from_redis_answers_until_its_lease_ends_and_then_re
 
 @lease_ends
 async def test_a_process_that_slept_through_its_lease_tells_nothing_old(
-    here: Town, pair: tuple[Home, Home]
+    here: ShardCluster, pair: tuple[Home, Home]
 ) -> None:
     a, b = pair
     key = b.key()
@@ -294,7 +296,7 @@ async def test_a_process_that_slept_through_its_lease_tells_nothing_old(
 
 @lease_ends
 async def test_with_two_redis_masters_nobody_answers_what_is_old(
-    here: Town, servers: Servers, tmp_path: Path
+    here: ShardCluster, servers: Servers, tmp_path: Path
 ) -> None:
     if not servers.embedded:
         pytest.skip("the link leads to the socket of an embedded server")
@@ -302,7 +304,9 @@ async def test_with_two_redis_masters_nobody_answers_what_is_old(
         another_redis(tmp_path) as promoted,
         Link(Path(urlsplit(here.redis_url).path)).standing() as link,
         here.join("a") as a,
-        Town(here.database, f"redis://127.0.0.1:{link.port}/0", here.lease_seconds).join("b") as b,
+        ShardCluster(here.database, f"redis://127.0.0.1:{link.port}/0", here.lease_seconds).join(
+            "b"
+        ) as b,
     ):
         await settled(a, b)
         written = {a.key(): 0, b.key(): 0}
@@ -377,7 +381,7 @@ async def copy_keys(source_url: str, target_url: str) -> None:
     await target.aclose()
 
 
-async def test_a_former_owner_cannot_commit(here: Town, pair: tuple[Home, Home]) -> None:
+async def test_a_former_owner_cannot_commit(here: ShardCluster, pair: tuple[Home, Home]) -> None:
     a, b = pair
     key = b.key()
     assert await b.ask(counter(key), Add(1)) == 1
@@ -411,7 +415,7 @@ async def test_a_process_without_a_descriptor_left_holds_nobody_dead(
     database: Database, redis_url: str
 ) -> None:
     async with (
-        town(database, redis_url, lease_seconds=LONG_LEASE) as here,
+        joined(database, redis_url, lease_seconds=LONG_LEASE) as here,
         here.join() as a,
         neighbour(here) as (process, id),
     ):
@@ -427,7 +431,7 @@ async def test_a_process_without_a_descriptor_left_holds_nobody_dead(
 
 
 @asynccontextmanager
-async def neighbour(here: Town) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
+async def neighbour(here: ShardCluster) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
     """Run a process of its own that joins, and tell its id."""
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
@@ -538,7 +542,7 @@ async def test_a_request_id_crosses_with_its_message(pair: tuple[Home, Home]) ->
 
 
 async def test_a_wrong_guess_is_corrected_by_the_receiver(
-    here: Town, pair: tuple[Home, Home]
+    here: ShardCluster, pair: tuple[Home, Home]
 ) -> None:
     a, b = pair
     slot = slot_of(key := b.key())
@@ -553,7 +557,7 @@ async def test_a_wrong_guess_is_corrected_by_the_receiver(
 
 
 async def test_everything_goes_on_when_redis_is_emptied(
-    here: Town, pair: tuple[Home, Home]
+    here: ShardCluster, pair: tuple[Home, Home]
 ) -> None:
     a, b = pair
     client = redis.asyncio.from_url(here.redis_url)
@@ -571,7 +575,7 @@ async def test_everything_goes_on_when_redis_is_emptied(
 
 
 async def test_a_frame_that_is_not_ours_or_comes_twice_changes_nothing(
-    here: Town, pair: tuple[Home, Home]
+    here: ShardCluster, pair: tuple[Home, Home]
 ) -> None:
     a, b = pair
     key = b.key()
@@ -619,12 +623,12 @@ async def test_an_operation_of_another_process_answers_or_says_why_not(
     assert answers == {a.shard.id: None, b.shard.id: None}
 
 
-async def _is(here: Town, key: str, amount: int) -> bool:
+async def _is(here: ShardCluster, key: str, amount: int) -> bool:
     return await total(here, key) == amount
 
 
 async def test_a_slot_that_went_and_came_back_unseen_is_read_anew(
-    here: Town, pair: tuple[Home, Home]
+    here: ShardCluster, pair: tuple[Home, Home]
 ) -> None:
     a, b = pair
     key = b.key()
@@ -651,7 +655,7 @@ async def test_a_process_whose_streams_were_taken_away_makes_them_again(
 
 
 async def test_a_frame_that_is_read_late_changes_nothing_that_took_effect_elsewhere(
-    here: Town, pair: tuple[Home, Home]
+    here: ShardCluster, pair: tuple[Home, Home]
 ) -> None:
     a, b = pair
     slot = slot_of(key := b.key())

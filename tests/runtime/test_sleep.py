@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import pytest
 
 from tests.runtime.counter import Add, Counter, CounterState, Held, Read, Wait, counter
-from tests.runtime.house import running, until
+from tests.runtime.runtime_on_disk import running, until
 from tolsey.runtime.errors import TurnFailed
 from tolsey.runtime.turns.mailbox import Cell
 from tolsey.storage.database import Database
@@ -14,100 +14,102 @@ LARGE = "a" * 600
 
 
 async def test_wake_ups_of_one_moment_are_one_query(counters: Database) -> None:
-    async with running(counters) as house:
-        asks = [house.ask(counter(f"{n}"), Add(n)) for n in range(200)]
+    async with running(counters) as tested:
+        asks = [tested.ask(counter(f"{n}"), Add(n)) for n in range(200)]
         assert await asyncio.gather(*asks) == list(range(200))
-        assert house.kind.loads == 1
-        assert house.runtime.admin.awake == 200
+        assert tested.kind.loads == 1
+        assert tested.runtime.admin.awake == 200
 
 
 async def test_many_messages_to_one_sleeping_actor_wake_it_once(counters: Database) -> None:
-    async with running(counters) as house:
-        asks = [house.ask(counter("a"), Add(1)) for _ in range(100)]
+    async with running(counters) as tested:
+        asks = [tested.ask(counter("a"), Add(1)) for _ in range(100)]
         assert await asyncio.gather(*asks) == list(range(1, 101))
-        assert house.kind.loads == 1
+        assert tested.kind.loads == 1
 
 
 async def test_an_actor_put_to_sleep_wakes_with_what_is_on_disk(counters: Database) -> None:
-    async with running(counters) as house:
-        await house.ask(counter("a"), Add(3))
-        assert house.runtime.scheduler.passivate(cell(house.runtime.scheduler.cells.values(), "a"))
-        assert house.runtime.admin.awake == 0
-        assert await house.ask(counter("a"), Add(1)) == 4
-        assert house.kind.loads == 2
+    async with running(counters) as tested:
+        await tested.ask(counter("a"), Add(3))
+        assert tested.runtime.scheduler.passivate(
+            cell(tested.runtime.scheduler.cells.values(), "a")
+        )
+        assert tested.runtime.admin.awake == 0
+        assert await tested.ask(counter("a"), Add(1)) == 4
+        assert tested.kind.loads == 2
 
 
 async def test_an_actor_with_something_in_front_of_it_is_not_put_to_sleep(
     counters: Database,
 ) -> None:
-    async with running(counters) as house:
-        scheduler = house.runtime.scheduler
-        held = asyncio.ensure_future(house.ask(counter("a"), Held("gate")))
-        await house.kind.entered["gate"].wait()
-        assert not scheduler.passivate(cell(house.runtime.scheduler.cells.values(), "a"))
-        house.kind.gates["gate"].set()
+    async with running(counters) as tested:
+        scheduler = tested.runtime.scheduler
+        held = asyncio.ensure_future(tested.ask(counter("a"), Held("gate")))
+        await tested.kind.entered["gate"].wait()
+        assert not scheduler.passivate(cell(tested.runtime.scheduler.cells.values(), "a"))
+        tested.kind.gates["gate"].set()
         await held
-        house.journal.shut()
-        write = asyncio.ensure_future(house.ask(counter("a"), Add(1)))
-        await house.journal.arrived.wait()
-        assert not scheduler.passivate(cell(house.runtime.scheduler.cells.values(), "a"))
-        house.journal.reopen()
+        tested.journal.shut()
+        write = asyncio.ensure_future(tested.ask(counter("a"), Add(1)))
+        await tested.journal.arrived.wait()
+        assert not scheduler.passivate(cell(tested.runtime.scheduler.cells.values(), "a"))
+        tested.journal.reopen()
         await write
-        parked = asyncio.ensure_future(house.ask(counter("a"), Wait("n")))
-        await until(lambda: bool(house.runtime._parking))
-        assert not scheduler.passivate(cell(house.runtime.scheduler.cells.values(), "a"))
+        parked = asyncio.ensure_future(tested.ask(counter("a"), Wait("n")))
+        await until(lambda: bool(tested.runtime._parking))
+        assert not scheduler.passivate(cell(tested.runtime.scheduler.cells.values(), "a"))
         parked.cancel()
-        await until(lambda: not house.runtime._parking)
-        assert scheduler.passivate(cell(house.runtime.scheduler.cells.values(), "a"))
+        await until(lambda: not tested.runtime._parking)
+        assert scheduler.passivate(cell(tested.runtime.scheduler.cells.values(), "a"))
 
 
 async def test_a_cold_actor_keeps_its_state_as_bytes_and_answers_without_the_disk(
     counters: Database,
 ) -> None:
-    async with running(counters) as house:
-        await house.ask(counter(LARGE), Add(3))
-        sleeper = cell(house.runtime.scheduler.cells.values(), LARGE)
+    async with running(counters) as tested:
+        await tested.ask(counter(LARGE), Add(3))
+        sleeper = cell(tested.runtime.scheduler.cells.values(), LARGE)
         sleeper.cool()
         assert sleeper.state is sleeper.committed is None
         assert isinstance(sleeper.cold, bytes)
-        assert await house.ask(counter(LARGE), Add(1)) == 4
-        assert await house.versions(LARGE) == [1, 2]
-        assert house.kind.loads == 1
+        assert await tested.ask(counter(LARGE), Add(1)) == 4
+        assert await tested.versions(LARGE) == [1, 2]
+        assert tested.kind.loads == 1
 
 
 async def test_idle_actors_cool_and_then_go(
     counters: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tolsey.runtime.turns.scheduler.SWEEP_SECONDS", 0.01)
-    async with running(counters, cold_seconds=0.02, idle_seconds=0.2) as house:
-        await house.ask(counter(LARGE), Add(3))
-        sleeper = cell(house.runtime.scheduler.cells.values(), LARGE)
+    async with running(counters, cold_seconds=0.02, idle_seconds=0.2) as tested:
+        await tested.ask(counter(LARGE), Add(3))
+        sleeper = cell(tested.runtime.scheduler.cells.values(), LARGE)
         await until(lambda: not sleeper.hot)
-        assert house.runtime.admin.awake == 1
-        await until(lambda: house.runtime.admin.awake == 0)
-        assert await house.ask(counter(LARGE), Read()) == 3
+        assert tested.runtime.admin.awake == 1
+        await until(lambda: tested.runtime.admin.awake == 0)
+        assert await tested.ask(counter(LARGE), Read()) == 3
 
 
 async def test_a_small_state_is_left_as_it_is(counters: Database) -> None:
-    async with running(counters) as house:
-        await house.ask(counter("a"), Add(3))
-        sleeper = cell(house.runtime.scheduler.cells.values(), "a")
+    async with running(counters) as tested:
+        await tested.ask(counter("a"), Add(3))
+        sleeper = cell(tested.runtime.scheduler.cells.values(), "a")
         sleeper.cool()
         assert sleeper.hot
-        assert await house.ask(counter("a"), Read()) == 3
+        assert await tested.ask(counter("a"), Read()) == 3
         looked_at = sleeper.cold
         assert looked_at == b""
-        assert await house.ask(counter("a"), Add(1)) == 4
+        assert await tested.ask(counter("a"), Add(1)) == 4
         assert sleeper.cold is None
-        assert house.kind.loads == 1
+        assert tested.kind.loads == 1
 
 
 async def test_an_idle_actor_has_no_task(counters: Database) -> None:
-    async with running(counters) as house:
+    async with running(counters) as tested:
         before = len(asyncio.all_tasks())
-        await asyncio.gather(*(house.ask(counter(f"{n}"), Read()) for n in range(500)))
+        await asyncio.gather(*(tested.ask(counter(f"{n}"), Read()) for n in range(500)))
         await until(lambda: len(asyncio.all_tasks()) <= before)
-        assert house.runtime.admin.awake == 500
+        assert tested.runtime.admin.awake == 500
 
 
 async def test_an_actor_that_cannot_be_read_fails_alone(
@@ -121,8 +123,8 @@ async def test_an_actor_that_cannot_be_read_fails_alone(
         return await load(self, keys)
 
     monkeypatch.setattr(Counter, "load", strict)
-    async with running(counters) as house:
-        asks = [house.ask(counter(key), Add(1)) for key in ("one", "bad", "two")]
+    async with running(counters) as tested:
+        asks = [tested.ask(counter(key), Add(1)) for key in ("one", "bad", "two")]
         told = await asyncio.gather(*asks, return_exceptions=True)
         assert isinstance(told.pop(1), TurnFailed)
         assert told == [1, 1]

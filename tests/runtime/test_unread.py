@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from tests.runtime.counter import Add, Misdirect, Note, Pull, Read, Send, counter
-from tests.runtime.house import House, running, until
+from tests.runtime.runtime_on_disk import RuntimeOnDisk, running, until
 from tolsey.runtime.messages import REGISTERED, Message, UnusableName
 from tolsey.runtime.turns.mailbox import slot_of
 from tolsey.storage.database import Database
@@ -26,8 +26,8 @@ def older() -> Iterator[None]:
     REGISTERED["counter.Add"] = added
 
 
-async def written(house: House, name: str, payload: str, kind: str = "counter") -> None:
-    await house.database.execute(
+async def written(tested: RuntimeOnDisk, name: str, payload: str, kind: str = "counter") -> None:
+    await tested.database.execute(
         "INSERT INTO outbox (key, slot, kind, actor_key, name, payload)"
         " VALUES ('newer', $1, $2, 'b', $3, $4::jsonb)",
         slot_of("b"),
@@ -37,30 +37,30 @@ async def written(house: House, name: str, payload: str, kind: str = "counter") 
     )
 
 
-async def settled(house: House) -> None:
+async def settled(tested: RuntimeOnDisk) -> None:
     """Wait until a message that comes after has taken effect, and one more poll is over."""
-    await house.runtime.accept(counter("after"), Note("after"), id="after")
-    await until(lambda: _only_newer(house))
-    polled = house.runtime.telemetry.counters["outbox_polls"]
-    await until(lambda: house.runtime.telemetry.counters["outbox_polls"] > polled + 1)
+    await tested.runtime.accept(counter("after"), Note("after"), id="after")
+    await until(lambda: _only_newer(tested))
+    polled = tested.runtime.telemetry.counters["outbox_polls"]
+    await until(lambda: tested.runtime.telemetry.counters["outbox_polls"] > polled + 1)
 
 
-async def _only_newer(house: House) -> bool:
-    rows = await house.database.fetch("SELECT key FROM outbox")
+async def _only_newer(tested: RuntimeOnDisk) -> bool:
+    rows = await tested.database.fetch("SELECT key FROM outbox")
     return [row["key"] for row in rows] == ["newer"]
 
 
-async def counts(house: House) -> tuple[int, int, int]:
-    (row,) = await house.database.fetch("SELECT attempts, interruptions FROM outbox")
-    return row["attempts"], row["interruptions"], await house.count("dead_letters")
+async def counts(tested: RuntimeOnDisk) -> tuple[int, int, int]:
+    (row,) = await tested.database.fetch("SELECT attempts, interruptions FROM outbox")
+    return row["attempts"], row["interruptions"], await tested.count("dead_letters")
 
 
 async def test_a_poll_leaves_a_row_of_an_unknown_class_where_it_is(counters: Database) -> None:
-    async with running(counters) as house:
-        await written(house, "counter.OfTomorrow", "{}")
-        polled = house.runtime.telemetry.counters["outbox_polls"]
-        await until(lambda: house.runtime.telemetry.counters["outbox_polls"] > polled + 1)
-        assert await counts(house) == (0, 0, 0)
+    async with running(counters) as tested:
+        await written(tested, "counter.OfTomorrow", "{}")
+        polled = tested.runtime.telemetry.counters["outbox_polls"]
+        await until(lambda: tested.runtime.telemetry.counters["outbox_polls"] > polled + 1)
+        assert await counts(tested) == (0, 0, 0)
 
 
 @pytest.mark.usefixtures("older")
@@ -69,15 +69,15 @@ async def test_a_row_of_an_unknown_class_waits_uncounted_for_a_version_that_know
     counters: Database, name: str
 ) -> None:
     for _ in range(7):
-        async with running(counters) as house:
-            if await house.count("outbox") == 0:
-                await written(house, name, '{"amount": 5}')
-            await settled(house)
-            assert await counts(house) == (0, 0, 0)
+        async with running(counters) as tested:
+            if await tested.count("outbox") == 0:
+                await written(tested, name, '{"amount": 5}')
+            await settled(tested)
+            assert await counts(tested) == (0, 0, 0)
     REGISTERED["counter.Add"] = Add
-    async with running(counters) as house:
-        await until(lambda: _total(house, 5))
-        assert await house.count("outbox") == 0
+    async with running(counters) as tested:
+        await until(lambda: _total(tested, 5))
+        assert await tested.count("outbox") == 0
 
 
 @pytest.mark.parametrize(
@@ -98,39 +98,39 @@ async def test_what_is_known_by_name_only_waits_too(
     counters: Database, name: str, payload: str, kind: str
 ) -> None:
     for _ in range(2):
-        async with running(counters) as house:
-            if await house.count("outbox") == 0:
-                await written(house, name, payload, kind)
-            await settled(house)
-            assert await counts(house) == (0, 0, 0)
+        async with running(counters) as tested:
+            if await tested.count("outbox") == 0:
+                await written(tested, name, payload, kind)
+            await settled(tested)
+            assert await counts(tested) == (0, 0, 0)
 
 
 @pytest.mark.parametrize("message", [Misdirect("abacus"), Pull("org", "newer")])
 async def test_an_effect_that_nobody_here_takes_is_kept(
     counters: Database, message: Message[int]
 ) -> None:
-    async with running(counters) as house:
-        await house.ask(counter("a"), message)
-        assert await house.ask(counter("a"), Add(1)) == 1
-        await until(lambda: _rows(house, 1))
-        assert await house.count("dead_letters") == 0
+    async with running(counters) as tested:
+        await tested.ask(counter("a"), message)
+        assert await tested.ask(counter("a"), Add(1)) == 1
+        await until(lambda: _rows(tested, 1))
+        assert await tested.count("dead_letters") == 0
 
 
 @pytest.mark.parametrize("name", ["FromTomorrow", "counter.FromTomorrow"])
 async def test_what_has_waited_for_ten_minutes_is_told(counters: Database, name: str) -> None:
-    async with running(counters) as house:
-        await written(house, name, "{}")
+    async with running(counters) as tested:
+        await written(tested, name, "{}")
     with capture_logs() as logs:
         for minutes in (9, 11):
             await counters.execute(
                 "UPDATE outbox SET due_at = now() - $1 * interval '1 minute'", minutes
             )
-            async with running(counters) as house:
+            async with running(counters) as tested:
                 await until(
-                    lambda house=house: house.runtime.telemetry.counters["outbox_polls"] > 1
+                    lambda tested=tested: tested.runtime.telemetry.counters["outbox_polls"] > 1
                 )
-            assert bool(house.runtime.admin.unread) == (minutes == 11)
-    (found,) = house.runtime.admin.unread
+            assert bool(tested.runtime.admin.unread) == (minutes == 11)
+    (found,) = tested.runtime.admin.unread
     assert (found.kind, found.name, found.rows) == ("counter", name, 1)
     told: list[Any] = [one for one in logs if one["event"] == "outbox.unread"]
     assert (told[0]["log_level"], told[0]["name"]) == ("error", "counter.FromTomorrow")
@@ -138,15 +138,15 @@ async def test_what_has_waited_for_ten_minutes_is_told(counters: Database, name:
 
 
 async def test_rows_that_nobody_knows_keep_nothing_else_waiting(counters: Database) -> None:
-    async with running(counters) as house:
+    async with running(counters) as tested:
         await counters.execute(
             "INSERT INTO outbox (key, slot, kind, actor_key, name, payload, due_at)"
             " SELECT 'newer ' || n, 1, 'counter', 'b', 'FromTomorrow', '{}', now() - interval '1 h'"
             " FROM generate_series(1, 2000) AS n"
         )
-        await house.ask(counter("a"), Send("b", 5, "", datetime.now(UTC)))
-        await until(lambda: _total(house, 5))
-        assert await house.ask(counter("b"), Read()) == 5
+        await tested.ask(counter("a"), Send("b", 5, "", datetime.now(UTC)))
+        await until(lambda: _total(tested, 5))
+        assert await tested.ask(counter("b"), Read()) == 5
 
 
 def test_a_second_class_of_one_name_is_refused() -> None:
@@ -163,9 +163,9 @@ def test_a_second_class_of_one_name_is_refused() -> None:
     assert REGISTERED["counter.Add"].__module__ == "tests.runtime.counter"
 
 
-async def _total(house: House, total: int) -> bool:
-    return await house.total("b") == total
+async def _total(tested: RuntimeOnDisk, total: int) -> bool:
+    return await tested.total("b") == total
 
 
-async def _rows(house: House, count: int) -> bool:
-    return await house.count("outbox") == count
+async def _rows(tested: RuntimeOnDisk, count: int) -> bool:
+    return await tested.count("outbox") == count

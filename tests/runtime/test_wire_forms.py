@@ -15,8 +15,8 @@ from structlog.testing import capture_logs
 
 import tolsey
 from tests.runtime.counter import Add, Read, Refuse, Send, Transfer, counter
-from tests.runtime.house import running, until
-from tests.runtime.town import Home, Town, settled, town
+from tests.runtime.runtime_on_disk import running, until
+from tests.runtime.shard_cluster import Home, ShardCluster, joined, settled
 from tolsey.runtime.codec import WireForm
 from tolsey.runtime.decision import Refused
 from tolsey.runtime.errors import Overloaded, Unavailable
@@ -93,9 +93,9 @@ def test_an_entry_is_written_by_name_or_by_position_and_read_from_both(
 @pytest.fixture
 async def here(
     database: Database, redis_url: str, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Town]:
+) -> AsyncIterator[ShardCluster]:
     monkeypatch.setattr(ownership, "BEATS", 150)
-    async with town(database, redis_url, 30.0) as made:
+    async with joined(database, redis_url, 30.0) as made:
         yield made
 
 
@@ -119,7 +119,7 @@ async def exchanged(one: Home, other: Home) -> None:
 
 @pytest.mark.parametrize("forms", [("1", "2"), ("2", "1"), ("2", "2")])
 async def test_processes_of_either_form_ask_tell_and_answer_each_other(
-    here: Town, forms: tuple[WireForm, WireForm]
+    here: ShardCluster, forms: tuple[WireForm, WireForm]
 ) -> None:
     async def overloaded(_: Any) -> None:
         raise Overloaded("the mailbox", 2.5)
@@ -138,13 +138,13 @@ async def test_one_setting_says_how_rows_name_their_class(
     counters: Database, form: WireForm, name: str
 ) -> None:
     later = datetime.now(UTC) + timedelta(hours=1)
-    async with running(counters, form=form) as house:
-        await house.ask(counter("a"), Send("b", 5, "later", later))
+    async with running(counters, form=form) as tested:
+        await tested.ask(counter("a"), Send("b", 5, "later", later))
         rows = await counters.fetch("SELECT name FROM outbox")
     assert [row["name"] for row in rows] == [name]
-    async with running(counters) as house:  # each form reads what the other left
+    async with running(counters) as tested:  # each form reads what the other left
         await counters.execute("UPDATE outbox SET due_at = now()")
-        await until(lambda: _total(house, 5))
+        await until(lambda: _total(tested, 5))
 
 
 async def test_what_operators_run_to_go_back_names_rows_as_the_release_before_does(
@@ -153,15 +153,15 @@ async def test_what_operators_run_to_go_back_names_rows_as_the_release_before_do
     (statement,) = re.findall(r"`(UPDATE outbox SET name = [^`]+)`", OPERATE.read_text())
     later = datetime.now(UTC) + timedelta(hours=1)
     for form in ("2", "1"):
-        async with running(counters, form=form) as house:
-            await house.ask(counter("a"), Send("b", 5, f"later {form}", later))
+        async with running(counters, form=form) as tested:
+            await tested.ask(counter("a"), Send("b", 5, f"later {form}", later))
     await counters.execute(statement)
     rows = await counters.fetch("SELECT name FROM outbox")
     assert [row["name"] for row in rows] == ["Add", "Add"]
 
 
-async def _total(house: Any, total: int) -> bool:
-    return bool(await house.total("b") == total)
+async def _total(tested: Any, total: int) -> bool:
+    return bool(await tested.total("b") == total)
 
 
 def test_a_class_of_one_name_in_two_kinds_is_read_by_whose_row_it_is(
@@ -185,7 +185,9 @@ def test_a_class_that_belongs_to_no_kind_is_refused() -> None:
         new_class("Lost", (Message[int],), {}, lambda body: body.update(__module__="nowhere"))
 
 
-async def test_an_ask_of_a_class_that_its_owner_does_not_know_has_no_effect(here: Town) -> None:
+async def test_an_ask_of_a_class_that_its_owner_does_not_know_has_no_effect(
+    here: ShardCluster,
+) -> None:
     async with here.join("a", form="2") as a, here.join("b", form="2") as b:
         await settled(a, b)
         key = b.key()
@@ -198,7 +200,7 @@ async def test_an_ask_of_a_class_that_its_owner_does_not_know_has_no_effect(here
         assert await a.ask(counter(key), Add(1)) == 1
 
 
-async def test_an_entry_that_nobody_can_read_keeps_back_no_other(here: Town) -> None:
+async def test_an_entry_that_nobody_can_read_keeps_back_no_other(here: ShardCluster) -> None:
     async with here.join("a", form="2") as a, here.join("b", form="2") as b:
         await settled(a, b)
         key = b.key()

@@ -16,7 +16,7 @@ MONTH_DAYS = 31
 
 
 @dataclass
-class Buyer:
+class DemoBuyer:
     """Somebody with an organization and a card, and the operator who may give money back."""
 
     browser: Browser

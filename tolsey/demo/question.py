@@ -15,7 +15,7 @@ QUESTION = "What did my store sell this month?"
 
 async def ask(browser: Browser, store_id: str) -> str:
     """Put the question and tell how many pieces the answer came in and what it cost."""
-    pieces, told = 0, {}
+    pieces, done = 0, {}
     body = {"storeId": store_id, "messages": [{"role": "user", "content": QUESTION}]}
     async with browser.client.stream("POST", "/api/chat", json=body) as answer:
         if answer.is_error:
@@ -26,8 +26,8 @@ async def ask(browser: Browser, store_id: str) -> str:
             if name == "aborted":
                 raise Unexpected(f"the answer was aborted: {data['reason']}")
             if name == "done":
-                told = data
-    return f"{pieces} pieces came one by one and cost {usd(told['spent'])}"
+                done = data
+    return f"{pieces} pieces came one by one and cost {usd(done['spent'])}"
 
 
 async def _events(answer: httpx.Response) -> AsyncIterator[tuple[str, dict[str, Any]]]:

@@ -12,7 +12,7 @@ import anyio
 
 from tolsey import logs, settings
 from tolsey.demo.browser import Browser, browsing
-from tolsey.demo.buyer import Buyer
+from tolsey.demo.buyer import DemoBuyer
 from tolsey.demo.orders import deliver
 from tolsey.demo.question import ask
 from tolsey.demo.seller import Seller
@@ -126,7 +126,9 @@ class Demo:
         await step("The badge", seller.badge)
 
     async def _pay(self, others: StandIns, seller: Seller, operator: Operator) -> None:
-        buyer = Buyer(seller.browser, operator.browser, others.processor, seller.organization_id)
+        buyer = DemoBuyer(
+            seller.browser, operator.browser, others.processor, seller.organization_id
+        )
         step = self.teller.step
         await step("A plan is bought", buyer.subscribe)
         await step("Credits are bought", buyer.buy_credits)

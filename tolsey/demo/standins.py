@@ -92,12 +92,12 @@ async def standing_in(ports: Ports, orders: int) -> AsyncIterator[StandIns]:
         )
 
 
-async def _payments(url: str, told: str) -> dict[str, str]:
+async def _payments(url: str, events_url: str) -> dict[str, str]:
     """Set the platform's account at the processor up; answers the `PAYMENTS_*` settings."""
     client = make_client(SECRET_KEY, url)
     try:
         prices = await make_prices(client)
-        known = await open_endpoints(client, told)
+        known = await open_endpoints(client, events_url)
     finally:
         await client.close()
     return {

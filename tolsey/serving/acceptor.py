@@ -8,7 +8,7 @@ from typing import Protocol
 
 import structlog
 
-from tolsey.serving.connections import Connection, Connections, refusal
+from tolsey.serving.connections import ClientConnection, Connections, refusal
 
 ACCEPTED_AT_ONCE = 64
 PAUSE_SECONDS = 0.1
@@ -18,10 +18,10 @@ EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 log = structlog.get_logger()
 
 
-class Server(Protocol):
+class HttpServer(Protocol):
     """Speaks HTTP with one client after the other has connected."""
 
-    async def converse(self, connection: Connection, accepted: socket.socket) -> None:
+    async def converse(self, connection: ClientConnection, accepted: socket.socket) -> None:
         """Serve a connection until it is closed."""
         ...
 
@@ -33,7 +33,9 @@ class Server(Protocol):
 class Acceptor:
     """Accepts at a listener from `open` on; `close` finishes what was accepted."""
 
-    def __init__(self, listener: socket.socket, connections: Connections, server: Server) -> None:
+    def __init__(
+        self, listener: socket.socket, connections: Connections, server: HttpServer
+    ) -> None:
         self._listener = listener
         self._connections = connections
         self._server = server
@@ -99,7 +101,7 @@ class Acceptor:
         self._paused = None
         self._loop.add_reader(self._listener, self._accept)
 
-    async def _converse(self, connection: Connection, accepted: socket.socket) -> None:
+    async def _converse(self, connection: ClientConnection, accepted: socket.socket) -> None:
         try:
             await self._server.converse(connection, accepted)
         except OSError as error:

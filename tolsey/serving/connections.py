@@ -45,7 +45,7 @@ def refusal(status: int, headers: bytes = b"") -> bytes:
     return line + headers + b"connection: close\r\ncontent-length: 0\r\n\r\n"
 
 
-class Connection:
+class ClientConnection:
     """One client's connection, as an application of its own that notes when it waits for its client."""
 
     def __init__(self, connections: "Connections") -> None:
@@ -142,18 +142,18 @@ class Connections:
         """Whether every answer from now on is its connection's last."""
         self._most = most
         self._patience_seconds = patience_seconds
-        self._open: set[Connection] = set()
-        self._strangers: OrderedDict[Connection, float] = OrderedDict()
-        self._known: OrderedDict[Connection, float] = OrderedDict()
+        self._open: set[ClientConnection] = set()
+        self._strangers: OrderedDict[ClientConnection, float] = OrderedDict()
+        self._known: OrderedDict[ClientConnection, float] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def admit(self) -> Connection | None:
+    def admit(self) -> ClientConnection | None:
         """Count a new connection; None when there is no room and nobody to make some."""
         if len(self._open) >= self._most and not self.make_room():
             return None
-        connection = Connection(self)
+        connection = ClientConnection(self)
         self._open.add(connection)
         self.notice(connection, waits=True)
         return connection
@@ -166,7 +166,7 @@ class Connections:
                 return True
         return False
 
-    def notice(self, connection: Connection, *, waits: bool) -> None:
+    def notice(self, connection: ClientConnection, *, waits: bool) -> None:
         """Note that a connection waits for its client from now on, or does not any more."""
         waiting = self._known if connection.known else self._strangers
         if not waits:
@@ -175,7 +175,7 @@ class Connections:
         elif connection not in waiting and connection in self._open:
             waiting[connection] = time.monotonic()
 
-    def forget(self, connection: Connection) -> None:
+    def forget(self, connection: ClientConnection) -> None:
         """Stop counting one that is closed."""
         self._open.discard(connection)
         self.notice(connection, waits=False)
@@ -202,6 +202,6 @@ class Connections:
         for connection in list(self._open):
             self._give_up(connection)
 
-    def _give_up(self, connection: Connection) -> None:
+    def _give_up(self, connection: ClientConnection) -> None:
         self.forget(connection)
         connection.give_up()

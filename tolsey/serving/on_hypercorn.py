@@ -17,7 +17,7 @@ from hypercorn.protocol.h11 import H11Protocol
 from hypercorn.typing import ConnectionState, LifespanState
 from hypercorn.utils import parse_socket_addr
 
-from tolsey.serving.connections import Connection
+from tolsey.serving.connections import ClientConnection
 from tolsey.serving.outgoing import Outgoing, http_date
 
 READ_BYTES = 64 * 1024
@@ -56,7 +56,7 @@ class Hypercorn:
         self._config.errorlog = "-"
         self._config.loglevel = "WARNING"
 
-    async def converse(self, connection: Connection, accepted: socket.socket) -> None:
+    async def converse(self, connection: ClientConnection, accepted: socket.socket) -> None:
         """Serve a connection until it is closed."""
         loop = asyncio.get_running_loop()
         client = parse_socket_addr(accepted.family, accepted.getpeername())
@@ -67,7 +67,7 @@ class Hypercorn:
         transport = Outgoing(made_transport, loop)
         writer = asyncio.StreamWriter(transport, made, reader, loop)
         connection.opened(transport.close, transport.abort)
-        conversation = Conversation(reader, writer)
+        conversation = HttpConversation(reader, writer)
         try:
             async with TaskGroup(loop) as tasks:
                 conversation.protocol = self._protocol(
@@ -93,7 +93,7 @@ class Hypercorn:
         await self._context.terminated.set()
 
 
-class Conversation:
+class HttpConversation:
     """Passes bytes between a client and a protocol.
 
     Hypercorn's own also times how long a connection idles, and waits for that time when the client

@@ -10,7 +10,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from tolsey.http.web.edge import Receive, Scope, Send
-from tolsey.serving.connections import Connection, refusal
+from tolsey.serving.connections import ClientConnection, refusal
 from tolsey.serving.outgoing import Outgoing, http_date
 
 HEAD_BYTES: Final = 64 * 1024
@@ -37,7 +37,7 @@ class Uvicorn:
         )
         self._config.load()
 
-    async def converse(self, connection: Connection, accepted: socket.socket) -> None:
+    async def converse(self, connection: ClientConnection, accepted: socket.socket) -> None:
         """Serve a connection until it is closed."""
         protocol = ConnectionProtocol(connection, self._config, ServerState())
         loop = asyncio.get_running_loop()
@@ -64,7 +64,7 @@ class Uvicorn:
 class ConnectionProtocol(HttpToolsProtocol):
     """uvicorn's protocol for one connection, with a bound on what it keeps of a head."""
 
-    def __init__(self, connection: Connection, config: Config, state: ServerState) -> None:
+    def __init__(self, connection: ClientConnection, config: Config, state: ServerState) -> None:
         super().__init__(config, state, {})
         self.app = cast("Any", connection)
         self.lost = asyncio.Event()

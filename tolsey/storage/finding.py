@@ -54,9 +54,9 @@ UNION ALL
 (SELECT 'organization', id, 'name' FROM organizations
 WHERE folded(name) LIKE folded($3) || '%' ORDER BY folded(name) USING ~<~ LIMIT $2)
 """
-TOLD: Final = """
+DESCRIBED: Final = """
 WITH hits AS MATERIALIZED ({hits})
-SELECT h.kind, h.id, h.matched, told.* FROM hits h CROSS JOIN LATERAL (
+SELECT h.kind, h.id, h.matched, described.* FROM hits h CROSS JOIN LATERAL (
     (SELECT NULL AS name, NULL AS organization_id, NULL AS shop_domain,
         deletion_requested_at IS NOT NULL AS is_deleted
     FROM users WHERE h.kind = 'user' AND id = h.id)
@@ -70,7 +70,7 @@ SELECT h.kind, h.id, h.matched, told.* FROM hits h CROSS JOIN LATERAL (
     (SELECT l.title, l.organization_id, (SELECT shop_domain FROM revenue_sources r
         WHERE r.listing_id = l.id AND r.provider = 'commerce'), l.deleted_at IS NOT NULL
     FROM listings l WHERE h.kind = 'listing' AND l.id = h.id)
-) told
+) described
 """
 
 
@@ -94,7 +94,7 @@ async def find(reader: Reader, typed: str) -> list[Found]:
         sql, args = BY_MAIL, [wanted.lower(), MOST_FOUND]
     else:
         sql, args = BY_ID_OR_NAME, [wanted, MOST_FOUND, PATTERN_SIGNS.sub(r"\\\1", wanted)]
-    rows = await reader.fetch(TOLD.format(hits=sql), *args)
+    rows = await reader.fetch(DESCRIBED.format(hits=sql), *args)
     found: dict[tuple[str, str], Found] = {}
     for row in rows:
         found.setdefault((row["kind"], row["id"]), Found(**row))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.runtime.house import until
+from tests.runtime.runtime_on_disk import until
 from tolsey.actors.job.actor import JobActor
 from tolsey.actors.job.effects import JobEffects, Progress
 from tolsey.actors.job.messages import RunNow, job

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.actors.organization.told import AT
+from tests.actors.organization.pure_organization import AT
 from tolsey.actors.organization.operations import under_way
 from tolsey.actors.organization.operations.messages import AwaitOperation
 from tolsey.actors.organization.state import OrganizationState

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.actors.organization.house import NOW, TO
+from tests.actors.organization.billed_service import NOW, TO
 from tests.http.payments.market import Market, opened
 from tolsey.actors.organization.billing.calls import (
     NextChange,

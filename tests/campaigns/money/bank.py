@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from tests.actors.organization import processor
-from tests.actors.organization.told import prorated
+from tests.actors.organization.pure_organization import prorated
 from tests.campaigns.money.proofs import (
     ALLOWANCES,
     CENT,

@@ -1,7 +1,7 @@
 """One organization's life, drawn from a seed: what people, banks and time do, and the judge of it.
 
 A life is a generator: it gives out steps and is sent their answers, so that the same life is lived
-on paper or on the real service. After each answer the purse says what it must have been.
+on paper or on the real service. After each answer `reference_credits` says what it must have been.
 """
 
 import random
@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.campaigns.money.bank import Bank
 from tests.campaigns.money.proofs import Ended, Happened, PeriodPaid, hours
-from tests.campaigns.money.purse import Purse, Refused
+from tests.campaigns.money.reference_credits import ReferenceCredits, Refused
 from tests.campaigns.money.steps import Answer, Applied, Ask, Life, Send, Wait, Wrong
 from tolsey.actors.organization.agreements.messages import PaidPeriod, StartMonth
 from tolsey.actors.organization.ledger.messages import (
@@ -47,7 +47,7 @@ class Person:
     def __init__(self, seed: object, bank: Bank, clock: Callable[[], datetime], look: Look) -> None:
         self.chance = random.Random(f"life {seed}")  # noqa: S311 - a life that can be lived again
         self.bank = bank
-        self.purse = Purse()
+        self.reference_credits = ReferenceCredits()
         self.seen: Counter[str] = Counter()
         self._clock = clock
         self._look = look
@@ -84,7 +84,7 @@ class Person:
 
     def misplaced(self, came: Counter[str]) -> Iterator[str]:
         """Name what the accounts have that the model put elsewhere, at the end of a life."""
-        went = self.purse.went
+        went = self.reference_credits.went
         for name, found in (
             ("used", came["usage"]),
             ("written off", -came["writeoff"]),
@@ -130,12 +130,12 @@ class Person:
                 raise Wrong(f"4 {event.type} was applied twice")
             self._told.add(one.event_id)
             self.seen[f"event {event.type}"] += 1
-            self.purse.hear(event.proof, one.at)
+            self.reference_credits.hear(event.proof, one.at)
 
         _, known = self._look()
         if applied and known and known.status == "canceled":
             # The bank says so too when it is asked about an older event, which the model never is.
-            self.purse.hear(Ended(known.subscription_id or ""), applied[-1].at)
+            self.reference_credits.hear(Ended(known.subscription_id or ""), applied[-1].at)
 
     def _act(self, act: str) -> Life:
         self._number += 1
@@ -153,11 +153,11 @@ class Person:
         name = type(message).__name__
         self._hear(answer.before)
         self._plan = answer.plan
-        before, self.purse = self.purse, self.purse.copied()
+        before, self.reference_credits = self.reference_credits, self.reference_credits.copied()
         try:
             expected, told = model(), "reply"
         except Refused:
-            expected, told, self.purse = None, "refused", before  # all of it or nothing
+            expected, told, self.reference_credits = None, "refused", before  # all of it or nothing
         if answer.told != told and not (answer.told == "lost" and told == "reply"):
             raise Wrong(f"3 {name} was answered {answer.told} {answer.reply}, expected {told}")
         if answer.told == "reply" and compare and not compare(answer.reply, expected):
@@ -171,7 +171,7 @@ class Person:
         """Look at the credits."""
         answer: Answer = yield Ask(ReadCredits(self._clock()))
         self._hear(answer.before)
-        expected = self.purse.seen(self._clock())
+        expected = self.reference_credits.seen(self._clock())
         view = answer.reply
         grants: Counter[tuple[str, str | None]] = Counter()
         for one in view.grants:
@@ -187,20 +187,20 @@ class Person:
     # What is asked.
 
     def _amount(self) -> int:
-        most = max(1, self.purse.available)
+        most = max(1, self.reference_credits.available)
         some = self.chance.randint(1, 1 + most // 4)
         return self.chance.choice((some, some, some, most // 2 + 1, most, most + 7, 123_457))
 
     def _some_hold(self) -> str:
         """Name a hold, mostly one that lives."""
-        live = [*self.purse.holds]
+        live = [*self.reference_credits.holds]
         return self.chance.choice(live if live and self.chance.random() < 0.9 else self._holds)
 
     def _spend(self, key: str) -> Life:
         amount, at = self._amount(), self._clock()
         yield from self._ask(
             SpendCredits(key=f"spend:{key}", amount=amount, reason="chat", at=at),
-            lambda: self.purse.spend(amount, self._clock(), self._plan),
+            lambda: self.reference_credits.spend(amount, self._clock(), self._plan),
         )
 
     def _hold(self, key: str) -> Life:
@@ -209,7 +209,7 @@ class Person:
         self._holds.append(key)
         yield from self._ask(
             HoldCredits(hold_id=key, amount=amount, at=at, lease_until=until),
-            lambda: self.purse.hold(key, amount, at, until, self._plan),
+            lambda: self.reference_credits.hold(key, amount, at, until, self._plan),
         )
 
     def _extend(self, _: str) -> Life:
@@ -220,26 +220,28 @@ class Person:
         used, until = self.chance.randrange(3_000_000), at + hours(self.chance.choice((0.01, 5)))
         yield from self._ask(
             ExtendHold(hold_id=hold, amount=amount, at=at, lease_until=until, used=used),
-            lambda: self.purse.extend(hold, amount, used, at, until, plan=self._plan),
+            lambda: self.reference_credits.extend(hold, amount, used, at, until, plan=self._plan),
         )
 
     def _settle(self, _: str) -> Life:
         if not self._holds:
             return
         hold, at = self._some_hold(), self._clock()
-        known = self.purse.holds.get(hold)
+        known = self.reference_credits.holds.get(hold)
         held = known.amount if known else 1
         cost = self.chance.choice((held, held // 3, held + 500_000, self.chance.randint(0, held)))
         yield from self._ask(
             SettleHold(hold, cost, at),
-            lambda: self.purse.settle(hold, cost, at),
+            lambda: self.reference_credits.settle(hold, cost, at),
             lambda reply, expected: (reply.charged, reply.written_off) == expected,
         )
 
     def _release(self, _: str) -> Life:
         if self._holds:
             hold, at = self._some_hold(), self._clock()
-            yield from self._ask(ReleaseHold(hold, at), lambda: self.purse.settle(hold, 0, at))
+            yield from self._ask(
+                ReleaseHold(hold, at), lambda: self.reference_credits.settle(hold, 0, at)
+            )
 
     def _adjust(self, key: str) -> Life:
         amount, at = self.chance.choice((5_000_000, -2_000_000, -self._amount())), self._clock()
@@ -247,7 +249,7 @@ class Person:
             AdjustCredits(
                 key=f"adjust:{key}", amount=amount, reason="sorry", user_id="usr_1", at=at
             ),
-            lambda: self.purse.adjust(f"adjust:{key}", amount, at),
+            lambda: self.reference_credits.adjust(f"adjust:{key}", amount, at),
         )
 
     def _bonus(self, _: str) -> Life:
@@ -255,7 +257,7 @@ class Person:
         day = self.chance.choice((at.date(), at.date(), (at - hours(24)).date()))
         yield from self._ask(
             GrantDailyBonus(day, at),
-            lambda: self.purse.bonus(day, at, self._plan),
+            lambda: self.reference_credits.bonus(day, at, self._plan),
             lambda reply, expected: reply == expected,
         )
 
@@ -289,11 +291,13 @@ class Person:
         month = self.bank.month(starts, ends, at)
         allowance = self.bank.allowance(self._plan)
         invoice, subscription = known.paid_invoice_id or "", known.subscription_id or ""
-        return self.purse.period(PeriodPaid(invoice, *month, allowance, 0, subscription), at)
+        return self.reference_credits.period(
+            PeriodPaid(invoice, *month, allowance, 0, subscription), at
+        )
 
     def _sweep(self, _: str) -> Life:
         at = self._clock()
-        yield from self._ask(ExpireCredits(at), lambda: self.purse.tick(at))
+        yield from self._ask(ExpireCredits(at), lambda: self.reference_credits.tick(at))
 
     def _again(self, _: str) -> Life:
         """Ask again what was done before: nothing happens."""

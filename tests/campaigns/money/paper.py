@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import Any, cast
 
 from tests.actors.organization.books import remembered
-from tests.actors.organization.told import OFFERS
+from tests.actors.organization.pure_organization import OFFERS
 from tests.campaigns.money.bank import Bank
 from tests.campaigns.money.proofs import ENDED, Happened
 from tests.campaigns.money.rows import Rows

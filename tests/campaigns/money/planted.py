@@ -21,7 +21,7 @@ from tests.actors.organization.billing import (
 )
 from tests.actors.organization.books import Ledger
 from tests.actors.organization.ledger import test_bonuses, test_ledger, test_old_invoices
-from tests.actors.organization.told import Told
+from tests.actors.organization.pure_organization import PureOrganization
 from tests.campaigns.money.catching import (
     BUGS,
     a_process_that_dies_before_its_turn,
@@ -62,7 +62,7 @@ TESTS = Path(__file__).with_name("test_planted.py")
 # The ten of rules/credits#dangers.
 
 
-@caught_by(test_applying.test_an_upgrade_for_the_last_day_buys_no_whole_month, Told)
+@caught_by(test_applying.test_an_upgrade_for_the_last_day_buys_no_whole_month, PureOrganization)
 def upgrade_arbitrage() -> Iterator[None]:
     """An upgrade's prorated invoice for the last days tops up to the whole month's allowance."""
 
@@ -74,7 +74,8 @@ def upgrade_arbitrage() -> Iterator[None]:
 
 
 @caught_by(
-    test_applying_payments.test_a_purchase_is_granted_once_and_before_tax_whoever_tells_of_it, Told
+    test_applying_payments.test_a_purchase_is_granted_once_and_before_tax_whoever_tells_of_it,
+    PureOrganization,
 )
 def a_purchase_for_each_event() -> Iterator[None]:
     """A purchase is granted for its checkout, and for its payment again."""
@@ -95,7 +96,8 @@ def a_purchase_for_each_event() -> Iterator[None]:
 
 
 @caught_by(
-    test_applying_payments.test_a_purchase_is_granted_once_and_before_tax_whoever_tells_of_it, Told
+    test_applying_payments.test_a_purchase_is_granted_once_and_before_tax_whoever_tells_of_it,
+    PureOrganization,
 )
 def credits_for_the_tax() -> Iterator[None]:
     """Credits are granted for the total with tax."""
@@ -109,7 +111,7 @@ def credits_for_the_tax() -> Iterator[None]:
         yield
 
 
-@caught_by(test_applying.test_an_upgrade_that_is_not_paid_brings_nothing, Told)
+@caught_by(test_applying.test_an_upgrade_that_is_not_paid_brings_nothing, PureOrganization)
 def credits_before_the_payment() -> Iterator[None]:
     """A subscription that is updated to a dearer plan tops up before its invoice is paid."""
     observe = applying._subscription
@@ -188,7 +190,9 @@ def no_fence() -> Iterator[None]:
         yield
 
 
-@caught_by(test_applying.test_the_first_paid_invoice_brings_the_plan_and_its_allowance, Told)
+@caught_by(
+    test_applying.test_the_first_paid_invoice_brings_the_plan_and_its_allowance, PureOrganization
+)
 def only_old_invoices_are_read() -> Iterator[None]:
     """An invoice's subscription is looked for where it stood before 2025."""
 
@@ -314,7 +318,8 @@ def a_bonus_at_every_turn() -> Iterator[None]:
 
 
 @caught_by(
-    test_applying_payments.test_a_checkout_whose_money_is_on_its_way_grants_nothing_yet, Told
+    test_applying_payments.test_a_checkout_whose_money_is_on_its_way_grants_nothing_yet,
+    PureOrganization,
 )
 def unpaid_checkouts_are_granted() -> Iterator[None]:
     """A completed checkout is granted though its bank debit has not arrived."""

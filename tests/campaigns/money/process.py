@@ -10,7 +10,7 @@ from typing import Any, cast
 import anyio
 
 from tests.actors.organization import processor
-from tests.actors.organization.told import OFFERS
+from tests.actors.organization.pure_organization import OFFERS
 from tests.campaigns.money.bank import Bank
 from tolsey.actors.organization import plans
 from tolsey.actors.organization.actor import OrganizationActor

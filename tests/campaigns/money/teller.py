@@ -6,7 +6,7 @@ from itertools import count
 from typing import Any
 
 from tests.actors.organization import processor
-from tests.actors.organization.told import line
+from tests.actors.organization.pure_organization import line
 from tests.campaigns.money.proofs import (
     ALLOWANCES,
     PRICES,

@@ -3,7 +3,14 @@
 from typing import Any
 
 from tests.actors.organization.processor import START
-from tests.actors.organization.told import DAY, MAX_5X, Told, invoice, line, subscription
+from tests.actors.organization.pure_organization import (
+    DAY,
+    MAX_5X,
+    PureOrganization,
+    invoice,
+    line,
+    subscription,
+)
 
 UPDATED, DELETED = "customer.subscription.updated", "customer.subscription.deleted"
 PAID, FAILED = "invoice.paid", "invoice.payment_failed"
@@ -20,7 +27,7 @@ def paid_second() -> dict[str, Any]:
 
 def test_a_plan_whose_end_is_told_first_does_not_come_back_for_ever() -> None:
     """Its payment brings its credits, which were paid for, and no plan that nobody pays for."""
-    told = Told()
+    told = PureOrganization()
     told.tell(PAID, invoice("in_1"))
     told.tell(DELETED, subscription(status="canceled", ended_at=START + DAY), created=START + DAY)
     told.tell(DELETED, second(status="canceled", ended_at=AT + DAY), created=AT + DAY)
@@ -30,7 +37,7 @@ def test_a_plan_whose_end_is_told_first_does_not_come_back_for_ever() -> None:
 
 
 def test_what_is_owed_for_a_new_plan_is_not_forgotten_for_an_older_one() -> None:
-    told = Told()
+    told = PureOrganization()
     told.tell(PAID, invoice("in_1"))
     owed: dict[str, Any] = {"status": "open", "amount_remaining": 1, "subscription": "sub_2"}
     told.tell(FAILED, invoice("in_9", **owed), created=AT + 2)
@@ -41,7 +48,7 @@ def test_what_is_owed_for_a_new_plan_is_not_forgotten_for_an_older_one() -> None
 
 
 def test_a_plan_whose_end_is_told_beside_a_living_one_does_not_come_back() -> None:
-    told = Told()
+    told = PureOrganization()
     told.tell(PAID, invoice("in_1"))
     told.tell(DELETED, second(status="canceled", ended_at=AT + DAY), created=AT + DAY)
     told.tell(DELETED, subscription(status="canceled", ended_at=START + DAY), created=START + DAY)

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.actors.organization.house import MICRO, TO, House, opened, process
+from tests.actors.organization.billed_service import MICRO, TO, BilledService, opened, process
 from tests.campaigns.money.disk import read_rows
 from tests.campaigns.money.rows import broken
 from tests.campaigns.mortals import IN_A_ROW, MOST, STEP, mortals
@@ -37,45 +37,45 @@ AT_ONCE = 20
 
 
 @asynccontextmanager
-async def at_work(house: House, name: str) -> AsyncIterator[None]:
+async def at_work(billed: BilledService, name: str) -> AsyncIterator[None]:
     """Let a process of the test's own apply what the processor told."""
-    async with process(house.database, house.market, name) as house.runtime:
+    async with process(billed.database, billed.market, name) as billed.runtime:
         yield
 
 
-async def buy(house: House, id: str) -> None:
+async def buy(billed: BilledService, id: str) -> None:
     """Buy Max 5x on the processor's page."""
-    await house.database.execute("INSERT INTO organizations (id, name) VALUES ($1, 'o')", id)
-    price, buyer = house.market.price("max_5x"), Buyer(id)
-    page = await house.market.payments.subscription_checkout(
+    await billed.database.execute("INSERT INTO organizations (id, name) VALUES ($1, 'o')", id)
+    price, buyer = billed.market.price("max_5x"), Buyer(id)
+    page = await billed.market.payments.subscription_checkout(
         buyer, price, "max_5x", "monthly", TO, key=f"buy:{id}"
     )
-    await house.market.pay(page.url)
-    await house.settle()
+    await billed.market.pay(page.url)
+    await billed.settle()
 
 
-def bought_by(house: House, id: str) -> dict[str, Any]:
+def bought_by(billed: BilledService, id: str) -> dict[str, Any]:
     """Find an organization's subscription at the processor."""
-    made = house.market.made("subscription")
+    made = billed.market.made("subscription")
     (found,) = (one for one in made if one["metadata"]["org_id"] == id)
     return found
 
 
-def of(house: House, id: str, kind: str) -> list[dict[str, Any]]:
+def of(billed: BilledService, id: str, kind: str) -> list[dict[str, Any]]:
     """List what there is of a kind at the processor for an organization."""
-    customer = bought_by(house, id)["customer"]
-    charges = {one["id"] for one in house.market.made("charge") if one["customer"] == customer}
+    customer = bought_by(billed, id)["customer"]
+    charges = {one["id"] for one in billed.market.made("charge") if one["customer"] == customer}
     return [
         one
-        for one in house.market.made(kind)
+        for one in billed.market.made(kind)
         if one.get("customer") == customer or one.get("charge") in charges
     ]
 
 
-async def upgrade(house: House, id: str) -> Message[Any]:
+async def upgrade(billed: BilledService, id: str) -> Message[Any]:
     """Let Pro wait for the end of Max 5x, and ask for Max 20x instead."""
-    await buy(house, id)
-    bought = bought_by(house, id)
+    await buy(billed, id)
+    bought = bought_by(billed, id)
     (item,) = bought["items"]["data"]
     begins, ends = (
         datetime.fromtimestamp(item[f"current_period_{name}"], UTC) for name in ("start", "end")
@@ -88,11 +88,11 @@ async def upgrade(house: House, id: str) -> Message[Any]:
         period_end=ends,
         schedule_id=None,
     )
-    await house.market.payments.downgrade(
-        held, house.market.price("pro"), "pro", "monthly", key=f"down:{id}"
+    await billed.market.payments.downgrade(
+        held, billed.market.price("pro"), "pro", "monthly", key=f"down:{id}"
     )
-    await house.settle()
-    price_ids = dict(house.market.prices)
+    await billed.settle()
+    price_ids = dict(billed.market.prices)
     return ChangePlan(
         operation_id=f"op_{id}",
         plan="max_20x",
@@ -103,34 +103,34 @@ async def upgrade(house: House, id: str) -> Message[Any]:
     )
 
 
-async def upgrade_stage(house: House, id: str) -> str:
+async def upgrade_stage(billed: BilledService, id: str) -> str:
     """Tell how far an upgrade is."""
-    state, calls = await on_disk(house, id)
+    state, calls = await on_disk(billed, id)
     if state != "running":
         return state
-    bought = bought_by(house, id)
-    if bought["items"]["data"][0]["price"]["id"] == house.market.price("max_20x"):
+    bought = bought_by(billed, id)
+    if bought["items"]["data"][0]["price"]["id"] == billed.market.price("max_20x"):
         return "charged"
     return "released" if bought["schedule"] is None else calls["UpgradeSubscription"]
 
 
-async def judge_upgrade(house: House, id: str) -> None:
-    bought = bought_by(house, id)
+async def judge_upgrade(billed: BilledService, id: str) -> None:
+    bought = bought_by(billed, id)
     (item,) = bought["items"]["data"]
-    assert (item["price"]["id"], bought["schedule"]) == (house.market.price("max_20x"), None)
+    assert (item["price"]["id"], bought["schedule"]) == (billed.market.price("max_20x"), None)
     # A second request for the same would cost next to nothing, and yet be another invoice.
-    assert (len(of(house, id, "invoice")), len(of(house, id, "charge"))) == (2, 2)
-    told = await house.runtime.ask(organization(id), ReadSubscription(house.now))
+    assert (len(of(billed, id, "invoice")), len(of(billed, id, "charge"))) == (2, 2)
+    told = await billed.runtime.ask(organization(id), ReadSubscription(billed.now))
     assert (told.plan, told.next_plan, told.schedule_id) == ("max_20x", None, None)
-    credits = await house.runtime.ask(organization(id), ReadCredits(house.now))
+    credits = await billed.runtime.ask(organization(id), ReadCredits(billed.now))
     assert credits.standing.balance == 299 * MICRO
-    assert await audited(house, id, "plan.%") == {"plan.change_requested": 1}
+    assert await audited(billed, id, "plan.%") == {"plan.change_requested": 1}
 
 
-async def refund(house: House, id: str) -> Message[Any]:
+async def refund(billed: BilledService, id: str) -> Message[Any]:
     """Ask for a subscription's payment back."""
-    await buy(house, id)
-    row = await house.database.fetchrow(
+    await buy(billed, id)
+    row = await billed.database.fetchrow(
         "SELECT reference FROM credit_lots WHERE organization_id = $1", id
     )
     assert row is not None
@@ -144,33 +144,33 @@ async def refund(house: House, id: str) -> Message[Any]:
     )
 
 
-async def refund_stage(house: House, id: str) -> str:
+async def refund_stage(billed: BilledService, id: str) -> str:
     """Tell how far a refund is."""
-    state, calls = await on_disk(house, id)
+    state, calls = await on_disk(billed, id)
     if state != "running":
         return state
-    bought = bought_by(house, id)
+    bought = bought_by(billed, id)
     if bought["status"] == "canceled":
         return "canceled"
     if "EndSubscriptionNow" in calls:
         return f"end {calls['EndSubscriptionNow']}"
-    return "refunded" if of(house, id, "refund") else "waiting"
+    return "refunded" if of(billed, id, "refund") else "waiting"
 
 
-async def judge_refund(house: House, id: str) -> None:
-    bought = bought_by(house, id)
+async def judge_refund(billed: BilledService, id: str) -> None:
+    bought = bought_by(billed, id)
     assert bought["status"] == "canceled"
-    (made,), (charge,) = of(house, id, "refund"), of(house, id, "charge")
+    (made,), (charge,) = of(billed, id, "refund"), of(billed, id, "charge")
     assert made["amount"] == charge["amount"]
-    told = await house.runtime.ask(organization(id), ReadSubscription(house.now))
-    credits = await house.runtime.ask(organization(id), ReadCredits(house.now))
+    told = await billed.runtime.ask(organization(id), ReadSubscription(billed.now))
+    credits = await billed.runtime.ask(organization(id), ReadCredits(billed.now))
     assert (told.plan, credits.standing.balance, credits.standing.held) == ("free", 0, 0)
-    assert await audited(house, id, "refund.%") == {"refund.requested": 1}
+    assert await audited(billed, id, "refund.%") == {"refund.requested": 1}
 
 
-async def on_disk(house: House, id: str) -> tuple[str, Mapping[str, str]]:
+async def on_disk(billed: BilledService, id: str) -> tuple[str, Mapping[str, str]]:
     """Read how far an operation is, and its calls."""
-    database = house.database
+    database = billed.database
     row = await database.fetchrow("SELECT state FROM operations WHERE organization_id = $1", id)
     calls = await database.fetch(
         "SELECT name, state FROM outbox WHERE actor_key = $1 AND lane IS NOT NULL", id
@@ -180,8 +180,8 @@ async def on_disk(house: House, id: str) -> tuple[str, Mapping[str, str]]:
     }
 
 
-async def audited(house: House, id: str, events: str) -> Mapping[str, int]:
-    rows = await house.database.fetch(
+async def audited(billed: BilledService, id: str, events: str) -> Mapping[str, int]:
+    rows = await billed.database.fetch(
         "SELECT event FROM audit_log WHERE organization_id = $1 AND event LIKE $2", id, events
     )
     return Counter(row["event"] for row in rows)
@@ -191,9 +191,9 @@ async def audited(house: House, id: str, events: str) -> Mapping[str, int]:
 class Deed:
     """What processes die at: how it is begun, how far it is, and what has come of it in the end."""
 
-    begin: Callable[[House, str], Awaitable[Message[Any]]]
-    stage: Callable[[House, str], Awaitable[str]]
-    judge: Callable[[House, str], Awaitable[None]]
+    begin: Callable[[BilledService, str], Awaitable[Message[Any]]]
+    stage: Callable[[BilledService, str], Awaitable[str]]
+    judge: Callable[[BilledService, str], Awaitable[None]]
     stages: frozenset[str]
     """Each has to be died in."""
 
@@ -216,25 +216,25 @@ async def test_whatever_turn_a_process_dies_at_the_next_goes_on_and_each_step_is
     turn = outlived = 0
     async with (
         market_opened(datetime.now(UTC)) as market,
-        opened(market, database) as house,
+        opened(market, database) as billed,
         mortals("organization", database_url, market.processor.url, tmp_path) as forks,
     ):
         while outlived < IN_A_ROW:
             assert turn < MOST
-            async with at_work(house, f"before {turn}"):
-                asked = {id: await deed.begin(house, id) for id in ids(turn)}
+            async with at_work(billed, f"before {turn}"):
+                asked = {id: await deed.begin(billed, id) for id in ids(turn)}
             for id, message in asked.items():
                 turn += STEP
                 code = await forks.ask(id, message, dies_at=turn)
                 assert code in {0, -signal.SIGKILL}, forks.said.read_text()[-4_000:]
                 outlived = outlived + 1 if code == 0 else 0
-                died[await deed.stage(house, id)] += code != 0
+                died[await deed.stage(billed, id)] += code != 0
                 await forks.follow(id, message)
-            async with at_work(house, f"after {turn}"):
-                await house.settle()
+            async with at_work(billed, f"after {turn}"):
+                await billed.settle()
                 books = await read_rows(database, list(asked))
                 for id in asked:
-                    await deed.judge(house, id)
+                    await deed.judge(billed, id)
                     assert list(broken(books[id])) == []
         assert await database.fetch("SELECT FROM dead_letters") == []
     with capsys.disabled():

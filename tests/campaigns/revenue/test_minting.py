@@ -46,7 +46,7 @@ OPENED = datetime(2025, 1, 1, tzinfo=UTC)
 STARTED = datetime(2026, 3, 1, tzinfo=UTC)
 
 
-class Desk:
+class SellingService:
     """The service as a seller meets it, without the web: listings, syncs, and the badge they give."""
 
     def __init__(self, runtime: Runtime, platform: Platform, database: Database) -> None:
@@ -102,7 +102,7 @@ class Desk:
 
 
 @pytest.fixture
-async def desk(database: Database) -> AsyncIterator[Desk]:
+async def sales(database: Database) -> AsyncIterator[SellingService]:
     platform = Platform(now=STARTED, frozen_clock=True, published_folder=None)
     journal = Journal(database)
     async with (
@@ -123,86 +123,90 @@ async def desk(database: Database) -> AsyncIterator[Desk]:
             handlers=effects.handlers(),
             backoff_seconds=(0.0, 0.0, 0.0, 0.0),
         ) as running:
-            yield Desk(running, platform, database)
+            yield SellingService(running, platform, database)
         await accounts.close()
     await journal.close()
 
 
-async def lived(desk: Desk, seed: int, seen: Counter[str], steps: int = STEPS) -> list[str]:
+async def lived(
+    sales: SellingService, seed: int, seen: Counter[str], steps: int = STEPS
+) -> list[str]:
     """Let a seller try for months; answers the steps after which something shone that must not."""
     shop, found = f"shop-{seed}.myshopify.com", []
-    desk.platform.add_shop(
+    sales.platform.add_shop(
         ShopSpec(domain=shop, created_at=OPENED, maximum_points=1e9, restore_rate=1e9)
     )
-    forger = Forger(seed, desk.platform, shop)
-    name = await desk.open(f"listing_{seed}", shop)
+    forger = Forger(seed, sales.platform, shop)
+    name = await sales.open(f"listing_{seed}", shop)
     for step in range(steps):
         way = forger.random.choice(sorted(forger.ways))
         forger.ways[way]()
         seen[way] += 1
-        desk.platform.advance(forger.random.choice((3600, 86_400, 6 * 86_400, 12 * 86_400)))
-        await desk.read(name, shop)
-        shown, revenue30d = await desk.shown(name)
+        sales.platform.advance(forger.random.choice((3600, 86_400, 6 * 86_400, 12 * 86_400)))
+        await sales.read(name, shop)
+        shown, revenue30d = await sales.shown(name)
         if shown is not Badge.NONE or revenue30d:
             found.append(f"seed {seed}, step {step}: {way} gave {shown} and {revenue30d}")
     return found
 
 
 @pytest.mark.timeout(SECONDS + 120)
-async def test_no_seller_mints_a_badge(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_no_seller_mints_a_badge(
+    sales: SellingService, capsys: pytest.CaptureFixture[str]
+) -> None:
     seen, found = Counter[str](), list[str]()
     began, seed = time.monotonic(), SEED * 1_000
     while seed < SEED * 1_000 + LIVES or time.monotonic() - began < SECONDS:
         seed += 1
-        found += await lived(desk, seed, seen)
+        found += await lived(sales, seed, seen)
     with capsys.disabled():
         print(f"\nminting seed={SEED} sellers={seed - SEED * 1_000} tries={seen.total()}")  # noqa: T201 - a campaign's figures
     assert not found
     if SECONDS:
-        assert set(seen) == set(Forger(0, desk.platform, "").ways)
+        assert set(seen) == set(Forger(0, sales.platform, "").ways)
 
 
-async def all_tried(desk: Desk) -> str:
+async def all_tried(sales: SellingService) -> str:
     """Try every way, a month ago and now, and have the shop read."""
-    desk.platform.add_shop(
+    sales.platform.add_shop(
         ShopSpec(domain=SHOP, created_at=OPENED, maximum_points=1e9, restore_rate=1e9)
     )
-    forger = Forger(SEED, desk.platform, SHOP)
+    forger = Forger(SEED, sales.platform, SHOP)
     for days in (31, 0):
         for way in forger.ways.values():
             way()
-        desk.platform.advance(days * 86_400 + 60)
-    return await desk.open("listing_1")
+        sales.platform.advance(days * 86_400 + 60)
+    return await sales.open("listing_1")
 
 
 async def test_every_way_together_earns_nothing_and_an_honest_order_beside_it_counts_whole(
-    desk: Desk,
+    sales: SellingService,
 ) -> None:
-    name = await all_tried(desk)
-    assert await desk.shown(name) == (Badge.NONE, 0)
+    name = await all_tried(sales)
+    assert await sales.shown(name) == (Badge.NONE, 0)
 
-    desk.platform.advance(60)
-    sold = desk.platform.place_order(SHOP)
-    desk.platform.advance(60)
-    await desk.read(name)
-    assert await desk.shown(name) == (Badge.NONE, sold.total)
-    desk.platform.advance(31 * 86_400)
-    desk.platform.place_order(SHOP)
-    desk.platform.advance(60)
-    await desk.read(name)
-    assert await desk.shown(name) == (Badge.GREEN, sold.total)
+    sales.platform.advance(60)
+    sold = sales.platform.place_order(SHOP)
+    sales.platform.advance(60)
+    await sales.read(name)
+    assert await sales.shown(name) == (Badge.NONE, sold.total)
+    sales.platform.advance(31 * 86_400)
+    sales.platform.place_order(SHOP)
+    sales.platform.advance(60)
+    await sales.read(name)
+    assert await sales.shown(name) == (Badge.GREEN, sold.total)
 
     for other in (SHOP, "renamed.myshopify.com"):
-        desk.platform.shops["renamed.myshopify.com"] = desk.platform.shop(SHOP)
+        sales.platform.shops["renamed.myshopify.com"] = sales.platform.shop(SHOP)
         if other == SHOP:
             with pytest.raises(SourceInUse):
-                await desk.open("listing_2", other)
+                await sales.open("listing_2", other)
         else:
-            await desk.open("listing_3", other)
-            view = await listings.find(desk.database, "listing_3")
+            await sales.open("listing_3", other)
+            view = await listings.find(sales.database, "listing_3")
             assert view is not None
             assert view.proofs[0].verification.last_error == "another_shop"
-            assert badge(view, desk.platform.now()) is Badge.NONE
+            assert badge(view, sales.platform.now()) is Badge.NONE
 
 
 @pytest.mark.parametrize(
@@ -216,8 +220,8 @@ async def test_every_way_together_earns_nothing_and_an_honest_order_beside_it_co
     ],
 )
 async def test_a_rule_that_is_left_out_is_found(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, rule: str, weakened: object
+    sales: SellingService, monkeypatch: pytest.MonkeyPatch, rule: str, weakened: object
 ) -> None:
     monkeypatch.setattr(revenue, rule, weakened)
-    name = await all_tried(desk)
-    assert await desk.shown(name) != (Badge.NONE, 0)
+    name = await all_tried(sales)
+    assert await sales.shown(name) != (Badge.NONE, 0)

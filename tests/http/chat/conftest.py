@@ -31,15 +31,15 @@ def settings(database_url: str, redis_url: str, model: Model) -> Settings:
 
 
 @pytest.fixture
-async def house(settings: Settings, clock: Clock) -> AsyncIterator[Running]:
+async def live(settings: Settings, clock: Clock) -> AsyncIterator[Running]:
     async with running(settings, clock=clock, timers=False, poll_seconds=0.1) as started:
         yield started
 
 
 @pytest.fixture
-async def url(house: Running) -> AsyncIterator[str]:
+async def url(live: Running) -> AsyncIterator[str]:
     """Serve the whole application by the server it ships with."""
-    async with listening(house.app) as port:  # type: ignore[arg-type]  # plain ASGI
+    async with listening(live.app) as port:  # type: ignore[arg-type]  # plain ASGI
         yield f"http://127.0.0.1:{port}"
 
 
@@ -56,7 +56,7 @@ async def ann(client: httpx.AsyncClient) -> Visitor:
 
 
 @pytest.fixture
-async def rich(house: Running, ann: Visitor) -> Visitor:
+async def rich(live: Running, ann: Visitor) -> Visitor:
     """Give Ann ten dollars."""
-    await grant(house, ann, 10 * DOLLAR)
+    await grant(live, ann, 10 * DOLLAR)
     return ann

@@ -15,7 +15,7 @@ WORDS = tuple(f"word{n} " for n in range(40))
 
 
 async def test_an_answer_streams_and_costs_what_the_model_says_it_used(
-    house: Running, rich: Visitor, model: Model
+    live: Running, rich: Visitor, model: Model
 ) -> None:
     model.usual = Script(said=WORDS, prompt_tokens=100)
     answer = await rich.ask()
@@ -31,7 +31,7 @@ async def test_an_answer_streams_and_costs_what_the_model_says_it_used(
     assert (done["finishReason"], done["creditsRemaining"]) == ("stop", 10 * DOLLAR - cost)
     seen = await rich.credits()
     assert (seen["balance"], seen["held"]) == (10 * DOLLAR - cost, 0)
-    (row,) = await ended(house.service.database)
+    (row,) = await ended(live.service.database)
     assert (row["outcome"], row["cost"], row["charged"]) == ("done", cost, cost)
     assert (row["organization_id"], row["store_id"]) == (rich.organization_id, rich.store_id)
     assert row["user_id"] == rich.user_id
@@ -78,9 +78,9 @@ async def test_thoughts_are_paid_for_and_not_shown(rich: Visitor, model: Model) 
 
 
 async def test_the_dearest_answer_must_be_covered_before_the_model_is_asked(
-    house: Running, ann: Visitor, model: Model
+    live: Running, ann: Visitor, model: Model
 ) -> None:
-    await grant(house, ann, 20_000)
+    await grant(live, ann, 20_000)
     refused = await ann.ask()
     assert (refused.status, refused.problem["code"]) == (402, "insufficient_credits")
     assert refused.problem["available"] == 20_000
@@ -111,13 +111,13 @@ async def test_an_answer_is_never_longer_than_a_plan_allows(rich: Visitor, model
 
 
 async def test_nobody_talks_over_a_store_that_is_not_theirs(
-    house: Running, rich: Visitor, url: str, model: Model
+    live: Running, rich: Visitor, url: str, model: Model
 ) -> None:
     async with httpx.AsyncClient(base_url=url, headers={"Origin": BASE}) as other:
         unknown = await other.post("/api/chat", json=rich.body())
         assert unknown.status_code == 401
         stranger = await arrive(other, "eve@example.com")
-        await grant(house, stranger, DOLLAR)
+        await grant(live, stranger, DOLLAR)
         stranger.store_id = rich.store_id
         foreign = await stranger.ask()
         absent = await stranger.browser.post("/api/chat", json=rich.body() | {"storeId": "store_0"})
@@ -183,11 +183,11 @@ async def test_a_model_that_does_not_answer_costs_nothing(
     assert (seen["balance"], seen["held"]) == (10 * DOLLAR, 0)
 
 
-async def test_a_model_out_of_reach_costs_nothing(house: Running, rich: Visitor) -> None:
+async def test_a_model_out_of_reach_costs_nothing(live: Running, rich: Visitor) -> None:
     async with listening(Model()) as port:
         nowhere = f"http://127.0.0.1:{port}/v1"
     gone = StreamingModel(nowhere, "gone")
-    house.service.chat.model = gone
+    live.service.chat.model = gone
     answer = await rich.ask()
     await gone.close()
     assert (answer.status, answer.problem["code"]) == (502, "model_unreachable")
@@ -197,14 +197,14 @@ async def test_a_model_out_of_reach_costs_nothing(house: Running, rich: Visitor)
 
 @pytest.mark.parametrize("script", [Script(cut_after=3), Script(error_after=3)])
 async def test_what_came_before_the_model_broke_off_is_paid_and_no_more(
-    house: Running, rich: Visitor, model: Model, script: Script
+    live: Running, rich: Visitor, model: Model, script: Script
 ) -> None:
     model.usual = script
     answer = await rich.ask()
     assert answer.last.name == "aborted"
     assert answer.last.data["reason"] == "model_failed"
     assert len(answer.named("delta")) == 3
-    (row,) = await ended(house.service.database)
+    (row,) = await ended(live.service.database)
     assert (row["outcome"], row["estimated"]) == ("model_failed", True)
     size = len(answer.text.encode())
     assert row["cost"] == row["input_tokens"] * INPUT + -(-size // 3) * OUTPUT
@@ -221,9 +221,9 @@ async def test_a_service_without_a_model_names_the_variable(
     ):
         settings: Settings = settings_of(database_url=database_url, redis_url=redis_url, **given)
         async with (
-            running(settings, timers=False) as house,
+            running(settings, timers=False) as live,
             httpx.AsyncClient(
-                transport=httpx.ASGITransport(house.app), base_url=BASE, headers={"Origin": BASE}
+                transport=httpx.ASGITransport(live.app), base_url=BASE, headers={"Origin": BASE}
             ) as browser,
         ):
             visitor = await arrive(browser, f"{variable.lower()}@example.com")

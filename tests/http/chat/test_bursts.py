@@ -72,8 +72,8 @@ async def pair(
 async def doors(pair: tuple[Running, Running]) -> AsyncIterator[list[str]]:
     async with AsyncExitStack() as stack:
         yield [
-            f"http://127.0.0.1:{await stack.enter_async_context(listening(house.app))}"  # type: ignore[arg-type]
-            for house in pair
+            f"http://127.0.0.1:{await stack.enter_async_context(listening(live.app))}"  # type: ignore[arg-type]
+            for live in pair
         ]
 
 

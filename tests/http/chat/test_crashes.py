@@ -12,7 +12,7 @@ import anyio
 import httpx
 import pytest
 
-from tests.http.chat.visitor import DOLLAR, Told, Visitor, arrive, ended, events_of
+from tests.http.chat.visitor import DOLLAR, StreamEvent, Visitor, arrive, ended, events_of
 from tests.http.people import KEYRING, PASSWORD
 from tests.journeys.conftest import ServiceProcess, free_port
 from tests.journeys.test_processes import Fleet
@@ -72,7 +72,7 @@ async def checkpointed(database: Database, used: int) -> None:
 
 
 async def read_until_cut(
-    response: httpx.Response, told: list[Told], enough: anyio.Event, deltas: int
+    response: httpx.Response, told: list[StreamEvent], enough: anyio.Event, deltas: int
 ) -> None:
     """Read until so many deltas have come, then on to the end, if there is one."""
     try:
@@ -90,7 +90,7 @@ async def killed_while_answering(
     """Kill a process once the cost of five words is on disk; answers who asked, and that cost."""
     model.usual = Script(said=(TWELVE,) * 50, gates={5: anyio.Event()})
     await asyncio.to_thread(process.start)
-    told: list[Told] = []
+    told: list[StreamEvent] = []
     enough = anyio.Event()
     async with (
         visiting(process.url, database) as visitor,
@@ -201,10 +201,10 @@ def two_answers(model: Model) -> anyio.Event:
 
 async def answered_while(
     visitor: Visitor, act: Callable[[], None], soon: anyio.Event
-) -> tuple[list[Told], list[Told]]:
+) -> tuple[list[StreamEvent], list[StreamEvent]]:
     """Do something amid the two answers, and give the second its word; tell what was read."""
-    long: list[Told] = []
-    short: list[Told] = []
+    long: list[StreamEvent] = []
+    short: list[StreamEvent] = []
     begun = [anyio.Event(), anyio.Event()]
     async with (
         visitor.asking() as first,

@@ -34,17 +34,17 @@ async def fill(database: Database, visitor: Visitor, mark: str) -> None:
     organization_id, store_id = visitor.organization_id, visitor.store_id
     fact = json.dumps(f"{mark} fact")
     await database.execute(FACT, f"f1-{mark}", organization_id, store_id, "brand.voice", fact)
-    house = json.dumps(f"{mark} house")
-    await database.execute(FACT, f"f2-{mark}", organization_id, None, "house.rule", house)
+    live = json.dumps(f"{mark} house")
+    await database.execute(FACT, f"f2-{mark}", organization_id, None, "house.rule", live)
     for namespace in (store_id, f"messages:{store_id}", f"facts:store:{store_id}"):
         await database.execute(VECTOR, namespace, f"{mark}-1", f"{mark} shipping takes two days")
     await database.execute(VECTOR, store_id, f"{mark}-2", f"{mark} unrelated words")
 
 
 async def test_the_model_is_told_what_the_store_knows_about_the_question(
-    house: Running, rich: Visitor, model: Model
+    live: Running, rich: Visitor, model: Model
 ) -> None:
-    await fill(house.service.database, rich, "own")
+    await fill(live.service.database, rich, "own")
     await rich.ask('How long does shipping "take" & !why | (OR)?')
     told = system(model)
     assert "Store: Corner shop" in told
@@ -56,9 +56,9 @@ async def test_the_model_is_told_what_the_store_knows_about_the_question(
 
 
 async def test_nothing_of_another_store_is_told_not_even_of_the_same_organization(
-    house: Running, rich: Visitor, model: Model, url: str
+    live: Running, rich: Visitor, model: Model, url: str
 ) -> None:
-    database = house.service.database
+    database = live.service.database
     async with httpx.AsyncClient(base_url=url, headers={"Origin": BASE}) as browser:
         other = await arrive(browser, "eve@example.com")
     await fill(database, other, "foreign")
@@ -79,9 +79,9 @@ async def test_nothing_of_another_store_is_told_not_even_of_the_same_organizatio
 
 
 async def test_customers_are_told_by_pseudonym_and_order_notes_not_at_all(
-    house: Running, rich: Visitor, model: Model
+    live: Running, rich: Visitor, model: Model
 ) -> None:
-    database, at = house.service.database, house.service.clock()
+    database, at = live.service.database, live.service.clock()
     notes = json.dumps({"tags": "gift", "noteAttributes": [{"name": "for", "value": "Bob Smith"}]})
     for number, whose in enumerate((PSEUDONYM, PSEUDONYM, LEGACY, None)):
         await database.execute(ORDER, rich.store_id, number, 1_000, whose, notes, at)

@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from tests.http.chat.visitor import DOLLAR, Told, Visitor, ended, events_of
+from tests.http.chat.visitor import DOLLAR, StreamEvent, Visitor, ended, events_of
 from tests.http.people import Clock
 from tolsey.actors.organization.ledger.answers import MOST_WITHOUT_HOLD, CheckAnswer
 from tolsey.actors.organization.ledger.messages import ExtendHold, HoldCredits, SettleHold
@@ -21,9 +21,9 @@ from tolsey.service import Running
 class Faulty:
     """Asks the real ledger, except that some messages of a type get lost on the way or back."""
 
-    def __init__(self, house: Running, kind: type[Message[Any]], times: int, *, back: bool) -> None:
-        self.ask, self.kind, self.times, self.back = house.service.chat.ask, kind, times, back
-        house.service.chat.ask = self
+    def __init__(self, live: Running, kind: type[Message[Any]], times: int, *, back: bool) -> None:
+        self.ask, self.kind, self.times, self.back = live.service.chat.ask, kind, times, back
+        live.service.chat.ask = self
 
     async def __call__(self, to: ActorId, message: Message[Any]) -> Any:
         if not isinstance(message, self.kind) or self.times <= 0:
@@ -38,27 +38,27 @@ class Faulty:
 LIVE = "SELECT FROM chat_generations WHERE ended_at IS NULL"
 
 
-async def look(house: Running, visitor: Visitor, at: datetime, **seen: Any) -> None:
+async def look(live: Running, visitor: Visitor, at: datetime, **seen: Any) -> None:
     """Let it be time to look after the answer."""
-    (row,) = await house.service.database.fetch("SELECT id FROM chat_generations")
+    (row,) = await live.service.database.fetch("SELECT id FROM chat_generations")
     message = CheckAnswer(generation_id=row["id"], at=at, **seen)
-    await house.service.runtime.ask(organization(visitor.organization_id), message)
+    await live.service.runtime.ask(organization(visitor.organization_id), message)
 
 
 async def test_without_the_ledger_the_model_is_not_asked(
-    house: Running, rich: Visitor, model: Model
+    live: Running, rich: Visitor, model: Model
 ) -> None:
-    Faulty(house, HoldCredits, 1, back=False)
+    Faulty(live, HoldCredits, 1, back=False)
     answer = await rich.ask()
     assert (answer.status, answer.problem["code"]) == (503, "shard_unavailable")
     assert model.asked == []
-    assert not await house.service.database.fetch("SELECT 1 FROM chat_generations")
+    assert not await live.service.database.fetch("SELECT 1 FROM chat_generations")
 
 
 async def test_a_hold_whose_answer_was_lost_is_let_go(
-    house: Running, rich: Visitor, model: Model
+    live: Running, rich: Visitor, model: Model
 ) -> None:
-    Faulty(house, HoldCredits, 1, back=True)
+    Faulty(live, HoldCredits, 1, back=True)
     assert (await rich.ask()).status == 504
     seen = await rich.credits()
     assert (seen["available"], seen["held"]) == (10 * DOLLAR, 0)
@@ -66,46 +66,46 @@ async def test_a_hold_whose_answer_was_lost_is_let_go(
 
 
 async def test_a_settlement_is_tried_again_until_it_is_written(
-    house: Running, rich: Visitor
+    live: Running, rich: Visitor
 ) -> None:
-    Faulty(house, SettleHold, 2, back=False)
+    Faulty(live, SettleHold, 2, back=False)
     answer = await rich.ask()
     assert answer.last.name == "done"
-    (row,) = await ended(house.service.database)
+    (row,) = await ended(live.service.database)
     assert row["charged"] == answer.last.data["spent"] > 0
     assert (await rich.credits())["balance"] == 10 * DOLLAR - row["charged"]
 
 
 async def test_a_settlement_whose_answer_was_lost_is_not_made_twice(
-    house: Running, rich: Visitor, clock: Clock
+    live: Running, rich: Visitor, clock: Clock
 ) -> None:
-    Faulty(house, SettleHold, 1, back=True)
+    Faulty(live, SettleHold, 1, back=True)
     answer = await rich.ask()
     spent = answer.last.data["spent"]
     assert (await rich.credits())["balance"] == 10 * DOLLAR - spent
-    await look(house, rich, clock())  # its process may still be at it
-    assert await house.service.database.fetch(LIVE)
+    await look(live, rich, clock())  # its process may still be at it
+    assert await live.service.database.fetch(LIVE)
     clock.advance(timedelta(minutes=2))
-    await look(house, rich, clock(), without_hold=MOST_WITHOUT_HOLD)
-    (row,) = await ended(house.service.database)
+    await look(live, rich, clock(), without_hold=MOST_WITHOUT_HOLD)
+    (row,) = await ended(live.service.database)
     assert row["charged"] == row["cost"] == spent
     assert (await rich.credits())["balance"] == 10 * DOLLAR - spent
 
 
 async def test_an_answer_that_cannot_be_settled_is_ended_by_its_lease_at_its_last_cost(
-    house: Running, rich: Visitor, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    live: Running, rich: Visitor, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(credit_meter, "PAUSES", (0.0, 0.0))
-    Faulty(house, SettleHold, 100, back=False)
+    Faulty(live, SettleHold, 100, back=False)
     answer = await rich.ask()
     assert (answer.last.name, answer.last.data["creditsRemaining"]) == ("done", None)
-    await look(house, rich, clock())
-    assert await house.service.database.fetch(LIVE)
+    await look(live, rich, clock())
+    assert await live.service.database.fetch(LIVE)
     clock.advance(timedelta(minutes=16))
     for _ in range(2):
-        await look(house, rich, clock())
-    (row,) = await ended(house.service.database)
-    (hold,) = await house.service.database.fetch("SELECT used, amount FROM credit_holds")
+        await look(live, rich, clock())
+    (row,) = await ended(live.service.database)
+    (hold,) = await live.service.database.fetch("SELECT used, amount FROM credit_holds")
     assert row["outcome"] == "crashed"
     assert 0 < row["charged"] == row["cost"] == hold["used"] <= hold["amount"]
     seen = await rich.credits()
@@ -114,12 +114,12 @@ async def test_an_answer_that_cannot_be_settled_is_ended_by_its_lease_at_its_las
 
 @pytest.mark.parametrize("minutes", [1, 16])
 async def test_without_checkpoints_an_answer_goes_on_as_long_as_its_lease_and_no_longer(
-    house: Running, rich: Visitor, model: Model, clock: Clock, minutes: int
+    live: Running, rich: Visitor, model: Model, clock: Clock, minutes: int
 ) -> None:
     gate = anyio.Event()
     model.usual = Script(said=("Fine. ", "Thanks."), gates={1: gate})
-    lost = Faulty(house, ExtendHold, 10**6, back=False)
-    told: list[Told] = []
+    lost = Faulty(live, ExtendHold, 10**6, back=False)
+    told: list[StreamEvent] = []
     async with rich.asking() as response:
         async for one in events_of(response):
             told.append(one)

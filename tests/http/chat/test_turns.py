@@ -20,9 +20,9 @@ async def waits(lane: Lane, count: int) -> None:
 
 
 async def test_an_answer_takes_a_place_in_the_lane_of_models(
-    house: Running, rich: Visitor, model: Model
+    live: Running, rich: Visitor, model: Model
 ) -> None:
-    lane, gate = dict(house.service.runtime.admin.lanes)["model"], anyio.Event()
+    lane, gate = dict(live.service.runtime.admin.lanes)["model"], anyio.Event()
     model.usual = Script(said=("Fine.",), gates={0: gate})
     async with rich.asking() as response:
         assert lane.working == 1
@@ -34,10 +34,10 @@ async def test_an_answer_takes_a_place_in_the_lane_of_models(
 
 
 async def test_an_organization_whose_answers_fill_its_share_waits_and_no_other_does(
-    house: Running, rich: Visitor, model: Model, url: str
+    live: Running, rich: Visitor, model: Model, url: str
 ) -> None:
     lane = Lane(4)  # a share of one place
-    house.service.chat.place = lane.place
+    live.service.chat.place = lane.place
     gate = anyio.Event()
     model.scripts.append(Script(said=("Fine.",), gates={0: gate}))
     async with (
@@ -46,7 +46,7 @@ async def test_an_organization_whose_answers_fill_its_share_waits_and_no_other_d
         anyio.create_task_group() as tasks,
     ):
         bob = await arrive(browser, "bob@example.com")
-        await grant(house, bob, DOLLAR)
+        await grant(live, bob, DOLLAR)
         first = await stack.enter_async_context(rich.asking())
         ends: list[str] = []
 
@@ -65,10 +65,10 @@ async def test_an_organization_whose_answers_fill_its_share_waits_and_no_other_d
 
 
 async def test_an_answer_that_gets_no_place_is_refused_and_costs_nothing(
-    house: Running, rich: Visitor, model: Model, monkeypatch: pytest.MonkeyPatch
+    live: Running, rich: Visitor, model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lane = Lane(1)
-    house.service.chat.place = lane.place
+    live.service.chat.place = lane.place
     monkeypatch.setattr(answering, "WAIT_SECONDS", 0.05)
     async with lane.place("another"):
         refused = await rich.ask()
@@ -81,10 +81,10 @@ async def test_an_answer_that_gets_no_place_is_refused_and_costs_nothing(
 
 
 async def test_an_answer_that_waits_in_a_process_that_stops_is_refused_there(
-    house: Running, rich: Visitor, model: Model
+    live: Running, rich: Visitor, model: Model
 ) -> None:
     lane = Lane(1)
-    house.service.chat.place = lane.place
+    live.service.chat.place = lane.place
     statuses: list[int] = []
 
     async def ask() -> None:
@@ -93,6 +93,6 @@ async def test_an_answer_that_waits_in_a_process_that_stops_is_refused_there(
     async with anyio.create_task_group() as tasks, lane.place("another"):
         tasks.start_soon(ask)
         await waits(lane, 1)
-        house.service.chat.retire()
+        live.service.chat.retire()
     assert (statuses, model.asked) == ([503], [])
     assert (await rich.credits())["held"] == 0

@@ -21,7 +21,7 @@ DOLLAR = 1_000_000
 
 
 @dataclass(frozen=True)
-class Told:
+class StreamEvent:
     """A server-sent event."""
 
     name: str
@@ -35,27 +35,27 @@ class Answer:
     status: int
     headers: httpx.Headers
     problem: dict[str, Any]
-    events: list[Told]
+    events: list[StreamEvent]
 
     @property
     def text(self) -> str:
         return "".join(one.data["text"] for one in self.events if one.name == "delta")
 
     @property
-    def last(self) -> Told:
+    def last(self) -> StreamEvent:
         return self.events[-1]
 
     def named(self, name: str) -> list[dict[str, Any]]:
         return [one.data for one in self.events if one.name == name]
 
 
-async def events_of(response: httpx.Response) -> AsyncIterator[Told]:
+async def events_of(response: httpx.Response) -> AsyncIterator[StreamEvent]:
     name = ""
     async for line in response.aiter_lines():
         if line.startswith("event: "):
             name = line.removeprefix("event: ")
         elif line.startswith("data: "):
-            yield Told(name, json.loads(line.removeprefix("data: ")))
+            yield StreamEvent(name, json.loads(line.removeprefix("data: ")))
 
 
 @dataclass
@@ -112,12 +112,12 @@ async def arrive(browser: httpx.AsyncClient, email: str = "ann@example.com") -> 
     return Visitor(browser, user_id, organization_id, store.json()["id"])
 
 
-async def grant(house: Running, visitor: Visitor, amount: int, key: str = "gift") -> None:
-    at: datetime = house.service.clock()
+async def grant(live: Running, visitor: Visitor, amount: int, key: str = "gift") -> None:
+    at: datetime = live.service.clock()
     message = GrantCredits(
         key=key, kind="bonus", amount=amount, at=at, expires_at=at + timedelta(days=30)
     )
-    await house.service.runtime.ask(organization(visitor.organization_id), message)
+    await live.service.runtime.ask(organization(visitor.organization_id), message)
 
 
 async def ended(database: Database, count: int = 1, whose: str | None = None) -> list[Row]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tolsey.actors.chat import Usage
 from tolsey.actors.ports import Unset
 from tolsey.actors.refusals import MissingCredential
-from tolsey.http.clients.model import ModelFailed, Part, StreamingModel, read
+from tolsey.http.clients.model import AnswerPart, ModelFailed, StreamingModel, read
 from tolsey.sandbox.model import Model, Script
 from tolsey.sandbox.server import Receive, Send, listening
 
@@ -25,10 +25,10 @@ STREAM = (
     b"data: [DONE]\n\ndata: nothing after the end is read\n\n"
 )
 PARTS = [
-    Part(),
-    Part(text="café"),
-    Part(reasoning="hm", finish="length"),
-    Part(usage=Usage(3, 2)),
+    AnswerPart(),
+    AnswerPart(text="café"),
+    AnswerPart(reasoning="hm", finish="length"),
+    AnswerPart(usage=Usage(3, 2)),
 ]
 
 
@@ -47,12 +47,12 @@ class Parrot:
         await send({"type": "http.response.body", "body": b""})
 
 
-async def said_by(model: StreamingModel, output_tokens: int = 100) -> list[Part]:
+async def said_by(model: StreamingModel, output_tokens: int = 100) -> list[AnswerPart]:
     async with model.answer(QUESTION, output_tokens) as parts:
         return [part async for part in parts]
 
 
-async def repeated(*pieces: bytes) -> list[Part]:
+async def repeated(*pieces: bytes) -> list[AnswerPart]:
     async with listening(Parrot(*pieces)) as port:
         model = StreamingModel(f"http://127.0.0.1:{port}/v1", "parrot")
         try:
@@ -110,7 +110,7 @@ def test_a_use_that_no_model_can_have_is_not_believed(usage: Any) -> None:
     [{}, {"choices": None}, {"choices": 3}, {"choices": ["a"]}, {"choices": [{"delta": [1]}]}],
 )
 def test_a_chunk_of_another_shape_says_nothing(chunk: Any) -> None:
-    assert read(json.dumps(chunk).encode()) == Part()
+    assert read(json.dumps(chunk).encode()) == AnswerPart()
 
 
 async def test_the_request_is_what_compatible_services_understand() -> None:

@@ -67,7 +67,7 @@ async def runtime(
         database=database,
         vault=vault,
         clock=clock,
-        events_url="https://hall.example/api/webhooks/commerce/events",
+        events_url="https://shop.example/api/webhooks/commerce/events",
         invalidate=ShopDirectory(database, vault).invalidate,
     )
     async with Runtime(

@@ -9,7 +9,7 @@ import anyio.lowlevel
 import pytest
 
 from tests.http.account_books import RESTRICTED_KEY, Account
-from tests.http.listings.desk import CREDENTIALS, SECRET, SHOP, Seller, listed, sell_on
+from tests.http.listings.seller_side import CREDENTIALS, SECRET, SHOP, Seller, listed, sell_on
 from tests.http.people import Clock, SignUp
 from tolsey.actors.listing.actor import ListingActor
 from tolsey.actors.listing.effects import ListingEffects

@@ -6,7 +6,7 @@ import pytest
 from cryptography.exceptions import InvalidSignature
 
 from tests.http.account_books import Account
-from tests.http.listings.desk import DAY, PUBLIC, Seller, check
+from tests.http.listings.seller_side import DAY, PUBLIC, Seller, check
 from tests.http.people import Clock
 
 

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from tests.http.account_books import ACCOUNT, READS, RESTRICTED_KEY, Account, price_of
-from tests.http.listings.desk import CREDENTIALS, DAY, VERIFICATION, Seller, check, listed
+from tests.http.listings.seller_side import CREDENTIALS, DAY, VERIFICATION, Seller, check, listed
 from tests.http.people import Browser, Clock, SignUp, add_member
 from tolsey.actors.listing.messages import SyncDue, listing
 from tolsey.runtime.registry import Runtime

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.http.listings.desk import DAY, Seller
+from tests.http.listings.seller_side import DAY, Seller
 from tests.http.people import Clock
 from tests.pages.test_hostile import HOSTILE
 from tolsey.http.selling.preview import Preview, drawn

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.http.listings.desk import CREDENTIALS, PUBLIC, SELL, VERIFICATION, Seller, listed
+from tests.http.listings.seller_side import CREDENTIALS, PUBLIC, SELL, VERIFICATION, Seller, listed
 from tests.http.people import Browser, SignUp
 from tolsey.settings import Settings
 from tolsey.storage.database import Database

@@ -11,7 +11,7 @@ import anyio.lowlevel
 import httpx
 import pytest
 
-from tests.http.listings.desk import CREDENTIALS, SECRET, SHOP, VERIFICATION, Seller, listed
+from tests.http.listings.seller_side import CREDENTIALS, SECRET, SHOP, VERIFICATION, Seller, listed
 from tests.http.people import Clock, SignUp
 from tolsey.actors.job.effects import Upkeep
 from tolsey.actors.listing.messages import SourceRevoked, SyncDue, listing

@@ -7,7 +7,7 @@ import json
 import httpx
 
 from tests.http.account_books import RESTRICTED_KEY, Account
-from tests.http.listings.desk import PUBLIC, Seller, check
+from tests.http.listings.seller_side import PUBLIC, Seller, check
 
 KEY = {"restrictedKey": RESTRICTED_KEY}
 HIDDEN = dict.fromkeys(("revenue30d", "mrr", "subscribers"), "hidden")

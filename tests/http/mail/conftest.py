@@ -27,11 +27,11 @@ def settings(database_url: str, redis_url: str, post: Post) -> Settings:
 
 
 @pytest.fixture
-async def house(settings: Settings, clock: Clock) -> AsyncIterator[Running]:
+async def live(settings: Settings, clock: Clock) -> AsyncIterator[Running]:
     async with running(settings, clock=clock, timers=False, poll_seconds=0.1) as started:
         yield started
 
 
 @pytest.fixture
-async def edge(house: Running) -> Any:
-    return house.app
+async def edge(live: Running) -> Any:
+    return live.app

@@ -20,20 +20,20 @@ SESSIONS, SESSION = "/api/auth/sessions", "/api/auth/session"
 TOKEN = re.compile(r"/password/reset\?token=(reset_[\w-]+)")
 
 
-async def asked(house: Running, browser: httpx.AsyncClient, email: str) -> httpx.Response:
+async def asked(live: Running, browser: httpx.AsyncClient, email: str) -> httpx.Response:
     """Ask for a link, and wait until the service has seen to it."""
     answer = await browser.post(FORGOT, json={"email": email})
     with anyio.fail_after(60):
-        while await house.service.database.fetchrow("SELECT 1 AS n FROM outbox"):
-            house.service.runtime.slots.wake_outbox()
+        while await live.service.database.fetchrow("SELECT 1 AS n FROM outbox"):
+            live.service.runtime.slots.wake_outbox()
             await anyio.sleep(0.02)
     return answer
 
 
-async def link(house: Running, post: Post, browser: httpx.AsyncClient, email: str) -> str:
+async def link(live: Running, post: Post, browser: httpx.AsyncClient, email: str) -> str:
     """Forget a password, and read the token in the mail."""
     before = len(post.mails)
-    assert (await asked(house, browser, email)).status_code == 202
+    assert (await asked(live, browser, email)).status_code == 202
     mail = await post.received(before + 1)
     body = mail.get_body(("plain",))
     assert body is not None
@@ -48,11 +48,11 @@ async def signed_in(browser: httpx.AsyncClient, password: str, email: str) -> in
 
 
 async def test_a_link_sets_a_password_once_and_ends_every_session(
-    house: Running, post: Post, sign_up: SignUp, browser: Browser
+    live: Running, post: Post, sign_up: SignUp, browser: Browser
 ) -> None:
     ann = await sign_up()
     with capture_logs() as logs:
-        token = await link(house, post, browser(), ann.email)
+        token = await link(live, post, browser(), ann.email)
         other = browser()
         done = await other.post(RESET, json={"token": token, "password": NEW})
     assert done.status_code == 204
@@ -61,15 +61,15 @@ async def test_a_link_sets_a_password_once_and_ends_every_session(
     assert await signed_in(browser(), NEW, ann.email) == 200
     again = await other.post(RESET, json={"token": token, "password": PASSWORD})
     assert (again.status_code, again.json()["code"]) == (400, "invalid_token")
-    kept = await house.service.database.fetch("SELECT metadata::text AS said FROM audit_log")
+    kept = await live.service.database.fetch("SELECT metadata::text AS said FROM audit_log")
     assert token not in str(logs) + str([row["said"] for row in kept])
 
 
 async def test_a_link_is_over_after_an_hour(
-    house: Running, post: Post, sign_up: SignUp, browser: Browser, clock: Clock
+    live: Running, post: Post, sign_up: SignUp, browser: Browser, clock: Clock
 ) -> None:
     ann = await sign_up()
-    token = await link(house, post, browser(), ann.email)
+    token = await link(live, post, browser(), ann.email)
     clock.advance(timedelta(minutes=59, seconds=59))
     assert (await browser().get("/password/reset", params={"token": token})).status_code == 200
     clock.advance(timedelta(seconds=1))
@@ -80,7 +80,7 @@ async def test_a_link_is_over_after_an_hour(
 
 
 async def test_nobody_learns_who_has_an_account(
-    house: Running, post: Post, sign_up: SignUp, browser: Browser
+    live: Running, post: Post, sign_up: SignUp, browser: Browser
 ) -> None:
     """The answers are one, and so is the work: who asks waits for one row, whoever it is about."""
     ann = await sign_up()
@@ -94,22 +94,22 @@ async def test_nobody_learns_who_has_an_account(
     assert known.headers.keys() == unknown.headers.keys()
     mail = await post.received()
     assert mail["To"] == ann.email
-    await asked(house, visitor, "nobody@example.com")
+    await asked(live, visitor, "nobody@example.com")
     assert len(post.mails) == 1
 
 
 async def test_there_is_one_mail_an_hour(
-    house: Running, post: Post, sign_up: SignUp, browser: Browser, clock: Clock
+    live: Running, post: Post, sign_up: SignUp, browser: Browser, clock: Clock
 ) -> None:
     ann = await sign_up()
-    await link(house, post, browser(), ann.email)
-    await asked(house, browser(), ann.email)
+    await link(live, post, browser(), ann.email)
+    await asked(live, browser(), ann.email)
     assert len(post.mails) == 1
     clock.advance(timedelta(minutes=61))
-    await link(house, post, browser(), ann.email)
+    await link(live, post, browser(), ann.email)
 
 
-async def test_asking_and_guessing_are_limited(house: Running, browser: Browser) -> None:
+async def test_asking_and_guessing_are_limited(live: Running, browser: Browser) -> None:
     visitor = browser()
     asks = [await visitor.post(FORGOT, json={"email": "a@example.com"}) for _ in range(21)]
     assert [one.status_code for one in asks] == [202] * 20 + [429]
@@ -119,20 +119,20 @@ async def test_asking_and_guessing_are_limited(house: Running, browser: Browser)
 
 
 async def test_a_banned_user_gets_no_link_and_can_use_none(
-    house: Running, post: Post, sign_up: SignUp, browser: Browser
+    live: Running, post: Post, sign_up: SignUp, browser: Browser
 ) -> None:
     ann = await sign_up()
-    token = await link(house, post, browser(), ann.email)
-    await house.service.database.execute("UPDATE users SET banned = true")
+    token = await link(live, post, browser(), ann.email)
+    await live.service.database.execute("UPDATE users SET banned = true")
     refused = await browser().post(RESET, json={"token": token, "password": NEW})
     assert refused.status_code == 400
-    await house.service.database.execute("DELETE FROM password_resets")
-    await asked(house, browser(), ann.email)
+    await live.service.database.execute("DELETE FROM password_resets")
+    await asked(live, browser(), ann.email)
     assert len(post.mails) == 1
 
 
 async def test_a_change_asks_for_the_old_password_and_ends_the_other_sessions(
-    house: Running, sign_up: SignUp, browser: Browser
+    live: Running, sign_up: SignUp, browser: Browser
 ) -> None:
     ann = await sign_up()
     elsewhere = browser()
@@ -159,7 +159,7 @@ async def listed(person: Person) -> list[dict[str, Any]]:
 
 
 async def test_people_see_their_sessions_and_end_them(
-    house: Running, sign_up: SignUp, browser: Browser, clock: Clock
+    live: Running, sign_up: SignUp, browser: Browser, clock: Clock
 ) -> None:
     ann, bob = await sign_up(), await sign_up("bob@example.com")
     phone = browser("203.0.113.7", **{"User-Agent": "Phone/1"})
@@ -182,7 +182,7 @@ async def test_people_see_their_sessions_and_end_them(
     ("steps", "ends"), [([13, 13], False), ([15], True), ([10, 10, 9], False), ([10, 10, 10], True)]
 )
 async def test_a_session_ends_after_14_days_unused_and_after_30_in_all(
-    house: Running, sign_up: SignUp, clock: Clock, steps: list[int], ends: bool
+    live: Running, sign_up: SignUp, clock: Clock, steps: list[int], ends: bool
 ) -> None:
     ann = await sign_up()
     answer = await ann.browser.get(SESSION)
@@ -193,10 +193,10 @@ async def test_a_session_ends_after_14_days_unused_and_after_30_in_all(
 
 
 async def test_a_session_of_the_release_before_lives_on(
-    house: Running, sign_up: SignUp, clock: Clock
+    live: Running, sign_up: SignUp, clock: Clock
 ) -> None:
     ann = await sign_up()
-    await house.service.database.execute("UPDATE sessions SET used_at = NULL, device = NULL")
+    await live.service.database.execute("UPDATE sessions SET used_at = NULL, device = NULL")
     assert (await ann.browser.get(SESSION)).status_code == 200
     assert len(await listed(ann)) == 1
     clock.advance(tokens.IDLE_LIFETIME)
@@ -204,7 +204,7 @@ async def test_a_session_of_the_release_before_lives_on(
 
 
 async def test_a_password_is_chosen_anew_in_a_browser(
-    house: Running, post: Post, sign_up: SignUp, browser: Browser
+    live: Running, post: Post, sign_up: SignUp, browser: Browser
 ) -> None:
     ann = await sign_up()
     visitor = browser()

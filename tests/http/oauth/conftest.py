@@ -7,10 +7,10 @@ from tests.http.people import Browser, Clock, Person, SignUp
 from tests.mcp.fixtures import fixtures
 from tolsey.http.app import create_app
 from tolsey.http.mcp.doors import PREFIX, Door
-from tolsey.http.mcp.endpoint import Endpoint, Places
+from tolsey.http.mcp.endpoint import Endpoint, OwnAddresses
 from tolsey.http.mcp.gate import StoreGate, grantable, name_of, require
 from tolsey.http.mcp.opening import VaultSealer
-from tolsey.http.mcp.server import Server
+from tolsey.http.mcp.server import McpServer
 from tolsey.http.mcp.state import RequestStates
 from tolsey.http.oauth import pages as consent
 from tolsey.http.oauth import routes as oauth
@@ -28,7 +28,7 @@ Connect = Callable[..., Awaitable[tuple[Client, Person]]]
 def edge(service: Service, settings: Settings, clock: Clock) -> Edge:
     """Serve accounts, the authorization server, and the fixtures behind the stores' gate."""
     resources = service.agents.resources
-    server = Server(
+    server = McpServer(
         fixtures(),
         {"name": "tolsey", "version": "1"},
         "",
@@ -38,7 +38,7 @@ def edge(service: Service, settings: Settings, clock: Clock) -> Edge:
         name_of=name_of,
     )
     gate = StoreGate(service.agents.access_tokens, service.limits)
-    endpoint = Endpoint(server, gate, Places(resources.origins, local=settings.is_local))
+    endpoint = Endpoint(server, gate, OwnAddresses(resources.origins, local=settings.is_local))
     issuer = settings.base_url
     hosts = {}
     if resources.host is not None:

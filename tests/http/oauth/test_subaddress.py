@@ -8,7 +8,7 @@ import pytest
 from tests.http.oauth.client import Client
 from tests.http.oauth.conftest import Connect
 from tests.http.people import Browser, settings_of
-from tolsey.http.oauth.resources import Resources
+from tolsey.http.oauth.resources import StoreResources
 from tolsey.settings import Settings
 
 pytestmark = pytest.mark.anyio
@@ -161,12 +161,12 @@ async def test_a_page_of_elsewhere_cannot_call_the_sub_address(browser: Browser)
 )
 def test_a_resource_is_one_of_our_addresses_and_no_other(named: str, resource: str | None) -> None:
     live = settings_of(base_url="https://tolsey.example", next_public_live_subdomains="mcp")
-    found = Resources(live).named(named)
+    found = StoreResources(live).named(named)
     assert (found and found.resource) == resource
 
 
 def test_a_sub_address_that_is_not_live_is_nobodys() -> None:
-    resources = Resources(settings_of(base_url="https://tolsey.example"))
+    resources = StoreResources(settings_of(base_url="https://tolsey.example"))
     assert resources.named("https://mcp.tolsey.example/store_1") is None
     assert resources.host is None
     assert resources.origins == ("https://tolsey.example",)

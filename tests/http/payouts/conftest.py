@@ -24,7 +24,7 @@ class Bank:
     """The processor, the service that it tells, and a browser on the processor's pages."""
 
     processor: Processor
-    house: Running
+    live: Running
     browser: httpx.AsyncClient
 
     def made(self, kind: str) -> list[dict[str, Any]]:
@@ -33,13 +33,13 @@ class Bank:
     async def told(self) -> None:
         """Wait until the service has applied everything that the processor told."""
         await self.processor.webhooks.settled()
-        database = self.house.service.database
+        database = self.live.service.database
         with anyio.fail_after(60):
             while await waiting_events(database):
                 await anyio.sleep(0.01)
 
     async def audited(self, like: str) -> list[tuple[str, str]]:
-        rows = await self.house.service.database.fetch(
+        rows = await self.live.service.database.fetch(
             "SELECT event, actor FROM audit_log WHERE event LIKE $1 ORDER BY id", like
         )
         return [tuple(row) for row in rows]
@@ -64,19 +64,19 @@ async def bank(
         payments_api_base=processor.url,
     )
     async with (
-        running(settings, clock=clock, timers=False) as house,
-        listening(cast("Any", house.app)) as port,
+        running(settings, clock=clock, timers=False) as live,
+        listening(cast("Any", live.app)) as port,
         httpx.AsyncClient(trust_env=False) as browser,
     ):
         address = f"http://127.0.0.1:{port}{PAYMENTS_PATH}"
         processor.open_endpoint(address, CONNECT_SECRET, connect=True)
-        yield Bank(processor, house, browser)
+        yield Bank(processor, live, browser)
 
 
 @pytest.fixture
 def edge(bank: Bank) -> Edge:
-    assert isinstance(bank.house.app, Edge)
-    return bank.house.app
+    assert isinstance(bank.live.app, Edge)
+    return bank.live.app
 
 
 @pytest.fixture

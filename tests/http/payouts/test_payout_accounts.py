@@ -56,7 +56,7 @@ async def test_an_account_that_was_made_and_not_kept_is_found_again(
     bank: Bank, ann: Person
 ) -> None:
     first = await begun(ann)
-    await bank.house.service.database.execute("DELETE FROM payout_accounts")
+    await bank.live.service.database.execute("DELETE FROM payout_accounts")
     assert (await begun(ann))["account"]["id"] == first["account"]["id"]
     assert len(bank.made("account")) == 1
 
@@ -164,14 +164,14 @@ async def test_nobody_becomes_verified_by_a_forged_event(bank: Bank, ann: Person
     bank.processor.onboard(account)
     (delivery,) = bank.processor.webhooks.log
     for secret in (b"whsec_guess", b""):
-        at = int(bank.house.service.clock().timestamp())
+        at = int(bank.live.service.clock().timestamp())
         forged = await ann.browser.post(
             PAYMENTS_PATH,
             content=delivery.body,
             headers={"Stripe-Signature": sign(delivery.body, secret, at).decode()},
         )
         assert forged.status_code in {400, 401}
-    database = bank.house.service.database
+    database = bank.live.service.database
     assert await database.fetch("SELECT FROM payment_events") == []
     row = await database.fetchrow("SELECT is_verified FROM payout_accounts")
     assert row is not None
@@ -206,8 +206,8 @@ class TestWithoutAProcessor:
     @pytest.fixture
     async def edge(self, database_url: str, redis_url: str, clock: Clock) -> AsyncIterator[ASGIApp]:
         settings = settings_of(database_url=database_url, redis_url=redis_url)
-        async with running(settings, clock=clock, timers=False) as house:
-            yield house.app
+        async with running(settings, clock=clock, timers=False) as live:
+            yield live.app
 
     async def test_an_account_cannot_be_opened_and_the_variable_is_named(self, ann: Person) -> None:
         assert await read(ann) == {"state": "none"}

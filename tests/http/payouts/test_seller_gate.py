@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.http.listings.desk import Seller, listed
+from tests.http.listings.seller_side import Seller, listed
 from tests.http.payouts.conftest import ACCOUNT, Bank, begun
 from tests.http.people import Clock, Person, SignUp, add_member, made_operator
 from tests.payees import verified
@@ -30,7 +30,7 @@ async def pay(bank: Bank, person: Person) -> None:
     """Give a person a verified account."""
     said = verified(f"acct_{person.user_id}")
     await payouts.opened(
-        bank.house.service.database, person.user_id, said, bank.house.service.clock()
+        bank.live.service.database, person.user_id, said, bank.live.service.clock()
     )
 
 
@@ -73,17 +73,17 @@ async def test_it_must_be_the_account_of_one_who_runs_the_organization(
     ]
     await pay(bank, stranger)
     await pay(bank, member)
-    await add_member(bank.house.service.database, ann.organization_id, member.email, "member")
+    await add_member(bank.live.service.database, ann.organization_id, member.email, "member")
     assert await refused(seller, "publish") == REQUIRED
     await pay(bank, admin)
-    await add_member(bank.house.service.database, ann.organization_id, admin.email, "admin")
+    await add_member(bank.live.service.database, ann.organization_id, admin.email, "admin")
     assert (await seller.post("publish")).status_code == 200
 
 
 async def test_an_operator_does_not_show_a_listing_past_the_gate(
     bank: Bank, seller: Seller, sign_up: SignUp
 ) -> None:
-    database = bank.house.service.database
+    database = bank.live.service.database
     operator = await made_operator(database, await sign_up("operator@example.com"))
     answer = await operator.browser.post(f"{seller.path}/publish")
     assert (answer.status_code, answer.json()["code"]) == REQUIRED
@@ -95,7 +95,7 @@ async def test_an_organization_that_has_shown_a_listing_goes_on(
     await pay(bank, ann)
     assert (await seller.post("publish")).status_code == 200
     clock.advance(timedelta(days=1))
-    await bank.house.service.database.execute("DELETE FROM payout_accounts")
+    await bank.live.service.database.execute("DELETE FROM payout_accounts")
     assert (await seller.post("pause")).status_code == 200
     assert (await seller.post("publish")).status_code == 200
     second = await listed(ann, title="Another shop")

@@ -10,7 +10,7 @@ from anyio.abc import SocketStream
 from tolsey.http.web.edge import ASGIApp
 from tolsey.listeners import Listeners
 from tolsey.server import ServerName, chosen
-from tolsey.serving.acceptor import Acceptor, Server
+from tolsey.serving.acceptor import Acceptor, HttpServer
 from tolsey.serving.connections import Connections
 
 
@@ -67,15 +67,15 @@ def server_name(request: pytest.FixtureRequest) -> ServerName:
 
 
 @pytest.fixture
-def server(server_name: ServerName) -> Server:
+def server(server_name: ServerName) -> HttpServer:
     return chosen(server_name)
 
 
 @pytest.fixture
-def serve(server: Server) -> Serve:
+def serve(server: HttpServer) -> Serve:
     @asynccontextmanager
     async def served(
-        app: ASGIApp, most: int = 1_000, by: Server = server, **options: Any
+        app: ASGIApp, most: int = 1_000, by: HttpServer = server, **options: Any
     ) -> AsyncIterator[Served]:
         connections = Connections(app, most, is_ending=lambda: False, **options)
         with Listeners("127.0.0.1", 0, 1) as listeners:

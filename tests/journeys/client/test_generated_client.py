@@ -13,7 +13,7 @@ from tests.client import NAME, generate
 from tests.http.people import PASSWORD, settings_of
 from tests.journeys.conftest import CRON_SECRET, free_port
 from tests.journeys.strangers import quiet
-from tests.pages.conftest import Hall, served
+from tests.pages.conftest import ServedSite, served
 from tolsey.demo.browser import send_form
 from tolsey.demo.standins import Ports, StandIns, standing_in
 
@@ -53,7 +53,9 @@ async def standins() -> AsyncIterator[StandIns]:
 
 
 @pytest.fixture
-async def hall(database_url: str, redis_url: str, standins: StandIns) -> AsyncIterator[Hall]:
+async def live_site(
+    database_url: str, redis_url: str, standins: StandIns
+) -> AsyncIterator[ServedSite]:
     settings = settings_of(
         database_url=database_url,
         redis_url=redis_url,
@@ -66,20 +68,20 @@ async def hall(database_url: str, redis_url: str, standins: StandIns) -> AsyncIt
 
 @pytest.fixture
 async def client(
-    package: Path, hall: Hall, monkeypatch: pytest.MonkeyPatch
+    package: Path, live_site: ServedSite, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Client]:
     monkeypatch.syspath_prepend(str(package.parent))
     for name in [one for one in sys.modules if one.partition(".")[0] == NAME]:
         monkeypatch.delitem(sys.modules, name)
-    origin = {"Origin": hall.url}
+    origin = {"Origin": live_site.url}
     async with httpx.AsyncClient(
-        base_url=hall.url, headers=origin, timeout=60, trust_env=False
+        base_url=live_site.url, headers=origin, timeout=60, trust_env=False
     ) as web:
         yield Client(web)
 
 
 async def test_a_program_does_the_main_job_with_the_generated_client(
-    client: Client, hall: Hall, standins: StandIns
+    client: Client, live_site: ServedSite, standins: StandIns
 ) -> None:
     account = {"email": "ann@example.com", "password": PASSWORD, "organizationName": "Ann's"}
     made = await client("accounts.signup", body=client.body("Signup", **account))
@@ -109,7 +111,7 @@ async def test_a_program_does_the_main_job_with_the_generated_client(
     assert listed.status == "ACTIVE"
     merchant = client.body("MerchantApp", **app)
     await client("selling.verify_commerce", draft.id, body=merchant)
-    await quiet(hall.running)
+    await quiet(live_site.running)
     proof = await client("public_listings.get_verification", draft.slug)
     assert (proof.state, proof.revenue30d > 0) == ("verified", True)
     assert proof.window_end.tzinfo is not None

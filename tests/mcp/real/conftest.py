@@ -6,12 +6,12 @@ import pytest
 from tests.http.people import settings_of
 from tests.journeys.conftest import free_port
 from tests.mcp.conformance import suite
-from tests.mcp.real.town import Town, settled
-from tests.pages.conftest import Hall, served
+from tests.mcp.real.served_stores import ServedStores, settled
+from tests.pages.conftest import ServedSite, served
 
 
 @pytest.fixture
-async def hall(database_url: str, redis_url: str) -> AsyncIterator[Hall]:
+async def live_site(database_url: str, redis_url: str) -> AsyncIterator[ServedSite]:
     port = free_port()
     settings = settings_of(
         base_url=f"http://127.0.0.1:{port}", database_url=database_url, redis_url=redis_url
@@ -21,15 +21,15 @@ async def hall(database_url: str, redis_url: str) -> AsyncIterator[Hall]:
 
 
 @pytest.fixture
-async def town(hall: Hall) -> AsyncIterator[Town]:
-    origin = {"Origin": hall.url}
+async def two_keepers(live_site: ServedSite) -> AsyncIterator[ServedStores]:
+    origin = {"Origin": live_site.url}
     async with (
-        httpx.AsyncClient(base_url=hall.url, headers=origin) as anns,
-        httpx.AsyncClient(base_url=hall.url, headers=origin) as eves,
+        httpx.AsyncClient(base_url=live_site.url, headers=origin) as anns,
+        httpx.AsyncClient(base_url=live_site.url, headers=origin) as eves,
     ):
-        ann = await settled(hall, anns, "ann@example.com")
-        eve = await settled(hall, eves, "eve@example.com")
-        yield Town(hall, ann, eve)
+        ann = await settled(live_site, anns, "ann@example.com")
+        eve = await settled(live_site, eves, "eve@example.com")
+        yield ServedStores(live_site, ann, eve)
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ import anyio
 
 from tests.journeys.conftest import free_port
 from tests.mcp.conformance import suite
-from tests.mcp.real.town import Keeper
+from tests.mcp.real.served_stores import Keeper
 
 LAUNCHER: Final = (
     suite.HOME / "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js"

@@ -13,12 +13,12 @@ from tests.journeys.conftest import free_port
 from tests.mcp.real import visits
 from tests.mcp.real.clients import table
 from tests.mcp.real.clients.catalogue import CLIENTS, Client
-from tests.mcp.real.town import Keeper, Town
-from tests.mcp.tools import hall as tools_hall
+from tests.mcp.real.served_stores import Keeper, ServedStores
+from tests.mcp.tools import two_stores as tools_hall
 from tests.mcp.tools.shop import ITEM, PRODUCT, opened
 from tests.mcp.tools.test_reads_apart import everything
 from tests.mcp.tools.test_writes_revenue import verified
-from tests.pages.conftest import Hall, served
+from tests.pages.conftest import ServedSite, served
 from tolsey.http.mcp.tools.registry import stores_registry
 from tolsey.http.oauth.scopes import SCOPES
 from tolsey.sandbox.commerce.platform import Platform
@@ -41,7 +41,9 @@ async def platform() -> AsyncIterator[Platform]:
 
 
 @pytest.fixture
-async def hall(database_url: str, redis_url: str, platform: Platform) -> AsyncIterator[Hall]:
+async def live_site(
+    database_url: str, redis_url: str, platform: Platform
+) -> AsyncIterator[ServedSite]:
     port = free_port()
     settings = settings_of(
         base_url=f"http://127.0.0.1:{port}",
@@ -53,20 +55,22 @@ async def hall(database_url: str, redis_url: str, platform: Platform) -> AsyncIt
         yield opened_hall
 
 
-async def furnished(hall: Hall, keeper: Keeper, platform: Platform) -> dict[str, dict[str, Any]]:
+async def furnished(
+    live_site: ServedSite, keeper: Keeper, platform: Platform
+) -> dict[str, dict[str, Any]]:
     """Give a store something for every tool; answers how each is called."""
-    service = hall.running.service
+    service = live_site.running.service
     row = await service.database.fetchrow(
         "SELECT user_id, organization_id FROM stores JOIN members USING (organization_id) WHERE id = $1",
         keeper.store_id,
     )
     assert row is not None
     owner = tools_hall.Owner(
-        "ann", row["user_id"], row["organization_id"], keeper.store_id, ANN, hall.clock.now
+        "ann", row["user_id"], row["organization_id"], keeper.store_id, ANN, live_site.clock.now
     )
     await service.database.execute("UPDATE organizations SET plan = 'max_20x'")
     await tools_hall.furnish(service.database, owner)
-    inside = tools_hall.Hall(service, owner, owner)
+    inside = tools_hall.TwoStores(service, owner, owner)
     counter = await opened(inside, platform)
     await verified(inside, platform, owner)
     await service.database.execute(
@@ -96,29 +100,29 @@ async def furnished(hall: Hall, keeper: Keeper, platform: Platform) -> dict[str,
 
 @pytest.mark.parametrize("client", CLIENTS, ids=lambda one: one.name)
 async def test_a_client_with_its_defaults_works_with_every_tool_after_one_consent(
-    town: Town, platform: Platform, tmp_path: Path, client: Client
+    two_keepers: ServedStores, platform: Platform, tmp_path: Path, client: Client
 ) -> None:
     if not client.installed.stands():
         pytest.skip(f"{client.name} could not be installed here (`make conformance` tries it)")
     calls, report = tmp_path / "calls.json", tmp_path / "report.json"
-    calls.write_text(json.dumps(await furnished(town.hall, town.ann, platform)))
-    town.ann.ticks_all = True
+    calls.write_text(json.dumps(await furnished(two_keepers.live_site, two_keepers.ann, platform)))
+    two_keepers.ann.ticks_all = True
     status, told = await visits.run(
-        [*client.command(), town.ann.address, str(calls), str(report)],
+        [*client.command(), two_keepers.ann.address, str(calls), str(report)],
         client.cwd,
-        visited=town.ann.visit,
+        visited=two_keepers.ann.visit,
         env=environment(tmp_path),
         seconds=LONGEST,
     )
     assert status == 0, told
     found = json.loads(report.read_text())
-    table.keep(client.name, found, consents=town.ann.consents)
+    table.keep(client.name, found, consents=two_keepers.ann.consents)
     troubles = {name: trouble for name, trouble in found["answers"].items() if trouble}
     assert troubles == {}, told
-    registry = stores_registry(town.hall.running.service)
+    registry = stores_registry(two_keepers.live_site.running.service)
     assert found["tools"] == list(registry.tools)
-    assert town.ann.consents == 1
-    rows = await town.hall.running.service.database.fetch(
+    assert two_keepers.ann.consents == 1
+    rows = await two_keepers.live_site.running.service.database.fetch(
         "SELECT scopes FROM oauth_grants WHERE client_id <> 'client_1'"
     )
     assert [set(row["scopes"]) for row in rows] == [set(SCOPES)]

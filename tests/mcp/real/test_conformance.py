@@ -13,7 +13,7 @@ import pytest
 from tests.journeys.conftest import free_port
 from tests.mcp.conformance import suite
 from tests.mcp.real import visits
-from tests.mcp.real.town import Town
+from tests.mcp.real.served_stores import ServedStores
 from tolsey.server import serve_app
 
 pytestmark = pytest.mark.usefixtures("node")
@@ -50,17 +50,19 @@ def checks(folder: Path) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-async def lent(town: Town) -> AsyncIterator[str]:
+async def lent(two_keepers: ServedStores) -> AsyncIterator[str]:
     """Serve ann's store at `/mcp` with her token in every request, for the suite can bring none."""
-    await town.hall.running.service.database.execute("UPDATE organizations SET plan = 'max_20x'")
-    header = (b"authorization", f"Bearer {await town.ann.token()}".encode())
-    path = urlsplit(town.ann.address).path
+    await two_keepers.live_site.running.service.database.execute(
+        "UPDATE organizations SET plan = 'max_20x'"
+    )
+    header = (b"authorization", f"Bearer {await two_keepers.ann.token()}".encode())
+    path = urlsplit(two_keepers.ann.address).path
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http" and scope["path"] == "/mcp":
             headers = [*scope["headers"], header]
             scope = {**scope, "path": path, "raw_path": path.encode(), "headers": headers}
-        await town.hall.running.app(scope, receive, send)
+        await two_keepers.live_site.running.app(scope, receive, send)
 
     port, stop, ready = free_port(), anyio.Event(), anyio.Event()
     async with anyio.create_task_group() as tasks:
@@ -83,12 +85,19 @@ async def test_a_real_store_conforms(
     assert [one for one in failed if NOT_TESTABLE not in one["errorMessage"]] == [], told
 
 
-async def test_the_authorization_server_conforms(town: Town, tmp_path: Path) -> None:
+async def test_the_authorization_server_conforms(two_keepers: ServedStores, tmp_path: Path) -> None:
     port = free_port()
-    client = await town.ann.registered(f"http://127.0.0.1:{port}/callback")
+    client = await two_keepers.ann.registered(f"http://127.0.0.1:{port}/callback")
 
-    named = ("--url", town.url, "--client-id", client.client_id, "--resource", town.ann.address)
+    named = (
+        "--url",
+        two_keepers.url,
+        "--client-id",
+        client.client_id,
+        "--resource",
+        two_keepers.ann.address,
+    )
     output = ("--port", str(port), "-o", str(tmp_path))
-    status, told = await run("authorization", *named, *output, visited=town.ann.visit)
+    status, told = await run("authorization", *named, *output, visited=two_keepers.ann.visit)
     assert status == 0, told
     assert [one["status"] for one in checks(tmp_path)] == ["SUCCESS"] * 3, told

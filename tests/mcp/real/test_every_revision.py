@@ -8,7 +8,7 @@ import httpx
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it has no types
 
-from tests.mcp.real.town import Town
+from tests.mcp.real.served_stores import ServedStores
 from tests.mcp.wire import Agent
 from tolsey.http.mcp import wire
 from tolsey.http.oauth.scopes import SCOPES
@@ -40,11 +40,13 @@ async def asked(
 
 
 @pytest.mark.parametrize("revision", wire.SUPPORTED)
-async def test_a_real_store_speaks_every_revision(town: Town, revision: str) -> None:
-    await town.hall.running.service.database.execute("UPDATE organizations SET plan = 'max_20x'")
-    token = await town.ann.token(" ".join(SCOPES))
+async def test_a_real_store_speaks_every_revision(two_keepers: ServedStores, revision: str) -> None:
+    await two_keepers.live_site.running.service.database.execute(
+        "UPDATE organizations SET plan = 'max_20x'"
+    )
+    token = await two_keepers.ann.token(" ".join(SCOPES))
     async with httpx.AsyncClient() as web:
-        agent = Agent(web, town.ann.address, {"Authorization": f"Bearer {token}"})
+        agent = Agent(web, two_keepers.ann.address, {"Authorization": f"Bearer {token}"})
         found = {name: (await asked(agent, revision, name, {}))[key] for name, key in LISTS.items()}
         assert all(found.values())
 

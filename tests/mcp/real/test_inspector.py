@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.mcp.real.inspector import AUTH_REQUIRED, Inspector
-from tests.mcp.real.town import Town
+from tests.mcp.real.served_stores import ServedStores
 
 pytestmark = pytest.mark.usefixtures("node")
 
@@ -21,33 +21,35 @@ def inspector(tmp_path: Path) -> Inspector:
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_the_inspector_finds_nothing_wrong_with_the_tools(
-    town: Town, inspector: Inspector, era: str
+    two_keepers: ServedStores, inspector: Inspector, era: str
 ) -> None:
-    bearer = ("--header", f"Authorization: Bearer {await town.ann.token()}")
-    listed = await inspector.run(town.ann.address, era, *LIST, *bearer)
+    bearer = ("--header", f"Authorization: Bearer {await two_keepers.ann.token()}")
+    listed = await inspector.run(two_keepers.ann.address, era, *LIST, *bearer)
     assert (listed.status, listed.complained) == (0, "")
     assert "get_store_summary" in {tool["name"] for tool in listed.result["tools"]}
 
-    called = await inspector.run(town.ann.address, era, *SUMMARY, *bearer)
+    called = await inspector.run(two_keepers.ann.address, era, *SUMMARY, *bearer)
     assert called.status == 0, called.complained
     assert called.result["structuredContent"]["name"] == "Shop of ann@example.com"
 
-    foreign = await inspector.run(town.eve.address, era, *LIST, *bearer, "--stored-auth-only")
+    foreign = await inspector.run(
+        two_keepers.eve.address, era, *LIST, *bearer, "--stored-auth-only"
+    )
     assert foreign.status == AUTH_REQUIRED, foreign.complained
 
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_the_inspector_is_let_in_once_and_remembers_it(
-    town: Town, inspector: Inspector, era: str
+    two_keepers: ServedStores, inspector: Inspector, era: str
 ) -> None:
-    first = await inspector.run_beside(town.ann, town.ann.address, era, *SUMMARY)
+    first = await inspector.run_beside(two_keepers.ann, two_keepers.ann.address, era, *SUMMARY)
     assert first.status == 0, first.said
     assert "Shop of ann@example.com" in first.said
 
-    again = await inspector.run(town.ann.address, era, *LIST, "--stored-auth-only")
+    again = await inspector.run(two_keepers.ann.address, era, *LIST, "--stored-auth-only")
     assert again.status == 0, again.complained
-    foreign = await inspector.run(town.eve.address, era, *LIST, "--stored-auth-only")
+    foreign = await inspector.run(two_keepers.eve.address, era, *LIST, "--stored-auth-only")
     assert foreign.status == AUTH_REQUIRED, foreign.complained
-    refused = await inspector.run_beside(town.ann, town.eve.address, era, *SUMMARY)
+    refused = await inspector.run_beside(two_keepers.ann, two_keepers.eve.address, era, *SUMMARY)
     assert refused.status != 0
     assert "Shop of eve@example.com" not in refused.said

@@ -21,7 +21,7 @@ from mcp_types import TextContent
 from pydantic import AnyUrl
 
 from tests.http.oauth.client import said
-from tests.mcp.real.town import CALLBACK, Keeper, Town
+from tests.mcp.real.served_stores import CALLBACK, Keeper, ServedStores
 from tolsey.http.mcp import wire
 from tolsey.http.oauth import scopes
 
@@ -84,9 +84,9 @@ def ends_of(error: BaseException) -> list[BaseException]:
 
 
 @pytest.mark.parametrize("era", list(ERAS))
-async def test_the_sdk_connects_and_works(town: Town, era: Era) -> None:
+async def test_the_sdk_connects_and_works(two_keepers: ServedStores, era: Era) -> None:
     kept = Kept()
-    async with connected(town.ann, town.ann.address, era, kept) as (client, _):
+    async with connected(two_keepers.ann, two_keepers.ann.address, era, kept) as (client, _):
         assert client.protocol_version == ERAS[era]
         assert client.instructions
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
@@ -106,21 +106,23 @@ async def test_the_sdk_connects_and_works(town: Town, era: Era) -> None:
 
 
 @pytest.mark.parametrize("era", list(ERAS))
-async def test_the_sdk_reads_all_there_is_after_one_consent(town: Town, era: Era) -> None:
-    async with connected(town.ann, town.ann.address, era, Kept()) as (client, _):
+async def test_the_sdk_reads_all_there_is_after_one_consent(
+    two_keepers: ServedStores, era: Era
+) -> None:
+    async with connected(two_keepers.ann, two_keepers.ann.address, era, Kept()) as (client, _):
         for tool in (await client.list_tools()).tools:
             assert tool.annotations
             if tool.annotations.read_only_hint:
                 await client.call_tool(tool.name, {})  # whatever it says of its arguments
-    assert town.ann.consents == 1
+    assert two_keepers.ann.consents == 1
 
 
 @pytest.mark.parametrize("era", list(ERAS))
 async def test_the_sdk_asks_for_more_when_a_tool_needs_more_and_keeps_what_it_has(
-    town: Town, era: Era
+    two_keepers: ServedStores, era: Era
 ) -> None:
     kept = Kept()
-    async with connected(town.ann, town.ann.address, era, kept) as (client, _):
+    async with connected(two_keepers.ann, two_keepers.ann.address, era, kept) as (client, _):
         tagging = {"idempotency_key": "key-00001", "order_id": "1", "tags": ["gift"]}
         with pytest.raises(MCPError) as caught:  # the store is not connected
             await client.call_tool("tag_order", tagging)
@@ -128,15 +130,15 @@ async def test_the_sdk_asks_for_more_when_a_tool_needs_more_and_keeps_what_it_ha
     assert kept.tokens is not None
     assert kept.tokens.scope
     assert kept.tokens.scope.split() == list(scopes.in_order({*scopes.DEFAULT, "orders:write"}))
-    assert town.ann.consents == 2
+    assert two_keepers.ann.consents == 2
 
 
 @pytest.mark.parametrize("era", list(ERAS))
-async def test_the_sdk_refreshes_when_its_hour_is_over(town: Town, era: Era) -> None:
+async def test_the_sdk_refreshes_when_its_hour_is_over(two_keepers: ServedStores, era: Era) -> None:
     kept = Kept()
-    async with connected(town.ann, town.ann.address, era, kept) as (client, oauth):
+    async with connected(two_keepers.ann, two_keepers.ann.address, era, kept) as (client, oauth):
         first = kept.tokens
-        town.hall.clock.advance(timedelta(minutes=61))
+        two_keepers.live_site.clock.advance(timedelta(minutes=61))
         oauth.context.token_expiry_time = 1.0
         answer = await client.call_tool("get_store_summary", {})
         assert not answer.is_error
@@ -147,16 +149,18 @@ async def test_the_sdk_refreshes_when_its_hour_is_over(town: Town, era: Era) -> 
 
 @pytest.mark.parametrize("era", list(ERAS))
 @pytest.mark.parametrize("keeps", [True, False])
-async def test_a_foreign_store_stays_closed_to_the_sdk(town: Town, era: Era, keeps: bool) -> None:
+async def test_a_foreign_store_stays_closed_to_the_sdk(
+    two_keepers: ServedStores, era: Era, keeps: bool
+) -> None:
     kept = Kept()
     if keeps:  # the token of one's own store is tried at the other
-        async with connected(town.ann, town.ann.address, era, kept):
+        async with connected(two_keepers.ann, two_keepers.ann.address, era, kept):
             assert kept.tokens is not None
     with pytest.raises(BaseException) as caught:  # noqa: PT011 - groups of groups
-        async with connected(town.ann, town.eve.address, era, kept):
+        async with connected(two_keepers.ann, two_keepers.eve.address, era, kept):
             pytest.fail("the store of somebody else opened")
     assert "invalid_target" in [str(end) for end in ends_of(caught.value)]
-    async with connected(town.eve, town.eve.address, era, Kept()) as (client, _):
+    async with connected(two_keepers.eve, two_keepers.eve.address, era, Kept()) as (client, _):
         answer = await client.call_tool("get_store_summary", {})
         assert answer.structured_content is not None
         assert answer.structured_content["name"] == "Shop of eve@example.com"

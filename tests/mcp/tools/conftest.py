@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.http.people import Clock, settings_of
-from tests.mcp.tools.hall import SHOPS, Hall, settle
+from tests.mcp.tools.two_stores import SHOPS, TwoStores, settle
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.state import ShopSpec
 from tolsey.service import running
@@ -28,9 +28,9 @@ async def platform(clock: Clock) -> AsyncIterator[Platform]:
 
 
 @pytest.fixture
-async def hall(
+async def two_stores(
     database_url: str, redis_url: str, platform: Platform, clock: Clock
-) -> AsyncIterator[Hall]:
+) -> AsyncIterator[TwoStores]:
     """Run the whole service with two organizations in it."""
     settings = settings_of(
         database_url=database_url,
@@ -40,4 +40,4 @@ async def hall(
     async with running(settings, clock=clock, timers=False) as started:
         service = started.service
         ann = await settle(service, "ann", ANN, clock.now)
-        yield Hall(service, ann, await settle(service, "bob", BOB, clock.now))
+        yield TwoStores(service, ann, await settle(service, "bob", BOB, clock.now))

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import jsonschema  # type: ignore[import-untyped]  # it has no types
 
-from tests.mcp.tools.hall import SHOPS, Hall, connect, result
+from tests.mcp.tools.two_stores import SHOPS, TwoStores, connect, result
 from tests.mcp.wire import Agent
 from tolsey.http.mcp.tools.schemas import answer_schema_of
 from tolsey.http.mcp.tools.writes.changes import WriteResult
@@ -27,7 +27,7 @@ NOTE = "Jane Doe of 5 Elm Street wants it wrapped"
 class Counter:
     """A shop with its agent."""
 
-    hall: Hall
+    two_stores: TwoStores
     platform: Platform
     agent: Agent
     order: Order
@@ -66,7 +66,7 @@ class Counter:
 
     async def audited(self) -> list[tuple[str, str | None]]:
         """List the audit rows of agents' calls, oldest first: event and status."""
-        rows = await self.hall.database.fetch(
+        rows = await self.two_stores.database.fetch(
             "SELECT event, metadata->>'status' AS status FROM audit_log"
             " WHERE event LIKE 'agent.%' ORDER BY id"
         )
@@ -74,7 +74,7 @@ class Counter:
 
     async def refusals(self) -> list[tuple[str, str]]:
         """List which tools refused a call, oldest first, and why."""
-        rows = await self.hall.database.fetch(
+        rows = await self.two_stores.database.fetch(
             "SELECT metadata->>'tool' AS tool, metadata->>'code' AS code FROM audit_log"
             " WHERE event = 'agent.write.refused' ORDER BY id"
         )
@@ -92,16 +92,16 @@ def stocked(platform: Platform, domain: str = ANNS) -> None:
 
 
 async def opened(
-    hall: Hall, platform: Platform, scopes: Sequence[str] = (*ALL_SCOPES, *WRITE_SCOPES)
+    two_stores: TwoStores, platform: Platform, scopes: Sequence[str] = (*ALL_SCOPES, *WRITE_SCOPES)
 ) -> Counter:
     """Connect Ann's store to her shop, and let an agent in."""
     stocked(platform)
     shop = platform.shop(ANNS)
     shop.scopes = tuple(scopes)
     token = shop.issue_token(platform.now())
-    await connect(hall.service, hall.ann, token.text, scopes)
+    await connect(two_stores.service, two_stores.ann, token.text, scopes)
     order = platform.place_order(ANNS, email="jane@example.com")
-    return Counter(hall, platform, await hall.agent(hall.ann), order)
+    return Counter(two_stores, platform, await two_stores.agent(two_stores.ann), order)
 
 
 def answered(answer: httpx.Response) -> dict[str, Any]:
@@ -124,7 +124,7 @@ async def looked_at_until_over(counter: Counter, operation_id: str) -> dict[str,
     """Let the waits between the looks be over at once, until nothing more comes."""
     async with asyncio.timeout(30):
         while True:
-            await counter.hall.database.execute(
+            await counter.two_stores.database.execute(
                 "UPDATE outbox SET due_at = now() WHERE name = 'CarryOut'"
             )
             told = await state_of(counter, operation_id)

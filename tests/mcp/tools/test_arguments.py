@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it has no types
 
-from tests.mcp.tools.hall import Hall, refused, result
 from tests.mcp.tools.shop import ITEM, PRODUCT, Counter, opened
 from tests.mcp.tools.test_reads_apart import everything
+from tests.mcp.tools.two_stores import TwoStores, refused, result
 from tolsey.http.mcp.registry import InvalidArguments, Tool
 from tolsey.http.mcp.tools.registry import stores_registry
 from tolsey.sandbox.commerce.platform import Platform
@@ -43,9 +43,13 @@ def is_taken(tool: Tool, given: dict[str, Any]) -> bool:
     return True
 
 
-async def test_what_a_schema_refuses_is_refused_by_its_tool(hall: Hall) -> None:
-    tools = stores_registry(hall.service).tools
-    usual = {**everything(hall.ann), **WRITES, "platform_query": {"query": "{ shop { name } }"}}
+async def test_what_a_schema_refuses_is_refused_by_its_tool(two_stores: TwoStores) -> None:
+    tools = stores_registry(two_stores.service).tools
+    usual = {
+        **everything(two_stores.ann),
+        **WRITES,
+        "platform_query": {"query": "{ shop { name } }"},
+    }
     assert usual.keys() == tools.keys()
     checked = 0
     for name, tool in tools.items():
@@ -67,8 +71,10 @@ async def test_what_a_schema_refuses_is_refused_by_its_tool(hall: Hall) -> None:
 
 
 @pytest.mark.parametrize("odd", ["a\x00b", 10**30, -(2**63) - 1, 1e300, ["\x00"], {"\x00": 1}])
-async def test_an_argument_that_cannot_be_kept_is_refused_by_its_name(hall: Hall, odd: Any) -> None:
-    agent = await hall.agent(hall.ann)
+async def test_an_argument_that_cannot_be_kept_is_refused_by_its_name(
+    two_stores: TwoStores, odd: Any
+) -> None:
+    agent = await two_stores.agent(two_stores.ann)
     for name, argument in (
         ("list_orders", "limit"),
         ("search", "query"),
@@ -79,20 +85,22 @@ async def test_an_argument_that_cannot_be_kept_is_refused_by_its_name(hall: Hall
         answer = await agent.call(name, **{argument: odd})
         told = refused(answer)
         assert f"problems: ['{argument}: it holds a" in told, name
-    rows = await hall.database.fetch("SELECT 1 FROM audit_log WHERE event = 'agent.write.refused'")
+    rows = await two_stores.database.fetch(
+        "SELECT 1 FROM audit_log WHERE event = 'agent.write.refused'"
+    )
     assert len(rows) == 1
 
 
-async def test_what_may_be_left_out_may_be_null(hall: Hall) -> None:
-    agent = await hall.agent(hall.ann)
+async def test_what_may_be_left_out_may_be_null(two_stores: TwoStores) -> None:
+    agent = await two_stores.agent(two_stores.ann)
     whole = result(await agent.call("list_orders"))
     assert result(await agent.call("list_orders", cursor=None, since=None, customer=None)) == whole
     assert result(await agent.call("list_orders", limit=25.0)) == whole
 
 
 @pytest.fixture
-async def counter(hall: Hall, platform: Platform) -> Counter:
-    return await opened(hall, platform)
+async def counter(two_stores: TwoStores, platform: Platform) -> Counter:
+    return await opened(two_stores, platform)
 
 
 @pytest.mark.parametrize(
@@ -118,16 +126,16 @@ async def test_an_argument_that_is_not_right_changes_no_stock(
     ],
 )
 async def test_a_time_that_names_no_instant_is_answered_with_an_example(
-    hall: Hall, when: str
+    two_stores: TwoStores, when: str
 ) -> None:
-    agent = await hall.agent(hall.ann)
+    agent = await two_stores.agent(two_stores.ann)
     told = refused(await agent.call("list_orders", since=when))
     assert "such as 2026-11-01T00:00:00Z" in told
     assert result(await agent.call("list_orders", until="2020-11-01t00:00:00z"))["items"] == []
 
 
 async def test_ids_of_the_platform_are_ids(counter: Counter) -> None:
-    base = counter.hall.ann.base
+    base = counter.two_stores.ann.base
     product, order = f"gid://shopify/Product/{base + 1}", f"gid://shopify/Order/{base + 2}"
     for name, ours, theirs in (
         ("get_product", {"product_id": str(base + 1)}, {"product_id": product}),

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.mcp.tools.hall import Hall, connect, refused, result
+from tests.mcp.tools.two_stores import TwoStores, connect, refused, result
 
 pytestmark = pytest.mark.anyio
 
@@ -23,19 +23,19 @@ MADE_OF_FACTS: dict[str, dict[str, Any]] = {
 """How the answers are asked for that are made of what the shop told."""
 
 
-async def test_answers_say_since_when_the_shop_told_what_changed(hall: Hall) -> None:
-    agent = await hall.agent(hall.ann)
+async def test_answers_say_since_when_the_shop_told_what_changed(two_stores: TwoStores) -> None:
+    agent = await two_stores.agent(two_stores.ann)
     for name, wanted in MADE_OF_FACTS.items():
         assert "facts_since" not in result(await agent.call(name, **wanted)), name
-    await connect(hall.service, hall.ann, "shpat_a", ["read_orders"])
-    when = hall.service.clock()
+    await connect(two_stores.service, two_stores.ann, "shpat_a", ["read_orders"])
+    when = two_stores.service.clock()
     for name, wanted in MADE_OF_FACTS.items():
         told = result(await agent.call(name, **wanted))["facts_since"]
         assert datetime.fromisoformat(told) == when, name
 
 
-async def test_what_is_not_known_may_be_older_than_the_connection(hall: Hall) -> None:
-    agent = await hall.agent(hall.ann)
+async def test_what_is_not_known_may_be_older_than_the_connection(two_stores: TwoStores) -> None:
+    agent = await two_stores.agent(two_stores.ann)
     asked: dict[str, dict[str, Any]] = {
         "get_order": {"order_id": "9"},
         "get_product": {"product_id": "9"},
@@ -43,8 +43,8 @@ async def test_what_is_not_known_may_be_older_than_the_connection(hall: Hall) ->
     }
     for name, wanted in asked.items():
         assert "platform_query" not in refused(await agent.call(name, **wanted))
-    await connect(hall.service, hall.ann, "shpat_a", ["read_orders"])
-    since = hall.service.clock().isoformat(timespec="seconds")
+    await connect(two_stores.service, two_stores.ann, "shpat_a", ["read_orders"])
+    since = two_stores.service.clock().isoformat(timespec="seconds")
     for name, wanted in asked.items():
         told = refused(await agent.call(name, **wanted))
         assert since in told, name

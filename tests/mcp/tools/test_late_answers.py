@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.mcp.tools.hall import Hall
+from tests.mcp.tools.two_stores import TwoStores
 from tolsey.actors.store.messages import store
 from tolsey.runtime.errors import Overloaded, Unavailable
 from tolsey.storage.errors import StorageUnavailable
@@ -20,10 +20,10 @@ CALLS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", CALLS)
 async def test_a_store_that_does_not_answer_in_time_is_a_503_with_its_code(
-    hall: Hall, monkeypatch: pytest.MonkeyPatch, name: str
+    two_stores: TwoStores, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    agent, runtime = await hall.agent(hall.ann), hall.service.runtime
-    runtime.scheduler.pause(store(hall.ann.store_id))
+    agent, runtime = await two_stores.agent(two_stores.ann), two_stores.service.runtime
+    runtime.scheduler.pause(store(two_stores.ann.store_id))
     monkeypatch.setattr(runtime, "ask", partial(runtime.ask, timeout=0.02))
     answer = await agent.call(name, **CALLS[name])
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1"), answer.text
@@ -41,13 +41,13 @@ async def test_a_store_that_does_not_answer_in_time_is_a_503_with_its_code(
     ],
 )
 async def test_what_is_away_for_a_while_says_when_to_come_again(
-    hall: Hall, monkeypatch: pytest.MonkeyPatch, fault: Exception, code: str
+    two_stores: TwoStores, monkeypatch: pytest.MonkeyPatch, fault: Exception, code: str
 ) -> None:
     async def ask(*_: object, **__: object) -> None:
         raise fault
 
-    agent = await hall.agent(hall.ann)
-    monkeypatch.setattr(hall.service.runtime, "ask", ask)
+    agent = await two_stores.agent(two_stores.ann)
+    monkeypatch.setattr(two_stores.service.runtime, "ask", ask)
     answer = await agent.call("get_connection_status")
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
     assert answer.json()["error"]["data"]["code"] == code

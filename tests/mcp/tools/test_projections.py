@@ -9,7 +9,7 @@ from tolsey.actors.organization import plans
 from tolsey.actors.organization.ledger.messages import CreditsView, Grant, Standing
 from tolsey.actors.organization.plans import Plan
 from tolsey.http.answers.money import CreditsAnswer, MoneyAnswer, PlanAnswer
-from tolsey.http.mcp.tools.answers import Money, known_money
+from tolsey.http.mcp.tools.answers import DecimalMoney, known_money
 from tolsey.http.mcp.tools.building import ReadTools
 from tolsey.http.mcp.tools.reads.facts import FactsPart
 from tolsey.http.mcp.tools.reads.money import CreditBalance, CreditGrant, PlanLimits
@@ -67,7 +67,7 @@ def test_credits_are_those_that_the_credits_route_answers() -> None:
 def test_an_amount_is_written_with_the_digits_of_its_currency(
     minor: int, currency: str, written: str
 ) -> None:
-    assert known_money(minor, currency) == Money(amount=written, currency=currency)
+    assert known_money(minor, currency) == DecimalMoney(amount=written, currency=currency)
     answer = MoneyAnswer(amount=minor, currency=currency)
     limits = PlanLimits.model_validate(
         {

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from tests.mcp.tools.hall import Hall, connect, refused, result
+from tests.mcp.tools.two_stores import TwoStores, connect, refused, result
 from tolsey.actors.store.deliveries.payloads import parts_of, variant
 
 pytestmark = pytest.mark.anyio
@@ -17,9 +17,9 @@ def euros(amount: str) -> dict[str, str]:
     return {"amount": amount, "currency": EUR}
 
 
-async def test_the_store_is_summed_up_as_far_as_scopes_allow(hall: Hall) -> None:
-    told = result(await (await hall.agent(hall.ann)).call("get_store_summary"))
-    assert told["id"] == hall.ann.store_id
+async def test_the_store_is_summed_up_as_far_as_scopes_allow(two_stores: TwoStores) -> None:
+    told = result(await (await two_stores.agent(two_stores.ann)).call("get_store_summary"))
+    assert told["id"] == two_stores.ann.store_id
     assert told["shop"] == {
         "domain": "ann.myshopify.com",
         "name": "ann's shop",
@@ -28,35 +28,37 @@ async def test_the_store_is_summed_up_as_far_as_scopes_allow(hall: Hall) -> None
     }
     assert (told["plan"], told["token_state"]) == ("pro", "never")
     assert (told["products"], told["orders_30d"]) == (3, 2)
-    narrow = await hall.agent(hall.ann, ["store:read"])
+    narrow = await two_stores.agent(two_stores.ann, ["store:read"])
     told = result(await narrow.call("get_store_summary"))
     assert not {"products", "orders_30d"} & told.keys()
 
 
-async def test_a_connection_says_what_was_granted_or_that_nobody_knows(hall: Hall) -> None:
-    agent = await hall.agent(hall.ann)
+async def test_a_connection_says_what_was_granted_or_that_nobody_knows(
+    two_stores: TwoStores,
+) -> None:
+    agent = await two_stores.agent(two_stores.ann)
     told = result(await agent.call("get_connection_status"))
     assert (told["status"], told["token_state"], told["scopes"]) == ("never", "never", "UNKNOWN")
-    await connect(hall.service, hall.bob, "shpat_b", ["read_orders"])
-    told = result(await (await hall.agent(hall.bob)).call("get_connection_status"))
+    await connect(two_stores.service, two_stores.bob, "shpat_b", ["read_orders"])
+    told = result(await (await two_stores.agent(two_stores.bob)).call("get_connection_status"))
     assert (told["status"], told["token_state"]) == ("active", "ok")
     assert (told["scopes"], told["shop_domain"]) == (["read_orders"], "bob.myshopify.com")
 
 
-async def test_orders_are_listed_newest_first_without_tests(hall: Hall) -> None:
-    agent, base = await hall.agent(hall.ann), hall.ann.base
+async def test_orders_are_listed_newest_first_without_tests(two_stores: TwoStores) -> None:
+    agent, base = await two_stores.agent(two_stores.ann), two_stores.ann.base
     items = result(await agent.call("list_orders"))["items"]
     assert [int(one["id"]) - base for one in items] == [4, 3, 2, 1]
     (second,) = [one for one in items if one["id"] == str(base + 2)]
     assert (second["total"], second["current_total"]) == (euros("50.50"), euros("40.50"))
     assert second["fulfillment_status"] == "unfulfilled"
-    assert second["customer"] == hall.ann.buyer
+    assert second["customer"] == two_stores.ann.buyer
     items = result(await agent.call("list_orders", include_tests=True))["items"]
     assert items[0]["id"] == str(base + 5)
 
 
-async def test_orders_are_chosen_by_what_became_of_them(hall: Hall) -> None:
-    agent = await hall.agent(hall.ann)
+async def test_orders_are_chosen_by_what_became_of_them(two_stores: TwoStores) -> None:
+    agent = await two_stores.agent(two_stores.ann)
     chosen: list[tuple[dict[str, Any], list[int]]] = [
         ({"financial_status": "voided"}, [4]),
         ({"financial_status": "VOIDED"}, [4]),
@@ -67,7 +69,7 @@ async def test_orders_are_chosen_by_what_became_of_them(hall: Hall) -> None:
     ]
     for wanted, found in chosen:
         items = result(await agent.call("list_orders", **wanted))["items"]
-        assert [int(one["id"]) - hall.ann.base for one in items] == found, wanted
+        assert [int(one["id"]) - two_stores.ann.base for one in items] == found, wanted
 
 
 @pytest.mark.parametrize(
@@ -79,16 +81,16 @@ async def test_orders_are_chosen_by_what_became_of_them(hall: Hall) -> None:
     ],
 )
 async def test_a_word_that_the_platform_does_not_know_is_refused_with_those_it_does(
-    hall: Hall, name: str, filters: dict[str, str]
+    two_stores: TwoStores, name: str, filters: dict[str, str]
 ) -> None:
-    agent = await hall.agent(hall.ann)
+    agent = await two_stores.agent(two_stores.ann)
     told = refused(await agent.call(name, **filters))
     assert f"{next(iter(filters))}: Value error, use one of " in told
 
 
-async def test_what_is_looked_for_is_found_with_and_without_accents(hall: Hall) -> None:
-    agent, base = await hall.agent(hall.ann), hall.ann.base
-    await hall.database.execute(
+async def test_what_is_looked_for_is_found_with_and_without_accents(two_stores: TwoStores) -> None:
+    agent, base = await two_stores.agent(two_stores.ann), two_stores.ann.base
+    await two_stores.database.execute(
         "UPDATE commerce_products SET title = 'Café Smørrebrød Straße', vendor = 'Łódź'"
         " WHERE product_id = $1",
         base + 1,
@@ -102,8 +104,10 @@ async def test_what_is_looked_for_is_found_with_and_without_accents(hall: Hall) 
     assert [one["id"] for one in items] == [str(base + 1)]
 
 
-async def test_an_order_carries_its_lines_discounts_shipping_and_tags(hall: Hall) -> None:
-    agent, base = await hall.agent(hall.ann), hall.ann.base
+async def test_an_order_carries_its_lines_discounts_shipping_and_tags(
+    two_stores: TwoStores,
+) -> None:
+    agent, base = await two_stores.agent(two_stores.ann), two_stores.ann.base
     asked = {"order_id": str(base + 2)}
     assert "lines" not in result(await agent.call("get_order", **asked))
     line = {
@@ -125,7 +129,7 @@ async def test_an_order_carries_its_lines_discounts_shipping_and_tags(hall: Hall
         "total_discounts": "20.00",
         "shipping_lines": [{"title": "Generic Shipping", "price": "10.00"}],
     }
-    await hall.database.execute(
+    await two_stores.database.execute(
         "UPDATE commerce_orders SET parts = $2, metadata = $3 WHERE order_id = $1",
         base + 2,
         parts_of(body),
@@ -150,8 +154,8 @@ async def test_an_order_carries_its_lines_discounts_shipping_and_tags(hall: Hall
     assert [one["tags"] for one in listed if one["id"] == told["id"]] == [["gift", "fragile"]]
 
 
-async def test_orders_are_chosen_by_time_and_buyer(hall: Hall) -> None:
-    agent, ann = await hall.agent(hall.ann), hall.ann
+async def test_orders_are_chosen_by_time_and_buyer(two_stores: TwoStores) -> None:
+    agent, ann = await two_stores.agent(two_stores.ann), two_stores.ann
     since = (ann.at - timedelta(days=10)).isoformat()
     until = (ann.at - timedelta(hours=36)).isoformat()
     items = result(await agent.call("list_orders", since=since, until=until))["items"]
@@ -162,8 +166,8 @@ async def test_orders_are_chosen_by_time_and_buyer(hall: Hall) -> None:
     assert "since" in told
 
 
-async def test_a_list_is_read_part_by_part(hall: Hall) -> None:
-    agent = await hall.agent(hall.ann)
+async def test_a_list_is_read_part_by_part(two_stores: TwoStores) -> None:
+    agent = await two_stores.agent(two_stores.ann)
     lists: list[tuple[str, dict[str, Any]]] = [
         ("list_orders", {}),
         ("list_orders", {"since": "2000-01-01T00:00:00Z"}),
@@ -188,8 +192,8 @@ async def test_a_list_is_read_part_by_part(hall: Hall) -> None:
         assert "next_cursor" not in told
 
 
-async def test_an_order_is_read_with_its_refunds_and_parcels(hall: Hall) -> None:
-    agent, base = await hall.agent(hall.ann), hall.ann.base
+async def test_an_order_is_read_with_its_refunds_and_parcels(two_stores: TwoStores) -> None:
+    agent, base = await two_stores.agent(two_stores.ann), two_stores.ann.base
     told = result(await agent.call("get_order", order_id=str(base + 2)))
     (refund,) = told["refunds"]
     assert (refund["id"], refund["amount"]) == (str(base + 50), euros("10.00"))
@@ -197,8 +201,10 @@ async def test_an_order_is_read_with_its_refunds_and_parcels(hall: Hall) -> None
     assert (parcel["status"], parcel["shipment_status"]) == ("success", "in_transit")
 
 
-async def test_sales_are_added_up_by_currency_and_in_the_days_of_the_shop(hall: Hall) -> None:
-    agent, at = await hall.agent(hall.ann), hall.ann.at
+async def test_sales_are_added_up_by_currency_and_in_the_days_of_the_shop(
+    two_stores: TwoStores,
+) -> None:
+    agent, at = await two_stores.agent(two_stores.ann), two_stores.ann.at
     told = result(await agent.call("get_sales_report", group_by="none"))
     assert told["time_zone"] == "America/New_York"
     (row,) = told["rows"]
@@ -220,14 +226,16 @@ async def test_sales_are_added_up_by_currency_and_in_the_days_of_the_shop(hall: 
     assert all(row["group"].endswith("-01") for row in told["rows"])
 
 
-async def test_a_shop_with_a_zone_nobody_knows_has_days_in_utc(hall: Hall) -> None:
-    await hall.database.execute("UPDATE store_shops SET timezone = 'Mars/Olympus'")
-    told = result(await (await hall.agent(hall.ann)).call("get_sales_report", group_by="week"))
+async def test_a_shop_with_a_zone_nobody_knows_has_days_in_utc(two_stores: TwoStores) -> None:
+    await two_stores.database.execute("UPDATE store_shops SET timezone = 'Mars/Olympus'")
+    told = result(
+        await (await two_stores.agent(two_stores.ann)).call("get_sales_report", group_by="week")
+    )
     assert told["time_zone"] == "UTC"
 
 
-async def test_products_are_listed_searched_and_read(hall: Hall) -> None:
-    agent, base = await hall.agent(hall.ann), hall.ann.base
+async def test_products_are_listed_searched_and_read(two_stores: TwoStores) -> None:
+    agent, base = await two_stores.agent(two_stores.ann), two_stores.ann.base
     items = result(await agent.call("list_products"))["items"]
     assert [one["title"] for one in items] == ["Old hat", "Red 100% shirt", "Blue shirt"]
     items = result(await agent.call("list_products", status="archived"))["items"]
@@ -240,8 +248,10 @@ async def test_products_are_listed_searched_and_read(hall: Hall) -> None:
     assert told["variants"][0]["inventory_item_id"] == str(base + 1000)
 
 
-async def test_products_are_found_by_all_words_and_no_word_is_a_pattern(hall: Hall) -> None:
-    agent = await hall.agent(hall.ann)
+async def test_products_are_found_by_all_words_and_no_word_is_a_pattern(
+    two_stores: TwoStores,
+) -> None:
+    agent = await two_stores.agent(two_stores.ann)
     for query, titles in (
         ("shirt", ["Red 100% shirt", "Blue shirt"]),
         ("SHIRT blue", ["Blue shirt"]),
@@ -256,8 +266,10 @@ async def test_products_are_found_by_all_words_and_no_word_is_a_pattern(hall: Ha
         assert [one["title"] for one in items] == titles, query
 
 
-async def test_stock_is_listed_by_place_and_what_runs_out_comes_first(hall: Hall) -> None:
-    agent, base = await hall.agent(hall.ann), hall.ann.base
+async def test_stock_is_listed_by_place_and_what_runs_out_comes_first(
+    two_stores: TwoStores,
+) -> None:
+    agent, base = await two_stores.agent(two_stores.ann), two_stores.ann.base
     items = result(await agent.call("list_inventory_levels"))["items"]
     assert [(one["location_id"], one["available"]) for one in items] == [("1", 2), ("2", -3)]
     wanted = {"product_id": str(base + 2), "location_id": "2"}
@@ -276,8 +288,8 @@ async def test_stock_is_listed_by_place_and_what_runs_out_comes_first(hall: Hall
     assert [one["product_title"] for one in items] == ["Red 100% shirt", "Old hat"]
 
 
-async def test_a_product_has_the_stock_that_the_report_tells(hall: Hall) -> None:
-    agent, base = await hall.agent(hall.ann), hall.ann.base
+async def test_a_product_has_the_stock_that_the_report_tells(two_stores: TwoStores) -> None:
+    agent, base = await two_stores.agent(two_stores.ann), two_stores.ann.base
     (red,) = result(await agent.call("get_product", product_id=str(base + 2)))["variants"]
     assert (red["inventory_quantity"], red["tracked"]) == (-1, True)
     whole = json.loads(result(await agent.call("fetch", id=f"product-{base + 2}"))["text"])
@@ -302,23 +314,23 @@ async def test_a_product_has_the_stock_that_the_report_tells(hall: Hall) -> None
     ],
 )
 async def test_nothing_that_nobody_counts_runs_out(
-    hall: Hall,
+    two_stores: TwoStores,
     management: dict[str, Any],
     level: int | str | None,
     tracked: bool | None,
     left: int | None,
 ) -> None:
     """The platform tells that an item is not tracked in its product, or in its levels."""
-    agent, ann = await hall.agent(hall.ann), hall.ann
+    agent, ann = await two_stores.agent(two_stores.ann), two_stores.ann
     said = variant({"id": 9, "inventory_item_id": 90, "inventory_quantity": 0, **management})
-    await hall.database.execute(
+    await two_stores.database.execute(
         "UPDATE commerce_products SET variants = $2::jsonb WHERE store_id = $1 AND product_id = $3",
         ann.store_id,
         json.dumps([said]),
         ann.base + 2,
     )
     if level is not None:
-        await hall.database.execute(
+        await two_stores.database.execute(
             "INSERT INTO commerce_inventory_levels VALUES ($1, 90, 1, $2, $3)",
             ann.store_id,
             ann.at,
@@ -331,8 +343,8 @@ async def test_nothing_that_nobody_counts_runs_out(
     assert low == ([] if left is None else [tracked])
 
 
-async def test_buyers_are_counted_as_pseudonyms(hall: Hall) -> None:
-    agent, ann = await hall.agent(hall.ann), hall.ann
+async def test_buyers_are_counted_as_pseudonyms(two_stores: TwoStores) -> None:
+    agent, ann = await two_stores.agent(two_stores.ann), two_stores.ann
     items = result(await agent.call("list_customers"))["items"]
     assert [one["customer"] for one in items] == [
         ann.buyer,
@@ -351,8 +363,8 @@ async def test_buyers_are_counted_as_pseudonyms(hall: Hall) -> None:
     assert "not_found" in told
 
 
-async def test_buyers_with_the_most_orders_come_part_by_part(hall: Hall) -> None:
-    agent = await hall.agent(hall.ann)
+async def test_buyers_with_the_most_orders_come_part_by_part(two_stores: TwoStores) -> None:
+    agent = await two_stores.agent(two_stores.ann)
     asked: dict[str, Any] = {"order_by": "orders", "limit": 1}
     told = result(await agent.call("list_customers", **asked))
     rest = result(await agent.call("list_customers", **asked, cursor=told["next_cursor"]))
@@ -362,25 +374,29 @@ async def test_buyers_with_the_most_orders_come_part_by_part(hall: Hall) -> None
     assert "invalid_cursor" in text
 
 
-async def test_audit_events_say_who_did_what_without_extracts(hall: Hall) -> None:
+async def test_audit_events_say_who_did_what_without_extracts(two_stores: TwoStores) -> None:
     for event, subject, metadata in (
-        ("commerce.connected", hall.ann.store_id, '{"shopDomain": "x", "payload": {"a": 1}}'),
-        ("commerce.webhook.orders/create", hall.ann.store_id, '{"payload": {"name": "#1"}}'),
-        ("agent.write", hall.ann.store_id, '{"tool": "t", "before": "Jane", "after": {"n": 1}}'),
-        ("admin.actor.pause", hall.ann.store_id, '{"reason": "operators only"}'),
+        ("commerce.connected", two_stores.ann.store_id, '{"shopDomain": "x", "payload": {"a": 1}}'),
+        ("commerce.webhook.orders/create", two_stores.ann.store_id, '{"payload": {"name": "#1"}}'),
+        (
+            "agent.write",
+            two_stores.ann.store_id,
+            '{"tool": "t", "before": "Jane", "after": {"n": 1}}',
+        ),
+        ("admin.actor.pause", two_stores.ann.store_id, '{"reason": "operators only"}'),
         ("commerce.connected", "store_else", "{}"),
     ):
-        await hall.database.execute(
+        await two_stores.database.execute(
             """
             INSERT INTO audit_log (event, subject, organization_id, actor, metadata)
             VALUES ($1, $2, $3, 'usr_ann', $4::jsonb)
             """,
             event,
             subject,
-            hall.ann.organization_id,
+            two_stores.ann.organization_id,
             metadata,
         )
-    agent = await hall.agent(hall.ann)
+    agent = await two_stores.agent(two_stores.ann)
     items = result(await agent.call("list_audit_events"))["items"]
     assert [(one["event"], one["detail"]) for one in items] == [
         ("agent.write", {"tool": "t"}),
@@ -392,8 +408,8 @@ async def test_audit_events_say_who_did_what_without_extracts(hall: Hall) -> Non
     assert result(await agent.call("list_audit_events", event="commerce%"))["items"] == []
 
 
-async def test_search_finds_orders_by_number_and_products_by_words(hall: Hall) -> None:
-    agent, base = await hall.agent(hall.ann), hall.ann.base
+async def test_search_finds_orders_by_number_and_products_by_words(two_stores: TwoStores) -> None:
+    agent, base = await two_stores.agent(two_stores.ann), two_stores.ann.base
     for name in (f"#{base + 2}", str(base + 2)):
         (found,) = result(await agent.call("search", query=name))["results"]
         assert found == {
@@ -412,25 +428,25 @@ async def test_search_finds_orders_by_number_and_products_by_words(hall: Hall) -
         assert "not_found" in refused(await agent.call("fetch", id=nothing))
 
 
-async def test_search_looks_only_where_scopes_allow(hall: Hall) -> None:
-    base = hall.ann.base
-    agent = await hall.agent(hall.ann, ["store:read", "catalog:read"])
+async def test_search_looks_only_where_scopes_allow(two_stores: TwoStores) -> None:
+    base = two_stores.ann.base
+    agent = await two_stores.agent(two_stores.ann, ["store:read", "catalog:read"])
     assert result(await agent.call("search", query=str(base + 2)))["results"] == []
     answer = await agent.call("fetch", id=f"order-{base + 2}")
     assert answer.status_code == 403
     challenge = answer.headers["www-authenticate"]
     assert 'scope="store:read orders:read catalog:read"' in challenge
-    agent = await hall.agent(hall.ann, ["store:read"])
+    agent = await two_stores.agent(two_stores.ann, ["store:read"])
     assert (await agent.call("search", query="shirt")).status_code == 403
 
 
-async def test_what_became_of_a_change_is_told_to_its_user_alone(hall: Hall) -> None:
+async def test_what_became_of_a_change_is_told_to_its_user_alone(two_stores: TwoStores) -> None:
     for number, store_id, user_id in (
-        (1, hall.ann.store_id, hall.ann.user_id),
-        (2, hall.ann.store_id, hall.bob.user_id),
-        (3, hall.bob.store_id, hall.ann.user_id),
+        (1, two_stores.ann.store_id, two_stores.ann.user_id),
+        (2, two_stores.ann.store_id, two_stores.bob.user_id),
+        (3, two_stores.bob.store_id, two_stores.ann.user_id),
     ):
-        await hall.database.execute(
+        await two_stores.database.execute(
             """
             INSERT INTO agent_operations (store_id, operation_id, user_id, client_id, tool,
                 subject, digest, state, created_at, before, after, finished_at)
@@ -440,9 +456,9 @@ async def test_what_became_of_a_change_is_told_to_its_user_alone(hall: Hall) -> 
             store_id,
             f"op_{number}",
             user_id,
-            hall.service.clock(),
+            two_stores.service.clock(),
         )
-    agent = await hall.agent(hall.ann)
+    agent = await two_stores.agent(two_stores.ann)
     told = result(await agent.call("get_operation", operation_id="op_1"))
     assert (told["state"], told["after"]) == ("applied", {"title": "B"})
     for other in ("op_2", "op_3", "op_4"):

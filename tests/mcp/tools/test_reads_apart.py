@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from tests.mcp.tools.hall import Hall, Owner, connect, refused, result
+from tests.mcp.tools.two_stores import Owner, TwoStores, connect, refused, result
 from tests.mcp.wire import Agent
 from tolsey.storage.sealing.sealed import base64url
 
@@ -73,8 +73,8 @@ async def told(agent: Agent, name: str, wanted: dict[str, Any]) -> str:
     return answer.text
 
 
-async def test_nothing_that_names_another_store_is_found(hall: Hall) -> None:
-    agent, bob = await hall.agent(hall.ann), hall.bob
+async def test_nothing_that_names_another_store_is_found(two_stores: TwoStores) -> None:
+    agent, bob = await two_stores.agent(two_stores.ann), two_stores.bob
     for name, wanted in singles(bob).items():
         assert "not_found" in refused(await agent.call(name, **wanted)), name
     assert result(await agent.call("search", query=f"#{bob.base + 2}"))["results"] == []
@@ -82,20 +82,20 @@ async def test_nothing_that_names_another_store_is_found(hall: Hall) -> None:
     for wanted in (
         {"product_id": str(bob.base + 2)},
         {"inventory_item_id": str(bob.base + 2000)},
-        {"product_id": str(hall.ann.base + 2), "inventory_item_id": str(bob.base + 2000)},
+        {"product_id": str(two_stores.ann.base + 2), "inventory_item_id": str(bob.base + 2000)},
     ):
         assert result(await agent.call("list_inventory_levels", **wanted))["items"] == []
 
 
-async def test_no_answer_holds_anything_of_another_store(hall: Hall) -> None:
-    await connect(hall.service, hall.bob, "shpat_secret_of_bob", ["read_orders"])
-    agent = await hall.agent(hall.ann)
-    for name, wanted in everything(hall.ann).items():
+async def test_no_answer_holds_anything_of_another_store(two_stores: TwoStores) -> None:
+    await connect(two_stores.service, two_stores.bob, "shpat_secret_of_bob", ["read_orders"])
+    agent = await two_stores.agent(two_stores.ann)
+    for name, wanted in everything(two_stores.ann).items():
         assert not FOREIGN.search(await told(agent, name, wanted)), name
 
 
-async def test_a_place_in_another_stores_list_opens_nothing_of_it(hall: Hall) -> None:
-    ann, bob = await hall.agent(hall.ann), await hall.agent(hall.bob)
+async def test_a_place_in_another_stores_list_opens_nothing_of_it(two_stores: TwoStores) -> None:
+    ann, bob = await two_stores.agent(two_stores.ann), await two_stores.agent(two_stores.bob)
     for name, wanted in LISTS.items():
         first = result(await bob.call(name, **{**wanted, "limit": 1}))
         if "next_cursor" in first:
@@ -103,30 +103,30 @@ async def test_a_place_in_another_stores_list_opens_nothing_of_it(hall: Hall) ->
             assert not FOREIGN.search(text), name
 
 
-async def test_no_tool_takes_a_store_or_an_organization(hall: Hall) -> None:
-    agent = await hall.agent(hall.ann)
-    for name, wanted in everything(hall.ann).items():
-        for extra in ({"store_id": hall.bob.store_id}, {"organization_id": "org_bob"}):
+async def test_no_tool_takes_a_store_or_an_organization(two_stores: TwoStores) -> None:
+    agent = await two_stores.agent(two_stores.ann)
+    for name, wanted in everything(two_stores.ann).items():
+        for extra in ({"store_id": two_stores.bob.store_id}, {"organization_id": "org_bob"}):
             assert "Extra inputs" in refused(await agent.call(name, **wanted, **extra)), name
 
 
-async def test_no_answer_names_a_person(hall: Hall) -> None:
+async def test_no_answer_names_a_person(two_stores: TwoStores) -> None:
     """Orders here have note attributes with an address in them; their tags are the merchant's own words."""
-    agent = await hall.agent(hall.ann)
-    for name, wanted in everything(hall.ann).items():
+    agent = await two_stores.agent(two_stores.ann)
+    for name, wanted in everything(two_stores.ann).items():
         text = (await told(agent, name, wanted)).replace("s1:", " s1:")
         assert not re.search(r"jane|doe|@", text, re.IGNORECASE), name
         # The digest that was the same in every store is no pseudonym.
         assert "a" * 64 not in text, name
 
 
-async def test_a_digest_of_every_store_cannot_be_asked_for(hall: Hall) -> None:
-    await hall.database.execute(
+async def test_a_digest_of_every_store_cannot_be_asked_for(two_stores: TwoStores) -> None:
+    await two_stores.database.execute(
         "UPDATE commerce_orders SET customer_hash = $1 WHERE store_id = $2",
         "a" * 64,
-        hall.ann.store_id,
+        two_stores.ann.store_id,
     )
-    agent = await hall.agent(hall.ann)
+    agent = await two_stores.agent(two_stores.ann)
     for name in ("list_orders", "get_customer"):
         assert "customer" in refused(await agent.call(name, customer="a" * 64))
     items = result(await agent.call("list_orders"))["items"]
@@ -134,16 +134,16 @@ async def test_a_digest_of_every_store_cannot_be_asked_for(hall: Hall) -> None:
     assert not any("customer" in one for one in items)
 
 
-async def test_an_id_that_we_never_gave_is_the_id_of_nothing(hall: Hall) -> None:
-    agent = await hall.agent(hall.ann)
+async def test_an_id_that_we_never_gave_is_the_id_of_nothing(two_stores: TwoStores) -> None:
+    agent = await two_stores.agent(two_stores.ann)
     for id in ("", "0x1", "-1", "1 OR 1=1", "9" * 19, "9" * 64, "\uff11", "1.0", "a" * 65):
         for name, argument in (("get_order", "order_id"), ("get_product", "product_id")):
             text = refused(await agent.call(name, **{argument: id}))
             assert "not_found" in text, id
 
 
-async def test_a_cursor_that_this_list_never_gave_is_refused(hall: Hall) -> None:
-    agent = await hall.agent(hall.ann)
+async def test_a_cursor_that_this_list_never_gave_is_refused(two_stores: TwoStores) -> None:
+    agent = await two_stores.agent(two_stores.ann)
     for cursor in CURSORS:
         text = refused(await agent.call("list_orders", cursor=cursor))
         assert "invalid_cursor" in text, cursor
@@ -152,9 +152,9 @@ async def test_a_cursor_that_this_list_never_gave_is_refused(hall: Hall) -> None
     assert "invalid_cursor" in text
 
 
-async def test_a_scope_that_is_missing_is_named_for_every_tool(hall: Hall) -> None:
-    agent = await hall.agent(hall.ann, ["compliance:read"])
-    for name, wanted in everything(hall.ann).items():
+async def test_a_scope_that_is_missing_is_named_for_every_tool(two_stores: TwoStores) -> None:
+    agent = await two_stores.agent(two_stores.ann, ["compliance:read"])
+    for name, wanted in everything(two_stores.ann).items():
         answer = await agent.call(name, **wanted)
         assert answer.status_code == 403, name
         assert 'error="insufficient_scope"' in answer.headers["www-authenticate"]

@@ -4,7 +4,7 @@ from datetime import timedelta
 import httpx
 import pytest
 
-from tests.mcp.tools.hall import Hall, Owner, result
+from tests.mcp.tools.two_stores import Owner, TwoStores, result
 from tolsey.actors.organization.ledger.messages import AdjustCredits, GrantCredits
 from tolsey.actors.organization.messages import organization
 from tolsey.http.mcp import wire
@@ -15,10 +15,10 @@ from tolsey.storage.limits import Limits, Policy
 pytestmark = pytest.mark.anyio
 
 
-async def listed(hall: Hall, owner: Owner, listing_id: str, store_id: str) -> None:
+async def listed(two_stores: TwoStores, owner: Owner, listing_id: str, store_id: str) -> None:
     """List a store with a good sync of its revenue in two currencies."""
-    at = hall.service.clock()
-    await hall.database.execute(
+    at = two_stores.service.clock()
+    await two_stores.database.execute(
         """
         INSERT INTO listings (title, anonymous, included_assets, excluded_assets, self_reported,
             auto_approve_access, financing_offered, id, organization_id, store_id, slug, status,
@@ -28,7 +28,7 @@ async def listed(hall: Hall, owner: Owner, listing_id: str, store_id: str) -> No
         """,
         *(listing_id, owner.organization_id, store_id, at),
     )
-    await hall.database.execute(
+    await two_stores.database.execute(
         """
         INSERT INTO listing_verifications (listing_id, state, since, generation, shop_domain,
             last_ok_at, verified_at, keeps_badge, provider)
@@ -37,7 +37,7 @@ async def listed(hall: Hall, owner: Owner, listing_id: str, store_id: str) -> No
         *(listing_id, at),
     )
     figures = {"mrr": 5, "revenue30d": 123_456, "annualised": 1_502_048, "orders": 9}
-    await hall.database.execute(
+    await two_stores.database.execute(
         """
         INSERT INTO revenue_snapshots (listing_id, window_end, window_start, source, shop_domain,
             definition, shop_currency, verified, figures, orders, skipped, flags)
@@ -48,11 +48,11 @@ async def listed(hall: Hall, owner: Owner, listing_id: str, store_id: str) -> No
     )
 
 
-async def test_verified_revenue_is_that_of_this_stores_own_listings(hall: Hall) -> None:
-    await listed(hall, hall.ann, "listing_a", hall.ann.store_id)
-    await listed(hall, hall.ann, "listing_b", "store_of_ann_too")
-    await listed(hall, hall.bob, "listing_c", hall.ann.store_id)
-    agent = await hall.agent(hall.ann)
+async def test_verified_revenue_is_that_of_this_stores_own_listings(two_stores: TwoStores) -> None:
+    await listed(two_stores, two_stores.ann, "listing_a", two_stores.ann.store_id)
+    await listed(two_stores, two_stores.ann, "listing_b", "store_of_ann_too")
+    await listed(two_stores, two_stores.bob, "listing_c", two_stores.ann.store_id)
+    agent = await two_stores.agent(two_stores.ann)
     (told,) = result(await agent.call("get_verified_revenue"))["listings"]
     assert (told["listing_id"], told["state"], told["badge"]) == ("listing_a", "verified", "green")
     assert told["revenue_30d"] == {"amount": "1234.56", "currency": "EUR"}
@@ -60,19 +60,19 @@ async def test_verified_revenue_is_that_of_this_stores_own_listings(hall: Hall) 
     assert told["flags"] == []
 
 
-async def test_credits_are_told_in_dollars(hall: Hall) -> None:
-    to = organization(hall.ann.organization_id)
-    await hall.service.runtime.ask(
+async def test_credits_are_told_in_dollars(two_stores: TwoStores) -> None:
+    to = organization(two_stores.ann.organization_id)
+    await two_stores.service.runtime.ask(
         to,
         AdjustCredits(
             key="a1",
             amount=12_345_678,
             reason="a present",
             user_id="usr_x",
-            at=hall.service.clock(),
+            at=two_stores.service.clock(),
         ),
     )
-    agent = await hall.agent(hall.ann)
+    agent = await two_stores.agent(two_stores.ann)
     told = result(await agent.call("get_credit_balance"))
     assert told["available"] == {"amount": "12.345678", "currency": "USD"}
     assert told["held"] == {"amount": "0.00", "currency": "USD"}
@@ -81,17 +81,17 @@ async def test_credits_are_told_in_dollars(hall: Hall) -> None:
     assert (entry["id"], entry["amount"]["amount"]) == ("1", "12.345678")
 
 
-async def test_grants_are_told_in_parts_in_the_order_they_are_spent(hall: Hall) -> None:
-    to, at = organization(hall.ann.organization_id), hall.service.clock()
+async def test_grants_are_told_in_parts_in_the_order_they_are_spent(two_stores: TwoStores) -> None:
+    to, at = organization(two_stores.ann.organization_id), two_stores.service.clock()
     for n in range(30):
         ends = at + timedelta(days=300 - n)
-        await hall.service.runtime.ask(
+        await two_stores.service.runtime.ask(
             to,
             GrantCredits(
                 key=f"g{n}", kind="bonus", amount=(n + 1) * 10_000, at=at, expires_at=ends
             ),
         )
-    agent = await hall.agent(hall.ann)
+    agent = await two_stores.agent(two_stores.ann)
     first = result(await agent.call("get_credit_balance"))
     rest = result(await agent.call("get_credit_balance", cursor=first["next_cursor"]))
     told = [one["remaining"]["amount"] for one in first["grants"] + rest["grants"]]
@@ -100,8 +100,8 @@ async def test_grants_are_told_in_parts_in_the_order_they_are_spent(hall: Hall) 
     assert "next_cursor" not in rest
 
 
-async def test_the_plans_limits_tell_how_many_calls_are_left(hall: Hall) -> None:
-    agent = await hall.agent(hall.ann)
+async def test_the_plans_limits_tell_how_many_calls_are_left(two_stores: TwoStores) -> None:
+    agent = await two_stores.agent(two_stores.ann)
     told = result(await agent.call("get_plan_limits"))
     assert (told["plan"], told["stores_used"], told["stores_included"]) == ("pro", 1, 3)
     assert told["monthly_credits"] == {"amount": "49.00", "currency": "USD"}
@@ -111,20 +111,22 @@ async def test_the_plans_limits_tell_how_many_calls_are_left(hall: Hall) -> None
     ]
     told = result(await agent.call("get_plan_limits"))
     assert told["mcp_quotas"][0]["remaining"] == 498
-    agent = await hall.agent(hall.bob)
+    agent = await two_stores.agent(two_stores.bob)
     told = result(await agent.call("get_plan_limits"))
     assert told["mcp_quotas"][0]["remaining"] == 499
 
 
-async def test_an_organization_without_bounds_is_told_none(hall: Hall) -> None:
-    await hall.database.execute("UPDATE organizations SET plan = 'custom', stores_contracted = 70")
-    told = result(await (await hall.agent(hall.ann)).call("get_plan_limits"))
+async def test_an_organization_without_bounds_is_told_none(two_stores: TwoStores) -> None:
+    await two_stores.database.execute(
+        "UPDATE organizations SET plan = 'custom', stores_contracted = 70"
+    )
+    told = result(await (await two_stores.agent(two_stores.ann)).call("get_plan_limits"))
     assert (told["stores_included"], told["mcp_quotas"]) == (70, [])
     assert "concurrent_workflows" not in told
 
 
-async def test_looking_at_a_window_counts_nothing(hall: Hall) -> None:
-    limits, policy = hall.service.limits, Policy("p", 3, policies.MINUTE)
+async def test_looking_at_a_window_counts_nothing(two_stores: TwoStores) -> None:
+    limits, policy = two_stores.service.limits, Policy("p", 3, policies.MINUTE)
     assert await limits.used([policy], "someone") == (0,)
     await limits.admit([policy], "someone")
     for _ in range(5):
@@ -142,9 +144,11 @@ async def test_while_redis_is_away_this_process_knows_its_own_calls() -> None:
     await cache.close()
 
 
-async def test_a_batch_that_is_too_large_for_what_is_left_uses_up_nothing(hall: Hall) -> None:
-    await hall.database.execute("UPDATE organizations SET plan = 'free'")
-    agent = await hall.agent(hall.ann)
+async def test_a_batch_that_is_too_large_for_what_is_left_uses_up_nothing(
+    two_stores: TwoStores,
+) -> None:
+    await two_stores.database.execute("UPDATE organizations SET plan = 'free'")
+    agent = await two_stores.agent(two_stores.ann)
 
     async def batch(size: int) -> httpx.Response:
         ping = {"jsonrpc": "2.0", "method": "ping"}

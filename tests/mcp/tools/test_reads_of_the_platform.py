@@ -8,10 +8,10 @@ import pytest
 from graphql import GraphQLObjectType, get_named_type, is_object_type, parse, validate
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it has no types
 
-from tests.mcp.tools.hall import SHOPS, Hall, connect, refused, result
+from tests.mcp.tools.two_stores import SHOPS, TwoStores, connect, refused, result
 from tests.mcp.wire import Agent
 from tolsey.actors.store.grants import CONNECT, DISCONNECTED_BY_HAND, RECONNECT
-from tolsey.http.mcp.tools.platform.documents import MOST_FIELDS, Unreadable, read
+from tolsey.http.mcp.tools.platform.documents import MOST_FIELDS, QueryNotAllowed, read
 from tolsey.http.mcp.tools.platform.fields import (
     ARGUMENTS,
     FIELDS,
@@ -108,16 +108,20 @@ def sell(platform: Platform) -> None:
     platform.update_order(SHOP, order.id, note="Call Jane Doe", tags=("jane-doe",))
 
 
-async def connected(hall: Hall, platform: Platform, scopes: tuple[str, ...] = SCOPES) -> Agent:
+async def connected(
+    two_stores: TwoStores, platform: Platform, scopes: tuple[str, ...] = SCOPES
+) -> Agent:
     """Connect ann's store with a token of the platform's, and let an agent work with it."""
     sell(platform)
     token = platform.shop(SHOP).issue_token(platform.now())
-    await connect(hall.service, hall.ann, token.text, scopes)
-    return await hall.agent(hall.ann)
+    await connect(two_stores.service, two_stores.ann, token.text, scopes)
+    return await two_stores.agent(two_stores.ann)
 
 
-async def test_the_platform_is_asked_with_the_stores_token(hall: Hall, platform: Platform) -> None:
-    agent = await connected(hall, platform)
+async def test_the_platform_is_asked_with_the_stores_token(
+    two_stores: TwoStores, platform: Platform
+) -> None:
+    agent = await connected(two_stores, platform)
     told = result(await agent.call("platform_query", query=NAMES))
     (product,) = told["data"]["products"]["nodes"]
     assert product == {"title": "Shirt", "variants": {"nodes": [{"sku": "S-1", "price": "19.9"}]}}
@@ -125,12 +129,14 @@ async def test_the_platform_is_asked_with_the_stores_token(hall: Hall, platform:
     nothing = {"query": query, "variables": '{"id": "gid://shopify/Product/99"}'}
     told = result(await agent.call("platform_query", **nothing))
     assert told == {"shop_words": ["data"], "data": {"product": None}}
-    schema = stores_registry(hall.service).tools["platform_query"].output_schema
+    schema = stores_registry(two_stores.service).tools["platform_query"].output_schema
     Draft202012Validator(schema).validate(told)
 
 
-async def test_fragments_and_conditions_are_read_too(hall: Hall, platform: Platform) -> None:
-    agent = await connected(hall, platform)
+async def test_fragments_and_conditions_are_read_too(
+    two_stores: TwoStores, platform: Platform
+) -> None:
+    agent = await connected(two_stores, platform)
     query = """
         query Q($with: Boolean!) { __typename ...shops products(first: 1) { edges { node {
             ... on Product { title } ... @include(if: $with) { vendor } } } } }
@@ -142,8 +148,10 @@ async def test_fragments_and_conditions_are_read_too(hall: Hall, platform: Platf
     assert told["data"]["products"]["edges"] == [{"node": {"title": "Shirt"}}]
 
 
-async def test_what_is_not_allow_listed_is_never_sent(hall: Hall, platform: Platform) -> None:
-    agent = await connected(hall, platform)
+async def test_what_is_not_allow_listed_is_never_sent(
+    two_stores: TwoStores, platform: Platform
+) -> None:
+    agent = await connected(two_stores, platform)
     before = platform.requests
     for query in REFUSED:
         assert "query" in refused(await agent.call("platform_query", query=query)), query
@@ -153,9 +161,9 @@ async def test_what_is_not_allow_listed_is_never_sent(hall: Hall, platform: Plat
 def test_fragments_of_fragments_come_to_an_end() -> None:
     levels = [f"fragment f{n} on Shop {{ ...f{n + 1} ...f{n + 1} }}" for n in range(40)]
     bomb = "{ shop { ...f0 } } " + " ".join(levels) + " fragment f40 on Shop { name }"
-    with pytest.raises(Unreadable):
+    with pytest.raises(QueryNotAllowed):
         read(bomb)
-    with pytest.raises(Unreadable):
+    with pytest.raises(QueryNotAllowed):
         read("{ shop { " + " ".join(f"n{n}: name" for n in range(MOST_FIELDS + 1)) + " } }")
 
 
@@ -165,10 +173,10 @@ def test_a_query_is_sent_as_it_was_understood() -> None:
 
 
 async def test_what_the_agent_may_not_see_it_may_not_ask_for(
-    hall: Hall, platform: Platform
+    two_stores: TwoStores, platform: Platform
 ) -> None:
-    await connected(hall, platform)
-    agent = await hall.agent(hall.ann, ["store:read", "catalog:read"])
+    await connected(two_stores, platform)
+    agent = await two_stores.agent(two_stores.ann, ["store:read", "catalog:read"])
     assert result(await agent.call("platform_query", query=NAMES))["data"]
     for query in (ORDERS, "{ ordersCount { count } }"):
         before = platform.requests
@@ -179,9 +187,9 @@ async def test_what_the_agent_may_not_see_it_may_not_ask_for(
 
 
 async def test_a_scope_that_is_known_to_be_missing_is_named_before_the_call(
-    hall: Hall, platform: Platform
+    two_stores: TwoStores, platform: Platform
 ) -> None:
-    agent = await connected(hall, platform, ("write_products",))
+    agent = await connected(two_stores, platform, ("write_products",))
     before = platform.requests
     told = refused(await agent.call("platform_query", query=ORDERS))
     assert "missing_scope" in told
@@ -192,9 +200,9 @@ async def test_a_scope_that_is_known_to_be_missing_is_named_before_the_call(
 
 
 async def test_while_scopes_are_unknown_the_platform_refuses_in_its_own_words(
-    hall: Hall, platform: Platform
+    two_stores: TwoStores, platform: Platform
 ) -> None:
-    agent = await connected(hall, platform, ())
+    agent = await connected(two_stores, platform, ())
     platform.set_scopes(SHOP, "read_products")
     told = refused(await agent.call("platform_query", query=ORDERS))
     words = "Access denied for orders field. Required access: `read_orders` access scope."
@@ -218,15 +226,17 @@ async def relayed_503(agent: Agent) -> httpx.Response:
     ],
 )
 async def test_a_store_without_a_token_is_to_be_connected_again(
-    hall: Hall, status: str, said: tuple[str, str]
+    two_stores: TwoStores, status: str, said: tuple[str, str]
 ) -> None:
-    await connect(hall.service, hall.ann, "shpat_x", SCOPES, status)
-    error = (await relayed_503(await hall.agent(hall.ann))).json()["error"]
+    await connect(two_stores.service, two_stores.ann, "shpat_x", SCOPES, status)
+    error = (await relayed_503(await two_stores.agent(two_stores.ann))).json()["error"]
     assert (error["message"], error["data"]["code"]) == said
 
 
-async def test_a_store_that_was_never_connected_is_to_be_connected_first(hall: Hall) -> None:
-    error = (await relayed_503(await hall.agent(hall.ann))).json()["error"]
+async def test_a_store_that_was_never_connected_is_to_be_connected_first(
+    two_stores: TwoStores,
+) -> None:
+    error = (await relayed_503(await two_stores.agent(two_stores.ann))).json()["error"]
     assert (error["message"], error["data"]["code"]) == (CONNECT, "never_connected")
 
 
@@ -236,9 +246,9 @@ async def token_state(agent: Agent) -> str:
 
 
 async def test_a_token_that_the_platform_forgot_is_renewed_once_for_all_who_ask(
-    hall: Hall, platform: Platform
+    two_stores: TwoStores, platform: Platform
 ) -> None:
-    agent = await connected(hall, platform)
+    agent = await connected(two_stores, platform)
     platform.revoke_tokens(SHOP)
     granted = platform.grants
     answers = await asyncio.gather(*(agent.call("platform_query", query=NAMES) for _ in range(10)))
@@ -248,17 +258,17 @@ async def test_a_token_that_the_platform_forgot_is_renewed_once_for_all_who_ask(
 
 
 async def test_a_token_that_cannot_be_opened_is_renewed_as_well(
-    hall: Hall, platform: Platform
+    two_stores: TwoStores, platform: Platform
 ) -> None:
-    agent = await connected(hall, platform)
-    await hall.database.execute("UPDATE integration_connections SET access_token = 'v1.lost'")
+    agent = await connected(two_stores, platform)
+    await two_stores.database.execute("UPDATE integration_connections SET access_token = 'v1.lost'")
     result(await agent.call("platform_query", query=NAMES))
 
 
 async def test_only_a_renewal_that_is_refused_sends_the_merchant_to_reconnect(
-    hall: Hall, platform: Platform
+    two_stores: TwoStores, platform: Platform
 ) -> None:
-    agent = await connected(hall, platform)
+    agent = await connected(two_stores, platform)
     platform.revoke_tokens(SHOP)
     platform.faults.status(503, times=50, on="token")
     error = (await relayed_503(agent)).json()["error"]
@@ -272,9 +282,9 @@ async def test_only_a_renewal_that_is_refused_sends_the_merchant_to_reconnect(
 
 
 async def test_a_fresh_token_that_is_refused_too_is_told_and_not_asked_for_in_a_loop(
-    hall: Hall, platform: Platform
+    two_stores: TwoStores, platform: Platform
 ) -> None:
-    agent = await connected(hall, platform)
+    agent = await connected(two_stores, platform)
     platform.faults.status(401, times=9)
     granted = platform.grants
     assert (await relayed_503(agent)).json()["error"]["message"] == RECONNECT
@@ -299,9 +309,9 @@ LONG = "[API] This action needs merchant approval for <read_orders>.\n" + "See &
     ],
 )
 async def test_what_the_platform_refuses_arrives_as_it_said_it(
-    hall: Hall, platform: Platform, status: int, body: bytes, words: str
+    two_stores: TwoStores, platform: Platform, status: int, body: bytes, words: str
 ) -> None:
-    agent = await connected(hall, platform)
+    agent = await connected(two_stores, platform)
     platform.faults.status(status, body=body)
     told = refused(await agent.call("platform_query", query=NAMES))
     status = 400 if status == 200 else status
@@ -309,8 +319,10 @@ async def test_what_the_platform_refuses_arrives_as_it_said_it(
     assert ("scope: read_orders" in told) == ("read_orders" in words)
 
 
-async def test_a_platform_out_of_reach_is_asked_again_later(hall: Hall, platform: Platform) -> None:
-    agent = await connected(hall, platform)
+async def test_a_platform_out_of_reach_is_asked_again_later(
+    two_stores: TwoStores, platform: Platform
+) -> None:
+    agent = await connected(two_stores, platform)
     platform.faults.status(503, times=9)
     answer = await relayed_503(agent)
     assert answer.json()["error"]["data"]["code"] == "commerce_unreachable"
@@ -318,17 +330,19 @@ async def test_a_platform_out_of_reach_is_asked_again_later(hall: Hall, platform
 
 
 async def test_an_answer_that_is_too_large_is_refused(
-    hall: Hall, platform: Platform, monkeypatch: pytest.MonkeyPatch
+    two_stores: TwoStores, platform: Platform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tolsey.http.mcp.tools.platform.reading.ANSWER_BYTES", 20)
-    agent = await connected(hall, platform)
+    agent = await connected(two_stores, platform)
     assert "answer_too_large" in refused(await agent.call("platform_query", query=NAMES))
 
 
-async def test_the_token_of_another_store_is_never_used(hall: Hall, platform: Platform) -> None:
-    await connected(hall, platform)
+async def test_the_token_of_another_store_is_never_used(
+    two_stores: TwoStores, platform: Platform
+) -> None:
+    await connected(two_stores, platform)
     before = platform.requests
-    await relayed_503(await hall.agent(hall.bob))
+    await relayed_503(await two_stores.agent(two_stores.bob))
     assert platform.requests == before
 
 

@@ -7,8 +7,8 @@ import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it has no types
 from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]  # it has no types
 
-from tests.mcp.tools.hall import EVERYTHING, Hall, connect, result
 from tests.mcp.tools.test_reads_apart import everything
+from tests.mcp.tools.two_stores import EVERYTHING, TwoStores, connect, result
 from tolsey.http.mcp import wire
 from tolsey.http.mcp.tools.registry import stores_registry
 from tolsey.http.mcp.tools.shop_words import SHOP_WORDS
@@ -26,25 +26,25 @@ VOCABULARY = frozenset(
 NOT_BUILT = ("launch", "competitor", "compliance", "milestone")
 
 
-async def listed(hall: Hall) -> list[dict[str, Any]]:
-    agent = await hall.agent(hall.ann)
+async def listed(two_stores: TwoStores) -> list[dict[str, Any]]:
+    agent = await two_stores.agent(two_stores.ann)
     tools: list[dict[str, Any]] = (await agent.ask("tools/list")).json()["result"]["tools"]
     return tools
 
 
-async def test_the_list_of_tools_is_small_and_always_the_same(hall: Hall) -> None:
-    agent = await hall.agent(hall.ann)
+async def test_the_list_of_tools_is_small_and_always_the_same(two_stores: TwoStores) -> None:
+    agent = await two_stores.agent(two_stores.ann)
     answer = (await agent.ask("tools/list")).json()["result"]
     assert len(orjson.dumps(answer)) < MOST_BYTES
-    other = await hall.agent(hall.bob, ["store:read"])
+    other = await two_stores.agent(two_stores.bob, ["store:read"])
     assert (await other.ask("tools/list")).json()["result"] == answer
-    again = [one.listed for one in stores_registry(hall.service).tools.values()]
+    again = [one.listed for one in stores_registry(two_stores.service).tools.values()]
     assert orjson.dumps(again) == orjson.dumps(answer["tools"])
 
 
-async def test_every_tool_says_what_it_is_does_takes_and_answers(hall: Hall) -> None:
+async def test_every_tool_says_what_it_is_does_takes_and_answers(two_stores: TwoStores) -> None:
     hints = {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
-    for one in await listed(hall):
+    for one in await listed(two_stores):
         assert one["title"], one["name"]
         assert len(one["name"]) <= 64
         assert one["description"].endswith("."), one["name"]
@@ -68,16 +68,16 @@ def untyped(schema: Any, where: str) -> Iterator[str]:
         yield where
 
 
-async def test_every_value_of_an_answer_has_a_type(hall: Hall) -> None:
-    for one in await listed(hall):
+async def test_every_value_of_an_answer_has_a_type(two_stores: TwoStores) -> None:
+    for one in await listed(two_stores):
         schema = one["outputSchema"]
         for root in (schema, *schema.get("$defs", {}).values()):
             assert list(untyped(root, one["name"])) == []
 
 
-async def test_what_can_take_something_away_says_so(hall: Hall) -> None:
+async def test_what_can_take_something_away_says_so(two_stores: TwoStores) -> None:
     destructive = {
-        one["name"] for one in await listed(hall) if one["annotations"]["destructiveHint"]
+        one["name"] for one in await listed(two_stores) if one["annotations"]["destructiveHint"]
     }
     assert destructive == {"update_product", "set_product_status", "adjust_inventory"}
 
@@ -93,9 +93,9 @@ def keywords(schema: Any) -> Iterator[str]:
             yield from keywords(one)
 
 
-async def test_schemas_say_bounds_in_words_that_every_client_knows(hall: Hall) -> None:
-    tools = {one["name"]: one["inputSchema"]["properties"] for one in await listed(hall)}
-    for one in await listed(hall):
+async def test_schemas_say_bounds_in_words_that_every_client_knows(two_stores: TwoStores) -> None:
+    tools = {one["name"]: one["inputSchema"]["properties"] for one in await listed(two_stores)}
+    for one in await listed(two_stores):
         for schema in (one["inputSchema"], one["outputSchema"]):
             assert set(keywords(schema)) <= VOCABULARY, one["name"]
     for name, taken in tools.items():
@@ -110,31 +110,31 @@ async def test_schemas_say_bounds_in_words_that_every_client_knows(hall: Hall) -
             assert key["description"]
 
 
-async def test_every_scope_that_a_tool_needs_can_be_asked_for(hall: Hall) -> None:
-    registry = stores_registry(hall.service)
+async def test_every_scope_that_a_tool_needs_can_be_asked_for(two_stores: TwoStores) -> None:
+    registry = stores_registry(two_stores.service)
     for tool in registry.tools.values():
         assert tool.scopes, tool.name
         assert tool.scopes <= SCOPES.keys()
 
 
-async def test_areas_that_are_not_built_are_not_offered(hall: Hall) -> None:
-    names = " ".join(one["name"] for one in await listed(hall))
+async def test_areas_that_are_not_built_are_not_offered(two_stores: TwoStores) -> None:
+    names = " ".join(one["name"] for one in await listed(two_stores))
     assert not [area for area in NOT_BUILT if area in names]
 
 
-async def test_every_answer_is_as_its_schema_says(hall: Hall) -> None:
-    await connect(hall.service, hall.ann, "shpat_x", ["read_orders"])
-    await hall.database.execute(
+async def test_every_answer_is_as_its_schema_says(two_stores: TwoStores) -> None:
+    await connect(two_stores.service, two_stores.ann, "shpat_x", ["read_orders"])
+    await two_stores.database.execute(
         """
         INSERT INTO agent_operations (store_id, operation_id, user_id, client_id, tool, subject,
             digest, state, created_at)
         VALUES ($1, 'op_ann', 'usr_ann', 'c', 't', 's', 'd', 'sent', now())
         """,
-        hall.ann.store_id,
+        two_stores.ann.store_id,
     )
-    agent = await hall.agent(hall.ann)
-    tools = {one["name"]: one for one in await listed(hall)}
-    asked = everything(hall.ann)
+    agent = await two_stores.agent(two_stores.ann)
+    tools = {one["name"]: one for one in await listed(two_stores)}
+    asked = everything(two_stores.ann)
     reading = {name for name, one in tools.items() if one["annotations"]["readOnlyHint"]}
     assert reading - asked.keys() == {"platform_query"}
     for name, wanted in asked.items():
@@ -156,8 +156,8 @@ def strict(schema: Any) -> Any:
     return inner
 
 
-async def test_resources_are_what_the_tools_tell(hall: Hall) -> None:
-    agent, base = await hall.agent(hall.ann), hall.ann.base
+async def test_resources_are_what_the_tools_tell(two_stores: TwoStores) -> None:
+    agent, base = await two_stores.agent(two_stores.ann), two_stores.ann.base
     found = (await agent.ask("resources/list")).json()["result"]["resources"]
     assert [one["uri"] for one in found] == ["store://summary", "store://policies/limits"]
     found = (await agent.ask("resources/templates/list")).json()["result"]["resourceTemplates"]
@@ -175,8 +175,8 @@ async def test_resources_are_what_the_tools_tell(hall: Hall) -> None:
     assert json.loads(answer.json()["result"]["contents"][0]["text"])["plan"] == "pro"
 
 
-async def test_no_resource_of_another_store_is_there(hall: Hall) -> None:
-    agent, base = await hall.agent(hall.ann), hall.bob.base
+async def test_no_resource_of_another_store_is_there(two_stores: TwoStores) -> None:
+    agent, base = await two_stores.agent(two_stores.ann), two_stores.bob.base
     for uri in (
         f"store://order/{base + 2}",
         f"store://product/{base + 1}",
@@ -188,25 +188,31 @@ async def test_no_resource_of_another_store_is_there(hall: Hall) -> None:
     ):
         error = (await agent.ask("resources/read", {"uri": uri})).json()["error"]
         assert error["code"] == wire.INVALID_PARAMS
-    answer = await (await hall.agent(hall.ann, ["store:read"])).ask(
-        "resources/read", {"uri": f"store://order/{hall.ann.base + 2}"}
+    answer = await (await two_stores.agent(two_stores.ann, ["store:read"])).ask(
+        "resources/read", {"uri": f"store://order/{two_stores.ann.base + 2}"}
     )
     assert answer.status_code == 403
 
 
-async def completed(hall: Hall, ref: dict[str, str], name: str, value: str, *scopes: str) -> Any:
-    agent = await hall.agent(hall.ann, scopes or EVERYTHING)
+async def completed(
+    two_stores: TwoStores, ref: dict[str, str], name: str, value: str, *scopes: str
+) -> Any:
+    agent = await two_stores.agent(two_stores.ann, scopes or EVERYTHING)
     argument = {"name": name, "value": value}
     answer = await agent.ask("completion/complete", {"ref": ref, "argument": argument})
     return answer.json()["result"]["completion"]
 
 
-async def proposed(hall: Hall, ref: dict[str, str], name: str, value: str, *scopes: str) -> Any:
-    return (await completed(hall, ref, name, value, *scopes))["values"]
+async def proposed(
+    two_stores: TwoStores, ref: dict[str, str], name: str, value: str, *scopes: str
+) -> Any:
+    return (await completed(two_stores, ref, name, value, *scopes))["values"]
 
 
 @pytest.mark.parametrize("count", [99, 100, 101, 150])
-async def test_a_completion_says_when_there_is_more_than_it_shows(hall: Hall, count: int) -> None:
+async def test_a_completion_says_when_there_is_more_than_it_shows(
+    two_stores: TwoStores, count: int
+) -> None:
     for insert in (
         (
             "INSERT INTO commerce_products (store_id, product_id, updated_at, title, variants,"
@@ -217,35 +223,35 @@ async def test_a_completion_says_when_there_is_more_than_it_shows(hall: Hall, co
             " SELECT $1, 7000000 + n, now(), 'Sock', false, '{}'"
         ),
     ):
-        await hall.database.execute(
-            f"{insert} FROM generate_series(1, $2::int) AS n", hall.ann.store_id, count
+        await two_stores.database.execute(
+            f"{insert} FROM generate_series(1, $2::int) AS n", two_stores.ann.store_id, count
         )
     for kind in ("product", "order"):
         ref = {"type": "ref/resource", "uri": f"store://{kind}/{{id}}"}
-        found = await completed(hall, ref, "id", "Sock")
+        found = await completed(two_stores, ref, "id", "Sock")
         assert len(found.pop("values")) == min(count, 100)
         assert found == ({"hasMore": False, "total": count} if count <= 100 else {"hasMore": True})
 
 
-async def test_ids_and_arguments_are_proposed(hall: Hall) -> None:
-    base = hall.ann.base
+async def test_ids_and_arguments_are_proposed(two_stores: TwoStores) -> None:
+    base = two_stores.ann.base
     product = {"type": "ref/resource", "uri": "store://product/{id}"}
     order = {"type": "ref/resource", "uri": "store://order/{id}"}
-    assert await proposed(hall, product, "id", "shirt") == [str(base + 2), str(base + 1)]
-    assert await proposed(hall, product, "id", str(base + 1)) == [str(base + 1)]
-    assert await proposed(hall, order, "id", f"#{base + 3}") == [str(base + 3)]
-    assert len(await proposed(hall, order, "id", "")) == 5
+    assert await proposed(two_stores, product, "id", "shirt") == [str(base + 2), str(base + 1)]
+    assert await proposed(two_stores, product, "id", str(base + 1)) == [str(base + 1)]
+    assert await proposed(two_stores, order, "id", f"#{base + 3}") == [str(base + 3)]
+    assert len(await proposed(two_stores, order, "id", "")) == 5
     for ref in (product, order):
-        assert await proposed(hall, ref, "id", "", "store:read") == []
-        assert await proposed(hall, ref, "id", str(hall.bob.base)) == []
-        assert await proposed(hall, ref, "id", "x" * 5_000) == []
+        assert await proposed(two_stores, ref, "id", "", "store:read") == []
+        assert await proposed(two_stores, ref, "id", str(two_stores.bob.base)) == []
+        assert await proposed(two_stores, ref, "id", "x" * 5_000) == []
     review = {"type": "ref/prompt", "name": "weekly_sales_review"}
-    assert await proposed(hall, review, "period", "3") == ["30d", "365d"]
+    assert await proposed(two_stores, review, "period", "3") == ["30d", "365d"]
 
 
-async def test_prompts_name_tools_that_are_there(hall: Hall) -> None:
-    agent = await hall.agent(hall.ann)
-    names = {one["name"] for one in await listed(hall)}
+async def test_prompts_name_tools_that_are_there(two_stores: TwoStores) -> None:
+    agent = await two_stores.agent(two_stores.ann)
+    names = {one["name"] for one in await listed(two_stores)}
     found = (await agent.ask("prompts/list")).json()["result"]["prompts"]
     assert [one["name"] for one in found] == [
         "store_health_check",
@@ -271,15 +277,15 @@ async def test_prompts_name_tools_that_are_there(hall: Hall) -> None:
     ],
 )
 async def test_an_argument_of_a_prompt_brings_no_words_of_its_own(
-    hall: Hall, name: str, arguments: dict[str, str]
+    two_stores: TwoStores, name: str, arguments: dict[str, str]
 ) -> None:
-    agent = await hall.agent(hall.ann)
+    agent = await two_stores.agent(two_stores.ann)
     answer = await agent.ask("prompts/get", {"name": name, "arguments": arguments})
     assert answer.json()["error"]["code"] == wire.INVALID_PARAMS
 
 
-async def test_prompts_are_filled(hall: Hall) -> None:
-    agent = await hall.agent(hall.ann)
+async def test_prompts_are_filled(two_stores: TwoStores) -> None:
+    agent = await two_stores.agent(two_stores.ann)
     for name, arguments, said in (
         ("weekly_sales_review", {"period": "90d"}, "the last 90d"),
         ("weekly_sales_review", {}, "the last 7d"),
@@ -290,8 +296,10 @@ async def test_prompts_are_filled(hall: Hall) -> None:
 
 
 @pytest.mark.parametrize("revision", wire.HANDSHAKE)
-async def test_agents_of_every_revision_are_told_how_to_begin(hall: Hall, revision: str) -> None:
-    agent = await hall.agent(hall.ann)
+async def test_agents_of_every_revision_are_told_how_to_begin(
+    two_stores: TwoStores, revision: str
+) -> None:
+    agent = await two_stores.agent(two_stores.ann)
     found = (await agent.ask("server/discover")).json()["result"]
     asked = {"protocolVersion": revision, "capabilities": {}, "clientInfo": {}}
     told = (await agent.older(None, "initialize", asked)).json()["result"]
@@ -299,4 +307,4 @@ async def test_agents_of_every_revision_are_told_how_to_begin(hall: Hall, revisi
     assert "get_store_summary" in told["instructions"]
     called = {"name": "get_store_summary", "arguments": {}}
     answer = (await agent.older(revision, "tools/call", called)).json()["result"]
-    assert json.loads(answer["content"][0]["text"])["id"] == hall.ann.store_id
+    assert json.loads(answer["content"][0]["text"])["id"] == two_stores.ann.store_id

@@ -8,7 +8,7 @@ from typing import Final
 import asyncpg
 import pytest
 
-from tests.mcp.tools.hall import Hall, result
+from tests.mcp.tools.two_stores import TwoStores, result
 from tolsey.storage.reports import pool
 
 pytestmark = pytest.mark.anyio
@@ -46,10 +46,10 @@ async def at_the_gate(gate: asyncpg.Connection, wanted: int) -> None:
 
 
 async def test_reports_of_one_store_hold_up_no_other_and_end_with_who_asked(
-    gate: asyncpg.Connection, hall: Hall
+    gate: asyncpg.Connection, two_stores: TwoStores
 ) -> None:
     await gate.execute(SLOW)
-    ann, bob = await hall.agent(hall.ann), await hall.agent(hall.bob)
+    ann, bob = await two_stores.agent(two_stores.ann), await two_stores.agent(two_stores.bob)
     asked = [asyncio.ensure_future(ann.call("list_customers")) for _ in range(ASKED)]
     await at_the_gate(gate, pool.PLACES)
 
@@ -67,10 +67,10 @@ async def test_reports_of_one_store_hold_up_no_other_and_end_with_who_asked(
 
 
 async def test_a_report_ends_at_the_server_when_its_asker_goes(
-    gate: asyncpg.Connection, hall: Hall
+    gate: asyncpg.Connection, two_stores: TwoStores
 ) -> None:
     await gate.execute(SLOW)
-    ann = await hall.agent(hall.ann)
+    ann = await two_stores.agent(two_stores.ann)
     asked = asyncio.ensure_future(ann.call("list_customers"))
     await at_the_gate(gate, 1)
     asked.cancel()

@@ -6,8 +6,8 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import pytest
 from pydantic import BaseModel
 
-from tests.mcp.tools.hall import Hall, result
-from tolsey.http.mcp.tools.building import OFFER, Answer
+from tests.mcp.tools.two_stores import TwoStores, result
+from tolsey.http.mcp.tools.building import OFFER, ToolAnswer
 from tolsey.http.mcp.tools.registry import READERS
 from tolsey.http.mcp.tools.shop_words import BY_SHOP, SHOP_WORDS, shop_words_in
 from tolsey.http.mcp.tools.writes.changes import WriteResult
@@ -71,7 +71,7 @@ def texts_in(annotation: Any, where: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("model", list(offered()), ids=lambda model: model.__name__)
-def test_every_text_of_an_answer_is_marked_or_not_the_shops(model: type[Answer]) -> None:
+def test_every_text_of_an_answer_is_marked_or_not_the_shops(model: type[ToolAnswer]) -> None:
     unknown = {one for one in texts(model) if OURS.isdisjoint({one, one.split(".")[1]})}
     assert not unknown, "mark it as ShopText, or name it in OURS"
 
@@ -84,21 +84,21 @@ def test_marks_name_each_place_from_the_answer_on() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_hostile_title_stays_within_its_quotes_beside_a_mark(hall: Hall) -> None:
-    await hall.database.execute(
+async def test_a_hostile_title_stays_within_its_quotes_beside_a_mark(two_stores: TwoStores) -> None:
+    await two_stores.database.execute(
         "UPDATE commerce_products SET title = $2 WHERE store_id = $1 AND product_id = $3",
-        hall.ann.store_id,
+        two_stores.ann.store_id,
         HOSTILE,
-        hall.ann.base + 1,
+        two_stores.ann.base + 1,
     )
-    agent = await hall.agent(hall.ann, ["catalog:read"])
-    one = result(await agent.call("get_product", product_id=str(hall.ann.base + 1)))
+    agent = await two_stores.agent(two_stores.ann, ["catalog:read"])
+    one = result(await agent.call("get_product", product_id=str(two_stores.ann.base + 1)))
     assert next(iter(one)) == SHOP_WORDS
     assert "title" in one[SHOP_WORDS]
     assert one["title"] == HOSTILE
     listed = result(await agent.call("list_products"))
     assert "items[].title" in listed[SHOP_WORDS]
-    uri = f"store://product/{hall.ann.base + 1}"
+    uri = f"store://product/{two_stores.ann.base + 1}"
     read = await agent.ask("resources/read", {"uri": uri})
     assert read.json()["result"]["contents"][0]["text"].startswith('{"shop_words":["title"')
     again = await agent.call("update_product", product_id="1", idempotency_key="k" * 8)

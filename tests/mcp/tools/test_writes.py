@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from tests.http.people import Clock
-from tests.mcp.tools.hall import Hall, refused, result
 from tests.mcp.tools.shop import (
     BOBS,
     ITEM,
@@ -19,6 +18,7 @@ from tests.mcp.tools.shop import (
     state_of,
     stocked,
 )
+from tests.mcp.tools.two_stores import TwoStores, refused, result
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.products import LOCATION_ID
 
@@ -26,8 +26,8 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-async def counter(hall: Hall, platform: Platform) -> Counter:
-    return await opened(hall, platform)
+async def counter(two_stores: TwoStores, platform: Platform) -> Counter:
+    return await opened(two_stores, platform)
 
 
 async def test_stock_is_changed_and_both_quantities_are_told(counter: Counter) -> None:
@@ -38,11 +38,15 @@ async def test_stock_is_changed_and_both_quantities_are_told(counter: Counter) -
         {"available": 7},
     )
     assert counter.variant.available == 7
-    row = await counter.hall.database.fetchrow(
+    row = await counter.two_stores.database.fetchrow(
         "SELECT event, subject, actor FROM audit_log WHERE id = $1", int(told["audit_id"])
     )
     assert row is not None
-    assert tuple(row) == ("agent.write", counter.hall.ann.store_id, counter.hall.ann.user_id)
+    assert tuple(row) == (
+        "agent.write",
+        counter.two_stores.ann.store_id,
+        counter.two_stores.ann.user_id,
+    )
 
 
 async def test_a_status_is_set(counter: Counter) -> None:
@@ -92,7 +96,7 @@ async def test_tags_are_added_and_those_of_others_are_not_told(counter: Counter)
 async def test_what_was_asked_is_nowhere_in_clear_and_gone_once_it_is_done(
     counter: Counter,
 ) -> None:
-    database = counter.hall.database
+    database = counter.two_stores.database
     await counter.agent.call(
         "add_order_note", idempotency_key="key-00001", order_id=str(counter.order.id), note=NOTE
     )
@@ -228,7 +232,7 @@ async def test_a_plan_token_opens_for_nothing_but_its_own_change(
     assert "plan_invalid" in refused(
         await counter.update("key-00002", title="Green shirt", plan_token=token[:-2] + "AA")
     )
-    other = await counter.hall.agent(counter.hall.ann)
+    other = await counter.two_stores.agent(counter.two_stores.ann)
     answer = await other.call(
         "update_product",
         idempotency_key="key-00002",
@@ -245,7 +249,7 @@ async def test_a_plan_token_opens_for_nothing_but_its_own_change(
 
 
 async def test_nothing_of_another_store_can_be_changed(
-    hall: Hall, platform: Platform, counter: Counter
+    two_stores: TwoStores, platform: Platform, counter: Counter
 ) -> None:
     stocked(platform, BOBS)
     platform.shop(BOBS).products[88] = platform.shop(BOBS).products.pop(PRODUCT)
@@ -258,7 +262,7 @@ async def test_nothing_of_another_store_can_be_changed(
     assert platform.shop(BOBS).products[88].status == "ACTIVE"
     # The same key in another store is another operation.
     mine = await counter.adjust("key-00002", -1)
-    bobs = await hall.agent(hall.bob)
+    bobs = await two_stores.agent(two_stores.bob)
     answer = await bobs.call("get_operation", operation_id=mine["operation_id"])
     assert "not_found" in refused(answer)
 
@@ -280,7 +284,7 @@ async def test_every_call_leaves_an_audit_row(counter: Counter) -> None:
 
 async def test_a_call_that_never_reached_its_tool_leaves_an_audit_row(counter: Counter) -> None:
     await counter.adjusting("short", -1)
-    narrow = await counter.hall.agent(counter.hall.ann, ["store:read"])
+    narrow = await counter.two_stores.agent(counter.two_stores.ann, ["store:read"])
     answer = await narrow.call("tag_order", order_id="1", tags=["q"], idempotency_key="key-00001")
     assert answer.status_code == 403
     await counter.agent.ask("tools/call", {"name": "update_product", "arguments": []})
@@ -303,7 +307,7 @@ async def test_a_dry_run_is_found_by_the_operation_that_it_names(counter: Counte
     found = await state_of(counter, plan["operation_id"])
     assert (found["state"], found["tool"]) == ("planned", "adjust_inventory")
     assert found["audit_id"] == plan["audit_id"]
-    bobs = await counter.hall.agent(counter.hall.bob)
+    bobs = await counter.two_stores.agent(counter.two_stores.bob)
     other = await bobs.call("get_operation", operation_id=plan["operation_id"])
     assert "not_found" in refused(other)
     await counter.adjust("key-00001", -3, plan_token=plan["plan_token"])

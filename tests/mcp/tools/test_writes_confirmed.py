@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from tests.http.people import Clock
-from tests.mcp.tools.hall import Hall, refused
 from tests.mcp.tools.shop import PRODUCT, Counter, answered, opened
+from tests.mcp.tools.two_stores import TwoStores, refused
 from tests.mcp.wire import headers_of, message
 from tolsey.http.mcp import wire
 from tolsey.sandbox.commerce.platform import Platform
@@ -20,8 +20,8 @@ YES = {"confirm": {"action": "accept", "content": {"confirm": True}}}
 
 
 @pytest.fixture
-async def counter(hall: Hall, platform: Platform) -> Counter:
-    return await opened(hall, platform)
+async def counter(two_stores: TwoStores, platform: Platform) -> Counter:
+    return await opened(two_stores, platform)
 
 
 async def asked(

@@ -6,7 +6,6 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.mcp.tools.hall import Hall, refused
 from tests.mcp.tools.shop import (
     ANNS,
     PRODUCT,
@@ -16,6 +15,7 @@ from tests.mcp.tools.shop import (
     opened,
     state_of,
 )
+from tests.mcp.tools.two_stores import TwoStores, refused
 from tolsey.actors.store.grants import CONNECT, RECONNECT
 from tolsey.http.mcp.tools.writes import shop as writes
 from tolsey.runtime.errors import Overloaded
@@ -26,8 +26,8 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-async def counter(hall: Hall, platform: Platform) -> Counter:
-    return await opened(hall, platform)
+async def counter(two_stores: TwoStores, platform: Platform) -> Counter:
+    return await opened(two_stores, platform)
 
 
 async def test_stock_whose_answer_was_lost_is_sent_again_under_its_key_and_moves_once(
@@ -195,7 +195,7 @@ async def test_a_store_that_is_too_busy_to_be_changed_says_so_on_record(
     async def ask(*_: object, **__: object) -> None:
         raise Overloaded("the mailbox")
 
-    monkeypatch.setattr(counter.hall.service.runtime, "ask", ask)
+    monkeypatch.setattr(counter.two_stores.service.runtime, "ask", ask)
     assert (await counter.adjusting("key-00001", -3)).status_code == 503
     assert await counter.refusals() == [("adjust_inventory", "unavailable")]
 
@@ -233,9 +233,9 @@ async def test_what_the_platform_refuses_is_told_in_its_words(counter: Counter) 
 
 
 async def test_a_scope_known_to_be_missing_is_refused_before_the_call_by_its_name(
-    hall: Hall, platform: Platform
+    two_stores: TwoStores, platform: Platform
 ) -> None:
-    counter = await opened(hall, platform, ALL_SCOPES)
+    counter = await opened(two_stores, platform, ALL_SCOPES)
     before = platform.requests
     told = refused(await counter.adjusting("key-00001", -3))
     assert "missing_scope" in told
@@ -244,10 +244,12 @@ async def test_a_scope_known_to_be_missing_is_refused_before_the_call_by_its_nam
 
 
 async def test_scopes_that_are_not_known_refuse_nothing_and_the_platforms_words_arrive(
-    hall: Hall, platform: Platform
+    two_stores: TwoStores, platform: Platform
 ) -> None:
-    counter = await opened(hall, platform, (*ALL_SCOPES, *WRITE_SCOPES))
-    await hall.database.execute("UPDATE integration_connections SET metadata = '{\"scopes\": []}'")
+    counter = await opened(two_stores, platform, (*ALL_SCOPES, *WRITE_SCOPES))
+    await two_stores.database.execute(
+        "UPDATE integration_connections SET metadata = '{\"scopes\": []}'"
+    )
     counter.shop.scopes = ALL_SCOPES
     told = refused(await counter.adjusting("key-00001", -3))
     assert told == (
@@ -306,8 +308,10 @@ async def test_a_change_without_a_token_is_made_with_the_same_key_once_there_is_
     assert counter.platform.admin.mutations == 1
 
 
-async def test_a_store_that_was_never_connected_is_told_to_be_connected_first(hall: Hall) -> None:
-    agent = await hall.agent(hall.bob)
+async def test_a_store_that_was_never_connected_is_told_to_be_connected_first(
+    two_stores: TwoStores,
+) -> None:
+    agent = await two_stores.agent(two_stores.bob)
     answer = await agent.call(
         "set_product_status", idempotency_key="key-00001", product_id="1", status="DRAFT"
     )
@@ -316,7 +320,7 @@ async def test_a_store_that_was_never_connected_is_told_to_be_connected_first(ha
     assert (error["message"], error["data"]["code"]) == (CONNECT, "never_connected")
 
 
-async def test_a_token_without_the_scope_is_asked_to_step_up(hall: Hall) -> None:
+async def test_a_token_without_the_scope_is_asked_to_step_up(two_stores: TwoStores) -> None:
     for scopes, asked in (
         (("store:read",), "store:read inventory:write"),
         (
@@ -324,7 +328,7 @@ async def test_a_token_without_the_scope_is_asked_to_step_up(hall: Hall) -> None
             "orders:read orders:write inventory:read inventory:write",
         ),
     ):
-        agent = await hall.agent(hall.ann, scopes)
+        agent = await two_stores.agent(two_stores.ann, scopes)
         answer = await agent.call("adjust_inventory", idempotency_key="key-00001")
         assert answer.status_code == 403
         assert f'scope="{asked}"' in answer.headers["www-authenticate"]
@@ -335,10 +339,12 @@ async def test_a_token_without_the_scope_is_asked_to_step_up(hall: Hall) -> None
 
 
 async def test_a_member_is_shown_what_only_looks_and_sent_to_no_consent_for_the_rest(
-    hall: Hall,
+    two_stores: TwoStores,
 ) -> None:
-    await hall.database.execute("UPDATE members SET role = 'member' WHERE user_id = 'usr_ann'")
-    agent = await hall.agent(hall.ann)
+    await two_stores.database.execute(
+        "UPDATE members SET role = 'member' WHERE user_id = 'usr_ann'"
+    )
+    agent = await two_stores.agent(two_stores.ann)
     listed = (await agent.ask("tools/list")).json()["result"]["tools"]
     changing = [one["name"] for one in listed if not one["annotations"]["readOnlyHint"]]
     assert changing == ["refresh_revenue"]  # of the service, not of the shop
@@ -351,7 +357,7 @@ async def test_a_member_is_shown_what_only_looks_and_sent_to_no_consent_for_the_
         answer = await agent.call(name, **wanted)
         assert "an owner or admin has to do it" in refused(answer)
         assert "www-authenticate" not in answer.headers
-    rows = await hall.database.fetch(
+    rows = await two_stores.database.fetch(
         "SELECT metadata->>'code' AS code FROM audit_log WHERE event = 'agent.write.refused'"
     )
     assert [row["code"] for row in rows] == ["forbidden"]

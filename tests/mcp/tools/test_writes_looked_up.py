@@ -9,8 +9,8 @@ import pytest
 from tests.http.people import Clock, settings_of
 from tests.journeys.neighbours import browsing
 from tests.mcp.tools.conftest import ANN, BOB
-from tests.mcp.tools.hall import Hall, Owner, settle
 from tests.mcp.tools.shop import PRODUCT, Counter, answered, opened
+from tests.mcp.tools.two_stores import Owner, TwoStores, settle
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.service import Running, running
 from tolsey.storage.people import tokens
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-async def house(
+async def live(
     database_url: str, redis_url: str, platform: Platform, clock: Clock
 ) -> AsyncIterator[Running]:
     settings = settings_of(
@@ -30,36 +30,38 @@ async def house(
 
 
 @pytest.fixture
-async def counter(house: Running, platform: Platform, clock: Clock) -> Counter:
-    service = house.service
+async def counter(live: Running, platform: Platform, clock: Clock) -> Counter:
+    service = live.service
     ann = await settle(service, "ann", ANN, clock.now)
-    return await opened(Hall(service, ann, await settle(service, "bob", BOB, clock.now)), platform)
+    return await opened(
+        TwoStores(service, ann, await settle(service, "bob", BOB, clock.now)), platform
+    )
 
 
-async def read(house: Running, who: Owner, operation_id: str) -> httpx.Response:
+async def read(live: Running, who: Owner, operation_id: str) -> httpx.Response:
     """Look an operation up as somebody."""
-    async with house.service.database.transaction() as tx:
-        token = await tokens.begin(tx, who.user_id, house.service.clock())
-    async with browsing(house) as browser:
+    async with live.service.database.transaction() as tx:
+        token = await tokens.begin(tx, who.user_id, live.service.clock())
+    async with browsing(live) as browser:
         browser.cookies.set("session", token)
         return await browser.get(f"/api/operations/{operation_id}")
 
 
-async def told(house: Running, counter: Counter, operation_id: str) -> dict[str, Any]:
-    answer = await read(house, counter.hall.ann, operation_id)
+async def told(live: Running, counter: Counter, operation_id: str) -> dict[str, Any]:
+    answer = await read(live, counter.two_stores.ann, operation_id)
     assert answer.status_code == 200, answer.text
     operation: dict[str, Any] = answer.json()["operation"]
     assert operation["id"] == operation_id
     return operation
 
 
-async def test_a_change_of_stock_is_looked_up_and_undone(house: Running, counter: Counter) -> None:
+async def test_a_change_of_stock_is_looked_up_and_undone(live: Running, counter: Counter) -> None:
     made = await counter.adjust("key-00001", -3)
-    operation = await told(house, counter, made["operation_id"])
+    operation = await told(live, counter, made["operation_id"])
     assert (operation["kind"], operation["state"]) == ("adjust_inventory", "done")
     assert operation["result"]["before"] == {"available": 10}
     assert operation["result"]["after"] == {"available": 7}
-    stranger = await read(house, counter.hall.bob, made["operation_id"])
+    stranger = await read(live, counter.two_stores.bob, made["operation_id"])
     assert (stranger.status_code, stranger.json()["code"]) == (404, "not_found")
     undo = operation["result"]["undo"]
     await counter.adjust("key-00002", -1)  # what came since stays
@@ -69,12 +71,12 @@ async def test_a_change_of_stock_is_looked_up_and_undone(house: Running, counter
     assert (back["status"], counter.variant.available) == ("applied", 9)
 
 
-async def test_a_status_is_undone_and_an_added_tag_is_not(house: Running, counter: Counter) -> None:
+async def test_a_status_is_undone_and_an_added_tag_is_not(live: Running, counter: Counter) -> None:
     wanted = {"product_id": str(PRODUCT), "status": "DRAFT"}
     made = answered(
         await counter.agent.call("set_product_status", idempotency_key="key-00001", **wanted)
     )
-    undo = (await told(house, counter, made["operation_id"]))["result"]["undo"]
+    undo = (await told(live, counter, made["operation_id"]))["result"]["undo"]
     asked = {"product_id": str(PRODUCT), "status": "ACTIVE", "expected_version": made["version"]}
     assert undo == {"tool": "set_product_status", "arguments": asked}
     counter.product.title = "Somebody's"
@@ -91,26 +93,26 @@ async def test_a_status_is_undone_and_an_added_tag_is_not(house: Running, counte
             tags=["gift"],
         )
     )
-    result = (await told(house, counter, tagged["operation_id"]))["result"]
+    result = (await told(live, counter, tagged["operation_id"]))["result"]
     assert (result["after"], "undo" in result) == ({"tags": ["gift"]}, False)
 
 
 async def test_a_change_that_is_not_made_says_why_and_what_goes_on_says_so(
-    house: Running, counter: Counter
+    live: Running, counter: Counter
 ) -> None:
     refused = await counter.adjust("key-00001", -3, compare_quantity=4)
-    operation = await told(house, counter, refused["operation_id"])
+    operation = await told(live, counter, refused["operation_id"])
     assert (operation["state"], operation["error"]["code"]) == ("refused", "quantity_changed")
     counter.platform.faults.reset(on="mutation")
     wanted = {"product_id": str(PRODUCT), "status": "DRAFT"}
     made = answered(
         await counter.agent.call("set_product_status", idempotency_key="key-00002", **wanted)
     )
-    operation = await told(house, counter, made["operation_id"])
+    operation = await told(live, counter, made["operation_id"])
     assert (operation["state"], operation["finishedAt"]) == ("running", None)
-    await counter.hall.database.execute(
+    await counter.two_stores.database.execute(
         "UPDATE agent_operations SET finished_at = now() - interval '8 days' WHERE operation_id = $1",
         refused["operation_id"],
     )
-    gone = await read(house, counter.hall.ann, refused["operation_id"])
+    gone = await read(live, counter.two_stores.ann, refused["operation_id"])
     assert gone.status_code == 404

@@ -12,7 +12,6 @@ import pytest
 from tests.http.people import Clock, settings_of
 from tests.journeys.neighbours import LEASE_SECONDS, shared
 from tests.mcp.tools.conftest import ANN, BOB
-from tests.mcp.tools.hall import Hall, Owner, refused, settle
 from tests.mcp.tools.shop import (
     ITEM,
     PRODUCT,
@@ -21,6 +20,7 @@ from tests.mcp.tools.shop import (
     looked_at_until_over,
     opened,
 )
+from tests.mcp.tools.two_stores import Owner, TwoStores, refused, settle
 from tolsey.actors.store.editing.edits import Edit
 from tolsey.actors.store.editing.messages import CarryOut
 from tolsey.actors.store.messages import store
@@ -53,23 +53,25 @@ async def process(settings: Settings, clock: Clock) -> AsyncIterator[Running]:
         yield started
 
 
-async def hall_of(process: Running, clock: Clock) -> Hall:
+async def two_stores_of(process: Running, clock: Clock) -> TwoStores:
     """Settle the owners, or find them there."""
     service = process.service
     if not await service.database.fetch("SELECT 1 FROM users"):
         ann = await settle(service, "ann", ANN, clock.now)
-        return Hall(service, ann, await settle(service, "bob", BOB, clock.now))
+        return TwoStores(service, ann, await settle(service, "bob", BOB, clock.now))
     ann, bob = (
         Owner(name, f"usr_{name}", f"org_{name}", f"store_{name}", base, clock.now)
         for name, base in (("ann", ANN), ("bob", BOB))
     )
-    return Hall(service, ann, bob)
+    return TwoStores(service, ann, bob)
 
 
 async def moved(counter: Counter, process: Running, clock: Clock) -> Counter:
     """Ask another process from now on."""
-    hall = await hall_of(process, clock)
-    return Counter(hall, counter.platform, await hall.agent(hall.ann), counter.order)
+    two_stores = await two_stores_of(process, clock)
+    return Counter(
+        two_stores, counter.platform, await two_stores.agent(two_stores.ann), counter.order
+    )
 
 
 async def sent(database: Database, platform: Platform, times: int) -> None:
@@ -85,7 +87,7 @@ async def test_what_was_answered_survives_a_restart(
     settings: Settings, platform: Platform, clock: Clock
 ) -> None:
     async with process(settings, clock) as before:
-        counter = await opened(await hall_of(before, clock), platform)
+        counter = await opened(await two_stores_of(before, clock), platform)
         first = await counter.adjust("key-00001", -3)
     async with process(settings, clock) as after:
         counter = await moved(counter, after, clock)
@@ -115,7 +117,7 @@ async def test_stock_that_was_sent_before_a_crash_moves_once_and_its_item_is_fre
     settings: Settings, platform: Platform, clock: Clock, *, was_made: bool
 ) -> None:
     async with process(settings, clock) as before:
-        counter = await opened(await hall_of(before, clock), platform)
+        counter = await opened(await two_stores_of(before, clock), platform)
         if was_made:
             platform.faults.lose()
         wanted = {"inventory_item_id": str(ITEM), "location_id": str(LOCATION_ID), "delta": -3}
@@ -141,7 +143,7 @@ async def test_a_change_without_a_key_that_was_sent_before_a_crash_is_looked_up(
 ) -> None:
     wanted: dict[str, Any] = {"product_id": str(PRODUCT), "status": "DRAFT"}
     async with process(settings, clock) as before:
-        counter = await opened(await hall_of(before, clock), platform)
+        counter = await opened(await two_stores_of(before, clock), platform)
         await died_while_changing(before, counter, "set_product_status", **wanted)
     if was_made:
         counter.product.status = "DRAFT"
@@ -160,8 +162,8 @@ async def test_what_a_process_of_the_release_before_had_sent_is_found_out_and_no
     settings: Settings, platform: Platform, clock: Clock, *, was_made: bool, state: str
 ) -> None:
     async with process(settings, clock) as before:
-        counter = await opened(await hall_of(before, clock), platform)
-        service, store_id = before.service, counter.hall.ann.store_id
+        counter = await opened(await two_stores_of(before, clock), platform)
+        service, store_id = before.service, counter.two_stores.ann.store_id
         written = orjson.loads(
             Edit(kind="product", ids=(str(PRODUCT),), wanted={"status": "DRAFT"}).written()
         )
@@ -203,9 +205,11 @@ async def test_any_process_changes_the_same_shop_and_none_is_lost(
     async with AsyncExitStack() as stack:
         pair = [await stack.enter_async_context(process(settings, clock)) for _ in range(2)]
         await shared(*pair)
-        one = await opened(await hall_of(pair[0], clock), platform)
+        one = await opened(await two_stores_of(pair[0], clock), platform)
         other = await moved(one, pair[1], clock)
-        owners = [slot_of(one.hall.ann.store_id) in p.service.runtime.slots.epochs for p in pair]
+        owners = [
+            slot_of(one.two_stores.ann.store_id) in p.service.runtime.slots.epochs for p in pair
+        ]
         assert sorted(owners) == [False, True]
         told = await asyncio.gather(
             *(

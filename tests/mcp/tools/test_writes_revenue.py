@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.mcp.tools.hall import SHOPS, Hall, Owner, refused, result
 from tests.mcp.tools.shop import answered
+from tests.mcp.tools.two_stores import SHOPS, Owner, TwoStores, refused, result
 from tests.mcp.wire import Agent
 from tolsey.actors.listing.messages import CreateListing, RevenueSourceAccepted, listing
 from tolsey.http.web import policies
@@ -17,7 +17,7 @@ from tolsey.storage.selling import listings
 pytestmark = pytest.mark.anyio
 
 
-async def listed(hall: Hall, owner: Owner) -> str:
+async def listed(two_stores: TwoStores, owner: Owner) -> str:
     """Let an owner's store be for sale."""
     listing_id = f"listing_{owner.name}"
     message = CreateListing(
@@ -25,36 +25,36 @@ async def listed(hall: Hall, owner: Owner) -> str:
         store_id=owner.store_id,
         fields=ListingFields(title="A shop"),
         by=owner.user_id,
-        at=hall.service.clock(),
+        at=two_stores.service.clock(),
     )
-    await hall.service.runtime.ask(listing(listing_id), message)
+    await two_stores.service.runtime.ask(listing(listing_id), message)
     return listing_id
 
 
-async def verified(hall: Hall, platform: Platform, owner: Owner) -> str:
+async def verified(two_stores: TwoStores, platform: Platform, owner: Owner) -> str:
     """Let an owner's revenue be verified at the shop."""
-    listing_id, domain = await listed(hall, owner), SHOPS[owner.name]
+    listing_id, domain = await listed(two_stores, owner), SHOPS[owner.name]
     message = RevenueSourceAccepted(
         organization_id=owner.organization_id,
         provider=COMMERCE,
         shop_domain=domain,
         client_id=f"app-{domain}",
         sealed_secret=listings.seal_secret(
-            hall.service.vault, listing_id, COMMERCE, platform.shop(domain).spec.client_secret
+            two_stores.service.vault, listing_id, COMMERCE, platform.shop(domain).spec.client_secret
         ),
         by=owner.user_id,
-        at=hall.service.clock(),
+        at=two_stores.service.clock(),
     )
-    await hall.service.runtime.ask(listing(listing_id), message)
-    await read(hall, listing_id, 1)
+    await two_stores.service.runtime.ask(listing(listing_id), message)
+    await read(two_stores, listing_id, 1)
     return listing_id
 
 
-async def read(hall: Hall, listing_id: str, times: int) -> None:
+async def read(two_stores: TwoStores, listing_id: str, times: int) -> None:
     """Wait until the shop was read so often."""
     async with asyncio.timeout(60):
         while True:
-            row = await hall.database.fetchrow(
+            row = await two_stores.database.fetchrow(
                 "SELECT count(*) AS n FROM revenue_snapshots WHERE listing_id = $1", listing_id
             )
             if row is not None and row["n"] >= times:
@@ -66,9 +66,11 @@ async def refreshed(agent: Agent, key: str, **more: Any) -> dict[str, Any]:
     return answered(await agent.call("refresh_revenue", idempotency_key=key, **more))
 
 
-async def test_the_shop_is_read_anew_once_for_each_key(hall: Hall, platform: Platform) -> None:
-    listing_id = await verified(hall, platform, hall.ann)
-    agent = await hall.agent(hall.ann, ["store:read"])
+async def test_the_shop_is_read_anew_once_for_each_key(
+    two_stores: TwoStores, platform: Platform
+) -> None:
+    listing_id = await verified(two_stores, platform, two_stores.ann)
+    agent = await two_stores.agent(two_stores.ann, ["store:read"])
     plan = await refreshed(agent, "key-00001", dry_run=True)
     assert (plan["status"], plan["after"]) == ("planned", {"refreshing": [listing_id]})
     first = await refreshed(agent, "key-00001")
@@ -79,32 +81,32 @@ async def test_the_shop_is_read_anew_once_for_each_key(hall: Hall, platform: Pla
     assert told["state"] == "applied"
 
 
-async def test_a_store_that_is_not_for_sale_has_nothing_to_read(hall: Hall) -> None:
-    agent = await hall.agent(hall.ann)
-    await listed(hall, hall.bob)  # somebody else's is
+async def test_a_store_that_is_not_for_sale_has_nothing_to_read(two_stores: TwoStores) -> None:
+    agent = await two_stores.agent(two_stores.ann)
+    await listed(two_stores, two_stores.bob)  # somebody else's is
     assert "no_listing" in refused(await agent.call("refresh_revenue", idempotency_key="key-00001"))
 
 
-async def test_without_a_working_source_the_listing_says_so(hall: Hall) -> None:
-    await listed(hall, hall.ann)
-    agent = await hall.agent(hall.ann)
+async def test_without_a_working_source_the_listing_says_so(two_stores: TwoStores) -> None:
+    await listed(two_stores, two_stores.ann)
+    agent = await two_stores.agent(two_stores.ann)
     told = refused(await agent.call("refresh_revenue", idempotency_key="key-00001"))
     assert "no working connection" in told
 
 
-async def test_a_user_refreshes_so_often_in_an_hour_and_no_more(hall: Hall) -> None:
-    await listed(hall, hall.ann)
-    agent = await hall.agent(hall.ann)
+async def test_a_user_refreshes_so_often_in_an_hour_and_no_more(two_stores: TwoStores) -> None:
+    await listed(two_stores, two_stores.ann)
+    agent = await two_stores.agent(two_stores.ann)
     for n in range(policies.REVENUE_REFRESH.limit):
         await agent.call("refresh_revenue", idempotency_key=f"key-{n:05}")
     answer = await agent.call("refresh_revenue", idempotency_key="key-one-more")
     assert answer.status_code == 429
     assert answer.json()["error"]["data"]["violated-policies"] == ["revenue-refresh"]
     assert int(answer.headers["retry-after"]) > 0
-    row = await hall.database.fetchrow(
+    row = await two_stores.database.fetchrow(
         "SELECT event, metadata->>'code' AS code FROM audit_log ORDER BY id DESC LIMIT 1"
     )
     assert row is not None
     assert tuple(row) == ("agent.write.refused", "too_many_requests")
-    bobs = await hall.agent(hall.bob)
+    bobs = await two_stores.agent(two_stores.bob)
     assert "no_listing" in refused(await bobs.call("refresh_revenue", idempotency_key="key-00001"))

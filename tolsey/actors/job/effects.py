@@ -149,15 +149,15 @@ class Upkeep:
             )
             for id, wait in sorted(waits.items(), key=itemgetter(1))
         ]
-        told = 0
+        posted = 0
 
         async def post(portion: Sequence[Tell]) -> None:
-            nonlocal told
-            told += await self._post(portion)
+            nonlocal posted
+            posted += await self._post(portion)
 
         async for _ in self._throttle.portions(tells, post):
-            progress({"listings": len(due), "scheduled": told})
-        return {"listings": len(due), "scheduled": told, "redefined": sum(due.values())}
+            progress({"listings": len(due), "scheduled": posted})
+        return {"listings": len(due), "scheduled": posted, "redefined": sum(due.values())}
 
     async def prune(
         self, statements: Sequence[str], _: datetime, progress: Progress
@@ -188,8 +188,8 @@ class Upkeep:
             Tell(listing(id), ClockTick(scheduled_at), key=f"tick:{id}:{scheduled_at.isoformat()}")
             for id in await listings.left_alone(self._database, scheduled_at - LEFT_ALONE)
         ]
-        async for told in self._throttle.portions(tells, self._post):
-            progress({**swept, "listingsLeftAlone": told})
+        async for posted in self._throttle.portions(tells, self._post):
+            progress({**swept, "listingsLeftAlone": posted})
         return {**swept, "listingsLeftAlone": len(tells)}
 
     async def _keep_sums(self, progress: Progress) -> Mapping[str, int]:

@@ -248,23 +248,23 @@ class EventCalls:
     async def complete(self, call: CompletePaymentEvent) -> ApplyPaymentEvent:
         """Complete what an event tells. Raises what the processor's port raises."""
         facts = restore(call.event.type, call.event.facts)
-        told = as_told(call.event, call.payment_ref)
+        apply = as_told(call.event, call.payment_ref)
         if isinstance(facts, InvoiceFacts):
             now = await self._processor.invoice(facts.invoice_id)
-            return replace(told, facts=keep(now), is_asked=True)
+            return replace(apply, facts=keep(now), is_asked=True)
         if isinstance(facts, SubscriptionFacts):
-            return await self._subscription(call, facts, told)
-        if isinstance(facts, RefundFacts | DisputeFacts) and told.payment_ref is None:
-            told = replace(told, payment_ref=await self._payment_ref(facts))
+            return await self._subscription(call, facts, apply)
+        if isinstance(facts, RefundFacts | DisputeFacts) and apply.payment_ref is None:
+            apply = replace(apply, payment_ref=await self._payment_ref(facts))
         if isinstance(facts, DisputeFacts) and call.has_ended:
             log.error("payments.dispute_ended_twice", dispute_id=facts.dispute_id)
             ended = await self._processor.dispute(facts.dispute_id)
             facts = replace(facts, status=ended.status, disputed_cents=ended.disputed_cents)
-            return replace(told, facts=keep(facts), is_asked=True)
-        return told
+            return replace(apply, facts=keep(facts), is_asked=True)
+        return apply
 
     async def _subscription(
-        self, call: CompletePaymentEvent, facts: SubscriptionFacts, told: ApplyPaymentEvent
+        self, call: CompletePaymentEvent, facts: SubscriptionFacts, apply: ApplyPaymentEvent
     ) -> ApplyPaymentEvent:
         """Read the subscription where its event is no newer than what is known of it.
 
@@ -277,8 +277,8 @@ class EventCalls:
                 if not facts.has_all_items:
                     raise
             else:
-                told = replace(told, facts=keep(facts), is_asked=True, asked_after=call.seen_at)
-        return replace(told, next_price_id=await self._next_price_id(facts))
+                apply = replace(apply, facts=keep(facts), is_asked=True, asked_after=call.seen_at)
+        return replace(apply, next_price_id=await self._next_price_id(facts))
 
     async def _next_price_id(self, facts: SubscriptionFacts) -> str | None:
         """Read what waits for the end of the period, whoever put it there."""

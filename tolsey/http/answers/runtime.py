@@ -35,9 +35,11 @@ class ActorAnswer(ApiAnswer):
     process: str
 
     @classmethod
-    def of(cls, told: Mapping[str, Any], **more: Any) -> Self:
+    def of(cls, answered: Mapping[str, Any], **more: Any) -> Self:
         """Show what a process tells of an actor; what only a newer one tells is left out."""
-        return cls.model_validate({**told, **more}, by_alias=True, by_name=False, extra="ignore")
+        return cls.model_validate(
+            {**answered, **more}, by_alias=True, by_name=False, extra="ignore"
+        )
 
 
 class ActorsAnswer(ListAnswer[ActorAnswer]):
@@ -200,9 +202,9 @@ class ProcessAnswer(ApiAnswer):
         cls, member: Member, slots: Sequence[int], vitals: Mapping[str, Any] | None, *, outbox: int
     ) -> Self:
         """Show a process with its slots, what it tells of itself, and what waits for its slots."""
-        told = vitals or UNKNOWN
+        answered = vitals or UNKNOWN
         lag = {
-            name: told["lag"].get(name)
+            name: answered["lag"].get(name)
             for name in ("busSeconds", "mailbox", "uncommitted", "unread")
         }
         return cls.model_validate(
@@ -217,10 +219,10 @@ class ProcessAnswer(ApiAnswer):
                 "answers": vitals is not None,
                 "slots": len(slots),
                 "slotRanges": ranges(slots),
-                "leaseLeftSeconds": told["leaseLeftSeconds"],
-                "actors": told["actors"],
+                "leaseLeftSeconds": answered["leaseLeftSeconds"],
+                "actors": answered["actors"],
                 "lag": {**lag, "outbox": outbox},
-                "inFlight": told["inFlight"],
+                "inFlight": answered["inFlight"],
             },
             by_alias=True,
             by_name=False,

@@ -22,8 +22,8 @@ from tolsey.http.billing.views import (
     FEEDBACK,
     LONGEST_COMMENT,
     PATH,
-    Account,
     Arrival,
+    BillingAccount,
     BillingPage,
     CancellationPage,
     DowngradePage,
@@ -200,7 +200,7 @@ def _refusal(error: Refusal | ProcessorError) -> Refusal:
     return error if isinstance(error, Refusal) else refusal_of(error)
 
 
-def _refused(account: Account, refusal: Refusal, filled: Filled | None = None) -> Response:
+def _refused(account: BillingAccount, refusal: Refusal, filled: Filled | None = None) -> Response:
     """Show the page again, with the reason why what was asked was not done."""
     wanted = BillingPage(account=account, filled=filled or Filled(), refused=sentence(refusal))
     return _shown(wanted, refusal=refusal)
@@ -214,14 +214,16 @@ def _cents(amount: str) -> int | None:
     return int(found[1].replace(",", "")) * 100 + int((found[2] or "").ljust(2, "0"))
 
 
-async def _account(organization_id: str, at_least: Role = "member", cursor: str = "") -> Account:
+async def _account(
+    organization_id: str, at_least: Role = "member", cursor: str = ""
+) -> BillingAccount:
     await member_of(organization_id, at_least)
     after = spent_after(key_in(cursor))
     database, at, to = service().database, now(), organization(organization_id)
     own = await accounts.organizations_of(database, caller().user_id, "", MOST_ORGANIZATIONS)
     found = await ask(to, ReadCredits(at, after))
     entries = await credits.movements(database, organization_id, SHOWN_ENTRIES)
-    return Account(
+    return BillingAccount(
         organization=await organization_of(organization_id),
         organizations=own,
         held=await ask(to, ReadSubscription(at)),
@@ -232,7 +234,7 @@ async def _account(organization_id: str, at_least: Role = "member", cursor: str 
     )
 
 
-def _arrival(account: Account, came_from: str) -> Arrival | None:
+def _arrival(account: BillingAccount, came_from: str) -> Arrival | None:
     match came_from:
         case "checkout":
             return "active" if account.held.is_subscribed else "confirming"
@@ -246,7 +248,7 @@ def _arrival(account: Account, came_from: str) -> Arrival | None:
             return None
 
 
-def _is_credited(account: Account) -> bool:
+def _is_credited(account: BillingAccount) -> bool:
     """Whether credits were booked since the purchase that the reader comes back from was begun."""
     mark = request.args.get("after", "")
     if re.fullmatch(r"[0-9]{1,18}", mark) is None:
@@ -254,7 +256,7 @@ def _is_credited(account: Account) -> bool:
     return any(one.kind == "purchase" and one.seq > int(mark) for one in account.entries)
 
 
-def _again(account: Account) -> str | None:
+def _again(account: BillingAccount) -> str | None:
     looks = request.args.get("looks", "0")
     count = int(looks) if looks.isascii() and looks.isdecimal() and len(looks) < 3 else MOST_LOOKS  # noqa: PLR2004 - two digits are many looks
     if count >= MOST_LOOKS:

@@ -44,7 +44,7 @@ def address(organization_id: str, path: str = PATH, **more: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class BalanceLine:
     """One line of what moved a balance: the kind of movement, its reference, by how much."""
 
     at: datetime
@@ -54,7 +54,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class BillingAccount:
     """What there is to show: an organization, what it pays for, its credits, at a moment."""
 
     organization: OrganizationRow
@@ -153,7 +153,7 @@ class Account:
         return address(self.id, cursor=following) if following else None
 
     @property
-    def lines(self) -> Iterator[Line]:
+    def lines(self) -> Iterator[BalanceLine]:
         """What each entry did, newest first: what expired in it is a line of its own."""
         for entry in self.entries:
             moves = [(one.debit, one.credit, one.amount) for one in entry.postings]
@@ -161,9 +161,9 @@ class Account:
             amount = entry.amount - ended
             if amount:
                 reference = entry.reference if entry.kind == "spend" else ""
-                yield Line(entry.at, _kind(entry), reference or "", amount)
+                yield BalanceLine(entry.at, _kind(entry), reference or "", amount)
             if ended:
-                yield Line(entry.at, EXPIRED, "", ended)
+                yield BalanceLine(entry.at, EXPIRED, "", ended)
 
 
 def _kind(entry: LedgerEntryAnswer) -> str:
@@ -181,7 +181,7 @@ class BillingPage(Page):
     """What an organization pays for, with what is said first and the form as it was sent."""
 
     template = "billing/billing.html"
-    account: Account
+    account: BillingAccount
     filled: Filled = field(default_factory=Filled)
     arrival: Arrival | None = None
     refused: str = ""
@@ -192,7 +192,7 @@ class BillingPage(Page):
 class OfferPage(Page):
     """A question before a plan changes to an offer."""
 
-    account: Account
+    account: BillingAccount
     wanted: Offer
 
 
@@ -221,7 +221,7 @@ class CancellationPage(Page):
     """Whether the plan shall end with its period, and why."""
 
     template = "billing/cancel.html"
-    account: Account
+    account: BillingAccount
     filled: Filled = field(default_factory=Filled)
     feedback = FEEDBACK
     longest_comment = LONGEST_COMMENT

@@ -8,7 +8,7 @@ from typing import Any, Final, Self
 
 import anyio
 
-from tolsey.http.chat.generation import Generation, Order, Outcome
+from tolsey.http.chat.generation import AnswerGeneration, GenerationOutcome, Order
 from tolsey.http.chat.terms import Terms
 from tolsey.http.clients.model import ChatModel
 from tolsey.runtime.decision import Tell
@@ -55,7 +55,7 @@ class AnswerService:
         self.database = database
         self.clock = clock
         self.process = process
-        self._live: set[Generation] = set()
+        self._live: set[AnswerGeneration] = set()
         self._stopping = False
         self._stack = AsyncExitStack()
 
@@ -86,7 +86,7 @@ class AnswerService:
 
     def _break_off(self) -> None:
         for one in list(self._live):
-            one.break_off(Outcome.STOPPING)
+            one.break_off(GenerationOutcome.STOPPING)
 
     async def stop(self) -> None:
         """Break off every answer, begin none, and wait until all are settled, for a while."""
@@ -100,18 +100,18 @@ class AnswerService:
         """Refuse with 503 and the variable when no model is set."""
         _ = self.model.name
 
-    def begin(self, order: Order, messages: Sequence[Mapping[str, str]]) -> Generation:
+    def begin(self, order: Order, messages: Sequence[Mapping[str, str]]) -> AnswerGeneration:
         """Begin an answer; `Generation.begun` says whether it is made."""
         if self._stopping:
             raise Stopping
         if len(self._live) >= MOST:
             raise Overloaded("chat")
-        generation = Generation(self, order, messages)
+        generation = AnswerGeneration(self, order, messages)
         self._live.add(generation)
         self._tasks.start_soon(self._bring_to_end, generation)
         return generation
 
-    async def _bring_to_end(self, generation: Generation) -> None:
+    async def _bring_to_end(self, generation: AnswerGeneration) -> None:
         try:
             async with AsyncExitStack() as stack:
                 try:

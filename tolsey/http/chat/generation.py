@@ -20,7 +20,7 @@ from tolsey.actors.refusals import Conflict, PaymentRequired, Refusal, Unavailab
 from tolsey.http.chat.credit_meter import AWAY, CreditMeter, available
 from tolsey.http.chat.telling import CONTENT_TYPE, Telling
 from tolsey.http.chat.terms import Means
-from tolsey.http.clients.model import ModelFailed, Part
+from tolsey.http.clients.model import AnswerPart, ModelFailed
 from tolsey.storage import idempotency
 from tolsey.storage.chat import generations
 from tolsey.storage.errors import StorageError
@@ -35,7 +35,7 @@ LONGEST_SECONDS: Final = 900.0
 log = structlog.get_logger()
 
 
-class Outcome(StrEnum):
+class GenerationOutcome(StrEnum):
     """How an answer ended; all but `done` are reasons of an `aborted` event."""
 
     DONE = "done"
@@ -65,7 +65,7 @@ class Order:
     key: str | None = None
 
 
-class Generation:
+class AnswerGeneration:
     """One answer: held for, streamed, and settled."""
 
     def __init__(self, means: Means, order: Order, messages: Sequence[Mapping[str, str]]) -> None:
@@ -87,7 +87,7 @@ class Generation:
         self._asked = False
         self._finish: str | None = None
         self._shown_tokens = 0
-        self._outcome: Outcome | None = None
+        self._outcome: GenerationOutcome | None = None
         self._refusal: Exception | None = None
         self._begun = anyio.Event()
         self._scope = anyio.CancelScope()
@@ -107,10 +107,10 @@ class Generation:
 
     def leave(self) -> None:
         """Nobody reads any more; what was made until now is settled."""
-        self.break_off(Outcome.LEFT)
+        self.break_off(GenerationOutcome.LEFT)
         self._telling.stop_reading()
 
-    def break_off(self, outcome: Outcome) -> None:
+    def break_off(self, outcome: GenerationOutcome) -> None:
         """Give up the rest of the answer."""
         self._outcome = self._outcome or outcome
         self._scope.cancel()
@@ -120,7 +120,7 @@ class Generation:
         try:
             await self._pin()
             await self._make()
-            await self._settle(self._outcome or Outcome.MODEL_FAILED)
+            await self._settle(self._outcome or GenerationOutcome.MODEL_FAILED)
         except Exception as error:  # noqa: BLE001 - the request raises it
             self.refuse(error)
         finally:
@@ -206,13 +206,13 @@ class Generation:
                 await self._show_usage()
                 async for part in parts:
                     await self._take(part)
-                self._outcome = self._outcome or Outcome.DONE
+                self._outcome = self._outcome or GenerationOutcome.DONE
         except ModelFailed as error:
-            self._outcome = self._outcome or Outcome.MODEL_FAILED
+            self._outcome = self._outcome or GenerationOutcome.MODEL_FAILED
             if not self._begun.is_set():
                 self._refusal = _failed(error)
 
-    async def _take(self, part: Part) -> None:
+    async def _take(self, part: AnswerPart) -> None:
         """Pass on a part; what has come counts, whether or not there was credit for all of it."""
         self._meter.receive(part.text, part.reasoning)
         if part.usage is not None:
@@ -232,9 +232,9 @@ class Generation:
         try:
             if await self._credits.extend(self._cost, self._prices.most(0, EXTENSION_TOKENS)):
                 return
-            self.break_off(Outcome.BALANCE)
+            self.break_off(GenerationOutcome.BALANCE)
         except (Refusal, *AWAY):
-            self.break_off(Outcome.UNAVAILABLE)
+            self.break_off(GenerationOutcome.UNAVAILABLE)
         await anyio.lowlevel.checkpoint()
 
     async def _stay(self) -> None:
@@ -243,14 +243,14 @@ class Generation:
             try:
                 await self._credits.checkpoint(self._cost)
             except Refusal:
-                self.break_off(Outcome.UNAVAILABLE)
+                self.break_off(GenerationOutcome.UNAVAILABLE)
             except AWAY as error:
                 log.warning("chat.checkpoint_failed", fault=type(error).__name__)
                 if self._credits.is_lapsed:
-                    self.break_off(Outcome.UNAVAILABLE)
+                    self.break_off(GenerationOutcome.UNAVAILABLE)
             await anyio.sleep(self._means.terms.checkpoint_seconds)
 
-    async def _settle(self, outcome: Outcome) -> None:
+    async def _settle(self, outcome: GenerationOutcome) -> None:
         """Pay for what was made, write the end down, and tell it."""
         cost = self._cost
         with anyio.CancelScope(shield=True):
@@ -271,7 +271,7 @@ class Generation:
             await self._tell_end(outcome, spent, settled)
             await self._keep()
 
-    async def _write_down(self, outcome: Outcome, cost: int, spent: int) -> None:
+    async def _write_down(self, outcome: GenerationOutcome, cost: int, spent: int) -> None:
         used, at = self._meter.usage, self._means.clock()
         ending = Ending(
             outcome=outcome,
@@ -286,17 +286,19 @@ class Generation:
         except StorageError as error:
             log.warning("chat.end_unwritten", fault=type(error).__name__)
 
-    async def _tell_end(self, outcome: Outcome, spent: int, settled: Settled | None) -> None:
+    async def _tell_end(
+        self, outcome: GenerationOutcome, spent: int, settled: Settled | None
+    ) -> None:
         await self._show_usage()
-        told: dict[str, Any] = {
+        sums: dict[str, Any] = {
             "generationId": self.order.id,
             "spent": spent,
             "creditsRemaining": settled.standing.available if settled else None,
         }
-        if outcome is Outcome.DONE:
-            await self._tell("done", finishReason=self._finish, **self._used, **told)
+        if outcome is GenerationOutcome.DONE:
+            await self._tell("done", finishReason=self._finish, **self._used, **sums)
         else:
-            await self._tell("aborted", reason=outcome, **told)
+            await self._tell("aborted", reason=outcome, **sums)
 
     async def _show_usage(self) -> None:
         self._shown_tokens = self._meter.usage.output_tokens

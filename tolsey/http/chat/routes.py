@@ -29,7 +29,7 @@ routes = Blueprint("chat", __name__, url_prefix="/api")
 tag_blueprint(routes, ["Chat"])
 
 
-class Turn(ApiModel):
+class ChatTurn(ApiModel):
     """Something that was said; what the service itself tells the model is not the caller's."""
 
     role: Literal["user", "assistant"]
@@ -40,12 +40,12 @@ class Conversation(ApiModel):
     """A conversation over a store; the last word is the user's."""
 
     store_id: Identifier
-    messages: Annotated[list[Turn], Field(min_length=1, max_length=MOST_MESSAGES)]
+    messages: Annotated[list[ChatTurn], Field(min_length=1, max_length=MOST_MESSAGES)]
     max_output_tokens: Annotated[Whole | None, Field(ge=1, le=1_000_000)] = None
 
     @field_validator("messages")
     @classmethod
-    def _asks_something(cls, messages: list[Turn]) -> list[Turn]:
+    def _asks_something(cls, messages: list[ChatTurn]) -> list[ChatTurn]:
         if messages[-1].role != "user":
             raise ValueError("must end with a message of the user")
         return messages

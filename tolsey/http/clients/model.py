@@ -28,7 +28,7 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class AnswerPart:
     """A part of an answer: text, thoughts that are not shown, what was used so far, why it ended."""
 
     text: str = ""
@@ -57,7 +57,7 @@ class ChatModel(Protocol):
 
     def answer(
         self, messages: Sequence[Mapping[str, str]], output_tokens: int
-    ) -> AbstractAsyncContextManager[AsyncIterator[Part]]:
+    ) -> AbstractAsyncContextManager[AsyncIterator[AnswerPart]]:
         """Begin an answer; leaving the block before its end gives the rest up."""
         ...
 
@@ -93,7 +93,7 @@ class StreamingModel:
     @asynccontextmanager
     async def answer(
         self, messages: Sequence[Mapping[str, str]], output_tokens: int
-    ) -> AsyncGenerator[AsyncIterator[Part]]:
+    ) -> AsyncGenerator[AsyncIterator[AnswerPart]]:
         """Begin an answer of at most so many tokens."""
         asked = {
             "model": self.name,
@@ -125,7 +125,7 @@ def _refused(response: httpx.Response) -> ModelFailed:
     return ModelFailed("model_refused", "The model did not accept the request.")
 
 
-async def _parts(response: httpx.Response) -> AsyncGenerator[Part]:
+async def _parts(response: httpx.Response) -> AsyncGenerator[AnswerPart]:
     ended = False
     async with aclosing(_events(response)) as events:
         async for event in events:
@@ -156,7 +156,7 @@ async def _events(response: httpx.Response) -> AsyncGenerator[bytes]:
         yield b"\n".join(data)
 
 
-def read(event: bytes) -> Part:
+def read(event: bytes) -> AnswerPart:
     """Read one chunk of an answer."""
     try:
         chunk = orjson.loads(event)
@@ -167,7 +167,7 @@ def read(event: bytes) -> Part:
     choices = chunk.get("choices")
     choice = lenient(choices[0] if isinstance(choices, list) and choices else None)
     delta = lenient(choice.get("delta"))
-    return Part(
+    return AnswerPart(
         _text(delta.get("content")),
         _text(delta.get("reasoning_content")) or _text(delta.get("reasoning")),
         _usage(lenient(chunk.get("usage"))),
@@ -179,12 +179,12 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _usage(told: Body) -> Usage | None:
+def _usage(spent: Body) -> Usage | None:
     """Read what was used; None for what no model can have used."""
-    details = lenient(told.get("completion_tokens_details"))
+    details = lenient(spent.get("completion_tokens_details"))
     used = [
-        told.get("prompt_tokens"),
-        told.get("completion_tokens"),
+        spent.get("prompt_tokens"),
+        spent.get("completion_tokens"),
         details.get("reasoning_tokens") or 0,
     ]
     counts = [one for one in used if type(one) is int and 0 <= one <= MOST_TOKENS]

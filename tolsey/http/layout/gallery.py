@@ -36,7 +36,7 @@ answer_with_pages(routes)
 
 @dataclass(frozen=True)
 class GalleryPage(Page):
-    """All parts, framed: light and dark, at a desk and on a telephone."""
+    """All parts, framed: light and dark, on a wide screen and on a telephone."""
 
     template = "ui/gallery.html"
 

@@ -23,7 +23,7 @@ class Want:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ShownState:
     """A state in a word or two, and what is known beside it."""
 
     tone: Tone
@@ -36,7 +36,7 @@ def by_urgency(wants: Iterable[Want]) -> list[Want]:
     return sorted(wants, key=lambda want: URGENCY.index(want.tone))
 
 
-def worst(standings: Sequence[Standing]) -> Standing:
+def worst(standings: Sequence[ShownState]) -> ShownState:
     """Choose the standing that a store is shown by on a list."""
     order: tuple[Tone, ...] = ("bad", "warn", "you", "wait", "idle", "good")
     return min(standings, key=lambda one: order.index(one.tone))

@@ -23,7 +23,7 @@ class Role(StrEnum):
     """Whose payout account it is."""
 
 
-class Topic(StrEnum):
+class MailTopic(StrEnum):
     """What one may want no more mail about (RFC 8058)."""
 
     INVITATIONS = "invitations"
@@ -33,9 +33,9 @@ class Topic(StrEnum):
     def words(self) -> str:
         """What it is called on the page that ends it."""
         match self:
-            case Topic.INVITATIONS:
+            case MailTopic.INVITATIONS:
                 return _("invitations to organizations")
-            case Topic.STORES:
+            case MailTopic.STORES:
                 return _("stores that are no longer connected")
 
 
@@ -44,15 +44,15 @@ class Entry:
     """Who gets the mail of an event; one without a topic is about security, money or law."""
 
     role: Role
-    topic: Topic | None = None
+    topic: MailTopic | None = None
     path: str = ""
     """Where its link leads, unless whoever asks for the mail says so."""
 
 
 BOOK: Final[Mapping[MailEvent, Entry]] = {
-    MailEvent.INVITED: Entry(Role.PERSON, Topic.INVITATIONS),
+    MailEvent.INVITED: Entry(Role.PERSON, MailTopic.INVITATIONS),
     MailEvent.PASSWORD_FORGOTTEN: Entry(Role.PERSON),
     MailEvent.PAYMENT_FAILED: Entry(Role.KEEPERS, path="/billing"),
     MailEvent.PAYOUT_FAILED: Entry(Role.PAYEE),
-    MailEvent.CONNECTION_BROKEN: Entry(Role.KEEPERS, Topic.STORES, path="/billing"),
+    MailEvent.CONNECTION_BROKEN: Entry(Role.KEEPERS, MailTopic.STORES, path="/billing"),
 }

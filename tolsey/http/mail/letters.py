@@ -26,10 +26,10 @@ def letter(
     event: MailEvent, facts: Mapping[str, str], *, link: str = "", unsubscribe: str = ""
 ) -> Letter:
     """Write the mail of an event; facts are people's words, so each is one line and escaped."""
-    told = {name: one_line(fact) for name, fact in facts.items()}
-    if "minor" in told:
-        told["amount"] = money(int(told["minor"]), told["currency"].upper())
-    said = {**told, "link": link, "unsubscribe": unsubscribe}
+    filled = {name: one_line(fact) for name, fact in facts.items()}
+    if "minor" in filled:
+        filled["amount"] = money(int(filled["minor"]), filled["currency"].upper())
+    said = {**filled, "link": link, "unsubscribe": unsubscribe}
     name = f"mail/{event}.j2"
     template = TEXT.get_template(name)
     context = template.new_context({**said, "layout": "mail/layout.txt"})

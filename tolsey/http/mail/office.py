@@ -18,7 +18,7 @@ from tolsey.actors.mail import MailEvent, MailReset, SendMail, TellPeople
 from tolsey.actors.organization.messages import organization
 from tolsey.actors.ports import Mail, MailDelayed, MailRefused, MailServer
 from tolsey.actors.refusals import MissingCredential
-from tolsey.http.mail.book import BOOK, Role, Topic
+from tolsey.http.mail.book import BOOK, MailTopic, Role
 from tolsey.http.mail.letters import letter
 from tolsey.runtime.decision import Perform
 from tolsey.runtime.ids import new_id
@@ -225,16 +225,16 @@ class PostOffice:
         except SealBroken:
             return None
 
-    def unsubscribe_address(self, recipient: str, topic: Topic) -> str:
+    def unsubscribe_address(self, recipient: str, topic: MailTopic) -> str:
         """Give the address that ends mails of a topic to a person, and tells no one who that is."""
         token = self._vault.seal(f"{topic}{SEPARATOR}{recipient}", **UNSUBSCRIBED)
         return f"{self._settings.base_url}{UNSUBSCRIBE}/{token}"
 
-    def unsubscribed(self, token: str) -> tuple[Topic, str] | None:
+    def unsubscribed(self, token: str) -> tuple[MailTopic, str] | None:
         """Read who wants no more of what from such an address; None for one that is not ours."""
         try:
             topic, _, recipient = self._vault.open(token, **UNSUBSCRIBED).partition(SEPARATOR)
-            return Topic(topic), recipient
+            return MailTopic(topic), recipient
         except (SealBroken, ValueError):
             return None
 

@@ -9,7 +9,7 @@ from quart import Blueprint, Response
 from tolsey.actors.refusals import NotFound
 from tolsey.http.layout.answers import answer_with_pages, shown
 from tolsey.http.layout.templates import Page
-from tolsey.http.mail.book import Topic
+from tolsey.http.mail.book import MailTopic
 from tolsey.http.web.access import public, require_own_machine
 from tolsey.http.web.context import now, service
 from tolsey.storage.people import mail as mails
@@ -104,13 +104,13 @@ async def unsubscribe(token: str) -> Response:
     return _answered(topic, recipient, token, is_done=True)
 
 
-def _answered(topic: Topic, recipient: str, token: str, *, is_done: bool) -> Response:
+def _answered(topic: MailTopic, recipient: str, token: str, *, is_done: bool) -> Response:
     return shown(
         UnsubscribePage(recipient=recipient, topic=topic.words, token=token, is_done=is_done)
     )
 
 
-def _whose(token: str) -> tuple[Topic, str]:
+def _whose(token: str) -> tuple[MailTopic, str]:
     found = service().mail.unsubscribed(token)
     if found is None:
         raise NotFound(NO_SUCH)

@@ -10,7 +10,7 @@ from tolsey.http.mcp.wire import RpcError
 
 
 @dataclass(slots=True)
-class Call:
+class ToolCall:
     """One request as a handler sees it.
 
     `principal` is who the gate admitted. `responses` and `state` are what the client brought back

@@ -9,7 +9,7 @@ from tolsey.http.mcp.endpoint import Denied, Endpoint, answer_denied
 from tolsey.http.mcp.gate import CALLED
 from tolsey.http.mcp.replies import JSON
 from tolsey.http.oauth import metadata
-from tolsey.http.oauth.resources import Resources
+from tolsey.http.oauth.resources import StoreResources
 from tolsey.http.oauth.routes import CORS, HOLDS
 from tolsey.http.web.edge import Receive, Scope, Send, answer_whole
 
@@ -25,7 +25,7 @@ class Door:
     """Leads what is a store's address to the endpoint, and says of all else that it is nothing."""
 
     def __init__(
-        self, resources: Resources, endpoint: Endpoint, issuer: str, *, on_subaddress: bool
+        self, resources: StoreResources, endpoint: Endpoint, issuer: str, *, on_subaddress: bool
     ) -> None:
         self._resources = resources
         self._endpoint = endpoint

@@ -16,12 +16,12 @@ from tolsey.actors.refusals import Refusal
 from tolsey.http.mcp import envelope, wire
 from tolsey.http.mcp.envelope import Request
 from tolsey.http.mcp.replies import Reply
-from tolsey.http.mcp.server import Server
+from tolsey.http.mcp.server import McpServer
 from tolsey.http.mcp.wire import RpcError, error_of
 from tolsey.http.web.edge import Headers, Receive, Scope, Send, answer_problem, answer_whole
 from tolsey.http.web.errors import refusal_of_fault, refusal_of_storage
 from tolsey.http.web.json import MalformedJson, parse_any
-from tolsey.http.webhooks.receiving import Bodies, Gone, Refused
+from tolsey.http.webhooks.receiving import Bodies, DeliveryRefused, Gone
 from tolsey.runtime.errors import DeadlineExceeded, Overloaded, RuntimeFault, Unavailable
 from tolsey.storage.errors import StorageUnavailable
 
@@ -66,7 +66,7 @@ class Denied(Exception):  # noqa: N818 - an answer
         self.fields = fields
 
 
-class Gate(Protocol):
+class AgentGate(Protocol):
     """Decides who comes in, and how often."""
 
     async def admit(self, scope: Scope) -> Any:
@@ -78,7 +78,7 @@ class Gate(Protocol):
         ...
 
 
-class Places:
+class OwnAddresses:
     """Which `Host` and `Origin` are ours: a page of elsewhere must not speak for its visitor.
 
     A service on this machine is ours under every name of this machine, at any port.
@@ -94,19 +94,19 @@ class Places:
 
         Answers what lets a page of ours read the answer: nothing where no page asks.
         """
-        told: Headers = ()
+        cors: Headers = ()
         for name, value in headers:
             if name == b"origin":
                 if not self._is_ours(value.lower()):
                     raise Denied(403, "foreign_origin", "The Origin is not one of this service.")
-                told = (
+                cors = (
                     (b"access-control-allow-origin", value),
                     (b"access-control-expose-headers", b"www-authenticate, retry-after"),
                     (b"vary", b"origin"),
                 )
             if name == b"host" and self._local and not self._is_here(value.lower()):
                 raise Denied(403, "foreign_host", "The Host is not this machine.")
-        return told
+        return cors
 
     def _is_here(self, host: bytes) -> bool:
         return host in self._hosts or HERE.fullmatch(host) is not None
@@ -121,7 +121,7 @@ class Endpoint:
     """Serves one registry at every address that its gate knows."""
 
     def __init__(
-        self, server: Server, gate: Gate, places: Places, bodies: Bodies | None = None
+        self, server: McpServer, gate: AgentGate, places: OwnAddresses, bodies: Bodies | None = None
     ) -> None:
         self._server = server
         self._gate = gate
@@ -130,23 +130,23 @@ class Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request."""
-        told: Headers = ()
+        cors: Headers = ()
         try:
-            told = self._places.check(scope["headers"])
-            if told and scope["method"] == "OPTIONS":
-                await answer_whole(send, 204, (*told, *PREFLIGHT))
+            cors = self._places.check(scope["headers"])
+            if cors and scope["method"] == "OPTIONS":
+                await answer_whole(send, 204, (*cors, *PREFLIGHT))
                 return
             _require_post(scope)
             principal = await self._gate.admit(scope)
             _require_json(scope["headers"])
             body = await self._bodies.take(scope, receive)
-            reply = self._reply_to(scope, send, told)
+            reply = self._reply_to(scope, send, cors)
             await self._exchange(scope["headers"], receive, reply, principal, body)
         except Denied as denied:
-            await answer_denied(scope, send, denied, told)
-        except Refused as refused:
+            await answer_denied(scope, send, denied, cors)
+        except DeliveryRefused as refused:
             answer = Denied(refused.status, refused.code, refused.detail, (), **refused.fields)
-            await answer_denied(scope, send, answer, told)
+            await answer_denied(scope, send, answer, cors)
         except Gone:
             return
 
@@ -294,7 +294,7 @@ def _require_json(headers: Headers) -> None:
         raise Denied(415, "unsupported_media_type", "A message is sent as application/json.")
 
 
-async def answer_denied(scope: Scope, send: Send, denied: Denied, told: Headers = ()) -> None:
+async def answer_denied(scope: Scope, send: Send, denied: Denied, cors: Headers = ()) -> None:
     """Send a refusal as a problem (RFC 9457)."""
     await answer_problem(
         send,
@@ -302,6 +302,6 @@ async def answer_denied(scope: Scope, send: Send, denied: Denied, told: Headers 
         denied.status,
         denied.code,
         denied.detail,
-        headers=(*denied.headers, *told),
+        headers=(*denied.headers, *cors),
         fields=denied.fields,
     )

@@ -10,7 +10,7 @@ from tolsey.actors.organization import plans
 from tolsey.http.mcp.endpoint import Denied
 from tolsey.http.mcp.wire import RpcError
 from tolsey.http.oauth.access_tokens import AccessTokens
-from tolsey.http.oauth.resources import Resource
+from tolsey.http.oauth.resources import StoreResource
 from tolsey.http.oauth.scopes import DEFAULT, allowed, implied, in_order, written
 from tolsey.http.web import addresses, policies
 from tolsey.http.web.edge import Headers, Scope
@@ -42,7 +42,7 @@ class Principal:
     client_id: str
     grant_id: str
     scopes: frozenset[str]
-    resource: Resource
+    resource: StoreResource
 
 
 class StoreGate:
@@ -60,7 +60,7 @@ class StoreGate:
 
     async def admit(self, scope: Scope) -> Principal:
         """Answer who asks. An unknown store is refused like a known one, so none can be guessed."""
-        resource: Resource = scope[CALLED]
+        resource: StoreResource = scope[CALLED]
         token = _bearer(scope)
         found = await self._access_tokens.find(token) if token else None
         if found is None or found.resource != resource.resource:
@@ -122,7 +122,7 @@ def name_of(principal: Principal) -> str:
     return f"{principal.grant_id} {principal.store_id}"
 
 
-def _principal(found: Admitted, resource: Resource) -> Principal:
+def _principal(found: Admitted, resource: StoreResource) -> Principal:
     return Principal(
         found.user_id,
         found.organization_id,
@@ -148,7 +148,7 @@ def _bearer(scope: Scope) -> str | None:
     return str(token.strip().decode("latin-1")) or None
 
 
-def _unauthorized(resource: Resource, error: str | None) -> Denied:
+def _unauthorized(resource: StoreResource, error: str | None) -> Denied:
     challenge = f'Bearer resource_metadata="{resource.metadata}", scope="{written(DEFAULT)}"'
     if error is not None:
         challenge = f'{challenge}, error="{error}"'
@@ -159,7 +159,7 @@ def _unauthorized(resource: Resource, error: str | None) -> Denied:
 def too_many(verdict: Verdict) -> RpcError:
     """Say that a limit is reached, and when it no longer is."""
     seconds = whole_seconds(verdict.retry_after)
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "code": "too_many_requests",
         "retryAfter": seconds,
         "violated-policies": [one.name for one in verdict.violated],
@@ -168,7 +168,7 @@ def too_many(verdict: Verdict) -> RpcError:
     return RpcError(
         TOO_MANY,
         verdict.sentence,
-        told,
+        fields,
         status=TOO_MANY,
         headers=_encoded(headers),
     )

@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 from tolsey import __version__
 from tolsey.actors.refusals import NotBuilt
 from tolsey.http.mcp.doors import PREFIX, Door
-from tolsey.http.mcp.endpoint import Denied, Endpoint, Places, answer_denied
+from tolsey.http.mcp.endpoint import Denied, Endpoint, OwnAddresses, answer_denied
 from tolsey.http.mcp.gate import StoreGate, grantable, name_of, require
-from tolsey.http.mcp.server import Server
+from tolsey.http.mcp.server import McpServer
 from tolsey.http.mcp.state import RequestStates
 from tolsey.http.mcp.tools.instructions import INSTRUCTIONS
 from tolsey.http.mcp.tools.registry import stores_registry
@@ -53,7 +53,7 @@ class VaultSealer:
 def opened(service: Service) -> Opened:
     """Open the endpoints of a running service."""
     settings, agents = service.settings, service.agents
-    server = Server(
+    server = McpServer(
         stores_registry(service),
         {"name": NAME, "title": TITLE, "version": __version__},
         INSTRUCTIONS,
@@ -63,7 +63,7 @@ def opened(service: Service) -> Opened:
         name_of=name_of,
     )
     gate = StoreGate(agents.access_tokens, service.limits, settings.believed_proxies)
-    places = Places(agents.resources.origins, local=settings.is_local)
+    places = OwnAddresses(agents.resources.origins, local=settings.is_local)
     endpoint = Endpoint(server, gate, places)
     issuer = settings.base_url.rstrip("/")
     base = Door(agents.resources, endpoint, issuer, on_subaddress=False)

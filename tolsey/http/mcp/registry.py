@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from tolsey.http.mcp.call import Call
+from tolsey.http.mcp.call import ToolCall
 
 TOOL_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 """What clients take: 128 by the protocol, 64 by the strictest directory."""
@@ -75,7 +75,7 @@ class InputRequired:
     state: Any = None
 
 
-class Arguments(Protocol):
+class ReadArguments(Protocol):
     """Reads the arguments of a call into what the tool takes, or raises InvalidArguments."""
 
     def __call__(self, given: Mapping[str, Any], /) -> Any:
@@ -83,7 +83,7 @@ class Arguments(Protocol):
         ...
 
 
-async def _unnoted(call: Call, code: str) -> None:
+async def _unnoted(call: ToolCall, code: str) -> None:
     """Take no note of a call that was turned away."""
     del call, code
 
@@ -101,11 +101,11 @@ class Tool:
     description: str
     hints: Hints
     input_schema: Mapping[str, Any]
-    read: Arguments
-    run: Callable[[Call, Any], Awaitable[ToolResult | InputRequired]]
+    read: ReadArguments
+    run: Callable[[ToolCall, Any], Awaitable[ToolResult | InputRequired]]
     output_schema: Mapping[str, Any] | None = None
     scopes: frozenset[str] = frozenset()
-    turned_away: Callable[[Call, str], Awaitable[None]] = _unnoted
+    turned_away: Callable[[ToolCall, str], Awaitable[None]] = _unnoted
 
     def __post_init__(self) -> None:
         if not TOOL_NAME.fullmatch(self.name):
@@ -136,7 +136,7 @@ Contents = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
+class OfferedResource:
     """Something that can be read at one address."""
 
     uri: str
@@ -144,7 +144,7 @@ class Resource:
     title: str
     description: str
     mime_type: str
-    read: Callable[[Call], Awaitable[Contents]]
+    read: Callable[[ToolCall], Awaitable[Contents]]
     scopes: frozenset[str] = frozenset()
 
     @property
@@ -159,7 +159,7 @@ class Resource:
         }
 
 
-Complete = Callable[[Call, str], Awaitable[Sequence[str]]]
+Complete = Callable[[ToolCall, str], Awaitable[Sequence[str]]]
 """Proposes values that begin like what was typed: all, or more than are shown at once."""
 
 
@@ -175,7 +175,7 @@ class Template:
     title: str
     description: str
     mime_type: str
-    read: Callable[[Call, Mapping[str, str]], Awaitable[Contents | None]]
+    read: Callable[[ToolCall, Mapping[str, str]], Awaitable[Contents | None]]
     scopes: frozenset[str] = frozenset()
     completions: Mapping[str, Complete] = field(default_factory=dict)
 
@@ -218,7 +218,9 @@ class Prompt:
     name: str
     title: str
     description: str
-    get: Callable[[Call, Mapping[str, str]], Awaitable[Sequence[Mapping[str, Any]] | InputRequired]]
+    get: Callable[
+        [ToolCall, Mapping[str, str]], Awaitable[Sequence[Mapping[str, Any]] | InputRequired]
+    ]
     arguments: Sequence[Argument] = ()
     completions: Mapping[str, Complete] = field(default_factory=dict)
 
@@ -241,7 +243,7 @@ class Registry:
     """All that is offered."""
 
     tools: Mapping[str, Tool] = field(default_factory=dict)
-    resources: Mapping[str, Resource] = field(default_factory=dict)
+    resources: Mapping[str, OfferedResource] = field(default_factory=dict)
     templates: Sequence[Template] = ()
     prompts: Mapping[str, Prompt] = field(default_factory=dict)
     patterns: Sequence[tuple[re.Pattern[str], Template]] = field(init=False)
@@ -250,14 +252,14 @@ class Registry:
         object.__setattr__(self, "patterns", [(one.pattern, one) for one in self.templates])
 
     @classmethod
-    def of(cls, *offered: Tool | Resource | Template | Prompt) -> "Registry":
+    def of(cls, *offered: Tool | OfferedResource | Template | Prompt) -> "Registry":
         """Gather what is offered, in the order it is listed; a name is given once."""
         tools, resources, prompts = {}, {}, {}
         for one in offered:
             match one:
                 case Tool():
                     tools[one.name] = one
-                case Resource():
+                case OfferedResource():
                     resources[one.uri] = one
                 case Prompt():
                     prompts[one.name] = one

@@ -10,14 +10,14 @@ from typing import Any, Final, Protocol
 import structlog
 
 from tolsey.http.mcp import wire
-from tolsey.http.mcp.call import Call
+from tolsey.http.mcp.call import ToolCall
 from tolsey.http.mcp.envelope import Request
 from tolsey.http.mcp.registry import (
     InputRequired,
     InvalidArguments,
+    OfferedResource,
     Prompt,
     Registry,
-    Resource,
     Template,
     Tool,
     ToolFailed,
@@ -57,7 +57,7 @@ class Scopes(Protocol):
     def __call__(self, principal: Any, scopes: frozenset[str], /) -> None: ...
 
 
-class Server:
+class McpServer:
     """What is offered, as answers to requests.
 
     `require` is asked before anything that needs scopes, and `grantable` whether a principal could
@@ -83,7 +83,7 @@ class Server:
         self._grantable = grantable
         self._states = states
         self._name_of = name_of
-        shared: dict[str, Callable[[Call], Awaitable[Mapping[str, Any]]]] = {
+        shared: dict[str, Callable[[ToolCall], Awaitable[Mapping[str, Any]]]] = {
             "tools/list": self._tools,
             "tools/call": self._call,
             "resources/list": self._resources,
@@ -108,7 +108,7 @@ class Server:
         method = methods.get(request.method)
         if method is None:
             raise RpcError(wire.METHOD_NOT_FOUND, f"There is no method {request.method[:100]!r}.")
-        call = Call(request, principal)
+        call = ToolCall(request, principal)
         # What a tool is given is the model's to mend; all else is its client's.
         said = {name: one for name, one in request.params.items() if name != ARGUMENTS}
         odd = oddity(said if request.method == "tools/call" else request.params)
@@ -131,7 +131,7 @@ class Server:
             found["completions"] = {}
         return found
 
-    async def _discover(self, call: Call) -> Mapping[str, Any]:
+    async def _discover(self, call: ToolCall) -> Mapping[str, Any]:
         del call
         return {
             "supportedVersions": list(wire.SUPPORTED),
@@ -139,7 +139,7 @@ class Server:
             "instructions": self._instructions,
         }
 
-    async def _initialize(self, call: Call) -> Mapping[str, Any]:
+    async def _initialize(self, call: ToolCall) -> Mapping[str, Any]:
         """Agree on a revision; nothing is remembered of it (2025-11-25, "Lifecycle")."""
         asked = _text(call.request.params, "protocolVersion")
         return {
@@ -149,32 +149,32 @@ class Server:
             "instructions": self._instructions,
         }
 
-    async def _ping(self, call: Call) -> Mapping[str, Any]:
+    async def _ping(self, call: ToolCall) -> Mapping[str, Any]:
         del call
         return {}
 
-    async def _tools(self, call: Call) -> Mapping[str, Any]:
+    async def _tools(self, call: ToolCall) -> Mapping[str, Any]:
         """List what the user's role may use: no step-up would open the rest (rules/agents#scopes)."""
         may = partial(self._grantable, call.principal)
         return self._page(call, "tools", [one for needs, one in self._listed_tools if may(needs)])
 
-    async def _resources(self, call: Call) -> Mapping[str, Any]:
+    async def _resources(self, call: ToolCall) -> Mapping[str, Any]:
         return self._page(call, "resources", self._listed["resources"])
 
-    async def _templates(self, call: Call) -> Mapping[str, Any]:
+    async def _templates(self, call: ToolCall) -> Mapping[str, Any]:
         return self._page(call, "resourceTemplates", self._listed["resourceTemplates"])
 
-    async def _prompts(self, call: Call) -> Mapping[str, Any]:
+    async def _prompts(self, call: ToolCall) -> Mapping[str, Any]:
         return self._page(call, "prompts", self._listed["prompts"])
 
     @staticmethod
-    def _page(call: Call, name: str, listed: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    def _page(call: ToolCall, name: str, listed: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
         """Answer a whole list: it has one page, so no cursor was ever given out."""
         if call.request.params.get("cursor") is not None:
             raise RpcError(wire.INVALID_PARAMS, "There is no such cursor.")
         return {name: listed}
 
-    async def _call(self, call: Call) -> Mapping[str, Any]:
+    async def _call(self, call: ToolCall) -> Mapping[str, Any]:
         params = call.request.params
         tool = self.registry.tools.get(_text(params, "name"))
         if tool is None:
@@ -198,7 +198,7 @@ class Server:
             return self._ask(call, outcome)
         return outcome.result
 
-    async def _read(self, call: Call) -> Mapping[str, Any]:
+    async def _read(self, call: ToolCall) -> Mapping[str, Any]:
         uri = _text(call.request.params, "uri")
         resource, variables = self._find(uri)
         if resource is None:
@@ -212,7 +212,7 @@ class Server:
             raise self._no_resource(call, uri)
         return {"contents": [{"uri": uri, "mimeType": resource.mime_type, **contents}]}
 
-    def _find(self, uri: str) -> tuple[Resource | Template | None, Mapping[str, str]]:
+    def _find(self, uri: str) -> tuple[OfferedResource | Template | None, Mapping[str, str]]:
         found = self.registry.resources.get(uri)
         if found is not None:
             return found, {}
@@ -223,11 +223,11 @@ class Server:
         return None, {}
 
     @staticmethod
-    def _no_resource(call: Call, uri: str) -> RpcError:
+    def _no_resource(call: ToolCall, uri: str) -> RpcError:
         code = wire.INVALID_PARAMS if call.request.is_modern else wire.RESOURCE_NOT_FOUND
         return RpcError(code, "There is no such resource.", {"uri": uri})
 
-    async def _prompt(self, call: Call) -> Mapping[str, Any]:
+    async def _prompt(self, call: ToolCall) -> Mapping[str, Any]:
         params = call.request.params
         prompt = self.registry.prompts.get(_text(params, "name"))
         if prompt is None:
@@ -243,7 +243,7 @@ class Server:
             return self._ask(call, messages)
         return {"description": prompt.description, "messages": list(messages)}
 
-    async def _complete(self, call: Call) -> Mapping[str, Any]:
+    async def _complete(self, call: ToolCall) -> Mapping[str, Any]:
         params = call.request.params
         ref, argument = params.get("ref"), params.get("argument")
         if not isinstance(ref, dict) or not isinstance(argument, dict):
@@ -270,7 +270,7 @@ class Server:
             raise RpcError(wire.INVALID_PARAMS, "There is nothing of that name to complete.")
         return found
 
-    def _take_input(self, call: Call) -> None:
+    def _take_input(self, call: ToolCall) -> None:
         """Take what the client brought back after an InputRequired."""
         request = call.request
         responses, sealed = request.params.get("inputResponses"), request.params.get("requestState")
@@ -284,7 +284,7 @@ class Server:
             who = self._name_of(call.principal)
             call.state = self._states.take(sealed, request.method, request.params, who)
 
-    def _ask(self, call: Call, wanted: InputRequired) -> Mapping[str, Any]:
+    def _ask(self, call: ToolCall, wanted: InputRequired) -> Mapping[str, Any]:
         """Ask the client for input, of kinds that it declared; before 2026-07-28 nobody can."""
         if not call.request.is_modern:
             raise RpcError(wire.INVALID_REQUEST, "This needs a client of revision 2026-07-28.")
@@ -302,7 +302,7 @@ class Server:
         return asked
 
 
-def answer_to(call: Call, name: str, method: str) -> Mapping[str, Any] | None:
+def answer_to(call: ToolCall, name: str, method: str) -> Mapping[str, Any] | None:
     """Return the client's answer to one request for input; None when it brought none.
 
     Raises RpcError for an answer that is not of the kind that was asked for.
@@ -315,7 +315,7 @@ def answer_to(call: Call, name: str, method: str) -> Mapping[str, Any] | None:
     return found
 
 
-async def _run(tool: Tool, call: Call, given: Mapping[str, Any]) -> ToolResult | InputRequired:
+async def _run(tool: Tool, call: ToolCall, given: Mapping[str, Any]) -> ToolResult | InputRequired:
     """Run a tool; what the model can mend comes back as its result."""
     try:
         _require_keepable(given)
@@ -347,4 +347,4 @@ def _text(holder: Mapping[str, Any], name: str) -> str:
     return found
 
 
-__all__: Sequence[str] = ("Server", "answer_to", "failure")
+__all__: Sequence[str] = ("McpServer", "answer_to", "failure")

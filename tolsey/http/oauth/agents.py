@@ -11,7 +11,7 @@ from tolsey.http.clients.guard import guarded_client
 from tolsey.http.oauth.access_tokens import AccessTokens
 from tolsey.http.oauth.clients import Clients
 from tolsey.http.oauth.documents import Documents
-from tolsey.http.oauth.resources import Resources
+from tolsey.http.oauth.resources import StoreResources
 from tolsey.http.oauth.server import AuthorizationServer
 from tolsey.settings import Settings
 from tolsey.storage.database import Database
@@ -25,7 +25,7 @@ class Agents:
 
     server: AuthorizationServer
     clients: Clients
-    resources: Resources
+    resources: StoreResources
     access_tokens: AccessTokens
     documents: httpx.AsyncClient
 
@@ -41,7 +41,7 @@ class Agents:
         """Put it together; `tell_others` makes the other processes forget who they let in."""
         fetching = documents or guarded_client(peer="agents", timeout=DOCUMENT_TIMEOUT)
         access_tokens = AccessTokens(database, clock, tell_others)
-        resources = Resources(settings)
+        resources = StoreResources(settings)
         clients = Clients(database, Documents(fetching, clock))
         issuer = settings.base_url.rstrip("/")
         server = AuthorizationServer(database, clients, resources, issuer, access_tokens.forget)

@@ -3,7 +3,7 @@
 from typing import Final
 
 from tolsey.http.answers.oauth import ResourceMetadataAnswer, ServerMetadataAnswer
-from tolsey.http.oauth.resources import Resource
+from tolsey.http.oauth.resources import StoreResource
 from tolsey.http.oauth.scopes import DEFAULT, SCOPES
 
 AUTH_METHODS: Final = ("none", "client_secret_basic", "client_secret_post")
@@ -31,7 +31,7 @@ def of_server(issuer: str) -> ServerMetadataAnswer:
     )
 
 
-def of_resource(resource: Resource, issuer: str) -> ResourceMetadataAnswer:
+def of_resource(resource: StoreResource, issuer: str) -> ResourceMetadataAnswer:
     """Describe one form of a store's address; it says the same of a store that is not there."""
     return ResourceMetadataAnswer(
         resource=resource.address,

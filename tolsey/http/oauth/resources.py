@@ -19,7 +19,7 @@ THIS_MACHINE: Final = ("127.0.0.1", "localhost", "[::1]")
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
+class StoreResource:
     """One form of a store's address: `resource` is what tokens are for.
 
     `address` is how it was called, which is the same but on this machine, which has several names; and
@@ -32,7 +32,7 @@ class Resource:
     metadata: str
 
 
-class Resources:
+class StoreResources:
     """Knows the forms of this service's addresses."""
 
     def __init__(self, settings: Settings) -> None:
@@ -53,7 +53,7 @@ class Resources:
         """The origins that are ours."""
         return (self._base, self.subaddress) if self.subaddress else (self._base,)
 
-    def called(self, path: str, *, host: str = "", on_subaddress: bool) -> Resource | None:
+    def called(self, path: str, *, host: str = "", on_subaddress: bool) -> StoreResource | None:
         """Name the resource that a path is; None when it is none."""
         found = (ON_SUBADDRESS if on_subaddress else CALLED).fullmatch(path)
         if found is None:
@@ -63,17 +63,17 @@ class Resources:
         if not on_subaddress and host.lower() in self._own:
             called = f"{self._scheme}://{host.lower()}"
         path = f"{found['form']}/{found['store']}"
-        return Resource(
+        return StoreResource(
             found["store"], f"{ours}{path}", f"{called}{path}", f"{called}{METADATA}{path}"
         )
 
-    def described(self, path: str, *, host: str = "", on_subaddress: bool) -> Resource | None:
+    def described(self, path: str, *, host: str = "", on_subaddress: bool) -> StoreResource | None:
         """Name the resource that a metadata path describes; None when it describes none."""
         if not path.startswith(METADATA):
             return None
         return self.called(path.removeprefix(METADATA), host=host, on_subaddress=on_subaddress)
 
-    def named(self, address: str) -> Resource | None:
+    def named(self, address: str) -> StoreResource | None:
         """Name the resource that a client means; scheme and host in any case, a last slash or none.
 
         None when the address is not one of ours, letter for letter, or in another name of this machine.

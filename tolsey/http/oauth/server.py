@@ -22,7 +22,7 @@ from tolsey.http.oauth.clients import Clients
 from tolsey.http.oauth.documents import is_document
 from tolsey.http.oauth.parameters import S256, VERIFIER, OAuthError, needed
 from tolsey.http.oauth.redirects import is_registrable, matches
-from tolsey.http.oauth.resources import Resource, Resources
+from tolsey.http.oauth.resources import StoreResource, StoreResources
 from tolsey.runtime.ids import new_id
 from tolsey.storage import audit
 from tolsey.storage.commerce import stores
@@ -82,7 +82,7 @@ class AuthorizationServer:
         self,
         database: Database,
         known: Clients,
-        resources: Resources,
+        resources: StoreResources,
         issuer: str,
         forget: Callable[[], Awaitable[None]],
     ) -> None:
@@ -258,7 +258,7 @@ class AuthorizationServer:
             raise Misdirected("The app wants the answer at an address that it did not register.")
         return client, redirect_uri
 
-    async def _resource(self, sent: Mapping[str, str], client: ClientRow) -> Resource:
+    async def _resource(self, sent: Mapping[str, str], client: ClientRow) -> StoreResource:
         """Find which store is meant; a client that cannot say so means the one it was let into before.
 
         Revision 2025-03-26 knows no `resource`. A client that is known by its document is many people's
@@ -273,7 +273,7 @@ class AuthorizationServer:
         return resource
 
     def _checked(
-        self, sent: Mapping[str, str], client: ClientRow, redirect_uri: str, resource: Resource
+        self, sent: Mapping[str, str], client: ClientRow, redirect_uri: str, resource: StoreResource
     ) -> RequestRow:
         if sent.get("response_type") != "code":
             raise OAuthError("unsupported_response_type", "Only codes are given out.")

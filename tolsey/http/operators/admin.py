@@ -155,16 +155,16 @@ async def actors(query_args: ActorQuery) -> ActorsAnswer:
 async def actor(kind: str, id: str) -> InspectedActorAnswer:
     """Inspect one actor, with its calls to the outside; it is woken for it. Secrets are masked."""
     to = _actor(kind, id)
-    told = await _oversight().actor("inspect", to)
-    being_made = set(told.pop("atWorkOn", ()))
+    reported = await _oversight().actor("inspect", to)
+    being_made = set(reported.pop("atWorkOn", ()))
     rows = await operations.calls_of(service().reports.of(OPERATORS), kind, id, HISTORY)
     calls = [CallAnswer.of(to, row, being_made) for row in rows]
     row = await stores.find(service().database, id) if kind == "store" else None
     if row is None:
-        return InspectedActorAnswer.of(told, calls=calls)
-    shop = (told["state"]["connection"] or {}).get("shop_domain")
+        return InspectedActorAnswer.of(reported, calls=calls)
+    shop = (reported["state"]["connection"] or {}).get("shop_domain")
     sold = await diagnosis.listings_of(row, shop)
-    return InspectedActorAnswer.of(told, calls=calls, listings=sold)
+    return InspectedActorAnswer.of(reported, calls=calls, listings=sold)
 
 
 @routes.post("/actors/<kind>/<id>/<any(pause, resume, passivate):act>")

@@ -128,8 +128,8 @@ def _of_deliveries(facts: Facts) -> Iterator[CauseAnswer]:
             since=facts.refused_at,
         )
     shop = facts.parts.shop
-    told = orjson.loads(shop.subscriptions) if shop is not None else {}
-    refused = sorted(topic for topic, became in told.items() if became not in {"ok", "created"})
+    reported = orjson.loads(shop.subscriptions) if shop is not None else {}
+    refused = sorted(topic for topic, became in reported.items() if became not in {"ok", "created"})
     if refused:
         yield CauseAnswer(
             cause="topics_refused",
@@ -193,7 +193,7 @@ async def of_store(store_id: str) -> DiagnosisAnswer:
         ActorId("organization", row.organization_id),
     )
     calls = [call for to in actors for call in await calls_of(to)]
-    told = await Oversight(service().shard, service().runtime).actor("inspect", actors[0])
+    reported = await Oversight(service().shard, service().runtime).actor("inspect", actors[0])
     refused, refused_at = await _refused(shop)
     facts = Facts(
         at=now(),
@@ -202,7 +202,7 @@ async def of_store(store_id: str) -> DiagnosisAnswer:
         calls=calls,
         refused=refused,
         refused_at=refused_at,
-        status=told["status"],
+        status=reported["status"],
     )
     return DiagnosisAnswer(
         store=StoreAnswer.read(row),
@@ -210,8 +210,8 @@ async def of_store(store_id: str) -> DiagnosisAnswer:
         listings=listed,
         causes=causes_of(facts),
         calls=calls,
-        mailbox_depth=told["mailboxDepth"],
-        oldest_message_seconds=told["oldestMessageSeconds"],
+        mailbox_depth=reported["mailboxDepth"],
+        oldest_message_seconds=reported["oldestMessageSeconds"],
     )
 
 
@@ -224,15 +224,15 @@ async def listings_of(row: StoreRow, shop: str | None) -> list[SoldAnswer]:
 
 async def calls_of(to: ActorId) -> list[CallAnswer]:
     """Read an actor's calls to the outside as they stand, wherever they are being made."""
-    told = await Oversight(service().shard, service().runtime).actor("inspect", to)
+    reported = await Oversight(service().shard, service().runtime).actor("inspect", to)
     rows = await operations.calls_of(service().reports.of(OPERATORS), *to, SHOWN)
-    return [CallAnswer.of(to, row, set(told["atWorkOn"])) for row in rows]
+    return [CallAnswer.of(to, row, set(reported["atWorkOn"])) for row in rows]
 
 
 async def _refused(shop: str | None) -> tuple[int, datetime | None]:
     if shop is None:
         return 0, None
-    told = await service().shard.call_all("refused_deliveries", shop, seconds=GATHER_SECONDS)
-    counted = [one for one in told.values() if isinstance(one, dict)]
+    reported = await service().shard.call_all("refused_deliveries", shop, seconds=GATHER_SECONDS)
+    counted = [one for one in reported.values() if isinstance(one, dict)]
     last = max((datetime.fromisoformat(one["lastAt"]) for one in counted), default=None)
     return sum(one["count"] for one in counted), last

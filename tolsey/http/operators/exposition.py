@@ -225,20 +225,20 @@ class DeploymentCollector(Collector):
     """What all processes counted, each sample labelled with its process, and what they have in common."""
 
     def __init__(
-        self, shard: Shard, told: Mapping[str, Sequence[Family] | None], on_disk: OnDisk | None
+        self, shard: Shard, answers: Mapping[str, Sequence[Family] | None], on_disk: OnDisk | None
     ) -> None:
         self._shard = shard
-        self._told = told
+        self._answers = answers
         self._on_disk = on_disk
 
     def collect(self) -> Iterator[Metric]:
         """Give every metric once."""
-        silent = sum(answer is None for answer in self._told.values())
+        silent = sum(answer is None for answer in self._answers.values())
         members = self._shard.members()
         alive = {member.id for member in members if member.alive}
         unowned = sum(holding.owner not in alive for holding in self._shard.holdings.values())
         gauges = {
-            "tolsey_processes_alive": ("Processes that are there.", len(self._told)),
+            "tolsey_processes_alive": ("Processes that are there.", len(self._answers)),
             "tolsey_processes_silent": ("Those among them that gave no metrics.", silent),
             "tolsey_slots_unowned": ("Slots that no living process owns.", unowned),
         }
@@ -250,7 +250,7 @@ class DeploymentCollector(Collector):
 
     def _labelled(self, named: Mapping[str, str]) -> Iterable[Metric]:
         families: dict[str, Metric] = {}
-        for process, answer in self._told.items():
+        for process, answer in self._answers.items():
             for name, kind, text, samples in answer or ():
                 family = families.setdefault(name, Metric(name, text, kind))
                 for sample, its_labels, value in samples:

@@ -31,10 +31,10 @@ async def metrics() -> Annotated[
     Response, Media("text/plain"), Media("application/openmetrics-text")
 ]:
     """Answer with every counter of every process, whichever of them was asked."""
-    told = await service().shard.call_all("metrics", seconds=GATHER_SECONDS)
+    collected = await service().shard.call_all("metrics", seconds=GATHER_SECONDS)
     answers = {
         process: None if isinstance(answer, BaseException) else answer
-        for process, answer in told.items()
+        for process, answer in collected.items()
     }
     registry = CollectorRegistry()
     registry.register(DeploymentCollector(service().shard, answers, await _on_disk()))

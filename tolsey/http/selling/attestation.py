@@ -113,7 +113,7 @@ def disclosed(answer: Figures, visibility: Mapping[str, Visibility]) -> Figures:
     """Leave of metrics what their seller shows: some as they are, some as ranges, some not at all."""
     currency: str | None = getattr(answer, "currency")  # noqa: B009 - every answer with metrics has one
     changed: dict[str, Any] = {}
-    told: dict[str, RangeAnswer] = {}
+    shown_ranges: dict[str, RangeAnswer] = {}
     for name in (*ranges.METRICS, *ranges.DERIVED):
         metric, value = ranges.DERIVED.get(name, name), getattr(answer, name, None)
         if value is None or visibility[metric] is Visibility.EXACT:
@@ -122,8 +122,8 @@ def disclosed(answer: Figures, visibility: Mapping[str, Visibility]) -> Figures:
         if visibility[metric] is Visibility.BUCKET:
             factor = ranges.MONTHS if name in ranges.DERIVED else 1
             found = ranges.range_of(metric, value // factor, currency).times(factor)
-            told[name] = RangeAnswer(low=found.low, high=found.high)
-    return answer.model_copy(update={**changed, "ranges": told})
+            shown_ranges[name] = RangeAnswer(low=found.low, high=found.high)
+    return answer.model_copy(update={**changed, "ranges": shown_ranges})
 
 
 def _tax_included(snapshot: RevenueSnapshot | None) -> str | None:

@@ -52,7 +52,7 @@ Assets = Annotated[tuple[Asset, ...], Field(max_length=50)]
 Domain = Annotated[str, StringConstraints(max_length=260), AfterValidator(_host)]
 
 
-class Money(ApiModel):
+class PositiveAmount(ApiModel):
     """An amount in minor units of its currency."""
 
     amount: Annotated[Whole, Field(gt=0, le=LARGEST_AMOUNT)]
@@ -104,8 +104,8 @@ class ListingChanges(ApiModel):
     business_model: Short | None = None
     founded_at: date | None = None
     country: Country | None = None
-    asking_price: Money | None = None
-    min_offer: Money | None = None
+    asking_price: PositiveAmount | None = None
+    min_offer: PositiveAmount | None = None
     reason_for_sale: Long | None = None
     included_assets: Assets = ()
     excluded_assets: Assets = ()

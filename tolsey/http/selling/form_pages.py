@@ -13,7 +13,7 @@ from tolsey.http.layout.answers import answer_with_pages, filled_again, sent_on,
 from tolsey.http.layout.forms import Filled, Misfilled
 from tolsey.http.layout.templates import Page
 from tolsey.http.selling import sell
-from tolsey.http.selling.bodies import ListingChanges, Money, NewListing
+from tolsey.http.selling.bodies import ListingChanges, NewListing, PositiveAmount
 from tolsey.http.web import limits, policies
 from tolsey.http.web.access import listing_of, member_of, page, store_of
 from tolsey.http.web.context import service
@@ -141,7 +141,7 @@ def _price(values: Mapping[str, str]) -> dict[str, Any] | None:
         raise Misfilled({"price": forms.OWN_SENTENCE})
     minor = int(found[1]) * 10**digits + int((found[2] or "").ljust(digits, "0") or "0")
     try:
-        forms.read(Money, price := {"amount": minor, "currency": currency})
+        forms.read(PositiveAmount, price := {"amount": minor, "currency": currency})
     except Misfilled as wrong:
         fields = {"amount": "price"}
         raise Misfilled(

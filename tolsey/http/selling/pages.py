@@ -20,7 +20,7 @@ from tolsey.http.layout import forms
 from tolsey.http.layout.answers import answer_with_pages, filled_again, sent_on, sentence, shown
 from tolsey.http.layout.catalogue import _
 from tolsey.http.layout.forms import Filled, Misfilled
-from tolsey.http.layout.standings import Standing
+from tolsey.http.layout.standings import ShownState
 from tolsey.http.layout.templates import Page, rendered
 from tolsey.http.layout.words import money
 from tolsey.http.selling import badge as badges
@@ -52,7 +52,7 @@ class Source:
     """One source of a listing's revenue, as the seller sees it."""
 
     record: VerificationRecord
-    standing: Standing
+    standing: ShownState
     advice: str
 
     @property
@@ -147,10 +147,10 @@ class SellerPage(Page):
     @property
     def has_badge(self) -> bool:
         """Whether the badge shows anything."""
-        return self._told.badge is not verification.Badge.NONE
+        return self._shown_badge.badge is not verification.Badge.NONE
 
     @cached_property
-    def _told(self) -> badges.Shown:
+    def _shown_badge(self) -> badges.Shown:
         """What everyone is told by the badge."""
         return badges.Shown(badge(self.view, self.at), verification_of(self.view, self.at), self.at)
 
@@ -178,9 +178,11 @@ class SellerPage(Page):
             if name == "subscribers":
                 exact, between = str(value), f"{lies_in.low}-{lies_in.high - 1}"
             else:
-                told = RangeAnswer(low=lies_in.low, high=lies_in.high)
+                between_answer = RangeAnswer(low=lies_in.low, high=lies_in.high)
                 exact = money(value, self.own.currency)
-                between = badges.metric(self.own.model_copy(update={"ranges": {name: told}}), name)
+                between = badges.metric(
+                    self.own.model_copy(update={"ranges": {name: between_answer}}), name
+                )
             options["exact"] = _("As it is: %(amount)s") % {"amount": exact}
             options["bucket"] = _("As a range: %(amount)s") % {"amount": between}
         return Metric(name, title, options, chosen.value)
@@ -193,7 +195,7 @@ class SellerPage(Page):
     @property
     def picture_now(self) -> str:
         """The badge itself, for this page: a browser keeps the one at the address for five minutes."""
-        drawn = rendered(badges.BadgePicture(shown=self._told, theme="light", size="m"))
+        drawn = rendered(badges.BadgePicture(shown=self._shown_badge, theme="light", size="m"))
         return f"data:image/svg+xml,{quote(drawn)}"
 
     @property

@@ -6,7 +6,7 @@ from typing import Final
 
 from tolsey.actors.listing import verification
 from tolsey.http.layout.catalogue import _, marked
-from tolsey.http.layout.standings import Standing, Tone, Want
+from tolsey.http.layout.standings import ShownState, Tone, Want
 from tolsey.storage.records.selling.listing import ListingStatus, VerificationRecord
 from tolsey.storage.records.selling.listing import VerificationState as State
 from tolsey.storage.selling.listings import ListingView
@@ -44,10 +44,10 @@ ADVICE: Final[Mapping[State, str]] = {
 }
 
 
-def proof_of(record: VerificationRecord) -> Standing:
+def proof_of(record: VerificationRecord) -> ShownState:
     """Say how far a source proves a listing's revenue."""
     tone, word = PROOFS.get(record.state, ("you", marked("Not proven")))
-    return Standing(tone, _(word))
+    return ShownState(tone, _(word))
 
 
 def advice_for(record: VerificationRecord) -> str:

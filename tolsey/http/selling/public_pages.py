@@ -51,21 +51,21 @@ class ListingPage(Page):
     """A listing as everyone sees it."""
 
     template = "selling/public.html"
-    told: PublicListingAnswer
+    answer: PublicListingAnswer
     shown: Shown
     base_url: str
 
     @property
     def address(self) -> str:
         """The address of the page."""
-        return f"{self.base_url}/listings/{quote(self.told.slug)}"
+        return f"{self.base_url}/listings/{quote(self.answer.slug)}"
 
     @property
     def preview(self) -> str | None:
         """The picture that stands beside a link to the page; none without a badge."""
         if self.shown.badge is Badge.NONE:
             return None
-        return f"{self.base_url}/api/public/listings/{quote(self.told.slug)}/og.png"
+        return f"{self.base_url}/api/public/listings/{quote(self.answer.slug)}/og.png"
 
     @cached_property
     def words(self) -> Words:
@@ -85,13 +85,13 @@ class ListingPage(Page):
     @property
     def price(self) -> str:
         """What the seller asks."""
-        asked = self.told.asking_price
+        asked = self.answer.asking_price
         return money(asked.amount, asked.currency).removesuffix(".00") if asked else ""
 
     @property
     def figures(self) -> Sequence[tuple[str, str, bool]]:
         """Each figure: what it is, how much, and whether it is proven."""
-        proof, said = self.told.verification, self.told.self_reported
+        proof, said = self.answer.verification, self.answer.self_reported
         proven = {
             _("Revenue, 30 days"): "revenue30d",
             _("Annualised"): "annualised",
@@ -112,7 +112,7 @@ class ListingPage(Page):
     @property
     def reviewed(self) -> Sequence[str]:
         """What a reviewer looks at, in words."""
-        return notes_of(self.told.verification.flags)
+        return notes_of(self.answer.verification.flags)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,7 +153,7 @@ async def show_listing(slug: str) -> Response:
     view, at = await listing_at(slug), now()
     return shown(
         ListingPage(
-            told=to_anyone(view, at),
+            answer=to_anyone(view, at),
             shown=Shown(badge(view, at), verification_of(view, at), at),
             base_url=service().settings.base_url,
         )

@@ -64,7 +64,7 @@ class PaymentsKey(ApiModel):
     ]
 
 
-class ProcessorUnreachable(Refusal):
+class SellerAccountUnreachable(Refusal):
     """The payment processor gave no usable answer."""
 
     status = 502
@@ -98,7 +98,7 @@ async def opened_account(key: str) -> SellerAccount:
             refused.message, code="processor_rejected", processorCode=refused.code
         ) from None
     except AccountUnreachable as error:
-        raise ProcessorUnreachable(
+        raise SellerAccountUnreachable(
             "The payment processor is out of reach. Nothing was stored; try again.",
             retryAfter=RETRY_SECONDS,
         ) from error

@@ -8,7 +8,7 @@ import orjson
 
 from tolsey.actors.store.deliveries.topics import TOPICS
 from tolsey.http.layout.catalogue import _, counted
-from tolsey.http.layout.standings import Standing, Want
+from tolsey.http.layout.standings import ShownState, Want
 from tolsey.storage.commerce.connections import StoreParts
 from tolsey.storage.commerce.stores import StoreRow
 from tolsey.storage.records.commerce.connection import Connection, ConnectionStatus
@@ -23,33 +23,33 @@ def address_of(store: StoreRow, tail: str = "") -> str:
     return f"/stores/{store.id}{tail}"
 
 
-def connection_of(parts: StoreParts) -> Standing:
+def connection_of(parts: StoreParts) -> ShownState:
     """Say whether the shop can be read."""
     connection = parts.connection
     if connection is None:
-        return Standing("you", _("Not connected"))
+        return ShownState("you", _("Not connected"))
     if connection.status == ConnectionStatus.REVOKED:
-        return Standing("bad", _("App removed"))
+        return ShownState("bad", _("App removed"))
     if connection.status != ConnectionStatus.ACTIVE:
-        return Standing("you", _("Disconnected"))
+        return ShownState("you", _("Disconnected"))
     if connection.refused_at is not None:
-        return Standing("bad", _("Token refused"))
-    return Standing("good", _("Works"))
+        return ShownState("bad", _("Token refused"))
+    return ShownState("good", _("Works"))
 
 
-def webhooks_of(parts: StoreParts) -> Standing:
+def webhooks_of(parts: StoreParts) -> ShownState:
     """Say whether the platform tells what happens in the shop."""
     if not _is_usable(parts.connection) or parts.shop is None:
-        return Standing("idle", _("Nothing is delivered"))
-    told = orjson.loads(parts.shop.subscriptions)
-    if not told:
-        return Standing("wait", _("Being set up"))
+        return ShownState("idle", _("Nothing is delivered"))
+    subscribed = orjson.loads(parts.shop.subscriptions)
+    if not subscribed:
+        return ShownState("wait", _("Being set up"))
     missing = undelivered(parts)
     if missing:
         said = counted("%(num)s topic is missing", "%(num)s topics are missing", len(missing))
-        return Standing("warn", said % {"num": len(missing)})
-    said = counted("%(num)s topic", "All %(num)s topics", len(told))
-    return Standing("good", said % {"num": len(told)})
+        return ShownState("warn", said % {"num": len(missing)})
+    said = counted("%(num)s topic", "All %(num)s topics", len(subscribed))
+    return ShownState("good", said % {"num": len(subscribed)})
 
 
 def is_being_set_up(parts: StoreParts, at: datetime) -> bool:
@@ -66,8 +66,8 @@ def is_being_set_up(parts: StoreParts, at: datetime) -> bool:
 
 def undelivered(parts: StoreParts) -> list[str]:
     """List the topics to which the platform took no subscription."""
-    told: dict[str, str] = orjson.loads(parts.shop.subscriptions) if parts.shop else {}
-    return sorted(topic for topic, became in told.items() if became not in DELIVERED)
+    subscribed: dict[str, str] = orjson.loads(parts.shop.subscriptions) if parts.shop else {}
+    return sorted(topic for topic, became in subscribed.items() if became not in DELIVERED)
 
 
 def wanted_by_store(store: StoreRow, parts: StoreParts) -> Iterator[Want]:

@@ -16,7 +16,7 @@ from tolsey.http.answers.money import CreditsAnswer
 from tolsey.http.billing.views import address as billing_address
 from tolsey.http.layout.answers import answer_with_pages, sent_on, shown
 from tolsey.http.layout.catalogue import _
-from tolsey.http.layout.standings import Standing, Want, by_urgency, worst
+from tolsey.http.layout.standings import ShownState, Want, by_urgency, worst
 from tolsey.http.layout.templates import Page
 from tolsey.http.selling import proofs
 from tolsey.http.selling.attestation import badge
@@ -52,7 +52,7 @@ class StoreLine:
     name: str
     address: str
     shop: str
-    standing: Standing
+    standing: ShownState
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class ListingLine:
 
     title: str
     address: str
-    standing: Standing
+    standing: ShownState
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,5 +208,5 @@ def _listing(view: ListingView, at: datetime) -> ListingLine:
     chosen = verification.primary(settled, at)
     standing = proofs.proof_of(chosen)
     if badge(view, at) is verification.Badge.GREEN:
-        standing = Standing("good", _("Verified"))
+        standing = ShownState("good", _("Verified"))
     return ListingLine(view.listing.title, f"/selling/{view.listing.id}", standing)

@@ -16,7 +16,7 @@ from tolsey.http.layout import forms
 from tolsey.http.layout.answers import answer_with_pages, filled_again, sent_on, shown
 from tolsey.http.layout.catalogue import _
 from tolsey.http.layout.forms import Filled, Misfilled
-from tolsey.http.layout.standings import Standing, Want, by_urgency
+from tolsey.http.layout.standings import ShownState, Want, by_urgency
 from tolsey.http.layout.templates import Page
 from tolsey.http.selling import proofs
 from tolsey.http.selling.merchant_apps import said_to_seller
@@ -61,7 +61,7 @@ class ShopPage(Page):
 
 
 @dataclass(frozen=True, kw_only=True)
-class KeysPage(Page):
+class AppKeysPage(Page):
     """The third step: the app's keys, which are tried before anything is kept."""
 
     template = "stores/keys.html"
@@ -106,7 +106,7 @@ class StorePage(Page):
         return by_urgency(found)
 
     @property
-    def connection(self) -> Standing:
+    def connection(self) -> ShownState:
         """Whether the shop can be read."""
         return health.connection_of(self.parts)
 
@@ -121,12 +121,12 @@ class StorePage(Page):
         return health.address_of(self.store)
 
     @property
-    def webhooks(self) -> Standing:
+    def webhooks(self) -> ShownState:
         """Whether the platform tells what happens."""
         return health.webhooks_of(self.parts)
 
     @property
-    def proofs(self) -> Sequence[tuple[ListingView, str, Standing, datetime | None]]:
+    def proofs(self) -> Sequence[tuple[ListingView, str, ShownState, datetime | None]]:
         """Each source of each listing: how it stands, and when it was read last."""
         return [
             (
@@ -207,7 +207,7 @@ async def connect_form(store_id: str) -> Response:
         filled = Filled({"shopDomain": typed}).wrong("shopDomain", _(str(error)))
         return shown(ShopPage(store=store, filled=filled), 422)
     has_one_token = request.args.get("with") == "token"
-    return shown(KeysPage(store=store, shop_domain=shop_domain, has_one_token=has_one_token))
+    return shown(AppKeysPage(store=store, shop_domain=shop_domain, has_one_token=has_one_token))
 
 
 @routes.post("/stores/<store_id>/connect")
@@ -216,7 +216,7 @@ async def connect(store_id: str) -> Response:
     """Try the keys at the shop; when they work, keep them and go on to how the store is."""
     store = await store_of(store_id, at_least="admin")
     values = await forms.sent()
-    asked = KeysPage(
+    asked = AppKeysPage(
         store=store,
         shop_domain=values.get("shopDomain", ""),
         has_one_token="accessToken" in values,

@@ -175,7 +175,7 @@ def bearer() -> bytes:
     return token.strip().encode() if scheme.lower() == "bearer" else b""
 
 
-class KeyRefused(Unauthorized):
+class ApiKeyRefused(Unauthorized):
     """No key, a made up one, and one that has ended or expired are one answer."""
 
     challenge = 'Bearer realm="tolsey"'
@@ -191,7 +191,7 @@ async def _prove_api_key(scope: str) -> KeyHolder:
         raise Refusal("Send the API key once: in `Authorization` or in `X-Api-Key`, not in both.")
     holder = await api_keys.admitted(service().database, borne or named, now())
     if holder is None:
-        raise KeyRefused
+        raise ApiKeyRefused
     if scope not in holder.scopes:
         raise Forbidden(
             f"This key may not do this. Make one that has the scope {scope}.",

@@ -278,6 +278,6 @@ async def answer_problem(
 
 async def answer_whole(send: Send, status: int, headers: Headers, body: bytes = b"") -> None:
     """Send an answer in one piece, with its length."""
-    told = [*headers, (b"content-length", b"%d" % len(body))]
-    await send({"type": "http.response.start", "status": status, "headers": told})
+    sized = [*headers, (b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": status, "headers": sized})
     await send({"type": "http.response.body", "body": body})

@@ -36,9 +36,9 @@ from tolsey.http.webhooks.receiving import (
     BODY_BYTES,
     BODY_SECONDS,
     DUPLICATE,
-    Answer,
     Bodies,
-    Refused,
+    DeliveryRefused,
+    ReceiverAnswer,
     respond,
     storage_unavailable,
 )
@@ -85,9 +85,9 @@ class Mailboxes(Protocol):
         ...
 
 
-def unauthorized() -> Refused:
+def unauthorized() -> DeliveryRefused:
     """Refuse without telling whether the shop is known."""
-    return Refused(401, "invalid_signature", "No secret of this shop signed the delivery.")
+    return DeliveryRefused(401, "invalid_signature", "No secret of this shop signed the delivery.")
 
 
 class CommerceEvents:
@@ -116,9 +116,9 @@ class CommerceEvents:
         """Answer one request."""
         await respond(self._answer(scope, receive), scope, send, failed="commerce.webhook.failed")
 
-    async def _answer(self, scope: Scope, receive: Receive) -> Answer:
+    async def _answer(self, scope: Scope, receive: Receive) -> ReceiverAnswer:
         if scope["method"] != "POST":
-            raise Refused(405, "method_not_allowed", "Deliveries are posted.")
+            raise DeliveryRefused(405, "method_not_allowed", "Deliveries are posted.")
         body = await self._bodies.take(scope, receive)
         try:
             async with asyncio.timeout(self._delivery_seconds):
@@ -127,25 +127,27 @@ class CommerceEvents:
             log.warning("commerce.webhook.late", seconds=self._delivery_seconds)
             raise storage_unavailable() from error
 
-    async def _take(self, scope: Scope, body: bytes) -> Answer:
+    async def _take(self, scope: Scope, body: bytes) -> ReceiverAnswer:
         """Have a delivery take effect, or kept; the deadline of the whole cuts every step."""
         until = asyncio.get_running_loop().time() + (1 - KEEP_SHARE) * self._delivery_seconds
         try:
             said = self._headers.read(scope["headers"])
         except HeadersDisagree as error:
-            raise Refused(400, "headers_disagree", f"The headers disagree: {error}.") from error
+            raise DeliveryRefused(
+                400, "headers_disagree", f"The headers disagree: {error}."
+            ) from error
         try:
             listeners = await self._proven(said, body)
-        except Refused:
+        except DeliveryRefused:
             if _fingerprint(said, body) in self._uninstalls:
                 return DUPLICATE
             raise
         if not said.topic:
-            raise Refused(400, "missing_topic", "The delivery names no topic.")
+            raise DeliveryRefused(400, "missing_topic", "The delivery names no topic.")
         try:
             parsed = parse(body)
         except MalformedPayload as error:
-            raise Refused(400, "malformed_payload", f"The body is {error}.") from error
+            raise DeliveryRefused(400, "malformed_payload", f"The body is {error}.") from error
         delivery = self._delivery(said, body)
         if len(listeners) == 1:
             new = await self._deliver(listeners[0], delivery, parsed, until)

@@ -20,7 +20,7 @@ BODY_SECONDS: Final = 10.0
 RETRY_SECONDS: Final = 5
 
 
-class Refused(Exception):  # noqa: N818 - an answer
+class DeliveryRefused(Exception):  # noqa: N818 - an answer
     """Why a request is not taken."""
 
     def __init__(self, status: int, code: str, detail: str, **fields: Any) -> None:
@@ -35,7 +35,7 @@ class Gone(Exception):  # noqa: N818 - what the sender is
     """The sender went away before the body was whole."""
 
 
-class Answer(NamedTuple):
+class ReceiverAnswer(NamedTuple):
     """A ready answer, and the word under which it is counted."""
 
     outcome: str
@@ -44,10 +44,10 @@ class Answer(NamedTuple):
     headers: Sequence[tuple[bytes, bytes]]
 
 
-def said(status: str) -> Answer:
+def said(status: str) -> ReceiverAnswer:
     """Make the answer to what was taken, one way or another."""
     body = b'{"status":"%b"}' % status.encode()
-    return Answer(status, 200, body, ((b"content-type", b"application/json"),))
+    return ReceiverAnswer(status, 200, body, ((b"content-type", b"application/json"),))
 
 
 ACCEPTED: Final = said("accepted")
@@ -55,7 +55,7 @@ DUPLICATE: Final = said("duplicate")
 IGNORED: Final = said("ignored")
 
 
-def refused(refusal: Refused, scope: Scope) -> Answer:
+def refused(refusal: DeliveryRefused, scope: Scope) -> ReceiverAnswer:
     """Make the answer to what is not taken."""
     request_id = str(scope.get(REQUEST_ID, ""))
     body = problem_body(refusal.status, refusal.code, refusal.detail, request_id, refusal.fields)
@@ -64,27 +64,29 @@ def refused(refusal: Refused, scope: Scope) -> Answer:
         headers.append((b"retry-after", str(refusal.fields["retryAfter"]).encode()))
     if refusal.status == HTTPStatus.METHOD_NOT_ALLOWED:
         headers.append((b"allow", b"POST"))
-    return Answer(refusal.code, refusal.status, body, headers)
+    return ReceiverAnswer(refusal.code, refusal.status, body, headers)
 
 
-def storage_unavailable() -> Refused:
+def storage_unavailable() -> DeliveryRefused:
     """Refuse for now: the platform tries again."""
-    return Refused(
+    return DeliveryRefused(
         503, "storage_unavailable", "The delivery cannot be kept now.", retryAfter=RETRY_SECONDS
     )
 
 
-async def respond(answering: Awaitable[Answer], scope: Scope, send: Send, *, failed: str) -> None:
+async def respond(
+    answering: Awaitable[ReceiverAnswer], scope: Scope, send: Send, *, failed: str
+) -> None:
     """Answer one request, whatever comes of it; a bug is logged under the name in `failed`."""
     try:
         answer = await answering
-    except Refused as refusal:
+    except DeliveryRefused as refusal:
         answer = refused(refusal, scope)
     except Gone:
         return
     except Exception:
         log.exception(failed)
-        answer = refused(Refused(500, "internal_error", "Something went wrong."), scope)
+        answer = refused(DeliveryRefused(500, "internal_error", "Something went wrong."), scope)
     scope[OUTCOME] = answer.outcome
     await answer_whole(send, answer.status, answer.headers, answer.body)
 
@@ -112,7 +114,9 @@ class Bodies:
                 if event.get("more_body"):
                     body = await self._rest(body, receive)
         except TimeoutError as error:
-            raise Refused(408, "body_timeout", "The body did not arrive in time.") from error
+            raise DeliveryRefused(
+                408, "body_timeout", "The body did not arrive in time."
+            ) from error
         if len(body) > self._most_bytes:
             raise self._too_large()
         return body
@@ -131,7 +135,7 @@ class Bodies:
             if not event.get("more_body"):
                 return b"".join(parts)
 
-    def _too_large(self) -> Refused:
-        return Refused(
+    def _too_large(self) -> DeliveryRefused:
+        return DeliveryRefused(
             413, "payload_too_large", f"A delivery has {self._most_bytes} bytes at most."
         )

@@ -379,9 +379,11 @@ class Dispatcher:
         self._telemetry.counters["dead_letters"] += 1
         buried = replace(row, attempts=max(row.attempts, 1))
         owner, value = ActorId(row.kind, row.actor_key), decode(row.name, row.kind, row.payload)
-        told = value.given_up(error, self._clock())
+        follow_up = value.given_up(error, self._clock())
         key, form = f"{row.key}:given up", self._form
-        follow = () if told is None else (row_of(Tell(owner, told), owner, key, form=form),)
+        follow = (
+            () if follow_up is None else (row_of(Tell(owner, follow_up), owner, key, form=form),)
+        )
         try:
             await self._store.bury(buried, new_id("dead"), error[:4000], follow)
         except StorageError as lost:

@@ -42,7 +42,7 @@ MOVED: Final = object()
 """Instead of an answer: ask again wherever the actor is now."""
 
 
-class Wire(Protocol):
+class FrameCarrier(Protocol):
     """What carries frames; `storage.runtime.streams.Streams` is the real one."""
 
     async def send(self, frames: dict[Address, bytes]) -> list[Address]:
@@ -75,7 +75,7 @@ class Bus:
     def __init__(
         self,
         me: str,
-        wire: Wire,
+        wire: FrameCarrier,
         take: Callable[[str, Entry, float], None],
         telemetry: Telemetry,
         form: WireForm,

@@ -6,13 +6,13 @@ from typing import Any, Protocol
 
 import orjson
 
-from tolsey.runtime.shards.bus import Wire
+from tolsey.runtime.shards.bus import FrameCarrier
 from tolsey.storage.records.runtime.slots import Holding
 from tolsey.storage.runtime.presence import Look
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Heartbeat:
     """What a process says of itself at every beat."""
 
     beat: int
@@ -27,11 +27,11 @@ class Line:
         return orjson.dumps(self).decode()
 
 
-def read_line(text: str) -> Line:
+def read_line(text: str) -> Heartbeat:
     """Read a line; what cannot be read is a line of a process that takes no slots."""
     try:
         fields: dict[str, Any] = orjson.loads(text)
-        return Line(
+        return Heartbeat(
             int(fields["beat"]),
             str(fields.get("host", "")),
             int(fields.get("pid", 0)),
@@ -39,7 +39,7 @@ def read_line(text: str) -> Line:
             bool(fields.get("draining", False)),
         )
     except (ValueError, KeyError, TypeError):
-        return Line(0, draining=True)
+        return Heartbeat(0, draining=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class SlotMap(Protocol):
         """Keep a slot with a process."""
 
 
-class FrameStreams(Wire, Protocol):
+class FrameStreams(FrameCarrier, Protocol):
     """What carries frames, opened and kept; `storage.runtime.streams.Streams` is the real one."""
 
     async def open(self, process: str) -> None:

@@ -52,10 +52,10 @@ class Oversight:
 
     async def vitals(self) -> dict[str, dict[str, Any] | None]:
         """Tell how every living process is; none for one that does not answer."""
-        told = await self._shard.call_all("vitals", seconds=GATHER_SECONDS)
+        answers = await self._shard.call_all("vitals", seconds=GATHER_SECONDS)
         return {
             process: None if isinstance(answer, BaseException) else answer
-            for process, answer in told.items()
+            for process, answer in answers.items()
         }
 
     async def actors(
@@ -69,16 +69,16 @@ class Oversight:
     ) -> Gathered:
         """List actors that are awake in any process: the first so many of an order, after a place."""
         wanted = {"limit": limit, "kind": kind, "slot": slot, "sort": sort, "after": after}
-        told = await self._shard.call_all("actors", wanted, seconds=GATHER_SECONDS)
+        answers = await self._shard.call_all("actors", wanted, seconds=GATHER_SECONDS)
         lists = [
             [((float(rank[0]), *rank[1:]), {**row, "process": process}) for rank, row in answer]
-            for process, answer in told.items()
+            for process, answer in answers.items()
             if not isinstance(answer, BaseException)
         ]
         rows = list(islice(merge(*lists, key=lambda one: one[0]), limit))
         return Gathered(
             rows,
-            [process for process, answer in told.items() if isinstance(answer, BaseException)],
+            [process for process, answer in answers.items() if isinstance(answer, BaseException)],
         )
 
     async def actor(self, act: Act, to: ActorId) -> dict[str, Any]:
@@ -96,12 +96,12 @@ class Oversight:
         if owner is None:
             raise Unavailable(UNOWNED)
         try:
-            told = await self._shard.call(owner, "actor", [act, *to], timeout=ACT_SECONDS)
+            answers = await self._shard.call(owner, "actor", [act, *to], timeout=ACT_SECONDS)
         except LookupError as error:
             if error.args != (owner,):
                 raise
             raise NotOwner from error  # it has left, and nobody has taken the slot yet
-        return {**told, "process": owner}
+        return {**answers, "process": owner}
 
     # What this process tells of itself.
 

@@ -25,7 +25,7 @@ from tolsey.runtime.shards.frames import operation_entry
 from tolsey.runtime.shards.leases import BEATS, HELD, Observer, Witness
 from tolsey.runtime.shards.membership import (
     FrameStreams,
-    Line,
+    Heartbeat,
     Member,
     Presences,
     SlotMap,
@@ -83,8 +83,8 @@ class Ownership:
         self._lease_seconds = lease_seconds
         self._observer = Observer(lease_seconds, gone, me=id)
         self._witness = Witness(self._ended) if witnesses else None
-        self._line = Line(0, socket.gethostname(), os.getpid(), datetime.now(UTC).isoformat())
-        self._lines: dict[str, Line] = {}
+        self._line = Heartbeat(0, socket.gethostname(), os.getpid(), datetime.now(UTC).isoformat())
+        self._lines: dict[str, Heartbeat] = {}
         self._texts: dict[str, str] = {}
         self._written: set[str | None] = {None}
         """What may stand in our line: what was written last, or tried to be written since."""
@@ -104,7 +104,7 @@ class Ownership:
     def members(self) -> list[Member]:
         """List the processes of the deployment, as this one sees them."""
         held = [holding.owner for holding in self.holdings.values()]
-        lines = {**{owner: Line(0, draining=True) for owner in held if owner}, **self._lines}
+        lines = {**{owner: Heartbeat(0, draining=True) for owner in held if owner}, **self._lines}
         return [
             Member(
                 process,

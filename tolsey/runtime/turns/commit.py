@@ -79,7 +79,7 @@ class PendingTurn:
         self.claims = _claims(decision, envelope)
 
 
-class Gate(Protocol):
+class CommitGate(Protocol):
     """What the committer tells the runtime."""
 
     def requeue(self, cell: Cell, envelopes: Sequence[Envelope]) -> None:
@@ -114,7 +114,7 @@ class Committer:
     def __init__(
         self,
         journal: CommitLog,
-        gate: Gate,
+        gate: CommitGate,
         slots: Epochs,
         telemetry: Telemetry,
         *,

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tolsey.storage.embedded import locks
 from tolsey.storage.embedded.home import SIGN_OF_LIFE, EmbeddedError, ServerHome
-from tolsey.storage.embedded.processes import PostgresServer, Server, ValkeyServer
+from tolsey.storage.embedded.processes import EmbeddedServer, PostgresServer, ValkeyServer
 
 POLL_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 5.0
@@ -28,7 +28,7 @@ class Keeper:
     def __init__(self, home: ServerHome, linger_seconds: float) -> None:
         self._home = home
         self._linger_seconds = linger_seconds
-        self._servers: tuple[Server, ...] = (ValkeyServer(home), PostgresServer(home))
+        self._servers: tuple[EmbeddedServer, ...] = (ValkeyServer(home), PostgresServer(home))
         self._pause_seconds = POLL_SECONDS
         self._ready_at = 0.0
         self._retry_at = 0.0
@@ -64,7 +64,7 @@ class Keeper:
                 with contextlib.suppress(OSError), door.accept()[0] as asker:
                     asker.sendall(SIGN_OF_LIFE)
 
-    def _start(self, servers: tuple[Server, ...]) -> None:
+    def _start(self, servers: tuple[EmbeddedServer, ...]) -> None:
         """All forks are this thread's: the kernel's notice of a parent's death follows the thread."""
         for server in servers:
             server.start()

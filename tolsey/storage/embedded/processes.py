@@ -39,7 +39,7 @@ POSTGRES_SETTINGS = {
 """Durable, alone on its machine, and for many short statements rather than long ones."""
 
 
-class Server(ABC):
+class EmbeddedServer(ABC):
     """One server of a home. All that is alive of it holds its lock, which it inherits."""
 
     name: str
@@ -143,7 +143,7 @@ class Server(ABC):
         return log
 
 
-class PostgresServer(Server):
+class PostgresServer(EmbeddedServer):
     """PostgreSQL; its cluster is made on the first start."""
 
     name = "postgres"
@@ -219,8 +219,8 @@ class PostgresServer(Server):
         making.rename(self.cluster)  # so that nobody ever takes half a cluster for a whole one
 
 
-class ValkeyServer(Server):
-    """Valkey, or Redis; what it holds may be lost, so unreadable data are set aside."""
+class ValkeyServer(EmbeddedServer):
+    """Valkey, or Redis; what it holds may be lost, so unreadable data are kept beside it."""
 
     name = "valkey"
     gentle = signal.SIGTERM
@@ -272,9 +272,9 @@ class ValkeyServer(Server):
         except EmbeddedError:
             if self.running or not self.data.exists():
                 raise
-            aside = self.data.with_name("unreadable")
-            shutil.rmtree(aside, ignore_errors=True)
-            self.data.rename(aside)
+            unreadable = self.data.with_name("unreadable")
+            shutil.rmtree(unreadable, ignore_errors=True)
+            self.data.rename(unreadable)
             self.start()
             super().wait()
 

@@ -54,21 +54,23 @@ async def observed(tx: Transaction, event_id: str, seen: SponsorPayment) -> None
     await payment_events.settle(tx, event_id, EventState.APPLIED)
 
 
-async def disputed(tx: Transaction, event_id: str, told: SponsorDispute) -> None:
+async def disputed(tx: Transaction, event_id: str, reported: SponsorDispute) -> None:
     """Join what was told of a dispute, write down for auditors that there is one, settle the event."""
-    row = await tx.fetchrow(DISPUTED, told.dispute_id, told.payment_ref, told.cents, told.standing)
+    row = await tx.fetchrow(
+        DISPUTED, reported.dispute_id, reported.payment_ref, reported.cents, reported.standing
+    )
     if row is not None and row["is_first"]:
         organization_id = await tx.fetchval(
-            "SELECT organization_id FROM sponsorships WHERE payment_ref = $1", told.payment_ref
+            "SELECT organization_id FROM sponsorships WHERE payment_ref = $1", reported.payment_ref
         )
         await audit.write(
             tx,
             "chargeback.received",
-            told.payment_ref,
+            reported.payment_ref,
             actor="platform",
             organization_id=organization_id,
-            dispute=told.dispute_id,
-            cents=told.cents,
+            dispute=reported.dispute_id,
+            cents=reported.cents,
         )
     await payment_events.settle(tx, event_id, EventState.APPLIED)
 

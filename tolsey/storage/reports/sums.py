@@ -23,7 +23,7 @@ UNLESS_BUILT: Final = "WHERE NOT EXISTS (SELECT 1 FROM commerce_sums WHERE store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class SumRange:
     """Sums that are counted anew slice by slice, from `first` until `last`; `following` tells where one ends.
 
     A slice is from $2 until before $3. One statement checks it, so that rows and sums are seen at one
@@ -42,12 +42,12 @@ class Kept:
 
     name: str
     unbuilt: str
-    parts: Sequence[Part]
+    parts: Sequence[SumRange]
     forget: str
     build: str
 
 
-SALES: Final = Part(
+SALES: Final = SumRange(
     first="-infinity",
     last="infinity",
     following="""
@@ -84,7 +84,7 @@ SALES: Final = Part(
         + (SELECT count(*) FROM (TABLE kept EXCEPT TABLE sales) a) AS wrong {UNLESS_BUILT}
     """,  # noqa: S608 - put together from constants
 )
-REFUNDS: Final = Part(
+REFUNDS: Final = SumRange(
     first=LEAST,
     last=MOST,
     following="""
@@ -111,7 +111,7 @@ REFUNDS: Final = Part(
         + (SELECT count(*) FROM (TABLE kept EXCEPT TABLE counted) a) AS wrong {UNLESS_BUILT}
     """,  # noqa: S608 - put together from constants
 )
-BUYERS: Final = Part(
+BUYERS: Final = SumRange(
     first=PSEUDONYMS,
     last=BEHIND_PSEUDONYMS,
     following="""
@@ -147,7 +147,7 @@ BUYERS: Final = Part(
         + (SELECT count(*) FROM (TABLE kept_spending EXCEPT TABLE spending) a) AS wrong {UNLESS_BUILT}
     """,  # noqa: S608 - put together from constants
 )
-STOCK: Final = Part(
+STOCK: Final = SumRange(
     first=LEAST,
     last=MOST,
     following="""
@@ -171,7 +171,7 @@ STOCK: Final = Part(
     WHERE NOT EXISTS (SELECT 1 FROM commerce_stock_unread WHERE store_id = $1)
     """,
 )
-PRODUCTS: Final = Part(
+PRODUCTS: Final = SumRange(
     first=LEAST,
     last=MOST,
     # One number of a store: it is counted at once, from an index.

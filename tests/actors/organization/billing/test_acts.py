@@ -6,7 +6,16 @@ from typing import Any
 import pytest
 
 from tests.actors.organization.processor import END, START
-from tests.actors.organization.told import AT, DAY, MAX_5X, PRO, Told, invoice, line, subscription
+from tests.actors.organization.pure_organization import (
+    AT,
+    DAY,
+    MAX_5X,
+    PRO,
+    PureOrganization,
+    invoice,
+    line,
+    subscription,
+)
 from tolsey.actors.organization.billing import acts
 from tolsey.actors.organization.billing.calls import NextChange
 from tolsey.actors.organization.billing.messages import (
@@ -18,23 +27,23 @@ from tolsey.actors.refusals import NotFound
 
 
 @pytest.fixture
-def told() -> Told:
-    return Told()
+def told() -> PureOrganization:
+    return PureOrganization()
 
 
-def act(told: Told, name: Any, **more: Any) -> list[Any]:
+def act(told: PureOrganization, name: Any, **more: Any) -> list[Any]:
     decision = acts.record(told.state, RecordBillingAct(act=name, user_id="usr_1", at=AT, **more))
     told.state = decision.state
     return list(decision.records)
 
 
-def view(told: Told) -> SubscriptionView:
+def view(told: PureOrganization) -> SubscriptionView:
     seen = acts.read(told.state, ReadSubscription(AT)).reply
     assert isinstance(seen, SubscriptionView)
     return seen
 
 
-def test_an_organization_that_never_paid_is_seen_on_the_free_plan(told: Told) -> None:
+def test_an_organization_that_never_paid_is_seen_on_the_free_plan(told: PureOrganization) -> None:
     seen = view(told)
     assert told.state.created_at is not None
     assert seen == SubscriptionView(
@@ -43,7 +52,9 @@ def test_an_organization_that_never_paid_is_seen_on_the_free_plan(told: Told) ->
     assert not seen.is_subscribed
 
 
-def test_what_is_paid_for_is_seen_with_all_that_a_change_starts_from(told: Told) -> None:
+def test_what_is_paid_for_is_seen_with_all_that_a_change_starts_from(
+    told: PureOrganization,
+) -> None:
     told.tell("customer.subscription.created", subscription())
     told.tell("invoice.paid", invoice("in_1"))
     seen = view(told)
@@ -55,7 +66,7 @@ def test_what_is_paid_for_is_seen_with_all_that_a_change_starts_from(told: Told)
     assert seen.is_subscribed
 
 
-def test_every_act_is_written_down_with_who_did_it(told: Told) -> None:
+def test_every_act_is_written_down_with_who_did_it(told: PureOrganization) -> None:
     (row,) = act(told, "credits.purchase_started", detail={"cents": 5_000})
     assert (row.event, row.subject, row.organization_id, row.actor, row.metadata) == (
         *("credits.purchase_started", "org_1", "org_1", "usr_1"),
@@ -67,7 +78,7 @@ def test_every_act_is_written_down_with_who_did_it(told: Told) -> None:
     assert row.subject == "sub_1"
 
 
-def test_a_downgrade_is_seen_until_its_schedule_is_gone(told: Told) -> None:
+def test_a_downgrade_is_seen_until_its_schedule_is_gone(told: PureOrganization) -> None:
     told.tell("invoice.paid", invoice("in_1", line(MAX_5X, 19_900)))
     coming = acts.coming(told.subscription, NextChange("sub_sched_1", "pro", "monthly"))
     told.state = replace(told.state, subscription=coming)
@@ -82,7 +93,9 @@ def test_a_downgrade_is_seen_until_its_schedule_is_gone(told: Told) -> None:
     assert (view(told).next_plan, view(told).schedule_id) == (None, None)
 
 
-def test_nobody_sees_or_asks_anything_of_an_organization_that_is_not_there(told: Told) -> None:
+def test_nobody_sees_or_asks_anything_of_an_organization_that_is_not_there(
+    told: PureOrganization,
+) -> None:
     told.state = replace(told.state, exists=False)
     with pytest.raises(NotFound):
         view(told)
@@ -90,7 +103,9 @@ def test_nobody_sees_or_asks_anything_of_an_organization_that_is_not_there(told:
         act(told, "portal.opened")
 
 
-def test_a_second_subscription_beside_one_that_lives_is_written_down(told: Told) -> None:
+def test_a_second_subscription_beside_one_that_lives_is_written_down(
+    told: PureOrganization,
+) -> None:
     told.tell("customer.subscription.created", subscription())
     told.tell("invoice.paid", invoice("in_1"))
     told.tell("invoice.paid", invoice("in_2", subscription="sub_2"), created=START + DAY)

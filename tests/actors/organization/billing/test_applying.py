@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from tests.actors.organization import processor
 from tests.actors.organization.processor import END, OURS, START
-from tests.actors.organization.told import (
+from tests.actors.organization.pure_organization import (
     DAY,
     MAX_5X,
     PRO,
     PRO_YEARLY,
-    Told,
+    PureOrganization,
     apply_message,
     invoice,
     line,
@@ -34,8 +34,8 @@ APPLIED = Applied("applied")
 
 
 @pytest.fixture
-def told() -> Told:
-    return Told()
+def told() -> PureOrganization:
+    return PureOrganization()
 
 
 def subscription_checkout() -> dict[str, Any]:
@@ -53,7 +53,7 @@ def upgrade(at: int, *, paid_cents: int = 19_900) -> dict[str, Any]:
 # Plans.
 
 
-def test_the_first_paid_invoice_brings_the_plan_and_its_allowance(told: Told) -> None:
+def test_the_first_paid_invoice_brings_the_plan_and_its_allowance(told: PureOrganization) -> None:
     assert told.tell(CHECKOUT, subscription_checkout()) == APPLIED
     assert told.tell(CREATED, subscription()) == APPLIED
     assert (told.plan, told.dollars) == ("free", 0)
@@ -65,14 +65,14 @@ def test_the_first_paid_invoice_brings_the_plan_and_its_allowance(told: Told) ->
     assert (kept.status, kept.cadence, kept.paid_invoice_id) == ("active", "monthly", "in_1")
 
 
-def test_the_alias_of_a_paid_invoice_says_nothing_new(told: Told) -> None:
+def test_the_alias_of_a_paid_invoice_says_nothing_new(told: PureOrganization) -> None:
     told.tell(PAID, invoice("in_1"))
     before = told.state
     assert told.tell("invoice.payment_succeeded", invoice("in_1")) == APPLIED
     assert told.state is before
 
 
-def test_an_upgrade_that_is_not_paid_brings_nothing(told: Told) -> None:
+def test_an_upgrade_that_is_not_paid_brings_nothing(told: PureOrganization) -> None:
     told.tell(CREATED, subscription())
     told.tell(PAID, invoice("in_1"))
     at = START + 10 * DAY
@@ -85,7 +85,7 @@ def test_an_upgrade_that_is_not_paid_brings_nothing(told: Told) -> None:
     assert (told.plan, told.dollars) == ("pro", 49)
 
 
-def test_an_upgrade_that_is_paid_replaces_the_allowance(told: Told) -> None:
+def test_an_upgrade_that_is_paid_replaces_the_allowance(told: PureOrganization) -> None:
     told.tell(PAID, invoice("in_1"))
     at = START + 10 * DAY
     told.tell(PAID, upgrade(at), created=at)
@@ -95,7 +95,9 @@ def test_an_upgrade_that_is_paid_replaces_the_allowance(told: Told) -> None:
     assert "subscription.upgraded" in told.audit
 
 
-def test_an_upgrade_within_its_period_tops_up_to_the_higher_allowance(told: Told) -> None:
+def test_an_upgrade_within_its_period_tops_up_to_the_higher_allowance(
+    told: PureOrganization,
+) -> None:
     told.tell(PAID, invoice("in_1"))
     at = START + 10 * DAY
     lines = (prorated(PRO, -5_267, at), prorated(MAX_5X, 13_267, at))
@@ -103,7 +105,7 @@ def test_an_upgrade_within_its_period_tops_up_to_the_higher_allowance(told: Told
     assert (told.plan, told.dollars) == ("max_5x", 149)
 
 
-def test_an_upgrade_for_the_last_day_buys_no_whole_month(told: Told) -> None:
+def test_an_upgrade_for_the_last_day_buys_no_whole_month(told: PureOrganization) -> None:
     told.tell(PAID, invoice("in_1"))
     at = START + 29 * DAY
     lines = (prorated(PRO, -263, at), prorated(MAX_5X, 663, at))
@@ -111,13 +113,15 @@ def test_an_upgrade_for_the_last_day_buys_no_whole_month(told: Told) -> None:
     assert (told.plan, told.dollars) == ("max_5x", 49 + 6.63)
 
 
-def test_the_plan_is_that_of_the_dearest_line_that_costs_something(told: Told) -> None:
+def test_the_plan_is_that_of_the_dearest_line_that_costs_something(told: PureOrganization) -> None:
     lines = (line(PRO, 7_900), line(MAX_5X, -19_900), line("price_other", 900))
     told.tell(PAID, invoice("in_1", *lines))
     assert (told.plan, told.dollars) == ("pro", 49)
 
 
-def test_a_downgrade_begins_with_its_period_and_is_kept_when_it_is_paid(told: Told) -> None:
+def test_a_downgrade_begins_with_its_period_and_is_kept_when_it_is_paid(
+    told: PureOrganization,
+) -> None:
     told.tell(PAID, invoice("in_1", line(MAX_5X, 19_900)))
     told.tell(UPDATED, subscription(MAX_5X, schedule="sub_sched_1"), created=START + DAY)
     assert told.plan == "max_5x"
@@ -130,7 +134,7 @@ def test_a_downgrade_begins_with_its_period_and_is_kept_when_it_is_paid(told: To
     assert told.audit.count("subscription.downgraded") == 1
 
 
-def test_a_renewal_resets_the_allowance_and_does_not_add_to_it(told: Told) -> None:
+def test_a_renewal_resets_the_allowance_and_does_not_add_to_it(told: PureOrganization) -> None:
     told.tell(PAID, invoice("in_1"))
     later = END + 30 * DAY
     renewal = invoice("in_2", line(PRO, 7_900, END, later), billing_reason="subscription_cycle")
@@ -139,7 +143,7 @@ def test_a_renewal_resets_the_allowance_and_does_not_add_to_it(told: Told) -> No
     assert told.audit.count("monthly.reset") == 2
 
 
-def test_a_year_that_is_paid_grants_its_first_month(told: Told) -> None:
+def test_a_year_that_is_paid_grants_its_first_month(told: PureOrganization) -> None:
     yearly = invoice("in_1", line(PRO_YEARLY, 75_000, START, START + 365 * DAY))
     told.tell(PAID, yearly)
     assert (told.plan, told.dollars) == ("pro", 49)
@@ -153,7 +157,7 @@ def test_a_year_that_is_paid_grants_its_first_month(told: Told) -> None:
     assert (ends - kept.paid_from).days == 30
 
 
-def test_a_cancellation_keeps_the_plan_until_its_period_ends(told: Told) -> None:
+def test_a_cancellation_keeps_the_plan_until_its_period_ends(told: PureOrganization) -> None:
     told.tell(PAID, invoice("in_1"))
     told.tell(UPDATED, subscription(cancel_at_period_end=True), created=START + DAY)
     assert told.plan == "pro"
@@ -165,14 +169,14 @@ def test_a_cancellation_keeps_the_plan_until_its_period_ends(told: Told) -> None
 
 @pytest.mark.parametrize(("status", "plan"), [("past_due", "pro"), ("unpaid", "free")])
 def test_a_plan_is_kept_while_it_is_dunned_and_no_longer(
-    told: Told, status: str, plan: str
+    told: PureOrganization, status: str, plan: str
 ) -> None:
     told.tell(PAID, invoice("in_1"))
     told.tell(UPDATED, subscription(status=status), created=END + DAY)
     assert told.plan == plan
 
 
-def test_what_is_subscribed_to_next_takes_the_place_of_what_ended(told: Told) -> None:
+def test_what_is_subscribed_to_next_takes_the_place_of_what_ended(told: PureOrganization) -> None:
     told.tell(PAID, invoice("in_1"))
     told.tell(DELETED, subscription(status="canceled", ended_at=START), created=START + DAY)
     assert told.plan == "free"
@@ -183,19 +187,21 @@ def test_what_is_subscribed_to_next_takes_the_place_of_what_ended(told: Told) ->
     assert (told.plan, told.subscription.subscription_id) == ("max_5x", "sub_2")
 
 
-def test_an_invoice_that_comes_after_the_end_brings_no_plan_back(told: Told) -> None:
+def test_an_invoice_that_comes_after_the_end_brings_no_plan_back(told: PureOrganization) -> None:
     told.tell(DELETED, subscription(status="canceled", ended_at=START), created=START + DAY)
     told.tell(PAID, invoice("in_1"))
     assert (told.plan, told.dollars) == ("free", 49)
 
 
-def test_a_plan_by_contract_is_not_touched_by_events(told: Told) -> None:
+def test_a_plan_by_contract_is_not_touched_by_events(told: PureOrganization) -> None:
     told.state = _with_plan(told, "custom")
     told.tell(PAID, invoice("in_1"))
     assert told.state.plan == "custom"
 
 
-def test_a_price_that_is_not_ours_fails_loudly_and_can_be_tried_again(told: Told) -> None:
+def test_a_price_that_is_not_ours_fails_loudly_and_can_be_tried_again(
+    told: PureOrganization,
+) -> None:
     unknown = apply_message(PAID, invoice("in_1", line("price_other", 7_900)), offers=())
     assert told.apply(unknown) == Applied("failed", "unknown_price")
     assert told.tell(CREATED, subscription("price_other")) == Applied("failed", "unknown_price")
@@ -204,7 +210,7 @@ def test_a_price_that_is_not_ours_fails_loudly_and_can_be_tried_again(told: Told
     assert told.tell(PAID, invoice("in_1")) == APPLIED
 
 
-def test_an_invoice_that_no_subscription_wrote_grants_no_plan(told: Told) -> None:
+def test_an_invoice_that_no_subscription_wrote_grants_no_plan(told: PureOrganization) -> None:
     manual = invoice("in_1", billing_reason="manual")
     assert told.tell(PAID, manual) == Applied("ignored", "billing_reason")
     of_a_purchase = processor.invoice(
@@ -217,7 +223,7 @@ def test_an_invoice_that_no_subscription_wrote_grants_no_plan(told: Told) -> Non
 # Order among snapshots.
 
 
-def test_an_older_snapshot_never_undoes_a_newer_one(told: Told) -> None:
+def test_an_older_snapshot_never_undoes_a_newer_one(told: PureOrganization) -> None:
     told.tell(PAID, invoice("in_1"))
     told.tell(DELETED, subscription(status="canceled", ended_at=END), created=END)
     before = told.state
@@ -225,13 +231,15 @@ def test_an_older_snapshot_never_undoes_a_newer_one(told: Told) -> None:
     assert told.state is before
 
 
-def test_an_older_snapshot_says_nothing_of_what_is_subscribed_to_now(told: Told) -> None:
+def test_an_older_snapshot_says_nothing_of_what_is_subscribed_to_now(
+    told: PureOrganization,
+) -> None:
     told.tell(UPDATED, subscription(MAX_5X), created=START + DAY)
     told.tell(UPDATED, subscription(PRO))
     assert told.subscription.price_id == MAX_5X
 
 
-def test_a_snapshot_of_before_an_upgrade_was_paid_lowers_nothing(told: Told) -> None:
+def test_a_snapshot_of_before_an_upgrade_was_paid_lowers_nothing(told: PureOrganization) -> None:
     told.tell(PAID, invoice("in_1"))
     at = START + 10 * DAY
     told.tell(PAID, upgrade(at), created=at)
@@ -249,7 +257,7 @@ def test_of_two_snapshots_of_one_second_the_same_stands_in_any_order() -> None:
     ]
     ends = []
     for seed in range(24):
-        told, shuffled = Told(), snapshots[:]
+        told, shuffled = PureOrganization(), snapshots[:]
         random.Random(seed).shuffle(shuffled)  # noqa: S311 - a shuffle
         for type_, about in shuffled:
             told.tell(type_, about)
@@ -257,7 +265,7 @@ def test_of_two_snapshots_of_one_second_the_same_stands_in_any_order() -> None:
     assert ends == [ends[0]] * 24
 
 
-def test_what_the_processor_says_now_counts_whatever_the_event_said(told: Told) -> None:
+def test_what_the_processor_says_now_counts_whatever_the_event_said(told: PureOrganization) -> None:
     told.tell(UPDATED, subscription(MAX_5X))
     seen_at = told.subscription.seen_at
     asked = {"is_asked": True, "asked_after": seen_at}
@@ -265,7 +273,7 @@ def test_what_the_processor_says_now_counts_whatever_the_event_said(told: Told) 
     assert told.subscription.price_id == PRO
 
 
-def test_an_answer_of_before_the_newest_event_is_asked_for_again(told: Told) -> None:
+def test_an_answer_of_before_the_newest_event_is_asked_for_again(told: PureOrganization) -> None:
     told.tell(UPDATED, subscription(MAX_5X), created=START + DAY)
     asked: dict[str, Any] = {"is_asked": True, "asked_after": None}
     before = told.state
@@ -277,7 +285,7 @@ def test_an_answer_of_before_the_newest_event_is_asked_for_again(told: Told) -> 
 # Dunning.
 
 
-def test_a_failed_invoice_is_owed_until_it_is_paid(told: Told) -> None:
+def test_a_failed_invoice_is_owed_until_it_is_paid(told: PureOrganization) -> None:
     told.tell(PAID, invoice("in_1"))
     owed: dict[str, Any] = {"status": "open", "amount_remaining": 8_690, "created": END}
     told.tell(FAILED, invoice("in_2", **owed), created=END + 1)
@@ -292,7 +300,7 @@ def test_a_failed_invoice_is_owed_until_it_is_paid(told: Told) -> None:
     assert (told.subscription.dunning_since, told.subscription.dunning_url) == (None, None)
 
 
-def test_a_failure_that_comes_after_its_payment_is_not_owed(told: Told) -> None:
+def test_a_failure_that_comes_after_its_payment_is_not_owed(told: PureOrganization) -> None:
     told.tell(PAID, invoice("in_2"), created=END + DAY)
     told.tell(FAILED, invoice("in_2", status="open", amount_remaining=1), created=END)
     assert told.subscription.dunning_since is None
@@ -341,13 +349,13 @@ def test_any_order_and_any_repetition_comes_to_the_same(
     chance: random.Random, data: st.DataObject
 ) -> None:
     life = history()
-    orderly = Told()
+    orderly = PureOrganization()
     for message in life:
         orderly.apply(message)
     repeated = data.draw(st.lists(st.sampled_from(life), max_size=8))
     shuffled = [*life, *repeated]
     chance.shuffle(shuffled)
-    told = Told()
+    told = PureOrganization()
     for message in shuffled:
         assert told.apply(message).state in {"applied", "ignored"}
     assert told.plan == orderly.plan == "free"
@@ -356,7 +364,7 @@ def test_any_order_and_any_repetition_comes_to_the_same(
     assert _essence(told) == _essence(orderly)
 
 
-def _essence(told: Told) -> Any:
+def _essence(told: PureOrganization) -> Any:
     kept = told.subscription
     return (
         *(kept.subscription_id, kept.status, kept.plan, kept.seen_at, kept.period_end),
@@ -365,16 +373,16 @@ def _essence(told: Told) -> Any:
     )
 
 
-def _with_plan(told: Told, plan: str) -> Any:
+def _with_plan(told: PureOrganization, plan: str) -> Any:
     return replace(told.state, plan=plan)
 
 
-def test_credits_follow_what_was_due_before_the_customers_balance(told: Told) -> None:
+def test_credits_follow_what_was_due_before_the_customers_balance(told: PureOrganization) -> None:
     """What a balance paid was paid; what a coupon made free brings the plan and no credits."""
     of_balance = invoice("in_1", amount_paid=0, amount_due=0, starting_balance=-8_690)
     told.tell(PAID, of_balance)
     assert (told.plan, told.dollars) == ("pro", 49)
-    free = Told()
+    free = PureOrganization()
     assert free.tell(PAID, invoice("in_1", total=0, amount_paid=0)) == Applied(
         "applied", "nothing_was_due"
     )

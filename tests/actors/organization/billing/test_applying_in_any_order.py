@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from tests.actors.organization.processor import END, START
-from tests.actors.organization.told import (
+from tests.actors.organization.pure_organization import (
     DAY,
     MAX_5X,
     PRO,
-    Told,
+    PureOrganization,
     apply_message,
     invoice,
     line,
@@ -27,8 +27,8 @@ APPLIED = Applied("applied")
 
 
 @pytest.fixture
-def told() -> Told:
-    return Told()
+def told() -> PureOrganization:
+    return PureOrganization()
 
 
 def moment(at: int) -> datetime:
@@ -58,14 +58,14 @@ def at_a_months_end() -> list[ApplyPaymentEvent]:
 
 def test_an_upgrade_at_a_months_end_brings_its_plan_and_its_credits() -> None:
     for order in permutations(at_a_months_end()):
-        told = Told()
+        told = PureOrganization()
         for message in (*order, *order):
             assert told.apply(message) == APPLIED
         assert (told.plan, told.dollars) == ("max_5x", 149)
         assert told.subscription.paid_invoice_id == "in_2"
 
 
-def test_an_invoice_that_is_paid_late_brings_nothing_back(told: Told) -> None:
+def test_an_invoice_that_is_paid_late_brings_nothing_back(told: PureOrganization) -> None:
     told.tell(PAID, invoice("in_1", line(MAX_5X, 19_900)))
     later = END + 31 * DAY
     renewal = invoice("in_3", line(PRO, 7_900, END, later), billing_reason="subscription_cycle")
@@ -87,13 +87,15 @@ def test_an_end_and_its_payment_come_to_the_same_in_any_order(ended_at: int) -> 
     ]
     for at, dollars in ((END - 1, 49), (END, 0), (END + DAY, 0)):
         for order in permutations(tellings):
-            told = Told()
+            told = PureOrganization()
             for type_, about, more in order:
                 told.tell(type_, about, at=moment(at), **more)
             assert (told.plan, told.dollars) == ("free", dollars)
 
 
-def test_an_older_plan_whose_end_is_told_takes_nothing_of_the_new_one(told: Told) -> None:
+def test_an_older_plan_whose_end_is_told_takes_nothing_of_the_new_one(
+    told: PureOrganization,
+) -> None:
     told.tell(PAID, invoice("in_1"))
     second = line(MAX_5X, 19_900, END - DAY, END + 30 * DAY)
     told.tell(PAID, invoice("in_9", second, subscription="sub_2"), created=END - DAY)
@@ -117,7 +119,7 @@ def owed_pending() -> list[ApplyPaymentEvent]:
 
 def test_what_waits_for_its_payment_is_owed_until_it_is_given_up() -> None:
     for order in permutations(owed_pending()):
-        told = Told()
+        told = PureOrganization()
         for message in (*order, *order):
             assert told.apply(message) == APPLIED
         assert is_owed(told.subscription, moment(START + 2 * DAY - 1))
@@ -137,7 +139,7 @@ def test_what_is_owed_is_owed_since_its_invoice_was_written() -> None:
     )
     settled = apply_message(UPDATED, subscription(), created=END + 6)
     for order in permutations([*failed, again, settled]):
-        told = Told()
+        told = PureOrganization()
         for message in (apply_message(PAID, invoice("in_1")), *order):
             told.apply(message)
         kept = told.subscription
@@ -156,12 +158,12 @@ def test_what_is_withdrawn_is_owed_until_the_subscription_is_active_again() -> N
     owed["created"] = END + 9 * DAY
     later = apply_message(FAILED, invoice("in_3", **owed), created=END + 9 * DAY)
     for first in permutations(events):
-        told = Told()
+        told = PureOrganization()
         for message in first:
             told.apply(message)
         assert is_owed(told.subscription, moment(END + 9 * DAY))
     for order in permutations([*events[1:], withdrawn]):
-        told = Told()
+        told = PureOrganization()
         for message in (events[0], *order):
             told.apply(message)
         assert not is_owed(told.subscription, moment(END + DAY))

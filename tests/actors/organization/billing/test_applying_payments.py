@@ -6,10 +6,10 @@ import pytest
 
 from tests.actors.organization import processor
 from tests.actors.organization.processor import CREDITS, OURS, START
-from tests.actors.organization.told import (
+from tests.actors.organization.pure_organization import (
     DAY,
     DOLLAR,
-    Told,
+    PureOrganization,
     apply_message,
     invoice,
     subscription,
@@ -28,11 +28,13 @@ APPLIED = Applied("applied")
 
 
 @pytest.fixture
-def told() -> Told:
-    return Told()
+def told() -> PureOrganization:
+    return PureOrganization()
 
 
-def test_a_purchase_is_granted_once_and_before_tax_whoever_tells_of_it(told: Told) -> None:
+def test_a_purchase_is_granted_once_and_before_tax_whoever_tells_of_it(
+    told: PureOrganization,
+) -> None:
     its_invoice = processor.invoice(
         *(processor.line(parent=None),), parent=None, billing_reason="manual"
     )
@@ -47,7 +49,7 @@ def test_a_purchase_is_granted_once_and_before_tax_whoever_tells_of_it(told: Tol
     assert told.audit == ["purchase.completed"]
 
 
-def test_a_checkout_whose_money_is_on_its_way_grants_nothing_yet(told: Told) -> None:
+def test_a_checkout_whose_money_is_on_its_way_grants_nothing_yet(told: PureOrganization) -> None:
     unpaid = processor.checkout(payment_status="unpaid")
     assert told.tell(CHECKOUT, unpaid) == Applied("ignored", "not_paid")
     assert told.dollars == 0
@@ -55,14 +57,16 @@ def test_a_checkout_whose_money_is_on_its_way_grants_nothing_yet(told: Told) -> 
     assert told.dollars == 50
 
 
-def test_money_that_nothing_says_the_purpose_of_is_parked(told: Told) -> None:
+def test_money_that_nothing_says_the_purpose_of_is_parked(told: PureOrganization) -> None:
     assert told.tell(CHECKOUT, processor.checkout(metadata={})) == Applied("parked", "no_metadata")
     unpaid = processor.checkout(metadata={}, payment_status="unpaid")
     assert told.tell(CHECKOUT, unpaid) == Applied("ignored", "nothing_to_apply")
     assert told.dollars == 0
 
 
-def test_a_payment_that_failed_or_is_for_something_else_does_nothing(told: Told) -> None:
+def test_a_payment_that_failed_or_is_for_something_else_does_nothing(
+    told: PureOrganization,
+) -> None:
     failed = processor.payment(status="requires_payment_method", amount_received=0)
     nothing = Applied("ignored", "nothing_to_apply")
     assert told.tell("payment_intent.payment_failed", failed) == Applied("ignored", "not_paid")
@@ -71,7 +75,9 @@ def test_a_payment_that_failed_or_is_for_something_else_does_nothing(told: Told)
     assert told.dollars == 0
 
 
-def test_refunds_are_cumulative_and_take_back_in_proportion_to_what_was_paid(told: Told) -> None:
+def test_refunds_are_cumulative_and_take_back_in_proportion_to_what_was_paid(
+    told: PureOrganization,
+) -> None:
     told.tell(CHECKOUT, processor.checkout())
     told.tell(REFUNDED, processor.charge(amount_refunded=3_000))
     assert told.dollars == 25
@@ -80,14 +86,16 @@ def test_refunds_are_cumulative_and_take_back_in_proportion_to_what_was_paid(tol
     assert told.dollars == 0
 
 
-def test_what_was_spent_before_its_refund_is_owed(told: Told) -> None:
+def test_what_was_spent_before_its_refund_is_owed(told: PureOrganization) -> None:
     told.tell(CHECKOUT, processor.checkout())
     _spend(told, 30)
     told.tell(REFUNDED, processor.charge(amount_refunded=6_000))
     assert told.dollars == -30
 
 
-def test_a_dispute_takes_the_credits_back_and_a_won_one_restores_them(told: Told) -> None:
+def test_a_dispute_takes_the_credits_back_and_a_won_one_restores_them(
+    told: PureOrganization,
+) -> None:
     told.tell(CHECKOUT, processor.checkout())
     told.tell(DISPUTED, processor.dispute())
     assert told.dollars == 0
@@ -96,7 +104,7 @@ def test_a_dispute_takes_the_credits_back_and_a_won_one_restores_them(told: Told
     assert told.dollars == 50
 
 
-def test_a_dispute_of_a_part_with_tax_takes_that_part(told: Told) -> None:
+def test_a_dispute_of_a_part_with_tax_takes_that_part(told: PureOrganization) -> None:
     told.tell(DISPUTED, processor.dispute(amount=3_000))
     told.tell(CHECKOUT, processor.checkout())
     assert told.dollars == 25
@@ -104,14 +112,16 @@ def test_a_dispute_of_a_part_with_tax_takes_that_part(told: Told) -> None:
 
 
 @pytest.mark.parametrize("status", ["won", "warning_closed"])
-def test_a_dispute_that_was_won_before_it_was_opened_takes_nothing(told: Told, status: str) -> None:
+def test_a_dispute_that_was_won_before_it_was_opened_takes_nothing(
+    told: PureOrganization, status: str
+) -> None:
     told.tell(CHECKOUT, processor.checkout())
     told.tell(CLOSED, processor.dispute(status=status))
     told.tell(DISPUTED, processor.dispute(status="needs_response"))
     assert told.dollars == 50
 
 
-def test_a_refund_and_a_dispute_of_one_payment_take_it_back_once(told: Told) -> None:
+def test_a_refund_and_a_dispute_of_one_payment_take_it_back_once(told: PureOrganization) -> None:
     told.tell(CHECKOUT, processor.checkout())
     told.tell(REFUNDED, processor.charge(amount_refunded=3_000))
     told.tell(DISPUTED, processor.dispute())
@@ -120,14 +130,16 @@ def test_a_refund_and_a_dispute_of_one_payment_take_it_back_once(told: Told) -> 
     assert told.dollars == 25
 
 
-def test_a_refund_of_a_subscription_takes_its_allowance_back(told: Told) -> None:
+def test_a_refund_of_a_subscription_takes_its_allowance_back(told: PureOrganization) -> None:
     told.tell(PAID, invoice("in_1"))
     refund = processor.charge(amount=8_690, amount_refunded=8_690, metadata={})
     told.tell(REFUNDED, refund, payment_ref="in_1")
     assert told.dollars == 0
 
 
-def test_a_dispute_of_half_a_subscriptions_payment_takes_half_its_allowance(told: Told) -> None:
+def test_a_dispute_of_half_a_subscriptions_payment_takes_half_its_allowance(
+    told: PureOrganization,
+) -> None:
     """The dispute does not say of how much: the invoice does, with tax."""
     told.tell(PAID, invoice("in_1"))
     half = processor.dispute(amount=4_345)
@@ -135,7 +147,7 @@ def test_a_dispute_of_half_a_subscriptions_payment_takes_half_its_allowance(told
     assert told.dollars == 24.5
 
 
-def test_another_organizations_payment_is_refused(told: Told) -> None:
+def test_another_organizations_payment_is_refused(told: PureOrganization) -> None:
     foreign = processor.checkout(metadata={**CREDITS, "org_id": "org_2"})
     assert told.tell(CHECKOUT, foreign) == Applied("failed", "foreign_organization")
     of_another = subscription(metadata={"org_id": "org_2"})
@@ -143,14 +155,14 @@ def test_another_organizations_payment_is_refused(told: Told) -> None:
     assert (told.dollars, told.state.subscription) == (0, None)
 
 
-def test_sponsors_are_granted_nothing(told: Told) -> None:
+def test_sponsors_are_granted_nothing(told: PureOrganization) -> None:
     sponsor = {**OURS, "kind": "sponsor"}
     told.tell(CHECKOUT, processor.checkout(metadata=sponsor))
     told.tell(INTENT, processor.payment(metadata=sponsor))
     assert told.dollars == 0
 
 
-def _spend(told: Told, dollars: int) -> None:
+def _spend(told: PureOrganization, dollars: int) -> None:
     spent = SpendCredits(key="chat", amount=dollars * DOLLAR, reason="chat", at=_at(START + DAY))
     told.state = lots.spend(told.state, spent).state
 

@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 
 from tests.actors.organization.processor import END, START
-from tests.actors.organization.told import AT, DAY, MAX_5X, Told, invoice, line, subscription
+from tests.actors.organization.pure_organization import (
+    AT,
+    DAY,
+    MAX_5X,
+    PureOrganization,
+    invoice,
+    line,
+    subscription,
+)
 from tolsey.actors.organization import plans
 from tolsey.actors.organization.billing import acts, changes
 from tolsey.actors.organization.billing.calls import (
@@ -46,15 +54,15 @@ UNREACHED = CancelSubscription(
 WHOSE = {"organization_id": "org_1", "operation_id": "op", "subscription_id": "sub_1"}
 
 
-def max_5x() -> Told:
+def max_5x() -> PureOrganization:
     """Max 5x, paid by the month."""
-    told = Told()
+    told = PureOrganization()
     told.tell("customer.subscription.created", subscription(MAX_5X))
     told.tell("invoice.paid", invoice("in_1", line(MAX_5X, 19_900)))
     return told
 
 
-def before_pro() -> Told:
+def before_pro() -> PureOrganization:
     """Max 5x, which Pro waits for."""
     told = max_5x()
     coming = acts.coming(told.subscription, NextChange("sub_sched_1", "pro", "monthly"))
@@ -63,24 +71,26 @@ def before_pro() -> Told:
 
 
 @pytest.fixture
-def told() -> Told:
+def told() -> PureOrganization:
     return max_5x()
 
 
 @pytest.fixture
-def scheduled() -> Told:
+def scheduled() -> PureOrganization:
     return before_pro()
 
 
 @pytest.fixture
-def ending(told: Told) -> Told:
+def ending(told: PureOrganization) -> PureOrganization:
     """Max 5x, which ends with its period."""
     ends = subscription(MAX_5X, cancel_at_period_end=True)
     told.tell("customer.subscription.updated", ends, created=START + DAY)
     return told
 
 
-def ask(told: Told, plan: str | None, id: str = "op", **more: Any) -> Decision[Any, Operation]:
+def ask(
+    told: PureOrganization, plan: str | None, id: str = "op", **more: Any
+) -> Decision[Any, Operation]:
     """Choose a plan, or None to cancel."""
     given: dict[str, Any] = {"price_ids": PRICE_IDS, "user_id": "usr_1", "at": AT, **more}
     if plan is None:
@@ -98,7 +108,9 @@ def called(decision: Decision[Any, Any]) -> Sequence[Any]:
     return [effect.call for effect in decision.effects]  # type: ignore[union-attr]  # none tells
 
 
-def hear(told: Told, message: PlanChangeMade | PlanChangeRefused) -> Decision[Any, None]:
+def hear(
+    told: PureOrganization, message: PlanChangeMade | PlanChangeRefused
+) -> Decision[Any, None]:
     turn = changes.made if isinstance(message, PlanChangeMade) else changes.refused
     decision = turn(told.state, message)  # type: ignore[arg-type]  # of the two, its own
     told.state = decision.state
@@ -110,7 +122,7 @@ def outcome(decision: Decision[Any, None]) -> Any:
     return (decision.resolve or {}).get("operation:op")
 
 
-def test_an_upgrade_is_one_call_that_takes_off_what_waits(scheduled: Told) -> None:
+def test_an_upgrade_is_one_call_that_takes_off_what_waits(scheduled: PureOrganization) -> None:
     (up,) = called(ask(scheduled, "max_20x"))
     assert isinstance(up, UpgradeSubscription)
     assert (up.held.schedule_id, up.price_id) == ("sub_sched_1", "price_max_20x_monthly")
@@ -126,23 +138,25 @@ def test_an_upgrade_is_one_call_that_takes_off_what_waits(scheduled: Told) -> No
         ("max_5x", ReleaseSchedule(**WHOSE, schedule_id="sub_sched_1", resumes=False)),
     ],
 )
-def test_a_change_that_waits_is_released(scheduled: Told, plan: str | None, call: Any) -> None:
+def test_a_change_that_waits_is_released(
+    scheduled: PureOrganization, plan: str | None, call: Any
+) -> None:
     assert called(ask(scheduled, plan)) == [call]
 
 
-def test_what_ends_goes_on_first(ending: Told) -> None:
+def test_what_ends_goes_on_first(ending: PureOrganization) -> None:
     (down,) = called(ask(ending, "pro"))
     assert isinstance(down, ScheduleDowngrade)
     assert down.resumes
-    assert called(ask(Told(ending.state), "pro", id="op")) == []
+    assert called(ask(PureOrganization(ending.state), "pro", id="op")) == []
 
 
-def test_an_end_that_is_chosen_again_is_told_and_not_asked_for(ending: Told) -> None:
+def test_an_end_that_is_chosen_again_is_told_and_not_asked_for(ending: PureOrganization) -> None:
     again = ask(ending, None)
     assert (again.reply.state, again.effects, again.records) == ("done", (), ())  # type: ignore[union-attr]  # it is not parked
 
 
-def test_what_is_done_is_told_with_the_time_from_which_it_counts(told: Told) -> None:
+def test_what_is_done_is_told_with_the_time_from_which_it_counts(told: PureOrganization) -> None:
     ask(told, "max_20x")
     done = outcome(hear(told, PlanChangeMade(operation_id="op", at=LATER)))
     assert (done.state, plans.rfc3339(LATER) in done.result) == ("done", True)
@@ -156,7 +170,7 @@ def test_what_is_done_is_told_with_the_time_from_which_it_counts(told: Told) -> 
     assert (told.subscription.schedule_id, told.subscription.next_plan) == ("sub_sched_2", "pro")
 
 
-def test_a_refused_upgrade_is_counted_so_that_the_next_is_another(told: Told) -> None:
+def test_a_refused_upgrade_is_counted_so_that_the_next_is_another(told: PureOrganization) -> None:
     for n in range(2):
         (up,) = called(ask(told, "max_20x", id=f"op_{n}"))
         assert up.key.endswith(f":{n}")
@@ -168,7 +182,7 @@ def test_a_refused_upgrade_is_counted_so_that_the_next_is_another(told: Told) ->
 
 
 @pytest.mark.parametrize("plan", ["max_20x", "pro", None])
-def test_what_nobody_answered_is_not_counted(told: Told, plan: str | None) -> None:
+def test_what_nobody_answered_is_not_counted(told: PureOrganization, plan: str | None) -> None:
     ask(told, plan)
     assert outcome(hear(told, UNREACHED)).code == "processor_unreachable"
     assert told.subscription.refused_changes == 0
@@ -177,7 +191,7 @@ def test_what_nobody_answered_is_not_counted(told: Told, plan: str | None) -> No
 @pytest.mark.parametrize("why", [DECLINED, UNREACHED])
 @pytest.mark.parametrize("plan", ["max_20x", None])
 def test_whoever_asks_is_told_of_a_failure_when_what_waited_is_back(
-    scheduled: Told, plan: str | None, why: PlanChangeRefused
+    scheduled: PureOrganization, plan: str | None, why: PlanChangeRefused
 ) -> None:
     ask(scheduled, plan)
     failed = hear(scheduled, why)
@@ -199,7 +213,9 @@ def test_whoever_asks_is_told_of_a_failure_when_what_waited_is_back(
     assert scheduled.audit[-1] == "plan.change_restored"
 
 
-def test_what_has_something_else_in_its_place_is_not_said_to_be_back(scheduled: Told) -> None:
+def test_what_has_something_else_in_its_place_is_not_said_to_be_back(
+    scheduled: PureOrganization,
+) -> None:
     ask(scheduled, "max_20x")
     hear(scheduled, UNREACHED)
     assert isinstance(
@@ -209,7 +225,9 @@ def test_what_has_something_else_in_its_place_is_not_said_to_be_back(scheduled: 
     assert "plan.change_restored" not in scheduled.audit
 
 
-def test_what_cannot_be_put_back_is_written_down_and_the_first_reason_told(ending: Told) -> None:
+def test_what_cannot_be_put_back_is_written_down_and_the_first_reason_told(
+    ending: PureOrganization,
+) -> None:
     ask(ending, "pro")
     (undo,) = called(hear(ending, DECLINED))
     assert (undo.plan, undo.price_id) == ("free", "")
@@ -226,7 +244,7 @@ def test_what_cannot_be_put_back_is_written_down_and_the_first_reason_told(endin
 
 
 def test_only_one_change_is_under_way_and_who_asks_for_it_again_waits_with_the_first(
-    told: Told,
+    told: PureOrganization,
 ) -> None:
     first = ask(told, "max_20x").reply
     again = ask(told, "max_20x", id="op_2")
@@ -242,7 +260,9 @@ def test_only_one_change_is_under_way_and_who_asks_for_it_again_waits_with_the_f
     assert called(ask(told, None, id="op_2"))
 
 
-def test_what_is_owed_is_paid_before_more_is_bought_and_not_before_less(told: Told) -> None:
+def test_what_is_owed_is_paid_before_more_is_bought_and_not_before_less(
+    told: PureOrganization,
+) -> None:
     owing = replace(told.subscription, status="past_due")
     told.state = replace(told.state, subscription=owing)
     with pytest.raises(Conflict) as caught:
@@ -260,7 +280,7 @@ def test_what_is_owed_is_paid_before_more_is_bought_and_not_before_less(told: To
     ],
 )
 def test_what_is_not_there_is_not_changed(
-    told: Told, status: str, plan: str | None, code: str
+    told: PureOrganization, status: str, plan: str | None, code: str
 ) -> None:
     told.state = replace(told.state, subscription=replace(told.subscription, status=status))
     with pytest.raises(Conflict) as caught:
@@ -268,7 +288,7 @@ def test_what_is_not_there_is_not_changed(
     assert caught.value.code == code
 
 
-def test_an_answer_to_a_change_that_nobody_knows_changes_nothing(told: Told) -> None:
+def test_an_answer_to_a_change_that_nobody_knows_changes_nothing(told: PureOrganization) -> None:
     for message in (
         PlanChangeMade(operation_id="op_9", at=LATER),
         replace(DECLINED, operation_id="op_9"),
@@ -277,6 +297,6 @@ def test_an_answer_to_a_change_that_nobody_knows_changes_nothing(told: Told) -> 
         assert hear(told, message).state is before
 
 
-def test_a_price_that_is_not_set_is_named_before_anything_is_asked(told: Told) -> None:
+def test_a_price_that_is_not_set_is_named_before_anything_is_asked(told: PureOrganization) -> None:
     with pytest.raises(Refusal, match="PAYMENTS_PRICE_PRO_MONTHLY"):
         ask(told, "pro", price_ids={})

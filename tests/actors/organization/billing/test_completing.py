@@ -2,7 +2,14 @@
 
 from datetime import timedelta
 
-from tests.actors.organization.told import AT, PRO, Told, apply_message, invoice, subscription
+from tests.actors.organization.pure_organization import (
+    AT,
+    PRO,
+    PureOrganization,
+    apply_message,
+    invoice,
+    subscription,
+)
 from tolsey.actors.organization.billing import completing
 from tolsey.actors.organization.billing.completing import CompletePaymentEvent, PaymentEventReceived
 from tolsey.actors.organization.billing.messages import Applied, ApplyPaymentEvent
@@ -22,7 +29,7 @@ def received(message: ApplyPaymentEvent) -> PaymentEventReceived:
     )
 
 
-def asked(told: Told, message: ApplyPaymentEvent) -> CompletePaymentEvent | None:
+def asked(told: PureOrganization, message: ApplyPaymentEvent) -> CompletePaymentEvent | None:
     found = completing.lacking(told.state, received(message), message.payment_ref)
     if found is None:
         return None
@@ -31,7 +38,7 @@ def asked(told: Told, message: ApplyPaymentEvent) -> CompletePaymentEvent | None
 
 
 def test_a_subscription_is_asked_for_when_its_event_is_no_news() -> None:
-    told = Told()
+    told = PureOrganization()
     told.tell(UPDATED, subscription())
     again = apply_message(UPDATED, subscription())
     later = apply_message(UPDATED, subscription(), created=int(AT.timestamp()) + 5)
@@ -44,11 +51,11 @@ def test_a_subscription_is_asked_for_when_its_event_is_no_news() -> None:
 
 def test_what_its_schedule_brings_is_asked_for() -> None:
     message = apply_message(UPDATED, subscription(schedule="sub_sched_1"))
-    assert asked(Told(), message) is not None
+    assert asked(PureOrganization(), message) is not None
 
 
 def test_an_answer_that_was_overtaken_is_asked_for_again() -> None:
-    told = Told()
+    told = PureOrganization()
     told.tell(UPDATED, subscription())
     overtaken = apply_message(
         UPDATED, subscription(), is_asked=True, asked_after=AT - timedelta(seconds=1)
@@ -66,7 +73,7 @@ def test_an_answer_that_was_overtaken_is_asked_for_again() -> None:
 def test_an_answer_about_another_subscription_than_the_known_one_is_not_asked_for_for_ever() -> (
     None
 ):
-    told = Told()
+    told = PureOrganization()
     told.tell("invoice.paid", invoice("in_1"))
     told.tell(UPDATED, subscription())
     other = subscription(id="sub_2", status="canceled", ended_at=int(AT.timestamp()))
@@ -77,7 +84,7 @@ def test_an_answer_about_another_subscription_than_the_known_one_is_not_asked_fo
 
 
 def test_an_end_is_remembered_until_it_is_on_disk() -> None:
-    told = Told()
+    told = PureOrganization()
     told.tell(UPDATED, subscription(PRO))
     told.tell(
         "customer.subscription.deleted",

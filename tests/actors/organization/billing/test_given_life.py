@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.actors.organization.told import DOLLAR, Told
+from tests.actors.organization.pure_organization import DOLLAR, PureOrganization
 from tests.golden.cases import HERE
 from tolsey.actors.organization.billing.messages import ApplyPaymentEvent, PricedOffer
 from tolsey.actors.organization.billing.payment_events.catalogue import keep, read
@@ -44,8 +44,8 @@ def life() -> list[tuple[str, ApplyPaymentEvent]]:
     return [(number, told) for number, told in found if told is not None]
 
 
-def customer() -> Told:
-    return Told(OrganizationState("org_T1"))
+def customer() -> PureOrganization:
+    return PureOrganization(OrganizationState("org_T1"))
 
 
 def test_the_given_life_grants_what_it_paid_for() -> None:

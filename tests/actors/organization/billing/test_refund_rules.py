@@ -10,7 +10,15 @@ import pytest
 from tests.actors.organization import processor
 from tests.actors.organization.books import days
 from tests.actors.organization.processor import END, START
-from tests.actors.organization.told import AT, DAY, DOLLAR, Told, invoice, line, subscription
+from tests.actors.organization.pure_organization import (
+    AT,
+    DAY,
+    DOLLAR,
+    PureOrganization,
+    invoice,
+    line,
+    subscription,
+)
 from tolsey.actors.organization.billing import refunds
 from tolsey.actors.organization.billing.messages import GiveBackPayment, RefundBegun
 from tolsey.actors.organization.ledger import holds, lots
@@ -25,7 +33,7 @@ SECOND = timedelta(seconds=1)
 SUCCEEDED, PAID = "payment_intent.succeeded", "invoice.paid"
 
 
-class House(Told):
+class RefundingOrganization(PureOrganization):
     """An organization of which an operator asks to give money back."""
 
     def begin(
@@ -92,30 +100,30 @@ class House(Told):
 
 
 @pytest.fixture
-def bought() -> House:
+def bought() -> RefundingOrganization:
     """Somebody who bought 50 USD of credits."""
-    house = House()
-    house.tell(SUCCEEDED, processor.payment())
-    return house
+    billed = RefundingOrganization()
+    billed.tell(SUCCEEDED, processor.payment())
+    return billed
 
 
 @pytest.fixture
-def subscribed() -> House:
+def subscribed() -> RefundingOrganization:
     """Somebody who pays for a month of the plan of 49 USD."""
-    house = House()
-    house.tell("customer.subscription.created", subscription())
-    house.tell(PAID, invoice("in_1"))
-    return house
+    billed = RefundingOrganization()
+    billed.tell("customer.subscription.created", subscription())
+    billed.tell(PAID, invoice("in_1"))
+    return billed
 
 
-def test_what_no_payment_brought_cannot_be_given_back(bought: House) -> None:
+def test_what_no_payment_brought_cannot_be_given_back(bought: RefundingOrganization) -> None:
     nothing = (404, "not_found", "The organization has no such payment.")
     assert bought.refused("pi_2") == nothing
     bought.know(kind=None)
     assert bought.refused() == nothing
 
 
-def test_what_is_left_of_a_purchase_is_kept_for_its_refund(bought: House) -> None:
+def test_what_is_left_of_a_purchase_is_kept_for_its_refund(bought: RefundingOrganization) -> None:
     at = AT + days(1) - SECOND
     assert bought.begin(at=at) == RefundBegun(is_returned=False, subscription_id=None)
     (kept,) = bought.holds
@@ -137,14 +145,16 @@ def test_what_is_left_of_a_purchase_is_kept_for_its_refund(bought: House) -> Non
     }
 
 
-def test_a_purchase_of_a_day_ago_is_too_old(bought: House) -> None:
+def test_a_purchase_of_a_day_ago_is_too_old(bought: RefundingOrganization) -> None:
     late = (409, "refund_too_late", "Credits are refunded within 24 hours.")
     assert bought.refused(at=AT + days(1)) == late
     bought.know(granted_at=None)
     assert bought.refused() == late
 
 
-def test_a_purchase_of_which_something_was_used_or_is_held_stays(bought: House) -> None:
+def test_a_purchase_of_which_something_was_used_or_is_held_stays(
+    bought: RefundingOrganization,
+) -> None:
     used = (409, "refund_credits_used", "Some of these credits have been used.")
     bought.state = holds.hold(
         bought.state, HoldCredits(hold_id="h", amount=1, at=AT, lease_until=AT + days(1))
@@ -154,7 +164,7 @@ def test_a_purchase_of_which_something_was_used_or_is_held_stays(bought: House) 
     assert bought.refused() == used
 
 
-def test_the_credits_of_another_purchase_are_left_alone(bought: House) -> None:
+def test_the_credits_of_another_purchase_are_left_alone(bought: RefundingOrganization) -> None:
     bought.tell(SUCCEEDED, processor.payment(id="pi_2"))
     bought.begin("pi_2")
     assert bought.state.credits.available == 50 * DOLLAR
@@ -167,7 +177,9 @@ def test_the_credits_of_another_purchase_are_left_alone(bought: House) -> None:
     assert bought.begin("pi_2").is_returned is False
 
 
-def test_a_repeat_is_judged_by_when_it_was_decided_and_keeps_it_for_longer(bought: House) -> None:
+def test_a_repeat_is_judged_by_when_it_was_decided_and_keeps_it_for_longer(
+    bought: RefundingOrganization,
+) -> None:
     bought.begin(lease=10)
     at = AT + days(3)
     assert bought.begin(at=at, lease=10) == RefundBegun(is_returned=False, subscription_id=None)
@@ -178,7 +190,7 @@ def test_a_repeat_is_judged_by_when_it_was_decided_and_keeps_it_for_longer(bough
     assert bought.said["elsewhere"] is False
 
 
-def test_what_became_free_since_is_kept_beside_the_rest(bought: House) -> None:
+def test_what_became_free_since_is_kept_beside_the_rest(bought: RefundingOrganization) -> None:
     bought.begin()
     (kept,) = bought.holds
     some = ((kept.lines[0][0], 20 * DOLLAR),)
@@ -199,18 +211,20 @@ def test_what_became_free_since_is_kept_beside_the_rest(bought: House) -> None:
     assert bought.state.credits.available == 0
 
 
-def test_a_payment_that_went_back_is_not_given_back_again(bought: House) -> None:
+def test_a_payment_that_went_back_is_not_given_back_again(bought: RefundingOrganization) -> None:
     bought.refund(1)
     assert bought.refused() == (409, "already_refunded", "This payment has been refunded.")
 
 
-def test_a_disputed_payment_is_its_banks_to_give_back(bought: House) -> None:
+def test_a_disputed_payment_is_its_banks_to_give_back(bought: RefundingOrganization) -> None:
     bought.dispute()
     said = "This payment is disputed; its bank gives it back."
     assert bought.refused() == (409, "payment_disputed", said)
 
 
-def test_a_month_goes_back_within_a_week_and_its_subscription_ends(subscribed: House) -> None:
+def test_a_month_goes_back_within_a_week_and_its_subscription_ends(
+    subscribed: RefundingOrganization,
+) -> None:
     spent = SpendCredits(key="s", amount=9 * DOLLAR, reason="chat", at=AT)
     subscribed.state = lots.spend(subscribed.state, spent).state
     at = AT + days(7) - SECOND
@@ -227,12 +241,14 @@ def test_a_month_goes_back_within_a_week_and_its_subscription_ends(subscribed: H
     assert subscribed.begin("in_1", at=at) == RefundBegun(is_returned=False, subscription_id=None)
 
 
-def test_a_month_in_which_messages_were_sent_stays(subscribed: House) -> None:
+def test_a_month_in_which_messages_were_sent_stays(subscribed: RefundingOrganization) -> None:
     said = (409, "refund_messages_sent", "Messages have been sent since.")
     assert subscribed.refused("in_1", chatted=True) == said
 
 
-def test_only_the_newest_payment_of_a_subscription_goes_back(subscribed: House) -> None:
+def test_only_the_newest_payment_of_a_subscription_goes_back(
+    subscribed: RefundingOrganization,
+) -> None:
     renewal = line("price_pro_monthly", 7_900, END, END + 30 * DAY)
     subscribed.tell(PAID, invoice("in_2", renewal), created=END)
     at = AT + timedelta(seconds=END - START)
@@ -246,7 +262,7 @@ def test_only_the_newest_payment_of_a_subscription_goes_back(subscribed: House) 
 
 
 def test_a_subscription_whose_payment_went_back_elsewhere_ends_without_another_refund(
-    subscribed: House,
+    subscribed: RefundingOrganization,
 ) -> None:
     subscribed.refund(8_689, 8_690)
     already = (409, "already_refunded", "This payment has been refunded.")
@@ -263,14 +279,14 @@ def test_a_subscription_whose_payment_went_back_elsewhere_ends_without_another_r
 
 @pytest.mark.parametrize(("total", "is_returned"), [(0, False), (1, True)])
 def test_of_what_nobody_told_the_total_nothing_went_back(
-    subscribed: House, total: int, is_returned: bool
+    subscribed: RefundingOrganization, total: int, is_returned: bool
 ) -> None:
     subscribed.know(total=total, refunded=total)
     assert subscribed.begin("in_1").is_returned is is_returned
 
 
 def test_a_payment_that_went_back_elsewhere_and_is_not_the_newest_ends_nothing(
-    subscribed: House,
+    subscribed: RefundingOrganization,
 ) -> None:
     subscribed.refund(8_690, 8_690)
     renewal = line("price_pro_monthly", 7_900, END, END + 30 * DAY)
@@ -278,7 +294,9 @@ def test_a_payment_that_went_back_elsewhere_and_is_not_the_newest_ends_nothing(
     assert subscribed.refused("in_1")[1] == "already_refunded"
 
 
-def test_a_refund_of_ours_that_arrived_is_not_told_to_be_of_elsewhere(subscribed: House) -> None:
+def test_a_refund_of_ours_that_arrived_is_not_told_to_be_of_elsewhere(
+    subscribed: RefundingOrganization,
+) -> None:
     subscribed.begin("in_1")
     subscribed.refund(8_690, 8_690)
     assert subscribed.holds == []
@@ -288,7 +306,9 @@ def test_a_refund_of_ours_that_arrived_is_not_told_to_be_of_elsewhere(subscribed
     assert subscribed.said["elsewhere"] is False
 
 
-def test_what_was_kept_for_a_refund_that_will_not_be_is_free_again(bought: House) -> None:
+def test_what_was_kept_for_a_refund_that_will_not_be_is_free_again(
+    bought: RefundingOrganization,
+) -> None:
     bought.begin()
     bought.drop()
     assert (bought.holds, bought.state.credits.available) == ([], 50 * DOLLAR)
@@ -301,7 +321,7 @@ def test_what_was_kept_for_a_refund_that_will_not_be_is_free_again(bought: House
 
 
 def test_what_was_kept_for_a_refund_that_nobody_knows_of_is_free_and_it_was_asked_in_time(
-    bought: House,
+    bought: RefundingOrganization,
 ) -> None:
     bought.begin(at=AT)
     asked_at = bought.payment.refund_asked_at

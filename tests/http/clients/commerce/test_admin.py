@@ -20,7 +20,7 @@ from tolsey.actors.ports import (
     Shop,
 )
 from tolsey.http.clients.commerce.admin import ShopifyAdmin
-from tolsey.http.clients.commerce.calls import Limits
+from tolsey.http.clients.commerce.calls import CallLimits
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.orders import (
     Customer,
@@ -88,7 +88,7 @@ async def stand(
             sleep=sleep,
             luck=lambda: 1.0,
             bulk_above=bulk_above,
-            limits=Limits(attempt_seconds=attempt_seconds),
+            limits=CallLimits(attempt_seconds=attempt_seconds),
         )
         async with client:
             with anyio.fail_after(60):

@@ -13,7 +13,7 @@ from tests.http.clients.commerce.wire import SHOP, Asked, Says, cost, data, thro
 from tolsey.actors.ports import PlatformDenied, PlatformError, PlatformUnreachable
 from tolsey.http.clients.commerce.admin import ShopifyAdmin
 from tolsey.http.clients.commerce.answers import read_answer, read_grant
-from tolsey.http.clients.commerce.bodies import Reply, TransientFault, retry_after
+from tolsey.http.clients.commerce.bodies import PlatformReply, TransientFault, retry_after
 
 QUERY = "query Name { shop { name } }"
 MUTATION = 'mutation Go { bulkOperationRunQuery(query: "{}", groupObjects: false) { userErrors { message } } }'
@@ -300,7 +300,7 @@ JSON = st.recursive(
 
 @given(st.sampled_from([200, 201, 302, 400, 401, 403, 429, 500, 599]), JSON)
 def test_no_answer_surprises_the_reader(status: int, body: Any) -> None:
-    reply = Reply(status, {}, json.dumps(body).encode())
+    reply = PlatformReply(status, {}, json.dumps(body).encode())
     for read in (read_answer, read_grant):
         with contextlib.suppress(PlatformError, TransientFault):
             read(reply)
@@ -311,4 +311,4 @@ def test_no_bytes_surprise_the_reader(body: bytes) -> None:
     for read in (read_answer, read_grant):
         # some bytes are JSON, and then an answer
         with contextlib.suppress(PlatformError, TransientFault):
-            read(Reply(200, {}, body))
+            read(PlatformReply(200, {}, body))

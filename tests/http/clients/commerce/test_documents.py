@@ -134,7 +134,7 @@ def test_a_bucket_refills_with_time_and_never_over_its_rim() -> None:
     assert bucket.wait_seconds(5_000, now=1_000.0) == 0.0
 
 
-def test_points_set_aside_by_one_request_are_not_there_for_the_next() -> None:
+def test_points_reserved_by_one_request_are_not_there_for_the_next() -> None:
     bucket = Bucket()
     bucket.settle(0, said(available=500), now=0.0)
     bucket.spend(400, now=0.0)

@@ -11,7 +11,7 @@ import anyio.abc
 
 from tolsey.actors.ports import Shop
 from tolsey.http.clients.commerce.admin import ShopifyAdmin
-from tolsey.http.clients.commerce.calls import Limits
+from tolsey.http.clients.commerce.calls import CallLimits
 
 SHOP = Shop("demo.myshopify.com", "shpat_canary")
 
@@ -82,7 +82,7 @@ class Wire:
             clock=lambda: self.time.now,
             sleep=self.time.sleep,
             luck=lambda: 1.0,
-            limits=Limits(**limits),
+            limits=CallLimits(**limits),
         )
 
     async def serve(self, stream: anyio.abc.SocketStream) -> None:

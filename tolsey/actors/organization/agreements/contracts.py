@@ -160,8 +160,8 @@ def _papers(state: OrganizationState, message: SetContract | None = None) -> Con
     """Tell where the papers are filed: where a message says, else where they were before."""
     known = state.contract
     before = ContractPapers(known.kyc, known.signed_contract) if known else ContractPapers()
-    told = message.papers if message else before
-    return ContractPapers(told.kyc or before.kyc, told.signed_contract or before.signed_contract)
+    given = message.papers if message else before
+    return ContractPapers(given.kyc or before.kyc, given.signed_contract or before.signed_contract)
 
 
 def _audit(state: OrganizationState, message: SetContract) -> AuditRecord:

@@ -71,8 +71,8 @@ def change(state: OrganizationState, message: ChangePlan, kept: Operation | None
             resumes=ends,
         )
         undo = _undo(view, message, whose) if ends else None
-        told = {"change": "downgrade", "effectiveAt": plans.rfc3339(held.period_end)}
-        return _begin(state, message, down, told, undo)
+        outcome = {"change": "downgrade", "effectiveAt": plans.rfc3339(held.period_end)}
+        return _begin(state, message, down, outcome, undo)
     # What is owed is paid before more is bought.
     if view.dunning_since is not None or view.status == "past_due":
         raise Conflict(
@@ -93,9 +93,12 @@ def cancel(state: OrganizationState, message: CancelPlan, kept: Operation | None
         return under_way.answer(state, known)
     view = _require_subscription(acts.view_of(state, message.at))
     whose = _whose(state, message, str(view.subscription_id))
-    told = {"cancelAtPeriodEnd": True, "endsAt": view.period_end and plans.rfc3339(view.period_end)}
+    outcome = {
+        "cancelAtPeriodEnd": True,
+        "endsAt": view.period_end and plans.rfc3339(view.period_end),
+    }
     if view.cancel_at_period_end:
-        done = replace(_operation(state, message, told), state="done", finished_at=message.at)
+        done = replace(_operation(state, message, outcome), state="done", finished_at=message.at)
         return Decision(state, done)
     end = CancelSubscription(
         **whose,
@@ -104,7 +107,7 @@ def cancel(state: OrganizationState, message: CancelPlan, kept: Operation | None
         comment=message.comment,
     )
     undo = _undo(view, message, whose) if view.schedule_id else None
-    return _begin(state, message, end, told, undo)
+    return _begin(state, message, end, outcome, undo)
 
 
 def made(state: OrganizationState, message: PlanChangeMade) -> Step:
@@ -116,10 +119,10 @@ def made(state: OrganizationState, message: PlanChangeMade) -> Step:
         state = replace(state, subscription=acts.coming(known, message.next))
     why = orjson.loads(operation.wanted)["why"]
     if why is None:
-        told = orjson.loads(operation.result or "{}")
-        if "change" in told:
-            told.setdefault("effectiveAt", plans.rfc3339(message.at))
-        return under_way.end(Decision(state, None), operation, message.at, result=told)
+        outcome = orjson.loads(operation.result or "{}")
+        if "change" in outcome:
+            outcome.setdefault("effectiveAt", plans.rfc3339(message.at))
+        return under_way.end(Decision(state, None), operation, message.at, result=outcome)
     rows = (_restored(operation, "plan.change_restored"),) if message.is_done else ()
     decision: Step = Decision(state, None, records=rows)
     return under_way.end(decision, operation, message.at, why=Refusal(**why))
@@ -138,8 +141,8 @@ def refused(state: OrganizationState, message: PlanChangeRefused) -> Step:
     why: dict[str, Any] = {"status": message.status, "code": message.code, "detail": message.detail}
     if message.processor_code is not None:
         why["processorCode"] = message.processor_code
-        told = orjson.loads(operation.result or "{}")
-        if told.get("change") == "upgrade" and known is not None:
+        outcome = orjson.loads(operation.result or "{}")
+        if outcome.get("change") == "upgrade" and known is not None:
             counted = replace(known, refused_changes=known.refused_changes + 1)
             said = {**wanted["asked"], "change": "upgrade", "reason": message.processor_code}
             row = _audit(operation, "plan.change_refused", operation.user_id, **said)
@@ -259,12 +262,12 @@ def _undo(
 def _operation(
     state: OrganizationState,
     message: ChangePlan | CancelPlan,
-    told: Mapping[str, Any],
+    outcome: Mapping[str, Any],
     undo: RestoreChange | None = None,
 ) -> Operation:
     asked = _asked(message)
     wanted = {"asked": asked, "undo": UNDO.dump_python(undo, mode="json"), "why": None}
-    result = {"organizationId": state.organization_id, **asked, **told}
+    result = {"organizationId": state.organization_id, **asked, **outcome}
     return Operation(
         id=message.operation_id,
         organization_id=state.organization_id,
@@ -282,14 +285,14 @@ def _begin(
     state: OrganizationState,
     message: ChangePlan | CancelPlan,
     call: Call[Any],
-    told: Mapping[str, Any],
+    outcome: Mapping[str, Any],
     undo: RestoreChange | None = None,
 ) -> Begun:
-    operation = _operation(state, message, told, undo)
+    operation = _operation(state, message, outcome, undo)
     if isinstance(message, CancelPlan):
         event, said = "plan.cancel_requested", {"feedback": message.feedback}
     else:
-        event, said = "plan.change_requested", {**_asked(message), "change": told["change"]}
+        event, said = "plan.change_requested", {**_asked(message), "change": outcome["change"]}
     return Decision(
         under_way.begin(state, operation),
         operation,

@@ -161,8 +161,8 @@ def is_news(facts: SubscriptionFacts, created_at: datetime, seen_at: datetime | 
 def ends_of(state: OrganizationState, payment_ref: str, dispute_id: str) -> frozenset[str]:
     """List the ends that were told of a dispute."""
     known = state.credits.payments.get(payment_ref)
-    told = disputes_of(known) if known else []
-    return TERMINAL & {one.status for one in told if one.id == dispute_id}
+    disputes = disputes_of(known) if known else []
+    return TERMINAL & {one.status for one in disputes if one.id == dispute_id}
 
 
 def _asked(state: OrganizationState, event: PaymentEventReceived, **known: Any) -> Perform:

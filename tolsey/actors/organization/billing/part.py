@@ -125,15 +125,15 @@ class Billing(KindPart[OrganizationState]):
         self, state: OrganizationState, message: PaymentEventReceived
     ) -> Decision[OrganizationState, Applied]:
         """Do what the payment processor said, or ask it first for what that leaves out."""
-        told = completing.as_told(message, None)
-        known = await recalled(self._database, state, applying.payment_of(told))
+        event = completing.as_told(message, None)
+        known = await recalled(self._database, state, applying.payment_of(event))
         payment_id = completing.paid_invoice(known, restore(message.type, message.facts))
         if payment_id is not None:
             invoice_id = await payment_event_rows.invoice_paid_by(
                 self._database, state.organization_id, payment_id
             )
-            told = replace(told, payment_ref=invoice_id)
-        asked = completing.lacking(known, message, told.payment_ref)
+            event = replace(event, payment_ref=invoice_id)
+        asked = completing.lacking(known, message, event.payment_ref)
         if asked is not None:
             return Decision(state, completing.STALE, effects=(asked,))
-        return await self.apply_payment_event(state, told)
+        return await self.apply_payment_event(state, event)

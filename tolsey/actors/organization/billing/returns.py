@@ -90,8 +90,8 @@ def made(state: OrganizationState, message: RefundMade) -> Step:
     if operation is None:
         return decision
     subscription_id = orjson.loads(operation.wanted)["subscriptionId"]
-    told = _result(state, message.payment_ref, message.refund_id, subscription_id)
-    operation = replace(operation, result=told)
+    outcome = _result(state, message.payment_ref, message.refund_id, subscription_id)
+    operation = replace(operation, result=outcome)
     if subscription_id is None:
         return under_way.end(decision, operation, message.at)
     return Decision(
@@ -148,10 +148,10 @@ def _ending(operation: Operation, subscription_id: str) -> Perform:
 def _result(
     state: OrganizationState, payment_ref: str, refund_id: str | None, subscription_id: str | None
 ) -> str:
-    told = {
+    outcome = {
         "id": refund_id,
         "organizationId": state.organization_id,
         "paymentRef": payment_ref,
         "subscriptionEnded": subscription_id,
     }
-    return orjson.dumps(told).decode()
+    return orjson.dumps(outcome).decode()

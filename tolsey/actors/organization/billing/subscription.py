@@ -89,7 +89,7 @@ def observed(
     if before is None or (is_other_end and known.status in ALIVE):
         return known  # what ended beside the one that is paid for changes nothing
     seen_at = max(created_at, before.seen_at or NEVER)
-    told = replace(
+    reported = replace(
         before,
         subscription_id=facts.subscription_id,
         customer_id=facts.customer_id or before.customer_id,
@@ -99,8 +99,8 @@ def observed(
         seen_at=seen_at,
     )
     if item is not None and offer is not None:
-        told = replace(
-            told,
+        reported = replace(
+            reported,
             item_id=item.item_id,
             price_id=item.price_id,
             subscribed_plan=offer.plan.code,
@@ -108,8 +108,8 @@ def observed(
             period_start=item.period_start,
             period_end=item.period_end,
         )
-    is_newer = is_asked or _is_newer(told, before, created_at)
-    newest = told if is_newer else _seen(before, seen_at)
+    is_newer = is_asked or _is_newer(reported, before, created_at)
+    newest = reported if is_newer else _seen(before, seen_at)
     return _settled(newest, facts, seen_at if is_asked else created_at)
 
 
@@ -120,7 +120,7 @@ def paid(
     before = _whose(known, facts.subscription_id or "", created_at)
     if before is None:
         return known
-    told = replace(
+    reported = replace(
         before,
         subscription_id=facts.subscription_id,
         customer_id=before.customer_id or facts.customer_id,
@@ -128,14 +128,14 @@ def paid(
         paid_at=max(created_at, before.paid_at or NEVER),
     )
     newest = replace(
-        told,
+        reported,
         paid_plan=bought.offer.plan.code,
         paid_cadence=bought.offer.cadence.value,
         paid_from=bought.begins_at,
         paid_until=bought.ends_at,
         paid_invoice_id=facts.invoice_id,
     )
-    return _dunned(newest if _period(newest) > _period(told) else told)
+    return _dunned(newest if _period(newest) > _period(reported) else reported)
 
 
 def owed(
@@ -148,7 +148,7 @@ def owed(
     before = _whose(known, facts.subscription_id or "", created_at)
     if before is None or facts.invoice_id == before.paid_invoice_id:
         return known
-    told = replace(
+    reported = replace(
         before,
         subscription_id=facts.subscription_id,
         customer_id=before.customer_id or facts.customer_id,
@@ -156,14 +156,14 @@ def owed(
     )
     known_last = before.dunning_at or NEVER, before.dunning_invoice_id or ""
     if (created_at, facts.invoice_id) >= known_last:
-        told = replace(
-            told,
+        reported = replace(
+            reported,
             dunning_since=facts.written_at or created_at,
             dunning_at=created_at,
             dunning_invoice_id=facts.invoice_id,
             dunning_url=facts.hosted_url,
         )
-    return _dunned(told)
+    return _dunned(reported)
 
 
 def is_owed(known: SubscriptionRecord, at: datetime) -> bool:
@@ -220,14 +220,16 @@ def _whose(
     return None
 
 
-def _is_newer(told: SubscriptionRecord, before: SubscriptionRecord, created_at: datetime) -> bool:
+def _is_newer(
+    reported: SubscriptionRecord, before: SubscriptionRecord, created_at: datetime
+) -> bool:
     """Tell whether a snapshot takes the place of the one before it."""
-    is_over, was_over = told.status not in ALIVE, _has_ended(before)
+    is_over, was_over = reported.status not in ALIVE, _has_ended(before)
     if is_over != was_over:
         return is_over
     seen_at = before.seen_at or NEVER
     if is_over or created_at == seen_at:
-        return _order(told) > _order(_seen(before, told.seen_at))
+        return _order(reported) > _order(_seen(before, reported.seen_at))
     return created_at > seen_at
 
 
@@ -255,13 +257,13 @@ def _settled(
     return replace(known, settled_at=settled_at)
 
 
-def _dunned(told: SubscriptionRecord) -> SubscriptionRecord:
+def _dunned(reported: SubscriptionRecord) -> SubscriptionRecord:
     """Forget what was owed before the last payment, or of the very invoice that is paid."""
-    at, paid_at = told.dunning_at, told.paid_at or NEVER
-    if at is None or (at > paid_at and told.dunning_invoice_id != told.paid_invoice_id):
-        return told
+    at, paid_at = reported.dunning_at, reported.paid_at or NEVER
+    if at is None or (at > paid_at and reported.dunning_invoice_id != reported.paid_invoice_id):
+        return reported
     return replace(
-        told, dunning_since=None, dunning_at=None, dunning_invoice_id=None, dunning_url=None
+        reported, dunning_since=None, dunning_at=None, dunning_invoice_id=None, dunning_url=None
     )
 
 

@@ -61,8 +61,8 @@ def kept(state: OrganizationState, message: ExportKept) -> Decision[Organization
     operation = under_way.find(state, message.operation_id)
     if operation is None:
         return Decision(state, None)
-    told = {"fileId": message.file_id, "sha256": message.sha256, "size": message.size}
-    return under_way.end(Decision(state, None), operation, message.at, result=told)
+    facts = {"fileId": message.file_id, "sha256": message.sha256, "size": message.size}
+    return under_way.end(Decision(state, None), operation, message.at, result=facts)
 
 
 def given_up(state: OrganizationState, message: ExportGivenUp) -> Decision[OrganizationState, None]:

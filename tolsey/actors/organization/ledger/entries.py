@@ -43,6 +43,7 @@ class Draft:
         "before",
         "bonus_day",
         "closed",
+        "credited",
         "debt",
         "due_at",
         "free",
@@ -57,7 +58,6 @@ class Draft:
         "renewed_by",
         "seq",
         "state",
-        "told",
     )
 
     def __init__(self, state: OrganizationState, at: datetime, records: list[Any]) -> None:
@@ -72,7 +72,7 @@ class Draft:
         self.due_at = before.due_at
         self.lots, self.holds, self.payments = before.lots, before.holds, before.payments
         self.closed: dict[str, CreditLot] = {}
-        self.told: dict[str, CreditedPayment] = {}
+        self.credited: dict[str, CreditedPayment] = {}
         self.period_start, self.period_end = before.period_start, before.period_end
         self.allowance, self.renewed_by = before.allowance, before.renewed_by
         self.bonus_day = before.bonus_day
@@ -179,7 +179,7 @@ class Draft:
     def keep_payment(self, payment: CreditedPayment) -> None:
         """Remember what is known of a payment."""
         self.payments = self.payments.insert(payment.payment_ref, payment)
-        self.told[payment.payment_ref] = payment
+        self.credited[payment.payment_ref] = payment
 
     def expire_lot(self, lot: CreditLot) -> None:
         """End a lot now: what is free of it expires, what is pinned does when it is free again."""
@@ -246,7 +246,7 @@ class Draft:
 
     def _state(self, seq: int, chained: str) -> OrganizationState:
         self.records.extend(self.closed.values())
-        self.records.extend(self.told.values())
+        self.records.extend(self.credited.values())
         after = Credits(
             seq,
             chained,

@@ -89,7 +89,7 @@ def applied(
     return Decision(state, reply=Outcome.APPLIED, records=records, effects=effects)
 
 
-def set_aside(state: StoreState, delivery: Delivery, reason: str) -> Applied:
+def skip(state: StoreState, delivery: Delivery, reason: str) -> Applied:
     """Claim a delivery and put on record why nothing of it is kept."""
     audit = json.dumps({**about(delivery), "ignored": reason})
     records = (claim(state, delivery), put_on_record(state, delivery, audit))
@@ -98,7 +98,7 @@ def set_aside(state: StoreState, delivery: Delivery, reason: str) -> Applied:
 
 def ignore(state: StoreState, message: DeliveryIgnored) -> Applied:
     """Take note of a topic that is not in the catalogue."""
-    return set_aside(state, message.delivery, "topic")
+    return skip(state, message.delivery, "topic")
 
 
 def give_up(state: StoreState, message: DeliveryUnreadable) -> Applied:
@@ -138,7 +138,7 @@ def keep(
     """Keep rows of what the shop has, unless what is kept is newer (their tables see to that)."""
     delivery = message.delivery
     if not is_listening(state, delivery.shop_domain):
-        return set_aside(state, delivery, "not_connected")
+        return skip(state, delivery, "not_connected")
     return applied(state, delivery, message.audit, *filed(state, *rows))
 
 
@@ -156,7 +156,7 @@ def order_edited(state: StoreState, message: OrderEdited) -> Applied:
     """Ask the platform what the order is now."""
     delivery = message.delivery
     if not is_listening(state, delivery.shop_domain):
-        return set_aside(state, delivery, "not_connected")
+        return skip(state, delivery, "not_connected")
     call = Perform(ReadOrder(state.store_id, message.order_id, state.organization_id))
     return applied(state, delivery, message.audit, effects=(call,))
 
@@ -189,33 +189,33 @@ def scopes_changed(state: StoreState, message: ScopesChanged) -> Applied:
     """Rewrite what the grant allows, without waiting for the next renewal."""
     delivery = message.delivery
     if not is_listening(state, delivery.shop_domain):
-        return set_aside(state, delivery, "not_connected")
+        return skip(state, delivery, "not_connected")
     after, effects = rescope(state, message.scopes, message.changed_at)
     return replace(applied(state, delivery, message.audit, effects=effects), state=after)
 
 
 def shop_updated(state: StoreState, message: ShopUpdated) -> Applied:
     """Keep the shop's own facts, unless newer ones are known."""
-    delivery, told = message.delivery, message.shop
+    delivery, reported = message.delivery, message.shop
     if not is_listening(state, delivery.shop_domain):
-        return set_aside(state, delivery, "not_connected")
+        return skip(state, delivery, "not_connected")
     shop = known(state, delivery)
-    if told.facts_at < shop.facts_at:
-        return set_aside(state, delivery, "older")
+    if reported.facts_at < shop.facts_at:
+        return skip(state, delivery, "older")
     facts = replace(
         shop,
-        facts_at=told.facts_at,
-        shop_id=told.shop_id,
-        name=told.name,
-        plan_name=told.plan_name,
-        plan_display_name=told.plan_display_name,
-        currency=told.currency or shop.currency,
-        primary_domain=told.primary_domain or shop.primary_domain,
-        timezone=told.timezone or shop.timezone,
-        country=told.country,
-        password_enabled=told.password_enabled,
-        setup_required=told.setup_required,
-        shop_created_at=told.shop_created_at or shop.shop_created_at,
+        facts_at=reported.facts_at,
+        shop_id=reported.shop_id,
+        name=reported.name,
+        plan_name=reported.plan_name,
+        plan_display_name=reported.plan_display_name,
+        currency=reported.currency or shop.currency,
+        primary_domain=reported.primary_domain or shop.primary_domain,
+        timezone=reported.timezone or shop.timezone,
+        country=reported.country,
+        password_enabled=reported.password_enabled,
+        setup_required=reported.setup_required,
+        shop_created_at=reported.shop_created_at or shop.shop_created_at,
     )
     return replace(applied(state, delivery, message.audit), state=replace(state, shop=facts))
 
@@ -224,7 +224,7 @@ def domain_created(state: StoreState, message: DomainCreated) -> Applied:
     """Remember an address of the shop's own."""
     delivery = message.delivery
     if not is_listening(state, delivery.shop_domain):
-        return set_aside(state, delivery, "not_connected")
+        return skip(state, delivery, "not_connected")
     shop = known(state, delivery)
     hosts = json.loads(shop.custom_domains)
     if message.host not in hosts:
@@ -237,10 +237,10 @@ def theme_published(state: StoreState, message: ThemePublished) -> Applied:
     """Remember which theme the shop shows."""
     delivery = message.delivery
     if not is_listening(state, delivery.shop_domain):
-        return set_aside(state, delivery, "not_connected")
+        return skip(state, delivery, "not_connected")
     shop = known(state, delivery)
     if shop.theme_at is not None and message.published_at < shop.theme_at:
-        return set_aside(state, delivery, "older")
+        return skip(state, delivery, "older")
     shown = replace(
         shop, theme_id=message.theme_id, theme_name=message.name, theme_at=message.published_at
     )
@@ -251,10 +251,10 @@ def bulk_finished(state: StoreState, message: BulkFinished) -> Applied:
     """Remember the last bulk export that ended."""
     delivery = message.delivery
     if not is_listening(state, delivery.shop_domain):
-        return set_aside(state, delivery, "not_connected")
+        return skip(state, delivery, "not_connected")
     shop = known(state, delivery)
     if shop.bulk_at is not None and message.finished_at < shop.bulk_at:
-        return set_aside(state, delivery, "older")
+        return skip(state, delivery, "older")
     ended = replace(shop, bulk_operation=message.operation, bulk_at=message.finished_at)
     return replace(applied(state, delivery, message.audit), state=replace(state, shop=ended))
 

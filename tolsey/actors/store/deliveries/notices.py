@@ -119,10 +119,10 @@ def bulk_finished(body: Body, reading: Reading) -> BulkFinished:
         "errorCode": fields.text(body, "error_code", 50),
         "type": fields.text(body, "type", 50),
     }
-    told = fields.moment(body, "completed_at") or reading.delivery.happened_at
+    completed_at = fields.moment(body, "completed_at") or reading.delivery.happened_at
     return BulkFinished(
         delivery=reading.delivery,
         operation=json_text(operation),
-        finished_at=min(told, reading.delivery.at),
+        finished_at=min(completed_at, reading.delivery.at),
         audit=audit(reading, operation),
     )

@@ -22,7 +22,7 @@ from tolsey.actors.ports import (
 )
 from tolsey.http.clients.commerce import edits, queries, shapes
 from tolsey.http.clients.commerce.bulk import bulk_orders
-from tolsey.http.clients.commerce.calls import Address, Calls, Limits, Pace
+from tolsey.http.clients.commerce.calls import Address, CallLimits, Calls, Pace
 from tolsey.http.clients.commerce.orders import orders_before, orders_given_back, paged_orders
 from tolsey.http.clients.commerce.subscriptions import reconcile
 from tolsey.http.clients.guard import guarded_client
@@ -49,7 +49,7 @@ class ShopifyAdmin(CommercePlatform, CommerceEditor):
         sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
         luck: Callable[[], float] = random.random,
         bulk_above: int = 500,
-        limits: Limits | None = None,
+        limits: CallLimits | None = None,
     ) -> None:
         self._version = api_version
         self._http = http or guarded_client([url_template])
@@ -58,7 +58,7 @@ class ShopifyAdmin(CommercePlatform, CommerceEditor):
             Address(url_template, api_version),
             self._http,
             Pace(clock, sleep, luck),
-            limits or Limits(),
+            limits or CallLimits(),
         )
 
     async def __aenter__(self) -> Self:

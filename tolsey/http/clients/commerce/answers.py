@@ -11,7 +11,7 @@ from pydantic_core import to_json
 
 from tolsey.actors.bodies import Body, lenient
 from tolsey.actors.ports import GrantRefused, PlatformDenied, PlatformUnreachable, TokenGrant
-from tolsey.http.clients.commerce.bodies import Reply, TransientFault, retry_after
+from tolsey.http.clients.commerce.bodies import PlatformReply, TransientFault, retry_after
 from tolsey.http.clients.commerce.costs import Cost, read_cost
 
 LONGEST_MESSAGE = 300
@@ -68,7 +68,7 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class GraphqlAnswer:
     """A GraphQL answer: its data, what failed in it, and what it cost."""
 
     data: dict[str, Any] = field(repr=False)
@@ -115,7 +115,7 @@ def missing_scope(*texts: object) -> str | None:
     return None
 
 
-def read_grant(reply: Reply) -> TokenGrant:
+def read_grant(reply: PlatformReply) -> TokenGrant:
     """Read the token endpoint's answer, or raise why there is no token.
 
     The body's `error` is believed first, then the status; a refusal comes as JSON or as a page.
@@ -149,7 +149,7 @@ def _grant(body: Mapping[str, Any]) -> TokenGrant:
     )
 
 
-def _grant_error(reply: Reply, body: Mapping[str, Any]) -> tuple[str | None, str]:
+def _grant_error(reply: PlatformReply, body: Mapping[str, Any]) -> tuple[str | None, str]:
     code = body.get("error")
     if isinstance(code, str) and CODE.fullmatch(code):
         return code, plain(str(body.get("error_description") or code))
@@ -163,7 +163,7 @@ def _grant_error(reply: Reply, body: Mapping[str, Any]) -> tuple[str | None, str
     return None, f"The platform answered {reply.status} to the request for a token."
 
 
-def read_shop(reply: Reply) -> dict[str, Any]:
+def read_shop(reply: PlatformReply) -> dict[str, Any]:
     """Read a shop's description (REST `shop.json`); what stands in for one is raised by its meaning."""
     if reply.status != OK:
         raise _status_fault(reply)
@@ -173,7 +173,7 @@ def read_shop(reply: Reply) -> dict[str, Any]:
     return shop
 
 
-def read_answer(reply: Reply) -> Answer:
+def read_answer(reply: PlatformReply) -> GraphqlAnswer:
     """Read a GraphQL answer; what stands in for one is raised by its meaning."""
     if reply.status != OK:
         raise _status_fault(reply)
@@ -192,7 +192,7 @@ def read_answer(reply: Reply) -> Answer:
         if faults:
             raise refusal(faults)
         raise TransientFault("The platform's answer is not one to a GraphQL query.")
-    return Answer(data, faults, cost)
+    return GraphqlAnswer(data, faults, cost)
 
 
 def refusal(faults: tuple[Fault, ...]) -> PlatformDenied:
@@ -217,7 +217,7 @@ def _throttled(cost: Cost | None, *, done: bool) -> Exception:
     )
 
 
-def _status_fault(reply: Reply) -> Exception:
+def _status_fault(reply: PlatformReply) -> Exception:
     said = _object(reply).get("errors")
     message = plain(said) if isinstance(said, str) else f"The platform answered {reply.status}."
     if reply.status in TRANSIENT_STATUSES:
@@ -256,7 +256,7 @@ def _fault(error: object) -> Fault:
     )
 
 
-def _object(reply: Reply) -> Body:
+def _object(reply: PlatformReply) -> Body:
     try:
         return lenient(reply.json())
     except ValueError:

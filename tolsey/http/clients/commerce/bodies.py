@@ -48,7 +48,7 @@ class TransientFault(Exception):  # noqa: N818 - a state of the world
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class PlatformReply:
     """A whole answer, its body decoded and within its bound."""
 
     status: int
@@ -62,7 +62,7 @@ class Reply:
 
 async def fetch(
     http: httpx.AsyncClient, request: httpx.Request, *, limit_bytes: int, seconds: float
-) -> Reply:
+) -> PlatformReply:
     """Answer a request whole, or raise TransientFault; PlatformUnreachable when it never can."""
     async with opened(http, request, seconds=seconds) as response:
         body = bytearray()
@@ -70,7 +70,7 @@ async def fetch(
             body += piece
             if len(body) > limit_bytes:
                 raise PlatformUnreachable(f"The platform answered more than {limit_bytes} bytes.")
-        return Reply(response.status_code, response.headers, bytes(body))
+        return PlatformReply(response.status_code, response.headers, bytes(body))
 
 
 @asynccontextmanager

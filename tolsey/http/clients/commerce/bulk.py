@@ -20,8 +20,8 @@ from tolsey.actors.ports import PlatformDenied, PlatformUnreachable, Shop
 from tolsey.http.clients.commerce import queries, shapes
 from tolsey.http.clients.commerce.answers import plain
 from tolsey.http.clients.commerce.bodies import PIECE, TransientFault, decoded, opened
-from tolsey.http.clients.commerce.calls import Calls, Patience
-from tolsey.http.clients.commerce.orders import Batch, Found, belongs
+from tolsey.http.clients.commerce.calls import CallBudget, Calls
+from tolsey.http.clients.commerce.orders import ListedOrder, RefundBatch, belongs
 from tolsey.storage.records.selling.revenue import PulledOrder
 
 IN_MEMORY_BYTES = 4 * 1024 * 1024
@@ -35,7 +35,7 @@ File = anyio.SpooledTemporaryFile[bytes]
 
 
 @dataclass(slots=True)
-class Places:
+class LastLines:
     """The line on which each order is complete, by the order's number."""
 
     last: dict[int, int] = field(default_factory=dict)
@@ -84,7 +84,7 @@ async def bulk_orders(
         if len(places.last) < roots:
             raise shapes.Misshapen("an export that is shorter than announced")
         await file.seek(0)
-        batch = Batch(calls, shop)
+        batch = RefundBatch(calls, shop)
         async with aclosing(_read(file, places, calls.limits.bulk_line_bytes)) as orders:
             async for found in orders:
                 if belongs(found.order, start, end):
@@ -149,12 +149,12 @@ async def _wait(calls: Calls, waits: Iterator[float], reason: str) -> None:
     await calls.pace.sleep(wait)
 
 
-async def _download(calls: Calls, url: str, file: File) -> Places:
+async def _download(calls: Calls, url: str, file: File) -> LastLines:
     """Keep the export in `file` and give its places, starting over when it breaks off."""
     if not calls.address.may_download(url):
         raise PlatformUnreachable("The platform's export lies at an address that is not fetched.")
     limits = calls.limits
-    patience = Patience(
+    patience = CallBudget(
         calls.pace,
         limits,
         attempts=limits.bulk_download_attempts,
@@ -169,8 +169,8 @@ async def _download(calls: Calls, url: str, file: File) -> Places:
             await patience.after(fault)
 
 
-async def _fetch(calls: Calls, url: str, file: File, seconds: float) -> Places:
-    places, lines, size = Places(), Lines(calls.limits.bulk_line_bytes), 0
+async def _fetch(calls: Calls, url: str, file: File, seconds: float) -> LastLines:
+    places, lines, size = LastLines(), Lines(calls.limits.bulk_line_bytes), 0
     number = 0
     # the file's host is not the platform's API: no token goes there
     request = calls.http.build_request("GET", url, headers={"Accept-Encoding": "gzip"})
@@ -196,7 +196,7 @@ def _download_fault(status: int) -> Exception:
     return TransientFault(f"The platform's export answered {status}.")
 
 
-async def _read(file: File, places: Places, line_bytes: int) -> AsyncGenerator[Found]:
+async def _read(file: File, places: LastLines, line_bytes: int) -> AsyncGenerator[ListedOrder]:
     """Give every order when its last line has been read."""
     lines, number = Lines(line_bytes), 0
     open_orders: dict[int, shapes.OpenOrder] = {}
@@ -214,9 +214,9 @@ async def _read(file: File, places: Places, line_bytes: int) -> AsyncGenerator[F
             return
 
 
-def _closed(order: shapes.OpenOrder) -> Found:
+def _closed(order: shapes.OpenOrder) -> ListedOrder:
     """Give an order with every line that arrived, and the refunds that no export says more of."""
-    return Found(order.closed(), shapes.refund_ids(order.value))
+    return ListedOrder(order.closed(), shapes.refund_ids(order.value))
 
 
 def _placed(open_orders: dict[int, shapes.OpenOrder], value: Mapping[str, Any]) -> int:

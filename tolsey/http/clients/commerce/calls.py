@@ -12,13 +12,13 @@ import orjson
 from tolsey.actors.ports import GrantRefused, PlatformUnreachable, Shop, TokenGrant
 from tolsey.actors.shops import is_shop_domain
 from tolsey.http.clients.commerce.answers import (
-    Answer,
+    GraphqlAnswer,
     read_answer,
     read_grant,
     read_shop,
     refusal,
 )
-from tolsey.http.clients.commerce.bodies import Reply, TransientFault, fetch
+from tolsey.http.clients.commerce.bodies import PlatformReply, TransientFault, fetch
 from tolsey.http.clients.commerce.costs import Bucket, Buckets, is_mutation
 from tolsey.http.clients.guard import loopback_origin
 
@@ -30,7 +30,7 @@ Read = TypeVar("Read")
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CallLimits:
     """Bounds of everything the client does; seconds, bytes and counts."""
 
     attempts: int = 5
@@ -65,10 +65,10 @@ class Pace:
     luck: Callable[[], float]
 
 
-class Patience:
+class CallBudget:
     """What is left of one call's attempts and time."""
 
-    def __init__(self, pace: Pace, limits: Limits, *, attempts: int, seconds: float) -> None:
+    def __init__(self, pace: Pace, limits: CallLimits, *, attempts: int, seconds: float) -> None:
         self._pace = pace
         self._limits = limits
         self._attempts = attempts
@@ -163,7 +163,7 @@ class Calls:
     """The endpoints of the platform, each call bounded in attempts and time."""
 
     def __init__(
-        self, address: Address, http: httpx.AsyncClient, pace: Pace, limits: Limits
+        self, address: Address, http: httpx.AsyncClient, pace: Pace, limits: CallLimits
     ) -> None:
         self.address = address
         self.http = http
@@ -200,10 +200,10 @@ class Calls:
         )
         return await self._read(request, read_shop)
 
-    async def _read(self, request: httpx.Request, read: Callable[[Reply], Read]) -> Read:
+    async def _read(self, request: httpx.Request, read: Callable[[PlatformReply], Read]) -> Read:
         """Send a request until it is answered, as often and as long as asking for a grant is worth."""
         limits = self.limits
-        patience = Patience(
+        patience = CallBudget(
             self.pace, limits, attempts=limits.grant_attempts, seconds=limits.grant_deadline_seconds
         )
         while True:
@@ -240,7 +240,7 @@ class Calls:
         variables: Mapping[str, Any] | None = None,
         *,
         repeatable: bool | None = None,
-    ) -> Answer:
+    ) -> GraphqlAnswer:
         """Give the answer to a document of which some fields may have failed.
 
         `repeatable` says that sending it twice does no harm, which is assumed of queries only: a
@@ -249,7 +249,7 @@ class Calls:
         variables = variables or {}
         again = not is_mutation(document) if repeatable is None else repeatable
         limits = self.limits
-        patience = Patience(
+        patience = CallBudget(
             self.pace, limits, attempts=limits.attempts, seconds=limits.deadline_seconds
         )
         while True:
@@ -261,8 +261,8 @@ class Calls:
                 await patience.after(fault)
 
     async def _paid(
-        self, shop: Shop, document: str, variables: Mapping[str, Any], patience: Patience
-    ) -> Answer:
+        self, shop: Shop, document: str, variables: Mapping[str, Any], patience: CallBudget
+    ) -> GraphqlAnswer:
         bucket = self._buckets.of(shop.shop_domain)
         points = await self._reserve(bucket, document, variables, patience)
         cost = None
@@ -280,7 +280,7 @@ class Calls:
             bucket.settle(points, cost, self.pace.now())
 
     async def _reserve(
-        self, bucket: Bucket, document: str, variables: Mapping[str, Any], patience: Patience
+        self, bucket: Bucket, document: str, variables: Mapping[str, Any], patience: CallBudget
     ) -> float:
         points = bucket.price(document, variables)
         while wait := bucket.wait_seconds(points, self.pace.now()):
@@ -289,8 +289,8 @@ class Calls:
         return points
 
     async def _send(
-        self, shop: Shop, document: str, variables: Mapping[str, Any], patience: Patience
-    ) -> Answer:
+        self, shop: Shop, document: str, variables: Mapping[str, Any], patience: CallBudget
+    ) -> GraphqlAnswer:
         request = self.http.build_request(
             "POST",
             self.address.graphql(shop.shop_domain),

@@ -62,7 +62,7 @@ class Bucket:
     learned: dict[tuple[str, int | None], float] = field(default_factory=dict)
 
     def price(self, document: str, variables: Mapping[str, Any]) -> float:
-        """Points to set aside: what the platform counted last time, else our own estimate."""
+        """Points to reserve: what the platform counted last time, else our own estimate."""
         known = self.learned.get((document, variables.get("first")))
         return known or estimate(document, variables)
 
@@ -74,7 +74,7 @@ class Bucket:
         return missing / self.restore_rate if missing > ROUNDING_POINTS else 0.0
 
     def spend(self, points: float, now: float) -> None:
-        """Set points aside for a request that is about to leave."""
+        """Reserve points for a request that is about to leave."""
         self.available = self._level(now) - points
         self.at = now
         self.in_flight += points

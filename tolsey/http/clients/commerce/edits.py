@@ -11,7 +11,7 @@ from typing import Any, Final
 from tolsey.actors.bodies import lenient
 from tolsey.actors.ports import EditRefused, PlatformUnreachable, Shop
 from tolsey.http.clients.commerce import shapes
-from tolsey.http.clients.commerce.answers import Answer, plain
+from tolsey.http.clients.commerce.answers import GraphqlAnswer, plain
 from tolsey.http.clients.commerce.calls import Calls
 from tolsey.http.clients.commerce.queries import gid
 
@@ -139,7 +139,7 @@ def _sent(kind: str, ids: Sequence[str], wanted: Mapping[str, Any], key: str) ->
             return Sent("tagsAdd", ADD_TAGS, variables)
 
 
-def _payload(answer: Answer, field: str) -> Mapping[str, Any]:
+def _payload(answer: GraphqlAnswer, field: str) -> Mapping[str, Any]:
     """Take what a mutation answered, or raise what the platform says against it."""
     payload = answer.data.get(field)
     if not isinstance(payload, dict):

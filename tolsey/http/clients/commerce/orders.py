@@ -38,7 +38,7 @@ REFUNDED = ("partially_refunded", "refunded")
 
 
 @dataclass(slots=True)
-class Found:
+class ListedOrder:
     """An order without what its refunds were for, and the ids of those refunds."""
 
     order: PulledOrder
@@ -55,7 +55,7 @@ async def paged_orders(
 ) -> AsyncGenerator[PulledOrder]:
     """Yield the orders of [start, end), each once."""
     nodes = _nodes(calls, shop, queries.processed_between(start, end))
-    batch = Batch(calls, shop)
+    batch = RefundBatch(calls, shop)
     async with aclosing(nodes), aclosing(_completed(batch, nodes)) as orders:
         async for order in orders:
             if belongs(order, start, end):
@@ -66,7 +66,7 @@ async def orders_before(calls: Calls, shop: Shop, start: datetime) -> AsyncGener
     """Yield orders from before a moment, the latest first, as many as are looked through."""
     query = queries.processed_before(start)
     nodes = _nodes(calls, shop, query, reverse=True, first=FIRST_LOOK, pages=LOOKS)
-    batch = Batch(calls, shop)
+    batch = RefundBatch(calls, shop)
     async with aclosing(nodes), aclosing(_completed(batch, nodes)) as orders:
         async for order in orders:
             if not order.test and order.processed_at < start:
@@ -80,7 +80,7 @@ async def orders_given_back(
     for status in REFUNDED:
         nodes = _nodes(calls, shop, queries.given_back_since(start, status), first=FIRST_LOOK)
         # A return is told apart even where its order is worth nothing by now.
-        batch = Batch(calls, shop, is_wanted=lambda _: True)
+        batch = RefundBatch(calls, shop, is_wanted=lambda _: True)
         async with aclosing(nodes), aclosing(_completed(batch, nodes)) as orders:
             async for order in orders:
                 if not order.test and order.processed_at < start:
@@ -88,7 +88,7 @@ async def orders_given_back(
 
 
 async def _completed(
-    batch: "Batch", nodes: AsyncIterator[Mapping[str, Any]]
+    batch: "RefundBatch", nodes: AsyncIterator[Mapping[str, Any]]
 ) -> AsyncGenerator[PulledOrder]:
     """Yield each listed order once, whole."""
     seen: set[str] = set()
@@ -139,7 +139,7 @@ async def _nodes(
         raise PlatformUnreachable("The shop has more pages of orders than are followed.")
 
 
-async def _whole(calls: Calls, shop: Shop, node: Mapping[str, Any]) -> Found:
+async def _whole(calls: Calls, shop: Shop, node: Mapping[str, Any]) -> ListedOrder:
     """Fetch what one page did not hold of an order."""
     first = shapes.page(node.get("lineItems"), "the lines of an order")
     lines = [shapes.line(each) for each in first.nodes]
@@ -150,20 +150,20 @@ async def _whole(calls: Calls, shop: Shop, node: Mapping[str, Any]) -> Found:
     # this list has no cursor: a full one may have been cut
     if len(movements) >= queries.TRANSACTIONS_PER_ORDER:
         movements = await _all_transactions(calls, shop, order_id)
-    return Found(shapes.order(node, lines, movements), shapes.refund_ids(node))
+    return ListedOrder(shapes.order(node, lines, movements), shapes.refund_ids(node))
 
 
 @dataclass(slots=True)
-class Batch:
+class RefundBatch:
     """Orders that wait until enough refunds are to be read to ask for them in a few full queries."""
 
     calls: Calls
     shop: Shop
     is_wanted: Callable[[PulledOrder], bool] = depends_on_refunds
-    waiting: list[Found] = field(default_factory=list)
+    waiting: list[ListedOrder] = field(default_factory=list)
     refunds: int = 0
 
-    async def add(self, found: Found) -> Sequence[PulledOrder]:
+    async def add(self, found: ListedOrder) -> Sequence[PulledOrder]:
         """Take an order and give those that are whole now."""
         if not found.refunds or not self.is_wanted(found.order):
             return (found.order,)
@@ -184,7 +184,7 @@ class Batch:
         return [_with_refunds(each, refunds) for each in found]
 
 
-def _with_refunds(found: Found, refunds: Iterator[PulledRefund]) -> PulledOrder:
+def _with_refunds(found: ListedOrder, refunds: Iterator[PulledRefund]) -> PulledOrder:
     return replace(found.order, refunds=tuple(next(refunds) for _ in found.refunds))
 
 
@@ -199,7 +199,7 @@ async def _refunds(calls: Calls, shop: Shop, ids: Sequence[str]) -> list[PulledR
     return found
 
 
-async def _large_refund(calls: Calls, shop: Shop, refund_id: str) -> list[shapes.Page]:
+async def _large_refund(calls: Calls, shop: Shop, refund_id: str) -> list[shapes.ConnectionPage]:
     sizes: dict[str, Any] = dict(LARGE)
     lines: list[Mapping[str, Any]] = []
     for _ in range(calls.limits.line_pages):
@@ -209,7 +209,7 @@ async def _large_refund(calls: Calls, shop: Shop, refund_id: str) -> list[shapes
             raise shapes.Misshapen("a refund of more movements than an order has")
         lines += page.nodes
         if page.after is None:
-            return [movements, shapes.Page(lines, None), shipping]
+            return [movements, shapes.ConnectionPage(lines, None), shipping]
         sizes["after"] = page.after
     raise shapes.Misshapen("a refund with no last line")
 
@@ -225,7 +225,7 @@ async def _nodes_of(
     return found
 
 
-def _pages_of(value: Mapping[str, Any]) -> list[shapes.Page]:
+def _pages_of(value: Mapping[str, Any]) -> list[shapes.ConnectionPage]:
     names = ("transactions", "refundLineItems", "refundShippingLines")
     return [shapes.page(value.get(name), f"{name} of a refund") for name in names]
 

@@ -30,7 +30,7 @@ class Misshapen(PlatformUnreachable):
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ConnectionPage:
     """One page of a connection; `after` is the cursor of the next, None on the last."""
 
     nodes: Sequence[Mapping[str, Any]]
@@ -44,7 +44,7 @@ def mapping(value: object, what: str) -> Mapping[str, Any]:
     return value
 
 
-def page(value: object, what: str) -> Page:
+def page(value: object, what: str) -> ConnectionPage:
     """Take a connection's nodes and the cursor of the next page."""
     connection = mapping(value, what)
     nodes = connection.get("nodes")
@@ -56,7 +56,7 @@ def page(value: object, what: str) -> Page:
         raise Misshapen(what)
     if info.get("hasNextPage") is True and not after:
         raise Misshapen(what)
-    return Page([mapping(node, what) for node in nodes], after)
+    return ConnectionPage([mapping(node, what) for node in nodes], after)
 
 
 def number_of(value: object, kind: str) -> int:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from tolsey.actors.ports import PlatformDenied, PlatformUnreachable, Shop, SubscriptionReport
 from tolsey.http.clients.commerce import queries, shapes
-from tolsey.http.clients.commerce.answers import Answer, Fault, plain
+from tolsey.http.clients.commerce.answers import Fault, GraphqlAnswer, plain
 from tolsey.http.clients.commerce.calls import Calls
 
 Item = TypeVar("Item")
@@ -140,7 +140,7 @@ async def _subscribe(calls: Calls, shop: Shop, uri: str, topics: Sequence[str]) 
     return {topic: _outcome(_problem(answer, f"s{n}")) for n, topic in enumerate(topics)}
 
 
-def _problem(answer: Answer, alias: str) -> Fault | None:
+def _problem(answer: GraphqlAnswer, alias: str) -> Fault | None:
     """Find what went wrong with one field of a document: a fault of its own, or a user error."""
     for fault in answer.faults:
         if fault.path[:1] == (alias,):

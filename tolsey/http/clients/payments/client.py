@@ -21,7 +21,7 @@ LONGEST_WAIT_SECONDS: Final = 300.0
 stripe.enable_telemetry = False
 
 
-class Wire(stripe.HTTPClient):
+class ProcessorTransport(stripe.HTTPClient):
     """Sends the package's requests: bounded in time, and past no proxy of the environment.
 
     The package's own sender hands forms over in a way that httpx has deprecated.
@@ -89,7 +89,9 @@ def asked_wait(headers: Mapping[str, str], unsaid: float = 1.0) -> float:
 class ProcessorClient(stripe.StripeClient):
     """The processor's own client, which knows how to close what it opened."""
 
-    def __init__(self, key: str, api_base: str | None, wire: Wire, retries: int) -> None:
+    def __init__(
+        self, key: str, api_base: str | None, wire: ProcessorTransport, retries: int
+    ) -> None:
         super().__init__(
             key,
             base_addresses={"api": api_base} if api_base else {},
@@ -116,4 +118,6 @@ def make_client(
     One call may be made with another key: `options={"api_key": ...}`. The caller closes the client.
     A processor that is asked too much is waited for as long as `patience_seconds`.
     """
-    return ProcessorClient(key, api_base, Wire(timeout_seconds, patience_seconds), retries)
+    return ProcessorClient(
+        key, api_base, ProcessorTransport(timeout_seconds, patience_seconds), retries
+    )

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from tolsey.actors.refusals import NotFound
 from tolsey.http.answers.amounts import in_dollars, in_units
 from tolsey.http.answers.money import MoneyAnswer
-from tolsey.http.mcp.tools.building import Answer
+from tolsey.http.mcp.tools.building import ToolAnswer
 from tolsey.http.mcp.tools.shop_words import ShopText, ShopValues
 
 LARGEST: Final = 2**63 - 1
@@ -99,46 +99,46 @@ def _values_of(written: str | None) -> Any:
 Values = Annotated[ShopValues | None, BeforeValidator(_values_of)]
 
 
-class Money(Answer):
+class DecimalMoney(ToolAnswer):
     """An amount as decimal text, in its currency."""
 
     amount: str
     currency: str
 
 
-def money(minor: int | None, currency: str | None) -> Money | None:
+def money(minor: int | None, currency: str | None) -> DecimalMoney | None:
     """Write an amount of minor units; None where it or its currency is not known."""
     if minor is None or currency is None:
         return None
     return known_money(minor, currency)
 
 
-def written_money(amount: str | None, currency: str | None) -> Money | None:
+def written_money(amount: str | None, currency: str | None) -> DecimalMoney | None:
     """Take an amount that is decimal text already; None where it or its currency is not known."""
     if amount is None or currency is None:
         return None
-    return Money(amount=amount, currency=currency)
+    return DecimalMoney(amount=amount, currency=currency)
 
 
-def known_money(minor: int, currency: str) -> Money:
+def known_money(minor: int, currency: str) -> DecimalMoney:
     """Write an amount of minor units."""
-    return Money(amount=f"{in_units(minor, currency):f}", currency=currency)
+    return DecimalMoney(amount=f"{in_units(minor, currency):f}", currency=currency)
 
 
-def _amount_of(known: MoneyAnswer | None) -> Money | None:
+def _amount_of(known: MoneyAnswer | None) -> DecimalMoney | None:
     """Write an amount as agents get it."""
     return None if known is None else known_money(known.amount, known.currency)
 
 
-Amount = Annotated[Money | None, BeforeValidator(_amount_of)]
+Amount = Annotated[DecimalMoney | None, BeforeValidator(_amount_of)]
 
 
-def _dollars(micro: int) -> Money:
+def _dollars(micro: int) -> DecimalMoney:
     """Write micro-USD with as many digits as it has, two at least."""
-    return Money(amount=f"{in_dollars(micro):f}", currency="USD")
+    return DecimalMoney(amount=f"{in_dollars(micro):f}", currency="USD")
 
 
-Dollars = Annotated[Money, BeforeValidator(_dollars)]
+Dollars = Annotated[DecimalMoney, BeforeValidator(_dollars)]
 """Micro-USD, as agents get them."""
 
 

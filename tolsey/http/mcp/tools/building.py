@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from tolsey.actors.refusals import Refusal
 from tolsey.http.answers.base import Projection
-from tolsey.http.mcp.call import Call
+from tolsey.http.mcp.call import ToolCall
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import READS, Hints, InvalidArguments, Tool, ToolFailed, ToolResult
 from tolsey.http.mcp.tools.schemas import answer_schema_of, schema_of
@@ -30,7 +30,7 @@ OFFER: Final = "offer"
 """Where a method keeps how it is offered."""
 
 
-class Arguments(BaseModel):
+class ToolArguments(BaseModel):
     """What a tool takes: what its schema refuses is refused, and nothing is read as something else."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -45,22 +45,22 @@ class Arguments(BaseModel):
         }
 
 
-class Nothing(Arguments):
+class Nothing(ToolArguments):
     """No arguments."""
 
 
-class Answer(Projection):
+class ToolAnswer(Projection):
     """What a tool answers."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-A = TypeVar("A", bound=Arguments)
+A = TypeVar("A", bound=ToolArguments)
 Item = TypeVar("Item")
-Run = TypeVar("Run", bound=Callable[..., Awaitable[Answer]])
+Run = TypeVar("Run", bound=Callable[..., Awaitable[ToolAnswer]])
 
 
-class Part(Answer, Generic[Item]):
+class ToolPage(ToolAnswer, Generic[Item]):
     """A part of a list."""
 
     items: list[Item]
@@ -105,12 +105,12 @@ class ReadTools:
         return self._service.reports.of(principal.organization_id)
 
 
-def _tool(offer: ToolOffer, run: Callable[[Principal, Any], Awaitable[Answer]]) -> Tool:
+def _tool(offer: ToolOffer, run: Callable[[Principal, Any], Awaitable[ToolAnswer]]) -> Tool:
     """Make a tool. A Refusal of its method is told to the model, with its code and fields."""
     types = get_type_hints(run)
-    arguments: type[Arguments] = types["asked"]
+    arguments: type[ToolArguments] = types["asked"]
 
-    async def called(call: Call, given: Arguments) -> ToolResult:
+    async def called(call: ToolCall, given: ToolArguments) -> ToolResult:
         try:
             found = await run(call.principal, given)
         except Refusal as refusal:
@@ -132,7 +132,7 @@ def _tool(offer: ToolOffer, run: Callable[[Principal, Any], Awaitable[Answer]]) 
     )
 
 
-def answered(found: Answer, *, is_error: bool = False) -> ToolResult:
+def answered(found: ToolAnswer, *, is_error: bool = False) -> ToolResult:
     """Make an answer's result: the same JSON for models, who get a text, and for programs."""
     text = written(found)
     return ToolResult(

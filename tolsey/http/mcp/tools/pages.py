@@ -7,7 +7,7 @@ import orjson
 from pydantic import Field
 
 from tolsey.http.mcp.tools.answers import LARGEST
-from tolsey.http.mcp.tools.building import Arguments, Item, Part
+from tolsey.http.mcp.tools.building import Item, ToolArguments, ToolPage
 from tolsey.http.web.api_model import NUL
 from tolsey.http.web.paging import InvalidCursor, cursor_of, cut, key_in
 
@@ -24,7 +24,7 @@ def _unsaid(schema: dict[str, Any]) -> None:
     schema.pop("default", None)
 
 
-class PageArguments(Arguments):
+class PageArguments(ToolArguments):
     """Which part of a list is wanted."""
 
     limit: Annotated[
@@ -68,10 +68,10 @@ class Pages:
         *,
         key: Callable[[Found], tuple[Any, ...]],
         show: Callable[[Found], Item],
-    ) -> Part[Item]:
+    ) -> ToolPage[Item]:
         """Show a part of what was read, with one more than the limit, and the cursor of the next."""
         rows, following = cut(found, wanted.limit, key=lambda item: self._written(*key(item)))
-        return Part(items=[show(row) for row in rows], next_cursor=following)
+        return ToolPage(items=[show(row) for row in rows], next_cursor=following)
 
     def cursor(self, *key: int | str) -> str:
         """Give the cursor of the part that follows the item of a key."""

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
 from tolsey.http.mcp import wire
-from tolsey.http.mcp.call import Call
+from tolsey.http.mcp.call import ToolCall
 from tolsey.http.mcp.registry import Argument, Prompt
 from tolsey.http.mcp.tools.reads.inventory import FEW, LARGEST_THRESHOLD
 from tolsey.http.mcp.wire import RpcError
@@ -78,10 +78,10 @@ Checked = Callable[[str], str]
 
 def _saying(
     text: str, **filled: tuple[Checked, str]
-) -> Callable[[Call, Mapping[str, str]], Awaitable[Sequence[Mapping[str, Any]]]]:
+) -> Callable[[ToolCall, Mapping[str, str]], Awaitable[Sequence[Mapping[str, Any]]]]:
     """Fill a text with the arguments, each checked, or its usual value."""
 
-    async def get(call: Call, given: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
+    async def get(call: ToolCall, given: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
         del call
         values = {
             name: check(given[name]) if given.get(name) else usual
@@ -93,8 +93,8 @@ def _saying(
     return get
 
 
-def _proposing(values: Sequence[str]) -> Callable[[Call, str], Awaitable[Sequence[str]]]:
-    async def proposed(call: Call, typed: str) -> Sequence[str]:
+def _proposing(values: Sequence[str]) -> Callable[[ToolCall, str], Awaitable[Sequence[str]]]:
+    async def proposed(call: ToolCall, typed: str) -> Sequence[str]:
         del call
         return [one for one in values if one.startswith(typed)]
 

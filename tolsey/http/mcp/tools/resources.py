@@ -4,11 +4,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from tolsey.actors.refusals import NotFound
-from tolsey.http.mcp.call import Call
+from tolsey.http.mcp.call import ToolCall
 from tolsey.http.mcp.gate import Principal
-from tolsey.http.mcp.registry import Contents, Resource, Template
+from tolsey.http.mcp.registry import Contents, OfferedResource, Template
 from tolsey.http.mcp.server import MOST_COMPLETIONS
-from tolsey.http.mcp.tools.building import Answer, Nothing
+from tolsey.http.mcp.tools.building import Nothing, ToolAnswer
 from tolsey.http.mcp.tools.reads import catalog as products
 from tolsey.http.mcp.tools.reads import money
 from tolsey.http.mcp.tools.reads import orders as sold
@@ -34,10 +34,10 @@ class Resources:
         self._orders = sold.OrderTools(service)
         self._products = products.CatalogTools(service)
 
-    def offered(self) -> Sequence[Resource | Template]:
+    def offered(self) -> Sequence[OfferedResource | Template]:
         """List them."""
         return [
-            Resource(
+            OfferedResource(
                 "store://summary",
                 "summary",
                 "The store",
@@ -46,7 +46,7 @@ class Resources:
                 self.summary,
                 stores.SCOPES,
             ),
-            Resource(
+            OfferedResource(
                 "store://policies/limits",
                 "limits",
                 "Limits",
@@ -77,25 +77,25 @@ class Resources:
             ),
         ]
 
-    async def summary(self, call: Call) -> Contents:
+    async def summary(self, call: ToolCall) -> Contents:
         """Read the store."""
         return await _read(self._stores.summary, call.principal, Nothing())
 
-    async def limits(self, call: Call) -> Contents:
+    async def limits(self, call: ToolCall) -> Contents:
         """Read the limits."""
         return await _read(self._money.limits, call.principal, Nothing())
 
-    async def order(self, call: Call, variables: Mapping[str, str]) -> Contents | None:
+    async def order(self, call: ToolCall, variables: Mapping[str, str]) -> Contents | None:
         """Read an order; None when there is none of that id."""
         asked = sold.OrderId.model_construct(order_id=variables["id"])
         return await _found(self._orders.get, call.principal, asked)
 
-    async def product(self, call: Call, variables: Mapping[str, str]) -> Contents | None:
+    async def product(self, call: ToolCall, variables: Mapping[str, str]) -> Contents | None:
         """Read a product; None when there is none of that id."""
         asked = products.ProductId.model_construct(product_id=variables["id"])
         return await _found(self._products.get, call.principal, asked)
 
-    async def order_ids(self, call: Call, typed: str) -> Sequence[str]:
+    async def order_ids(self, call: ToolCall, typed: str) -> Sequence[str]:
         """Propose ids of orders whose id or name begins so; none to who may not see orders."""
         principal: Principal = call.principal
         if not principal.scopes >= sold.SCOPES or len(typed) > LONGEST_TYPED:
@@ -104,7 +104,7 @@ class Resources:
             self._reports.of(principal.organization_id), principal.shop_key, typed, PROPOSED
         )
 
-    async def product_ids(self, call: Call, typed: str) -> Sequence[str]:
+    async def product_ids(self, call: ToolCall, typed: str) -> Sequence[str]:
         """Propose ids of products whose id begins so, or whose title holds it; or none, as above."""
         principal: Principal = call.principal
         if not principal.scopes >= products.SCOPES or len(typed) > LONGEST_TYPED:
@@ -115,7 +115,7 @@ class Resources:
 
 
 async def _found(
-    run: Callable[[Principal, Asked], Awaitable[Answer]], principal: Principal, asked: Asked
+    run: Callable[[Principal, Asked], Awaitable[ToolAnswer]], principal: Principal, asked: Asked
 ) -> Contents | None:
     try:
         return await _read(run, principal, asked)
@@ -124,6 +124,6 @@ async def _found(
 
 
 async def _read(
-    run: Callable[[Principal, Asked], Awaitable[Answer]], principal: Principal, asked: Asked
+    run: Callable[[Principal, Asked], Awaitable[ToolAnswer]], principal: Principal, asked: Asked
 ) -> Contents:
     return {"text": written(await run(principal, asked)).decode()}

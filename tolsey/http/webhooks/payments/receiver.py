@@ -26,9 +26,9 @@ from tolsey.http.webhooks.receiving import (
     ACCEPTED,
     DUPLICATE,
     IGNORED,
-    Answer,
     Bodies,
-    Refused,
+    DeliveryRefused,
+    ReceiverAnswer,
     respond,
     storage_unavailable,
 )
@@ -71,18 +71,18 @@ class PaymentEvents:
         """Answer one request."""
         await respond(self._answer(scope, receive), scope, send, failed="payments.webhook_failed")
 
-    async def _answer(self, scope: Scope, receive: Receive) -> Answer:
+    async def _answer(self, scope: Scope, receive: Receive) -> ReceiverAnswer:
         if scope["method"] != "POST":
-            raise Refused(405, "method_not_allowed", "Events are posted.")
+            raise DeliveryRefused(405, "method_not_allowed", "Events are posted.")
         if not self._secrets:
             detail = f"{SECRET} is not set, so this route cannot serve."
-            raise Refused(503, "missing_credential", detail, variable=SECRET)
+            raise DeliveryRefused(503, "missing_credential", detail, variable=SECRET)
         body = await self._bodies.take(scope, receive)
         self._prove(scope, body)
         try:
             parsed = parse(body)
         except MalformedPayload as error:
-            raise Refused(400, "malformed_payload", f"The body is {error}.") from error
+            raise DeliveryRefused(400, "malformed_payload", f"The body is {error}.") from error
         if is_thin(parsed):
             log.info("payments.thin_event_ignored", type=str(parsed.get("type"))[:100])
             return IGNORED
@@ -103,12 +103,12 @@ class PaymentEvents:
         try:
             verify(body, claim, self._secrets, self._clock().timestamp())
         except Forged as error:
-            raise Refused(
+            raise DeliveryRefused(
                 401, "invalid_signature", "No secret of ours signed the event."
             ) from error
         except Stale as error:
             log.warning("payments.signature_stale")
-            raise Refused(
+            raise DeliveryRefused(
                 401, "stale_signature", "The event was not signed within 300 seconds of now."
             ) from error
 
@@ -131,7 +131,7 @@ class PaymentEvents:
             needs_organization=facts.needs_organization,
         )
 
-    async def _keep(self, event: PaymentEvent) -> Answer:
+    async def _keep(self, event: PaymentEvent) -> ReceiverAnswer:
         """Write an event down and say what became of it."""
         said = log.bind(event_id=event.event_id, type=event.type, account=event.account)
         until = asyncio.get_running_loop().time() + KEEP_SECONDS
@@ -169,9 +169,9 @@ class PaymentEvents:
             log.warning("payments.adoption_failed", why=type(error).__name__)
 
 
-def unreadable(field: str) -> Refused:
+def unreadable(field: str) -> DeliveryRefused:
     """Refuse an event of a shape that is not known: the processor keeps it and sends it again."""
-    return Refused(
+    return DeliveryRefused(
         422, "unreadable_event", f"The event is not as documented: {field}.", field=field
     )
 

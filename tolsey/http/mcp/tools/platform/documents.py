@@ -42,21 +42,21 @@ TYPENAME: Final = "__typename"
 DIRECTIVES: Final = frozenset({"include", "skip"})
 
 
-class Unreadable(Unprocessable):
+class QueryNotAllowed(Unprocessable):
     """A document is not one that may be sent."""
 
     code = "query_not_allowed"
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class SentDocument:
     """A document that may be sent, as we write it, and what it needs."""
 
     text: str
     needs: frozenset[Need]
 
 
-def read(document: str) -> Reading:
+def read(document: str) -> SentDocument:
     """Read a query of allow-listed fields; it is sent as we understood it, never as it came."""
     parsed = _parsed(document)
     operation = _operation(parsed)
@@ -66,27 +66,27 @@ def read(document: str) -> Reading:
     }
     walk = _Walk(fragments)
     walk.of(ROOT, operation.selection_set, 1)
-    return Reading(print_ast(parsed), frozenset(walk.needs))
+    return SentDocument(print_ast(parsed), frozenset(walk.needs))
 
 
 def _parsed(document: str) -> DocumentNode:
     if len(document) > CHARACTERS:
-        raise Unreadable(f"A query has at most {CHARACTERS} characters.")
+        raise QueryNotAllowed(f"A query has at most {CHARACTERS} characters.")
     if sum(document.count(one) for one in "{[(") > BRACKETS:
-        raise Unreadable("The query is too large.")
+        raise QueryNotAllowed("The query is too large.")
     try:
         return parse(document, no_location=True, max_tokens=TOKENS)
     except GraphQLError as error:
-        raise Unreadable(f"The query cannot be read: {error.message}") from error
+        raise QueryNotAllowed(f"The query cannot be read: {error.message}") from error
 
 
 def _operation(parsed: DocumentNode) -> OperationDefinitionNode:
     operations = [one for one in parsed.definitions if isinstance(one, OperationDefinitionNode)]
     known = (OperationDefinitionNode, FragmentDefinitionNode)
     if len(operations) != 1 or not all(isinstance(one, known) for one in parsed.definitions):
-        raise Unreadable("Send one query, with its fragments if it has any.")
+        raise QueryNotAllowed("Send one query, with its fragments if it has any.")
     if operations[0].operation is not OperationType.QUERY:
-        raise Unreadable("Only queries are sent: nothing is changed this way.")
+        raise QueryNotAllowed("Only queries are sent: nothing is changed this way.")
     return operations[0]
 
 
@@ -95,7 +95,7 @@ class _Directives(Visitor):
 
     def enter_directive(self, node: DirectiveNode, *_: object) -> None:
         if node.name.value not in DIRECTIVES:
-            raise Unreadable(f"@{node.name.value} is not allowed.")
+            raise QueryNotAllowed(f"@{node.name.value} is not allowed.")
 
 
 class _Walk:
@@ -109,22 +109,22 @@ class _Walk:
     def of(self, kind: str, selections: SelectionSetNode, depth: int) -> None:
         """Go through what is selected of a type."""
         if depth > DEEPEST:
-            raise Unreadable(f"The query goes deeper than {DEEPEST} levels.")
+            raise QueryNotAllowed(f"The query goes deeper than {DEEPEST} levels.")
         known = fields_of(kind)
         for node in self._selected(kind, selections, ()):
             self._fields += 1
             if self._fields > MOST_FIELDS:
-                raise Unreadable(f"A query reads at most {MOST_FIELDS} fields.")
+                raise QueryNotAllowed(f"A query reads at most {MOST_FIELDS} fields.")
             name = node.name.value
             if name == TYPENAME:
                 continue
             if name not in known:
-                raise Unreadable(f"{kind}.{name} may not be read.", field=f"{kind}.{name}")
+                raise QueryNotAllowed(f"{kind}.{name} may not be read.", field=f"{kind}.{name}")
             self._check_arguments(kind, node)
             self._note(kind, name, known[name])
             inner = node.selection_set
             if (inner is None) != (known[name] == LEAF):
-                raise Unreadable(f"{kind}.{name} must select its fields, if it has any.")
+                raise QueryNotAllowed(f"{kind}.{name} must select its fields, if it has any.")
             if inner is not None:
                 self.of(known[name], inner, depth + 1)
 
@@ -141,7 +141,7 @@ class _Walk:
                 name = node.name.value
                 fragment = self._fragments.get(name)
                 if fragment is None or name in within or self._fields > MOST_FIELDS:
-                    raise Unreadable(f"The fragment {name} is not there, or is too much.")
+                    raise QueryNotAllowed(f"The fragment {name} is not there, or is too much.")
                 self._check_type(kind, fragment.type_condition.name.value)
                 yield from self._selected(kind, fragment.selection_set, (*within, name))
             elif isinstance(node, InlineFragmentNode):
@@ -152,7 +152,7 @@ class _Walk:
     @staticmethod
     def _check_type(kind: str, named: str) -> None:
         if named != kind:
-            raise Unreadable(f"A fragment on {named} does not fit {kind}.")
+            raise QueryNotAllowed(f"A fragment on {named} does not fit {kind}.")
 
     @staticmethod
     def _check_arguments(kind: str, node: FieldNode) -> None:
@@ -161,7 +161,7 @@ class _Walk:
         for argument in node.arguments or ():
             if argument.name.value not in allowed:
                 what = f"{kind}.{name}({argument.name.value}:)"
-                raise Unreadable(f"{what} may not be asked.", field=what)
+                raise QueryNotAllowed(f"{what} may not be asked.", field=what)
 
     def _note(self, kind: str, name: str, inner: str) -> None:
         need = ROOT_NEEDS.get(name) if kind == ROOT else None

@@ -13,7 +13,7 @@ from tolsey.actors.store.grants import commerce_unreachable, denied, lacking
 from tolsey.http.clients.commerce.answers import QueryTooCostly
 from tolsey.http.mcp.gate import Principal, require
 from tolsey.http.mcp.registry import Hints
-from tolsey.http.mcp.tools.building import Answer, Arguments, ReadTools, reads
+from tolsey.http.mcp.tools.building import ReadTools, ToolAnswer, ToolArguments, reads
 from tolsey.http.mcp.tools.platform.documents import CHARACTERS, read
 from tolsey.http.mcp.tools.platform.fields import Need
 from tolsey.http.mcp.tools.shop_words import ShopValues
@@ -25,7 +25,7 @@ READING: Final = "read_"
 WRITING: Final = "write_"
 
 
-class PlatformQuery(Arguments):
+class PlatformQuery(ToolArguments):
     """What to ask the platform."""
 
     query: Annotated[str, Field(min_length=1, max_length=CHARACTERS, description="GraphQL.")]
@@ -37,7 +37,7 @@ class PlatformQuery(Arguments):
     ]
 
 
-class PlatformAnswer(Answer):
+class PlatformAnswer(ToolAnswer):
     """What the platform answers."""
 
     data: ShopValues

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.tools.answers import Id
-from tolsey.http.mcp.tools.building import Answer, Part, ReadTools, reads
+from tolsey.http.mcp.tools.building import ReadTools, ToolAnswer, ToolPage, reads
 from tolsey.http.mcp.tools.pages import PageArguments, Pages
 from tolsey.http.mcp.tools.shop_words import ShopValues
 from tolsey.storage.database import Row
@@ -20,7 +20,7 @@ LONGEST: Final = 200
 Scalar = str | int | float | bool
 
 
-class AuditQuery(PageArguments):
+class AuditArguments(PageArguments):
     """Which events."""
 
     event: Annotated[
@@ -29,7 +29,7 @@ class AuditQuery(PageArguments):
     ] = None
 
 
-class AuditEvent(Answer):
+class AuditEvent(ToolAnswer):
     """Something that was done: by a user's id, `platform` or `system`."""
 
     id: Id
@@ -50,7 +50,7 @@ class AuditTools(ReadTools):
         "Lists who did what in this store, newest first: agents, people and the platform.",
         scopes=SCOPES,
     )
-    async def list(self, principal: Principal, asked: AuditQuery) -> Part[AuditEvent]:
+    async def list(self, principal: Principal, asked: AuditArguments) -> ToolPage[AuditEvent]:
         """List what was done."""
         found = await reports.audit(
             self._reports(principal),

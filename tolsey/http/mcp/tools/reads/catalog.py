@@ -9,16 +9,16 @@ from pydantic import Field
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.tools import answers
 from tolsey.http.mcp.tools.answers import (
+    DecimalMoney,
     Id,
     MaybeId,
-    Money,
     Tags,
     number_of,
     one_of,
     said_of,
     written_money,
 )
-from tolsey.http.mcp.tools.building import Answer, Arguments, reads
+from tolsey.http.mcp.tools.building import ToolAnswer, ToolArguments, reads
 from tolsey.http.mcp.tools.pages import PageArguments, Pages
 from tolsey.http.mcp.tools.reads.facts import FactsPart, FactsTools
 from tolsey.http.mcp.tools.shop_words import ShopText
@@ -46,13 +46,13 @@ class ProductSearch(PageArguments):
     query: Annotated[str, Field(min_length=1, max_length=200, description="Words to look for.")]
 
 
-class ProductId(Arguments):
+class ProductId(ToolArguments):
     """Which product."""
 
     product_id: answers.ProductId
 
 
-class ProductHit(Answer):
+class ProductHit(ToolAnswer):
     """A product that was found."""
 
     id: Id
@@ -69,13 +69,13 @@ class ProductSummary(ProductHit):
     updated_at: datetime
 
 
-class VariantDetail(Answer):
+class VariantDetail(ToolAnswer):
     """What can be bought of a product."""
 
     id: Id
     title: ShopText | None
     sku: ShopText | None
-    price: Money | None
+    price: DecimalMoney | None
     inventory_item_id: MaybeId
     inventory_quantity: int | None
     tracked: bool | None

@@ -8,8 +8,8 @@ from pydantic import Field
 
 from tolsey.actors.refusals import NotFound
 from tolsey.http.mcp.gate import Principal
-from tolsey.http.mcp.tools.answers import Money, Pseudonym, known_money
-from tolsey.http.mcp.tools.building import Answer, Arguments, reads
+from tolsey.http.mcp.tools.answers import DecimalMoney, Pseudonym, known_money
+from tolsey.http.mcp.tools.building import ToolAnswer, ToolArguments, reads
 from tolsey.http.mcp.tools.pages import PageArguments, Pages
 from tolsey.http.mcp.tools.reads.facts import FactsPart, FactsTools
 from tolsey.storage.database import Row
@@ -26,19 +26,19 @@ class CustomerQuery(PageArguments):
     ] = "customer"
 
 
-class CustomerId(Arguments):
+class CustomerId(ToolArguments):
     """Which buyer."""
 
     customer: Pseudonym
 
 
-class Customer(Answer):
+class Customer(ToolAnswer):
     """A buyer; `cohort` is the month of the first order."""
 
     customer: str
     orders: int
     refunded_orders: int
-    spent: Annotated[list[Money], Field(description="Lifetime value by currency.")]
+    spent: Annotated[list[DecimalMoney], Field(description="Lifetime value by currency.")]
     first_order_at: datetime | None
     last_order_at: datetime | None
     cohort: str | None

@@ -4,17 +4,17 @@ from datetime import datetime
 
 from tolsey.actors.refusals import NotFound
 from tolsey.http.mcp.gate import Principal
-from tolsey.http.mcp.tools.building import Answer, Item, Part, ReadTools
+from tolsey.http.mcp.tools.building import Item, ReadTools, ToolAnswer, ToolPage
 from tolsey.storage.reports import store as reports
 
 
-class FactsAnswer(Answer):
+class FactsAnswer(ToolAnswer):
     """An answer made of what the shop told: whole for what changed since `facts_since`."""
 
     facts_since: datetime | None
 
 
-class FactsPart(Part[Item], FactsAnswer):
+class FactsPart(ToolPage[Item], FactsAnswer):
     """A part of a list of what the shop told."""
 
 

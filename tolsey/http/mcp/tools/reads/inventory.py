@@ -14,7 +14,7 @@ from tolsey.http.mcp.tools.answers import (
     ProductId,
     number_of,
 )
-from tolsey.http.mcp.tools.building import Answer, reads
+from tolsey.http.mcp.tools.building import ToolAnswer, reads
 from tolsey.http.mcp.tools.pages import PageArguments, Pages
 from tolsey.http.mcp.tools.reads.facts import FactsPart, FactsTools
 from tolsey.http.mcp.tools.shop_words import ShopText
@@ -34,7 +34,7 @@ class LevelQuery(PageArguments):
     location_id: LocationId | None = None
 
 
-class Level(Answer):
+class Level(ToolAnswer):
     """How many of an item a location has; the item is not tracked when `available` is absent."""
 
     inventory_item_id: Id
@@ -55,7 +55,7 @@ class LowStockQuery(PageArguments):
     ] = False
 
 
-class LowStock(Answer):
+class LowStock(ToolAnswer):
     """A variant that runs out; `tracked` is absent until the shop told whether anybody counts it."""
 
     product_id: Id

@@ -11,7 +11,7 @@ from tolsey.http.answers.grants import key_of, spent_after
 from tolsey.http.answers.money import CreditsAnswer, LedgerEntryAnswer, PlanAnswer
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.tools.answers import Amount, Dollars, Id
-from tolsey.http.mcp.tools.building import Answer, Nothing, Part, ReadTools, reads
+from tolsey.http.mcp.tools.building import Nothing, ReadTools, ToolAnswer, ToolPage, reads
 from tolsey.http.mcp.tools.pages import PageArguments, Pages
 from tolsey.http.web import policies
 from tolsey.http.web.limits import of_organization
@@ -21,7 +21,7 @@ from tolsey.storage.money import credits
 SCOPES: Final = frozenset({"billing:read"})
 
 
-class CreditGrant(Answer):
+class CreditGrant(ToolAnswer):
     """Credits that were granted and are not used up."""
 
     kind: str
@@ -29,7 +29,7 @@ class CreditGrant(Answer):
     expires_at: datetime
 
 
-class CreditBalance(Answer):
+class CreditBalance(ToolAnswer):
     """What an organization has; `available` is the balance without what is held.
 
     The grants are those that are spent next.
@@ -44,7 +44,7 @@ class CreditBalance(Answer):
     next_cursor: str | None
 
 
-class LedgerEntry(Answer):
+class LedgerEntry(ToolAnswer):
     """One entry of the ledger; `amount` is what it moved the balance by."""
 
     id: Id
@@ -54,7 +54,7 @@ class LedgerEntry(Answer):
     reference: str | None
 
 
-class Quota(Answer):
+class Quota(ToolAnswer):
     """How many calls any window of so many seconds takes, over all of the organization's agents."""
 
     window_seconds: int
@@ -62,7 +62,7 @@ class Quota(Answer):
     remaining: int
 
 
-class PlanLimits(Answer):
+class PlanLimits(ToolAnswer):
     """What the plan allows; what is absent has no bound, or a contract says it."""
 
     plan: str
@@ -106,7 +106,7 @@ class MoneyTools(ReadTools):
         "Lists the entries of the organization's credit ledger, newest first.",
         scopes=SCOPES,
     )
-    async def entries(self, principal: Principal, asked: PageArguments) -> Part[LedgerEntry]:
+    async def entries(self, principal: Principal, asked: PageArguments) -> ToolPage[LedgerEntry]:
         """List entries of the ledger."""
         found = await credits.entries(
             self._service.database,

@@ -9,10 +9,10 @@ from pydantic import Field
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.tools import answers
 from tolsey.http.mcp.tools.answers import (
+    DecimalMoney,
     Id,
     Instant,
     MaybeId,
-    Money,
     Pseudonym,
     Tags,
     known_money,
@@ -22,7 +22,7 @@ from tolsey.http.mcp.tools.answers import (
     said_of,
     written_money,
 )
-from tolsey.http.mcp.tools.building import Answer, Arguments, reads
+from tolsey.http.mcp.tools.building import ToolAnswer, ToolArguments, reads
 from tolsey.http.mcp.tools.pages import PageArguments, Pages
 from tolsey.http.mcp.tools.reads.facts import FactsAnswer, FactsPart, FactsTools
 from tolsey.http.mcp.tools.shop_words import ShopText
@@ -69,20 +69,20 @@ class OrderQuery(PageArguments):
     include_tests: Annotated[bool, Field(description="Test orders too.")] = False
 
 
-class OrderId(Arguments):
+class OrderId(ToolArguments):
     """Which order."""
 
     order_id: answers.OrderId
 
 
-class OrderSummary(Answer):
+class OrderSummary(ToolAnswer):
     """An order: `total` as it was made, `current_total` as edits and returns left it."""
 
     id: Id
     name: ShopText | None
     processed_at: datetime | None
-    total: Money | None
-    current_total: Money | None
+    total: DecimalMoney | None
+    current_total: DecimalMoney | None
     financial_status: str | None
     fulfillment_status: str | None
     source: ShopText | None
@@ -93,15 +93,15 @@ class OrderSummary(Answer):
     updated_at: datetime
 
 
-class RefundSummary(Answer):
+class RefundSummary(ToolAnswer):
     """Money given back."""
 
     id: Id
-    amount: Money | None
+    amount: DecimalMoney | None
     processed_at: datetime | None
 
 
-class Parcel(Answer):
+class Parcel(ToolAnswer):
     """Goods on their way."""
 
     id: Id
@@ -111,7 +111,7 @@ class Parcel(Answer):
     updated_at: datetime
 
 
-class OrderLine(Answer):
+class OrderLine(ToolAnswer):
     """What was ordered of one thing; `quantity` as ordered, `current_quantity` after edits and returns."""
 
     title: ShopText | None
@@ -121,22 +121,22 @@ class OrderLine(Answer):
     variant_id: MaybeId
     quantity: int | None
     current_quantity: int | None
-    price: Annotated[Money | None, Field(description="Of one.")]
-    discount: Annotated[Money | None, Field(description="On the line.")]
+    price: Annotated[DecimalMoney | None, Field(description="Of one.")]
+    discount: Annotated[DecimalMoney | None, Field(description="On the line.")]
 
 
-class OrderDiscount(Answer):
+class OrderDiscount(ToolAnswer):
     """A code that was used."""
 
     code: ShopText | None
-    amount: Money | None
+    amount: DecimalMoney | None
 
 
-class OrderShipping(Answer):
+class OrderShipping(ToolAnswer):
     """How it is shipped."""
 
     title: ShopText | None
-    price: Money | None
+    price: DecimalMoney | None
 
 
 class OrderDetail(OrderSummary):
@@ -144,13 +144,13 @@ class OrderDetail(OrderSummary):
 
     lines: list[OrderLine] | None
     discounts: list[OrderDiscount] | None
-    total_discounts: Money | None
+    total_discounts: DecimalMoney | None
     shipping: list[OrderShipping] | None
     refunds: list[RefundSummary]
     parcels: list[Parcel]
 
 
-class SalesQuery(Arguments):
+class SalesQuery(ToolArguments):
     """Which sales."""
 
     period: Annotated[Literal["7d", "30d", "90d", "365d"], Field(description="Days up to now.")] = (
@@ -159,14 +159,14 @@ class SalesQuery(Arguments):
     group_by: Annotated[sales.GroupBy, Field(description="What a row adds up.")] = "day"
 
 
-class SalesRow(Answer):
+class SalesRow(ToolAnswer):
     """What was sold in one group and currency."""
 
     group: Annotated[ShopText, Field(description="First day of the group, the source, or all.")]
     orders: int
-    gross: Annotated[Money, Field(description="As ordered.")]
-    current: Annotated[Money, Field(description="After edits and returns.")]
-    refunded: Annotated[Money, Field(description="Given back within the group.")]
+    gross: Annotated[DecimalMoney, Field(description="As ordered.")]
+    current: Annotated[DecimalMoney, Field(description="After edits and returns.")]
+    refunded: Annotated[DecimalMoney, Field(description="Given back within the group.")]
 
 
 class SalesReport(FactsAnswer):
@@ -307,7 +307,7 @@ def _parts(row: Row) -> dict[str, Any]:
     if kept is None:
         return dict.fromkeys(("lines", "discounts", "total_discounts", "shipping"))
 
-    def priced(amount: str | None) -> Money | None:
+    def priced(amount: str | None) -> DecimalMoney | None:
         return written_money(amount, row["currency"])
 
     return {

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 from tolsey.actors.refusals import NotFound
 from tolsey.http.mcp.gate import Principal, require
 from tolsey.http.mcp.tools.answers import GID, number_of
-from tolsey.http.mcp.tools.building import Answer, Arguments, reads
+from tolsey.http.mcp.tools.building import ToolAnswer, ToolArguments, reads
 from tolsey.http.mcp.tools.reads import catalog as products
 from tolsey.http.mcp.tools.reads import orders as sold
 from tolsey.http.mcp.tools.reads.facts import FactsAnswer, FactsTools
@@ -26,7 +26,7 @@ WHAT: Final = "document"
 SCOPES: Final = frozenset({"store:read"})
 
 
-class SearchQuery(Arguments):
+class SearchQuery(ToolArguments):
     """What to look for."""
 
     query: Annotated[
@@ -34,7 +34,7 @@ class SearchQuery(Arguments):
     ]
 
 
-class SearchResult(Answer):
+class SearchResult(ToolAnswer):
     """Something that was found."""
 
     id: str
@@ -58,13 +58,13 @@ def _named(id: str) -> str:
     return f"{found[1].lower()}-{found[2]}"
 
 
-class DocumentId(Arguments):
+class DocumentId(ToolArguments):
     """A result's id."""
 
     id: Annotated[str, AfterValidator(_named), Field(description="Of a result of search.")]
 
 
-class Document(Answer):
+class Document(ToolAnswer):
     """Something that was found, whole; `text` is JSON."""
 
     id: str
@@ -146,5 +146,5 @@ def _product_result(row: Row, shop: str) -> SearchResult:
     return SearchResult(id=f"product-{id}", title=row["title"] or str(id), url=f"{shop}/{path}")
 
 
-def _document(result: SearchResult, kind: str, detail: Answer) -> Document:
+def _document(result: SearchResult, kind: str, detail: ToolAnswer) -> Document:
     return Document(**dict(result), text=written(detail).decode(), metadata={"type": kind})

@@ -8,8 +8,8 @@ from tolsey.actors.store.connection.messages import ConnectionView, ReadConnecti
 from tolsey.actors.store.messages import store
 from tolsey.http.answers.stores import ConnectionAnswer
 from tolsey.http.mcp.gate import Principal
-from tolsey.http.mcp.tools.answers import Money, money
-from tolsey.http.mcp.tools.building import Answer, Nothing, reads
+from tolsey.http.mcp.tools.answers import DecimalMoney, money
+from tolsey.http.mcp.tools.building import Nothing, ToolAnswer, reads
 from tolsey.http.mcp.tools.reads.facts import FactsAnswer, FactsTools
 from tolsey.http.mcp.tools.shop_words import ShopText
 from tolsey.http.selling.attestation import badge, verification_of
@@ -24,7 +24,7 @@ WELL: Final = frozenset({"ok", "created"})
 """What a topic says that the shop delivers."""
 
 
-class ShopSummary(Answer):
+class ShopSummary(ToolAnswer):
     """The shop on the commerce platform."""
 
     domain: str
@@ -49,7 +49,7 @@ class StoreSummary(FactsAnswer):
     orders_30d: int | None
 
 
-class ConnectionStatus(Answer):
+class ConnectionReport(ToolAnswer):
     """How a store is connected; `scopes` is UNKNOWN when the platform never told them."""
 
     status: str
@@ -61,7 +61,7 @@ class ConnectionStatus(Answer):
     topics_not_delivered: list[str]
 
 
-class ListingRevenue(Answer):
+class ListingRevenue(ToolAnswer):
     """What is verified of a listing's revenue; currencies are never converted."""
 
     listing_id: str
@@ -70,14 +70,14 @@ class ListingRevenue(Answer):
     state: str
     badge: str
     source: str | None
-    revenue_30d: Money | None
-    mrr: Money | None
-    annualised: Money | None
+    revenue_30d: DecimalMoney | None
+    mrr: DecimalMoney | None
+    annualised: DecimalMoney | None
     window_end: datetime | None
     flags: list[str]
 
 
-class VerifiedRevenue(Answer):
+class VerifiedRevenue(ToolAnswer):
     """The verified revenue of a store's listings, newest listing first."""
 
     listings: list[ListingRevenue]
@@ -122,12 +122,12 @@ class StoreTools(FactsTools):
         "Tells whether the commerce platform can be called, and what the merchant granted.",
         scopes=SCOPES,
     )
-    async def connection(self, principal: Principal, asked: Nothing) -> ConnectionStatus:
+    async def connection(self, principal: Principal, asked: Nothing) -> ConnectionReport:
         """Tell how the store is connected."""
         del asked
         view = await self._connection(principal)
         answer, topics = ConnectionAnswer.of(view), view.subscriptions if view else ()
-        return ConnectionStatus.read(
+        return ConnectionReport.read(
             answer,
             status=answer.status or "never",
             scopes=answer.scopes if answer.scopes_known else UNKNOWN,
@@ -166,14 +166,14 @@ def _shop(row: Row) -> ShopSummary:
 
 
 def _revenue(view: ListingView, at: datetime) -> ListingRevenue:
-    told = verification_of(view, at, owner=True)
+    verification = verification_of(view, at, owner=True)
     return ListingRevenue.read(
-        told,
+        verification,
         listing_id=view.listing.id,
         slug=view.listing.slug,
         listing_status=view.listing.status,
         badge=badge(view, at),
-        revenue_30d=money(told.revenue30d, told.currency),
-        mrr=money(told.mrr, told.currency),
-        annualised=money(told.annualised, told.currency),
+        revenue_30d=money(verification.revenue30d, verification.currency),
+        mrr=money(verification.mrr, verification.currency),
+        annualised=money(verification.annualised, verification.currency),
     )

@@ -11,7 +11,7 @@ from tolsey.actors.store.editing import edits
 from tolsey.actors.store.editing.edits import Edit
 from tolsey.http.mcp.registry import Hints
 from tolsey.http.mcp.tools.answers import ItemId, LocationId, OrderId, ProductId, number_of
-from tolsey.http.mcp.tools.building import Answer, Arguments
+from tolsey.http.mcp.tools.building import ToolAnswer, ToolArguments
 from tolsey.http.mcp.tools.shop_words import ShopText, ShopValues
 
 MOST_MOVED: Final = 1_000_000
@@ -50,7 +50,7 @@ Tag = Annotated[str, Field(max_length=LONGEST_TAG, pattern=r"^[^,\x00-\x1f]+$"),
 Status: TypeAlias = Literal["applied", "planned", "replayed", "rejected", "unknown"]
 
 
-class WriteArguments(Arguments):
+class WriteArguments(ToolArguments):
     """What every change takes."""
 
     idempotency_key: Key
@@ -132,7 +132,7 @@ class OrderTags(EditArguments):
     ]
 
 
-class WriteResult(Answer):
+class WriteResult(ToolAnswer):
     """What became of a change."""
 
     operation_id: str
@@ -148,7 +148,7 @@ class WriteResult(Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class WriteTool:
     """A write tool: its arguments, the edit they mean, and what the user must have granted."""
 
     name: str
@@ -215,7 +215,7 @@ def _tags(given: OrderTags) -> Edit:
 
 
 CHANGES: Final = (
-    Change(
+    WriteTool(
         "update_product",
         "Update a product",
         "Overwrites texts or tags of a product. Call with dry_run first and repeat with its"
@@ -226,7 +226,7 @@ CHANGES: Final = (
         is_destructive=True,
         needs_plan=True,
     ),
-    Change(
+    WriteTool(
         "set_product_status",
         "Set a product's status",
         "Puts a product on sale (ACTIVE) or takes it off (DRAFT, ARCHIVED).",
@@ -235,7 +235,7 @@ CHANGES: Final = (
         "catalog:write",
         is_destructive=True,
     ),
-    Change(
+    WriteTool(
         "adjust_inventory",
         "Adjust inventory",
         "Changes what is available of an item at a location by delta; with compare_quantity only"
@@ -245,7 +245,7 @@ CHANGES: Final = (
         "inventory:write",
         is_destructive=True,
     ),
-    Change(
+    WriteTool(
         "add_order_note",
         "Add to an order's note",
         "Adds lines to an order's note, unless they are there.",
@@ -253,7 +253,7 @@ CHANGES: Final = (
         _note,
         "orders:write",
     ),
-    Change(
+    WriteTool(
         "tag_order",
         "Tag an order",
         "Adds tags to an order; those it has stay.",

@@ -9,7 +9,7 @@ import orjson
 
 from tolsey.actors.refusals import Refusal, Unavailable
 from tolsey.actors.store.editing.messages import OperationView
-from tolsey.http.mcp.call import Call
+from tolsey.http.mcp.call import ToolCall
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import ToolFailed, ToolResult
 from tolsey.http.mcp.tools.building import answered, tool_error
@@ -29,7 +29,7 @@ UNSAID: Final = frozenset({"idempotency_key", "dry_run", "plan_token"})
 
 
 async def on_record(
-    service: Service, call: Call, tool: str, given: WriteArguments, answer: Awaitable[Found]
+    service: Service, call: ToolCall, tool: str, given: WriteArguments, answer: Awaitable[Found]
 ) -> Found:
     """Wait for a tool's answer; what is none is put on record too, and told where it belongs."""
     principal: Principal = call.principal
@@ -62,10 +62,10 @@ async def on_record(
         raise
 
 
-def turned_away(service: Service, tool: str) -> Callable[[Call, str], Awaitable[None]]:
+def turned_away(service: Service, tool: str) -> Callable[[ToolCall, str], Awaitable[None]]:
     """Put calls of a tool on record that never came as far as to name an operation."""
 
-    async def note(call: Call, code: str) -> None:
+    async def note(call: ToolCall, code: str) -> None:
         await put_on_record(service, call.principal, REFUSED, tool, None, code=code)
 
     return note

@@ -8,7 +8,7 @@ from pydantic import Field
 from tolsey.actors.refusals import NotFound
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.tools.answers import Values
-from tolsey.http.mcp.tools.building import Answer, Arguments, ReadTools, reads
+from tolsey.http.mcp.tools.building import ReadTools, ToolAnswer, ToolArguments, reads
 from tolsey.http.mcp.tools.shop_words import ShopText
 from tolsey.storage.commerce import agent_operations
 
@@ -16,13 +16,13 @@ SCOPES: Final = frozenset({"store:read"})
 NONE: Final = "There is no such operation."
 
 
-class OperationId(Arguments):
+class OperationId(ToolArguments):
     """Which change."""
 
     operation_id: Annotated[str, Field(description="Of the change's answer.")]
 
 
-class Outcome(Answer):
+class WriteOutcome(ToolAnswer):
     """A change: `state` says how far it is, and `finished_at` that nothing more will become of it.
 
     One that was only planned has been shown by a dry run, and nothing was changed under its id.
@@ -51,7 +51,7 @@ class OutcomeTools(ReadTools):
         " answer was lost.",
         scopes=SCOPES,
     )
-    async def get(self, principal: Principal, asked: OperationId) -> Outcome:
+    async def get(self, principal: Principal, asked: OperationId) -> WriteOutcome:
         """Read one change of the user's own."""
         database, store_id = self._service.database, principal.store_id
         found = await agent_operations.find(database, store_id, asked.operation_id)
@@ -60,16 +60,16 @@ class OutcomeTools(ReadTools):
         if found.user_id != principal.user_id:
             raise NotFound(NONE)
         audit_id = await agent_operations.audit_id(database, store_id, asked.operation_id)
-        return Outcome.read(found, audit_id=audit_id)
+        return WriteOutcome.read(found, audit_id=audit_id)
 
-    async def _planned(self, principal: Principal, operation_id: str) -> Outcome:
+    async def _planned(self, principal: Principal, operation_id: str) -> WriteOutcome:
         """Read a change that was only ever planned."""
         row = await agent_operations.planned(
             self._service.database, principal.store_id, operation_id
         )
         if row is None or row["actor"] != principal.user_id:
             raise NotFound(NONE)
-        return Outcome(
+        return WriteOutcome(
             operation_id=operation_id,
             tool=row["tool"],
             state="planned",

@@ -20,7 +20,7 @@ PLACE: Final = "mcp_plans"
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class WritePlan:
     """A change as it was shown: what it is of, and until when it may be made."""
 
     token: str
@@ -34,7 +34,7 @@ class Plans:
         self._vault = vault
         self._clock = clock
 
-    def give(self, principal: Principal, digest: str, version: str) -> Plan:
+    def give(self, principal: Principal, digest: str, version: str) -> WritePlan:
         """Seal the version that was shown."""
         until = self._clock() + LIFE
         kept = json.dumps({"version": version, "until": until.timestamp()})
@@ -45,7 +45,7 @@ class Plans:
             row=_bound(principal, digest),
             tenant=principal.store_id,
         )
-        return Plan(token, until)
+        return WritePlan(token, until)
 
     def take(self, principal: Principal, digest: str, token: str) -> str:
         """Open a token and answer the version that was shown."""

@@ -8,7 +8,7 @@ from tolsey.actors.listing.messages import RefreshRevenue, listing
 from tolsey.actors.refusals import Conflict, Refusal
 from tolsey.actors.store.editing.messages import RecordOperation
 from tolsey.actors.store.messages import store
-from tolsey.http.mcp.call import Call
+from tolsey.http.mcp.call import ToolCall
 from tolsey.http.mcp.gate import Principal, too_many
 from tolsey.http.mcp.registry import Hints, Tool, ToolResult
 from tolsey.http.mcp.tools.building import reading
@@ -44,7 +44,7 @@ class Refresh:
     def tool(self) -> Tool:
         """Make the tool."""
 
-        async def called(call: Call, given: WriteArguments) -> ToolResult:
+        async def called(call: ToolCall, given: WriteArguments) -> ToolResult:
             return await on_record(self._service, call, NAME, given, self._answer(call, given))
 
         return Tool(
@@ -60,7 +60,7 @@ class Refresh:
             turned_away(self._service, NAME),
         )
 
-    async def _answer(self, call: Call, given: WriteArguments) -> ToolResult:
+    async def _answer(self, call: ToolCall, given: WriteArguments) -> ToolResult:
         service, principal = self._service, call.principal
         operation_id = id_of(principal, given.idempotency_key)
         database = service.database

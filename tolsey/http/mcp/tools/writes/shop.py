@@ -15,7 +15,7 @@ from tolsey.actors.store.editing.messages import BeginOperation
 from tolsey.actors.store.effects import shops
 from tolsey.actors.store.grants import lacking
 from tolsey.actors.store.messages import store
-from tolsey.http.mcp.call import Call
+from tolsey.http.mcp.call import ToolCall
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import InputRequired, Tool, ToolResult
 from tolsey.http.mcp.server import answer_to
@@ -24,9 +24,9 @@ from tolsey.http.mcp.tools.platform.reading import refusal_of
 from tolsey.http.mcp.tools.schemas import answer_schema_of, schema_of
 from tolsey.http.mcp.tools.writes.changes import (
     CHANGES,
-    Change,
     EditArguments,
     WriteResult,
+    WriteTool,
 )
 from tolsey.http.mcp.tools.writes.operations import (
     id_of,
@@ -66,10 +66,10 @@ class Writer:
         self._shops = shops(service.runtime.ask, service.vault, service.clock)
         self._plans = Plans(service.vault, service.clock)
 
-    def tool(self, change: Change) -> Tool:
+    def tool(self, change: WriteTool) -> Tool:
         """Make the tool of a change."""
 
-        async def called(call: Call, given: EditArguments) -> ToolResult | InputRequired:
+        async def called(call: ToolCall, given: EditArguments) -> ToolResult | InputRequired:
             return await on_record(
                 self._service, call, change.name, given, self._answer(change, call, given)
             )
@@ -88,7 +88,7 @@ class Writer:
         )
 
     async def _answer(
-        self, change: Change, call: Call, given: EditArguments
+        self, change: WriteTool, call: ToolCall, given: EditArguments
     ) -> ToolResult | InputRequired:
         principal: Principal = call.principal
         digest = digest_of(change.name, wanted(given))
@@ -119,7 +119,7 @@ class Writer:
 
     async def _planned(
         self,
-        change: Change,
+        change: WriteTool,
         principal: Principal,
         given: EditArguments,
         edit: Edit,
@@ -158,7 +158,7 @@ class Writer:
         )
 
     async def _reviewed(
-        self, change: Change, call: Call, edit: Edit, *, key: str
+        self, change: WriteTool, call: ToolCall, edit: Edit, *, key: str
     ) -> str | InputRequired:
         """Answer the version that a person confirmed, or ask them where their client can."""
         if not can_ask(call):
@@ -188,7 +188,7 @@ class Writer:
 
     async def _begin(
         self,
-        change: Change,
+        change: WriteTool,
         principal: Principal,
         given: EditArguments,
         edit: Edit,
@@ -235,7 +235,7 @@ class Writer:
         return facts, edits.plan(edit, facts)
 
 
-def can_ask(call: Call) -> bool:
+def can_ask(call: ToolCall) -> bool:
     """Whether the client can show its user a form in the middle of this call."""
     declared = call.request.capabilities.get("elicitation")
     if not call.request.is_modern or not isinstance(declared, Mapping):
@@ -244,7 +244,7 @@ def can_ask(call: Call) -> bool:
 
 
 def form(
-    change: Change, edit: Edit, before: Mapping[str, Any], after: Mapping[str, Any]
+    change: WriteTool, edit: Edit, before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Ask a person whether a change is to be made, showing what it does."""
     lines = [f"{change.title} ({edits.subject_of(edit)})?"]

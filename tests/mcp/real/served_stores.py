@@ -11,7 +11,7 @@ import httpx
 
 from tests.http.oauth.client import Client, boxes, said
 from tests.http.people import PASSWORD
-from tests.pages.conftest import Hall
+from tests.pages.conftest import ServedSite
 
 CSRF = re.compile(r'name="csrf" value="([0-9a-f]+)"')
 CALLBACK = "http://127.0.0.1:3000/callback"
@@ -74,23 +74,23 @@ class Keeper:
 
 
 @dataclass
-class Town:
+class ServedStores:
     """The service, and the two of its people."""
 
-    hall: Hall
+    live_site: ServedSite
     ann: Keeper
     eve: Keeper
 
     @property
     def url(self) -> str:
-        return self.hall.url
+        return self.live_site.url
 
 
-async def settled(hall: Hall, browser: httpx.AsyncClient, email: str) -> Keeper:
+async def settled(live_site: ServedSite, browser: httpx.AsyncClient, email: str) -> Keeper:
     """Sign someone up, and give them a store."""
     account = {"email": email, "password": PASSWORD, "organizationName": email}
     made: dict[str, Any] = (await browser.post("/api/auth/signup", json=account)).json()
     body = {"organizationId": made["organization"]["id"], "name": f"Shop of {email}"}
     store = (await browser.post("/api/stores", json=body)).json()
-    assert urlsplit(hall.url).hostname == "127.0.0.1"
-    return Keeper(browser, store["id"], f"{hall.url}/api/mcp/v1/{store['id']}")
+    assert urlsplit(live_site.url).hostname == "127.0.0.1"
+    return Keeper(browser, store["id"], f"{live_site.url}/api/mcp/v1/{store['id']}")

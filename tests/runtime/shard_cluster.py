@@ -25,7 +25,7 @@ from tolsey.storage.sealing.sealed import Vault
 VAULT = Vault({"k1": secrets.token_bytes(32)})
 
 
-class Town:
+class ShardCluster:
     """Where shards join: the database, Redis, and what they have in common."""
 
     def __init__(self, database: Database, redis_url: str, lease_seconds: float) -> None:
@@ -74,18 +74,18 @@ class Line(Presence):
 class Home:
     """One process's worth: a runtime with counters, and its shard."""
 
-    def __init__(self, town: Town, name: str, **options: Any) -> None:
-        self.town = town
+    def __init__(self, joined: ShardCluster, name: str, **options: Any) -> None:
+        self.joined = joined
         self.name = name
         self.options = {"poll_seconds": 0.05, **options}
         self.dead = False
         self._end = asyncio.Event()
         self.shard: Shard
         self.runtime: Runtime
-        self.kind = Counter(town.database)
+        self.kind = Counter(joined.database)
 
     async def start(self) -> None:
-        database = self.town.database
+        database = self.joined.database
         self.journal = Journal(database)
         self.runtime = Runtime(
             [self.kind],
@@ -96,15 +96,15 @@ class Home:
         )
         stored = slots.Slots(database)
         deployment = await stored.deployment()
-        self.presence = Line(self.town.redis_url, deployment)
-        self.streams = Tap(self.town.redis_url, deployment, VAULT)
+        self.presence = Line(self.joined.redis_url, deployment)
+        self.streams = Tap(self.joined.redis_url, deployment, VAULT)
         self.shard = Shard(
             self.runtime,
             self.presence,
             stored,
             self.streams,
             partial(slots.reply_of, database),
-            lease_seconds=self.town.lease_seconds,
+            lease_seconds=self.joined.lease_seconds,
             id=f"{self.name}-{secrets.token_hex(3)}" if self.name else None,
             witnesses=False,
         )
@@ -154,9 +154,11 @@ class Home:
 
 
 @asynccontextmanager
-async def town(database: Database, redis_url: str, lease_seconds: float) -> AsyncIterator[Town]:
+async def joined(
+    database: Database, redis_url: str, lease_seconds: float
+) -> AsyncIterator[ShardCluster]:
     await database.execute(SCHEMA)
-    yield Town(database, redis_url, lease_seconds)
+    yield ShardCluster(database, redis_url, lease_seconds)
 
 
 async def settled(*homes: Home) -> None:

@@ -94,7 +94,7 @@ class Payment:
 STANDINGS = {"open": 0, "lost": 1, "won": 2}
 
 
-class Purse:
+class ReferenceCredits:
     """The credits of one organization."""
 
     def __init__(self) -> None:
@@ -111,13 +111,13 @@ class Purse:
         self.went: Counter[str] = Counter()
         """What went where, in micro-USD: used, written off, expired, taken back, granted."""
 
-    def seen(self, at: datetime) -> "Purse":
+    def seen(self, at: datetime) -> "ReferenceCredits":
         """Show the credits at a moment, without touching them."""
         other = self.copied()
         other.tick(at)
         return other
 
-    def copied(self) -> "Purse":
+    def copied(self) -> "ReferenceCredits":
         """Make another of the same."""
         other = copy(self)
         parts = [part for one in self.payments.values() for part in one.parts]

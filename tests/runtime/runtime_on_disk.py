@@ -52,7 +52,7 @@ class Turnstile:
         return await self.journal.settle(batch)
 
 
-class House:
+class RuntimeOnDisk:
     """What a test holds: the runtime, its kind of actor, its journal, and the database."""
 
     def __init__(
@@ -90,7 +90,7 @@ async def running(
     journal_on: Database | None = None,
     kinds: tuple[Any, ...] = (),
     **options: Any,
-) -> AsyncIterator[House]:
+) -> AsyncIterator[RuntimeOnDisk]:
     """Run a runtime; `journal_on` is where its journal connects, if not to the same address."""
     kind, journal = Counter(database), Journal(journal_on or database)
     turnstile = Turnstile(journal)
@@ -101,7 +101,7 @@ async def running(
     )
     try:
         async with runtime:
-            yield House(database, kind, turnstile, runtime)
+            yield RuntimeOnDisk(database, kind, turnstile, runtime)
     finally:
         await journal.close()
 

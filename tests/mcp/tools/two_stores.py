@@ -47,7 +47,7 @@ class Owner:
 
 
 @dataclass
-class Hall:
+class TwoStores:
     """The service, and the ways into it."""
 
     service: Service

@@ -36,7 +36,7 @@ UNTRIED = "SELECT FROM outbox WHERE key LIKE 'payment_event:%' AND attempts = 0"
 
 
 @dataclass
-class House:
+class BilledService:
     """A market and the service that sells on it."""
 
     market: Market
@@ -152,15 +152,15 @@ async def process(
     await journal.close()
 
 
-def inbox(house: House, **changed: Any) -> PaymentInbox:
+def inbox(billed: BilledService, **changed: Any) -> PaymentInbox:
     """Make the inbox as the service does, on the market's clock."""
-    market = house.market
+    market = billed.market
     given: dict[str, Any] = {
         "price_ids": market.prices,
-        "dispatch": lambda rows: house.runtime.dispatch(rows),  # noqa: PLW0108 - a test replaces the runtime
+        "dispatch": lambda rows: billed.runtime.dispatch(rows),  # noqa: PLW0108 - a test replaces the runtime
         **changed,
     }
-    return PaymentInbox(house.database, market.payments, market.processor.clock.now, **given)
+    return PaymentInbox(billed.database, market.payments, market.processor.clock.now, **given)
 
 
 def unset() -> StripePayments:
@@ -169,19 +169,19 @@ def unset() -> StripePayments:
 
 
 @asynccontextmanager
-async def opened(market: Market, database: Database) -> AsyncIterator[House]:
-    """Open the house to the market's deliveries."""
+async def opened(market: Market, database: Database) -> AsyncIterator[BilledService]:
+    """Open the service to the market's deliveries."""
     for id in ("org_1", "org_2"):
         await database.execute("INSERT INTO organizations (id, name) VALUES ($1, 'Corner')", id)
     async with AsyncExitStack() as stack:
         runtime = await stack.enter_async_context(process(database, market))
-        house = House(market, database, runtime)
-        house.inbox = inbox(house)
+        billed = BilledService(market, database, runtime)
+        billed.inbox = inbox(billed)
 
         async def app(scope: Any, receive: Any, send: Any) -> None:
             if scope["type"] == "http":
                 receiver = PaymentEvents(
-                    house.inbox,
+                    billed.inbox,
                     lambda: datetime.now(UTC),  # deliveries are signed with the wall clock's time
                     webhook_secret=SECRET,
                     secret_key=SECRET_KEY,
@@ -193,4 +193,4 @@ async def opened(market: Market, database: Database) -> AsyncIterator[House]:
         url = f"http://127.0.0.1:{port}/api/webhooks/payments"
         market.processor.open_endpoint(url, SECRET)
         market.processor.open_endpoint(url, SECRET, connect=True)
-        yield house
+        yield billed

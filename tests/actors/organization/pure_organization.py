@@ -73,7 +73,7 @@ def subscription(
 
 
 @dataclass
-class Told:
+class PureOrganization:
     """An organization and everything that its turns wrote."""
 
     state: OrganizationState = field(
