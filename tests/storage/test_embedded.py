@@ -22,8 +22,8 @@ import pytest
 import redis
 
 from tolsey.storage.embedded import binaries, locks
-from tolsey.storage.embedded.home import ServerHome, reachable
-from tolsey.storage.embedded.servers import EmbeddedError, EmbeddedServers
+from tolsey.storage.embedded.home import EmbeddedError, ServerHome, reachable
+from tolsey.storage.embedded.servers import EmbeddedServers
 
 CHECKOUT = Path(__file__).parents[2]
 

@@ -9,7 +9,6 @@ from typing import Any, Final, Protocol, TypeAlias
 import asyncpg
 
 from tolsey.storage.errors import (
-    OutcomeUnknown,
     StorageError,
     StorageOverdue,
     StorageUnavailable,
@@ -212,6 +211,3 @@ class Database:
             status = await connection.execute(sql, *args)
         last = status.rsplit(" ", 1)[-1]
         return int(last) if last.isdigit() else 0
-
-
-__all__ = ["Connection", "Database", "OutcomeUnknown", "Pool", "Row", "Transaction", "translated"]

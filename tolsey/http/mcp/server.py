@@ -54,7 +54,8 @@ ANSWERS: Final = {
 class Scopes(Protocol):
     """Refuses a principal that lacks a scope, by raising RpcError with the challenge."""
 
-    def __call__(self, principal: Any, scopes: frozenset[str], /) -> None: ...
+    def __call__(self, principal: Any, scopes: frozenset[str], /) -> None:
+        """Let go on who has them all."""
 
 
 class McpServer:
@@ -345,6 +346,3 @@ def _text(holder: Mapping[str, Any], name: str) -> str:
     if not isinstance(found, str):
         raise RpcError(wire.INVALID_PARAMS, f"{name} must be a text.")
     return found
-
-
-__all__: Sequence[str] = ("McpServer", "answer_to", "failure")

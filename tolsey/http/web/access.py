@@ -297,23 +297,3 @@ def require_classes(app: Quart) -> None:
     silent = [name for name, view in app.view_functions.items() if access_of(view) is None]
     if silent:
         raise TypeError(f"no access decorator on: {', '.join(sorted(silent))}")
-
-
-__all__ = [
-    "Access",
-    "Caller",
-    "administrator",
-    "api_key",
-    "caller",
-    "cron",
-    "identify",
-    "is_administrator",
-    "key_holder",
-    "listing_of",
-    "member_of",
-    "operator_metrics",
-    "page",
-    "public",
-    "session",
-    "store_of",
-]

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from tolsey.storage.database import Database, Row
 from tolsey.storage.records.commerce.connection import (
-    PROVIDER,
     Connection,
     ConnectionStatus,
     ShopProfile,
@@ -246,21 +245,3 @@ def seal_secret(vault: Vault, store_id: str, secret: str) -> str:
 def open_secret(vault: Vault, store_id: str, sealed: str) -> str:
     """Open the merchant's client secret; SealBroken when it cannot be."""
     return vault.open(sealed, table=TABLE, column=SECRET, row=store_id, tenant=store_id)
-
-
-__all__ = [
-    "FORMER_SECRET_LIFE",
-    "PROVIDER",
-    "Credentials",
-    "Listener",
-    "StoreParts",
-    "credentials_of",
-    "history",
-    "listeners_of",
-    "load",
-    "open_secret",
-    "open_token",
-    "seal_secret",
-    "seal_token",
-    "shop_key_of",
-]

@@ -19,8 +19,6 @@ STOP_SECONDS = 120.0
 GUARD_SECONDS = 0.5
 ANSWER_SECONDS = 2.0
 
-__all__ = ["EmbeddedError", "EmbeddedServers"]
-
 
 class EmbeddedServers:
     """The servers of a folder, up while this context or another of any process is open.
