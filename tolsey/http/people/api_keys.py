@@ -73,13 +73,6 @@ async def live_keys(before: str, limit: int) -> list[ApiKey]:
     )
 
 
-async def end(key_id: str) -> None:
-    """End one of the caller's keys at once; 404."""
-    async with service().database.transaction() as tx:
-        if not await api_keys.end(tx, caller().user_id, key_id, now()):
-            raise NotFound("There is no such key, or it has ended.")
-
-
 @routes.post("")
 @session
 @idempotent
@@ -102,5 +95,7 @@ async def list_keys(query_args: PageQuery) -> ListAnswer[ApiKeyAnswer]:
 @session
 async def end_key(key_id: str) -> tuple[NoBody, NoContent]:
     """End a key at once."""
-    await end(key_id)
+    async with service().database.transaction() as tx:
+        if not await api_keys.end(tx, caller().user_id, key_id, now()):
+            raise NotFound("There is no such key, or it has ended.")
     return "", 204

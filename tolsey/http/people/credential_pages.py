@@ -174,7 +174,7 @@ async def make_key() -> Response:
 @page
 async def end_key(key_id: str) -> Response:
     """End a key at once, and go back to the others."""
-    await api_keys.end(key_id)
+    await api_keys.end_key(key_id)
     return sent_on(KEYS)
 
 

@@ -14,7 +14,6 @@ from tolsey.http.layout.forms import Filled, Misfilled
 from tolsey.http.layout.templates import Page
 from tolsey.http.selling import sell
 from tolsey.http.selling.bodies import ListingChanges, NewListing, PositiveAmount
-from tolsey.http.web import limits, policies
 from tolsey.http.web.access import listing_of, member_of, page, store_of
 from tolsey.http.web.context import service
 from tolsey.storage.commerce import connections
@@ -74,9 +73,9 @@ async def begin_listing() -> Response:
     await member_of(organization_id, at_least="admin")
     again = NewListingPage(organization_id=organization_id, store_id=store_id)
     try:
-        await limits.admit(policies.LISTING_CREATION)
         whose = {"organizationId": organization_id, "storeId": store_id or None}
-        made = await sell.start_listing(forms.read(NewListing, _read(values) | whose))
+        wanted = forms.read(NewListing, _read(values) | whose)
+        made, _status = await sell.create_listing(data=wanted)
     except (Misfilled, Refusal) as wrong:
         return shown(replace(again, filled=filled_again(values, wrong)), refusal=wrong)
     return sent_on(f"/selling/{made.id}")
@@ -111,7 +110,7 @@ async def edit(listing_id: str) -> Response:
         price = changes["askingPrice"]
         if price is None or price["currency"] != listing.currency:
             changes["minOffer"] = None
-        await sell.change_listing(listing_id, forms.read(ListingChanges, changes))
+        await sell.edit_listing(listing_id, data=forms.read(ListingChanges, changes))
     except (Misfilled, Refusal) as wrong:
         again = EditPage(listing=listing, filled=filled_again(values, wrong))
         return shown(again, refusal=wrong)

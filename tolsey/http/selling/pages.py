@@ -29,6 +29,7 @@ from tolsey.http.selling.attestation import badge, verification_of
 from tolsey.http.selling.bodies import ListingChanges
 from tolsey.http.selling.merchant_apps import MerchantApp, said_to_seller
 from tolsey.http.selling.restricted_keys import CREATE_KEY_URL, PaymentsKey
+from tolsey.http.selling.sell import SourceQuery
 from tolsey.http.web import limits, policies
 from tolsey.http.web.access import RANKS, listing_of, member_of, page
 from tolsey.http.web.context import now, service
@@ -265,7 +266,7 @@ async def show_listing(listing_id: str) -> Response:
 @page
 async def publish(listing_id: str) -> Response:
     """Show the listing to everyone."""
-    return await _acted(listing_id, sell.publish(listing_id), "publish")
+    return await _acted(listing_id, sell.publish_listing(listing_id), "publish")
 
 
 @routes.post("/selling/<listing_id>/visibility")
@@ -277,15 +278,14 @@ async def show_as(listing_id: str) -> Response:
     if not set(chosen.values()) <= set(Visibility):
         raise Unprocessable(forms.unreadable(), code="invalid_request")
     changes = ListingChanges.model_validate({"visibility": chosen})
-    return await _acted(listing_id, sell.change_listing(listing_id, changes), "visibility")
+    return await _acted(listing_id, sell.edit_listing(listing_id, data=changes), "visibility")
 
 
 @routes.post("/selling/<listing_id>/refresh")
 @page
 async def refresh(listing_id: str) -> Response:
     """Read every source now."""
-    await limits.admit(policies.REVENUE_REFRESH)
-    return await _acted(listing_id, sell.refresh_revenue(listing_id), "refresh")
+    return await _acted(listing_id, sell.refresh(listing_id), "refresh")
 
 
 @routes.post("/selling/<listing_id>/prove/store")
@@ -296,8 +296,7 @@ async def prove_by_store(listing_id: str) -> Response:
     app = await _app_of(view)
     if app is None:
         raise NotFound(_("The store of this listing is not connected. Give the app's keys."))
-    await limits.admit(policies.REVENUE_CONNECT)
-    return await _acted(listing_id, sell.prove_by_shop(listing_id, app), "prove")
+    return await _acted(listing_id, sell.verify_commerce(listing_id, data=app), "prove")
 
 
 @routes.post("/selling/<listing_id>/prove/<any(shop, processor):source>")
@@ -305,13 +304,12 @@ async def prove_by_store(listing_id: str) -> Response:
 async def prove(listing_id: str, source: str) -> Response:
     """Try the keys that were given, and begin to read the revenue with them."""
     values = await forms.sent()
-    await limits.admit(policies.REVENUE_CONNECT)
     name = "by_shop" if source == "shop" else "by_processor"
     try:
         if source == "shop":
-            await sell.prove_by_shop(listing_id, forms.read(MerchantApp, values))
+            await sell.verify_commerce(listing_id, data=forms.read(MerchantApp, values))
         else:
-            await sell.prove_by_processor(listing_id, forms.read(PaymentsKey, values))
+            await sell.verify_payments(listing_id, data=forms.read(PaymentsKey, values))
     except (Misfilled, Refusal) as wrong:
         filled = filled_again(values, wrong, say=said_to_seller)
         return _shown(await _page(listing_id, **{name: filled}), refusal=wrong)
@@ -329,7 +327,13 @@ async def ask_removal(listing_id: str, source: str) -> Response:
 @page
 async def remove(listing_id: str, source: str) -> Response:
     """Read a source no more."""
-    return await _acted(listing_id, sell.remove_source(listing_id, source), "remove")
+    return await _acted(
+        listing_id,
+        sell.remove_verification(
+            listing_id, query_args=SourceQuery.model_validate({"source": source})
+        ),
+        "remove",
+    )
 
 
 @routes.post("/selling/payout-account")

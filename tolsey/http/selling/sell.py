@@ -90,11 +90,6 @@ async def list_listings(query_args: OrganizationQuery) -> ListAnswer[ListingAnsw
 @idempotent
 async def create_listing(data: NewListing) -> tuple[ListingAnswer, Created]:
     """Start a draft."""
-    return await start_listing(data), 201
-
-
-async def start_listing(data: NewListing) -> ListingAnswer:
-    """Start a draft of the caller's organization; 403, 404."""
     await member_of(data.organization_id, at_least="admin")
     if data.store_id is not None:
         store = await store_of(data.store_id)
@@ -109,7 +104,7 @@ async def start_listing(data: NewListing) -> ListingAnswer:
         at=now(),
     )
     await ask(listing(listing_id), message)
-    return await shown(listing_id)
+    return await shown(listing_id), 201
 
 
 @routes.get("/<listing_id>")
@@ -123,11 +118,6 @@ async def get_listing(listing_id: str) -> ListingAnswer:
 @session
 async def edit_listing(listing_id: str, data: ListingChanges) -> ListingAnswer:
     """Change what is given."""
-    return await change_listing(listing_id, data)
-
-
-async def change_listing(listing_id: str, data: ListingChanges) -> ListingAnswer:
-    """Change what is given of a listing of the caller's; 403, 404, 409, 422."""
     view = await listing_of(listing_id, "admin")
     currency = data.asking_price.currency if data.asking_price else view.listing.currency
     if data.min_offer is not None and currency not in (None, data.min_offer.currency):
@@ -163,11 +153,6 @@ async def submit_listing(listing_id: str) -> ListingAnswer:
 @session
 async def publish_listing(listing_id: str) -> ListingAnswer:
     """Show a listing to buyers; an administrator's call approves it."""
-    return await publish(listing_id)
-
-
-async def publish(listing_id: str) -> ListingAnswer:
-    """Show a listing to buyers as far as the caller may; 403, 404, 409, 422."""
     administers = await is_administrator()
     view = await (existing(listing_id) if administers else listing_of(listing_id, "admin"))
     await require_seller_account(view.listing.organization_id)
@@ -204,11 +189,6 @@ async def withdraw_listing(listing_id: str) -> ListingAnswer:
 @limits.limited(policies.REVENUE_CONNECT)
 async def verify_commerce(listing_id: str, data: MerchantApp) -> ProofAnswer:
     """Try the credentials, keep them sealed when they work, and start reading the shop."""
-    return await prove_by_shop(listing_id, data)
-
-
-async def prove_by_shop(listing_id: str, data: MerchantApp) -> ProofAnswer:
-    """Begin to read a listing's revenue at a shop; 403, 404, 409, 422, 502."""
     view = await listing_of(listing_id, "admin")
     try:
         service().commerce.check_version()
@@ -242,11 +222,6 @@ async def prove_by_shop(listing_id: str, data: MerchantApp) -> ProofAnswer:
 @limits.limited(policies.REVENUE_CONNECT)
 async def verify_payments(listing_id: str, data: PaymentsKey) -> ProofAnswer:
     """Try the restricted key, keep it sealed when it works, and start reading the account."""
-    return await prove_by_processor(listing_id, data)
-
-
-async def prove_by_processor(listing_id: str, data: PaymentsKey) -> ProofAnswer:
-    """Begin to read a listing's revenue at a payment processor; 403, 404, 409, 422, 502."""
     view = await listing_of(listing_id, "admin")
     account = await opened_account(data.restricted_key)
     await _free(listing_id, PAYMENTS, account.account_id)
@@ -297,26 +272,16 @@ async def get_opening(listing_id: str) -> OpenedProofAnswer:
 @limits.limited(policies.REVENUE_REFRESH)
 async def refresh(listing_id: str) -> tuple[ProofAnswer, Accepted]:
     """Read every source now."""
-    return await refresh_revenue(listing_id), 202
-
-
-async def refresh_revenue(listing_id: str) -> ProofAnswer:
-    """Read every source of a listing of the caller's now; 404."""
     await listing_of(listing_id)
     await ask(listing(listing_id), RefreshRevenue(now()))
-    return await proof(listing_id)
+    return await proof(listing_id), 202
 
 
 @routes.delete("/<listing_id>/verify")
 @session
 async def remove_verification(listing_id: str, query_args: SourceQuery) -> ProofAnswer:
     """Forget the credentials of one source, or of all; dated numbers stay in the history."""
-    return await remove_source(listing_id, query_args.source)
-
-
-async def remove_source(listing_id: str, source: str | None) -> ProofAnswer:
-    """Forget the credentials of a source of a listing of the caller's, or of all; 403, 404, 409."""
     await listing_of(listing_id, "admin")
-    message = RemoveRevenueSource(now(), caller().user_id, source)
+    message = RemoveRevenueSource(now(), caller().user_id, query_args.source)
     await ask(listing(listing_id), message)
     return await proof(listing_id)

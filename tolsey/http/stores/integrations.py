@@ -11,7 +11,7 @@ from quart import Blueprint
 from quart_schema import tag_blueprint
 
 from tolsey.actors.ports import PlatformError, Shop, ShopFacts
-from tolsey.actors.store.connection.messages import Connect, ConnectionView, Disconnect
+from tolsey.actors.store.connection.messages import Connect, Disconnect
 from tolsey.actors.store.messages import store
 from tolsey.http.answers.stores import ConnectedAnswer, ConnectionAnswer
 from tolsey.http.selling.merchant_apps import Credential, InstalledApp, refusals_told, tried
@@ -61,11 +61,6 @@ class StoreQuery(ApiModel):
 @limited(policies.STORE_CONNECT)
 async def connect_custom_app(data: CustomApp) -> ConnectedAnswer:
     """Connect a store: the platform must take or grant a token first, else nothing is stored."""
-    return ConnectedAnswer(connection=ConnectionAnswer.of(await connect(data)))
-
-
-async def connect(data: CustomApp) -> ConnectionView:
-    """Connect a store of the caller's to its shop; 403, 404, 422, 502."""
     await store_of(data.store_id, at_least="admin")
     token, facts, lifetime = await _opened(data)
     plan_name = await _plan_name(Shop(facts.shop_domain, token))
@@ -87,7 +82,7 @@ async def connect(data: CustomApp) -> ConnectionView:
     view = await ask(store(data.store_id), message)
     # Their agents read the shop that is connected now.
     await service().agents.access_tokens.forget()
-    return view
+    return ConnectedAnswer(connection=ConnectionAnswer.of(view))
 
 
 async def _opened(data: CustomApp) -> tuple[str, ShopFacts, timedelta | None]:
@@ -131,11 +126,6 @@ def profile(store_id: str, facts: ShopFacts, plan_name: str | None) -> ShopProfi
 @session
 async def disconnect_custom_app(query_args: StoreQuery) -> ConnectedAnswer:
     """Take the connection away; the credentials are erased."""
-    view = await disconnect(query_args.store_id)
+    await store_of(query_args.store_id, at_least="admin")
+    view = await ask(store(query_args.store_id), Disconnect(now(), caller().user_id))
     return ConnectedAnswer(connection=ConnectionAnswer.of(view))
-
-
-async def disconnect(store_id: str) -> ConnectionView:
-    """Take the connection of a store of the caller's away; 403, 404."""
-    await store_of(store_id, at_least="admin")
-    return await ask(store(store_id), Disconnect(now(), caller().user_id))

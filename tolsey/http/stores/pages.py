@@ -21,9 +21,9 @@ from tolsey.http.layout.templates import Page
 from tolsey.http.selling import proofs
 from tolsey.http.selling.merchant_apps import said_to_seller
 from tolsey.http.stores import health, integrations
-from tolsey.http.stores.integrations import CustomApp
-from tolsey.http.stores.routes import StoreBody, open_store
-from tolsey.http.web import api_model, limits, policies
+from tolsey.http.stores.integrations import CustomApp, StoreQuery
+from tolsey.http.stores.routes import StoreBody, create_store
+from tolsey.http.web import api_model
 from tolsey.http.web.access import RANKS, caller, first_organization, member_of, page, store_of
 from tolsey.http.web.context import now, service
 from tolsey.storage.commerce import connections
@@ -183,8 +183,7 @@ async def add_store() -> Response:
     organization_id = values.get("organizationId", "")
     await member_of(organization_id, at_least="admin")
     try:
-        await limits.admit(policies.STORE_CREATION)
-        made = await open_store(forms.read(StoreBody, values))
+        made, _status = await create_store(data=forms.read(StoreBody, values))
     except (Misfilled, Refusal) as wrong:
         filled = filled_again(values, wrong)
         return shown(NewStorePage(organization_id=organization_id, filled=filled), refusal=wrong)
@@ -222,8 +221,8 @@ async def connect(store_id: str) -> Response:
         has_one_token="accessToken" in values,
     )
     try:
-        await limits.admit(policies.STORE_CONNECT)
-        await integrations.connect(forms.read(CustomApp, {**values, "storeId": store_id}))
+        app = forms.read(CustomApp, {**values, "storeId": store_id})
+        await integrations.connect_custom_app(data=app)
     except (Misfilled, Refusal) as wrong:
         filled = filled_again(values, wrong, say=said_to_seller)
         return shown(replace(asked, filled=filled), refusal=wrong)
@@ -268,7 +267,7 @@ async def ask_disconnection(store_id: str) -> Response:
 @page
 async def disconnect(store_id: str) -> Response:
     """Disconnect the store, and go back to where it shows."""
-    await integrations.disconnect(store_id)
+    await integrations.disconnect_custom_app(query_args=StoreQuery(store_id=store_id))
     return sent_on(f"/stores/{store_id}")
 
 

@@ -61,11 +61,6 @@ async def list_stores(query_args: OrganizationQuery) -> ListAnswer[StoreAnswer]:
 @idempotent
 async def create_store(data: StoreBody) -> tuple[StoreAnswer, Created]:
     """Make a store, if the organization's plan includes one more."""
-    return await open_store(data), 201
-
-
-async def open_store(data: StoreBody) -> StoreAnswer:
-    """Make a store for the caller's organization; 402, 403, 404."""
     await member_of(data.organization_id, at_least="admin")
     store_id = new_id("store")
     salt = stores.seal_salt(service().vault, store_id, secrets.token_bytes(SALT_BYTES))
@@ -75,12 +70,8 @@ async def open_store(data: StoreBody) -> StoreAnswer:
             store_id=store_id, name=data.name, user_id=caller().user_id, at=now(), sealed_salt=salt
         ),
     )
-    return StoreAnswer(
-        id=opened.store_id,
-        organization_id=data.organization_id,
-        name=opened.name,
-        created_at=opened.created_at,
-    )
+    whose = data.organization_id
+    return StoreAnswer.read(opened, id=opened.store_id, organization_id=whose), 201
 
 
 @routes.get("/<store_id>")

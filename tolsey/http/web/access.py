@@ -126,7 +126,9 @@ def _guarded(view: View, access: Access, prove: Callable[[], Awaitable[None]]) -
     @wraps(checked)
     async def guarded(*args: Any, **kwargs: Any) -> Any:
         await prove()
-        return await checked(*args, **kwargs)
+        # A page does what a route does with what its form held, in place of a body.
+        asked = view if kwargs.keys() & {"data", "query_args"} else checked
+        return await asked(*args, **kwargs)
 
     guarded.__dict__[ATTRIBUTE] = access
     return guarded
