@@ -54,6 +54,7 @@ from tolsey.http.oauth.agents import Agents
 from tolsey.http.operators import admin, cron, finding, health, mail, metrics, security, shards
 from tolsey.http.operators.exposition import ProcessCollector
 from tolsey.http.people import (
+    account,
     api_keys,
     auth,
     credential_pages,
@@ -108,6 +109,7 @@ BLUEPRINTS: Sequence[Blueprint] = (
     health.routes,
     auth.routes,
     accounts.routes,
+    account.routes,
     billing.routes,
     organizations.routes,
     invitations.routes,

@@ -99,6 +99,7 @@ KEPT_WHOLE = {
     "RpcAnswer.result": "of the protocol",
     "Rules": "rules/accounts#members",
     "RulesAnswer": "rules/accounts#members",
+    "OwnedRowsAnswer[][]": "rows as they are kept",
     "StoreExportAnswer[][]": "rows as they are kept",
     "get /openapi.json": "OpenAPI's own shape",
 }

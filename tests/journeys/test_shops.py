@@ -26,10 +26,11 @@ from tolsey.http.chat import prompt
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.state import ShopSpec
 from tolsey.service import Running
+from tolsey.storage import exports
 from tolsey.storage.commerce import stores
 from tolsey.storage.commerce.connections import shop_key_of
-from tolsey.storage.commerce.exports import OF_SHOPS
 from tolsey.storage.commerce.stores import StoreRow
+from tolsey.storage.owners import RowOwner
 from tolsey.storage.records.commerce.deliveries import CommerceOrder
 from tolsey.storage.reports import sums
 
@@ -169,7 +170,7 @@ async def answers(live: Running, seller: Seller, agent: Agent) -> dict[str, Any]
         found[f"ids of {kind}s"] = (await agent.ask("completion/complete", typed)).json()["result"]
     shown = await seller.browser.get(f"/api/stores/{seller.store_id}/export")
     found["export"] = {
-        table.export: shown.json()[table.export] for table in OF_SHOPS if table.export
+        table.export: shown.json()[table.export] for table, _ in exports.sections(RowOwner.SHOP)
     }
     kept = StoreRow(
         id=seller.store_id,

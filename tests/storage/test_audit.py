@@ -9,6 +9,7 @@ import pytest
 import tolsey
 from tolsey.storage.database import Database
 from tolsey.storage.records.journal import KEPT, AuditRecord, retention_of
+from tolsey.storage.retention import AUDIT_LOG
 
 WRITERS = {"audit_record", "AuditRecord", "write", "note", "_audited"}
 
@@ -48,13 +49,41 @@ def test_every_event_that_is_put_on_record_is_one_that_somebody_thought_of() -> 
         ("commerce.webhook.orders.create", "until_erased"),
     ],
 )
-async def test_a_row_stays_as_long_as_it_says_and_one_of_before_by_its_name(
-    database: Database, event: str, stays: str
-) -> None:
+def test_a_row_says_how_long_it_stays(event: str, stays: str) -> None:
     assert AuditRecord(event=event, subject="s").retention == retention_of(event) == stays
-    row = await database.fetchrow("SELECT audit_retention($1, NULL) AS stays", event)
-    assert row is not None
-    assert row["stays"] == stays
+
+
+async def test_what_the_tables_themselves_put_on_record_says_how_long_it_stays(
+    database: Database,
+) -> None:
+    async with database.transaction() as tx:
+        await tx.execute("INSERT INTO users VALUES ('u', 'ann@example.com', 'hash')")
+        await tx.execute("INSERT INTO organizations (id, name) VALUES ('o', 'Org')")
+        await tx.execute("INSERT INTO members VALUES ('o', 'u', 'owner')")
+        await tx.execute(
+            "INSERT INTO invitations (id, token_hash, organization_id, email, role, invited_by,"
+            " created_at, expires_at)"
+            " VALUES ('i', sha256(''), 'o', 'bob@example.com', 'member', 'u', now(), now())"
+        )
+        await tx.execute(
+            "INSERT INTO api_keys (id, key_hash, prefix, organization_id, user_id, name, scopes,"
+            " created_at, expires_at)"
+            " VALUES ('k', sha256(''), 'bei_', 'o', 'u', 'key', '{read}', now(), now())"
+        )
+        await tx.execute("UPDATE users SET banned = true")
+    rows = await database.fetch("SELECT event, retention FROM audit_log ORDER BY event")
+    assert [(row["event"], row["retention"]) for row in rows] == [
+        ("api_key.ended", "180_days"),
+        ("organization.invitation_ended", "180_days"),
+    ]
+
+
+async def test_what_is_due_is_found_by_an_index(database: Database) -> None:
+    async with database.transaction() as tx:
+        await tx.execute("SET LOCAL enable_seqscan = off")
+        for sql, index in zip(AUDIT_LOG, ("180_days", "7_years"), strict=True):
+            plan = await tx.fetch(f"EXPLAIN {sql.replace('$1', '10')}")
+            assert f"audit_log_{index}" in "".join(row[0] for row in plan)
 
 
 def test_what_nobody_thought_of_stays_as_long_as_money() -> None:

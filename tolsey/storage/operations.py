@@ -58,7 +58,7 @@ async def audit_rows(
     return await database.fetch(
         f"""
         SELECT id, event, subject, organization_id, actor, metadata::text AS metadata, created_at,
-            audit_retention(event, retention) AS retention
+            retention
         FROM audit_log WHERE {said} ORDER BY id DESC LIMIT $1
         """,  # noqa: S608 - conditions of this function
         *said.args,

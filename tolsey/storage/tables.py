@@ -25,6 +25,8 @@ from typing import (
 )
 from uuid import UUID
 
+from tolsey.storage.owners import Belongs
+
 Record = TypeVar("Record")
 Restore: TypeAlias = Callable[[Any], Any]
 
@@ -115,7 +117,11 @@ class Table(Generic[Record]):
     kept: tuple[str, str] | None = None
     retention: tuple[Age, ...] = ()
     swept: str = ""
+    belongs: tuple[Belongs, ...] = ()
+    nobodys: str = ""
     export: str = ""
+    unexported: str = ""
+    appended: tuple[str, ...] = ()
     columns: Mapping[str, str] = field(init=False, compare=False, repr=False)
     """The SQL type of each column, in the order of the record's fields."""
     key_of: Callable[[Record], Any] = field(init=False, compare=False, repr=False)
@@ -132,8 +138,10 @@ class Table(Generic[Record]):
         if self.record is not dict:
             object.__setattr__(self, "read", _reader(self.record, self.shape))
         object.__setattr__(self, "values_of", _values(tuple(columns)))
-        if self.export and any(one.sealed for one in (*self.shape, *self.besides)):
-            raise TypeError(f"{self.name} holds secrets: it cannot be exported")
+        if bool(self.belongs) == bool(self.nobodys):
+            raise TypeError(f"{self.name}: say whose its rows are, or why they are nobody's")
+        if bool(self.belongs) != bool(self.export or self.unexported):
+            raise TypeError(f"{self.name}: say what an export calls its rows, or why none has them")
 
     @property
     def selected(self) -> str:
@@ -143,6 +151,11 @@ class Table(Generic[Record]):
     def selected_of(self, alias: str) -> str:
         """Name the columns of one table among several."""
         return ", ".join(f"{alias}.{column}" for column in self.columns)
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """The columns that an export has: all but the secret ones."""
+        return tuple(one.name for one in (*self.shape, *self.besides) if not one.sealed)
 
     @property
     def insert(self) -> str:
@@ -185,7 +198,11 @@ def stored(
     besides: Mapping[str, Any] | None = None,
     retention: Age | tuple[Age, ...] = (),
     swept: str = "",
+    belongs: Belongs | tuple[Belongs, ...] = (),
+    nobodys: str = "",
     export: str = "",
+    unexported: str = "",
+    appended: tuple[str, ...] = (),
 ) -> Callable[[type[Record]], type[Record]]:
     """Say of a record in which table it is kept; its columns are its fields.
 
@@ -198,8 +215,10 @@ def stored(
     what stands in a column whose field is None. `kept` has, for what may also wait in the outbox, the
     SQL of its sender and of its key there, with `{row}` for the record: while it waits itself the turn is
     a duplicate, while what the same sender sent before does, the turn comes too early. `besides` are
-    columns of the table that no record writes. Rows go by their `retention`, counted as `swept`; an
-    `export` of a store has them under that name.
+    columns of the table that no record writes. Rows go by their `retention`, counted as `swept`.
+    `belongs` says whose rows they are and what becomes of them when their owner goes, `nobodys` why they are
+    of nobody; an owner's export has them under the name in `export`, or not, for the reason in `unexported`.
+    Rows that are only `appended`, and have no key, are told apart by those columns.
     """
 
     def declare(record: type[Record]) -> type[Record]:
@@ -229,7 +248,11 @@ def stored(
             kept=kept,
             retention=retention if isinstance(retention, tuple) else (retention,),
             swept=swept,
+            belongs=belongs if isinstance(belongs, tuple) else (belongs,),
+            nobodys=nobodys,
             export=export,
+            unexported=unexported,
+            appended=appended,
         )
         return record
 
@@ -243,7 +266,10 @@ def bare(
     key: tuple[str, ...] = (),
     retention: Age | tuple[Age, ...] = (),
     swept: str = "",
+    belongs: Belongs | tuple[Belongs, ...] = (),
+    nobodys: str = "",
     export: str = "",
+    unexported: str = "",
 ) -> Table[Any]:
     """Say what is in a table that no record is kept in, as `stored` says it of one."""
     made: Table[Any] = Table(
@@ -253,7 +279,10 @@ def bare(
         key=key,
         retention=retention if isinstance(retention, tuple) else (retention,),
         swept=swept,
+        belongs=belongs if isinstance(belongs, tuple) else (belongs,),
+        nobodys=nobodys,
         export=export,
+        unexported=unexported,
     )
     BARE.append(made)
     return made

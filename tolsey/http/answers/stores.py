@@ -63,11 +63,15 @@ class ConnectionPeriodAnswer(ApiAnswer):
         return cls.read(period, ending=ending)
 
 
-class StoreExportAnswer(ApiAnswer):
-    """All that is kept about a store: under each further name the rows of a table, as they are kept."""
+class ExportedRowsAnswer(ApiAnswer):
+    """Under each further name the rows of a table, as they are kept."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, list[dict[str, Any]]] = Field(init=False)
+
+
+class StoreExportAnswer(ExportedRowsAnswer):
+    """All that is kept about a store."""
 
     store: StoreAnswer
     integrations: list[ConnectionAnswer]

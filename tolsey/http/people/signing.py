@@ -13,7 +13,8 @@ from tolsey.storage import audit
 from tolsey.storage.database import Transaction
 from tolsey.storage.oauth import grants
 from tolsey.storage.people import accounts, passwords, tokens
-from tolsey.storage.people.accounts import OrganizationRow, UserRow
+from tolsey.storage.people.accounts import OrganizationRow
+from tolsey.storage.records.people import UserRow
 from tolsey.storage.sealing.sealed import fingerprint
 
 

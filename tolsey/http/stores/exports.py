@@ -28,10 +28,11 @@ from tolsey.http.web.access import caller, session, store_of
 from tolsey.http.web.context import ask, new_id, now, service
 from tolsey.http.web.idempotency import idempotent
 from tolsey.http.web.paging import PageQuery
-from tolsey.storage import files
-from tolsey.storage.commerce import connections, exports, stores
+from tolsey.storage import exports, files
+from tolsey.storage.commerce import connections, stores
 from tolsey.storage.commerce.stores import StoreRow
 from tolsey.storage.database import Database, Reader
+from tolsey.storage.owners import RowOwner
 from tolsey.storage.records.files import FileRecord
 from tolsey.storage.reports.pool import Reports
 
@@ -94,6 +95,14 @@ async def document(
     database: Database, reader: Reader, row: StoreRow, connection: ConnectionView | None
 ) -> AsyncIterator[bytes]:
     """Write all that is kept about a store and its shop as JSON, a row after the other."""
+    async for chunk in in_chunks(store_parts(database, reader, row, connection)):
+        yield chunk
+
+
+async def store_parts(
+    database: Database, reader: Reader, row: StoreRow, connection: ConnectionView | None
+) -> AsyncIterator[bytes]:
+    """Write the pieces of a store's document."""
     head = StoreExportAnswer(
         connections=[
             ConnectionPeriodAnswer.of(one) for one in await connections.history(database, row.id)
@@ -101,23 +110,34 @@ async def document(
         store=StoreAnswer.read(row),
         integrations=[ConnectionAnswer.of(connection)] if connection else [],
     )
-    # A row is small, and whoever takes it has as much to do for it as for many.
-    waiting = bytearray(orjson.dumps(head.model_dump(mode="json"))[:-1])
+    yield orjson.dumps(head.model_dump(mode="json"))[:-1]
+    async for part in sections_of(reader, RowOwner.STORE, row.id):
+        yield part
     shop = await connections.shop_key_of(database, row.id)
-    sections = [(one, row.id) for one in exports.OF_STORES]
-    sections += [(one, shop) for one in exports.OF_SHOPS]
-    for section, whose in sections:
-        waiting += b',"' + section.export.encode() + b'":['
-        separator = b""
-        async for item in exports.rows(reader, section, whose):
-            waiting += separator
-            waiting += orjson.dumps({to_camel(name): item[name] for name in item})
-            separator = b","
-            if len(waiting) >= CHUNK_BYTES:
-                yield bytes(waiting)
-                waiting.clear()
-        waiting += b"]"
-    yield bytes(waiting) + b"}"
+    async for part in sections_of(reader, RowOwner.SHOP, shop):
+        yield part
+    yield b"}"
+
+
+async def sections_of(reader: Reader, owner: RowOwner, whose: str) -> AsyncIterator[bytes]:
+    """Write what each table has of an owner, as further fields of an object that has one."""
+    for table, belongs in exports.sections(owner):
+        before = b"," + orjson.dumps(table.export) + b":["
+        async for item in exports.rows(reader, table, belongs, whose):
+            yield before + orjson.dumps({to_camel(name): item[name] for name in item})
+            before = b","
+        yield b"]" if before == b"," else before + b"]"
+
+
+async def in_chunks(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Gather small pieces: whoever takes one has as much to do for it as for many."""
+    waiting = bytearray()
+    async for part in parts:
+        waiting += part
+        if len(waiting) >= CHUNK_BYTES:
+            yield bytes(waiting)
+            waiting.clear()
+    yield bytes(waiting)
 
 
 class ExportWriter:

@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 PATHS: Final = (
-    r"/api/account(/export|/restore)?",
+    r"/api/account(/restore)?",
     r"/api/stores/[^/]+/(preview|privacy|competitors(/[^/]+)?)",
     r"/api/(vendor/)?marketplace/.+",
     r"/api/wizard/.+",

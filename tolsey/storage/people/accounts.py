@@ -2,28 +2,16 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 from tolsey.storage import audit
 from tolsey.storage.database import Database, Row, Transaction
-from tolsey.storage.tables import Personal, stored, table_of
+from tolsey.storage.records.people import UserRow
+from tolsey.storage.tables import table_of
 
 ORGANIZATION = "organizations.id, organizations.name, plan, rules, organizations.created_at"
-
-
-@stored("users", key=("id",))
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UserRow:
-    """A user, as login needs them."""
-
-    id: Annotated[str, Personal.USER]
-    email: Annotated[str, Personal.EMAIL]
-    password_hash: str = field(metadata={"secret": True}, repr=False)
-    banned: bool
-    deletion_requested_at: datetime | None
-    created_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +99,15 @@ async def create_organization(
     await audit.write(
         tx, "organization.created", organization_id, organization_id=organization_id, actor=owner_id
     )
+
+
+async def owned_by(database: Database, user_id: str) -> list[str]:
+    """List the ids of the organizations that a user is an owner of."""
+    rows = await database.fetch(
+        "SELECT organization_id FROM members WHERE user_id = $1 AND role = 'owner' ORDER BY 1",
+        user_id,
+    )
+    return [row["organization_id"] for row in rows]
 
 
 async def organizations_of(

@@ -3,7 +3,10 @@
 from datetime import datetime
 from typing import Annotated, Final
 
+from tolsey.storage.owners import OF_ORGANIZATION, OF_STORE, OF_USER, Belongs, RowOwner
 from tolsey.storage.tables import Age, Personal, Sealed, bare
+
+HASHES: Final = "Hashes of what an agent opens a store with; what it may stands in its grant."
 
 CLIENTS: Final = bare(
     "oauth_clients",
@@ -22,6 +25,7 @@ CLIENTS: Final = bare(
         Age(column="created_at", interval="1 day", where="used_at = created_at"),
     ),
     swept="agentClients",
+    nobodys="Programs register themselves; who uses them stands in their grants.",
 )
 REQUESTS: Final = bare(
     "oauth_requests",
@@ -42,6 +46,8 @@ REQUESTS: Final = bare(
     key=("id_hash",),
     retention=Age(column="expires_at", interval="1 day"),
     swept="agentRequests",
+    belongs=OF_STORE,
+    unexported="A question that a program left open; it is gone after a day.",
 )
 CODES: Final = bare(
     "oauth_codes",
@@ -55,6 +61,10 @@ CODES: Final = bare(
     key=("code_hash",),
     retention=Age(column="expires_at", interval="1 day"),
     swept="agentCodes",
+    belongs=Belongs(
+        to=RowOwner.USER, by="grant_id IN (SELECT id FROM oauth_grants WHERE user_id = $1)"
+    ),
+    unexported=HASHES,
 )
 TOKENS: Final = bare(
     "oauth_tokens",
@@ -71,6 +81,10 @@ TOKENS: Final = bare(
     # A refresh token that comes again after its use ends the grant: for that it is known a while longer.
     retention=Age(column="expires_at", interval="30 days"),
     swept="agentTokens",
+    belongs=Belongs(
+        to=RowOwner.USER, by="grant_id IN (SELECT id FROM oauth_grants WHERE user_id = $1)"
+    ),
+    unexported=HASHES,
 )
 GRANTS: Final = bare(
     "oauth_grants",
@@ -94,4 +108,6 @@ GRANTS: Final = bare(
     key=("id",),
     retention=Age(column="ended_at", interval="90 days"),
     swept="agentGrants",
+    belongs=(OF_USER, OF_ORGANIZATION, OF_STORE),
+    export="agentGrants",
 )

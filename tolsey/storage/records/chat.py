@@ -4,6 +4,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Final
 
+from tolsey.storage.owners import (
+    EVIDENCE_OF_ORGANIZATION,
+    EVIDENCE_OF_USER,
+    MONEY,
+    OF_ORGANIZATION,
+    OF_STORE,
+    Belongs,
+    RowOwner,
+)
 from tolsey.storage.tables import Jsonb, Personal, Vector, bare, stored
 
 FACTS: Final = bare(
@@ -19,6 +28,7 @@ FACTS: Final = bare(
     },
     key=("id",),
     export="facts",
+    belongs=(OF_ORGANIZATION, OF_STORE),
 )
 MESSAGES: Final = bare(
     "messages",
@@ -32,6 +42,7 @@ MESSAGES: Final = bare(
     },
     key=("id",),
     export="messages",
+    belongs=(OF_ORGANIZATION, OF_STORE),
 )
 VECTORS: Final = bare(
     "vectors",
@@ -43,6 +54,10 @@ VECTORS: Final = bare(
         "metadata": Annotated[str, Jsonb],
     },
     key=("namespace", "id"),
+    belongs=Belongs(
+        to=RowOwner.STORE, by="namespace IN ($1, 'messages:' || $1, 'facts:store:' || $1)"
+    ),
+    export="vectors",
 )
 
 
@@ -56,6 +71,8 @@ VECTORS: Final = bare(
         **dict.fromkeys(("input_tokens", "output_tokens", "cost", "charged"), int | None),
         "estimated": bool | None,
     },
+    belongs=(EVIDENCE_OF_USER, EVIDENCE_OF_ORGANIZATION, Belongs(to=RowOwner.STORE, stays=MONEY)),
+    export="chatAnswers",
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generation:

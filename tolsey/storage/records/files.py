@@ -4,10 +4,25 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
 
+from tolsey.storage.owners import ID_ALONE, Belongs, RowOwner
 from tolsey.storage.tables import Personal, stored
 
 
-@stored("files", key=("id",))
+@stored(
+    "files",
+    key=("id",),
+    belongs=(
+        Belongs(
+            to=RowOwner.ORGANIZATION,
+            emptied={"name": "''", "expires_at": "least(expires_at, now())"},
+        ),
+        Belongs(
+            to=RowOwner.STORE, emptied={"name": "''", "expires_at": "least(expires_at, now())"}
+        ),
+        Belongs(to=RowOwner.USER, by="created_by", stays=ID_ALONE),
+    ),
+    export="files",
+)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileRecord:
     """A file: whose it is, what its bytes come to, and until when it is kept; a row of files."""

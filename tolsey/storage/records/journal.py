@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
+from tolsey.storage.owners import Belongs, RowOwner
 from tolsey.storage.tables import Age, Jsonb, Personal, stored
 
 Retention: TypeAlias = Literal["180_days", "7_years", "until_erased"]
@@ -60,6 +61,9 @@ def retention_of(event: str) -> Retention:
     return KEPT.get(".".join(words[:2])) or KEPT.get(words[0], FINANCIAL)
 
 
+TRAIL: Final = "The audit trail: its ids lead to nobody once their rows are empty."
+
+
 @stored(
     "audit_log",
     besides={"id": int, "created_at": datetime},
@@ -68,10 +72,17 @@ def retention_of(event: str) -> Retention:
         Age(
             column="created_at",
             interval=stays.replace("_", " "),
-            where=f"audit_retention(event, retention) = '{stays}'",
+            where=f"retention = '{stays}'",
         )
         for stays in ("180_days", "7_years")
     ),
+    belongs=(
+        Belongs(to=RowOwner.USER, by="actor", stays=TRAIL),
+        Belongs(to=RowOwner.ORGANIZATION, stays=TRAIL),
+        Belongs(to=RowOwner.STORE, by="subject", stays=TRAIL),
+    ),
+    export="auditTrail",
+    appended=("id",),
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditRecord:
@@ -86,8 +97,8 @@ class AuditRecord:
     organization_id: str | None = None
     actor: Annotated[str, Personal.USER] = "system"
     metadata: Annotated[str, Jsonb] = "{}"
-    retention: Retention | None = field(init=False)
-    """How long the row stays; rows of before migration 26 do not say it."""
+    retention: Retention = field(init=False)
+    """How long the row stays."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "retention", retention_of(self.event))

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Final
 
+from tolsey.storage.owners import ADDRESS_OF_USER, OF_ORGANIZATION, Belongs, RowOwner
 from tolsey.storage.tables import Age, Integer, Personal, Sealed, bare, stored
 
 
@@ -12,6 +13,8 @@ from tolsey.storage.tables import Age, Integer, Personal, Sealed, bare, stored
     key=("id",),
     retention=Age(column="created_at", interval="90 days"),
     swept="mails",
+    belongs=(Belongs(to=RowOwner.USER, by=f"recipient = {ADDRESS_OF_USER}"), OF_ORGANIZATION),
+    export="mails",
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutboundMail:
@@ -36,4 +39,6 @@ MAIL_REFUSALS: Final = bare(
     "mail_refusals",
     {"recipient": Annotated[str, Personal.EMAIL], "topic": str, "since": datetime},
     key=("recipient", "topic"),
+    belongs=Belongs(to=RowOwner.USER, by=f"recipient = {ADDRESS_OF_USER}"),
+    export="mailRefusals",
 )

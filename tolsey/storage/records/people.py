@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Final, Literal
 
+from tolsey.storage.owners import ADDRESS_OF_USER, OF_ORGANIZATION, OF_USER, Belongs, RowOwner
 from tolsey.storage.tables import Age, Jsonb, Personal, Sealed, bare, stored
 
 InvitationState = Literal["open", "accepted", "replaced", "withdrawn", "expired"]
@@ -22,6 +23,8 @@ SESSIONS: Final = bare(
     key=("token_hash",),
     retention=Age(column="expires_at"),
     swept="sessions",
+    belongs=OF_USER,
+    export="sessions",
 )
 PASSWORD_RESETS: Final = bare(
     "password_resets",
@@ -34,6 +37,8 @@ PASSWORD_RESETS: Final = bare(
     key=("token_hash",),
     retention=Age(column="expires_at"),
     swept="passwordResets",
+    belongs=OF_USER,
+    export="passwordResets",
 )
 MEMBERS: Final = bare(
     "members",
@@ -44,6 +49,8 @@ MEMBERS: Final = bare(
         "created_at": datetime,
     },
     key=("organization_id", "user_id"),
+    belongs=(OF_ORGANIZATION, OF_USER),
+    export="memberships",
 )
 IDEMPOTENCY_KEYS: Final = bare(
     "idempotency_keys",
@@ -59,12 +66,38 @@ IDEMPOTENCY_KEYS: Final = bare(
     key=("user_id", "key"),
     retention=Age(column="created_at", interval="24 hours"),
     swept="idempotencyKeys",
+    belongs=OF_USER,
+    export="requestsToRepeat",
 )
 AFFILIATE_CODES: Final = bare(
     "affiliate_codes",
     {"id": str, "user_id": Annotated[str, Personal.USER], "code": str, "created_at": datetime},
     key=("id",),
+    belongs=OF_USER,
+    export="affiliateCodes",
 )
+
+
+@stored(
+    "users",
+    key=("id",),
+    belongs=Belongs(
+        to=RowOwner.USER,
+        by="id",
+        emptied={"email": "id || '@deleted.invalid'", "password_hash": "''"},
+    ),
+    export="users",
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserRow:
+    """A user, as login needs them."""
+
+    id: Annotated[str, Personal.USER]
+    email: Annotated[str, Personal.EMAIL]
+    password_hash: str = field(metadata={"secret": True}, repr=False)
+    banned: bool
+    deletion_requested_at: datetime | None
+    created_at: datetime
 
 
 @stored(
@@ -73,6 +106,11 @@ AFFILIATE_CODES: Final = bare(
     # Invitations are kept for twelve months, then they go (rules/accounts#members).
     retention=Age(column="expires_at", interval="12 months"),
     swept="invitations",
+    belongs=(
+        OF_ORGANIZATION,
+        Belongs(to=RowOwner.USER, by=f"(invited_by = $1 OR email = {ADDRESS_OF_USER})"),
+    ),
+    export="invitations",
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invitation:
@@ -111,6 +149,8 @@ class Invitation:
         Age(column="ended_at", interval="90 days"),
     ),
     swept="apiKeys",
+    belongs=(OF_ORGANIZATION, OF_USER),
+    export="apiKeys",
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiKey:

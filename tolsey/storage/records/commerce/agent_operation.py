@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
 
+from tolsey.storage.owners import EVIDENCE_OF_USER, OF_STORE
 from tolsey.storage.tables import Age, Integer, Jsonb, Personal, stored
 
 
@@ -33,6 +34,8 @@ class OperationState(StrEnum):
     # For that long the same key changes nothing twice.
     retention=Age(column="finished_at", interval="90 days"),
     swept="agentOperations",
+    belongs=(OF_STORE, EVIDENCE_OF_USER),
+    export="agentOperations",
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentOperation:

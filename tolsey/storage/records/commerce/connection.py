@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Final
 
+from tolsey.storage.owners import OF_STORE
 from tolsey.storage.tables import Jsonb, Sealed, stored
 
 PROVIDER = "commerce"
@@ -103,6 +104,8 @@ class Connection:
         "pairing_code": Annotated[str | None, Sealed],
         "created_at": datetime,
     },
+    belongs=OF_STORE,
+    unexported="An export shows it as its merchant may see it, as `integrations`.",
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionRow:
@@ -121,7 +124,12 @@ class ConnectionRow:
     uninstalled_at: datetime | None
 
 
-@stored("store_shops", key=("store_id",))
+@stored(
+    "store_shops",
+    key=("store_id",),
+    belongs=OF_STORE,
+    export="shops",
+)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShopProfile:
     """What the platform says about a connected shop; a row of store_shops.

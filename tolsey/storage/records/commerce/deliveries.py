@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Final
 
+from tolsey.storage.owners import OF_SHOP, OF_STORE, Belongs, RowOwner
 from tolsey.storage.tables import Age, Integer, Jsonb, Personal, stored
 
 NEWER: Final = "excluded.updated_at >= {0}.updated_at"
 """Deliveries come in any order (rules/shops#webhooks): an older one changes nothing."""
+NEWEST: Final = {"updated_at": "greatest(updated_at, now())"}
+"""What is emptied for its buyer is newer than any delivery that told of it: none brings it back."""
 NEWER_OR_DELETED: Final = (
     f"{{0}}.deleted_at IS NULL AND (excluded.deleted_at IS NOT NULL OR {NEWER})"
 )
@@ -30,6 +33,8 @@ CAME_FROM: Final = ("source", "medium", "campaign", "landing_page", "referrer")
     ),
     besides={"created_at": datetime},
     retention=Age(column="created_at", interval="7 days"),
+    belongs=OF_STORE,
+    export="deliveries",
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookEvent:
@@ -54,6 +59,14 @@ class WebhookEvent:
     },
     when=NEWER_OR_DELETED.format("commerce_orders"),
     export="orders",
+    belongs=(
+        OF_SHOP,
+        Belongs(
+            to=RowOwner.BUYER,
+            by="customer_hash",
+            emptied={"customer_hash": "NULL", "metadata": "'{}'", **NEWEST},
+        ),
+    ),
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommerceOrder:
@@ -93,6 +106,14 @@ class CommerceOrder:
         for one in ("deleted_at", "touched_at", "session_id", *CAME_FROM)
     )
     + ")",
+    belongs=(
+        OF_SHOP,
+        Belongs(
+            to=RowOwner.BUYER,
+            by="session_id",
+            emptied={**dict.fromkeys(("session_id", "touched_at", *CAME_FROM), "NULL"), **NEWEST},
+        ),
+    ),
     export="attributionTouches",
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +146,7 @@ class AttributionTouch:
     when="commerce_refunds.amount_minor IS NULL"
     " OR excluded.amount_minor > commerce_refunds.amount_minor",
     export="refunds",
+    belongs=OF_SHOP,
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommerceRefund:
@@ -145,6 +167,7 @@ class CommerceRefund:
     newest=("updated_at",),
     when=NEWER.format("commerce_fulfillments"),
     export="fulfillments",
+    belongs=OF_SHOP,
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommerceFulfillment:
@@ -167,6 +190,7 @@ class CommerceFulfillment:
     newest=("deleted_at", "updated_at"),
     when=NEWER_OR_DELETED.format("commerce_products"),
     export="products",
+    belongs=OF_SHOP,
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommerceProduct:
@@ -197,6 +221,22 @@ class CommerceProduct:
     newest=("deleted_at", "updated_at"),
     when=NEWER_OR_DELETED.format("commerce_customers"),
     export="customers",
+    belongs=(
+        OF_SHOP,
+        Belongs(
+            to=RowOwner.BUYER,
+            by="email_hash",
+            emptied={
+                "email_hash": "NULL",
+                "state": "NULL",
+                "verified_email": "NULL",
+                "currency": "NULL",
+                "created_at_platform": "NULL",
+                "deleted_at": "coalesce(deleted_at, now())",
+                **NEWEST,
+            },
+        ),
+    ),
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommerceCustomer:
@@ -219,6 +259,7 @@ class CommerceCustomer:
     newest=("updated_at",),
     when=NEWER.format("commerce_inventory_levels"),
     export="inventoryLevels",
+    belongs=OF_SHOP,
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommerceInventoryLevel:

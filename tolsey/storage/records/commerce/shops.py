@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NewType
 
+from tolsey.storage.owners import OF_STORE
 from tolsey.storage.tables import stored
 
 ShopKey = NewType("ShopKey", str)
@@ -21,7 +22,13 @@ def later_key(store_id: str, shop_domain: str) -> ShopKey:
     return ShopKey(f"{store_id}@{shop_domain}")
 
 
-@stored("shops_of_stores", key=("store_id", "shop_domain"), replaces=("sealed_salt",))
+@stored(
+    "shops_of_stores",
+    key=("store_id", "shop_domain"),
+    replaces=("sealed_salt",),
+    belongs=OF_STORE,
+    export="shopsOfStore",
+)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShopOfStore:
     """A shop that a store is or was connected to, with the salt of its buyers' pseudonyms.
@@ -51,6 +58,8 @@ class ConnectionEnding(StrEnum):
     key=("store_id", "connected_at"),
     replaces=("ended_at", "ending"),
     when="connection_history.ended_at IS NULL",
+    belongs=OF_STORE,
+    unexported="An export shows it as `connections`.",
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionPeriod:

@@ -3,10 +3,20 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from tolsey.storage.owners import Belongs, RowOwner
 from tolsey.storage.tables import stored
 
 
-@stored("stores", key=("id",), replaces=("name", "deleted_at"))
+@stored(
+    "stores",
+    key=("id",),
+    replaces=("name", "deleted_at"),
+    belongs=(
+        Belongs(to=RowOwner.ORGANIZATION, emptied={"name": "''", "sealed_salt": "''"}),
+        Belongs(to=RowOwner.STORE, by="id", emptied={"name": "''", "sealed_salt": "''"}),
+    ),
+    export="stores",
+)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreRecord:
     """A store; deleted ones keep their row, so that what refers to them stays readable."""

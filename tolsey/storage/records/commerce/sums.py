@@ -3,9 +3,16 @@
 from datetime import datetime
 from typing import Annotated, Final
 
+from tolsey.storage.owners import COUNTED, OF_SHOP
 from tolsey.storage.tables import Integer, Personal, bare
 
-SUMS: Final = bare("commerce_sums", {"store_id": str, "counted_through": int}, key=("store_id",))
+SUMS: Final = bare(
+    "commerce_sums",
+    {"store_id": str, "counted_through": int},
+    key=("store_id",),
+    belongs=OF_SHOP,
+    unexported=COUNTED,
+)
 SALES: Final = bare(
     "commerce_sales",
     {
@@ -19,6 +26,8 @@ SALES: Final = bare(
         ),
     },
     key=("store_id", "minutes", "at", "source", "currency"),
+    belongs=OF_SHOP,
+    unexported=COUNTED,
 )
 BUYERS: Final = bare(
     "commerce_buyers",
@@ -31,6 +40,8 @@ BUYERS: Final = bare(
         "last_order_at": datetime | None,
     },
     key=("store_id", "pseudonym"),
+    belongs=OF_SHOP,
+    unexported=COUNTED,
 )
 SPENDING: Final = bare(
     "commerce_spending",
@@ -42,6 +53,8 @@ SPENDING: Final = bare(
         "spent_minor": int,
     },
     key=("store_id", "pseudonym", "currency"),
+    belongs=OF_SHOP,
+    unexported=COUNTED,
 )
 COUNTED_REFUNDS: Final = bare(
     "commerce_counted_refunds",
@@ -55,6 +68,8 @@ COUNTED_REFUNDS: Final = bare(
         "amount_minor": int,
     },
     key=("store_id", "refund_id"),
+    belongs=OF_SHOP,
+    unexported=COUNTED,
 )
 STOCK: Final = bare(
     "commerce_stock",
@@ -71,9 +86,15 @@ STOCK: Final = bare(
         "available": int | None,
     },
     key=("store_id", "product_id", "place"),
+    belongs=OF_SHOP,
+    unexported=COUNTED,
 )
 STOCK_UNREAD: Final = bare(
-    "commerce_stock_unread", {"store_id": str, "read_through": int}, key=("store_id",)
+    "commerce_stock_unread",
+    {"store_id": str, "read_through": int},
+    key=("store_id",),
+    belongs=OF_SHOP,
+    unexported=COUNTED,
 )
 PRODUCT_COUNTS: Final = bare(
     "commerce_product_counts", {"store_id": str, "products": int}, key=("store_id",)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
 
+from tolsey.storage.owners import EVIDENCE_OF_ORGANIZATION, MONEY, Belongs, RowOwner
 from tolsey.storage.tables import Personal, stored
 
 
@@ -18,7 +19,16 @@ class AffiliateCode:
 
 
 # The organization's once is claimed by the key of its ledger entry, the person's by this.
-@stored("affiliate_redemptions", key=("user_id",), claim=True)
+@stored(
+    "affiliate_redemptions",
+    key=("user_id",),
+    claim=True,
+    belongs=(
+        EVIDENCE_OF_ORGANIZATION,
+        Belongs(to=RowOwner.USER, by="(user_id = $1 OR affiliate_id = $1)", stays=MONEY),
+    ),
+    export="affiliateRedemptions",
+)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AffiliateRedemption:
     """An organization's one redemption ever, which is also that of the person who redeemed."""

@@ -3,10 +3,16 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from tolsey.storage.owners import EVIDENCE_OF_ORGANIZATION
 from tolsey.storage.tables import stored
 
 
-@stored("contracts", key=("organization_id",))
+@stored(
+    "contracts",
+    key=("organization_id",),
+    belongs=EVIDENCE_OF_ORGANIZATION,
+    export="contracts",
+)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contract:
     """What was agreed with an organization: micro-USD a month and a day.

@@ -8,13 +8,19 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Annotated, Final
 
+from tolsey.storage.owners import EVIDENCE_OF_ORGANIZATION
 from tolsey.storage.tables import Integer, Jsonb, stored
 
 OWN_ACCOUNTS: Final = "^(debt$|lot:|held:)"
 """The accounts of what an organization has and owes, as Python and PostgreSQL both read it."""
 
 
-@stored("credit_accounts", key=("organization_id",))
+@stored(
+    "credit_accounts",
+    key=("organization_id",),
+    belongs=EVIDENCE_OF_ORGANIZATION,
+    export="creditAccounts",
+)
 @dataclass(slots=True, kw_only=True)
 class CreditAccount:
     """Where an organization's ledger stands: its last entry, its debt, its plan's allowance."""
@@ -29,7 +35,13 @@ class CreditAccount:
     renewed_by: str | None
 
 
-@stored("credit_entries", key=("organization_id", "key"), claim=True)
+@stored(
+    "credit_entries",
+    key=("organization_id", "key"),
+    claim=True,
+    belongs=EVIDENCE_OF_ORGANIZATION,
+    export="creditEntries",
+)
 @dataclass(slots=True, kw_only=True)
 class CreditEntry:
     """One entry of an organization's ledger; written once ever, by its key.
@@ -47,7 +59,12 @@ class CreditEntry:
     hash: str
 
 
-@stored("credit_postings")
+@stored(
+    "credit_postings",
+    belongs=EVIDENCE_OF_ORGANIZATION,
+    export="creditPostings",
+    appended=("seq", "n"),
+)
 @dataclass(slots=True, kw_only=True)
 class CreditPosting:
     """One movement of an entry: `amount` goes out of account `credit` into account `debit`."""
@@ -78,6 +95,8 @@ def postings(
     newest=("seq",),
     replaces=("amount", "remaining", "pinned", "expires_at", "seq"),
     besides={"spent": bool | None},
+    belongs=EVIDENCE_OF_ORGANIZATION,
+    export="creditLots",
 )
 @dataclass(slots=True, kw_only=True)
 class CreditLot:
@@ -103,7 +122,12 @@ class CreditLot:
         return self.remaining - self.pinned
 
 
-@stored("credit_holds", key=("organization_id", "id"))
+@stored(
+    "credit_holds",
+    key=("organization_id", "id"),
+    belongs=EVIDENCE_OF_ORGANIZATION,
+    export="creditHolds",
+)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreditHold:
     """Credits pinned for something that is being used; `lines` is JSON of [lot id, amount] pairs.
@@ -120,7 +144,12 @@ class CreditHold:
     closed_at: datetime | None
 
 
-@stored("payment_facts", key=("organization_id", "payment_ref"))
+@stored(
+    "payment_facts",
+    key=("organization_id", "payment_ref"),
+    belongs=EVIDENCE_OF_ORGANIZATION,
+    export="payments",
+)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreditedPayment:
     """What is known of a payment, and what it did to the credits.
@@ -147,7 +176,13 @@ class CreditedPayment:
     parts: Annotated[str, Jsonb] = "[]"
 
 
-@stored("monthly_resets", key=("organization_id", "period_end", "period_start"), claim=True)
+@stored(
+    "monthly_resets",
+    key=("organization_id", "period_end", "period_start"),
+    claim=True,
+    belongs=EVIDENCE_OF_ORGANIZATION,
+    export="monthlyResets",
+)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MonthlyReset:
     """A period of a plan has been granted its allowance: a claim."""
@@ -159,7 +194,13 @@ class MonthlyReset:
     at: datetime
 
 
-@stored("daily_bonuses", key=("organization_id", "day"), claim=True)
+@stored(
+    "daily_bonuses",
+    key=("organization_id", "day"),
+    claim=True,
+    belongs=EVIDENCE_OF_ORGANIZATION,
+    export="dailyBonuses",
+)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DailyBonus:
     """A day's bonus was granted: a claim."""

@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
 
+from tolsey.storage.owners import EVIDENCE_OF_ORGANIZATION
 from tolsey.storage.tables import Age, Integer, Jsonb, stored
 
 
@@ -84,6 +85,8 @@ class WaitingEvent:
         column="received_at", interval="400 days", where="state IN ('applied', 'ignored')"
     ),
     swept="paymentEvents",
+    belongs=EVIDENCE_OF_ORGANIZATION,
+    export="paymentEvents",
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaymentEventSettled:

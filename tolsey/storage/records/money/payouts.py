@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Final, Protocol
 
+from tolsey.storage.owners import MONEY, Belongs, RowOwner
 from tolsey.storage.tables import Personal, stored
 
 CHECKING: Final = frozenset({None, "requirements.pending_verification"})
@@ -112,7 +113,12 @@ class FailedPayout(Protocol):
         ...
 
 
-@stored("payout_accounts", key=("account_id",))
+@stored(
+    "payout_accounts",
+    key=("account_id",),
+    belongs=Belongs(to=RowOwner.USER, stays=MONEY),
+    export="payoutAccounts",
+)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PayoutAccount:
     """A person's account as the processor last told of it."""
@@ -146,6 +152,12 @@ class PayoutAccount:
     "payout_failures",
     key=("payout_id",),
     conflict="ON CONFLICT (payout_id) DO NOTHING",
+    belongs=Belongs(
+        to=RowOwner.USER,
+        by="account_id IN (SELECT account_id FROM payout_accounts WHERE user_id = $1)",
+        stays=MONEY,
+    ),
+    export="payoutFailures",
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PayoutFailure:

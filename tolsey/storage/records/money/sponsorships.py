@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from tolsey.storage.owners import MONEY, Belongs, RowOwner
 from tolsey.storage.tables import stored
 
 
@@ -18,7 +19,16 @@ class SponsorPayment:
     created_at: datetime
 
 
-@stored("sponsor_disputes", key=("dispute_id",))
+@stored(
+    "sponsor_disputes",
+    key=("dispute_id",),
+    belongs=Belongs(
+        to=RowOwner.ORGANIZATION,
+        by="payment_ref IN (SELECT payment_ref FROM sponsorships WHERE organization_id = $1)",
+        stays=MONEY,
+    ),
+    export="sponsorDisputes",
+)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SponsorDispute:
     """What one event told of a dispute of a sponsor's payment; `standing` is open, lost or won."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
 
+from tolsey.storage.owners import EVIDENCE_OF_ORGANIZATION, Belongs, RowOwner
 from tolsey.storage.tables import Integer, Jsonb, stored
 
 
@@ -17,6 +18,8 @@ from tolsey.storage.tables import Integer, Jsonb, stored
         "aside_price_id": str | None,
         "aside_until": datetime | None,
     },
+    belongs=EVIDENCE_OF_ORGANIZATION,
+    export="subscriptions",
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionRecord:
@@ -70,6 +73,8 @@ class SubscriptionRecord:
         "is_administrators": bool,
         "created_at": datetime,
     },
+    belongs=Belongs(to=RowOwner.ORGANIZATION, by="id", emptied={"name": "''", "rules": "'{}'"}),
+    export="organizations",
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrganizationTerms:

@@ -7,7 +7,12 @@ from typing import Annotated
 from tolsey.storage.tables import Age, Jsonb, stored
 
 
-@stored("cron_executions", key=("job", "scheduled_at"), claim=True)
+@stored(
+    "cron_executions",
+    key=("job", "scheduled_at"),
+    claim=True,
+    nobodys="Runs of the service's own jobs.",
+)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionStarted:
     """A run that begins; one for each job and due time."""
@@ -26,6 +31,7 @@ class ExecutionStarted:
     replaces=("status", "finished_at", "outcome", "error"),
     retention=Age(column="finished_at", interval="90 days"),
     swept="executions",
+    nobodys="Runs of the service's own jobs.",
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:

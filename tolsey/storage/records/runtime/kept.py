@@ -4,12 +4,16 @@ from datetime import datetime
 from typing import Annotated, Final
 from uuid import UUID
 
+from tolsey.storage.owners import Belongs, RowOwner
 from tolsey.storage.tables import Age, Integer, Jsonb, Personal, bare
+
+WORK: Final = "Work that was done or given up; what came of it is exported."
 
 ACTORS: Final = bare(
     "actors",
     {"kind": str, "key": str, "slot": Annotated[int, Integer], "version": int},
     key=("kind", "key"),
+    nobodys="Versions of actors, without what they hold.",
 )
 JOURNAL: Final = bare(
     "actor_journal",
@@ -27,6 +31,11 @@ JOURNAL: Final = bare(
     # Its index is of ranges of pages and knows no order.
     retention=Age(column="committed_at", interval="7 days", ordered=False),
     swept="journal",
+    belongs=(
+        Belongs(to=RowOwner.STORE, by="kind = 'store' AND key = $1"),
+        Belongs(to=RowOwner.ORGANIZATION, by="kind = 'organization' AND key = $1"),
+    ),
+    unexported="Turns of the last week; what they changed is exported.",
 )
 DEAD_LETTERS: Final = bare(
     "dead_letters",
@@ -50,6 +59,11 @@ DEAD_LETTERS: Final = bare(
     key=("id",),
     retention=Age(column="settled_at", interval="90 days"),
     swept="deadLetters",
+    belongs=(
+        Belongs(to=RowOwner.STORE, by="kind = 'store' AND actor_key = $1"),
+        Belongs(to=RowOwner.ORGANIZATION, by="kind = 'organization' AND actor_key = $1"),
+    ),
+    unexported=WORK,
 )
 FINISHED_CALLS: Final = bare(
     "finished_calls",
@@ -68,6 +82,11 @@ FINISHED_CALLS: Final = bare(
     # What was done is shown for a day (rules/calls#calls).
     retention=Age(column="finished_at", interval="1 day"),
     swept="finishedCalls",
+    belongs=(
+        Belongs(to=RowOwner.STORE, by="kind = 'store' AND actor_key = $1"),
+        Belongs(to=RowOwner.ORGANIZATION, by="kind = 'organization' AND actor_key = $1"),
+    ),
+    unexported=WORK,
 )
 SLOTS: Final = bare(
     "slot_epochs",
@@ -79,15 +98,25 @@ SLOTS: Final = bare(
         "pinned_to": str | None,
     },
     key=("slot",),
+    nobodys="Which process has which part of the actors.",
 )
 BEATS: Final = bare(
-    "process_beats", {"process": str, "beat": int, "beaten_at": datetime}, key=("process",)
+    "process_beats",
+    {"process": str, "beat": int, "beaten_at": datetime},
+    key=("process",),
+    nobodys="Processes that live.",
 )
-DEPLOYMENT: Final = bare("deployment", {"id": UUID, "one": bool}, key=("one",))
+DEPLOYMENT: Final = bare(
+    "deployment",
+    {"id": UUID, "one": bool},
+    key=("one",),
+    nobodys="Which deployment this is.",
+)
 KEYS: Final = bare(
     "encryption_keys",
     {"key_id": str, "fingerprint": bytes | None, "known_since": datetime},
     key=("key_id",),
+    nobodys="Keys that the service was started with, without the keys.",
 )
 MIGRATIONS: Final = bare(
     "schema_migrations",
@@ -98,6 +127,7 @@ MIGRATIONS: Final = bare(
         "compatible_from": Annotated[int | None, Integer],
     },
     key=("number",),
+    nobodys="Migrations that were applied.",
 )
 PROGRESS: Final = bare(
     "schema_migration_progress",
@@ -107,4 +137,5 @@ PROGRESS: Final = bare(
         "last_key": str,
     },
     key=("number",),
+    nobodys="How far a migration is.",
 )

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Literal
 
+from tolsey.storage.owners import OF_ORGANIZATION, OF_USER
 from tolsey.storage.tables import Age, Integer, Jsonb, Personal, stored
 
 Stage = Literal["running", "done", "refused", "failed"]
@@ -16,6 +17,8 @@ Stage = Literal["running", "done", "refused", "failed"]
     # Whoever asked may look for seven days (rules/requests#operations).
     retention=Age(column="finished_at", interval="7 days"),
     swept="operations",
+    belongs=(OF_ORGANIZATION, OF_USER),
+    export="operations",
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
 
+from tolsey.storage.owners import Belongs, RowOwner
 from tolsey.storage.tables import Integer, Jsonb, Personal, stored
 
 CallState = Literal["waiting", "sent", "unknown"]
@@ -71,6 +72,11 @@ class BatchOutcome:
     conflict="ON CONFLICT (key) DO NOTHING",
     absent={"due_at": "now()"},
     besides={"last_error": str | None, "created_at": datetime},
+    belongs=(
+        Belongs(to=RowOwner.STORE, by="kind = 'store' AND actor_key = $1"),
+        Belongs(to=RowOwner.ORGANIZATION, by="kind = 'organization' AND actor_key = $1"),
+    ),
+    unexported="Work that is under way; what comes of it is exported.",
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutboxRow:

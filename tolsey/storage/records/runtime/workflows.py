@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from tolsey.storage.owners import OF_ORGANIZATION
 from tolsey.storage.tables import Age, stored
 
 
@@ -11,6 +12,8 @@ from tolsey.storage.tables import Age, stored
     key=("organization_id", "id"),
     retention=Age(column="lease_until", interval="7 days"),
     swept="workflowClaims",
+    belongs=OF_ORGANIZATION,
+    export="workflows",
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowClaim:

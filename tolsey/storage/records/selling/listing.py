@@ -5,6 +5,7 @@ from datetime import date, datetime
 from enum import StrEnum
 from typing import Annotated
 
+from tolsey.storage.owners import ID_ALONE, OF_LISTINGS, OF_LISTINGS_OF_STORE, Belongs, RowOwner
 from tolsey.storage.tables import Elsewhere, Jsonb, Personal, stored
 
 
@@ -89,7 +90,34 @@ class ListingFields:
     """How each metric is shown, by its name; one that is not named is shown as it is. JSON text."""
 
 
-@stored("listings", key=("id",))
+@stored(
+    "listings",
+    key=("id",),
+    belongs=(
+        Belongs(
+            to=RowOwner.ORGANIZATION,
+            emptied={
+                "title": "''",
+                "teaser": "NULL",
+                "reason_for_sale": "NULL",
+                "domain": "NULL",
+                "self_reported": "'{}'",
+            },
+        ),
+        Belongs(
+            to=RowOwner.STORE,
+            emptied={
+                "title": "''",
+                "teaser": "NULL",
+                "reason_for_sale": "NULL",
+                "domain": "NULL",
+                "self_reported": "'{}'",
+            },
+        ),
+        Belongs(to=RowOwner.USER, by="created_by", stays=ID_ALONE),
+    ),
+    export="listings",
+)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListingRecord(ListingFields):
     """A listing as it is kept: a row of listings."""
@@ -107,7 +135,12 @@ class ListingRecord(ListingFields):
     deleted_at: datetime | None = None
 
 
-@stored("listing_visibility", key=("listing_id",))
+@stored(
+    "listing_visibility",
+    key=("listing_id",),
+    belongs=(OF_LISTINGS, OF_LISTINGS_OF_STORE),
+    export="listingVisibility",
+)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VisibilityRecord:
     """How the verified metrics of a listing are shown: apart, for the release before reads all of listings."""
@@ -116,7 +149,12 @@ class VisibilityRecord:
     visibility: Annotated[str, Jsonb]
 
 
-@stored("listing_verifications", key=("listing_id", "provider"))
+@stored(
+    "listing_verifications",
+    key=("listing_id", "provider"),
+    belongs=(OF_LISTINGS, OF_LISTINGS_OF_STORE),
+    export="listingVerifications",
+)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerificationRecord:
     """The verification machine of one source of a listing: a row of listing_verifications."""
@@ -146,7 +184,16 @@ class VerificationRecord:
     provider: str = COMMERCE
 
 
-@stored("revenue_sources", key=("listing_id", "provider"))
+@stored(
+    "revenue_sources",
+    key=("listing_id", "provider"),
+    belongs=(
+        OF_LISTINGS,
+        OF_LISTINGS_OF_STORE,
+        Belongs(to=RowOwner.USER, by="connected_by", stays=ID_ALONE),
+    ),
+    export="revenueSources",
+)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RevenueSource:
     """Where a listing's revenue is read, with the sealed secret: a row of revenue_sources.

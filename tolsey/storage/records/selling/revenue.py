@@ -10,6 +10,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Final
 
+from tolsey.storage.owners import OF_LISTINGS, OF_LISTINGS_OF_STORE
 from tolsey.storage.tables import Integer, Jsonb, stored
 
 DEFINITION: Final = "rv2"
@@ -219,6 +220,8 @@ class Measure:
     "revenue_snapshots",
     key=("listing_id", "source", "window_end"),
     conflict="ON CONFLICT (listing_id, source, window_end) DO NOTHING",
+    belongs=(OF_LISTINGS, OF_LISTINGS_OF_STORE),
+    export="revenueSnapshots",
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RevenueSnapshot:

@@ -1,0 +1,50 @@
+"""SQL that erases what is kept of an owner, as each table's declaration says it, in bounded batches."""
+
+from functools import cache
+from typing import Any
+
+from tolsey.storage.catalogue import declared
+from tolsey.storage.database import Database
+from tolsey.storage.owners import Belongs, RowOwner
+from tolsey.storage.tables import Table
+
+
+@cache
+def erasures(owner: RowOwner) -> tuple[str, ...]:
+    """Write what erases a batch of an owner's rows of each table; nothing is left once it finds none.
+
+    What the database counts of rows goes after those, and rows are deleted before any is emptied: those of
+    some tables are found by what another says.
+    """
+    owned = [
+        (table, one)
+        for table in declared()
+        for one in table.belongs
+        if one.to == owner and not one.stays
+    ]
+    owned.sort(key=lambda pair: (bool(pair[1].emptied), not pair[0].export))
+    return tuple(_erasure(table, belongs) for table, belongs in owned)
+
+
+def _erasure(table: Table[Any], belongs: Belongs) -> str:
+    limit = "$3" if belongs.to == RowOwner.BUYER else "$2"
+    found = f"SELECT ctid FROM {table.name} WHERE {belongs.condition}"  # noqa: S608 - names of our own tables
+    act = f"DELETE FROM {table.name}"  # noqa: S608
+    if belongs.emptied:
+        sets = ", ".join(f"{name} = {left}" for name, left in belongs.emptied.items())
+        full = " OR ".join(
+            f"{name} IS DISTINCT FROM {left}" for name, left in belongs.emptied.items()
+        )
+        act, found = f"UPDATE {table.name} SET {sets}", f"{found} AND ({full})"  # noqa: S608
+    # A row that was changed meanwhile lies elsewhere, and is found by the next batch.
+    return f"{act} WHERE ctid = ANY(ARRAY({found} LIMIT {limit}))"
+
+
+async def erase(database: Database, owner: RowOwner, *whose: str, limit: int) -> int:
+    """Erase a batch of what is kept of an owner; answer how many rows it was, none when nothing is left."""
+    erased = 0
+    for sql in erasures(owner):
+        erased += await database.execute(sql, *whose, limit - erased)
+        if erased >= limit:
+            break
+    return erased
