@@ -10,6 +10,7 @@ import pytest
 from tests.http.people import SignUp, add_member
 from tolsey.http.app import create_app
 from tolsey.http.clients.vectors import VectorStoreFailed
+from tolsey.http.files.documents import CHUNK_BYTES, in_chunks, of_store
 from tolsey.http.people import auth, organizations
 from tolsey.http.stores import exports
 from tolsey.http.stores import routes as stores
@@ -192,7 +193,7 @@ async def test_an_export_is_written_in_parts_worth_their_way(
     row = await store_rows.find(database, store_id)
     assert row is not None
     reader = reports.of(ann.organization_id)
-    *full, last = [part async for part in exports.document(database, reader, row, None)]
+    *full, last = [part async for part in in_chunks(of_store(database, reader, row, None))]
     assert len(full) > 1
-    assert all(len(part) >= exports.CHUNK_BYTES for part in full)
+    assert all(len(part) >= CHUNK_BYTES for part in full)
     assert len(json.loads(b"".join((*full, last)))["refunds"]) == 3000

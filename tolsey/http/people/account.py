@@ -11,7 +11,7 @@ from tolsey.actors.store.connection.messages import ReadConnection
 from tolsey.actors.store.messages import store
 from tolsey.http.answers.accounts import AccountExportAnswer
 from tolsey.http.answers.base import Media
-from tolsey.http.stores.exports import in_chunks, sections_of, store_parts
+from tolsey.http.files.documents import in_chunks, of_store, sections_of
 from tolsey.http.web.access import caller, session
 from tolsey.http.web.context import Service, service
 from tolsey.storage.chat import memory
@@ -59,7 +59,7 @@ async def _document(running: Service, user_id: str, owned: list[str]) -> AsyncIt
                 continue
             connection = await running.runtime.ask(store(store_id), ReadConnection())
             yield before
-            async for part in store_parts(running.database, reader, row, connection):
+            async for part in of_store(running.database, reader, row, connection):
                 yield part
             before = b","
     yield b"]}"

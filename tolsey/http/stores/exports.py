@@ -1,26 +1,20 @@
 """Exports of a store: all that is kept about it, as one JSON document and as a file."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Final
 
-import orjson
-from pydantic.alias_generators import to_camel
 from quart import Blueprint, Response
 from quart_schema import tag_blueprint
 
 from tolsey.actors.organization.files.messages import AskForExport, ExportKept, KeepExport
 from tolsey.actors.organization.messages import organization
-from tolsey.actors.store.connection.messages import ConnectionView, ReadConnection
+from tolsey.actors.store.connection.messages import ReadConnection
 from tolsey.actors.store.messages import store
 from tolsey.http.answers.base import Created, ListAnswer, Media, list_of
 from tolsey.http.answers.files import ExportAnswer, FileAnswer
-from tolsey.http.answers.stores import (
-    ConnectionAnswer,
-    ConnectionPeriodAnswer,
-    StoreAnswer,
-    StoreExportAnswer,
-)
+from tolsey.http.answers.stores import StoreExportAnswer
+from tolsey.http.files.documents import in_chunks, of_store
 from tolsey.http.files.keeping import FileKeeper
 from tolsey.http.operations import AcceptedOperation, answer_of, carried_out
 from tolsey.http.web import limits, policies
@@ -28,18 +22,15 @@ from tolsey.http.web.access import caller, session, store_of
 from tolsey.http.web.context import ask, new_id, now, service
 from tolsey.http.web.idempotency import idempotent
 from tolsey.http.web.paging import PageQuery
-from tolsey.storage import exports, files
-from tolsey.storage.commerce import connections, stores
-from tolsey.storage.commerce.stores import StoreRow
-from tolsey.storage.database import Database, Reader
-from tolsey.storage.owners import RowOwner
+from tolsey.storage import files
+from tolsey.storage.commerce import stores
+from tolsey.storage.database import Database
 from tolsey.storage.records.files import FileRecord
 from tolsey.storage.reports.pool import Reports
 
 PURPOSE: Final = "store_export"
 KEPT_FOR: Final = timedelta(days=7)
 MOST_BYTES: Final = 20 * 1024**3
-CHUNK_BYTES: Final = 64 * 1024
 
 routes = Blueprint("exports", __name__, url_prefix="/api/stores")
 tag_blueprint(routes, ["Stores"])
@@ -54,7 +45,9 @@ async def export_store(
     row = await store_of(store_id, at_least="admin")
     connection = await ask(store(store_id), ReadConnection())
     response = Response(
-        document(service().database, service().reports.of(row.organization_id), row, connection),
+        in_chunks(
+            of_store(service().database, service().reports.of(row.organization_id), row, connection)
+        ),
         content_type="application/json",
     )
     response.headers["Content-Disposition"] = f'attachment; filename="{row.id}.json"'
@@ -89,55 +82,6 @@ async def list_exports(store_id: str, query_args: PageQuery) -> ListAnswer[FileA
         limit=query_args.limit + 1,
     )
     return list_of(found, query_args.limit, key=lambda row: row.id, answer=FileAnswer.read)
-
-
-async def document(
-    database: Database, reader: Reader, row: StoreRow, connection: ConnectionView | None
-) -> AsyncIterator[bytes]:
-    """Write all that is kept about a store and its shop as JSON, a row after the other."""
-    async for chunk in in_chunks(store_parts(database, reader, row, connection)):
-        yield chunk
-
-
-async def store_parts(
-    database: Database, reader: Reader, row: StoreRow, connection: ConnectionView | None
-) -> AsyncIterator[bytes]:
-    """Write the pieces of a store's document."""
-    head = StoreExportAnswer(
-        connections=[
-            ConnectionPeriodAnswer.of(one) for one in await connections.history(database, row.id)
-        ],
-        store=StoreAnswer.read(row),
-        integrations=[ConnectionAnswer.of(connection)] if connection else [],
-    )
-    yield orjson.dumps(head.model_dump(mode="json"))[:-1]
-    async for part in sections_of(reader, RowOwner.STORE, row.id):
-        yield part
-    shop = await connections.shop_key_of(database, row.id)
-    async for part in sections_of(reader, RowOwner.SHOP, shop):
-        yield part
-    yield b"}"
-
-
-async def sections_of(reader: Reader, owner: RowOwner, whose: str) -> AsyncIterator[bytes]:
-    """Write what each table has of an owner, as further fields of an object that has one."""
-    for table, belongs in exports.sections(owner):
-        before = b"," + orjson.dumps(table.export) + b":["
-        async for item in exports.rows(reader, table, belongs, whose):
-            yield before + orjson.dumps({to_camel(name): item[name] for name in item})
-            before = b","
-        yield b"]" if before == b"," else before + b"]"
-
-
-async def in_chunks(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Gather small pieces: whoever takes one has as much to do for it as for many."""
-    waiting = bytearray()
-    async for part in parts:
-        waiting += part
-        if len(waiting) >= CHUNK_BYTES:
-            yield bytes(waiting)
-            waiting.clear()
-    yield bytes(waiting)
 
 
 class ExportWriter:
@@ -196,5 +140,5 @@ class ExportWriter:
                 expires_at=at + KEPT_FOR,
             )
 
-        chunks = document(self._database, self._reports.of(call.organization_id), row, connection)
-        return await self._keeper.keep(chunks, MOST_BYTES, record)
+        parts = of_store(self._database, self._reports.of(call.organization_id), row, connection)
+        return await self._keeper.keep(in_chunks(parts), MOST_BYTES, record)

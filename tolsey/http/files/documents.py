@@ -1,0 +1,63 @@
+"""Documents of all that is kept of a store, a user or an organization, written as they are read."""
+
+from collections.abc import AsyncIterator
+from typing import Final
+
+import orjson
+from pydantic.alias_generators import to_camel
+
+from tolsey.actors.store.connection.messages import ConnectionView
+from tolsey.http.answers.stores import (
+    ConnectionAnswer,
+    ConnectionPeriodAnswer,
+    StoreAnswer,
+    StoreExportAnswer,
+)
+from tolsey.storage import exports
+from tolsey.storage.commerce import connections
+from tolsey.storage.commerce.stores import StoreRow
+from tolsey.storage.database import Database, Reader
+from tolsey.storage.owners import RowOwner
+
+CHUNK_BYTES: Final = 64 * 1024
+
+
+async def of_store(
+    database: Database, reader: Reader, row: StoreRow, connection: ConnectionView | None
+) -> AsyncIterator[bytes]:
+    """Write all that is kept about a store and its shop as JSON, a row after the other."""
+    head = StoreExportAnswer(
+        connections=[
+            ConnectionPeriodAnswer.of(one) for one in await connections.history(database, row.id)
+        ],
+        store=StoreAnswer.read(row),
+        integrations=[ConnectionAnswer.of(connection)] if connection else [],
+    )
+    yield orjson.dumps(head.model_dump(mode="json"))[:-1]
+    async for part in sections_of(reader, RowOwner.STORE, row.id):
+        yield part
+    shop = await connections.shop_key_of(database, row.id)
+    async for part in sections_of(reader, RowOwner.SHOP, shop):
+        yield part
+    yield b"}"
+
+
+async def sections_of(reader: Reader, owner: RowOwner, whose: str) -> AsyncIterator[bytes]:
+    """Write what each table has of an owner, as further fields of an object that has one."""
+    for table, belongs in exports.sections(owner):
+        before = b"," + orjson.dumps(table.export) + b":["
+        async for item in exports.rows(reader, table, belongs, whose):
+            yield before + orjson.dumps({to_camel(name): item[name] for name in item})
+            before = b","
+        yield b"]" if before == b"," else before + b"]"
+
+
+async def in_chunks(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Gather small pieces: whoever takes one has as much to do for it as for many."""
+    waiting = bytearray()
+    async for part in parts:
+        waiting += part
+        if len(waiting) >= CHUNK_BYTES:
+            yield bytes(waiting)
+            waiting.clear()
+    yield bytes(waiting)
