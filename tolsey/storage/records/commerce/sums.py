@@ -97,5 +97,9 @@ STOCK_UNREAD: Final = bare(
     unexported=COUNTED,
 )
 PRODUCT_COUNTS: Final = bare(
-    "commerce_product_counts", {"store_id": str, "products": int}, key=("store_id",)
+    "commerce_product_counts",
+    {"store_id": str, "products": int},
+    key=("store_id",),
+    belongs=OF_SHOP,
+    unexported=COUNTED,
 )
