@@ -306,10 +306,12 @@ def _drift(first: Seen, later: Seen) -> float:
 
 
 async def grow(growing: Growing, size: str, *, rounds: int) -> list[str]:
-    """Ask at every step of a size, then run the jobs at the last; answer what misses its aim."""
+    """Ask at every step of a size, then run the jobs at the last; answer what misses its aim.
+
+    What was asked is printed before the jobs begin: at the largest size they take as long again.
+    """
     stages: dict[int, Seen] = {}
     sizes: dict[int, Mapping[str, int]] = {}
-    quick = size == "quick"
     steps = (0, *world.SIZES[size])
     for before, after in zip((0, *steps), steps, strict=False):
         if after:
@@ -326,16 +328,16 @@ async def grow(growing: Growing, size: str, *, rounds: int) -> list[str]:
             stages[after][CHAT] = await tell_model(growing, rounds)
             measure.say(f"asked {len(offered.asks)} things of each tenant, {rounds} times")
             if after == steps[-1]:
-                jobs, missed = await run_jobs(growing, client, quick=quick)
-    kinds = {CHAT: "chat", **{ask.name: ask.kind for ask in offered.asks}}
-    missed = show(stages, sizes, kinds) + missed
+                kinds = {CHAT: "chat", **{ask.name: ask.kind for ask in offered.asks}}
+                missed = show(stages, sizes, kinds)
+                measure.table("Not asked", ["what", "why"], sorted(offered.left.items()))
+                jobs, late = await run_jobs(growing, client, quick=size == "quick")
     measure.table(
         "Jobs: milliseconds of a first run and of later ones, and of deliveries meanwhile",
         ["job", "first", "again p50", "p99", "deliveries p99", "to idle"],
         jobs,
     )
-    measure.table("Not asked", ["what", "why"], sorted(offered.left.items()))
-    return missed
+    return missed + late
 
 
 async def main(growing: Growing, size: str, *, rounds: int) -> None:
