@@ -42,6 +42,13 @@ class Runtime:
     An async context manager: inside it actors take turns; leaving it drains and stops.
     """
 
+    form: WireForm
+    """How what it writes for other processes is named."""
+    draining = False
+    stopping = False
+    _count = 0
+    _tasks: TaskGroup | None = None
+
     def __init__(
         self,
         actors: Sequence[Actor[Any]],
@@ -64,13 +71,9 @@ class Runtime:
     ) -> None:
         self.telemetry = Telemetry()
         self.kinds = {actor.kind: actor for actor in actors}
-        self.form: WireForm = form
-        """How what it writes for other processes is named."""
-        self._outbox = outbox
-        self._limit = limit
-        self._grace_seconds = grace_seconds
+        self.form = form
+        self._outbox, self._limit, self._grace_seconds = outbox, limit, grace_seconds
         self._incarnation = incarnation or os.urandom(6).hex()
-        self._count = 0
         self._parking = Parking()
         self.slots = HeldSlots(epochs or {}, self._parking)
         self._committer = Committer(
@@ -106,9 +109,6 @@ class Runtime:
             self.telemetry,
             admit=self._admit,
         )
-        self._tasks: TaskGroup | None = None
-        self.draining = False
-        self.stopping = False
 
     async def __aenter__(self) -> Self:
         self._tasks = anyio.create_task_group()
@@ -169,17 +169,7 @@ class Runtime:
             raise Stopping
         scheduler = self.scheduler
         try:
-            cell = scheduler.cells.get(to)
-            if cell is None:
-                if (
-                    self.slots.router is not None
-                    and not chain
-                    and slot_of(to.key) not in self.slots.epochs
-                ):
-                    return await self.slots.router.ask(  # type: ignore[no-any-return]  # as below
-                        to, message, id=id or self.next_id(), timeout=timeout
-                    )
-                cell = self._admit(to, chain)
+            cell = scheduler.cells.get(to) or self._admit(to, chain)
             turn = cell.actor.turns[type(message)]
             if (
                 scheduler.budget > 0

@@ -4,7 +4,7 @@ import json
 import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from tolsey.storage.database import Database
 
@@ -24,71 +24,47 @@ class KeyRow:
     held: bool
 
 
+CLAIM: Final = """
+INSERT INTO idempotency_keys AS known
+    (user_id, key, fingerprint, request_id_seed, created_at, locked_until)
+VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (user_id, key) DO UPDATE SET
+    fingerprint = excluded.fingerprint,
+    request_id_seed = excluded.request_id_seed,
+    created_at = excluded.created_at,
+    locked_until = excluded.locked_until,
+    answer = NULL
+WHERE known.created_at <= $7
+"""
+FIND: Final = """
+SELECT fingerprint, request_id_seed AS seed, created_at, answer,
+    answer IS NULL AND coalesce(locked_until <= $3, true) AND fingerprint = $4 AS held
+FROM idempotency_keys WHERE user_id = $1 AND key = $2 FOR UPDATE
+"""
+
+
 async def claim(
     database: Database, user_id: str, key: str, fingerprint: bytes, at: datetime
 ) -> KeyRow:
     """Take a key for a request, or find what became of it; a key older than a day is new again."""
+    until, seed = at + HELD, secrets.token_hex(16)
+    new = KeyRow(fingerprint=fingerprint, seed=seed, created_at=at, answer=None, held=True)
     async with database.transaction() as tx:
-        row = await tx.fetchrow(
-            """
-            INSERT INTO idempotency_keys AS known
-                (user_id, key, fingerprint, request_id_seed, created_at, locked_until)
-            VALUES ($1, $2, $3, $4, $5, $6)
-            ON CONFLICT (user_id, key) DO UPDATE SET
-                fingerprint = excluded.fingerprint,
-                request_id_seed = excluded.request_id_seed,
-                created_at = excluded.created_at,
-                locked_until = excluded.locked_until,
-                answer = NULL
-            WHERE known.created_at <= $7
-            RETURNING fingerprint, request_id_seed, created_at
-            """,
-            user_id,
-            key,
-            fingerprint,
-            secrets.token_hex(16),
-            at,
-            at + HELD,
-            at - LIFETIME,
-        )
-        if row is not None:
-            return KeyRow(
-                fingerprint=row[0], seed=row[1], created_at=row[2], answer=None, held=True
-            )
-        known = await tx.fetchrow(
-            """
-            SELECT fingerprint, request_id_seed, created_at, answer,
-                   answer IS NULL AND coalesce(locked_until <= $3, true) AS free
-            FROM idempotency_keys WHERE user_id = $1 AND key = $2 FOR UPDATE
-            """,
-            user_id,
-            key,
-            at,
-        )
+        status = await tx.execute(CLAIM, user_id, key, fingerprint, seed, at, until, at - LIFETIME)
+        if status == "INSERT 0 1":
+            return new
+        known = await tx.fetchrow(FIND, user_id, key, at, fingerprint)
         if known is None:  # swept between the two statements
-            return KeyRow(
-                fingerprint=fingerprint,
-                seed=secrets.token_hex(16),
-                created_at=at,
-                answer=None,
-                held=True,
-            )
-        held = bool(known["free"]) and known["fingerprint"] == fingerprint
-        if held:
+            return new
+        if known["held"]:
             await tx.execute(
                 "UPDATE idempotency_keys SET locked_until = $3 WHERE user_id = $1 AND key = $2",
                 user_id,
                 key,
-                at + HELD,
+                until,
             )
-    answer = json.loads(known["answer"]) if known["answer"] is not None else None
-    return KeyRow(
-        fingerprint=known["fingerprint"],
-        seed=known["request_id_seed"],
-        created_at=known["created_at"],
-        answer=answer,
-        held=held,
-    )
+    answer = known["answer"] and json.loads(known["answer"])
+    return KeyRow(**{**known, "answer": answer})
 
 
 async def answer(database: Database, user_id: str, key: str, answered: dict[str, Any]) -> None:

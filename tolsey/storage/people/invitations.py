@@ -30,6 +30,10 @@ FROM invitations i
 JOIN organizations ON organizations.id = i.organization_id
 JOIN users ON users.id = i.invited_by
 """  # noqa: S608 - columns of the record
+MAY_INVITE: Final = """
+SELECT role = 'owner' OR (role = 'admin' AND $3 <> 'owner') FROM members
+WHERE organization_id = $1 AND user_id = $2
+"""
 OPEN: Final = "i.ended_at IS NULL AND i.expires_at > "
 
 
@@ -66,16 +70,7 @@ async def begin(
     """
     await members.hold(tx, organization_id)
     # Only owners and admins invite, and only owners make owners (rules/accounts#members).
-    may = await tx.fetchval(
-        """
-        SELECT role = 'owner' OR (role = 'admin' AND $3 <> 'owner') FROM members
-        WHERE organization_id = $1 AND user_id = $2
-        """,
-        organization_id,
-        invited_by,
-        role,
-    )
-    if not may:
+    if not await tx.fetchval(MAY_INVITE, organization_id, invited_by, role):
         return None
     await tx.execute(
         """
