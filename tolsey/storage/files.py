@@ -5,6 +5,7 @@ from typing import Final
 
 from tolsey.storage.conditions import Conditions
 from tolsey.storage.database import Reader, Transaction
+from tolsey.storage.lookups import record, records
 from tolsey.storage.records.files import FileRecord
 from tolsey.storage.tables import table_of
 
@@ -36,11 +37,7 @@ async def remove(tx: Transaction, file: FileRecord) -> bool:
 
 async def find(reader: Reader, file_id: str) -> FileRecord | None:
     """Read a file's row."""
-    row = await reader.fetchrow(
-        f"SELECT {FILES.selected} FROM files WHERE id = $1",  # noqa: S608 - names of our own table
-        file_id,
-    )
-    return FILES.read(row) if row else None
+    return await record(reader, FILES, "id = $1", file_id)
 
 
 async def page_of_store(
@@ -49,22 +46,10 @@ async def page_of_store(
     """List the files of a purpose that are kept for a store, newest first."""
     wanted = Conditions(store_id, purpose, at, limit)
     wanted.add("id < {}", after)
-    rows = await reader.fetch(
-        f"""
-        SELECT {FILES.selected} FROM files
-        WHERE store_id = $1 AND purpose = $2 AND expires_at > $3 AND {wanted}
-        ORDER BY id DESC LIMIT $4
-        """,  # noqa: S608 - names of our own table
-        *wanted.args,
-    )
-    return [FILES.read(row) for row in rows]
+    where = f"store_id = $1 AND purpose = $2 AND expires_at > $3 AND {wanted}"
+    return await records(reader, FILES, f"{where} ORDER BY id DESC LIMIT $4", *wanted.args)
 
 
 async def expired(reader: Reader, at: datetime, limit: int) -> list[FileRecord]:
     """List files that have served their time, the oldest first."""
-    rows = await reader.fetch(
-        f"SELECT {FILES.selected} FROM files WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2",  # noqa: S608 - names of our own table
-        at,
-        limit,
-    )
-    return [FILES.read(row) for row in rows]
+    return await records(reader, FILES, "expires_at <= $1 ORDER BY expires_at LIMIT $2", at, limit)

@@ -1,12 +1,27 @@
-"""Rows by their keys: what many ask for at once is read in one statement."""
+"""Records by their rows, and rows by their keys: what many ask for at once is read in one statement."""
 
 import asyncio
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from tolsey.storage.database import Reader, Row
+from tolsey.storage.tables import Table
+
+Record = TypeVar("Record")
 
 MOST_AT_ONCE: Final = 256
 """How many keys share one statement."""
+
+
+async def record(reader: Reader, table: Table[Record], where: str, *args: Any) -> Record | None:
+    """Read the record of the row that meets a condition; None where there is none."""
+    found = await records(reader, table, where, *args)
+    return found[0] if found else None
+
+
+async def records(reader: Reader, table: Table[Record], where: str, *args: Any) -> list[Record]:
+    """Read the records of the rows that meet a condition, in the order that it ends with."""
+    sql = f"SELECT {table.selected} FROM {table.name} WHERE {where}"  # noqa: S608 - names of our own tables
+    return [table.read(row) for row in await reader.fetch(sql, *args)]
 
 
 class Lookups:

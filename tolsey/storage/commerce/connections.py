@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from tolsey.storage.database import Database, Row
+from tolsey.storage.lookups import records
 from tolsey.storage.records.commerce.connection import (
     Connection,
     ConnectionStatus,
@@ -219,12 +220,8 @@ async def shop_key_of(database: Database, store_id: str) -> ShopKey:
 
 async def history(database: Database, store_id: str) -> list[ConnectionPeriod]:
     """List to which shops a store was connected when, the first connection first."""
-    rows = await database.fetch(
-        f"SELECT {HISTORY.selected} FROM connection_history WHERE store_id = $1"  # noqa: S608 - names of our own table
-        f" ORDER BY connected_at LIMIT {MOST_PERIODS}",
-        store_id,
-    )
-    return [HISTORY.read(row) for row in rows]
+    where = "store_id = $1 ORDER BY connected_at LIMIT $2"
+    return await records(database, HISTORY, where, store_id, MOST_PERIODS)
 
 
 def seal_token(vault: Vault, store_id: str, token: str) -> str:

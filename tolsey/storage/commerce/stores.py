@@ -9,6 +9,7 @@ from typing import Final
 
 from tolsey.storage.conditions import Conditions
 from tolsey.storage.database import Database, Reader, Row, Transaction
+from tolsey.storage.lookups import records
 from tolsey.storage.records.commerce.shops import ShopOfStore, later_key
 from tolsey.storage.records.commerce.stores import StoreRecord
 from tolsey.storage.sealing.sealed import SealBroken, Vault
@@ -98,13 +99,10 @@ async def load(
         "SELECT id, plan, stores_contracted FROM organizations WHERE id = ANY($1::text[])",
         list(organization_ids),
     )
-    rows = await database.fetch(
-        f"SELECT {STORES.selected} FROM stores WHERE organization_id = ANY($1::text[]) ORDER BY id",  # noqa: S608 - names of our own table
-        list(organization_ids),
-    )
+    where = "organization_id = ANY($1::text[]) ORDER BY id"
     owned: dict[str, list[StoreRecord]] = defaultdict(list)
-    for row in rows:
-        owned[row["organization_id"]].append(STORES.read(row))
+    for one in await records(database, STORES, where, list(organization_ids)):
+        owned[one.organization_id].append(one)
     return {
         row["id"]: OrganizationStores(
             row["plan"], row["stores_contracted"], tuple(owned[row["id"]])

@@ -6,6 +6,7 @@ from typing import Final
 from tolsey.storage import audit
 from tolsey.storage.conditions import Conditions
 from tolsey.storage.database import Database
+from tolsey.storage.lookups import record
 from tolsey.storage.records.money.affiliates import AffiliateCode, AffiliateRedemption, CodeUse
 from tolsey.storage.tables import table_of
 
@@ -94,11 +95,7 @@ async def code_use(database: Database, code: str, organization_id: str, user_id:
 
 async def redemption(database: Database, redemption_id: str) -> AffiliateRedemption | None:
     """Find a redemption."""
-    row = await database.fetchrow(
-        f"SELECT {REDEMPTIONS.selected} FROM affiliate_redemptions WHERE id = $1",  # noqa: S608 - names of our own table
-        redemption_id,
-    )
-    return REDEMPTIONS.read(row) if row else None
+    return await record(database, REDEMPTIONS, "id = $1", redemption_id)
 
 
 async def organizations_run_by(database: Database, user_id: str) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from tolsey.storage.conditions import Conditions
 from tolsey.storage.database import Database, Transaction
+from tolsey.storage.lookups import record, records
 from tolsey.storage.records.money.credits import (
     OWN_ACCOUNTS,
     CreditAccount,
@@ -19,7 +20,7 @@ from tolsey.storage.records.money.credits import (
     CreditPosting,
     postings,
 )
-from tolsey.storage.tables import Table, table_of
+from tolsey.storage.tables import table_of
 
 
 @dataclass(slots=True, kw_only=True)
@@ -42,30 +43,18 @@ HOLDS: Final = table_of(CreditHold)
 PAYMENTS: Final = table_of(CreditedPayment)
 
 
-def _reading(table: Table[Any]) -> str:
-    return f"SELECT {table.selected} FROM {table.name} WHERE organization_id = ANY($1::text[])"  # noqa: S608 - names of our own table
-
-
-READ_ACCOUNTS: Final = _reading(ACCOUNTS)
-READ_LOTS: Final = _reading(LOTS) + " AND NOT spent"
-READ_HOLDS: Final = _reading(HOLDS) + " AND closed_at IS NULL ORDER BY id"
-READ_WAITING: Final = _reading(PAYMENTS) + " AND granted = 0"
-READ_TOLD: Final = (
-    _reading(PAYMENTS)  # noqa: S608 - names of our own tables
-    + """ AND granted > 0 AND (
-        (organization_id, payment_ref) IN (
-            SELECT organization_id, reference FROM credit_lots
-            WHERE organization_id = ANY($1::text[]) AND NOT spent)
-        OR (organization_id, expires_at) IN (
-            SELECT organization_id, period_end FROM credit_accounts
-            WHERE organization_id = ANY($1::text[])))
-"""
-)
+THEIRS: Final = "organization_id = ANY($1::text[])"
+OPEN_HOLDS: Final = f"{THEIRS} AND closed_at IS NULL ORDER BY id"
+GRANTED: Final = f"""{THEIRS} AND granted > 0 AND (
+    (organization_id, payment_ref) IN (
+        SELECT organization_id, reference FROM credit_lots WHERE {THEIRS} AND NOT spent)
+    OR (organization_id, expires_at) IN (
+        SELECT organization_id, period_end FROM credit_accounts WHERE {THEIRS}))
+"""  # noqa: S608 - names of our own tables
 READ_BONUS_DAYS: Final = """
     SELECT organization_id, max(day) AS day FROM daily_bonuses
     WHERE organization_id = ANY($1::text[]) GROUP BY organization_id
 """
-READ_PAYMENT: Final = _reading(PAYMENTS) + " AND payment_ref = $2"
 
 READ_ENTRIES: Final = f"""
     SELECT {ENTRIES.selected}, (
@@ -88,15 +77,15 @@ async def load(
     """Read the open lots, live holds and their payments of organizations; the rest is history."""
     ids = list(organization_ids)
     books: dict[str, Books] = defaultdict(Books)
-    for row in await database.fetch(READ_ACCOUNTS, ids):
-        books[row["organization_id"]].account = ACCOUNTS.read(row)
-    for row in await database.fetch(READ_LOTS, ids):
-        books[row["organization_id"]].lots.append(LOTS.read(row))
-    for row in await database.fetch(READ_HOLDS, ids):
-        books[row["organization_id"]].holds.append(HOLDS.read(row))
-    for sql in (READ_WAITING, READ_TOLD):
-        for row in await database.fetch(sql, ids):
-            books[row["organization_id"]].payments.append(PAYMENTS.read(row))
+    for account in await records(database, ACCOUNTS, THEIRS, ids):
+        books[account.organization_id].account = account
+    for lot in await records(database, LOTS, f"{THEIRS} AND NOT spent", ids):
+        books[lot.organization_id].lots.append(lot)
+    for hold in await records(database, HOLDS, OPEN_HOLDS, ids):
+        books[hold.organization_id].holds.append(hold)
+    for where in (f"{THEIRS} AND granted = 0", GRANTED):
+        for paid in await records(database, PAYMENTS, where, ids):
+            books[paid.organization_id].payments.append(paid)
     for row in await database.fetch(READ_BONUS_DAYS, ids):
         books[row["organization_id"]].bonus_day = row["day"]
     return books
@@ -106,8 +95,8 @@ async def payment(
     database: Database, organization_id: str, payment_ref: str
 ) -> CreditedPayment | None:
     """Read what is known of a payment."""
-    row = await database.fetchrow(READ_PAYMENT, [organization_id], payment_ref)
-    return None if row is None else PAYMENTS.read(row)
+    where = "organization_id = $1 AND payment_ref = $2"
+    return await record(database, PAYMENTS, where, organization_id, payment_ref)
 
 
 async def entries(

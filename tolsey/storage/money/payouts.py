@@ -11,6 +11,7 @@ import structlog
 
 from tolsey.storage import audit
 from tolsey.storage.database import Database, Transaction
+from tolsey.storage.lookups import record, records
 from tolsey.storage.money.payment_events import settle
 from tolsey.storage.records.money.payment_event import EventState
 from tolsey.storage.records.money.payouts import (
@@ -98,11 +99,7 @@ async def payout_failed(
 
 async def find(database: Database, user_id: str) -> PayoutAccount | None:
     """Find a person's account."""
-    row = await database.fetchrow(
-        f"SELECT {ACCOUNTS.selected} FROM payout_accounts WHERE user_id = $1",  # noqa: S608 - a constant list of columns
-        user_id,
-    )
-    return ACCOUNTS.read(row) if row else None
+    return await record(database, ACCOUNTS, "user_id = $1", user_id)
 
 
 async def opened(
@@ -121,13 +118,10 @@ async def opened(
         if row is not None:
             await audit.write(tx, "payout_account.opened", facts.account_id, actor=user_id)
             return ACCOUNTS.read(row)
-        row = await tx.fetchrow(
-            f"SELECT {ACCOUNTS.selected} FROM payout_accounts WHERE user_id = $1",  # noqa: S608 - a constant list of columns
-            user_id,
-        )
-    if row is None:
+        kept = await record(tx, ACCOUNTS, "user_id = $1", user_id)
+    if kept is None:
         raise LookupError(f"{facts.account_id} is another person's")
-    return ACCOUNTS.read(row)
+    return kept
 
 
 async def refreshed(database: Database, facts: ObservedAccount) -> PayoutAccount | None:
@@ -145,15 +139,8 @@ async def visited(database: Database, account: PayoutAccount, event: str) -> Non
 
 async def failures(database: Database, account_id: str) -> list[PayoutFailure]:
     """List the latest payouts of an account that came back, newest first."""
-    rows = await database.fetch(
-        f"""
-        SELECT {FAILURES.selected} FROM payout_failures
-        WHERE account_id = $1 ORDER BY failed_at DESC, payout_id LIMIT $2
-        """,  # noqa: S608 - names of our own table
-        account_id,
-        SHOWN_FAILURES,
-    )
-    return [FAILURES.read(row) for row in rows]
+    where = "account_id = $1 ORDER BY failed_at DESC, payout_id LIMIT $2"
+    return await records(database, FAILURES, where, account_id, SHOWN_FAILURES)
 
 
 async def may_sell(database: Database, organization_id: str) -> bool:
@@ -176,11 +163,7 @@ async def may_sell(database: Database, organization_id: str) -> bool:
 
 
 async def _locked(tx: Transaction, account_id: str) -> PayoutAccount | None:
-    row = await tx.fetchrow(
-        f"SELECT {ACCOUNTS.selected} FROM payout_accounts WHERE account_id = $1 FOR UPDATE",  # noqa: S608 - a constant list of columns
-        account_id,
-    )
-    return ACCOUNTS.read(row) if row else None
+    return await record(tx, ACCOUNTS, "account_id = $1 FOR UPDATE", account_id)
 
 
 async def _put(

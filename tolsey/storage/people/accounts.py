@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from tolsey.storage import audit
 from tolsey.storage.database import Database, Row, Transaction
+from tolsey.storage.lookups import record
 from tolsey.storage.records.people import UserRow
 from tolsey.storage.tables import table_of
 
@@ -43,11 +44,7 @@ def _organization(row: Row) -> OrganizationRow:
 
 async def find_user(database: Database, email: str) -> UserRow | None:
     """Find a user by their e-mail address, which is kept in lower case."""
-    row = await database.fetchrow(
-        f"SELECT {USERS.selected} FROM users WHERE email = $1",  # noqa: S608 - names of our own table
-        email,
-    )
-    return USERS.read(row) if row else None
+    return await record(database, USERS, "email = $1", email)
 
 
 async def create_user(

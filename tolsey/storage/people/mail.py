@@ -7,6 +7,7 @@ from typing import Final
 
 from tolsey.storage.conditions import Conditions
 from tolsey.storage.database import Database, Reader, Transaction
+from tolsey.storage.lookups import record, records
 from tolsey.storage.records.mail import OutboundMail
 from tolsey.storage.tables import table_of
 
@@ -30,11 +31,7 @@ async def add(tx: Transaction, mail: OutboundMail) -> bool:
 
 async def find(database: Database, mail_id: str) -> OutboundMail | None:
     """Find a mail."""
-    row = await database.fetchrow(
-        f"SELECT {MAILS.selected} FROM outbound_mail WHERE id = $1",  # noqa: S608 - columns of the record
-        mail_id,
-    )
-    return MAILS.read(row) if row else None
+    return await record(database, MAILS, "id = $1", mail_id)
 
 
 async def listed(
@@ -51,14 +48,8 @@ async def listed(
     wanted.add("recipient = {}", recipient)
     if before is not None:
         wanted.add("(created_at, id) < ({}, {})", *before)
-    rows = await database.fetch(
-        f"""
-        SELECT {MAILS.selected} FROM outbound_mail WHERE {wanted}
-        ORDER BY created_at DESC, id DESC LIMIT $1
-        """,  # noqa: S608 - conditions of this function
-        *wanted.args,
-    )
-    return [MAILS.read(row) for row in rows]
+    where = f"{wanted} ORDER BY created_at DESC, id DESC LIMIT $1"
+    return await records(database, MAILS, where, *wanted.args)
 
 
 async def keep(database: Database, mail_id: str, at: datetime) -> bool:
