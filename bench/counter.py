@@ -18,7 +18,7 @@ KIND = "counter"
 TABLE = "CREATE TABLE bench_counters (key text PRIMARY KEY, total bigint NOT NULL)"
 
 
-@stored("bench_counters", key=("key",))
+@stored("bench_counters", nobodys="Rows of tests.", key=("key",))
 @dataclass(frozen=True, slots=True)
 class CounterRow:
     """A row of bench_counters, and the state of one actor."""

@@ -16,7 +16,7 @@ from tolsey.storage.tables import stored
 KIND = "account"
 
 
-@stored("sim_accounts", key=("key",), replaces=("total",))
+@stored("sim_accounts", nobodys="Rows of tests.", key=("key",), replaces=("total",))
 @dataclass(frozen=True, slots=True)
 class AccountRow:
     key: str
@@ -24,7 +24,7 @@ class AccountRow:
     count: int
 
 
-@stored("sim_postings")
+@stored("sim_postings", nobodys="Rows of tests.")
 @dataclass(frozen=True, slots=True)
 class Posting:
     """What changed an account: its n-th change."""
@@ -35,7 +35,7 @@ class Posting:
     amount: int
 
 
-@stored("sim_seals", key=("op",), claim=True)
+@stored("sim_seals", nobodys="Rows of tests.", key=("op",), claim=True)
 @dataclass(frozen=True, slots=True)
 class Seal:
     """A claim: this op may happen once."""
@@ -43,7 +43,7 @@ class Seal:
     op: str
 
 
-@stored("sim_marks")
+@stored("sim_marks", nobodys="Rows of tests.")
 @dataclass(frozen=True, slots=True)
 class MarkRow:
     """Something an account noted without changing."""
@@ -52,7 +52,7 @@ class MarkRow:
     op: str
 
 
-@stored("sim_bad")
+@stored("sim_bad", nobodys="Rows of tests.")
 @dataclass(frozen=True, slots=True)
 class BadRow:
     """A row that no table takes."""

@@ -28,14 +28,14 @@ def counter(key: str) -> ActorId:
     return ActorId(KIND, key)
 
 
-@stored("test_counters", key=("key",))
+@stored("test_counters", nobodys="Rows of tests.", key=("key",))
 @dataclass(frozen=True, slots=True)
 class CounterRow:
     key: str
     total: int
 
 
-@stored("test_entries")
+@stored("test_entries", nobodys="Rows of tests.")
 @dataclass(frozen=True, slots=True)
 class Entry:
     key: str
@@ -43,7 +43,7 @@ class Entry:
     amount: int
 
 
-@stored("test_claims", key=("key", "claim"), claim=True)
+@stored("test_claims", nobodys="Rows of tests.", key=("key", "claim"), claim=True)
 @dataclass(frozen=True, slots=True)
 class Claim:
     key: str

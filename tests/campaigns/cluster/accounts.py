@@ -49,7 +49,7 @@ def account(key: str) -> ActorId:
     return ActorId(KIND, key)
 
 
-@stored("campaign_accounts", key=("key",))
+@stored("campaign_accounts", nobodys="Rows of tests.", key=("key",))
 @dataclass(frozen=True, slots=True)
 class AccountRow:
     key: str
@@ -57,7 +57,7 @@ class AccountRow:
     total: int
 
 
-@stored("campaign_deliveries", key=("key", "op"), claim=True)
+@stored("campaign_deliveries", nobodys="Rows of tests.", key=("key", "op"), claim=True)
 @dataclass(frozen=True, slots=True)
 class DeliveryRow:
     """A claim: this operation may happen once."""
@@ -66,7 +66,7 @@ class DeliveryRow:
     op: str
 
 
-@stored("campaign_postings")
+@stored("campaign_postings", nobodys="Rows of tests.")
 @dataclass(frozen=True, slots=True)
 class PostingRow:
     """The n-th change of an account, and the process that made it."""
