@@ -39,7 +39,12 @@ from tolsey.storage.reports.pool import Reports
 
 PAGE_MS: Final = 100.0
 REPORT_MS: Final = 300.0
-REPORTS: Final = frozenset({"get_sales_report", "get_low_stock_report", "list_customers"})
+REPORTS: Final = frozenset(
+    {
+        *("get_sales_report", "get_low_stock_report", "list_customers"),
+        *("get_best_sellers", "get_stock_forecast"),
+    }
+)
 """Tools that add a store up; all else is a page of it."""
 CHAT: Final = "POST /api/chat, what the model is told of a store"
 JOB_FACTOR: Final = 3.0

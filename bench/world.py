@@ -102,11 +102,19 @@ FROM one, generate_series(1, 4) k
 ORDERS: Final = """
 INSERT INTO commerce_orders (store_id, order_id, updated_at, name, currency, total_minor,
     current_total_minor, financial_status, fulfillment_status, test, source_name, customer_hash,
-    metadata, processed_at, created_at_platform)
+    metadata, processed_at, created_at_platform, parts)
 SELECT $1, $4::bigint + n, at, '#' || 1000 + n, 'USD', 1000 + n % 9000, 1000 + n % 9000,
     CASE WHEN n % 20 = 0 THEN 'refunded' WHEN n % 20 = 1 THEN 'pending' ELSE 'paid' END,
     CASE WHEN n % 100 = 7 THEN NULL ELSE 'fulfilled' END, n % 500 = 3, 'web',
-    's1:' || encode(sha256(('buyer' || buyer)::bytea), 'hex'), '{"tags": "a, b"}', at, at
+    's1:' || encode(sha256(('buyer' || buyer)::bytea), 'hex'), '{"tags": "a, b"}', at, at,
+    jsonb_build_object('discounts', '[]'::jsonb, 'totalDiscounts', '0.00', 'shipping', '[]'::jsonb, 'lines', (
+        SELECT jsonb_agg(jsonb_build_object('id', n * 2::bigint + k, 'productId', 7000000000000 + product,
+            'variantId', product * 10 + 1 + n % 3, 'title', 'Lamp', 'variantTitle', 'Size', 'sku', 'LAMP',
+            'quantity', 1 + n % 2, 'currentQuantity', 1 + n % 2, 'price', '19.90', 'discount', '0.10'))
+        FROM generate_series(0, n % 2) k CROSS JOIN LATERAL (
+            -- Few products sell often.
+            SELECT floor(power((hashint4(n + k) & 1048575) / 1048576.0, 3) * greatest($6 / 100, 1))::integer
+                AS product) AS chosen))
 FROM generate_series($2::integer, $3::integer - 1) n
 CROSS JOIN LATERAL (
     SELECT now() - interval '700 days' * (1 - (n - $5::integer + 1)::float / ($6::integer - $5)) AS at,

@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from enum import Enum
 from typing import Any
 from uuid import UUID
@@ -45,6 +46,7 @@ EXAMPLES = {
     "jsonb": '{"a": 1}',
     "timestamptz": datetime(2026, 3, 1, tzinfo=UTC),
     "date": date(2026, 3, 1),
+    "numeric": Decimal("9.90"),
     "bytea": b"7",
     "vector": "[1,2]",
     "uuid": UUID(int=7),

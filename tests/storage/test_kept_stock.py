@@ -2,7 +2,7 @@
 
 import json
 import random
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import anyio
@@ -10,10 +10,10 @@ import orjson
 import pytest
 
 from tests.campaigns.sums import differing
-from tests.storage.test_kept_sums import built, opened, scanned
+from tests.storage.test_kept_sums import built, lines, opened, ordered, scanned
 from tolsey.storage.database import Database
 from tolsey.storage.records.commerce.shops import ShopKey
-from tolsey.storage.reports import catalog, store, sums
+from tolsey.storage.reports import catalog, products, store, sums
 
 SHOP = ShopKey("store_1")
 NOW = datetime(2026, 7, 1, 12, tzinfo=UTC)
@@ -160,3 +160,26 @@ async def test_the_check_sees_a_number_of_products_that_is_wrong(database: Datab
     await made(database, 1, variant(1, 2))
     await database.execute("UPDATE commerce_product_counts SET products = 3")
     assert await differing(database, sums.VARIANTS, "store_1") == 1
+
+
+@pytest.mark.parametrize("whole", [True, False])
+async def test_what_runs_out_first_is_what_sells_fastest_beside_what_is_left(
+    database: Database, *, whole: bool
+) -> None:
+    await opened(database)
+    await made(database, 1, variant(10, 30), variant(11, 30), title="Mug")
+    await made(database, 2, variant(20, 4), status="draft")
+    await made(database, 3, variant(30, 4, tracked=False), variant(31, 0), variant(32, 500))
+    sold = [(1, 2, 2, "1.00"), (1, 1, 1, "1.00"), (2, 2, 2, "1.00"), (3, 2, 1, "1.00")]
+    for id in range(6):
+        await ordered(database, id + 1, NOW - timedelta(days=id), parts=lines(*sold))
+    if not whole:
+        await sums.forget(database, sums.ORDERS, "store_1")
+        await sums.forget(database, sums.VARIANTS, "store_1")
+    days = NOW.date() - timedelta(days=3), NOW.date()
+    rows = await products.running_out(database, SHOP, *days, 9)
+    # Three whole days, without today. An even number of units is of the first variant.
+    assert [(row["product"], row["sku"], row["available"], row["units"]) for row in rows] == [
+        ("Mug", "sku-10", 30, 6),
+        ("Mug", "sku-11", 30, 3),
+    ]

@@ -1,9 +1,11 @@
 """Sums that are kept with their rows: they equal a recount after whatever came, in whatever order."""
 
+import json
 import random
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any, cast
 
 import anyio
@@ -15,7 +17,7 @@ from tests.campaigns.sums import differing
 from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageError
 from tolsey.storage.records.commerce.shops import ShopKey
-from tolsey.storage.reports import customers, sales, store, sums
+from tolsey.storage.reports import customers, products, sales, store, sums
 
 SHOP = ShopKey("store_1")
 NOW = datetime(2026, 7, 1, 12, 34, 56, tzinfo=UTC)
@@ -49,6 +51,7 @@ async def ordered(database: Database, id: int, at: datetime | None = NOW, **said
         "financial_status": "paid",
         "cancelled_at": None,
         "deleted_at": None,
+        "parts": None,
         **said,
     }
     names = ", ".join(row)
@@ -70,6 +73,34 @@ async def refunded(
         " ON CONFLICT (store_id, refund_id) DO UPDATE SET amount_minor = excluded.amount_minor",
         *(id, order, minor, at),
     )
+
+
+def lines(*sold: tuple[int, int, int, str]) -> str:
+    """Write what an order is made of: of each line the product, the units, those kept, and the price."""
+    return json.dumps(
+        {
+            "lines": [
+                {
+                    "productId": product or None,
+                    "variantId": product * 10 + units % 2,
+                    "quantity": units,
+                    "currentQuantity": kept,
+                    "price": price,
+                    "discount": "0.05",
+                }
+                for product, units, kept, price in sold
+            ]
+        }
+    )
+
+
+async def best(database: Database, days: int = 40, **asked: Any) -> list[tuple[Any, ...]]:
+    """Rank what was sold: product, currency, units, those kept, and for how much."""
+    today = NOW.date()
+    wanted: dict[str, Any] = {"by": "revenue", "limit": 5, **asked}
+    start, end = today - timedelta(days=days), today + timedelta(days=1)
+    rows = await products.best_sellers(database, SHOP, start, end, **wanted)
+    return [tuple(row)[:5] for row in rows]
 
 
 async def told(database: Database, **asked: Any) -> list[tuple[Any, ...]]:
@@ -140,6 +171,44 @@ async def test_what_a_buyer_spent_is_kept_with_each_order_by_currency(database: 
     await database.execute("UPDATE commerce_orders SET customer_hash = NULL")
     assert await bought(database, "s1:a", "s1:b") == [nothing, nothing]
     assert await kept(database, "commerce_spending") == 0
+
+
+async def test_what_was_sold_of_a_product_is_kept_with_each_order(database: Database) -> None:
+    await ordered(database, 1, parts=lines((7, 2, 2, "10.00"), (8, 1, 1, "99.95")))
+    await ordered(database, 2, NOW - timedelta(days=39), parts=lines((7, 3, 3, "10.00")))
+    await ordered(database, 3, currency="JPY", parts=lines((7, 1, 1, "900"), (0, 5, 5, "1")))
+    sevens, eights = (7, "EUR", 5, 5, Decimal("49.90")), (8, "EUR", 1, 1, Decimal("99.90"))
+    yen = (7, "JPY", 1, 1, Decimal("899.95"))
+    assert await best(database) == [eights, sevens, yen]
+    assert await best(database, by="units") == [sevens, eights, yen]
+    assert await best(database, by="units", limit=1) == [sevens, yen]
+    assert await best(database, days=38) == [eights, (7, "EUR", 2, 2, Decimal("19.95")), yen]
+    # A parcel changes nothing, a return what is kept, a cancellation all.
+    await ordered(
+        database, 1, parts=lines((7, 2, 1, "10.00"), (8, 1, 1, "99.95")), financial_status="x"
+    )
+    assert (await best(database, by="units"))[0] == (7, "EUR", 5, 4, Decimal("49.90"))
+    await ordered(database, 2, cancelled_at=NOW, parts=lines((7, 3, 3, "10.00")))
+    await ordered(database, 3, deleted_at=NOW)
+    assert await best(database) == [eights, (7, "EUR", 2, 1, Decimal("19.95"))]
+    assert await differing(database, sums.ORDERS, "store_1") == 0
+    await database.execute("DELETE FROM commerce_orders")
+    assert await best(database) == []
+    assert await differing(database, sums.ORDERS, "store_1") == 0
+
+
+async def test_the_best_sellers_of_a_year_are_read_from_months(database: Database) -> None:
+    """Days only where the period begins and ends within a month."""
+    for id in range(300):
+        await ordered(database, id, NOW - timedelta(days=id), parts=lines((7, 1, 1, "1.05")))
+    await database.execute("ANALYZE commerce_orders, commerce_product_sales")
+    first, last = NOW.date().replace(month=1, day=1), NOW.date().replace(day=1)
+    asked = (SHOP, first - timedelta(days=9), NOW.date() + timedelta(days=1), "units", 10)
+    plan = await database.fetch(
+        "EXPLAIN (ANALYZE, FORMAT JSON) " + products.BEST_OF_SUMS, *asked, first, last
+    )
+    read = scanned(orjson.loads(plan[0][0])[0]["Plan"])
+    assert (read["commerce_orders"], read["commerce_product_sales"]) == (0, 9 + 6 + 1)
 
 
 async def test_what_the_busiest_bought_is_read_without_their_orders(database: Database) -> None:
@@ -243,6 +312,13 @@ async def filled(database: Database, seed: int, steps: int = 250) -> None:
                     financial_status=luck.choice([None, "paid", "refunded"]),
                     customer_hash=luck.choice([None, "s1:a", "s1:b", "s1:c", "old digest"]),
                     test=luck.random() < 0.1,
+                    parts=luck.choice(
+                        [
+                            None,
+                            lines((1, 2, luck.randrange(3), "7.10"), (2, 1, 1, "3")),
+                            lines((2, luck.randrange(1, 4), 1, "3.50")),
+                        ]
+                    ),
                     cancelled_at=luck.choice([None, None, None, at]),
                     deleted_at=luck.choice([None, None, None, None, at]),
                 )
@@ -254,6 +330,9 @@ async def recounted(
     """Ask for sales, for buyers page by page and what they bought, and for the summary's orders."""
     found: list[Any] = [
         [tuple(row) for row in await sales.report(database, SHOP, **one)] for one in asked
+    ]
+    found += [
+        await best(database, days=days, by=by) for days in (2, 9, 40) for by in ("units", "revenue")
     ]
     whole = await busiest(database, None, 10)
     found.append(whole)
@@ -303,13 +382,15 @@ async def test_sums_are_held_against_their_rows_slice_by_slice(
     await filled(database, seed)
     assert await differing(database, sums.ORDERS, "store_1") == 0
     everything = (
-        ("commerce_sales", "orders"),
-        ("commerce_buyers", "orders"),
-        ("commerce_spending", "spent_minor"),
-        ("commerce_counted_refunds", "amount_minor"),
+        ("commerce_sales", "orders", ""),
+        ("commerce_product_sales", "sold", "AND span = 'day'"),
+        ("commerce_product_sales", "units", "AND span = 'month'"),
+        ("commerce_buyers", "orders", ""),
+        ("commerce_spending", "spent_minor", ""),
+        ("commerce_counted_refunds", "amount_minor", ""),
     )
-    for table, column in everything:
-        double = f"UPDATE {table} SET {column} = {column} * 2 WHERE {column} <> 0"  # noqa: S608 - names of this test
+    for table, column, some in everything:
+        double = f"UPDATE {table} SET {column} = {column} * 2 WHERE {column} <> 0 {some}"  # noqa: S608 - names of this test
         changed = await database.execute(double)
         assert changed
         # Each is wrong once as it was counted and once as it is kept.

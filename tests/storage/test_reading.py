@@ -37,7 +37,17 @@ from tolsey.storage.operations import AuditFilter
 from tolsey.storage.people import accounts, api_keys, invitations, mail, members, resets, tokens
 from tolsey.storage.records.commerce.shops import ShopKey
 from tolsey.storage.records.runtime.turns import Known
-from tolsey.storage.reports import catalog, customers, orders, pool, prefixes, sales, store, sums
+from tolsey.storage.reports import (
+    catalog,
+    customers,
+    orders,
+    pool,
+    prefixes,
+    products,
+    sales,
+    store,
+    sums,
+)
 from tolsey.storage.runtime import executions, slots, workflows
 from tolsey.storage.runtime import operations as asked
 from tolsey.storage.runtime.outbox import Outbox
@@ -201,6 +211,9 @@ REPORTS: Final[dict[str, list[Case]]] = {
     "reports.prefixes.numbers_like": [
         *(begun("commerce_orders", "order_id", typed) for typed in TYPED),
         *(begun("commerce_products", "product_id", typed) for typed in TYPED),
+    ],
+    "reports.products.running_out": [
+        lambda db: products.running_out(db, STORE, (AT - timedelta(days=28)).date(), AT.date(), 25)
     ],
     "reports.sums.is_whole": [lambda db: sums.is_whole(db, STORE)],
     "reports.sums.knows_stock": [lambda db: sums.knows_stock(db, STORE)],
@@ -433,6 +446,7 @@ UNBOUNDED: Final = {
     "operations": {"has_map", "due_by_slot", "slot", "slots"},  # 1,024 slots, and what is due
     "people.administrators": {"organization_id"},
     "reports.catalog": {"low"},  # added up
+    "reports.products": {"best_sellers"},  # added up, of months
     "reports.sales": {"report"},
     "reports.store": {"summary"},
     "reports.sums": {"differences", "stores", "unbuilt"},  # a job's recount

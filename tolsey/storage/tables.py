@@ -8,6 +8,7 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import date, datetime
+from decimal import Decimal
 from enum import Enum, StrEnum
 from operator import attrgetter
 from typing import (
@@ -70,6 +71,7 @@ SQL_TYPES: Final[Mapping[Any, str]] = {
     bytes: "bytea",
     date: "date",
     datetime: "timestamptz",
+    Decimal: "numeric",
     UUID: "uuid",
     Vector: "vector",
     Jsonb: "jsonb",

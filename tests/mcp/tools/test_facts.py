@@ -17,6 +17,8 @@ MADE_OF_FACTS: dict[str, dict[str, Any]] = {
     "search_products": {"query": "shirt"},
     "list_inventory_levels": {},
     "get_low_stock_report": {},
+    "get_best_sellers": {"period": "365d"},
+    "get_stock_forecast": {},
     "list_customers": {},
     "search": {"query": "shirt"},
 }

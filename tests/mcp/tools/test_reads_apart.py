@@ -33,6 +33,8 @@ LISTS: dict[str, dict[str, Any]] = {
     "search_products": {"query": "shirt"},
     "list_inventory_levels": {},
     "get_low_stock_report": {"threshold": 1000, "include_unlisted": True},
+    "get_best_sellers": {"period": "365d"},
+    "get_stock_forecast": {},
     "list_customers": {},
     "list_credit_entries": {},
     "list_audit_events": {},

@@ -1,4 +1,4 @@
-"""SQL for the sums of stores that triggers keep (migrations 0033, 0035, 0050 and 0056): building and checking them.
+"""SQL for the sums of stores that triggers keep (migrations 0033, 0035, 0050, 0056 and 0061): building and checking them.
 
 Who builds a store's sums and who writes its rows wait for each other. Two writers of one store do not: an
 order's refunds, and a product's levels, are counted right because its actor alone writes them, and the commit
@@ -82,6 +82,60 @@ SALES: Final = SumRange(
     )
     SELECT (SELECT count(*) FROM (TABLE sales EXCEPT TABLE kept) a)
         + (SELECT count(*) FROM (TABLE kept EXCEPT TABLE sales) a) AS wrong {UNLESS_BUILT}
+    """,  # noqa: S608 - put together from constants
+)
+SOLD: Final = SumRange(
+    first="-infinity",
+    last="infinity",
+    following="""
+    SELECT ((processed_at AT TIME ZONE 'UTC')::date + 1)::text AS until
+    FROM commerce_orders
+    WHERE store_id = $1 AND processed_at >= $2::text::date::timestamp AT TIME ZONE 'UTC'
+    ORDER BY processed_at OFFSET $3 LIMIT 1
+    """,
+    check=f"""
+    WITH sold AS (
+        SELECT l.day, l.product_id, l.variant_id, l.currency, sum(l.units)::bigint,
+            sum(l.kept_units)::bigint, sum(l.sold)
+        FROM commerce_orders o CROSS JOIN LATERAL sold_lines(1, o.store_id, o.order_id,
+            o.processed_at, o.currency, o.deleted_at, o.cancelled_at, o.test, o.parts) l
+        WHERE o.store_id = $1 AND o.processed_at >= $2::text::date::timestamp AT TIME ZONE 'UTC'
+          AND o.processed_at < $3::text::date::timestamp AT TIME ZONE 'UTC'
+        GROUP BY 1, 2, 3, 4
+        HAVING sum(l.units) <> 0 OR sum(l.kept_units) <> 0 OR sum(l.sold) <> 0
+    ), kept AS (
+        SELECT day, product_id, variant_id, currency, units, kept_units, sold
+        FROM commerce_product_sales
+        WHERE store_id = $1 AND span = 'day' AND day >= $2::text::date AND day < $3::text::date
+          AND (units, kept_units, sold) <> (0, 0, 0)
+    )
+    SELECT (SELECT count(*) FROM (TABLE sold EXCEPT TABLE kept) a)
+        + (SELECT count(*) FROM (TABLE kept EXCEPT TABLE sold) a) AS wrong {UNLESS_BUILT}
+    """,  # noqa: S608 - put together from constants
+)
+SOLD_OF_MONTHS: Final = SumRange(
+    first="-infinity",
+    last="infinity",
+    following="""
+    SELECT min(day)::text AS until FROM commerce_product_sales
+    WHERE store_id = $1 AND span = 'month' AND $3::bigint > 0 AND day > (
+        SELECT min(day) FROM commerce_product_sales
+        WHERE store_id = $1 AND span = 'month' AND day >= $2::text::date)
+    """,
+    check=f"""
+    WITH sold AS (
+        SELECT date_trunc('month', day)::date, product_id, currency, sum(units)::bigint,
+            sum(kept_units)::bigint, sum(sold)
+        FROM commerce_product_sales
+        WHERE store_id = $1 AND span = 'day' AND day >= $2::text::date AND day < $3::text::date
+        GROUP BY 1, 2, 3 HAVING sum(units) <> 0 OR sum(kept_units) <> 0 OR sum(sold) <> 0
+    ), kept AS (
+        SELECT day, product_id, currency, units, kept_units, sold FROM commerce_product_sales
+        WHERE store_id = $1 AND span = 'month' AND day >= $2::text::date AND day < $3::text::date
+          AND (units, kept_units, sold) <> (0, 0, 0)
+    )
+    SELECT (SELECT count(*) FROM (TABLE sold EXCEPT TABLE kept) a)
+        + (SELECT count(*) FROM (TABLE kept EXCEPT TABLE sold) a) AS wrong {UNLESS_BUILT}
     """,  # noqa: S608 - put together from constants
 )
 REFUNDS: Final = SumRange(
@@ -191,7 +245,7 @@ PRODUCTS: Final = SumRange(
 ORDERS: Final = Kept(
     name="orders",
     unbuilt="SELECT store_id FROM commerce_sums ORDER BY store_id",
-    parts=(SALES, REFUNDS, BUYERS),
+    parts=(SALES, SOLD, SOLD_OF_MONTHS, REFUNDS, BUYERS),
     forget="SELECT forget_sums($1)",
     build="SELECT build_sums($1, $2) AS counted",
 )
@@ -233,6 +287,7 @@ NEXT: Final = """
 SELECT least(
     (SELECT min(id) FROM stores WHERE id > {after}),
     (SELECT min(store_id) FROM commerce_sales WHERE store_id > {after}),
+    (SELECT min(store_id) FROM commerce_product_sales WHERE store_id > {after}),
     (SELECT min(store_id) FROM commerce_buyers WHERE store_id > {after}),
     (SELECT min(store_id) FROM commerce_spending WHERE store_id > {after}),
     (SELECT min(store_id) FROM commerce_counted_refunds WHERE store_id > {after}),

@@ -29,8 +29,8 @@ REVIEW: Final = """
 Review this store's sales of the last {period}.
 
 Read get_sales_report for {period} by day and again by source. If facts_since lies within the period,
-say so first: what was sold before it is missing. Compare the newer half of the period with the older
-one, by currency. Name the best and the worst day, what share was refunded, and the sources that grew or
+say so first: what was sold before it is missing. Compare with the period before (compare_with previous), by
+currency. Name the best and the worst day, what share was refunded, and the sources that grew or
 shrank most. Look into list_orders where a figure surprises. Say plainly when a difference is too small
 to mean anything. End with three things to do next.
 """
@@ -40,8 +40,8 @@ Find what this store will soon be unable to sell.
 Read every page of get_low_stock_report with threshold {threshold}. Where a row does not say that it is
 tracked, ask platform_query for tracked of its inventoryItem, and leave out what is not. Group by product,
 and tell apart what is sold out, what is nearly so, and what is oversold (below zero). For the gravest ten
-read get_product. The service does not know how fast each variant sells: do not invent a date on which
-stock ends. Answer with a table, then with what to order again first and why.
+read get_product. Read get_stock_forecast for what is still there and will run out first: give its range
+of days, not one date, and invent none for what it does not name. Answer with a table, then with what to order again first and why.
 """
 
 

@@ -12,6 +12,7 @@ from tolsey.http.mcp.tools.reads.customers import CustomerTools
 from tolsey.http.mcp.tools.reads.inventory import InventoryTools
 from tolsey.http.mcp.tools.reads.money import MoneyTools
 from tolsey.http.mcp.tools.reads.orders import OrderTools
+from tolsey.http.mcp.tools.reads.reports import ReportTools
 from tolsey.http.mcp.tools.reads.search import SearchTools
 from tolsey.http.mcp.tools.reads.store import StoreTools
 from tolsey.http.mcp.tools.resources import Resources
@@ -25,6 +26,7 @@ READERS: Final[tuple[type[ReadTools], ...]] = (
     CatalogTools,
     InventoryTools,
     CustomerTools,
+    ReportTools,
     MoneyTools,
     AuditTools,
     OutcomeTools,

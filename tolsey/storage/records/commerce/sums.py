@@ -1,6 +1,7 @@
-"""Tables that the database keeps by itself beside a store's orders and products (migrations 33, 35, 50 and 56)."""
+"""Tables that the database keeps by itself beside a store's orders and products (migrations 33, 35, 50, 56 and 61)."""
 
-from datetime import datetime
+from datetime import date, datetime
+from decimal import Decimal
 from typing import Annotated, Final
 
 from tolsey.storage.owners import COUNTED, OF_SHOP
@@ -26,6 +27,21 @@ SALES: Final = bare(
         ),
     },
     key=("store_id", "minutes", "at", "source", "currency"),
+    belongs=OF_SHOP,
+    unexported=COUNTED,
+)
+PRODUCT_SALES: Final = bare(
+    "commerce_product_sales",
+    {
+        "store_id": str,
+        "span": str,
+        "day": date,
+        **dict.fromkeys(("product_id", "variant_id"), int),
+        "currency": str,
+        **dict.fromkeys(("units", "kept_units"), int),
+        "sold": Decimal,
+    },
+    key=("store_id", "span", "day", "product_id", "variant_id", "currency"),
     belongs=OF_SHOP,
     unexported=COUNTED,
 )

@@ -1,5 +1,6 @@
 """Orders and sales. What a buyer typed into an order, and its note, is read by no tool."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final, Literal
 
@@ -34,8 +35,10 @@ from tolsey.storage.reports import orders, sales
 from tolsey.storage.reports.orders import OrderFilter, OrderParts
 
 SCOPES: Final = frozenset({"orders:read"})
-PERIODS: Final = {"7d": 7, "30d": 30, "90d": 90, "365d": 365}
+Period = Annotated[Literal["7d", "30d", "90d", "365d"], Field(description="Days up to now.")]
+PERIODS: Final[Mapping[Period, int]] = {"7d": 7, "30d": 30, "90d": 90, "365d": 365}
 WHAT: Final = "order"
+YEAR: Final = timedelta(days=365)
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND: Final = timedelta(microseconds=1)
 PAYMENT: Final = {
@@ -153,10 +156,12 @@ class OrderDetail(OrderSummary):
 class SalesQuery(ToolArguments):
     """Which sales."""
 
-    period: Annotated[Literal["7d", "30d", "90d", "365d"], Field(description="Days up to now.")] = (
-        "30d"
-    )
+    period: Period = "30d"
     group_by: Annotated[sales.GroupBy, Field(description="What a row adds up.")] = "day"
+    compare_with: Annotated[
+        Literal["nothing", "previous", "year_before"],
+        Field(description="As many days before these, or the same ones 365 days ago."),
+    ] = "nothing"
 
 
 class SalesRow(ToolAnswer):
@@ -169,13 +174,19 @@ class SalesRow(ToolAnswer):
     refunded: Annotated[DecimalMoney, Field(description="Given back within the group.")]
 
 
-class SalesReport(FactsAnswer):
-    """What a store sold in a period; days begin in the shop's time zone."""
+class SalesPeriod(ToolAnswer):
+    """What a store sold in a period."""
 
     start: datetime
     end: datetime
-    time_zone: str
     rows: list[SalesRow]
+
+
+class SalesReport(SalesPeriod, FactsAnswer):
+    """What a store sold, and beside it what it sold before; days begin in the shop's time zone."""
+
+    time_zone: str
+    compared: SalesPeriod | None
 
 
 class OrderTools(FactsTools):
@@ -244,24 +255,29 @@ class OrderTools(FactsTools):
     @reads(
         "get_sales_report",
         "Report sales",
-        "Adds up real orders up to now by day, week, month or source; currencies are"
-        " never added together.",
+        "Adds up real orders up to now by day, week, month or source, beside another period"
+        " if wanted; currencies are never added together.",
         scopes=SCOPES,
     )
     async def report(self, principal: Principal, asked: SalesQuery) -> SalesReport:
         """Add up sales."""
         database, end = self._reports(principal), self._service.clock()
-        start = end - timedelta(days=PERIODS[asked.period])
+        length = timedelta(days=PERIODS[asked.period])
         zone = await sales.zone_of(database, principal.store_id)
-        rows = await sales.report(
-            database, principal.shop_key, start, end, group_by=asked.group_by, zone=zone
-        )
-        return SalesReport(
+
+        async def of(start: datetime) -> SalesPeriod:
+            until = start + length
+            rows = await sales.report(
+                database, principal.shop_key, start, until, group_by=asked.group_by, zone=zone
+            )
+            return SalesPeriod(start=start, end=until, rows=[_sales_row(row) for row in rows])
+
+        ago = {"previous": length, "year_before": YEAR}.get(asked.compare_with)
+        return SalesReport.read(
+            await of(end - length),
             facts_since=await self._since(principal),
-            start=start,
-            end=end,
             time_zone=zone,
-            rows=[_sales_row(row) for row in rows],
+            compared=None if ago is None else await of(end - length - ago),
         )
 
 

@@ -1,0 +1,237 @@
+"""Reports against the shop's own data: what agents are told is what its orders add up to, to the cent."""
+
+import json
+import random
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Iterator, Mapping
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.campaigns.sums import wrong_sums
+from tests.journeys.conftest import SECRET, Seller, signed
+from tests.journeys.strangers import deliver, quiet
+from tests.journeys.test_shops import agent_of
+from tests.mcp.tools.two_stores import result
+from tolsey.sandbox.commerce.course.life import Item
+from tolsey.sandbox.commerce.platform import Platform
+from tolsey.sandbox.commerce.shop.orders import Order
+from tolsey.sandbox.commerce.shop.products import Product, Variant
+from tolsey.sandbox.commerce.shop.state import ShopSpec
+from tolsey.sandbox.commerce.webhooks import bodies, order_bodies
+from tolsey.service import Running
+
+TRADING = "trading.myshopify.com"
+PRICES = ((1_999, 450), (12_995,), (7, 333, 10_001))
+"""Of each product's variants."""
+BUYERS = [*(f"buyer-{n}@example.com" for n in range(7)), None]
+ORDERS = """
+query ($after: String) { orders(first: 10, after: $after) {
+  nodes { id test cancelledAt processedAt currencyCode
+    lineItems(first: 5) { nodes { sku quantity currentQuantity
+      originalTotalSet { shopMoney { amount } } totalDiscountSet { shopMoney { amount } } } } }
+  pageInfo { hasNextPage endCursor } } }
+"""
+PRODUCTS = """
+query { products(first: 10) { nodes { legacyResourceId title
+  variants(first: 5) { nodes { legacyResourceId sku inventoryQuantity } } } } }
+"""
+
+
+class ShopsOwn:
+    """What the shop itself says over its Admin API, as anybody else would ask it."""
+
+    def __init__(self, orders: list[dict[str, Any]], products: list[dict[str, Any]]) -> None:
+        self.orders = orders
+        self.products = products
+        self.variants = {
+            variant["sku"]: (product, variant)
+            for product in products
+            for variant in product["variants"]["nodes"]
+        }
+
+    @classmethod
+    async def ask(cls, platform: Platform) -> "ShopsOwn":
+        async with httpx.AsyncClient(base_url=f"{platform.url}/{TRADING}") as client:
+            given = {"client_id": "client-1", "client_secret": SECRET}
+            granted = await client.post(
+                "/admin/oauth/access_token", json={**given, "grant_type": "client_credentials"}
+            )
+            token = {"X-Shopify-Access-Token": granted.json()["access_token"]}
+
+            async def read(query: str, **variables: Any) -> Any:
+                answer = await client.post(
+                    "/admin/api/2026-07/graphql.json",
+                    json={"query": query, "variables": variables},
+                    headers=token,
+                )
+                assert "errors" not in answer.json(), answer.text
+                return answer.json()["data"]
+
+            orders = list[dict[str, Any]]()
+            after = None
+            while True:
+                page = (await read(ORDERS, after=after))["orders"]
+                orders += page["nodes"]
+                if not page["pageInfo"]["hasNextPage"]:
+                    break
+                after = page["pageInfo"]["endCursor"]
+            return cls(orders, (await read(PRODUCTS))["products"]["nodes"])
+
+    def sold(self, first: date, last: date) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+        """Give each line of a product that was really sold between two days, and its order."""
+        for order in self.orders:
+            if order["test"] or order["cancelledAt"]:
+                continue
+            if first <= _time(order["processedAt"]).date() <= last:
+                for line in order["lineItems"]["nodes"]:
+                    if line["sku"]:
+                        yield line, order
+
+
+def _time(said: str) -> datetime:
+    return datetime.fromisoformat(said).astimezone(UTC)
+
+
+def _amount(money: Mapping[str, Any]) -> Decimal:
+    return Decimal(money["shopMoney"]["amount"])
+
+
+@pytest.fixture
+async def platform() -> AsyncIterator[Platform]:
+    """A platform of two days ago, whose clock goes on from one change of a thing to the next."""
+    made = Platform(now=datetime.now(UTC) - timedelta(days=2))
+    made.add_shop(ShopSpec(domain=TRADING, client_id="client-1", client_secret=SECRET))
+    async with made.serve():
+        yield made
+
+
+def stocked(platform: Platform) -> list[Variant]:
+    """Put products into the shop."""
+    now = platform.now()
+    for n, prices in enumerate(PRICES, 1):
+        made = Product(9_000 + n, f"Thing {n}", f"thing-{n}", now, now)
+        for k, price in enumerate(prices):
+            id = 9_000 + 10 * n + k
+            variant = Variant(id, id + 500, f"Size {k}", f"T{n}-{k}", price, available=900)
+            variant.product = made
+            made.variants.append(variant)
+        platform.save_product(TRADING, made)
+    return [one for made in platform.shop(TRADING).products.values() for one in made.variants]
+
+
+def changed(platform: Platform, luck: random.Random, order: Order, variants: list[Variant]) -> None:
+    """Let a merchant do something with an order, half an hour after the one before."""
+    platform.clock.advance(1_800)
+    match luck.randrange(6):
+        case 0:
+            platform.cancel_order(TRADING, order.id, reason=luck.choice(["fraud", "customer"]))
+        case 1:
+            platform.refund_order(TRADING, order.id, returned={order.lines[0].id: 1})
+        case 2:
+            platform.refund_order(TRADING, order.id, amount=1)
+        case 3:
+            platform.edit_order(TRADING, order.id, [Item(variant=luck.choice(variants))])
+
+
+async def traded(platform: Platform, browser: httpx.AsyncClient) -> None:
+    """Sell for two months, change much of it, and deliver all in any order, some of it twice."""
+    luck = random.Random(18)  # noqa: S311 - a trade of its seed
+    shop, now, variants = platform.shop(TRADING), platform.now(), stocked(platform)
+    told: list[tuple[str, Mapping[str, Any]]] = []
+    for _ in range(60):
+        items = [
+            Item(variant=one, quantity=luck.randrange(1, 4), discount=luck.choice([0, 0, 5]))
+            for one in luck.sample(variants, luck.randrange(1, 4))
+        ]
+        order = platform.place_order(
+            TRADING,
+            [*items, *([Item()] if luck.random() < 0.2 else [])],
+            email=luck.choice(BUYERS),
+            test=luck.random() < 0.1,
+            source_name=luck.choice(["web", "pos"]),
+            processed_at=now - timedelta(minutes=luck.randrange(60 * 24 * 60)),
+        )
+        told.append(("orders/create", order_bodies.order_body(shop, order)))
+    for order in list(shop.orders.values()):
+        changed(platform, luck, order, variants)
+        told.append(("orders/updated", order_bodies.order_body(shop, order)))
+        told += [
+            ("refunds/create", order_bodies.refund_body(shop, order, one)) for one in order.refunds
+        ]
+    told += [("products/create", bodies.product_body(shop, one)) for one in shop.products.values()]
+    told += [("inventory_levels/update", bodies.stock_body(shop, one, now)) for one in variants]
+    luck.shuffle(told)
+    for topic, body in told:
+        raw = json.dumps(body).encode()
+        headers = signed(raw, topic, shop=TRADING)
+        for _ in range(luck.choice([1, 1, 2])):
+            assert (await deliver(browser, raw, headers)).status_code == 200
+
+
+async def test_every_report_is_what_the_shops_own_orders_add_up_to(
+    live: Running, browser: httpx.AsyncClient, platform: Platform, seller: Seller
+) -> None:
+    assert (await seller.connect(TRADING)).status_code == 200
+    await quiet(live)
+    await traded(platform, browser)
+    own = await ShopsOwn.ask(platform)
+    assert len(own.orders) == 60
+    agent = await agent_of(live, seller)
+
+    async def told(name: str, **asked: Any) -> dict[str, Any]:
+        said: dict[str, Any] = result(await agent.call(name, **asked))
+        assert said.pop("facts_since")
+        return said
+
+    for period in ("7d", "30d", "90d"):
+        right_best_sellers(own, await told("get_best_sellers", period=period, limit=100))
+    right_forecast(own, await told("get_stock_forecast", limit=100))
+    assert await wrong_sums(live.service.database) == []
+
+
+def right_best_sellers(own: ShopsOwn, said: dict[str, Any]) -> None:
+    start, end = (date.fromisoformat(said[name]) for name in ("start", "end"))
+    units, kept, worth = Counter[str](), Counter[str](), defaultdict[str, Decimal](Decimal)
+    for line, _ in own.sold(start, end):
+        title = own.variants[line["sku"]][0]["title"]
+        units[title] += line["quantity"]
+        kept[title] += line["currentQuantity"]
+        worth[title] += _amount(line["originalTotalSet"]) - _amount(line["totalDiscountSet"])
+    expected = [
+        (title, units[title], kept[title], f"{worth[title]:.2f}")
+        for title in sorted(worth, key=lambda title: -worth[title])
+    ]
+    found = [
+        (one["title"], one["units"], one["kept_units"], one["sold"]["amount"])
+        for one in said["products"]
+    ]
+    assert found == expected
+    assert expected
+
+
+def right_forecast(own: ShopsOwn, said: dict[str, Any]) -> None:
+    start, end = (date.fromisoformat(said[name]) for name in ("start", "end"))
+    assert (end - start).days == 28
+    units = Counter[str]()
+    for line, _ in own.sold(start, end - timedelta(days=1)):
+        units[line["sku"]] += line["currentQuantity"]
+    left = {sku: one["inventoryQuantity"] for sku, (_, one) in own.variants.items()}
+    expected = {
+        sku: (left[sku], sold, round(left[sku] * 28 / sold, 1))
+        for sku, sold in units.items()
+        if sold and left[sku] > 0
+    }
+    found = {
+        one["sku"]: (one["available"], one["units_sold"], one["days_left"])
+        for one in said["variants"]
+    }
+    assert found == expected
+    days = [one["days_left"] for one in said["variants"]]
+    assert days == sorted(days)
+    assert len(days) > 3
+    for one in said["variants"]:
+        assert one["earliest_days"] < one["days_left"] < one.get("latest_days", float("inf"))

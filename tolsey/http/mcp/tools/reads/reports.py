@@ -1,0 +1,167 @@
+"""Reports that add a store up: what sells best, and what will run out. They are read from kept sums."""
+
+from datetime import UTC, date, timedelta
+from decimal import Decimal
+from math import sqrt
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from tolsey.http.answers.amounts import in_digits_of
+from tolsey.http.mcp.gate import Principal
+from tolsey.http.mcp.tools.answers import DecimalMoney, Id
+from tolsey.http.mcp.tools.building import ToolAnswer, ToolArguments, reads
+from tolsey.http.mcp.tools.reads.facts import FactsAnswer, FactsTools
+from tolsey.http.mcp.tools.reads.orders import PERIODS, Period
+from tolsey.http.mcp.tools.shop_words import ShopText
+from tolsey.storage.database import Row
+from tolsey.storage.reports import products
+
+DAY: Final = timedelta(days=1)
+SELLING_DAYS: Final = 28
+"""Four whole weeks: each day of the week counts alike."""
+WITHIN: Final = 1.96
+"""Standard deviations within which 95 of 100 lie."""
+
+
+class BestSellersQuery(ToolArguments):
+    """Best by what, and when."""
+
+    period: Period = "30d"
+    by: Annotated[products.Ranking, Field(description="What ranks them.")] = "revenue"
+    limit: Annotated[int, Field(ge=1, le=100, description="So many of each currency.")] = 10
+
+
+class BestSeller(ToolAnswer):
+    """A product and what was sold of it; `kept_units` is what edits and returns left."""
+
+    product_id: Id
+    title: ShopText | None
+    units: int
+    kept_units: int
+    sold: Annotated[DecimalMoney, Field(description="As ordered, less the discounts of its lines.")]
+
+
+class BestSellers(FactsAnswer):
+    """The best first, for each currency apart; days are those of UTC."""
+
+    start: date
+    end: Annotated[date, Field(description="The last day, as far as it has come.")]
+    products: list[BestSeller]
+
+
+class ForecastQuery(ToolArguments):
+    """How many."""
+
+    limit: Annotated[int, Field(ge=1, le=100, description="So many at most.")] = 25
+
+
+class RunningOut(ToolAnswer):
+    """A variant that will run out: when, and the days between which it will in 95 of 100 cases."""
+
+    product_id: Id
+    product_title: ShopText | None
+    variant_id: Id
+    variant_title: ShopText | None
+    sku: ShopText | None
+    available: int
+    units_sold: int
+    days_left: float
+    earliest_days: float
+    latest_days: Annotated[
+        float | None, Field(description="Absent when too few were sold to tell.")
+    ]
+
+
+class StockForecast(FactsAnswer):
+    """What runs out first, had it sold on as from `start` to before `end`, in UTC."""
+
+    start: date
+    end: date
+    variants: list[RunningOut]
+
+
+class ReportTools(FactsTools):
+    """Adds up a store for whoever the gate admitted."""
+
+    @reads(
+        "get_best_sellers",
+        "Report best sellers",
+        "Ranks products by revenue or units; real orders that were not cancelled.",
+        scopes=frozenset({"orders:read"}),
+    )
+    async def best(self, principal: Principal, asked: BestSellersQuery) -> BestSellers:
+        """Rank products."""
+        today = self._today()
+        start = today - (PERIODS[asked.period] - 1) * DAY
+        rows = await products.best_sellers(
+            self._reports(principal),
+            principal.shop_key,
+            start,
+            today + DAY,
+            by=asked.by,
+            limit=asked.limit,
+        )
+        return BestSellers(
+            facts_since=await self._since(principal),
+            start=start,
+            end=today,
+            products=[BestSeller.read(row, sold=_sold(row)) for row in rows],
+        )
+
+    @reads(
+        "get_stock_forecast",
+        "Forecast stock",
+        "Tells which variants run out first at the rate of the last four weeks, with the"
+        " range that this rate allows. A rate is no promise.",
+        scopes=frozenset({"inventory:read", "orders:read"}),
+    )
+    async def forecast(self, principal: Principal, asked: ForecastQuery) -> StockForecast:
+        """Tell what runs out."""
+        end = self._today()
+        start = end - SELLING_DAYS * DAY
+        rows = await products.running_out(
+            self._reports(principal), principal.shop_key, start, end, asked.limit
+        )
+        return StockForecast(
+            facts_since=await self._since(principal),
+            start=start,
+            end=end,
+            variants=[_running_out(row) for row in rows],
+        )
+
+    def _today(self) -> date:
+        return self._service.clock().astimezone(UTC).date()
+
+
+def days_left(available: int, sold: int, days: int) -> tuple[float, float, float | None]:
+    """Tell in how many days stock is gone, at the earliest and at the latest, as so many sold in so many days.
+
+    What sells one by one is Poisson distributed; its bounds are Byar's (Breslow and Day, Statistical
+    Methods in Cancer Research II, 1987, section 2.3). A lower bound of nothing sold has no latest day.
+    """
+    fewest = sold * (1 - 1 / (9 * sold) - WITHIN / (3 * sqrt(sold))) ** 3 if sold else 0.0
+    above = sold + 1
+    most = above * (1 - 1 / (9 * above) + WITHIN / (3 * sqrt(above))) ** 3
+    latest = available * days / fewest if fewest > 0 else None
+    return available * days / sold, available * days / most, latest
+
+
+def _running_out(row: Row) -> RunningOut:
+    expected, earliest, latest = days_left(row["available"], row["units"], SELLING_DAYS)
+    return RunningOut.read(
+        row,
+        product_title=row["product"],
+        variant_title=row["variant"],
+        units_sold=row["units"],
+        days_left=round(expected, 1),
+        earliest_days=round(earliest, 1),
+        latest_days=None if latest is None else round(latest, 1),
+    )
+
+
+def _sold(row: Row) -> DecimalMoney:
+    amount: Decimal = row["sold"]
+    return DecimalMoney(
+        amount=f"{in_digits_of(amount, row['currency']):f}", currency=row["currency"]
+    )
