@@ -28,7 +28,7 @@ class Link:
         self._upstream = upstream
         self._heard = heard
         """Told of every block that goes up."""
-        self._passes = passes
+        self.passes = passes
         """Waited for before a block goes up; told the connection, too, which alone waits."""
         self.port = 0
         self.delay_seconds = 0.0
@@ -120,7 +120,7 @@ class Link:
                 if not block:
                     return
                 if flow == "up":
-                    await self._passes(source, block)
+                    await self.passes(source, block)
                     self._heard(block)
                 target.write(block)
                 await target.drain()

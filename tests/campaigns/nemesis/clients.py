@@ -64,7 +64,7 @@ class Clients:
         self.model = Model()
         self.ending = False
         self.accounts: list[Account] = []
-        self._seed = seed
+        self.seed = seed
         self._services = services
         self._count = 0
         self._past: list[tuple[str, int]] = []
@@ -110,7 +110,7 @@ class Clients:
         """Let the clients work until told to end."""
         async with asyncio.TaskGroup() as tasks:
             for n in range(self.count):
-                tasks.create_task(self._client(random.Random(f"{n} {self._seed}")))  # noqa: S311 - as in `cluster`
+                tasks.create_task(self._client(random.Random(f"{n} {self.seed}")))  # noqa: S311 - as in `cluster`
 
     async def _client(self, luck: random.Random) -> None:
         while not self.ending:

@@ -9,9 +9,9 @@ import sys
 import tarfile
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.campaigns.cluster.campaign import QUIET_SECONDS
@@ -23,7 +23,9 @@ from tests.campaigns.nemesis.campaign import prepare
 from tests.campaigns.nemesis.faults import SERVICES
 from tests.campaigns.nemesis.services import Beats, Service, Setting
 from tests.campaigns.nemesis.verdict import Times, judged
+from tests.campaigns.releases.crossings import Crossings
 from tests.campaigns.releases.outside import outside
+from tests.campaigns.releases.payers import SETTLED_SECONDS
 from tests.campaigns.releases.traffic import Traffic
 
 BEFORE = "5ee370ba"
@@ -32,6 +34,7 @@ BEFORE = "5ee370ba"
 LEASE_SECONDS = 5.0
 LEAVE_SECONDS = 30.0
 LIMITS_SECONDS = 2.0
+PROGRESS_SECONDS = 20.0
 OLD, NEW = "before", "now"
 
 Steps = Sequence[Sequence[tuple[str, str]]]
@@ -52,11 +55,20 @@ STEPS: Steps = (
 
 SHORT: Steps = (STEPS[0], STEPS[1], STEPS[0])
 """One process of the newer release comes and goes."""
+UP: Steps = (STEPS[0], STEPS[3])
+"""The newer release comes, everywhere, and stays."""
 AGAIN = (NEW, "1")
 """What runs everywhere in the end: rows that only the newer release knows have waited for it."""
 
 TOO_EARLY: Steps = (STEPS[0], ((NEW, "2"), (OLD, "1"), (OLD, "1")))
 """The newer form is written while two processes cannot read it."""
+
+LOST_REFUNDS = """
+CREATE FUNCTION lose_refund() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+CREATE TRIGGER lose_refund BEFORE INSERT ON outbox
+FOR EACH ROW WHEN (NEW.name LIKE '%RefundPayment') EXECUTE FUNCTION lose_refund()
+"""
+"""A planted bug: what the processor is to be asked for a refund is nowhere, and nothing waits for any release."""
 
 WAITING = "SELECT key, actor_key, name, last_error FROM outbox"
 KNOWN = """
@@ -65,7 +77,7 @@ from tolsey.runtime.messages import REGISTERED
 print(*REGISTERED)
 """
 RENAMED = "UPDATE {} SET name = split_part(name, '.', 2) WHERE name LIKE '%.%'"
-CROSSED = """
+TAKEN = """
 SELECT kind || '.' || message AS name, count(*) AS n FROM actor_journal GROUP BY 1 ORDER BY 1
 """
 
@@ -77,16 +89,23 @@ class Outcome:
     operations: int
     seconds: float
     told: Counter[str]
-    crossed: Counter[str]
-    """How often each class of message was taken by its actor."""
+    taken: Counter[str]
+    """How often each class of message was taken by its actor and written down."""
+    crossed: Counter[tuple[str, str, str]]
+    """How often each class went from a process of one release to one of the other."""
     found: list[Finding]
 
     def __str__(self) -> str:
         answers = " ".join(f"{told.replace(' ', ':')}={n}" for told, n in self.told.most_common())
-        names = " ".join(f"{name}={n}" for name, n in self.crossed.items())
+        names = " ".join(f"{name}={n}" for name, n in self.taken.items())
+        crossings = "".join(
+            f"\n  {sender} to {receiver} "
+            + " ".join(f"{at[2]}={n}" for at, n in sorted(self.crossed.items()) if at[0] == sender)
+            for sender, receiver in ((OLD, NEW), (NEW, OLD))
+        )
         return (
             f"releases operations={self.operations} seconds={self.seconds:.0f}"
-            f" findings={len(self.found)}\n  answers {answers}\n  turns {names}"
+            f" findings={len(self.found)}\n  answers {answers}\n  turns {names}{crossings}"
         )
 
 
@@ -112,27 +131,38 @@ async def campaign(
     steps: Steps = STEPS,
     seed: int = 1,
     say: Callable[[str], object] = print,
+    planted: str = "",
+    settled_seconds: float = SETTLED_SECONDS,
 ) -> Outcome:
-    """Let each step last for its share of the operations, and judge what came of all of them."""
+    """Let each step last for its share of the operations, and judge what came of all of them.
+
+    A bug is `planted` by SQL.
+    """
     keyring = "c1:" + base64.urlsafe_b64encode(os.urandom(32)).decode().rstrip("=")
     beats = Beats()
     async with AsyncExitStack() as stack:
         base = await stack.enter_async_context(ground())
         await prepare(base)
+        if planted:
+            await base.execute(planted)
         others = await stack.enter_async_context(outside(seed))
         setting = Setting(LEASE_SECONDS, keyring, environment=others.environment)
         services = [
             Service(place, base, setting, shards=1, beats=beats) for place in range(SERVICES)
         ]
+        crossings = Crossings(keyring, lambda service: OLD if service.checkout == before else NEW)
         for service in services:
             service.checkout = before
+            crossings.watch(service)
             await stack.enter_async_context(service.standing())
             await service.start()
         others.tell([service.port for service in services])
-        traffic = Traffic(seed, services, others)
+        known = await asyncio.to_thread(_known_to, before)
+        run = _Run(base, services, crossings, before, known, Times(LEASE_SECONDS, beats, []), say)
+        traffic = run.traffic = Traffic(seed, services, others, run.is_held)
+        traffic.payers.settled_seconds = settled_seconds
         await traffic.enter(stack)
         await traffic.agents.enter(base, traffic.accounts)
-        run = _Run(base, services, traffic, before, Times(LEASE_SECONDS, beats, []), say)
         outcome = await run.judged(operations, steps)
         if outcome.found:
             _keep_logs(services, seed, outcome)
@@ -145,13 +175,16 @@ class _Run:
 
     ground: Ground
     services: list[Service]
-    traffic: Traffic
+    crossings: Crossings
     before: Path
+    known: set[str]
+    """Which classes of rows the release before knows."""
     times: Times
     say: Callable[[str], object]
+    traffic: Traffic = field(init=False)
 
     async def judged(self, operations: int, steps: Steps) -> Outcome:
-        began = time.monotonic()
+        began = shown = time.monotonic()
         working = asyncio.create_task(self.traffic.run())
         forgetting = asyncio.create_task(_forget_limits(self.ground))
         try:
@@ -160,24 +193,37 @@ class _Run:
                 await self._take(step)
                 while self.done < operations * (number + 1) // len(steps):
                     assert not working.done(), working.exception()
+                    if time.monotonic() - shown > PROGRESS_SECONDS:
+                        shown = time.monotonic()
+                        self.say(f"  {self.done:,} of {operations:,}, {shown - began:.0f} s")
                     await asyncio.sleep(0.1)
             self.traffic.ending = True
-            await working
             seconds = time.monotonic() - began
             found = await self._left_behind() if steps[-1][0][0] == OLD else []
             await self._take([AGAIN] * len(self.services))
+            await working  # what waited for the newer release has it again
             found += await self._found()
         finally:
             for task in (working, forgetting):
                 task.cancel()
             await asyncio.gather(working, forgetting, return_exceptions=True)
-        crossed = Counter({row["name"]: row["n"] for row in await self.ground.fetch(CROSSED)})
-        return Outcome(self.done, seconds, self.traffic.model.told, crossed, found)
+        taken = Counter({row["name"]: row["n"] for row in await self.ground.fetch(TAKEN)})
+        crossed = self.crossings.between_releases
+        return Outcome(self.done, seconds, self.traffic.model.told, taken, crossed, found)
 
     @property
     def done(self) -> int:
-        """How many operations were answered, or not."""
-        return self.traffic.model.told.total()
+        """How many operations came to their end."""
+        return self.traffic.operations
+
+    async def is_held(self, actor_key: str) -> bool:
+        """Whether something for an actor waits for the newer release, while the one before runs, too."""
+        if all(service.checkout != self.before for service in self.services):
+            return False
+        waiting = await self.ground.fetch(WAITING)
+        return actor_key in {
+            row["actor_key"] for row in waiting if not is_known(row["name"], self.known)
+        }
 
     async def _take(self, step: Sequence[tuple[str, str]]) -> None:
         """Replace each process that is to be another, one after the other."""
@@ -195,11 +241,10 @@ class _Run:
 
     async def _left_behind(self) -> list[Finding]:
         """Find what waits at the release before although it knows it."""
-        known = await asyncio.to_thread(_known_to, self.before)
         until = time.monotonic() + QUIET_SECONDS
         while True:
             waiting = await self.ground.fetch(WAITING)
-            late = [row for row in waiting if row["name"] in known]
+            late = [row for row in waiting if is_known(row["name"], self.known)]
             if not late or time.monotonic() > until:
                 break
             await asyncio.sleep(0.2)
@@ -221,6 +266,11 @@ class _Run:
             if service.said("bus.unreadable"):
                 found.append(Finding("unread", f"{service.name} could not read a frame"))
         return found + await self.traffic.judged(base)
+
+
+def is_known(name: str, known: Container[str]) -> bool:
+    """Whether a release that knows these classes knows that of a row, in whichever form its name was written."""
+    return name.rpartition(".")[2] in known
 
 
 def _known_to(checkout: Path) -> set[str]:

@@ -4,7 +4,7 @@ import asyncio
 import random
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,10 +37,31 @@ REFUSED = frozenset(
 """Answers that say it was not done and will not be."""
 AGAIN = "request_in_progress"
 
+Held = Callable[[str], Awaitable[bool]]
+"""Tells whether something that an organization has to do waits for the newer release: a refund that was begun
+there goes on there (docs/operate/processes.md), and whoever waits for it waits until that release comes again."""
+
 PLANS = "SELECT id, plan FROM organizations WHERE id = ANY($1)"
 UNAPPLIED = "SELECT event_id, type, state, why FROM payment_events WHERE state IN ('new', 'failed')"
 HEARD = "SELECT event_id FROM payment_events"
 UNFINISHED = "SELECT id, kind, state FROM operations WHERE state = 'running'"
+
+
+class LongestWait:
+    """How long an organization still waits for one thing: so many seconds, and as long again while it is held."""
+
+    def __init__(self, organization_id: str, seconds: float, is_held: Held) -> None:
+        self._id = organization_id
+        self._seconds = seconds
+        self._is_held = is_held
+        self._until = time.monotonic() + seconds
+
+    async def allows(self, what: str) -> None:
+        """Return while there is some left. Raises TimeoutError."""
+        if time.monotonic() >= self._until:
+            if not await self._is_held(self._id):
+                raise TimeoutError(what)
+            self._until = time.monotonic() + self._seconds
 
 
 @dataclass
@@ -62,6 +83,8 @@ class Payers:
 
     clients: Clients
     market: Market
+    is_held: Held
+    settled_seconds: float = SETTLED_SECONDS
     payers: list[Payer] = field(default_factory=list)
 
     async def enter(self) -> None:
@@ -161,22 +184,23 @@ class Payers:
         answer = await self.clients.attempt("plan", place, "GET", path)
         return answer.json()["plan"] if answer is not None and answer.is_success else None
 
+    def _wait(self, payer: Payer) -> LongestWait:
+        return LongestWait(payer.organization_id, self.settled_seconds, self.is_held)
+
     async def _until(self, payer: Payer, plan: str, luck: random.Random) -> None:
         """Wait until the processor's word has come round. Raises TimeoutError."""
-        until = time.monotonic() + SETTLED_SECONDS
+        wait = self._wait(payer)
         while await self._plan(payer, luck) != plan:
-            if time.monotonic() > until:
-                raise TimeoutError(f"{payer.organization_id} is not on {plan}")
-            await asyncio.sleep(luck.uniform(0.1, 0.4))
+            await wait.allows(f"{payer.organization_id} is not on {plan}")
+            await asyncio.sleep(luck.uniform(0.2, 0.6))
         payer.plan = plan
 
     async def _asked(
         self, payer: Payer, luck: random.Random, what: str, path: str, **body: Any
     ) -> dict[str, Any] | None:
         """Ask for one thing until it is done or refused. Raises TimeoutError."""
-        key = self.clients.name(what)
-        until = time.monotonic() + SETTLED_SECONDS
-        while time.monotonic() < until:
+        key, wait = self.clients.name(what), self._wait(payer)
+        while True:
             answer = await self.clients.attempt(
                 *(what, luck.randrange(len(self.clients.doors)), "POST", path),
                 json={"organizationId": payer.organization_id, **body},
@@ -186,15 +210,15 @@ class Payers:
                 return dict(answer.json())
             if answer is not None and _is_refused(answer):
                 return None
+            await wait.allows(f"{key} of {payer.organization_id} is not answered")
             await asyncio.sleep(luck.uniform(0.2, 1.0))
-        raise TimeoutError(f"{key} of {payer.organization_id} is not answered")
 
     # What came of it.
 
     async def judged(self, ground: Ground) -> list[Finding]:
         """Find money that was taken or returned twice or not at all, and what was not applied."""
         await self.market.processor.webhooks.settled()
-        until = time.monotonic() + SETTLED_SECONDS
+        until = time.monotonic() + self.settled_seconds
         while await ground.fetch(UNAPPLIED) or await ground.fetch(UNFINISHED):
             if time.monotonic() > until:
                 break

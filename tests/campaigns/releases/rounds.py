@@ -8,8 +8,9 @@ import asyncio
 import subprocess
 import sys
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from tests.campaigns.cluster.processes import CHECKOUT
 from tests.campaigns.cluster.verdict import SAVED
 from tests.campaigns.releases.campaign import STEPS, Outcome, Steps, campaign, code_before
 
-ROUND = 10_000
+ROUND = 20_000
 """So many operations are judged together."""
 
 
@@ -52,15 +53,27 @@ def summary(results: list[dict[str, Any]]) -> str:
     operations = sum(one["operations"] for one in results)
     seconds = sum(one["seconds"] for one in results)
     found = sum(len(one["found"]) for one in results)
+    ways = "".join(
+        f"\n  {sender} to {receiver} " + " ".join(f"{name}={n}" for name, n in names.most_common())
+        for (sender, receiver), names in crossed(results).items()
+    )
     return (
         f"releases rounds={len(results)} operations={operations} findings={found}"
-        f" a second={operations / seconds:.0f}"
+        f" a second={operations / seconds:.0f}{ways}"
     )
 
 
-def crossed(results: list[dict[str, Any]]) -> Counter[str]:
+def crossed(results: list[dict[str, Any]]) -> dict[tuple[str, str], Counter[str]]:
+    """Count how often each class crossed in all rounds, by the releases of its sender and its receiver."""
+    counts: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for sender, receiver, name, count in chain.from_iterable(one["crossed"] for one in results):
+        counts[sender, receiver][name] += count
+    return counts
+
+
+def taken(results: list[dict[str, Any]]) -> Counter[str]:
     """Count how often each class of message was taken in all rounds."""
-    return sum((Counter(one["crossed"]) for one in results), Counter())
+    return sum((Counter(one["taken"]) for one in results), Counter())
 
 
 def _commit() -> str:
@@ -81,7 +94,8 @@ def _written(seed: int, outcome: Outcome) -> dict[str, Any]:
         "operations": outcome.operations,
         "seconds": round(outcome.seconds, 1),
         "told": dict(outcome.told),
-        "crossed": dict(outcome.crossed),
+        "taken": dict(outcome.taken),
+        "crossed": [[*which, count] for which, count in sorted(outcome.crossed.items())],
         "found": [list(one) for one in outcome.found],
     }
 

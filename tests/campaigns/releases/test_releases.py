@@ -7,13 +7,32 @@ from pathlib import Path
 import pytest
 
 from tests.campaigns.cluster.test_cluster import show
-from tests.campaigns.releases.campaign import BEFORE, SHORT, TOO_EARLY, campaign, code_before
-from tests.campaigns.releases.rounds import crossed, rounds
+from tests.campaigns.releases.campaign import (
+    BEFORE,
+    LOST_REFUNDS,
+    NEW,
+    OLD,
+    SHORT,
+    TOO_EARLY,
+    UP,
+    campaign,
+    code_before,
+    is_known,
+)
+from tests.campaigns.releases.payers import LongestWait
+from tests.campaigns.releases.rounds import crossed, rounds, taken
 from tolsey.storage.migrate import migrations
 
 OPERATIONS = int(os.environ.get("CAMPAIGN_OPERATIONS", "0"))
 SEED = int(os.environ.get("CAMPAIGN_SEED", "1"))
-EXPECTED = {
+BOTH_WAYS = {
+    *("organization.AdjustCredits", "store.OrderChanged", "store.ProductChanged"),
+    *("store.CustomerChanged", "store.FulfillmentChanged", "store.InventoryChanged"),
+    *("store.ThemePublished", "store.ShopUpdated", "store.BulkFinished", "listing.EditListing"),
+    *("organization.ApplyPaymentEvent", "organization.HoldCredits", "organization.SettleHold"),
+}
+"""What both releases know and is asked for during all of a run."""
+EXPECTED = BOTH_WAYS | {
     *("organization.AdjustCredits", "organization.OpenStore", "store.Connect"),
     *("store.OrderChanged", "store.ProductChanged", "store.CustomerChanged"),
     *("store.FulfillmentChanged", "store.InventoryChanged", "store.ThemePublished"),
@@ -26,7 +45,8 @@ EXPECTED = {
 
 
 long = pytest.mark.skipif(not OPERATIONS, reason="takes minutes: `make campaign`")
-SHORT_OPERATIONS, PLANTED_OPERATIONS = 600, 300
+SHORT_OPERATIONS, PLANTED_OPERATIONS, REFUNDED_OPERATIONS = 3_000, 2_000, 6_000
+PLANTED_SECONDS = 30.0
 
 
 NEWEST_BEFORE = 36
@@ -56,7 +76,9 @@ async def test_two_releases_on_one_database_lose_double_and_bury_nothing_up_and_
 ) -> None:
     results = await rounds(OPERATIONS, before, seed=SEED, say=partial(show, capsys))
     assert [one["found"] for one in results] == [[]] * len(results)
-    assert crossed(results).keys() >= EXPECTED
+    assert taken(results).keys() >= EXPECTED
+    for way in ((OLD, NEW), (NEW, OLD)):
+        assert crossed(results)[way].keys() >= BOTH_WAYS
 
 
 @long
@@ -77,3 +99,41 @@ async def test_a_form_that_is_written_before_every_process_reads_it_is_found(
 ) -> None:
     outcome = await campaign(PLANTED_OPERATIONS, before, steps=TOO_EARLY, say=partial(show, capsys))
     assert "unread" in {finding.rule for finding in outcome.found}
+
+
+@long
+@pytest.mark.timeout(1200)
+async def test_a_refund_that_is_lost_and_not_held_for_the_newer_release_is_found(
+    before: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outcome = await campaign(
+        REFUNDED_OPERATIONS,
+        before,
+        steps=UP,
+        say=partial(show, capsys),
+        planted=LOST_REFUNDS,
+        settled_seconds=PLANTED_SECONDS,
+    )
+    assert {finding.rule for finding in outcome.found} >= {"stuck", "unfinished", "lost_refund"}
+
+
+async def test_a_payer_waits_on_for_what_is_held_and_for_nothing_else() -> None:
+    held = {"org_1"}
+
+    async def is_held(organization_id: str) -> bool:
+        return organization_id in held
+
+    wait = LongestWait("org_1", 0.0, is_held)
+    await wait.allows("org_1 is not on free")
+    held.clear()
+    with pytest.raises(TimeoutError, match="org_1 is not on free"):
+        await wait.allows("org_1 is not on free")
+    with pytest.raises(TimeoutError):
+        await LongestWait("org_2", 0.0, is_held).allows("org_2 is not on free")
+
+
+@pytest.mark.parametrize("prefix", ["", "organization."])
+def test_only_a_class_that_the_release_before_does_not_have_is_held(prefix: str) -> None:
+    known = {"ApplyPaymentEvent"}
+    assert is_known(f"{prefix}ApplyPaymentEvent", known)
+    assert not is_known(f"{prefix}RefundPayment", known)

@@ -1,9 +1,10 @@
 """What clients ask for beside the clients of the nemesis: every topic that a store is told of, listings,
 what is paid, the chat, and agents."""
 
+import asyncio
 import random
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -12,11 +13,11 @@ import orjson
 
 from tests.campaigns.cluster.ground import Ground
 from tests.campaigns.cluster.linear import Finding
-from tests.campaigns.nemesis.clients import Account, Clients, done
+from tests.campaigns.nemesis.clients import REMEMBERED, Account, Clients, done
 from tests.campaigns.nemesis.services import Service
 from tests.campaigns.releases.agents import Agents
 from tests.campaigns.releases.outside import Outside
-from tests.campaigns.releases.payers import Payers
+from tests.campaigns.releases.payers import Held, Payers
 from tests.campaigns.releases.talkers import Talkers
 from tests.journeys.conftest import EVENTS, order_body, signed
 
@@ -29,9 +30,14 @@ TOPICS = (
 """Topics of which a documented body is told; those of orders tell of one that was delivered."""
 LATER = ("orders/updated", "orders/paid", "orders/fulfilled")
 
+PAYING, TALKING, EDITING = (0.01, 8), (0.005, 3), (0.005, 4)
+"""What share of all operations these are, and how many are under way at once: they take seconds each."""
+
 TAKEN = """
-SELECT delivery_id, (SELECT count(*) FROM audit_log a WHERE a.metadata->>'deliveryId' = delivery_id) AS n
-FROM commerce_webhook_events WHERE delivery_id LIKE 'told-%'
+SELECT delivery_id, coalesce(a.n, 0) AS n FROM commerce_webhook_events LEFT JOIN (
+    SELECT metadata->>'deliveryId' AS delivery_id, count(*) AS n FROM audit_log GROUP BY 1
+) a USING (delivery_id)
+WHERE delivery_id LIKE 'told-%'
 """
 TITLES = "SELECT id, title FROM listings"
 
@@ -39,16 +45,20 @@ TITLES = "SELECT id, title FROM listings"
 class Traffic(Clients):
     """Everyone who uses the services while releases come and go."""
 
-    count = 32
+    count = 16
 
-    def __init__(self, seed: int, services: Sequence[Service], others: Outside) -> None:
+    def __init__(
+        self, seed: int, services: Sequence[Service], others: Outside, is_held: Held
+    ) -> None:
         super().__init__(seed, services)
+        self.operations = 0
+        """How much was asked for and has come to its end; what is asked again is asked once."""
         self.told_of: set[str] = set()
         """The deliveries, beside new orders, that were answered with 200."""
         self.listings: dict[Account, str] = {}
         self.titles: defaultdict[str, set[str]] = defaultdict(set)
         """What each listing was ever asked to be called."""
-        self.payers = Payers(self, others.market)
+        self.payers = Payers(self, others.market, is_held)
         self.talkers = Talkers(self)
         self.agents = Agents(self, others.platform)
 
@@ -66,20 +76,54 @@ class Traffic(Clients):
             self.listings[account] = made["id"]
             self.titles[made["id"]].add("A business")  # some are edited in no short run
 
+    async def run(self) -> None:
+        """Let all work until told to end: what is rare and slow keeps nobody from what is neither."""
+        seldom = (
+            (self.payers.act, *PAYING),
+            (self.talkers.ask, *TALKING),
+            (self.agents.act, *EDITING),
+        )
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(super().run())
+            for act, share, at_once in seldom:
+                tasks.create_task(self._seldom(act, share, at_once))
+
+    async def _seldom(
+        self, act: Callable[[random.Random], Awaitable[None]], share: float, at_once: int
+    ) -> None:
+        """Let so many at once do one thing whenever fewer than its share of all operations were that."""
+        done = 0
+
+        async def one(luck: random.Random) -> None:
+            nonlocal done
+            while not self.ending:
+                if done < share * self.operations:
+                    done += 1
+                    await act(luck)
+                    self.operations += 1
+                else:
+                    await asyncio.sleep(luck.uniform(0.05, 0.2))
+
+        async with asyncio.TaskGroup() as tasks:
+            for n in range(at_once):
+                seed = f"{act.__qualname__} {n} {self.seed}"
+                tasks.create_task(one(random.Random(seed)))  # noqa: S311 - as in `cluster`
+
     async def _one(self, account: Account, luck: random.Random) -> None:
         chance = luck.random()
-        if chance < 0.45:
-            await super()._one(account, luck)
-        elif chance < 0.7:
+        if chance < 0.35:
+            await self._deliver(account.shop, luck)
+        elif chance < 0.5:
             await self._tell(account, luck)
-        elif chance < 0.85:
-            await self.payers.act(luck)
-        elif chance < 0.9:
-            await self.talkers.ask(luck)
-        elif chance < 0.95:
-            await self.agents.act(luck)
-        else:
+        elif chance < 0.8:
+            await self.read(account, luck.randrange(len(self.doors)))
+        elif chance < 0.92:
+            await self._grant(account, luck)
+        elif chance < 0.99:
             await self._edit(account, luck)
+        else:
+            await self._found(luck)
+        self.operations += 1
 
     async def _tell(self, account: Account, luck: random.Random) -> None:
         """Deliver what is not a new order, again until it is taken."""
@@ -88,10 +132,11 @@ class Traffic(Clients):
         if topic in TOPICS:
             body = (SAMPLES / f"{topic.replace('/', '__')}.json").read_bytes()
         else:
-            known = [one for one in self._past if f"delivery-{one[1]}" in self.model.delivered]
+            past = self._past[-REMEMBERED:]
+            known = [one for one in past if f"delivery-{one[1]}" in self.model.delivered]
             if not known:
                 return
-            shop, number = luck.choice(known[-50:])
+            shop, number = luck.choice(known)
             body = order_body(number, updated_at="2026-07-02T10:00:00-04:00")
         headers = signed(body, topic, shop=shop, delivery_id=delivery)
         for place in self.places(luck):
