@@ -42,8 +42,8 @@ async def test_every_turn_of_a_batch_of_unknown_fate_counts_once(
     counters: Database, proxy: Proxy
 ) -> None:
     async with running(counters, journal_on=Database(proxy.url)) as tested:
-        for n in range(20):
-            await tested.ask(counter(f"{n}"), Add(1, entry="prepared"))
+        prepared = [tested.ask(counter(f"{n}"), Add(1, entry="prepared")) for n in range(20)]
+        await asyncio.gather(*prepared)
         proxy.swallow = True
         asks = [tested.ask(counter(f"{n % 20}"), Add(1, entry="e")) for n in range(60)]
         assert sorted(await asyncio.gather(*asks)) == sorted([2, 3, 4] * 20)
@@ -55,10 +55,11 @@ async def test_a_read_between_two_writes_of_a_settled_batch_answers_in_its_place
     counters: Database, proxy: Proxy
 ) -> None:
     async with running(counters, journal_on=Database(proxy.url)) as tested:
-        await tested.ask(counter("a"), Add(1))
+        prepared = [tested.ask(counter("a"), Add(1)) for _ in range(2)]
+        await asyncio.gather(*prepared)
         proxy.swallow = True
         asks = [tested.ask(counter("a"), message) for message in (Add(1), Read(), Add(1), Read())]
-        assert await asyncio.gather(*asks) == [2, 2, 3, 3]
+        assert await asyncio.gather(*asks) == [3, 3, 4, 4]
 
 
 async def test_a_repeat_in_a_batch_of_unknown_fate_is_still_a_repeat(

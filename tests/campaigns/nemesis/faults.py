@@ -14,7 +14,8 @@ import redis.asyncio
 from tests.campaigns.cluster.faults import GROUND, LINKS, Fault
 from tests.campaigns.cluster.ground import Ground, Rows
 from tests.campaigns.cluster.nemesis import LAND_SECONDS, Nemesis, eventually
-from tests.campaigns.nemesis.services import COMMIT, Service
+from tests.campaigns.nemesis.services import Service
+from tolsey.storage.runtime import journal
 
 SERVICES = 3
 FLEET = 0
@@ -165,7 +166,7 @@ class ServiceNemesis(Nemesis):
                 other.commits.hold()
             await service.redis.cut()
             owned = partial(self._ground.fetch, OWNED, str(service.pid))
-            committers = partial(self._ground.fetch, COMMITTERS, service.name, COMMIT.decode())
+            committers = partial(self._ground.fetch, COMMITTERS, service.name, journal.MARK)
             if not await _changes(owned, lambda rows: not rows):
                 return False
             idle = set(await committers())

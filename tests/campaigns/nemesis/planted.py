@@ -1,32 +1,25 @@
 """Bugs on purpose in a whole service: the campaign has to find each, or it finds little."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
 from tests.campaigns.cluster.faults import Fault
 from tests.campaigns.cluster.planted import Bug, commits_are_not_fenced
 from tolsey.runtime.shards import leases, ownership
-from tolsey.storage.runtime import journal
-from tolsey.storage.tables import Table
+from tolsey.storage.tables import TABLES
 
 
 def nothing_is_claimed() -> Iterator[None]:
     """What is delivered again is taken again: nobody looks at the unique rows, and none is refused."""
-    statement = journal.statement
-
-    def blind(tables: Sequence[Table[Any]]) -> str:
-        return statement(
-            tuple(
-                replace(one, claim=False, conflict="ON CONFLICT DO NOTHING") if one.claim else one
-                for one in tables
-            )
-        )
-
-    with patch.object(journal, "statement", blind):
+    blind = {
+        record: replace(table, claim=False, conflict="ON CONFLICT DO NOTHING")
+        for record, table in TABLES.items()
+        if table.claim
+    }
+    with patch.dict(TABLES, blind):
         yield
 
 

@@ -34,9 +34,8 @@ BEAT = re.compile(
     rb"HSET\r\n\$\d+\r\n[^\r]*:processes\r\n\$\d+\r\n([0-9a-f]{12}-\d+-\d+-[0-9a-f]{8})\r\n"
 )
 """How a beat goes over the cable to Redis (`storage/runtime/presence.py`); others may delete the line of a dead one."""
-COMMIT = journal.HEAD[: journal.HEAD.index("(")].encode()
-"""How the statement of every group commit begins when it is prepared."""
-PREPARED = re.compile(rb"(\w+)\0" + re.escape(COMMIT))
+PREPARED = re.compile(rb"(\w+)\0" + re.escape(journal.MARK.encode()))
+"""What the statement of a group commit is called when it is prepared."""
 FEW_DESCRIPTORS = 8
 
 

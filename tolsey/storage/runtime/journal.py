@@ -11,9 +11,9 @@ lost race or a repeated delivery never costs its neighbours anything:
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import asyncpg
 import structlog
@@ -47,21 +47,63 @@ A plan is made once and kept. The statement therefore looks rows up by subquerie
 turned into a join: planned while a table is empty, a join would read all of it for ever after.
 """
 
-ACTOR = ("text", "text", "int", "bigint", "bigint")
-TURN = (*ACTOR, "bigint", "text", "text", "bool", "text", "text")
+ACTOR = {"kind": "text", "key": "text", "slot": "int", "epoch": "bigint", "base": "bigint"}
+WHAT = {
+    "message_id": "text",
+    "message": "text",
+    "voids": "bool",
+    "consumes": "text",
+    "reply": "text",
+}
+TURN = {**ACTOR, "i": "bigint", **WHAT}
+ONE = {**ACTOR, **WHAT}
 FIXED = len(ACTOR) + len(TURN)
 """Parameters of the head; those of the tables follow."""
 
-HEAD = """
+Rows: TypeAlias = dict[type[Any], list[tuple[Any, ...]]]
+"""The rows of each table, each after the number of its turn; minus that of its actor for what changed in its state."""
+
+
+class Form(NamedTuple):
+    """What the statement of a batch depends on."""
+
+    records: tuple[type[Any], ...]
+    is_one: bool
+    """One turn, and one row of each table."""
+    consumes: bool
+    finishes_calls: bool
+
+
+def _scalars(at: int, columns: Mapping[str, str]) -> str:
+    """Name the parameters from a number on, one for each column."""
+    return ", ".join(
+        f"${n}::{kind} AS {name}" for n, (name, kind) in enumerate(columns.items(), at)
+    )
+
+
+MARK = "/* commit of turns */"
+"""What every such statement begins with."""
+
+FENCE = "AND s.epoch = w.epoch"
+"""Of the slot `s` of an actor that is written, `w`: it is still ours."""
+
+REPEATED = """
+  SELECT j FROM t WHERE consumes IS NOT NULL
+  AND (SELECT true FROM outbox o WHERE o.key = t.consumes LIMIT 1) IS NULL"""
+"""What is to take a row away that is gone was taken before."""
+
+HEAD = (
+    MARK
+    + """
 WITH a AS MATERIALIZED (
   SELECT * FROM unnest({actors})
-  WITH ORDINALITY AS a(kind, key, slot, epoch, base, i)),
+  WITH ORDINALITY AS a({actor_names}, i)),
 t AS MATERIALIZED (
   SELECT * FROM unnest({turns})
-  WITH ORDINALITY AS t(kind, key, slot, epoch, base, i, message_id, message, voids, consumes, reply, j)),
+  WITH ORDINALITY AS t({turn_names}, j)),
 good AS MATERIALIZED (
   SELECT s.slot FROM slot_epochs s JOIN (SELECT DISTINCT slot, epoch FROM a) w
-  ON s.slot = w.slot AND s.epoch = w.epoch ORDER BY s.slot FOR SHARE OF s),
+  ON s.slot = w.slot {{fence}} ORDER BY s.slot FOR SHARE OF s),
 present AS MATERIALIZED (
   SELECT o.i, o.base, v.version FROM (SELECT * FROM a ORDER BY kind, key) o, LATERAL (
     SELECT x.version FROM actors x WHERE x.kind = o.kind AND x.key = o.key FOR UPDATE) v),
@@ -70,14 +112,15 @@ stale AS MATERIALIZED (
   SELECT i FROM a WHERE base > 0 AND i NOT IN (SELECT i FROM present WHERE version = base)
   UNION ALL SELECT i FROM present WHERE base = 0),
 """.format(
-    actors=", ".join(map(parameter, range(1, FIXED), ACTOR)),
-    turns=", ".join(map(parameter, range(len(ACTOR) + 1, FIXED + 1), TURN)),
+        actors=", ".join(map(parameter, range(1, FIXED), ACTOR.values())),
+        turns=", ".join(map(parameter, range(len(ACTOR) + 1, FIXED + 1), TURN.values())),
+        actor_names=", ".join(ACTOR),
+        turn_names=", ".join(TURN),
+    )
 )
 
 GUARDS = """
-repeated AS MATERIALIZED (
-  SELECT j FROM t WHERE consumes IS NOT NULL
-  AND (SELECT true FROM outbox o WHERE o.key = t.consumes LIMIT 1) IS NULL{claimed}),
+repeated AS MATERIALIZED ({repeated}),
 early AS MATERIALIZED (SELECT 0::bigint AS j WHERE false{early}),
 duplicate AS MATERIALIZED (SELECT j FROM repeated UNION SELECT j FROM early),
 voided AS MATERIALIZED (SELECT DISTINCT i FROM t WHERE voids AND j IN (SELECT j FROM duplicate)),
@@ -111,6 +154,44 @@ finished AS (
   SELECT {FINISHED_COLUMNS} FROM consumed WHERE lane IS NOT NULL"""
 """Of a batch that ends calls: each is shown for a day."""
 
+HEAD_OF_ONE = (
+    MARK
+    + f"""
+WITH t AS NOT MATERIALIZED (
+  SELECT {_scalars(1, ONE)}, 1::bigint AS i, 1::bigint AS j),
+good AS MATERIALIZED (
+  SELECT s.slot FROM slot_epochs s, t w WHERE s.slot = w.slot {{fence}} FOR SHARE OF s),
+present AS MATERIALIZED (
+  SELECT x.version FROM actors x, t WHERE x.kind = t.kind AND x.key = t.key FOR UPDATE OF x),
+"""
+)
+"""Of a batch of one turn, as most are where little goes on: its values are no arrays."""
+
+GUARDS_OF_ONE = """
+found AS MATERIALIZED (
+  SELECT NOT EXISTS (SELECT FROM good) AS fenced,
+    CASE WHEN base > 0 THEN NOT EXISTS (SELECT FROM present WHERE version = base)
+      ELSE EXISTS (SELECT FROM present) END AS stale,
+    EXISTS ({repeated}) AS repeated, EXISTS (SELECT 0::bigint AS j WHERE false{early}) AS early
+  FROM t),
+live AS MATERIALIZED (
+  SELECT t.* FROM t, found WHERE NOT (fenced OR stale OR repeated OR early)),
+moved AS (
+  INSERT INTO actors (kind, key, slot, version) SELECT kind, key, slot, base + 1 FROM live
+  ON CONFLICT (kind, key) DO UPDATE SET version = excluded.version),
+journal AS (
+  INSERT INTO actor_journal (kind, key, version, message_id, message, epoch, reply)
+  SELECT kind, key, base + 1, message_id, message, epoch, reply FROM live){consumed}{writes}
+SELECT CASE WHEN fenced THEN ARRAY[0] END, CASE WHEN stale THEN ARRAY[0] END,
+       CASE WHEN voids AND (repeated OR early) THEN ARRAY[0] END,
+       CASE WHEN repeated OR early THEN ARRAY[0] END,
+       CASE WHEN early AND NOT repeated THEN ARRAY[0] END
+FROM found, t
+"""
+
+CONSUMED_BY_ONE = """,
+consumed AS (DELETE FROM outbox WHERE key = (SELECT consumes FROM live){finished})"""
+
 ASKED = "{row}.j_ NOT IN (SELECT j FROM t WHERE consumes IS NOT NULL)"
 """Of a record: whether its turn was asked for, and does not come from the outbox."""
 
@@ -135,18 +216,46 @@ EARLY = (
 """What goes in the same batch, before, is not waited for."""
 
 
-def statement(tables: Sequence[Table[Any]], *, finishes_calls: bool = False) -> str:
-    """Put together the commit statement of a batch that touches these tables."""
-    rows, claimed, early, writes = [], "", "", ""
-    at = FIXED + 1
+def statement(form: Form) -> str:
+    """Put together the commit statement of batches of a form."""
+    tables = [TABLES[record] for record in form.records]
+    finished = FINISHED if form.finishes_calls else ""
+    claimed, early = _claims(tables)
+    rows, writes = [], ""
+    at = (len(ONE) if form.is_one else FIXED) + 1
     for n, part in enumerate(tables):
         names = ", ".join(part.columns)
-        arrays = list(map(parameter, range(at, at + 1 + len(part.columns)), _kinds(part)))
-        at += len(arrays)
-        rows.append(
-            f"r{n} AS MATERIALIZED (SELECT * FROM unnest({', '.join(arrays)})"
-            f" WITH ORDINALITY AS r(j_, {names}, ord_)),"
-        )
+        if form.is_one:
+            rows.append(
+                f"r{n} AS NOT MATERIALIZED (SELECT {_scalars(at, part.columns)}, 1::bigint AS j_),"
+            )
+            at += len(part.columns)
+            living = f"SELECT {part.values} FROM r{n} WHERE EXISTS (SELECT FROM live)"
+        else:
+            arrays = list(map(parameter, range(at, at + 1 + len(part.columns)), _kinds(part)))
+            rows.append(
+                f"r{n} AS MATERIALIZED (SELECT * FROM unnest({', '.join(arrays)})"
+                f" WITH ORDINALITY AS r(j_, {names}, ord_)),"
+            )
+            at += len(arrays)
+            living = source(part, n)
+        writes += f",\nw{n} AS (INSERT INTO {part.name} ({names}) {living} {part.conflict})"
+    head, guards = (HEAD_OF_ONE, GUARDS_OF_ONE) if form.is_one else (HEAD, GUARDS)
+    consumed = CONSUMED_BY_ONE.format(finished=finished) if form.consumes else ""
+    decided = guards.format(
+        repeated=REPEATED + claimed,
+        early=early,
+        finished=finished,
+        consumed=consumed,
+        writes=writes,
+    )
+    return head.format(fence=FENCE) + "\n".join(rows) + decided
+
+
+def _claims(tables: Sequence[Table[Any]]) -> tuple[str, str]:
+    """Select the turns that are repeated by what these tables hold, and those that come too early."""
+    claimed = early = ""
+    for n, part in enumerate(tables):
         if part.claim:
             same = " AND ".join(f"x.{column} = r{n}.{column}" for column in part.key)
             claimed += (
@@ -157,15 +266,7 @@ def statement(tables: Sequence[Table[Any]], *, finishes_calls: bool = False) -> 
             sender, key = (text.format(row=f"r{n}") for text in part.kept)
             claimed += WAITS.format(row=f"r{n}", key=key)
             early += EARLY.format(row=f"r{n}", sender=sender, key=key)
-        writes += (
-            f",\nw{n} AS (INSERT INTO {part.name} ({names}) {source(part, n)} {part.conflict})"
-        )
-    finished = FINISHED if finishes_calls else ""
-    return (
-        HEAD
-        + "\n".join(rows)
-        + GUARDS.format(claimed=claimed, early=early, finished=finished, writes=writes)
-    )
+    return claimed, early
 
 
 def source(part: Table[Any], n: int) -> str:
@@ -189,7 +290,7 @@ class Journal:
         """The server's process at the other end; a connection that was given up no longer tells."""
         self._lost: list[int] = []
         """Backends whose connection was lost and that may still be at work."""
-        self._prepared: dict[tuple[tuple[type[Any], ...], bool], Any] = {}
+        self._prepared: dict[Form, Any] = {}
         self._order = {record: n for n, record in enumerate(TABLES)}
 
     async def open(self) -> Connection:
@@ -217,14 +318,16 @@ class Journal:
         lost after that, StorageError when the database refused the statement: nothing is written.
         """
         connection = await self.open()
-        shapes, arguments = self._arguments(batch)
+        rows = self._rows(batch)
+        shapes = tuple(sorted(rows, key=self._order.__getitem__))
+        is_one = len(batch.turns) == 1 and all(len(found) == 1 for found in rows.values())
+        consumes = is_one and batch.turns[0].consumes is not None
+        form = Form(shapes, is_one, consumes, batch.finishes_calls)
+        arguments = _of_one(batch, rows, shapes) if is_one else _arguments(batch, rows, shapes)
         try:
-            prepared = self._prepared.get((shapes, batch.finishes_calls))
+            prepared = self._prepared.get(form)
             if prepared is None:
-                tables = [TABLES[record] for record in shapes]
-                sql = statement(tables, finishes_calls=batch.finishes_calls)
-                prepared = await connection.prepare(sql)
-                self._prepared[shapes, batch.finishes_calls] = prepared
+                prepared = self._prepared[form] = await connection.prepare(statement(form))
         except UNREACHABLE as error:
             await self.close()
             raise StorageUnavailable(type(error).__name__) from error
@@ -281,9 +384,9 @@ class Journal:
         except (StorageUnavailable, *UNREACHABLE):
             return False
 
-    def _arguments(self, batch: Batch) -> tuple[tuple[type[Any], ...], list[Any]]:
-        """Turn a batch into parallel arrays, and say which tables they are for."""
-        rows: dict[type[Any], list[tuple[Any, ...]]] = {}
+    def _rows(self, batch: Batch) -> Rows:
+        """List the rows of each table, each after the number of its turn."""
+        rows: Rows = {}
 
         def add(records: Iterable[Any], at: int) -> None:
             for record in records:
@@ -292,19 +395,9 @@ class Journal:
 
         for i, actor in enumerate(batch.actors, 1):
             add(actor.records, -i)
-        turns = []
         for j, turn in enumerate(batch.turns, 1):
             add(turn.records, j)
-            turns.append((*_where(batch.actors[turn.actor]), turn.actor + 1, *_what(turn)))
-        shapes = tuple(sorted(rows, key=self._order.__getitem__))
-        arguments = [
-            *map(argument, ACTOR, zip(*map(_where, batch.actors), strict=True)),
-            *map(argument, TURN, zip(*turns, strict=True)),
-        ]
-        for record in shapes:
-            columns = zip(*rows[record], strict=True)
-            arguments += map(argument, _kinds(TABLES[record]), columns)
-        return shapes, arguments
+        return rows
 
     async def settle(self, batch: Batch) -> list[bool]:
         """Say of each turn of a batch of unknown fate whether it is on disk.
@@ -352,6 +445,29 @@ class Journal:
 def _kinds(part: Table[Any]) -> tuple[str, ...]:
     """List the SQL types of a table's rows, the number of their turn first."""
     return "bigint", *part.columns.values()
+
+
+def _arguments(batch: Batch, rows: Rows, shapes: Iterable[type[Any]]) -> list[Any]:
+    """Turn a batch into parallel arrays."""
+    turns = [
+        (*_where(batch.actors[turn.actor]), turn.actor + 1, *_what(turn)) for turn in batch.turns
+    ]
+    arguments = [
+        *map(argument, ACTOR.values(), zip(*map(_where, batch.actors), strict=True)),
+        *map(argument, TURN.values(), zip(*turns, strict=True)),
+    ]
+    for record in shapes:
+        columns = zip(*rows[record], strict=True)
+        arguments += map(argument, _kinds(TABLES[record]), columns)
+    return arguments
+
+
+def _of_one(batch: Batch, rows: Rows, shapes: Iterable[type[Any]]) -> list[Any]:
+    """List the values of a batch of one turn and one row of each table."""
+    values = [*_where(batch.actors[0]), *_what(batch.turns[0])]
+    for record in shapes:
+        values += rows[record][0][1:]
+    return values
 
 
 def _where(actor: ActorPart) -> tuple[Any, ...]:
