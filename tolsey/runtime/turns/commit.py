@@ -10,6 +10,7 @@ what is on disk.
 import asyncio
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
+from contextvars import Context, copy_context
 from typing import Any, Protocol
 
 import structlog
@@ -129,7 +130,10 @@ class Committer:
         self._taken: list[PendingTurn] = []
         self._began_at: float | None = None
         """Since when (by `clock.steady`) a batch is on its way to disk."""
-        self._wake: asyncio.Future[None] | None = None
+        self._ended: asyncio.Future[None] | None = None
+        """While batches may be written: fails with whatever nobody expected of one."""
+        self._writing: asyncio.Task[None] | None = None
+        self._context = Context()
         self._idle: list[asyncio.Future[None]] = []
 
     @property
@@ -146,8 +150,8 @@ class Committer:
         """Take a turn to disk; its answer leaves when it is there."""
         turn.cell.pending += 1
         self._queue.append(turn)
-        if self._wake is not None and not self._wake.done():
-            self._wake.set_result(None)
+        if self._writing is None and self._ended is not None:
+            self._begin()
 
     async def flushed(self) -> None:
         """Wait until nothing is pending."""
@@ -157,23 +161,43 @@ class Committer:
             await future
 
     async def run(self) -> None:
-        """Write batches until cancelled between two of them."""
+        """Let batches be written until cancelled; one that is on its way then goes on."""
+        # Not that of whoever submits the first turn of a batch: others' turns go with it.
+        self._context = copy_context()
+        self._ended = asyncio.get_running_loop().create_future()
+        if self._queue:
+            self._begin()
+        try:
+            await self._ended
+        finally:
+            self._ended = None
+
+    def _begin(self) -> None:
         loop = asyncio.get_running_loop()
-        while True:
-            if not self._queue:
-                while self._idle:
-                    waiting = self._idle.pop()
-                    if not waiting.done():
-                        waiting.set_result(None)
-                self._wake = loop.create_future()
-                await self._wake
-            self._taken = self._take()
-            self._began_at = steady()
-            await asyncio.shield(asyncio.ensure_future(self._commit(self._taken)))
-            self._telemetry.commit_seconds += self.waiting_seconds
-            self._began_at = None
-            self._telemetry.counters["batches"] += 1
-            self._taken = []
+        # What is submitted until it takes its first step goes with the first batch.
+        self._writing = loop.create_task(self._write(), context=self._context)
+
+    async def _write(self) -> None:
+        """Write batches while there are any; whoever submits the next turn begins anew."""
+        try:
+            while self._queue and self._ended is not None:
+                self._taken = self._take()
+                self._began_at = steady()
+                await self._commit(self._taken)
+                self._telemetry.commit_seconds += self.waiting_seconds
+                self._began_at = None
+                self._telemetry.counters["batches"] += 1
+                self._taken = []
+        except BaseException as error:
+            if self._ended is None or self._ended.done():
+                raise
+            self._ended.set_exception(error)
+        finally:
+            self._writing = None
+        while self._idle and not self._queue:
+            waiting = self._idle.pop()
+            if not waiting.done():
+                waiting.set_result(None)
 
     def _take(self) -> list[PendingTurn]:
         """Take what fits one batch: two turns that claim the same row go to disk one by one."""
