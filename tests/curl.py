@@ -80,6 +80,12 @@ OF_OPERATION: Final[Mapping[str, Mapping[str, Any]]] = {
     "/api/admin/crons/{name}/run": {"name": "daily-bonus"},
     "/api/organizations": {"name": "Ann's other business"},
     "/api/organizations/{organization_id}": {"name": "Ann and Bob's"},
+    "/api/stores/{store_id}/memory": {
+        "key": "brand.voice",
+        "query": "parcels",
+        "text": "Parcels leave on Mondays.",
+        "value": "Dry and kind",
+    },
     "/api/mcp": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
 }
 """Where a name says something else, or is said though nobody must, by how a path begins; the longest counts."""

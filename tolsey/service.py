@@ -48,6 +48,9 @@ from tolsey.http.intelligence import routes as intelligence
 from tolsey.http.mail import pages as mail_pages
 from tolsey.http.mail.office import PostOffice
 from tolsey.http.mcp.opening import opened
+from tolsey.http.memory import pages as memory_pages
+from tolsey.http.memory import routes as memory
+from tolsey.http.memory.finding import MemorySearch
 from tolsey.http.oauth import pages as consent
 from tolsey.http.oauth import routes as oauth
 from tolsey.http.oauth.agents import Agents
@@ -125,6 +128,8 @@ BLUEPRINTS: Sequence[Blueprint] = (
     home.routes,
     store_pages.routes,
     integrations.routes,
+    memory.routes,
+    memory_pages.routes,
     sell.routes,
     reviews.routes,
     public.routes,
@@ -213,6 +218,7 @@ async def running(
             seller_accounts=outside.seller_accounts,
             vectors=outside.vectors,
             chat=await _answer_service(stack, Terms.of(settings), parts, shard),
+            memory=MemorySearch(database),
             agents=_agents(stack, settings, shard, parts),
             mail=parts.mail,
             files=parts.files,

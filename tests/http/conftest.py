@@ -21,6 +21,7 @@ from tolsey.http.clients.payments.processor import StripePayments
 from tolsey.http.clients.payments.revenue import RestrictedAccounts
 from tolsey.http.files.keeping import FileKeeper
 from tolsey.http.mail.office import PostOffice
+from tolsey.http.memory.finding import MemorySearch
 from tolsey.http.oauth.agents import Agents
 from tolsey.http.people import auth, organizations
 from tolsey.http.stores import exports
@@ -120,6 +121,7 @@ def service(
             post=runtime.post,
             place=partial(runtime.admin.lanes.place, "model"),
         ),
+        memory=MemorySearch(database),
         agents=Agents.of(settings, database, clock, nobody_else),
         mail=PostOffice(database, Vault.from_keys(KEYRING), None, settings, clock),
         files=cast("FileKeeper", None),  # no route here has files

@@ -62,6 +62,8 @@ ASKED: Mapping[str, Mapping[str, Any]] = {
     "search": {"query": "#1"},
     "fetch": {"id": "product-5"},
     "get_operation": {"operation_id": "none"},
+    "list_memory": {},
+    "search_memory": {"query": "shirt"},
     "platform_query": {"query": "{ shop { myshopifyDomain } }"},
 }
 """How each tool that reads is asked for all it has. A tool that is not here fails the test."""
@@ -184,7 +186,7 @@ async def answers(live: Running, seller: Seller, agent: Agent) -> dict[str, Any]
         service.database,
         service.reports.of(seller.organization_id),
         store=kept,
-        question="shirt",
+        remembered=(),
         at=service.clock(),
     )
     del found["list_audit_events"]  # of the store, whatever shop it was connected to

@@ -291,10 +291,17 @@ REPORTS: Final[dict[str, list[Case]]] = {
 
 SHORT: Final[dict[str, list[Case]]] = {
     "reports.orders.find": [lambda db: orders.find(Lookups(db, orders.BY_ID), STORE, 5000000007)],
-    "chat.knowledge.knowledge": [lambda db: knowledge(db, "org_1", STORE, STORE, ["lamp"])],
+    "chat.knowledge.knowledge": [lambda db: knowledge(db, "org_1", STORE, STORE)],
     "chat.generations.is_left": [lambda db: generations.is_left(db, "gen_1")],
     "chat.generations.has_chatted": [lambda db: generations.has_chatted(db, "org_1", AGO)],
     "chat.memory.counts": [lambda db: memory.counts(db, "org_1")],
+    "chat.memory.count_messages": [lambda db: memory.count_messages(db, STORE)],
+    "chat.memory.fact": [lambda db: memory.fact(db, STORE, "brand.voice")],
+    "chat.memory.facts_by_key": [lambda db: memory.facts_by_key(db, STORE)],
+    "chat.memory.facts_of": [lambda db: memory.facts_of(db, STORE, None, PAGE)],
+    "chat.memory.message": [lambda db: memory.message(db, STORE, "msg_1")],
+    "chat.memory.messages_of": [lambda db: memory.messages_of(db, STORE, None, PAGE)],
+    "chat.memory.worded": [lambda db: memory.worded(db, STORE, ["lamp", "red"], 10)],
     "chat.memory.stores_of": [lambda db: memory.stores_of(db, "org_1")],
     "commerce.agent_operations.asked_for": [lambda db: agent_operations.asked_for(db, "op_1")],
     "commerce.agent_operations.audit_id": [lambda db: agent_operations.audit_id(db, STORE, "op_1")],

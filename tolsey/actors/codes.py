@@ -66,6 +66,9 @@ REQUESTS: Final = {
     "too_many_requests": Code("The limit is reached: wait as long as `Retry-After` says.", 429),
     "unprocessable": Code("The request is well formed and cannot be carried out.", 422),
     "unsupported_media_type": Code("Send JSON, with its content type.", 415),
+    "memory_full": Code(
+        "The store remembers as much as it can (`limit`): delete something first.", 409
+    ),
     "version_changed": Code("It changed since you looked: look again.", 409),
 }
 SERVICE: Final = {
@@ -179,6 +182,9 @@ PLATFORM: Final = {
     ),
 }
 AGENTS: Final = {
+    "written_by_merchant": Code(
+        "Somebody of the shop, or its launch (`source`), told this: agents cannot change it.", 409
+    ),
     "answer_too_large": Code("The answer is too large: ask for less at once.", 422),
     "contended": Code("It changed each time this was tried: look at it, then try again."),
     "conversation_too_long": Code("The conversation is too long: begin a new one.", 422),

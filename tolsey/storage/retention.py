@@ -12,6 +12,7 @@ from tolsey.storage.records.commerce.agent_operation import AgentOperation
 from tolsey.storage.records.commerce.deliveries import WebhookEvent
 from tolsey.storage.records.journal import AuditRecord
 from tolsey.storage.records.mail import OutboundMail
+from tolsey.storage.records.memory import StoreFact, StoreMessage
 from tolsey.storage.records.money.payment_event import PaymentEventSettled
 from tolsey.storage.records.people import (
     IDEMPOTENCY_KEYS,
@@ -46,6 +47,8 @@ SWEPT_TABLES: Final = (
     FINISHED_CALLS,
     table_of(AgentOperation),
     table_of(PaymentEventSettled),
+    table_of(StoreFact),
+    table_of(StoreMessage),
 )
 
 REVIEW_GRANTS: Final = """

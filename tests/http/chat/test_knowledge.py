@@ -12,6 +12,9 @@ from tolsey.storage.database import Database
 FACT = """
 INSERT INTO facts (id, organization_id, store_id, name, value) VALUES ($1, $2, $3, $4, $5::jsonb)
 """
+MESSAGE = """
+INSERT INTO messages (id, organization_id, store_id, role, text) VALUES ($1, $2, $3, 'user', $4)
+"""
 VECTOR = """
 INSERT INTO vectors (namespace, id, embedding, text) VALUES ($1, $2, '[1,0,0]', $3)
 """
@@ -34,10 +37,13 @@ async def fill(database: Database, visitor: Visitor, mark: str) -> None:
     organization_id, store_id = visitor.organization_id, visitor.store_id
     fact = json.dumps(f"{mark} fact")
     await database.execute(FACT, f"f1-{mark}", organization_id, store_id, "brand.voice", fact)
-    live = json.dumps(f"{mark} house")
-    await database.execute(FACT, f"f2-{mark}", organization_id, None, "house.rule", live)
-    for namespace in (store_id, f"messages:{store_id}", f"facts:store:{store_id}"):
-        await database.execute(VECTOR, namespace, f"{mark}-1", f"{mark} shipping takes two days")
+    rule = json.dumps(f"{mark} house")
+    await database.execute(FACT, f"f2-{mark}", organization_id, None, "house.rule", rule)
+    takes = f"{mark} shipping takes two days"
+    await database.execute(VECTOR, store_id, f"{mark}-1", takes)
+    await database.execute(MESSAGE, f"m1-{mark}", organization_id, store_id, takes)
+    told = f"f3-{mark}", organization_id, store_id, "shipping.time", json.dumps(takes)
+    await database.execute(FACT, *told)
     await database.execute(VECTOR, store_id, f"{mark}-2", f"{mark} unrelated words")
 
 
@@ -50,7 +56,7 @@ async def test_the_model_is_told_what_the_store_knows_about_the_question(
     assert "Store: Corner shop" in told
     assert 'brand.voice = "own fact"' in told
     assert 'house.rule = "own house"' in told
-    assert told.count("own shipping takes two days") == 3
+    assert told.count("Remembered: own shipping takes two days") == 3
     assert "own unrelated words" not in told
     assert model.asked[-1]["messages"][1]["role"] == "user"
 

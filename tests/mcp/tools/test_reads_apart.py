@@ -38,6 +38,7 @@ LISTS: dict[str, dict[str, Any]] = {
     "list_customers": {},
     "list_credit_entries": {},
     "list_audit_events": {},
+    "list_memory": {},
 }
 """How each list is asked for all it has."""
 
@@ -64,6 +65,7 @@ def everything(owner: Owner) -> dict[str, dict[str, Any]]:
         "get_credit_balance": {},
         "get_plan_limits": {},
         "search": {"query": f"#{owner.base + 2}"},
+        "search_memory": {"query": "voice"},
         **LISTS,
         **singles(owner),
     }

@@ -79,7 +79,12 @@ async def test_what_can_take_something_away_says_so(two_stores: TwoStores) -> No
     destructive = {
         one["name"] for one in await listed(two_stores) if one["annotations"]["destructiveHint"]
     }
-    assert destructive == {"update_product", "set_product_status", "adjust_inventory"}
+    assert destructive == {
+        "update_product",
+        "set_product_status",
+        "adjust_inventory",
+        "delete_memory",
+    }
 
 
 def keywords(schema: Any) -> Iterator[str]:

@@ -19,14 +19,14 @@ OURS = frozenset(
         *("financial_status", "fulfillment_status", "status", "shipment_status"),  # the platform's
         *("time_zone", "country", "domain", "primary_domain", "shop_domain", "plan", "scopes"),
         *("topics_not_delivered", "token_state", "listing_id", "slug", "listing_status", "state"),
-        *("badge", "ListingRevenue.source", "flags", "kind", "reference"),
+        *("badge", "ListingRevenue.source", "MemoryEntry.source", "flags", "kind", "reference"),
         *(
             "operation_id",
             "version",
             "audit_id",
             "plan_token",
             "WriteResult.code",
-            "Outcome.code",
+            "WriteOutcome.code",
             "tool",
             "event",
             "actor",

@@ -1,4 +1,4 @@
-"""The store: its connection, its deliveries and what agents want changed, one message at a time."""
+"""The store: its connection, its deliveries, its memory and what agents want changed, one message at a time."""
 
 from typing import ClassVar
 
@@ -6,6 +6,7 @@ from tolsey.actors.store import KIND
 from tolsey.actors.store.connection.part import ShopConnection
 from tolsey.actors.store.deliveries.part import ShopDeliveries
 from tolsey.actors.store.editing.part import AgentEdits
+from tolsey.actors.store.memory.part import StoreMemory
 from tolsey.actors.store.state import StoreState
 from tolsey.runtime.actor import KindOfParts
 from tolsey.storage.database import Database
@@ -18,4 +19,6 @@ class StoreActor(KindOfParts[StoreState]):
     state: ClassVar[type[StoreState]] = StoreState
 
     def __init__(self, database: Database) -> None:
-        super().__init__(ShopConnection(database), ShopDeliveries(), AgentEdits(database))
+        super().__init__(
+            ShopConnection(database), ShopDeliveries(), AgentEdits(database), StoreMemory(database)
+        )

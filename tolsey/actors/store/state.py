@@ -1,5 +1,6 @@
 """What a store remembers between turns."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
@@ -7,6 +8,7 @@ from typing import Final
 from tolsey.storage.records.commerce.agent_operation import AgentOperation
 from tolsey.storage.records.commerce.connection import Connection, ShopProfile
 from tolsey.storage.records.commerce.shops import ShopKey, ShopOfStore
+from tolsey.storage.records.memory import StoreFact
 
 ENDED_KEPT: Final = 64
 
@@ -17,6 +19,7 @@ class StoreState:
 
     `shops` are those that it is and was connected to. `operations` are those of agents that have not ended yet, oldest first; `ended` those that ended
     last, which a turn may ask for before the end of the former turn is on disk.
+    `facts` by their keys are read when a turn first needs them.
     `renewing_since` is not saved: a process that dies takes with it those who waited for it.
     """
 
@@ -28,6 +31,7 @@ class StoreState:
     operations: tuple[AgentOperation, ...] = ()
     ended: tuple[AgentOperation, ...] = ()
     shops: tuple[ShopOfStore, ...] = ()
+    facts: Mapping[str, StoreFact] | None = None
 
     @property
     def shop_key(self) -> ShopKey:

@@ -65,7 +65,9 @@ async def post_chat(data: Conversation) -> Annotated[Response, Media(CONTENT_TYP
         service().database,
         service().reports.of(store.organization_id),
         store=store,
-        question=data.messages[-1].content,
+        remembered=await service().memory.find(
+            store.id, data.messages[-1].content, prompt.PASSAGES
+        ),
         at=now(),
     )
     said = [{"role": turn.role, "content": turn.content} for turn in data.messages]

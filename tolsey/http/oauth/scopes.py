@@ -17,6 +17,8 @@ SCOPES: Final[Mapping[str, str]] = {
     "inventory:read": marked("See stock"),
     "inventory:write": marked("Change stock"),
     "customers:read": marked("See customers without their names and addresses"),
+    "memory:read": marked("See what the store remembers"),
+    "memory:write": marked("Remember things for the store, and forget what agents told"),
     "launch:read": marked("See the launch plan"),
     "launch:write": marked("Work on the launch plan"),
     "billing:read": marked("See the plan, the credits and what was spent"),

@@ -11,6 +11,7 @@ from tolsey.actors.organization.messages import organization
 from tolsey.actors.organization.stores.messages import CloseStore, OpenStore
 from tolsey.actors.refusals import NotFound, Refusal, Unavailable
 from tolsey.actors.store.connection.messages import LeaveShop, ReadConnection
+from tolsey.actors.store.memory.messages import ForgetMemory
 from tolsey.actors.store.messages import store
 from tolsey.http.answers.base import Created, ListAnswer, NoBody, NoContent, list_of
 from tolsey.http.answers.stores import ConnectionAnswer, StoreAnswer
@@ -95,6 +96,7 @@ async def delete_store(store_id: str) -> tuple[NoBody, NoContent]:
             code="vector_purge_failed",
             retryAfter=5,
         ) from error
+    await ask(store(store_id), ForgetMemory(now()))
     with suppress(NotFound):  # never connected
         await ask(store(store_id), LeaveShop(now(), caller().user_id))
     closing = CloseStore(store_id, caller().user_id, now())

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tolsey.http.chat.answering import AnswerService
     from tolsey.http.files.keeping import FileKeeper
     from tolsey.http.mail.office import PostOffice
+    from tolsey.http.memory.finding import MemorySearch
     from tolsey.http.oauth.agents import Agents
     from tolsey.runtime.registry import Runtime
     from tolsey.runtime.shards.shard import Shard
@@ -54,6 +55,7 @@ class Service:
     seller_accounts: "SellerAccounts"
     vectors: "Vectors"
     chat: "AnswerService"
+    memory: "MemorySearch"
     agents: "Agents"
     mail: "PostOffice"
     files: "FileKeeper"

@@ -47,6 +47,8 @@ STORE_CREATION = Policy("store-creation", 60, HOUR)
 """Stores made, of a user."""
 EXPORTS = Policy("exports", 20, DAY)
 """Exports of stores written to files, of a user: each is kept for a week."""
+MEMORY = Policy("memory", 120, MINUTE)
+"""What a store is told to remember and asked about, of a user."""
 STORE_CONNECT = Policy("store-connect", 60, HOUR)
 """Connections of stores, of a user: each is a call to a shop of the caller's choice."""
 LISTING_CREATION = Policy("listing-creation", 60, HOUR)
@@ -86,6 +88,7 @@ CATALOGUE = (
     API_KEYS,
     BILLING,
     STORE_CREATION,
+    MEMORY,
     STORE_CONNECT,
     LISTING_CREATION,
     REVENUE_CONNECT,

@@ -2,63 +2,16 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Final
+from typing import Annotated
 
 from tolsey.storage.owners import (
     EVIDENCE_OF_ORGANIZATION,
     EVIDENCE_OF_USER,
     MONEY,
-    OF_ORGANIZATION,
-    OF_STORE,
     Belongs,
     RowOwner,
 )
-from tolsey.storage.tables import Jsonb, Personal, Vector, bare, stored
-
-FACTS: Final = bare(
-    "facts",
-    {
-        "id": str,
-        "organization_id": str,
-        "store_id": str | None,
-        "name": str,
-        "value": Annotated[str, Jsonb, Personal.FREE_TEXT],
-        "created_at": datetime,
-        "updated_at": datetime,
-    },
-    key=("id",),
-    export="facts",
-    belongs=(OF_ORGANIZATION, OF_STORE),
-)
-MESSAGES: Final = bare(
-    "messages",
-    {
-        "id": str,
-        "organization_id": str,
-        "store_id": str | None,
-        "role": str,
-        "text": Annotated[str, Personal.FREE_TEXT],
-        "created_at": datetime,
-    },
-    key=("id",),
-    export="messages",
-    belongs=(OF_ORGANIZATION, OF_STORE),
-)
-VECTORS: Final = bare(
-    "vectors",
-    {
-        "namespace": str,
-        "id": str,
-        "embedding": Annotated[str, Vector],
-        "text": Annotated[str | None, Personal.FREE_TEXT],
-        "metadata": Annotated[str, Jsonb],
-    },
-    key=("namespace", "id"),
-    belongs=Belongs(
-        to=RowOwner.STORE, by="namespace IN ($1, 'messages:' || $1, 'facts:store:' || $1)"
-    ),
-    export="vectors",
-)
+from tolsey.storage.tables import Personal, stored
 
 
 @stored(

@@ -10,6 +10,7 @@ from tolsey.http.mcp.tools.reads.audit import AuditTools
 from tolsey.http.mcp.tools.reads.catalog import CatalogTools
 from tolsey.http.mcp.tools.reads.customers import CustomerTools
 from tolsey.http.mcp.tools.reads.inventory import InventoryTools
+from tolsey.http.mcp.tools.reads.memory import MemoryTools
 from tolsey.http.mcp.tools.reads.money import MoneyTools
 from tolsey.http.mcp.tools.reads.orders import OrderTools
 from tolsey.http.mcp.tools.reads.reports import ReportTools
@@ -30,6 +31,7 @@ READERS: Final[tuple[type[ReadTools], ...]] = (
     MoneyTools,
     AuditTools,
     OutcomeTools,
+    MemoryTools,
     PlatformTools,
     SearchTools,
 )

@@ -28,6 +28,7 @@ from tolsey.http.mcp.tools.writes.changes import (
     WriteResult,
     WriteTool,
 )
+from tolsey.http.mcp.tools.writes.memory import DeleteMemory, SaveMemory
 from tolsey.http.mcp.tools.writes.operations import (
     id_of,
     is_known,
@@ -54,7 +55,11 @@ SHOWN: Final = 300
 def writers(service: Service) -> Sequence[Tool]:
     """List the tools that change something."""
     writer = Writer(service)
-    return [*(writer.tool(change) for change in CHANGES), Refresh(service).tool()]
+    recorded = (Refresh, SaveMemory, DeleteMemory)
+    return [
+        *(writer.tool(change) for change in CHANGES),
+        *(one(service).tool() for one in recorded),
+    ]
 
 
 class Writer:

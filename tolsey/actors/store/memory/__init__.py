@@ -1,0 +1,1 @@
+"""What is remembered of a store, by whom, and who may write over it."""
