@@ -29,8 +29,12 @@ PRICES = ((1_999, 450), (12_995,), (7, 333, 10_001))
 """Of each product's variants."""
 BUYERS = [*(f"buyer-{n}@example.com" for n in range(7)), None]
 ORDERS = """
-query ($after: String) { orders(first: 10, after: $after) {
+query ($after: String) { orders(first: 5, after: $after) {
   nodes { id test cancelledAt processedAt currencyCode
+    cancelReason totalPriceSet { shopMoney { amount } }
+    currentTotalPriceSet { shopMoney { amount } }
+    refunds(first: 5) { processedAt totalRefundedSet { shopMoney { amount } }
+      refundLineItems(first: 5) { nodes { quantity } } }
     lineItems(first: 5) { nodes { sku quantity currentQuantity
       originalTotalSet { shopMoney { amount } } totalDiscountSet { shopMoney { amount } } } } }
   pageInfo { hasNextPage endCursor } } }
@@ -189,6 +193,9 @@ async def test_every_report_is_what_the_shops_own_orders_add_up_to(
 
     for period in ("7d", "30d", "90d"):
         right_best_sellers(own, await told("get_best_sellers", period=period, limit=100))
+        right_refunds(own, await told("get_refund_report", period=period))
+    for versus in ("previous", "year_before"):
+        right_sales(own, await told("get_sales_report", group_by="none", compare_with=versus))
     right_forecast(own, await told("get_stock_forecast", limit=100))
     assert await wrong_sums(live.service.database) == []
 
@@ -211,6 +218,53 @@ def right_best_sellers(own: ShopsOwn, said: dict[str, Any]) -> None:
     ]
     assert found == expected
     assert expected
+
+
+def right_sales(own: ShopsOwn, said: dict[str, Any]) -> None:
+    """Hold two periods that stand side by side against the orders and refunds of each."""
+    for part in (said, said["compared"]):
+        start, end = _time(part["start"]), _time(part["end"])
+        assert end - start == timedelta(days=30)
+        real = [one for one in own.orders if not one["test"] and not one["cancelledAt"]]
+        sold = [one for one in real if start <= _time(one["processedAt"]) < end]
+        back = [
+            _amount(refund["totalRefundedSet"])
+            for one in real
+            for refund in one["refunds"]
+            if start <= _time(refund["processedAt"]) < end
+        ]
+        found = [
+            (row["orders"], row["gross"], row["current"], row["refunded"]) for row in part["rows"]
+        ]
+        sums = (
+            sum(_amount(one["totalPriceSet"]) for one in sold),
+            sum(_amount(one["currentTotalPriceSet"]) for one in sold),
+            sum(back),
+        )
+        worth = [{"amount": f"{amount:.2f}", "currency": "USD"} for amount in sums]
+        assert found == ([(len(sold), *worth)] if sold or back else [])
+    assert said["rows"]
+
+
+def right_refunds(own: ShopsOwn, said: dict[str, Any]) -> None:
+    start, end = _time(said["start"]), _time(said["end"])
+    count, back = Counter[tuple[bool, str]](), defaultdict[tuple[bool, str], Decimal](Decimal)
+    for order in own.orders:
+        for refund in () if order["test"] else order["refunds"]:
+            if not start <= _time(refund["processedAt"]) < end:
+                continue
+            if order["cancelledAt"]:
+                why = (True, order["cancelReason"].lower())
+            else:
+                why = (False, "returned" if refund["refundLineItems"]["nodes"] else "amount_only")
+            count[why] += 1
+            back[why] += _amount(refund["totalRefundedSet"])
+    found = {
+        (row["order_cancelled"], row["reason"]): (row["refunds"], row["amount"]["amount"])
+        for row in said["rows"]
+    }
+    assert found == {why: (count[why], f"{back[why]:.2f}") for why in count}
+    assert {why for _, why in found} == {"returned", "amount_only", "fraud", "customer"}
 
 
 def right_forecast(own: ShopsOwn, said: dict[str, Any]) -> None:

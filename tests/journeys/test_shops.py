@@ -53,6 +53,7 @@ ASKED: Mapping[str, Mapping[str, Any]] = {
     "get_low_stock_report": {"threshold": 1000, "include_unlisted": True},
     "get_best_sellers": {"period": "365d"},
     "get_stock_forecast": {},
+    "get_refund_report": {},
     "list_customers": {},
     "list_credit_entries": {},
     "list_audit_events": {},

@@ -52,6 +52,7 @@ async def ordered(database: Database, id: int, at: datetime | None = NOW, **said
         "cancelled_at": None,
         "deleted_at": None,
         "parts": None,
+        "cancel_reason": None,
         **said,
     }
     names = ", ".join(row)
@@ -66,13 +67,26 @@ async def ordered(database: Database, id: int, at: datetime | None = NOW, **said
 
 
 async def refunded(
-    database: Database, id: int, order: int, minor: int | None, at: datetime = NOW
+    database: Database,
+    id: int,
+    order: int,
+    minor: int | None,
+    at: datetime = NOW,
+    *,
+    reason: str | None = None,
 ) -> None:
     await database.execute(
-        "INSERT INTO commerce_refunds VALUES ('store_1', $1, $2, 'EUR', $3, $4, $4)"
-        " ON CONFLICT (store_id, refund_id) DO UPDATE SET amount_minor = excluded.amount_minor",
-        *(id, order, minor, at),
+        "INSERT INTO commerce_refunds VALUES ('store_1', $1, $2, 'EUR', $3, $4, $4, $5)"
+        " ON CONFLICT (store_id, refund_id) DO UPDATE SET amount_minor = excluded.amount_minor,"
+        " reason = excluded.reason",
+        *(id, order, minor, at, reason),
     )
+
+
+async def given_back(database: Database, days: int = 30) -> list[tuple[Any, ...]]:
+    """Tell what was given back: if the order was cancelled, why, in what, how often and how much."""
+    rows = await sales.refunds(database, SHOP, NOW - timedelta(days=days), NOW + MINUTE)
+    return [tuple(row) for row in rows]
 
 
 def lines(*sold: tuple[int, int, int, str]) -> str:
@@ -270,6 +284,32 @@ async def test_a_refund_counts_while_its_order_does_whichever_comes_first(
     assert await differing(database, sums.ORDERS, "store_1") == 0
 
 
+@pytest.mark.parametrize("whole", [True, False])
+async def test_refunds_are_told_by_their_reasons_and_those_of_cancelled_orders_apart(
+    database: Database, *, whole: bool
+) -> None:
+    for id in (1, 2, 3):
+        await ordered(database, id)
+        await refunded(database, id, id, 100 * id, reason=("returned", "returned", None)[id - 1])
+    if not whole:
+        await sums.forget(database, sums.ORDERS, "store_1")
+    returned, unknown = (False, "returned", "EUR", 2, 300), (False, "unknown", "EUR", 1, 300)
+    assert await given_back(database) == [returned, unknown]
+    await ordered(database, 2, cancelled_at=NOW, cancel_reason="fraud")
+    fraud, left = (True, "fraud", "EUR", 1, 200), (False, "returned", "EUR", 1, 100)
+    assert await given_back(database) == [unknown, fraud, left]
+    assert await told(database) == [("all", "EUR", 2, 2_000, 2_000, 400)]
+    await ordered(database, 2, cancelled_at=NOW, cancel_reason="customer")
+    await ordered(database, 3, test=True)
+    assert await given_back(database) == [(True, "customer", *fraud[2:]), left]
+    await ordered(database, 2, cancelled_at=NOW, deleted_at=NOW)
+    assert await given_back(database) == [left]
+    await database.execute("DELETE FROM commerce_orders")
+    assert await given_back(database) == []
+    await built(database, sums.ORDERS, 500)
+    assert await differing(database, sums.ORDERS, "store_1") == 0
+
+
 async def test_an_order_and_its_refund_of_one_statement_are_counted_once(
     database: Database,
 ) -> None:
@@ -295,7 +335,14 @@ async def filled(database: Database, seed: int, steps: int = 250) -> None:
         id = luck.randrange(1, 40)
         match luck.randrange(8):
             case 0:
-                await refunded(database, luck.randrange(1, 40), id, luck.choice([None, 5, 70]), at)
+                await refunded(
+                    database,
+                    luck.randrange(1, 40),
+                    id,
+                    luck.choice([None, 5, 70]),
+                    at,
+                    reason=luck.choice([None, "returned"]),
+                )
             case 1:
                 await database.execute("DELETE FROM commerce_refunds WHERE refund_id = $1", id)
             case 2:
@@ -320,6 +367,7 @@ async def filled(database: Database, seed: int, steps: int = 250) -> None:
                         ]
                     ),
                     cancelled_at=luck.choice([None, None, None, at]),
+                    cancel_reason=luck.choice([None, "fraud"]),
                     deleted_at=luck.choice([None, None, None, None, at]),
                 )
 
@@ -334,6 +382,7 @@ async def recounted(
     found += [
         await best(database, days=days, by=by) for days in (2, 9, 40) for by in ("units", "revenue")
     ]
+    found += [await given_back(database, days) for days in (1, 30)]
     whole = await busiest(database, None, 10)
     found.append(whole)
     found.append(await bought(database, *whole))

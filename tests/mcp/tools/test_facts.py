@@ -19,6 +19,7 @@ MADE_OF_FACTS: dict[str, dict[str, Any]] = {
     "get_low_stock_report": {},
     "get_best_sellers": {"period": "365d"},
     "get_stock_forecast": {},
+    "get_refund_report": {},
     "list_customers": {},
     "search": {"query": "shirt"},
 }

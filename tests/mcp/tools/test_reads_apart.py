@@ -35,6 +35,7 @@ LISTS: dict[str, dict[str, Any]] = {
     "get_low_stock_report": {"threshold": 1000, "include_unlisted": True},
     "get_best_sellers": {"period": "365d"},
     "get_stock_forecast": {},
+    "get_refund_report": {},
     "list_customers": {},
     "list_credit_entries": {},
     "list_audit_events": {},

@@ -83,7 +83,7 @@ read AS (
     UNION ALL
     SELECT r.at, r.source, r.currency, 0, 0, 0, 1, r.amount_minor
     FROM edges JOIN commerce_counted_refunds r ON r.at >= a AND r.at < b
-    WHERE r.store_id = $1
+    WHERE r.store_id = $1 AND NOT r.is_cancelled
 ),
 parts AS (
     SELECT s.first, k.* FROM spans s CROSS JOIN LATERAL (
@@ -112,6 +112,30 @@ ORDER BY 1, 2 LIMIT {MOST_ROWS}
 
 What the time asked for begins and ends within is read from rows.
 """
+REFUNDED: Final = """
+SELECT is_cancelled, reason, currency, count(*) AS refunds, sum(amount_minor)::bigint AS amount_minor
+FROM ({refunds}) AS told
+GROUP BY 1, 2, 3 ORDER BY currency, sum(amount_minor) DESC, 1, 2 LIMIT {most}
+"""
+REFUNDED_OF_SUMS: Final = REFUNDED.format(
+    refunds="""
+    SELECT is_cancelled, reason, currency, amount_minor FROM commerce_counted_refunds
+    WHERE store_id = $1 AND at >= $2 AND at < $3
+    """,
+    most=MOST_ROWS,
+)
+REFUNDED_OF_ROWS: Final = REFUNDED.format(
+    refunds="""
+    SELECT o.cancelled_at IS NOT NULL AS is_cancelled, coalesce(
+            CASE WHEN o.cancelled_at IS NULL THEN r.reason ELSE o.cancel_reason END, 'unknown'
+        ) AS reason, r.currency, coalesce(r.amount_minor, 0) AS amount_minor
+    FROM commerce_refunds r JOIN commerce_orders o USING (store_id, order_id)
+    WHERE r.store_id = $1 AND r.processed_at >= $2 AND r.processed_at < $3
+      AND r.currency IS NOT NULL AND o.deleted_at IS NULL AND NOT o.test
+    """,
+    most=MOST_ROWS,
+)
+"""Those of cancelled orders, too, by why the order was cancelled."""
 
 
 async def zone_of(database: Reader, store_id: str) -> str:
@@ -139,6 +163,12 @@ async def report(
             first = last = start
         return await database.fetch(FROM_SUMS, shop, start, end, group_by, zone, first, last)
     return await database.fetch(REPORT, shop, start, end, group_by, zone)
+
+
+async def refunds(database: Reader, shop: ShopKey, start: datetime, end: datetime) -> list[Row]:
+    """Add up what was given back in [start, end) by why, the most first, for each currency apart."""
+    whole = await sums.is_whole(database, shop)
+    return await database.fetch(REFUNDED_OF_SUMS if whole else REFUNDED_OF_ROWS, shop, start, end)
 
 
 def _quarter(at: datetime, *, up: bool) -> datetime:

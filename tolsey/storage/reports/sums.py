@@ -1,4 +1,4 @@
-"""SQL for the sums of stores that triggers keep (migrations 0033, 0035, 0050, 0056 and 0061): building and checking them.
+"""SQL for the sums of stores that triggers keep (migrations 0033, 0035, 0050, 0056, 0061 and 0063): building and checking them.
 
 Who builds a store's sums and who writes its rows wait for each other. Two writers of one store do not: an
 order's refunds, and a product's levels, are counted right because its actor alone writes them, and the commit
@@ -66,7 +66,7 @@ SALES: Final = SumRange(
         UNION ALL
         SELECT at, source, currency, 0, 0, 0, 1, amount_minor FROM commerce_counted_refunds
         WHERE store_id = $1 AND at >= $2::text::timestamptz
-          AND at < $3::text::timestamptz
+          AND at < $3::text::timestamptz AND NOT is_cancelled
     ), sales AS (
         SELECT minutes, date_bin(make_interval(mins => minutes), at, 'epoch'), source, currency,
             sum(orders)::bigint, sum(gross)::bigint, sum(now_worth)::bigint, sum(refunds)::bigint,
@@ -150,13 +150,14 @@ REFUNDS: Final = SumRange(
     check=f"""
     WITH counted AS (
         SELECT r.refund_id, r.order_id, r.processed_at, coalesce(o.source_name, 'unknown'),
-            r.currency, coalesce(r.amount_minor, 0)
+            r.currency, coalesce(r.amount_minor, 0), o.cancelled_at IS NOT NULL,
+            coalesce(CASE WHEN o.cancelled_at IS NULL THEN r.reason ELSE o.cancel_reason END, 'unknown')
         FROM commerce_orders o JOIN commerce_refunds r USING (store_id, order_id)
         WHERE store_id = $1 AND order_id >= $2::text::bigint
-          AND order_id < $3::text::bigint AND {COUNTED}
+          AND order_id < $3::text::bigint AND deleted_at IS NULL AND NOT test
           AND r.processed_at IS NOT NULL AND r.currency IS NOT NULL
     ), kept AS (
-        SELECT refund_id, order_id, at, source, currency, amount_minor
+        SELECT refund_id, order_id, at, source, currency, amount_minor, is_cancelled, reason
         FROM commerce_counted_refunds
         WHERE store_id = $1 AND order_id >= $2::text::bigint
           AND order_id < $3::text::bigint

@@ -37,6 +37,8 @@ TAG_CHARACTERS = 5_000
 REFUNDS_KEPT = 250
 LINES_KEPT = 250
 DISCOUNTS_KEPT = 50
+RESTOCKED = {"return": "returned", "legacy_restock": "returned", "cancel": "removed"}
+"""What became of a refund's goods, by the platform's word for how each line was put back into stock."""
 
 
 def buyer(reading: Reading, customer: Body, order: Body) -> str | None:
@@ -74,6 +76,7 @@ def order_row(reading: Reading, body: Body) -> CommerceOrder:
         created_at_platform=fields.moment(body, "created_at"),
         cancelled_at=fields.moment(body, "cancelled_at"),
         parts=parts_of(body),
+        cancel_reason=fields.text(body, "cancel_reason", 50),
     )
 
 
@@ -218,7 +221,17 @@ def refund_row(reading: Reading, body: Body) -> CommerceRefund:
         amount_minor=None if code is None else sum(given),
         processed_at=fields.moment(body, "processed_at"),
         created_at_platform=fields.moment(body, "created_at"),
+        reason=reason_of(body),
     )
+
+
+def reason_of(body: Body) -> str | None:
+    """Tell why a refund was made by what became of the goods; the note, which may name a person, is not kept."""
+    if "refund_line_items" not in body:
+        return None
+    kinds = {fields.text(row, "restock_type") for row in bodies.rows(body, "refund_line_items")}
+    known = (reason for kind, reason in RESTOCKED.items() if kind in kinds)
+    return next(known, "amount_only" if not kinds else "not_returned")
 
 
 def refund_created(body: Body, reading: Reading) -> RefundCreated:

@@ -93,6 +93,7 @@ class CommerceOrder:
     created_at_platform: datetime | None = None
     cancelled_at: datetime | None = None
     parts: Annotated[str | None, Jsonb] = None
+    cancel_reason: str | None = None
 
 
 @stored(
@@ -150,7 +151,10 @@ class AttributionTouch:
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommerceRefund:
-    """Money given back on an order: what its successful refund transactions add up to."""
+    """Money given back on an order: what its successful refund transactions add up to.
+
+    `reason` is what became of the goods, as far as the shop told it; None where nothing did.
+    """
 
     store_id: str
     refund_id: int
@@ -159,6 +163,7 @@ class CommerceRefund:
     amount_minor: int | None
     processed_at: datetime | None
     created_at_platform: datetime | None
+    reason: str | None = None
 
 
 @stored(

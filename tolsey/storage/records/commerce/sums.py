@@ -1,4 +1,4 @@
-"""Tables that the database keeps by itself beside a store's orders and products (migrations 33, 35, 50, 56 and 61)."""
+"""Tables that the database keeps by itself beside a store's orders and products (migrations 33, 35, 50, 56, 61 and 63)."""
 
 from datetime import date, datetime
 from decimal import Decimal
@@ -82,6 +82,8 @@ COUNTED_REFUNDS: Final = bare(
         "source": str,
         "currency": str,
         "amount_minor": int,
+        "is_cancelled": bool,
+        "reason": str,
     },
     key=("store_id", "refund_id"),
     belongs=OF_SHOP,

@@ -1,6 +1,6 @@
-"""Reports that add a store up: what sells best, and what will run out. They are read from kept sums."""
+"""Reports that add a store up: what sells best, what will run out, what was given back and why. They are read from kept sums."""
 
-from datetime import UTC, date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from math import sqrt
 from typing import Annotated, Final
@@ -9,13 +9,13 @@ from pydantic import Field
 
 from tolsey.http.answers.amounts import in_digits_of
 from tolsey.http.mcp.gate import Principal
-from tolsey.http.mcp.tools.answers import DecimalMoney, Id
+from tolsey.http.mcp.tools.answers import DecimalMoney, Id, known_money
 from tolsey.http.mcp.tools.building import ToolAnswer, ToolArguments, reads
 from tolsey.http.mcp.tools.reads.facts import FactsAnswer, FactsTools
 from tolsey.http.mcp.tools.reads.orders import PERIODS, Period
 from tolsey.http.mcp.tools.shop_words import ShopText
 from tolsey.storage.database import Row
-from tolsey.storage.reports import products
+from tolsey.storage.reports import products, sales
 
 DAY: Final = timedelta(days=1)
 SELLING_DAYS: Final = 28
@@ -81,6 +81,35 @@ class StockForecast(FactsAnswer):
     variants: list[RunningOut]
 
 
+class RefundsQuery(ToolArguments):
+    """When."""
+
+    period: Period = "30d"
+
+
+class RefundsOfReason(ToolAnswer):
+    """What was given back for one reason, in one currency."""
+
+    reason: Annotated[
+        ShopText,
+        Field(
+            description="returned, not_returned, removed (before it was sent), amount_only or"
+            " unknown; of a cancelled order why it was cancelled."
+        ),
+    ]
+    order_cancelled: bool
+    refunds: int
+    amount: DecimalMoney
+
+
+class RefundReport(FactsAnswer):
+    """What was given back in a period, the most first."""
+
+    start: datetime
+    end: datetime
+    rows: list[RefundsOfReason]
+
+
 class ReportTools(FactsTools):
     """Adds up a store for whoever the gate admitted."""
 
@@ -128,6 +157,31 @@ class ReportTools(FactsTools):
             start=start,
             end=end,
             variants=[_running_out(row) for row in rows],
+        )
+
+    @reads(
+        "get_refund_report",
+        "Report refunds",
+        "Adds up refunds by reason; those of cancelled orders, which sales do not count, apart.",
+        scopes=frozenset({"orders:read"}),
+    )
+    async def refunds(self, principal: Principal, asked: RefundsQuery) -> RefundReport:
+        """Add up what was given back."""
+        end = self._service.clock()
+        start = end - timedelta(days=PERIODS[asked.period])
+        rows = await sales.refunds(self._reports(principal), principal.shop_key, start, end)
+        return RefundReport(
+            facts_since=await self._since(principal),
+            start=start,
+            end=end,
+            rows=[
+                RefundsOfReason.read(
+                    row,
+                    order_cancelled=row["is_cancelled"],
+                    amount=known_money(row["amount_minor"], row["currency"]),
+                )
+                for row in rows
+            ],
         )
 
     def _today(self) -> date:
