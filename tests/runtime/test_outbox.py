@@ -1,7 +1,10 @@
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+import pytest
 
 from tests.runtime.counter import (
     Add,
@@ -90,6 +93,36 @@ async def test_a_row_that_is_delivered_twice_takes_effect_once(counters: Databas
         await until(lambda: row.in_flight == 0)
         assert await tested.ask(counter("a"), Read()) == 8
         assert await tested.total("a") == 8
+
+
+async def test_a_row_that_a_poll_read_before_its_try_failed_waits_as_that_try_said(
+    counters: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    due, tries, polled = Outbox.due, 0, asyncio.Event()
+
+    async def fetch(_: FetchNumber) -> None:
+        nonlocal tries
+        tries += 1
+        raise ConnectionError("the platform hung up")
+
+    async def read_meanwhile(outbox: Outbox, *asked: Any) -> list[OutboxRow]:
+        rows = await due(outbox, *asked)
+        if tries:
+            polled.set()
+        elif rows:
+            tested.runtime.dispatch([replace(row, due_at=None) for row in rows])
+            await until(lambda: tested.runtime.admin.effects_in_flight == 0)
+            tested.runtime._dispatcher.wake()
+        return rows
+
+    monkeypatch.setattr(Outbox, "due", read_meanwhile)
+    handlers: Any = {FetchNumber: fetch}
+    async with running(counters, handlers=handlers, backoff_seconds=(3600.0,)) as tested:
+        asked = asyncio.ensure_future(tested.ask(counter("z"), Fetch()))
+        await polled.wait()
+        await until(lambda: tested.runtime.admin.effects_in_flight == 0)
+        assert tries == 1
+        asked.cancel()
 
 
 async def test_an_accepted_message_is_kept_and_a_repeat_is_told(counters: Database) -> None:

@@ -105,6 +105,8 @@ class Dispatcher:
         """The rows that are worked on or wait for a place in their lane, each with its slot."""
         self._queued: set[str] = set()
         """Those of them that wait for a place."""
+        self._landed: set[str] = set()
+        """Those that work ended on since the poll began: it may have read them as they were before."""
         self._tasks: dict[asyncio.Task[None], None] = {}
         self._woken = asyncio.Event()
         self.stopping = False
@@ -167,13 +169,14 @@ class Dispatcher:
         """Start on a page of what is due; answer how many rows that was."""
         # What nobody works on: no one knows whether it was noted, but nothing was done with it.
         await self._interruptions.give_back(but=self._flying)
+        self._landed.clear()
         passed = [*self._flying, *self._reader.odd]
         rows = await self._store.due(PAGE, passed, self._reader.known, owned)
         self._telemetry.counters["outbox_polls"] += 1
         values = {
             row.key: (row, self._reader.read(row))
             for row in rows
-            if row.key not in self._flying and not self.stopping and self._slots.owns(row.slot)
+            if self._is_as_read(row) and not self.stopping and self._slots.owns(row.slot)
         }
         at_once = [
             key
@@ -184,9 +187,12 @@ class Dispatcher:
             for key in set(at_once) - (await self._interruptions.begin(at_once)).keys():
                 del values[key]
         for row, value in values.values():
-            if row.key not in self._flying:
+            if self._is_as_read(row):
                 self._start(row, value, polled=True)
         return len(rows)
+
+    def _is_as_read(self, row: OutboxRow) -> bool:
+        return row.key not in self._flying and row.key not in self._landed
 
     async def stop(self, grace_seconds: float) -> None:
         """Start nothing more and let what runs end; what does not end in time stays on disk."""
@@ -222,6 +228,7 @@ class Dispatcher:
     def _land(self, row: OutboxRow) -> None:
         """Work on a row no longer."""
         self._flying.pop(row.key, None)
+        self._landed.add(row.key)
         self._interruptions.end(row.key)
 
     async def _begin(self, row: OutboxRow, *, noted: bool) -> CallState | None:
