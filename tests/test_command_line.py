@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Servers
+from tests import commands
+from tests.databases import Servers
 from tests.http.people import settings_of
 from tolsey.storage.database import Database
 from tolsey.storage.migrate import migrations
@@ -32,16 +33,8 @@ class Shell:
         self, *arguments: str, typed: str = "", **settings: str
     ) -> subprocess.CompletedProcess[str]:
         kept = {name: os.environ[name] for name in KEPT if name in os.environ}
-        return subprocess.run(
-            [sys.executable, "-m", "tolsey", *arguments],
-            env={**kept, "DATA_DIR": str(self.folder / "data"), **settings},
-            cwd=self.folder,
-            input=typed,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        environment = {**kept, "DATA_DIR": str(self.folder / "data"), **settings}
+        return commands.tolsey(*arguments, folder=self.folder, settings=environment, typed=typed)
 
 
 @pytest.fixture
