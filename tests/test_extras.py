@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Servers
+from tests.databases import Servers
 
 ROOT = Path(__file__).parents[1]
 HIDING = """

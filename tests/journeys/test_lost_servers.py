@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from tests.campaigns.cluster.link import Link
-from tests.conftest import Servers
+from tests.databases import Servers
 from tests.journeys.conftest import EVENTS, Seller, order_body, sign_up, signed
 from tests.journeys.neighbours import LEASE_SECONDS, WAIT_SECONDS
 from tolsey.service import Running, running

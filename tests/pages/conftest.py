@@ -12,7 +12,8 @@ import anyio
 import httpx
 import pytest
 
-from tests.conftest import Servers, copied, emptied
+from tests.conftest import emptied
+from tests.databases import Servers, copied
 from tests.http.payments.market import catalogue
 from tests.http.people import Clock, settings_of
 from tests.journeys.conftest import SECRET, SHOP, Seller, free_port, sign_up

@@ -14,7 +14,7 @@ import pytest
 import redis.asyncio
 
 from tests.campaigns.cluster.link import Link
-from tests.conftest import Servers
+from tests.databases import Servers
 from tests.runtime.counter import Add, Break, Held, Read, Refuse, Transfer, counter
 from tests.runtime.runtime_on_disk import until
 from tests.runtime.shard_cluster import Home, ShardCluster, joined, settled

@@ -13,7 +13,7 @@ import asyncpg
 import pytest
 
 import tolsey.storage
-from tests.conftest import Servers, copied
+from tests.databases import Servers, copied
 from tolsey.http.selling.badge import RED_FLAGS
 from tolsey.storage import files, finding, operations
 from tolsey.storage.chat import generations, memory
