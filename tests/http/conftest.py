@@ -1,6 +1,5 @@
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from datetime import UTC, datetime
 from functools import partial
 from itertools import count
 from typing import Any, cast
@@ -57,7 +56,7 @@ def settings() -> Settings:
 
 @pytest.fixture
 def clock() -> Clock:
-    return Clock(datetime.now(UTC))
+    return Clock()
 
 
 @pytest.fixture
@@ -68,7 +67,7 @@ async def cache(redis_url: str) -> AsyncIterator[Cache]:
 
 
 @pytest.fixture
-async def runtime(database: Database) -> AsyncIterator[Runtime]:
+async def runtime(database: Database, clock: Clock) -> AsyncIterator[Runtime]:
     journal = Journal(database)
     async with Runtime(
         [OrganizationActor(database), StoreActor(database)],
@@ -76,6 +75,7 @@ async def runtime(database: Database) -> AsyncIterator[Runtime]:
         Outbox(database),
         partial(slots.versions, database),
         epochs=await slots.claim(database, "test"),
+        clock=clock,
     ) as running:
         yield running
     await journal.close()

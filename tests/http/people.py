@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 
 import httpx
@@ -15,11 +15,15 @@ KEYRING = "t1:" + "A" * 43
 PASSWORD = "correct horse battery"
 
 
+NOON = datetime(2026, 6, 15, 12, 0, 0, 500_000, tzinfo=UTC)
+"""When tests begin: the same instant at every hour, on every day, so that none of them depends on these."""
+
+
 @dataclass
 class Clock:
     """A clock that only moves when a test says so."""
 
-    now: datetime
+    now: datetime = NOON
 
     def __call__(self) -> datetime:
         return self.now

@@ -29,7 +29,7 @@ SIGNING_SECRET = "whsec_of_the_recipe"
 
 @pytest.fixture
 def clock() -> Clock:
-    return Clock(datetime.now(UTC))
+    return Clock()
 
 
 @pytest.fixture

@@ -303,7 +303,7 @@ SHORT: Final[dict[str, list[Case]]] = {
     "chat.memory.messages_of": [lambda db: memory.messages_of(db, STORE, None, PAGE)],
     "chat.memory.worded": [lambda db: memory.worded(db, STORE, ["lamp", "red"], 10)],
     "chat.memory.stores_of": [lambda db: memory.stores_of(db, "org_1")],
-    "commerce.agent_operations.asked_for": [lambda db: agent_operations.asked_for(db, "op_1")],
+    "commerce.agent_operations.asked_for": [lambda db: agent_operations.asked_for(db, "op_1", AT)],
     "commerce.agent_operations.audit_id": [lambda db: agent_operations.audit_id(db, STORE, "op_1")],
     "commerce.agent_operations.find": [lambda db: agent_operations.find(db, STORE, "op_1")],
     "commerce.agent_operations.load": [lambda db: agent_operations.load(db, [STORE])],

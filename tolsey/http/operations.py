@@ -11,7 +11,7 @@ from tolsey.actors.refusals import NotFound
 from tolsey.http.answers.base import Accepted, ApiAnswer
 from tolsey.http.answers.operations import OperationAnswer, OperationBodyAnswer
 from tolsey.http.web.access import caller, session
-from tolsey.http.web.context import ask, service
+from tolsey.http.web.context import ask, now, service
 from tolsey.runtime.errors import DeadlineExceeded, Overloaded, Unavailable
 from tolsey.runtime.messages import ActorId, Message
 from tolsey.storage.commerce import agent_operations
@@ -62,7 +62,7 @@ def answer_of(
 @session
 async def read_operation(id: str) -> OperationBodyAnswer:
     """Tell how far an operation is that the caller asked for; kept for seven days after its end."""
-    edit = await agent_operations.asked_for(service().database, id)
+    edit = await agent_operations.asked_for(service().database, id, now())
     if edit is not None and edit.user_id == caller().user_id:
         return OperationBodyAnswer(operation=OperationAnswer.of_edit(edit))
     return OperationBodyAnswer(operation=OperationAnswer.of(await of_caller(id)))

@@ -33,6 +33,7 @@ async def listening(app: Application, port: int = 0) -> AsyncIterator[int]:
     config.bind = [f"fd://{listener.detach()}"]
     config.accesslog = config.errorlog = None
     config.graceful_timeout = 0.1
+    config.keep_alive_timeout = 600  # a client on a busy machine is slow to ask again
     config.include_server_header = False
     stop = asyncio.Event()
     # A task, not a task group: a failure inside the block must reach the test as it is.

@@ -77,6 +77,7 @@ async def runtime(
         partial(slots.versions, database),
         epochs=await slots.claim(database, "test"),
         handlers=effects.handlers(),
+        clock=clock,
     ) as running:
         made.append(running)
         yield running

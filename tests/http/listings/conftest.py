@@ -95,6 +95,8 @@ async def runtime(
         partial(slots.versions, database),
         epochs=await slots.claim(database, "test"),
         handlers=ListingEffects(commerce, seller_accounts, vault, database, clock).handlers(),
+        clock=clock,
+        poll_seconds=0.05,
         backoff_seconds=(0.0, 0.0, 0.0, 0.0),
     ) as running:
         yield running

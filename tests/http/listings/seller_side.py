@@ -81,7 +81,7 @@ class Seller:
         with anyio.fail_after(60):
             found = await self.read()
             while any(each["isSyncing"] for each in found["connections"]):
-                await anyio.lowlevel.checkpoint()
+                await anyio.sleep(0.01)
                 found = await self.read()
         return found
 

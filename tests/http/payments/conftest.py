@@ -1,11 +1,10 @@
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
 
 import pytest
 
 from tests.http.payments.market import Market, opened
 from tests.http.payments.shop import Shop, served
-from tests.http.people import Clock, Person, SignUp, made_operator
+from tests.http.people import NOON, Clock, Person, SignUp, made_operator
 from tolsey.http import operations
 from tolsey.http.web.edge import Edge
 
@@ -18,7 +17,7 @@ def long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def clock() -> Clock:
-    return Clock(datetime.now(UTC).replace(microsecond=0))
+    return Clock(NOON.replace(microsecond=0))
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """The whole service beside the processor's stand-in, which tells it of what happens over HTTP."""
 
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -42,7 +43,6 @@ class Shop:
     async def advance(self, **by: float) -> None:
         gone = timedelta(**by)
         self.clock.advance(gone)
-        # A signature's time is the machine's, which does not move with ours.
         self.market.processor.webhooks.time_offset += int(gone.total_seconds())
         self.market.processor.advance(gone.total_seconds())
         await self.settled()
@@ -102,5 +102,7 @@ async def served(
         listening(cast("Any", started.app)) as port,
     ):
         address = f"http://127.0.0.1:{port}{PAYMENTS_PATH}"
+        # A signature's time is the machine's, which is not ours.
+        market.processor.webhooks.time_offset = int(clock().timestamp() - time.time())
         market.processor.open_endpoint(address, WEBHOOK_SECRET)
         yield Shop(market, started, clock)

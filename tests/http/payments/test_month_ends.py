@@ -1,6 +1,5 @@
 """Plans bought on the last days of a month: what begins later may end earlier."""
 
-import time
 from datetime import UTC, datetime
 
 import pytest
@@ -15,14 +14,6 @@ DOLLAR = 1_000_000
 @pytest.fixture
 def clock() -> Clock:
     return Clock(datetime(2027, 3, 30, 12, tzinfo=UTC))
-
-
-@pytest.fixture
-def shop(shop: Shop) -> Shop:
-    """Let the processor sign what it tells on the day that it is here."""
-    ahead = shop.clock().timestamp() - time.time()
-    shop.market.processor.webhooks.time_offset += int(ahead)
-    return shop
 
 
 async def test_an_upgrade_on_the_31st_is_there_and_paid_for_once(shop: Shop, ann: Person) -> None:

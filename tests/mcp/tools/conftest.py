@@ -1,5 +1,4 @@
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
 
 import pytest
 
@@ -14,7 +13,7 @@ ANN, BOB = 1_000_000, 2_000_000
 
 @pytest.fixture
 def clock() -> Clock:
-    return Clock(datetime.now(UTC))
+    return Clock()
 
 
 @pytest.fixture

@@ -111,7 +111,7 @@ async def test_a_change_that_is_not_made_says_why_and_what_goes_on_says_so(
     operation = await told(live, counter, made["operation_id"])
     assert (operation["state"], operation["finishedAt"]) == ("running", None)
     await counter.two_stores.database.execute(
-        "UPDATE agent_operations SET finished_at = now() - interval '8 days' WHERE operation_id = $1",
+        "UPDATE agent_operations SET finished_at = finished_at - interval '8 days' WHERE operation_id = $1",
         refused["operation_id"],
     )
     gone = await read(live, counter.two_stores.ann, refused["operation_id"])

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final
 
 from tolsey.storage.audit import AUDIT
@@ -44,12 +45,13 @@ async def find(database: Database, store_id: str, operation_id: str) -> AgentOpe
     return None if row is None else OPERATIONS.read(row)
 
 
-async def asked_for(database: Database, operation_id: str) -> AgentOperation | None:
+async def asked_for(database: Database, operation_id: str, at: datetime) -> AgentOperation | None:
     """Read an operation of whichever store, for as long as who asked may look: seven days after its end."""
     row = await database.fetchrow(
         f"SELECT {OPERATIONS.selected} FROM agent_operations WHERE operation_id = $1"  # noqa: S608 - constants of this module
-        " AND (finished_at IS NULL OR finished_at > now() - interval '7 days')",
+        " AND (finished_at IS NULL OR finished_at > $2::timestamptz - interval '7 days')",
         operation_id,
+        at,
     )
     return None if row is None else OPERATIONS.read(row)
 
