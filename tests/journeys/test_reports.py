@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from itertools import chain
 from typing import Any
 
 import httpx
@@ -30,7 +31,7 @@ PRICES = ((1_999, 450), (12_995,), (7, 333, 10_001))
 BUYERS = [*(f"buyer-{n}@example.com" for n in range(7)), None]
 ORDERS = """
 query ($after: String) { orders(first: 5, after: $after) {
-  nodes { id test cancelledAt processedAt currencyCode
+  nodes { id test cancelledAt processedAt currencyCode customer { id }
     cancelReason totalPriceSet { shopMoney { amount } }
     currentTotalPriceSet { shopMoney { amount } }
     refunds(first: 5) { processedAt totalRefundedSet { shopMoney { amount } }
@@ -196,6 +197,7 @@ async def test_every_report_is_what_the_shops_own_orders_add_up_to(
         right_refunds(own, await told("get_refund_report", period=period))
     for versus in ("previous", "year_before"):
         right_sales(own, await told("get_sales_report", group_by="none", compare_with=versus))
+    right_cohorts(own, await told("get_customer_cohorts"))
     right_forecast(own, await told("get_stock_forecast", limit=100))
     assert await wrong_sums(live.service.database) == []
 
@@ -265,6 +267,34 @@ def right_refunds(own: ShopsOwn, said: dict[str, Any]) -> None:
     }
     assert found == {why: (count[why], f"{back[why]:.2f}") for why in count}
     assert {why for _, why in found} == {"returned", "amount_only", "fraud", "customer"}
+
+
+def right_cohorts(own: ShopsOwn, said: dict[str, Any]) -> None:
+    made = defaultdict[str, list[dict[str, Any]]](list)
+    for order in own.orders:
+        if order["customer"] and not order["test"] and not order["cancelledAt"]:
+            made[order["customer"]["id"]].append(order)
+    months = defaultdict[str, list[list[dict[str, Any]]]](list)
+    for orders in made.values():
+        first = min(_time(one["processedAt"]) for one in orders)
+        months[f"{first:%Y-%m}"].append(orders)
+    expected = [
+        {
+            "month": month,
+            "buyers": len(cohort),
+            "returning_buyers": sum(len(orders) > 1 for orders in cohort),
+            "orders": sum(map(len, cohort)),
+            "spent": [
+                {
+                    "amount": f"{sum(_amount(one['currentTotalPriceSet']) for one in chain(*cohort)):.2f}",
+                    "currency": "USD",
+                }
+            ],
+        }
+        for month, cohort in sorted(months.items(), reverse=True)
+    ]
+    assert said["cohorts"] == expected
+    assert len(expected) > 0
 
 
 def right_forecast(own: ShopsOwn, said: dict[str, Any]) -> None:

@@ -135,6 +135,11 @@ async def bought(database: Database, *whose: str) -> list[tuple[Any, ...]]:
     return [tuple(row)[1:] for row in rows]
 
 
+async def cohorts(database: Database) -> list[tuple[Any, ...]]:
+    """Tell of each month: buyers, those who came back, orders and what was spent."""
+    return [(f"{row[0]:%Y-%m}", *row[1:]) for row in await customers.cohorts(database, SHOP, 9)]
+
+
 async def kept(database: Database, name: str = "commerce_sales") -> int:
     rows = await database.fetch(f"SELECT count(*) FROM {name}")  # noqa: S608 - names of this test
     return cast("int", rows[0][0])
@@ -223,6 +228,32 @@ async def test_the_best_sellers_of_a_year_are_read_from_months(database: Databas
     )
     read = scanned(orjson.loads(plan[0][0])[0]["Plan"])
     assert (read["commerce_orders"], read["commerce_product_sales"]) == (0, 9 + 6 + 1)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+async def test_buyers_are_of_the_month_of_their_first_order_wherever_that_moves(
+    database: Database, *, whole: bool
+) -> None:
+    may, june = (NOW.replace(month=month) for month in (5, 6))
+    await ordered(database, 1, NOW, customer_hash="s1:a")
+    await ordered(database, 2, june, customer_hash="s1:b", current_total_minor=40)
+    await ordered(database, 3, june, customer_hash="s1:c", currency="USD")
+    await ordered(database, 4, june, customer_hash=None)
+    if not whole:
+        await sums.forget(database, sums.ORDERS, "store_1")
+    july = ("2026-07", 1, 0, 1, '[["EUR", 1000]]')
+    assert await cohorts(database) == [july, ("2026-06", 2, 0, 2, '[["EUR", 40], ["USD", 1000]]')]
+    # An order that is told late was the first of its buyer, and takes all others along.
+    await ordered(database, 5, may, customer_hash="s1:b")
+    of_june = ("2026-06", 1, 0, 1, '[["USD", 1000]]')
+    assert await cohorts(database) == [july, of_june, ("2026-05", 1, 1, 2, '[["EUR", 1040]]')]
+    await ordered(database, 5, may, customer_hash="s1:b", cancelled_at=NOW)
+    await ordered(database, 1, NOW, customer_hash=None)
+    assert await cohorts(database) == [("2026-06", 2, 0, 2, '[["EUR", 40], ["USD", 1000]]')]
+    await database.execute("UPDATE commerce_orders SET customer_hash = NULL")
+    assert await cohorts(database) == []
+    await built(database, sums.ORDERS, 2)
+    assert await differing(database, sums.ORDERS, "store_1") == 0
 
 
 async def test_what_the_busiest_bought_is_read_without_their_orders(database: Database) -> None:
@@ -383,6 +414,7 @@ async def recounted(
         await best(database, days=days, by=by) for days in (2, 9, 40) for by in ("units", "revenue")
     ]
     found += [await given_back(database, days) for days in (1, 30)]
+    found.append(await cohorts(database))
     whole = await busiest(database, None, 10)
     found.append(whole)
     found.append(await bought(database, *whole))
@@ -434,6 +466,7 @@ async def test_sums_are_held_against_their_rows_slice_by_slice(
         ("commerce_sales", "orders", ""),
         ("commerce_product_sales", "sold", "AND span = 'day'"),
         ("commerce_product_sales", "units", "AND span = 'month'"),
+        ("commerce_cohorts", "orders", ""),
         ("commerce_buyers", "orders", ""),
         ("commerce_spending", "spent_minor", ""),
         ("commerce_counted_refunds", "amount_minor", ""),

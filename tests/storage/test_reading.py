@@ -158,6 +158,7 @@ REPORTS: Final[dict[str, list[Case]]] = {
         lambda db: customers.busiest(db, STORE, None, PAGE),
         lambda db: customers.busiest(db, STORE, (2, "s1:8"), PAGE),
     ],
+    "reports.customers.cohorts": [lambda db: customers.cohorts(db, STORE, 12)],
     "reports.customers.by_pseudonym": [
         lambda db: customers.by_pseudonym(db, STORE, "", PAGE),
         lambda db: customers.by_pseudonym(db, STORE, "s1:f", PAGE),

@@ -80,6 +80,41 @@ CROSS JOIN LATERAL (
 ) bought
 ORDER BY wanted.place
 """
+COHORTS: Final = """
+SELECT month, buyers, returning_buyers, orders, spent FROM (
+    SELECT month, sum(buyers)::bigint AS buyers, sum(returning_buyers)::bigint AS returning_buyers,
+        sum(orders)::bigint AS orders,
+        coalesce(json_agg(json_build_array(currency, spent_minor) ORDER BY currency)
+            FILTER (WHERE currency <> '' AND spent_minor <> 0), '[]')::text AS spent
+    FROM ({cohorts}) AS parts GROUP BY month
+) AS added WHERE buyers > 0 ORDER BY month DESC LIMIT $2
+"""
+COHORTS_OF_SUMS: Final = COHORTS.format(
+    cohorts="SELECT * FROM commerce_cohorts WHERE store_id = $1"
+)
+BOUGHT: Final = """
+WITH bought AS MATERIALIZED (
+    SELECT customer_hash, min(processed_at) AS first_at, count(*) AS orders FROM commerce_orders
+    WHERE store_id = $1 AND customer_hash LIKE 's1:%' AND deleted_at IS NULL
+      AND cancelled_at IS NULL AND NOT test
+    GROUP BY customer_hash HAVING min(processed_at) IS NOT NULL
+)
+"""
+COHORTS_OF_ROWS: Final = BOUGHT + COHORTS.format(
+    cohorts="""
+    SELECT date_trunc('month', first_at AT TIME ZONE 'UTC')::date AS month, '' AS currency,
+        count(*) AS buyers, count(*) FILTER (WHERE orders > 1) AS returning_buyers,
+        sum(orders) AS orders, 0 AS spent_minor
+    FROM bought GROUP BY 1
+    UNION ALL
+    SELECT date_trunc('month', first_at AT TIME ZONE 'UTC')::date, o.currency, 0, 0, 0,
+        sum(coalesce(o.current_total_minor, o.total_minor))::bigint
+    FROM bought JOIN commerce_orders o ON o.store_id = $1 AND o.customer_hash = bought.customer_hash
+    WHERE o.deleted_at IS NULL AND o.cancelled_at IS NULL AND NOT o.test AND o.currency IS NOT NULL
+      AND coalesce(o.current_total_minor, o.total_minor) IS NOT NULL
+    GROUP BY 1, 2
+    """
+)
 
 
 async def by_pseudonym(database: Reader, shop: ShopKey, after: str, limit: int) -> list[str]:
@@ -100,6 +135,12 @@ async def counts(database: Reader, shop: ShopKey, pseudonyms: list[str]) -> list
     """Count what each of these bought, in their order; `spent` is JSON text of [currency, minor]."""
     sql = COUNTS if await sums.is_whole(database, shop) else COUNTS_OF_ROWS
     return await database.fetch(sql, shop, pseudonyms)
+
+
+async def cohorts(database: Reader, shop: ShopKey, months: int) -> list[Row]:
+    """Count buyers by the month of their first order, in UTC, the latest first; `spent` as in `counts`."""
+    sql = COHORTS_OF_SUMS if await sums.is_whole(database, shop) else COHORTS_OF_ROWS
+    return await database.fetch(sql, shop, months)
 
 
 async def is_known(database: Reader, shop: ShopKey, pseudonym: str) -> bool:

@@ -1,4 +1,4 @@
-"""SQL for the sums of stores that triggers keep (migrations 0033, 0035, 0050, 0056, 0061 and 0063): building and checking them.
+"""SQL for the sums of stores that triggers keep (migrations 0033, 0035, 0050, 0056, 0061, 0063 and 0064): building and checking them.
 
 Who builds a store's sums and who writes its rows wait for each other. Two writers of one store do not: an
 order's refunds, and a product's levels, are counted right because its actor alone writes them, and the commit
@@ -202,6 +202,30 @@ BUYERS: Final = SumRange(
         + (SELECT count(*) FROM (TABLE kept_spending EXCEPT TABLE spending) a) AS wrong {UNLESS_BUILT}
     """,  # noqa: S608 - put together from constants
 )
+COHORTS: Final = SumRange(
+    first=PSEUDONYMS,
+    last=BEHIND_PSEUDONYMS,
+    # A month's buyers have pseudonyms of all letters: they are added up at once, from what is kept of each.
+    following="SELECT NULL AS until FROM (SELECT $1::text, $2::text, $3::bigint) AS asked",
+    check=f"""
+    WITH counted AS (
+        SELECT month, currency, sum(buyers)::bigint, sum(returning_buyers)::bigint,
+            sum(orders)::bigint, sum(spent_minor)::bigint
+        FROM cohorts_of(1, ARRAY(SELECT store_id FROM commerce_buyers
+                WHERE store_id = $1 AND pseudonym >= $2 AND pseudonym < $3 ORDER BY pseudonym),
+            ARRAY(SELECT pseudonym FROM commerce_buyers
+                WHERE store_id = $1 AND pseudonym >= $2 AND pseudonym < $3 ORDER BY pseudonym))
+        GROUP BY 1, 2
+    ), kept AS (
+        SELECT month, currency, buyers, returning_buyers, orders, spent_minor FROM commerce_cohorts
+        WHERE store_id = $1
+    ), differing AS (
+        (TABLE counted EXCEPT TABLE kept) UNION ALL (TABLE kept EXCEPT TABLE counted)
+    )
+    SELECT (SELECT count(*) FROM differing AS d(month, currency, buyers, back, orders, spent)
+        WHERE (buyers, back, orders, spent) <> (0, 0, 0, 0)) AS wrong {UNLESS_BUILT}
+    """,  # noqa: S608 - put together from constants
+)
 STOCK: Final = SumRange(
     first=LEAST,
     last=MOST,
@@ -246,7 +270,7 @@ PRODUCTS: Final = SumRange(
 ORDERS: Final = Kept(
     name="orders",
     unbuilt="SELECT store_id FROM commerce_sums ORDER BY store_id",
-    parts=(SALES, SOLD, SOLD_OF_MONTHS, REFUNDS, BUYERS),
+    parts=(SALES, SOLD, SOLD_OF_MONTHS, REFUNDS, BUYERS, COHORTS),
     forget="SELECT forget_sums($1)",
     build="SELECT build_sums($1, $2) AS counted",
 )
@@ -289,6 +313,7 @@ SELECT least(
     (SELECT min(id) FROM stores WHERE id > {after}),
     (SELECT min(store_id) FROM commerce_sales WHERE store_id > {after}),
     (SELECT min(store_id) FROM commerce_product_sales WHERE store_id > {after}),
+    (SELECT min(store_id) FROM commerce_cohorts WHERE store_id > {after}),
     (SELECT min(store_id) FROM commerce_buyers WHERE store_id > {after}),
     (SELECT min(store_id) FROM commerce_spending WHERE store_id > {after}),
     (SELECT min(store_id) FROM commerce_counted_refunds WHERE store_id > {after}),

@@ -1,4 +1,4 @@
-"""Tables that the database keeps by itself beside a store's orders and products (migrations 33, 35, 50, 56, 61 and 63)."""
+"""Tables that the database keeps by itself beside a store's orders and products (migrations 33, 35, 50, 56, 61, 63 and 64)."""
 
 from datetime import date, datetime
 from decimal import Decimal
@@ -42,6 +42,18 @@ PRODUCT_SALES: Final = bare(
         "sold": Decimal,
     },
     key=("store_id", "span", "day", "product_id", "variant_id", "currency"),
+    belongs=OF_SHOP,
+    unexported=COUNTED,
+)
+COHORTS: Final = bare(
+    "commerce_cohorts",
+    {
+        "store_id": str,
+        "month": date,
+        "currency": str,
+        **dict.fromkeys(("buyers", "returning_buyers", "orders", "spent_minor"), int),
+    },
+    key=("store_id", "month", "currency"),
     belongs=OF_SHOP,
     unexported=COUNTED,
 )

@@ -11,7 +11,7 @@ from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.tools.answers import DecimalMoney, Pseudonym, known_money
 from tolsey.http.mcp.tools.building import ToolAnswer, ToolArguments, reads
 from tolsey.http.mcp.tools.pages import PageArguments, Pages
-from tolsey.http.mcp.tools.reads.facts import FactsPart, FactsTools
+from tolsey.http.mcp.tools.reads.facts import FactsAnswer, FactsPart, FactsTools
 from tolsey.storage.database import Row
 from tolsey.storage.reports import customers
 
@@ -42,6 +42,28 @@ class Customer(ToolAnswer):
     first_order_at: datetime | None
     last_order_at: datetime | None
     cohort: str | None
+
+
+class CohortQuery(ToolArguments):
+    """How many."""
+
+    months: Annotated[int, Field(ge=1, le=60, description="The latest so many with buyers.")] = 12
+
+
+class Cohort(ToolAnswer):
+    """Those whose first order is of one month, in UTC: `returning_buyers` ordered again."""
+
+    month: str
+    buyers: int
+    returning_buyers: int
+    orders: int
+    spent: Annotated[list[DecimalMoney], Field(description="Lifetime value by currency.")]
+
+
+class CohortReport(FactsAnswer):
+    """Cohorts, the latest first."""
+
+    cohorts: list[Cohort]
 
 
 class CustomerTools(FactsTools):
@@ -92,13 +114,34 @@ class CustomerTools(FactsTools):
         (row,) = await customers.counts(database, shop, [asked.customer])
         return _customer(row)
 
+    @reads(
+        "get_customer_cohorts",
+        "Report cohorts",
+        "Adds up buyers by the month of their first order: how many came back, and what all"
+        " of them spent since.",
+        scopes=SCOPES,
+    )
+    async def cohorts(self, principal: Principal, asked: CohortQuery) -> CohortReport:
+        """Add up buyers."""
+        rows = await customers.cohorts(self._reports(principal), principal.shop_key, asked.months)
+        return CohortReport(
+            facts_since=await self._since(principal),
+            cohorts=[
+                Cohort.read(row, month=f"{row['month']:%Y-%m}", spent=_spent(row)) for row in rows
+            ],
+        )
+
+
+def _spent(row: Row) -> list[DecimalMoney]:
+    spent: list[tuple[str, int]] = orjson.loads(row["spent"])
+    return [known_money(minor, currency) for currency, minor in spent]
+
 
 def _customer(row: Row) -> Customer:
     first: datetime | None = row["first_order_at"]
-    spent: list[tuple[str, int]] = orjson.loads(row["spent"])
     return Customer.read(
         row,
         customer=row["pseudonym"],
-        spent=[known_money(minor, currency) for currency, minor in spent],
+        spent=_spent(row),
         cohort=first.strftime("%Y-%m") if first else None,
     )
