@@ -23,12 +23,12 @@ async def deaths(near: Cluster, far: Sequence[Cluster], *, quick: bool) -> None:
     Those that count as on lost machines die in several services at once: they only wait.
     """
     rounds = 2 if quick else 25
-    told = await _die_often(near, rounds, remote=False)
+    reported = await _die_often(near, rounds, remote=False)
     each = 1 if quick else -(-rounds // len(far))
     several = await asyncio.gather(*(_die_often(cluster, each, remote=True) for cluster in far))
     unheard = [one for some in several for one in some]
     rows = []
-    for name, found in (("same machine: the kernel tells", told), ("lost machine", unheard)):
+    for name, found in (("same machine: the kernel tells", reported), ("lost machine", unheard)):
         first = sorted(min(one) for one in found)
         every = sorted(max(one) for one in found)
         shares = [quantile(some, share) for some in (first, every) for share in (0.5, 0.99)]

@@ -32,19 +32,19 @@ def parent(folder: Path, grace_seconds: float) -> int:
 def child(folder: Path, listener: socket.socket, line: int) -> int:
     with (folder / "started").open("a") as started:
         started.write(f"{os.getpid()}\n")
-    told = threading.Event()
+    answered = threading.Event()
     deaf = (folder / "deaf").exists()
-    signal.signal(signal.SIGTERM, (lambda *_: None) if deaf else lambda *_: told.set())
+    signal.signal(signal.SIGTERM, (lambda *_: None) if deaf else lambda *_: answered.set())
     above = Parent(listener.fileno(), line)
     if (folder / "fail").exists():
         return 3
     serving: list[threading.Thread] = []
     listener.settimeout(0.02)
     above.ready()
-    while not told.is_set():
+    while not answered.is_set():
         with contextlib.suppress(TimeoutError):
             made, _ = listener.accept()
-            serving.append(threading.Thread(target=answer, args=(made, told)))
+            serving.append(threading.Thread(target=answer, args=(made, answered)))
             serving[-1].start()
     listener.close()
     for thread in serving:
@@ -52,12 +52,12 @@ def child(folder: Path, listener: socket.socket, line: int) -> int:
     return 0
 
 
-def answer(made: socket.socket, told: threading.Event) -> None:
+def answer(made: socket.socket, answered: threading.Event) -> None:
     with made, contextlib.suppress(OSError):
         made.settimeout(10)
         if made.recv(100) == b"slow\n":
             made.sendall(f"{os.getpid()}\n".encode())
-            told.wait(10)
+            answered.wait(10)
             time.sleep(0.1)
         made.sendall(f"{os.getpid()}\n".encode())
 

@@ -178,8 +178,8 @@ class Accounts(Actor[Account]):
 
     @handles(Move)
     def move(self, state: Account, message: Move) -> Decision[Account, Standing]:
-        told = Tell(ActorId(KIND, message.to), Receive(f"in {message.op}", message.amount))
-        return self._post(state, message.op, -message.amount, effects=[told])
+        answered = Tell(ActorId(KIND, message.to), Receive(f"in {message.op}", message.amount))
+        return self._post(state, message.op, -message.amount, effects=[answered])
 
     @handles(Receive)
     def receive(self, state: Account, message: Receive) -> Decision[Account, Standing]:

@@ -98,8 +98,8 @@ async def same(database: Database, disk: Disk) -> None:
     lines = await read("SELECT key, version, message_id, epoch FROM actor_journal")
     assert sorted(lines) == sorted(
         (key, line.version, line.message_id, line.epoch)
-        for (_, key), told in disk.journal.items()
-        for line in told
+        for (_, key), answered in disk.journal.items()
+        for line in answered
     )
     assert await read("SELECT key FROM outbox ORDER BY key") == [
         (key,) for key in sorted(disk.outbox)

@@ -44,8 +44,8 @@ async def test_the_two_endpoints_hear_what_is_theirs(others: StandIns) -> None:
     assert len(platform["enabled_events"]) == 13
     assert platform["url"] == connect["url"] == "http://127.0.0.1:1/api/webhooks/payments"
     known = (read(others).payments_webhook_secret or "").split(",")
-    told = [processor.platform.endpoints[one["id"]].secrets for one in (platform, connect)]
-    assert [[one] for one in known] == told
+    reported = [processor.platform.endpoints[one["id"]].secrets for one in (platform, connect)]
+    assert [[one] for one in known] == reported
     assert known[0] != known[1]
 
 

@@ -37,16 +37,16 @@ async def test_an_account_is_exported_with_its_organizations_and_their_stores(
 
     answer = await ann.browser.get("/api/account/export")
     assert answer.status_code == 200
-    told = answer.json()
-    assert told["user"].keys() == {"id"} | names(RowOwner.USER)
-    (user,) = told["user"]["users"]
-    assert (user["email"], told["user"]["id"]) == (ann.email, ann.user_id)
+    answered = answer.json()
+    assert answered["user"].keys() == {"id"} | names(RowOwner.USER)
+    (user,) = answered["user"]["users"]
+    assert (user["email"], answered["user"]["id"]) == (ann.email, ann.user_id)
     assert "passwordHash" not in user
-    assert [one["recipient"] for one in told["user"]["mailRefusals"]] == [ann.email]
-    (organization,) = told["organizations"]
+    assert [one["recipient"] for one in answered["user"]["mailRefusals"]] == [ann.email]
+    (organization,) = answered["organizations"]
     assert organization.keys() == {"id"} | names(RowOwner.ORGANIZATION)
     assert {one["userId"] for one in organization["memberships"]} == {ann.user_id, bob.user_id}
-    (shown,) = told["stores"]
+    (shown,) = answered["stores"]
     sections = names(RowOwner.STORE) | names(RowOwner.SHOP)
     assert shown.keys() == {"store", "integrations", "connections"} | sections
     assert shown["store"]["id"] == store_id
@@ -58,10 +58,10 @@ async def test_what_a_person_does_not_own_is_not_in_their_export(
     ann, bob = await sign_up(), await sign_up("bob@example.com")
     await ann.store()
     await add_member(database, ann.organization_id, bob.email, "admin")
-    told = (await bob.browser.get("/api/account/export")).json()
-    assert [one["id"] for one in told["organizations"]] == [bob.organization_id]
-    assert told["stores"] == []
-    assert ann.email not in str(told)
+    answered = (await bob.browser.get("/api/account/export")).json()
+    assert [one["id"] for one in answered["organizations"]] == [bob.organization_id]
+    assert answered["stores"] == []
+    assert ann.email not in str(answered)
 
 
 async def test_an_account_of_nobody_has_no_export(browser: Browser) -> None:

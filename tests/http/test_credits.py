@@ -140,7 +140,7 @@ async def test_credits_of_ten_thousand_lots_are_read_in_parts_of_bounded_size(
         *(ann.organization_id, DOLLAR, at, lots),
     )
     ids = list[str]()
-    told = set[tuple[int, int, int, str]]()
+    reported = set[tuple[int, int, int, str]]()
     cursor: str | None = None
     while cursor or not ids:
         query = {"organizationId": ann.organization_id, **({"cursor": cursor} if cursor else {})}
@@ -148,10 +148,10 @@ async def test_credits_of_ten_thousand_lots_are_read_in_parts_of_bounded_size(
         assert len(answer.content) < 30_000
         part = answer.json()
         ids += [one["id"] for one in part["grants"]]
-        told.add((part["balance"], part["available"], part["grantsTotal"], part["nextExpiry"]))
+        reported.add((part["balance"], part["available"], part["grantsTotal"], part["nextExpiry"]))
         cursor = part["nextCursor"]
     assert len(ids) == len(set(ids)) == lots
-    assert [one[:3] for one in told] == [(lots * DOLLAR, lots * DOLLAR, lots)]
+    assert [one[:3] for one in reported] == [(lots * DOLLAR, lots * DOLLAR, lots)]
     page = await ann.browser.get("/billing", params={"organizationId": ann.organization_id})
     assert page.status_code == 200
     assert len(page.content) < 100_000

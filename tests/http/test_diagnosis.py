@@ -98,10 +98,10 @@ def listed(state: str, reason: str | None = None) -> Facts:
     ],
 )
 def test_a_cause_is_told_with_what_to_do(facts: Facts, cause: str, said: str) -> None:
-    (told,) = causes_of(facts)
-    assert told.cause == cause
-    assert said in told.why
-    assert told.do.endswith(".")
+    (answered,) = causes_of(facts)
+    assert answered.cause == cause
+    assert said in answered.why
+    assert answered.do.endswith(".")
 
 
 @pytest.mark.parametrize(
@@ -121,8 +121,8 @@ def test_a_store_that_is_well_has_no_cause(facts: Facts) -> None:
 
 
 def test_topics_that_the_platform_refused_are_named() -> None:
-    told = {"orders/create": "ok", "orders/paid": "missing_scope", "app/gone": "refused: no"}
-    shop = replace(PROFILE, subscriptions=json.dumps(told), subscribed_at=AT)
+    answered = {"orders/create": "ok", "orders/paid": "missing_scope", "app/gone": "refused: no"}
+    shop = replace(PROFILE, subscriptions=json.dumps(answered), subscribed_at=AT)
     (cause,) = causes_of(
         replace(WELL, parts=StoreParts(organization_id="org_1", connection=CONNECTION, shop=shop))
     )

@@ -60,11 +60,11 @@ NONE = VerificationRecord(listing_id="listing_1", provider=PAYMENTS)
 
 
 def parts(connection: Connection | None = CONNECTION, **topics: str) -> StoreParts:
-    told = orjson.dumps({name.replace("_", "/", 1): became for name, became in topics.items()})
+    answered = orjson.dumps({name.replace("_", "/", 1): became for name, became in topics.items()})
     return StoreParts(
         organization_id="org_1",
         connection=connection,
-        shop=replace(SHOP, subscriptions=told.decode()),
+        shop=replace(SHOP, subscriptions=answered.decode()),
     )
 
 

@@ -47,8 +47,8 @@ async def test_a_caller_is_told_of_every_policy_a_call_counts_against(browser: B
     body = {"email": "nobody@example.com", "password": PASSWORD}
     answer = await browser("203.0.113.9").post("/api/auth/login", json=body)
     assert answer.status_code == 401
-    told = answer.headers["ratelimit-policy"]
-    assert told == '"logins";q=60;w=60, "logins-per-account";q=20;w=900'
+    answered = answer.headers["ratelimit-policy"]
+    assert answered == '"logins";q=60;w=60, "logins-per-account";q=20;w=900'
     logins, account = answer.headers["ratelimit"].split(", ")
     assert logins.startswith('"logins";r=59;t=')
     assert account.startswith('"logins-per-account";r=19;t=')

@@ -120,9 +120,11 @@ async def test_every_operation_says_what_it_answers_with_when_all_goes_well(
     bodiless, shapes = set[str](), list(described["components"]["schemas"].items())
     for path, operations in described["paths"].items():
         for method, operation in operations.items():
-            told = {code: one for code, one in operation["responses"].items() if code[0] in "23"}
-            assert told, f"{method} {path} says nothing of its success"
-            for status, answer in told.items():
+            answered = {
+                code: one for code, one in operation["responses"].items() if code[0] in "23"
+            }
+            assert answered, f"{method} {path} says nothing of its success"
+            for status, answer in answered.items():
                 schemas = [one["schema"] for one in answer.get("content", {}).values()]
                 shapes += [(f"{method} {path}", one) for one in schemas]
                 if not schemas and status not in {"202", "204", "303", "304"}:
@@ -193,8 +195,8 @@ async def test_raw_and_streamed_routes_answer_as_they_are_described(
             kind = answer.headers["content-type"].partition(";")[0]
             kinds = {
                 one
-                for told in operation["responses"].values()
-                for one in (*told.get("content", ()), "application/problem+json")
+                for answered in operation["responses"].values()
+                for one in (*answered.get("content", ()), "application/problem+json")
             }
             unset = (
                 (answer.status_code, answer.json().get("code")) == (503, "missing_credential")

@@ -88,8 +88,8 @@ async def test_a_payment_that_failed_is_told_to_who_may_pay(
         attempt_count=1,
         parent={"type": "subscription_details", "subscription_details": details},
     )
-    told = event("invoice.payment_failed", failed)
-    assert (await post(browser, told)).json()["status"] == "accepted"
+    answered = event("invoice.payment_failed", failed)
+    assert (await post(browser, answered)).json()["status"] == "accepted"
     (mail,) = await written(live, MailEvent.PAYMENT_FAILED)
     assert mail["recipient"] == "seller@example.com"
     said = await read(browser, mail)
@@ -110,8 +110,8 @@ async def test_a_payout_that_came_back_is_told_to_its_payee(
         """
     )
     returned = payout(status="failed", failure_code="account_closed", failure_message="Closed")
-    told = event("payout.failed", returned, account="acct_1")
-    assert (await post(browser, told, CONNECT)).json()["status"] == "accepted"
+    answered = event("payout.failed", returned, account="acct_1")
+    assert (await post(browser, answered, CONNECT)).json()["status"] == "accepted"
     (mail,) = await written(live, MailEvent.PAYOUT_FAILED)
     assert mail["recipient"] == "seller@example.com"
     assert "USD 250.00. Closed" in await read(browser, mail)

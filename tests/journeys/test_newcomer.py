@@ -52,16 +52,16 @@ def sandbox(tmp_path: Path, *options: str) -> subprocess.Popen[str]:
 
 def test_the_sandbox_shows_the_main_job_on_its_own(tmp_path: Path) -> None:
     with sandbox(tmp_path, "--once") as process:
-        told, complained = process.communicate(timeout=110)
+        reported, complained = process.communicate(timeout=110)
 
-    assert process.returncode == 0, told + complained
+    assert process.returncode == 0, reported + complained
     for said in STEPS:
-        assert said in told
+        assert said in reported
     assert complained == ""
-    ((apart,),) = [re.findall(r"in 30 days, (-?[0-9.]+) % apart", told)]
+    ((apart,),) = [re.findall(r"in 30 days, (-?[0-9.]+) % apart", reported)]
     assert abs(float(apart)) < 5, "the shop and the payments tell of one business"
-    agents = re.findall(r"^ +agents  (\S+)", told, re.MULTILINE)
-    ((claude,),) = [re.findall(r"^ +Claude  claude mcp add .* (\S+)$", told, re.MULTILINE)]
+    agents = re.findall(r"^ +agents  (\S+)", reported, re.MULTILINE)
+    ((claude,),) = [re.findall(r"^ +Claude  claude mcp add .* (\S+)$", reported, re.MULTILINE)]
     assert agents == [claude]
     (variables,) = tmp_path.glob("sandbox/env.sh")
     assert f"MCP_URL={claude}\n" in variables.read_text()
@@ -71,29 +71,29 @@ def test_the_sandbox_shows_it_a_second_time_in_the_same_folder(tmp_path: Path) -
     shops = set()
     for _ in range(2):
         with sandbox(tmp_path, "--once") as process:
-            told, complained = process.communicate(timeout=110)
-        assert process.returncode == 0, told + complained
-        assert all(said in told for said in STEPS)
+            reported, complained = process.communicate(timeout=110)
+        assert process.returncode == 0, reported + complained
+        assert all(said in reported for said in STEPS)
         assert complained == ""
-        shops |= set(re.findall(r"demo-\w+\.myshopify\.com", told))
+        shops |= set(re.findall(r"demo-\w+\.myshopify\.com", reported))
     assert len(shops) == 2, "each run has a shop of its own"
 
 
 def test_the_sandbox_stays_with_its_pages_until_it_is_interrupted(tmp_path: Path) -> None:
     with sandbox(tmp_path) as process:
         assert process.stdout is not None
-        told = ""
+        reported = ""
         for line in process.stdout:
-            told += line
+            reported += line
             if "Ctrl+C" in line:
                 break
         try:
-            found = re.findall(r"^ +(sign in|billing|processor)  (\S+)", told, re.MULTILINE)
+            found = re.findall(r"^ +(sign in|billing|processor)  (\S+)", reported, re.MULTILINE)
             addresses = dict(found)
             shown = httpx.get(addresses["processor"], trust_env=False)
             signing_in = httpx.get(addresses["sign in"], trust_env=False)
             billing = httpx.get(addresses["billing"], trust_env=False)
-            refused, proof = verified_by_key(told, addresses["processor"])
+            refused, proof = verified_by_key(reported, addresses["processor"])
         finally:
             process.send_signal(signal.SIGINT)
             _, complained = process.communicate(timeout=60)
@@ -108,11 +108,11 @@ def test_the_sandbox_stays_with_its_pages_until_it_is_interrupted(tmp_path: Path
     assert proof["corroboration"]["revenue30d"] > 0
 
 
-def verified_by_key(told: str, processor: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def verified_by_key(reported: str, processor: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Prove a listing's revenue with a key that may too little, then with the printed one."""
-    said = dict(re.findall(r"^ +(listing|payments key|sign in)  (\S+)", told, re.MULTILINE))
+    said = dict(re.findall(r"^ +(listing|payments key|sign in)  (\S+)", reported, re.MULTILINE))
     key, listing, base = said["payments key"], said["listing"], said["sign in"][: -len("/login")]
-    ((email, password),) = re.findall(r"^ +seller  (\S+)  password (\S+)", told, re.MULTILINE)
+    ((email, password),) = re.findall(r"^ +seller  (\S+)  password (\S+)", reported, re.MULTILINE)
     page = httpx.get(processor, trust_env=False).text
     assert key in page
     account, *_ = re.findall(r'/sandbox/make_key"><input [^>]*value="(acct_\w+)"', page)
@@ -170,8 +170,8 @@ def test_a_port_that_is_taken_ends_the_sandbox_in_plain_words(tmp_path: Path) ->
     with socket.create_server(("127.0.0.1", 0)) as listener:
         taken = str(listener.getsockname()[1])
         with sandbox(tmp_path, "--once", "--model-port", taken) as process:
-            told, complained = process.communicate(timeout=60)
+            reported, complained = process.communicate(timeout=60)
 
     assert process.returncode == 1
-    assert f"another program listens on {taken}" in told
+    assert f"another program listens on {taken}" in reported
     assert complained == ""

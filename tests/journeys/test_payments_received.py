@@ -186,9 +186,9 @@ async def buy(process: ServiceProcess, payments: list[str]) -> None:
     """Tell of purchases of 50 dollars, each by both of its events."""
     async with httpx.AsyncClient(base_url=process.url, trust_env=False) as client:
         for id in payments:
-            told = (
+            reported = (
                 event("checkout.session.completed", checkout(id=f"cs_{id}", payment_intent=id)),
                 event("payment_intent.succeeded", payment(id=id, latest_charge=f"ch_{id}")),
             )
-            for one in told:
+            for one in reported:
                 assert (await post(client, one)).json() == {"status": "accepted"}

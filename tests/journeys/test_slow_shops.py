@@ -92,7 +92,7 @@ async def test_reads_of_two_slow_shops_keep_no_others_agent_and_no_renewal_waiti
                 await anyio.sleep(0.02)
         platform.revoke_tokens(QUICK)
         granted = platform.grants
-        told = answered(
+        reported = answered(
             await agent.call(
                 "adjust_inventory",
                 idempotency_key="key-00001",
@@ -101,7 +101,7 @@ async def test_reads_of_two_slow_shops_keep_no_others_agent_and_no_renewal_waiti
                 delta=-3,
             )
         )
-        assert (told["status"], told["after"]) == ("applied", {"available": 7})
+        assert (reported["status"], reported["after"]) == ("applied", {"available": 7})
         assert platform.grants == granted + 1
         assert await count(database, "outbox") == 50
         for one in held:

@@ -77,22 +77,22 @@ async def stream() -> AsyncIterator[SocketStream]:
 
 async def heads_of(stream: SocketStream, ends: bytes) -> bytes:
     """Read until something was said."""
-    told = b""
+    answered = b""
     with anyio.fail_after(60):
-        while ends not in told:
-            told += await stream.receive()
-    return told
+        while ends not in answered:
+            answered += await stream.receive()
+    return answered
 
 
 async def rest_of(stream: SocketStream) -> bytes:
     """Read until the server closes."""
-    told = b""
+    answered = b""
     with anyio.fail_after(60):
         try:
             while True:
-                told += await stream.receive()
+                answered += await stream.receive()
         except (anyio.EndOfStream, anyio.BrokenResourceError):
-            return told
+            return answered
 
 
 @pytest.mark.parametrize(("line", "headers", "status"), REFUSED)
@@ -104,9 +104,9 @@ async def test_a_refusal_leaves_the_connection_to_the_next_request(
         await stream.send(f"{head}Expect: 100-continue\r\n\r\n".encode())
         await heads_of(stream, b"HTTP/1.1 100 \r\n")  # the server has the head, and not the body
         await stream.send(BODY)
-        told = (await heads_of(stream, b"}")).lower()
-        assert told.count(b"http/1.1 %d" % status) == 1
-        assert b"connection: close" not in told
+        answered = (await heads_of(stream, b"}")).lower()
+        assert answered.count(b"http/1.1 %d" % status) == 1
+        assert b"connection: close" not in answered
 
 
 async def test_a_refused_body_of_any_length_has_its_answer_and_then_an_end(
@@ -116,9 +116,9 @@ async def test_a_refused_body_of_any_length_has_its_answer_and_then_an_end(
     head = f"{STORE} HTTP/1.1\r\nHost: 127.0.0.1\r\n{JSON}Content-Length: {size}\r\n\r\n"
     await stream.send(head.encode())
     await stream.send(b" " * size)
-    told = (await rest_of(stream)).lower()
-    assert told.startswith(b"http/1.1 401")
-    assert b"connection: close" in told
+    answered = (await rest_of(stream)).lower()
+    assert answered.startswith(b"http/1.1 401")
+    assert b"connection: close" in answered
 
 
 async def test_a_token_does_not_open_the_door_to_bodies_without_a_bound(
@@ -128,9 +128,9 @@ async def test_a_token_does_not_open_the_door_to_bodies_without_a_bound(
     headers = f"{JSON}Authorization: Bearer good\r\nContent-Length: {size}\r\n\r\n"
     await stream.send(f"{STORE} HTTP/1.1\r\nHost: 127.0.0.1\r\n{headers}".encode())
     await stream.send(b" " * size)
-    told = (await rest_of(stream)).lower()
-    assert told.startswith(b"http/1.1 413")
-    assert b"connection: close" in told
+    answered = (await rest_of(stream)).lower()
+    assert answered.startswith(b"http/1.1 413")
+    assert b"connection: close" in answered
 
 
 @pytest.mark.parametrize(
@@ -141,9 +141,9 @@ async def test_a_body_that_does_not_come_ends_the_connection_which_is_said(
 ) -> None:
     monkeypatch.setattr(edge, "DROP_SECONDS", 0.05)
     await stream.send(f"{STORE} HTTP/1.1\r\nHost: 127.0.0.1\r\n{JSON}{framing}".encode())
-    told = (await rest_of(stream)).lower()
-    assert told.startswith(b"http/1.1 401")
-    assert b"connection: close" in told
+    answered = (await rest_of(stream)).lower()
+    assert answered.startswith(b"http/1.1 401")
+    assert b"connection: close" in answered
 
 
 @pytest.mark.parametrize(("version", "closes"), [("1.1", True), ("2", False)])

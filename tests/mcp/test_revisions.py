@@ -166,6 +166,6 @@ async def test_an_older_client_is_told_the_progress_it_asked_for(
     agent: Agent, revision: str
 ) -> None:
     params = {"name": "test_tool_with_progress", "_meta": {"progressToken": "p"}}
-    *told, last = events(await agent.older(revision, "tools/call", params))
-    assert [one["params"]["progress"] for one in told] == [0, 50, 100]
+    *answered, last = events(await agent.older(revision, "tools/call", params))
+    assert [one["params"]["progress"] for one in answered] == [0, 50, 100]
     methods.validate_server_result("tools/call", revision, last["result"])

@@ -51,8 +51,8 @@ def errors_of(answer: httpx.Response) -> list[dict[str, Any]]:
             said = events(answer)
         case _:
             return []
-    told = [one for each in listed(said) for one in listed(each)]
-    return [one for one in told if "error" in one]
+    answered = [one for each in listed(said) for one in listed(each)]
+    return [one for one in answered if "error" in one]
 
 
 def listed(said: Any) -> list[Any]:

@@ -45,8 +45,10 @@ def find_chromium() -> str | None:
     """Name a Chromium of this machine that starts, or None; some packages only hold a signpost."""
     for path in filter(None, map(shutil.which, NAMES)):
         with suppress(subprocess.TimeoutExpired):
-            told = subprocess.run([path, "--version"], capture_output=True, timeout=30, check=False)
-            if told.returncode == 0:
+            reported = subprocess.run(
+                [path, "--version"], capture_output=True, timeout=30, check=False
+            )
+            if reported.returncode == 0:
                 return path
     return None
 
@@ -147,27 +149,29 @@ class Page:
         taken = await self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
         path.write_bytes(base64.b64decode(taken["data"]))
 
-    def hear(self, method: str, told: dict[str, Any], session: str) -> None:
+    def hear(self, method: str, reported: dict[str, Any], session: str) -> None:
         """Note an event."""
         match method:
             case "Page.loadEventFired" if session == self.session:
                 self.loaded.set()
             case "Target.attachedToTarget":
-                self.frames.append(told["sessionId"])
-                self.browser.adopt(self, told["sessionId"])
+                self.frames.append(reported["sessionId"])
+                self.browser.adopt(self, reported["sessionId"])
             case "Network.requestWillBeSent":
-                self.requests.append(told["request"]["url"])
+                self.requests.append(reported["request"]["url"])
             case "Network.loadingFailed":
-                self.problems.append(f"failed: {told.get('blockedReason') or told['errorText']}")
-            case "Log.entryAdded" if told["entry"]["level"] in {"warning", "error"}:
-                entry = told["entry"]
+                self.problems.append(
+                    f"failed: {reported.get('blockedReason') or reported['errorText']}"
+                )
+            case "Log.entryAdded" if reported["entry"]["level"] in {"warning", "error"}:
+                entry = reported["entry"]
                 self.problems.append(f"{entry['source']}: {entry['text']} {entry.get('url', '')}")
-            case "Runtime.consoleAPICalled" if told["type"] in {"warning", "error", "assert"}:
-                self.problems.append(f"console: {told['args']}")
+            case "Runtime.consoleAPICalled" if reported["type"] in {"warning", "error", "assert"}:
+                self.problems.append(f"console: {reported['args']}")
             case "Runtime.exceptionThrown":
-                self.problems.append(f"exception: {told['exceptionDetails']}")
+                self.problems.append(f"exception: {reported['exceptionDetails']}")
             case "Page.javascriptDialogOpening":
-                self.problems.append(f"dialog: {told['message']}")
+                self.problems.append(f"dialog: {reported['message']}")
                 self.browser.send("Page.handleJavaScriptDialog", session, accept=True)
 
 
@@ -207,13 +211,13 @@ class Browser:
         """Hear the browser until it ends."""
         with suppress(asyncio.IncompleteReadError, ConnectionError):
             while True:
-                told = json.loads((await self._reader.readuntil(b"\0"))[:-1])
-                if "id" in told:
-                    answered = self._asked.pop(told["id"], None)
+                reported = json.loads((await self._reader.readuntil(b"\0"))[:-1])
+                if "id" in reported:
+                    answered = self._asked.pop(reported["id"], None)
                     if answered is not None and not answered.done():
-                        answered.set_result(told)
-                elif (session := told.get("sessionId")) in self._pages:
-                    self._pages[session].hear(told["method"], told["params"], session)
+                        answered.set_result(reported)
+                elif (session := reported.get("sessionId")) in self._pages:
+                    self._pages[session].hear(reported["method"], reported["params"], session)
         for answered in self._asked.values():
             answered.cancel("Chromium ended")
 

@@ -79,7 +79,7 @@ async def test_a_person_signs_in_lets_an_agent_in_and_ends_it(keeper: Shopkeeper
 
     assert (await page.address()).startswith("/oauth/consent/")
     shown = await page.text("main")
-    for told in (
+    for reported in (
         "Let Robo & sons work with Corner <shop>?",
         ANN["email"],
         keeper.callback.removeprefix("http://").partition("/")[0],
@@ -89,7 +89,7 @@ async def test_a_person_signs_in_lets_an_agent_in_and_ends_it(keeper: Shopkeeper
         "It could look at things",
         "See orders and sales",
     ):
-        assert told in shown
+        assert reported in shown
     assert shown.index("Add notes") < shown.index("See orders")
 
     await page.read(UNTICK)
@@ -112,8 +112,8 @@ async def test_a_person_says_no_and_the_agent_hears_it(keeper: Shopkeeper) -> No
     await keeper.asked()
     await signed_in(keeper.page)
     await keeper.page.click("button[value=deny]")
-    told = await keeper.came_back()
-    assert (told["error"], told["iss"]) == ("access_denied", keeper.live_site.url)
+    reported = await keeper.came_back()
+    assert (reported["error"], reported["iss"]) == ("access_denied", keeper.live_site.url)
     await keeper.page.open(f"{keeper.live_site.url}/account/agents")
     assert "You have let no app in." in await keeper.page.text("main")
     assert keeper.page.problems == []

@@ -35,13 +35,13 @@ def test_what_someone_new_adds_touches_few_files(name: str) -> None:
 
 
 def test_every_recipe_is_told_in_the_docs() -> None:
-    told = (PROJECT / "docs" / "contributing.md").read_text()
+    answered = (PROJECT / "docs" / "contributing.md").read_text()
     assert {path.stem for path in HERE.glob("*.patch")} == set(MOST_FILES)
     for name in MOST_FILES:
-        assert f"tests/recipes/{name}.patch" in told, name
+        assert f"tests/recipes/{name}.patch" in answered, name
         for file in touched(name):
             folder = str(Path(file).parent) if "/" in file else file
-            assert folder in told, f"{name} touches {file}"
+            assert folder in answered, f"{name} touches {file}"
 
 
 @pytest.mark.slow

@@ -274,8 +274,8 @@ class Counter(Actor[CounterState]):
 
     @handles(Send)
     def send(self, state: CounterState, message: Send) -> Decision[CounterState, int]:
-        told = Tell(counter(message.to), Add(message.amount), message.key, message.due_at)
-        return Decision(state, state.total, effects=[told])
+        answered = Tell(counter(message.to), Add(message.amount), message.key, message.due_at)
+        return Decision(state, state.total, effects=[answered])
 
     @handles(Misdirect)
     def misdirect(self, state: CounterState, message: Misdirect) -> Decision[CounterState, int]:

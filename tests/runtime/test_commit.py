@@ -67,9 +67,9 @@ async def test_one_bad_turn_in_a_batch_of_64_fails_alone(counters: Database, gui
         for n in range(64):
             await tested.ask(counter(f"{n}"), Read())
         asks = [tested.ask(counter(f"{n}"), guilty if n == 41 else Add(1)) for n in range(64)]
-        told = await asyncio.gather(*asks, return_exceptions=True)
-        assert isinstance(told.pop(41), TurnFailed)
-        assert told == [1] * 63
+        answered = await asyncio.gather(*asks, return_exceptions=True)
+        assert isinstance(answered.pop(41), TurnFailed)
+        assert answered == [1] * 63
         assert await tested.ask(counter("41"), Add(1)) == 1
         assert await tested.count("actor_journal") == 64
 
@@ -78,16 +78,18 @@ async def test_bad_turns_do_not_wear_out_the_good_ones_behind_them(counters: Dat
     async with running(counters) as tested:
         await tested.ask(counter("a"), Read())
         asks = [tested.ask(counter("a"), Add(TOO_MUCH)) for _ in range(12)]
-        told = await asyncio.gather(*asks, tested.ask(counter("a"), Add(5)), return_exceptions=True)
-        assert told.pop() == 5
-        assert all(isinstance(error, TurnFailed) for error in told)
+        answered = await asyncio.gather(
+            *asks, tested.ask(counter("a"), Add(5)), return_exceptions=True
+        )
+        assert answered.pop() == 5
+        assert all(isinstance(error, TurnFailed) for error in answered)
 
 
 async def test_a_message_with_a_claim_takes_effect_once(counters: Database) -> None:
     async with running(counters) as tested:
         asks = [tested.ask(counter("a"), Note("delivery")) for _ in range(20)]
-        told = await asyncio.gather(*asks, return_exceptions=True)
-        assert sum(isinstance(error, Duplicate) for error in told) == 19
+        answered = await asyncio.gather(*asks, return_exceptions=True)
+        assert sum(isinstance(error, Duplicate) for error in answered) == 19
         assert await tested.count("test_entries") == 1
         with pytest.raises(Duplicate):
             await tested.ask(counter("a"), Note("delivery"))
@@ -104,10 +106,10 @@ async def test_a_duplicate_does_not_void_its_neighbours(counters: Database) -> N
         await until(lambda: tested.runtime.admin.uncommitted == 6)
         wakes = tested.kind.loads
         tested.journal.reopen()
-        told = await asyncio.gather(*asks, return_exceptions=True)
+        answered = await asyncio.gather(*asks, return_exceptions=True)
         await gate
-        assert isinstance(told.pop(1), Duplicate)
-        assert told == [1, 2, 2, 3]
+        assert isinstance(answered.pop(1), Duplicate)
+        assert answered == [1, 2, 2, 3]
         assert tested.kind.loads == wakes
         assert await tested.versions("a") == [1, 2, 3, 4, 5]
 
@@ -118,9 +120,9 @@ async def test_a_duplicate_that_changed_the_state_sends_its_followers_back(
     async with running(counters) as tested:
         assert await tested.ask(counter("a"), Add(1, claim="paid")) == 1
         asks = [tested.ask(counter("a"), Add(100, claim="paid")), tested.ask(counter("a"), Add(5))]
-        told = await asyncio.gather(*asks, return_exceptions=True)
-        assert isinstance(told[0], Duplicate)
-        assert told[1] == 6
+        answered = await asyncio.gather(*asks, return_exceptions=True)
+        assert isinstance(answered[0], Duplicate)
+        assert answered[1] == 6
         assert await tested.total("a") == 6
 
 
@@ -128,11 +130,11 @@ async def test_many_duplicates_do_not_wear_out_the_turns_behind_them(counters: D
     async with running(counters) as tested:
         await tested.ask(counter("a"), Read())
         asks = [tested.ask(counter("a"), Add(1, claim="paid")) for _ in range(12)]
-        told = await asyncio.gather(
+        answered = await asyncio.gather(
             *asks, tested.ask(counter("a"), Add(100)), return_exceptions=True
         )
-        assert told.pop() == 101
-        assert sum(isinstance(error, Duplicate) for error in told) == 11
+        assert answered.pop() == 101
+        assert sum(isinstance(error, Duplicate) for error in answered) == 11
 
 
 async def test_an_actor_that_another_writer_moved_reads_itself_back(counters: Database) -> None:
@@ -173,8 +175,8 @@ async def test_what_waits_in_front_of_an_actor_that_is_lost_is_refused(counters:
         await until(lambda: old.runtime.admin.waiting == 1)
         old.journal.reopen()
         old.kind.gates["gate"].set()
-        told = await asyncio.gather(write, held, read, return_exceptions=True)
-        assert all(isinstance(error, Unavailable) for error in told), told
+        answered = await asyncio.gather(write, held, read, return_exceptions=True)
+        assert all(isinstance(error, Unavailable) for error in answered), answered
         with pytest.raises(Unavailable):
             await old.ask(counter("a"), Read())
 

@@ -44,9 +44,9 @@ async def test_turns_that_are_not_on_disk_count_against_their_actor(
         await tested.journal.arrived.wait()
         assert tested.runtime.admin.uncommitted == 8
         tested.journal.reopen()
-        told = await asyncio.gather(*asks, return_exceptions=True)
-        assert told[:8] == list(range(1, 9))
-        assert all(isinstance(error, Overloaded) for error in told[8:])
+        answered = await asyncio.gather(*asks, return_exceptions=True)
+        assert answered[:8] == list(range(1, 9))
+        assert all(isinstance(error, Overloaded) for error in answered[8:])
 
 
 async def test_a_process_over_its_bound_refuses_whether_turns_wait_or_commits_do(
@@ -63,8 +63,8 @@ async def test_a_process_over_its_bound_refuses_whether_turns_wait_or_commits_do
             await tested.ask(counter("asleep"), Add(1))
         assert await tested.ask(counter("31"), Read()) == 0
         tested.journal.reopen()
-        told = await asyncio.gather(*asks, return_exceptions=True)
-        assert told.count(1) == 8
+        answered = await asyncio.gather(*asks, return_exceptions=True)
+        assert answered.count(1) == 8
 
 
 async def test_a_process_that_stops_refuses_what_is_new_and_answers_what_it_took(
@@ -109,6 +109,6 @@ async def test_a_process_that_is_told_to_hurry_refuses_what_it_cannot_finish(
         behind = asyncio.ensure_future(tested.ask(counter("a"), Add(1)))
         await until(lambda: tested.runtime.admin.waiting == 1)
         await tested.runtime.drain()
-        told = await asyncio.gather(held, behind, return_exceptions=True)
-        assert all(isinstance(error, Unavailable) for error in told)
+        answered = await asyncio.gather(held, behind, return_exceptions=True)
+        assert all(isinstance(error, Unavailable) for error in answered)
         assert await tested.total("a") == 0

@@ -125,9 +125,9 @@ async def test_an_actor_that_cannot_be_read_fails_alone(
     monkeypatch.setattr(Counter, "load", strict)
     async with running(counters) as tested:
         asks = [tested.ask(counter(key), Add(1)) for key in ("one", "bad", "two")]
-        told = await asyncio.gather(*asks, return_exceptions=True)
-        assert isinstance(told.pop(1), TurnFailed)
-        assert told == [1, 1]
+        answered = await asyncio.gather(*asks, return_exceptions=True)
+        assert isinstance(answered.pop(1), TurnFailed)
+        assert answered == [1, 1]
 
 
 def cell(cells: Iterable[Cell], key: str) -> Cell:

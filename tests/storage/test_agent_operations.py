@@ -86,8 +86,8 @@ async def test_ended_operations_are_let_go_of_after_90_days(database: Database) 
 
 
 async def test_an_audit_row_is_found_by_its_operation_and_store(database: Database) -> None:
-    told = await agent_operations.put_on_record(
+    answered = await agent_operations.put_on_record(
         database, agent_operations.EVENT, "store_1", "org_1", "usr_1", operationId="op_1"
     )
-    assert await agent_operations.audit_id(database, "store_1", "op_1") == told
+    assert await agent_operations.audit_id(database, "store_1", "op_1") == answered
     assert await agent_operations.audit_id(database, "store_2", "op_1") is None

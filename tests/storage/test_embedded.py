@@ -358,10 +358,10 @@ def test_the_folders_are_closed_to_other_users(folder: Path) -> None:
 
 def test_the_keeper_needs_the_standard_library_only() -> None:
     loaded = "import sys, tolsey.storage.embedded.keeper; print(*sys.modules)"
-    told = subprocess.run(
+    reported = subprocess.run(
         [sys.executable, "-c", loaded], check=True, capture_output=True, text=True
     )
-    assert not {"asyncpg", "redis", "structlog", "pydantic"} & set(told.stdout.split())
+    assert not {"asyncpg", "redis", "structlog", "pydantic"} & set(reported.stdout.split())
 
 
 @as_root
@@ -420,8 +420,8 @@ def test_programs_out_of_reach_are_copied_once_and_run(folder: Path) -> None:
     )
     shutil.copy(found / "initdb", install / "bin")
     copy = binaries.within_reach(install / "bin" / "initdb", home)
-    told = subprocess.check_output([copy, "--version"], text=True, **home.identity())
-    assert told.startswith("initdb (PostgreSQL)")
+    reported = subprocess.check_output([copy, "--version"], text=True, **home.identity())
+    assert reported.startswith("initdb (PostgreSQL)")
     before = copy.stat().st_ino
     assert binaries.within_reach(install / "bin" / "initdb", home) == copy
     assert copy.stat().st_ino == before

@@ -65,8 +65,8 @@ async def test_what_was_applied_is_recorded_with_its_name_and_time(
     empty_database_url: str, folder: Path
 ) -> None:
     await migrate(empty_database_url, folder)
-    told = "SELECT string_agg(name, ' ' ORDER BY number) FROM schema_migrations"
-    assert await value(empty_database_url, told) == "0001_towns 0002_delft"
+    answered = "SELECT string_agg(name, ' ' ORDER BY number) FROM schema_migrations"
+    assert await value(empty_database_url, answered) == "0001_towns 0002_delft"
     assert await value(
         empty_database_url, "SELECT bool_and(applied_at <= now()) FROM schema_migrations"
     )

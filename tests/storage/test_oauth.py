@@ -109,13 +109,13 @@ async def test_grants_that_slept_before_end_with_the_migration(
         await opened.execute(SLEEPING)
         await migrate(empty_database_url)
         grants = await opened.fetch("SELECT id, why FROM oauth_grants")
-        told = await opened.fetch("SELECT subject FROM audit_log WHERE event = 'agent.ended'")
+        answered = await opened.fetch("SELECT subject FROM audit_log WHERE event = 'agent.ended'")
     finally:
         await opened.close()
 
     ended = {"ann-gone": "store", "ann-left": "member", "eve-open": "ban"}
     assert {row["id"]: row["why"] for row in grants} == {"ann-open": None, **ended}
-    assert {row["subject"] for row in told} == ended.keys()
+    assert {row["subject"] for row in answered} == ended.keys()
 
 
 async def test_clients_go_that_nobody_uses(database: Database) -> None:

@@ -44,10 +44,10 @@ async def known(database: Database) -> Database:
 
 
 async def test_an_event_is_kept_once(known: Database) -> None:
-    told = row(claimed_by="org_1", links=("cus_1", "in_1"))
+    answered = row(claimed_by="org_1", links=("cus_1", "in_1"))
 
-    assert await payment_events.take(known, told) == Taken(EventState.NEW, "org_1", 0)
-    assert await payment_events.take(known, told) is None
+    assert await payment_events.take(known, answered) == Taken(EventState.NEW, "org_1", 0)
+    assert await payment_events.take(known, answered) is None
 
 
 async def test_a_link_finds_the_organization_of_the_next_event(known: Database) -> None:
@@ -81,9 +81,9 @@ async def test_events_that_arrive_at_once_in_any_order_find_each_other(
     ]
     chance.shuffle(rows)
 
-    async def arrive(told: PaymentEvent) -> None:
-        await inbox(known).take(told)
-        await inbox(known).adopt(told.links)
+    async def arrive(answered: PaymentEvent) -> None:
+        await inbox(known).take(answered)
+        await inbox(known).adopt(answered.links)
 
     await asyncio.gather(*map(arrive, rows))
 

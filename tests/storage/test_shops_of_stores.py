@@ -95,10 +95,10 @@ async def kept(database: Database, table: str, column: str) -> dict[str, list[in
 
 
 async def test_each_row_goes_to_the_shop_that_told_of_it_last(filed: Database) -> None:
-    told = {HERE: [1, 3], EARLIER: [2, 4], UNKNOWN: [5, 6]}
-    assert await kept(filed, "commerce_orders", "order_id") == told
-    assert await kept(filed, "commerce_refunds", "order_id") == told
-    assert await kept(filed, "commerce_fulfillments", "order_id") == told
+    answered = {HERE: [1, 3], EARLIER: [2, 4], UNKNOWN: [5, 6]}
+    assert await kept(filed, "commerce_orders", "order_id") == answered
+    assert await kept(filed, "commerce_refunds", "order_id") == answered
+    assert await kept(filed, "commerce_fulfillments", "order_id") == answered
     things = {HERE: [1], EARLIER: [2], UNKNOWN: [3]}
     assert await kept(filed, "commerce_products", "product_id") == things
     assert await kept(filed, "commerce_inventory_levels", "inventory_item_id") == things
@@ -141,12 +141,12 @@ async def test_the_present_shop_keeps_the_stores_salt_and_the_history_is_that_of
     assert [row["sealed_salt"] for row in rows] == [
         None
     ] * 5  # that of `stores` is the first shop's
-    told = [
+    answered = [
         (one.shop_domain, one.connected_at.month, one.ended_at and one.ended_at.month, one.ending)
         for store_id in ("moved", "left", "never")
         for one in await connections.history(filed, store_id)
     ]
-    assert told == [
+    assert answered == [
         ("old.example", 2, 6, "replaced"),
         ("new.example", 6, None, None),
         ("left.example", 5, 6, "disconnected"),

@@ -246,9 +246,9 @@ async def test_a_ledger_that_was_meddled_with_is_counted_and_named_every_night(
         with structlog.testing.capture_logs() as written:
             outcome = await night.run("expire-credits")
         assert (outcome["ledgersChecked"], outcome["ledgersBroken"]) == (checked, 1)
-        (told,) = [one for one in written if one["event"] == "ledger.broken"]
-        assert (told["log_level"], told["organization_id"]) == ("error", "org_1")
-        assert (told["why"], told["seq"]) == found
+        (answered,) = [one for one in written if one["event"] == "ledger.broken"]
+        assert (answered["log_level"], answered["organization_id"]) == ("error", "org_1")
+        assert (answered["why"], answered["seq"]) == found
 
 
 async def test_an_account_that_is_gone_is_missed(night: Night) -> None:

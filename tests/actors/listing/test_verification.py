@@ -446,10 +446,14 @@ def test_a_sync_keeps_the_domain_it_found_and_what_a_new_definition_did_to_the_n
     record = decision.state.proof().verification
 
     assert record.primary_domain == "corner.example"
-    told = json.loads(record.redefined or "{}")
-    assert (told["from"], told["to"], told["at"]) == ("rv1", "rv2", (NOON + HOUR).isoformat())
-    assert told["before"] == {"USD": {"revenue30d": 99_000}}
-    assert told["after"]["USD"]["revenue30d"] == 10_000
+    answered = json.loads(record.redefined or "{}")
+    assert (answered["from"], answered["to"], answered["at"]) == (
+        "rv1",
+        "rv2",
+        (NOON + HOUR).isoformat(),
+    )
+    assert answered["before"] == {"USD": {"revenue30d": 99_000}}
+    assert answered["after"]["USD"]["revenue30d"] == 10_000
     (audit,) = (each for each in decision.records if isinstance(each, AuditRecord))
     assert audit.event == "verification.redefined"
 

@@ -67,7 +67,7 @@ TURNS: dict[type[Any], Any] = {
     GrantDailyBonus: bonuses.grant,
     StartMonth: contracts.start_month,
     SetContract: contracts.agree,
-    Unrenewed: lambda state, told: lots.unrenewed(state, *told),
+    Unrenewed: lambda state, answered: lots.unrenewed(state, *answered),
 }
 
 

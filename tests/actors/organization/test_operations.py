@@ -34,8 +34,8 @@ def test_whoever_asks_waits_for_the_end() -> None:
 
 def test_an_end_that_is_not_on_disk_yet_is_told_and_not_waited_for() -> None:
     ended = under_way.end(Decision(BEGUN, None), ASKED, AT, result={"id": "re_1"})
-    told = under_way.wait(ended.state, AwaitOperation(ASKED.id), ASKED).reply
-    assert told == replace(ASKED, state="done", result='{"id":"re_1"}', finished_at=AT)
+    answered = under_way.wait(ended.state, AwaitOperation(ASKED.id), ASKED).reply
+    assert answered == replace(ASKED, state="done", result='{"id":"re_1"}', finished_at=AT)
 
 
 def test_a_refused_one_is_refused_again_in_the_same_words() -> None:

@@ -235,7 +235,7 @@ def test_a_renewal_rewrites_token_and_scopes_and_answers_who_waits() -> None:
 
 def test_scopes_that_grew_are_subscribed_to() -> None:
     at = NOON + DAY
-    told = RenewalSucceeded(
+    answered = RenewalSucceeded(
         connected_at=NOON,
         access_token="new",
         scopes=("read_orders", "read_themes"),
@@ -243,7 +243,7 @@ def test_scopes_that_grew_are_subscribed_to() -> None:
         at=at,
     )
 
-    assert calls(tokens.renewed(CONNECTED, told)) == [
+    assert calls(tokens.renewed(CONNECTED, answered)) == [
         ReconcileSubscriptions("store_1", NOON, "org_1")
     ]
 

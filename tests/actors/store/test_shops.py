@@ -52,13 +52,13 @@ def test_a_shop_that_a_store_comes_back_to_keeps_its_key_and_its_salt() -> None:
 
 
 def test_a_shop_that_the_audit_trail_told_of_gets_its_salt_when_it_is_connected_again() -> None:
-    told = ShopOfStore(
+    answered = ShopOfStore(
         store_id="store_1",
         shop_domain=OTHER,
         shop_key="store_1@b.myshopify.com",
         first_connected_at=LATER,
     )
-    state = StoreState(store_id="store_1", shops=(HOME, told))
+    state = StoreState(store_id="store_1", shops=(HOME, answered))
     assert shops.connected(state, OTHER, "salt", LATER + timedelta(days=1)) == (HOME, AWAY)
 
 

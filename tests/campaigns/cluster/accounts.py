@@ -163,8 +163,8 @@ class Accounts(Actor[Account]):
 
     @handles(PayOver)
     def pay_over(self, state: Account, message: PayOver) -> Decision[Account, Standing]:
-        told = Tell(account(message.to), PaidOver(message.op + CREDIT, message.amount))
-        return self._post(state, message.op, -message.amount, once=True, effects=(told,))
+        answered = Tell(account(message.to), PaidOver(message.op + CREDIT, message.amount))
+        return self._post(state, message.op, -message.amount, once=True, effects=(answered,))
 
     @handles(PaidOver)
     def paid_over(self, state: Account, message: PaidOver) -> Decision[Account, Standing]:

@@ -121,11 +121,11 @@ class Workload:
             others = [node for node in serving if node is not last] or serving
             if others:
                 last = luck.choice(others)
-                told = await self.attempt(op, last)
-                if told in ANSWERS:
+                reported = await self.attempt(op, last)
+                if reported in ANSWERS:
                     self.record.answered += 1
                     return True
-                if op.what == "once" and told != "none":
+                if op.what == "once" and reported != "none":
                     break  # it may have happened, and nothing would keep it from happening again
             if self.ending:
                 break
@@ -152,13 +152,21 @@ class Workload:
         except (OSError, TimeoutError) as error:
             said = {"told": "unknown", "error": f"no answer: {type(error).__name__}"}
         answered = time.monotonic()
-        told = said["told"]
-        if told == "waits already":
-            told = "accepted"
-        known = told in (*ANSWERS, "none")
+        reported = said["told"]
+        if reported == "waits already":
+            reported = "accepted"
+        known = reported in (*ANSWERS, "none")
         self.record.calls.append(
             Call(
-                *(op.name, op.key, op.what, op.amount, invoked, answered if known else None, told),
+                *(
+                    op.name,
+                    op.key,
+                    op.what,
+                    op.amount,
+                    invoked,
+                    answered if known else None,
+                    reported,
+                ),
                 said.get("version"),
                 said.get("total"),
                 op.to,
@@ -166,9 +174,9 @@ class Workload:
                 str(said.get("error", "")),
             )
         )
-        if told in ANSWERS:
-            return str(told)
-        self.record.errors[f"{told}: {said.get('error')}"] += 1
+        if reported in ANSWERS:
+            return str(reported)
+        self.record.errors[f"{reported}: {said.get('error')}"] += 1
         if occasion := self._occasion():
             self.record.disturbed[occasion] += 1
-        return str(told)
+        return str(reported)

@@ -173,16 +173,16 @@ class Disk:
             self.report.seen[f"died {fate}"] += 1
             if fate != BETWEEN_EVENTS:
                 await self._replace(taken=fate == SLOTS_TAKEN)
-        told = {name: task.result() for name, task in doing.items()}
-        again = {name: one for name, one in told.items() if one[0] == "unknown"}
+        reported = {name: task.result() for name, task in doing.items()}
+        again = {name: one for name, one in reported.items() if one[0] == "unknown"}
         for name, (_, _, id) in again.items():
-            told[name] = await self._ask_again(name, steps[name], id)
+            reported[name] = await self._ask_again(name, steps[name], id)
         dies = self._luck.randint(1, 3) if fate == BETWEEN_EVENTS else 0
         if dies or self._luck.random() < 0.8:
             await self._apply(dies)
         await self._read_plans()
         return {
-            name: Answer(*told[name][:2], before[name], self._news.pop(name, ()), had[name])
+            name: Answer(*reported[name][:2], before[name], self._news.pop(name, ()), had[name])
             for name in steps
         }
 

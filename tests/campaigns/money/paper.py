@@ -161,8 +161,8 @@ class Paper:
             intent = facts.payment_intent_id or ""
             payment_ref = self.bank.invoice_of(intent) or intent
         kept = self._tables.get(CreditedPayment, {}).get((self.bank.organization, payment_ref))
-        told = disputes_of(kept) if kept else []
-        if isinstance(facts, DisputeFacts) and any(one.id == facts.dispute_id for one in told):
+        reported = disputes_of(kept) if kept else []
+        if isinstance(facts, DisputeFacts) and any(one.id == facts.dispute_id for one in reported):
             body = {
                 **event.sent(old=False),
                 "data": {"object": self.bank.dispute_now(facts.dispute_id)},

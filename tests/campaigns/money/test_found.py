@@ -27,31 +27,35 @@ def paid_second() -> dict[str, Any]:
 
 def test_a_plan_whose_end_is_told_first_does_not_come_back_for_ever() -> None:
     """Its payment brings its credits, which were paid for, and no plan that nobody pays for."""
-    told = PureOrganization()
-    told.tell(PAID, invoice("in_1"))
-    told.tell(DELETED, subscription(status="canceled", ended_at=START + DAY), created=START + DAY)
-    told.tell(DELETED, second(status="canceled", ended_at=AT + DAY), created=AT + DAY)
-    told.tell(UPDATED, second(), created=AT + 1)
-    told.tell(PAID, paid_second(), created=AT + 2)
-    assert (told.plan, told.dollars) == ("free", 149)
+    answered = PureOrganization()
+    answered.tell(PAID, invoice("in_1"))
+    answered.tell(
+        DELETED, subscription(status="canceled", ended_at=START + DAY), created=START + DAY
+    )
+    answered.tell(DELETED, second(status="canceled", ended_at=AT + DAY), created=AT + DAY)
+    answered.tell(UPDATED, second(), created=AT + 1)
+    answered.tell(PAID, paid_second(), created=AT + 2)
+    assert (answered.plan, answered.dollars) == ("free", 149)
 
 
 def test_what_is_owed_for_a_new_plan_is_not_forgotten_for_an_older_one() -> None:
-    told = PureOrganization()
-    told.tell(PAID, invoice("in_1"))
+    answered = PureOrganization()
+    answered.tell(PAID, invoice("in_1"))
     owed: dict[str, Any] = {"status": "open", "amount_remaining": 1, "subscription": "sub_2"}
-    told.tell(FAILED, invoice("in_9", **owed), created=AT + 2)
-    told.tell(UPDATED, subscription(), created=START + DAY)
-    told.tell(UPDATED, second(), created=AT + 1)
-    assert told.subscription.subscription_id == "sub_2"
-    assert told.subscription.dunning_url == "https://invoice.example/1"
+    answered.tell(FAILED, invoice("in_9", **owed), created=AT + 2)
+    answered.tell(UPDATED, subscription(), created=START + DAY)
+    answered.tell(UPDATED, second(), created=AT + 1)
+    assert answered.subscription.subscription_id == "sub_2"
+    assert answered.subscription.dunning_url == "https://invoice.example/1"
 
 
 def test_a_plan_whose_end_is_told_beside_a_living_one_does_not_come_back() -> None:
-    told = PureOrganization()
-    told.tell(PAID, invoice("in_1"))
-    told.tell(DELETED, second(status="canceled", ended_at=AT + DAY), created=AT + DAY)
-    told.tell(DELETED, subscription(status="canceled", ended_at=START + DAY), created=START + DAY)
-    told.tell(UPDATED, second(), created=AT + 1, is_over=True)
-    told.tell(PAID, paid_second(), created=AT + 2, is_over=True)
-    assert (told.plan, told.dollars) == ("free", 149)
+    answered = PureOrganization()
+    answered.tell(PAID, invoice("in_1"))
+    answered.tell(DELETED, second(status="canceled", ended_at=AT + DAY), created=AT + DAY)
+    answered.tell(
+        DELETED, subscription(status="canceled", ended_at=START + DAY), created=START + DAY
+    )
+    answered.tell(UPDATED, second(), created=AT + 1, is_over=True)
+    answered.tell(PAID, paid_second(), created=AT + 2, is_over=True)
+    assert (answered.plan, answered.dollars) == ("free", 149)

@@ -120,8 +120,8 @@ async def judge_upgrade(billed: BilledService, id: str) -> None:
     assert (item["price"]["id"], bought["schedule"]) == (billed.market.price("max_20x"), None)
     # A second request for the same would cost next to nothing, and yet be another invoice.
     assert (len(of(billed, id, "invoice")), len(of(billed, id, "charge"))) == (2, 2)
-    told = await billed.runtime.ask(organization(id), ReadSubscription(billed.now))
-    assert (told.plan, told.next_plan, told.schedule_id) == ("max_20x", None, None)
+    answered = await billed.runtime.ask(organization(id), ReadSubscription(billed.now))
+    assert (answered.plan, answered.next_plan, answered.schedule_id) == ("max_20x", None, None)
     credits = await billed.runtime.ask(organization(id), ReadCredits(billed.now))
     assert credits.standing.balance == 299 * MICRO
     assert await audited(billed, id, "plan.%") == {"plan.change_requested": 1}
@@ -162,9 +162,9 @@ async def judge_refund(billed: BilledService, id: str) -> None:
     assert bought["status"] == "canceled"
     (made,), (charge,) = of(billed, id, "refund"), of(billed, id, "charge")
     assert made["amount"] == charge["amount"]
-    told = await billed.runtime.ask(organization(id), ReadSubscription(billed.now))
+    answered = await billed.runtime.ask(organization(id), ReadSubscription(billed.now))
     credits = await billed.runtime.ask(organization(id), ReadCredits(billed.now))
-    assert (told.plan, credits.standing.balance, credits.standing.held) == ("free", 0, 0)
+    assert (answered.plan, credits.standing.balance, credits.standing.held) == ("free", 0, 0)
     assert await audited(billed, id, "refund.%") == {"refund.requested": 1}
 
 

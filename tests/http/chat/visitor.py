@@ -90,8 +90,8 @@ class Visitor:
             if response.status_code != 200:
                 await response.aread()
                 return Answer(response.status_code, response.headers, response.json(), [])
-            told = [one async for one in events_of(response)]
-            return Answer(response.status_code, response.headers, {}, told)
+            answered = [one async for one in events_of(response)]
+            return Answer(response.status_code, response.headers, {}, answered)
 
     async def credits(self) -> dict[str, Any]:
         query = {"organizationId": self.organization_id}

@@ -245,9 +245,9 @@ async def test_a_source_that_fails_leaves_the_badge_to_the_other(
     proof = (await verified.public("/verification")).json()
     assert (proof["state"], proof["source"]) == ("verified", "commerce")
     assert proof["corroboration"]["state"] == "token_unavailable"
-    told = capsys.readouterr().out + caplog.text
-    assert told.count("refresh_rejected") == 1
-    assert RESTRICTED_KEY not in told
+    answered = capsys.readouterr().out + caplog.text
+    assert answered.count("refresh_rejected") == 1
+    assert RESTRICTED_KEY not in answered
 
 
 async def test_a_permission_taken_back_is_named_and_the_key_kept(

@@ -137,8 +137,8 @@ async def test_a_rotated_secret_is_told_once_and_credentials_given_anew_mend_it(
         await verified.post("verify/refresh")
         found = await verified.synced()
     assert found["verification"]["state"] == "token_unavailable"
-    told = capsys.readouterr().out + caplog.text
-    assert told.count("refresh_rejected") == 1
+    answered = capsys.readouterr().out + caplog.text
+    assert answered.count("refresh_rejected") == 1
 
     anew = {**CREDENTIALS, "clientSecret": "shpss_new"}
     assert (await verified.post("verify/commerce", anew)).status_code == 200
@@ -237,9 +237,9 @@ async def test_what_another_definition_measured_is_measured_anew_first(
     throttle = Throttle(partial(retention.commit, database))
     job = Upkeep(database, post, throttle, no_files).work()["sync-verified-revenue"]
     assert await job(clock.now, lambda _: None) == {"listings": 1, "scheduled": 1, "redefined": 1}
-    (told,) = posted
-    assert told.due_at == clock.now + listings.jitter(verified.made["id"]) / 10
-    assert told.message == SyncDue(told.due_at)
+    (answered,) = posted
+    assert answered.due_at == clock.now + listings.jitter(verified.made["id"]) / 10
+    assert answered.message == SyncDue(answered.due_at)
 
     clock.advance(timedelta(minutes=5))
     await verified.post("verify/refresh")
@@ -331,10 +331,12 @@ async def test_a_seller_is_told_which_payments_prove_nothing(
 ) -> None:
     platform.write_order(SHOP, gateway="stripe_like", source_name="web")
     await seller.post("verify/commerce", CREDENTIALS)
-    (told,) = (await seller.synced())["connections"]
+    (answered,) = (await seller.synced())["connections"]
 
-    assert told["notCounted"] == {"unproven_payment": 1}
-    assert told["unprovenPayments"] == [{"gateway": "stripe_like", "source": "580111", "orders": 1}]
+    assert answered["notCounted"] == {"unproven_payment": 1}
+    assert answered["unprovenPayments"] == [
+        {"gateway": "stripe_like", "source": "580111", "orders": 1}
+    ]
 
 
 @pytest.mark.parametrize("commerce", ["2026-04"], indirect=True)

@@ -38,15 +38,15 @@ async def test_a_range_stands_for_the_metric_in_all_that_is_public(verified: Sel
     assert "under USD 1,000 in 30 days" in (await verified.public("/badge.svg")).text
     assert (await verified.public()).json()["multiples"]["annualisedRevenue"] is None
     listed = (await verified.browser.get(PUBLIC)).json()["items"]
-    told = [
+    answered = [
         proof,
         day,
         listed,
         (await verified.public()).json(),
         (await verified.public("/embed")).text,
     ]
-    assert "14345" not in json.dumps(told)
-    assert "143.45" not in json.dumps(told)
+    assert "14345" not in json.dumps(answered)
+    assert "143.45" not in json.dumps(answered)
 
 
 async def test_a_hidden_metric_is_not_told_at_all_and_the_badge_stays(verified: Seller) -> None:

@@ -37,8 +37,8 @@ async def ends(database: Database) -> list[tuple[Any, ...]]:
     rows = await database.fetch(
         "SELECT actor, organization_id, metadata FROM audit_log WHERE event = 'agent.ended' ORDER BY id"
     )
-    told = [(row["actor"], row["organization_id"], json.loads(row["metadata"])) for row in rows]
-    return [(*head, said["client"], said["store"], said["why"]) for *head, said in told]
+    answered = [(row["actor"], row["organization_id"], json.loads(row["metadata"])) for row in rows]
+    return [(*head, said["client"], said["store"], said["why"]) for *head, said in answered]
 
 
 async def is_over(client: Client, given: dict[str, Any]) -> bool:
@@ -101,8 +101,8 @@ async def test_a_new_password_set_by_the_operator_ends_every_agent(
     await administrators.create_administrator(database, ann.email, PASSWORD)
 
     assert (await client.call(hers["access_token"])).status_code == 401
-    told = await client.refresh(hers["refresh_token"])
-    assert told.json()["error"] == "invalid_grant"
+    answered = await client.refresh(hers["refresh_token"])
+    assert answered.json()["error"] == "invalid_grant"
     assert (await other.call(theirs["access_token"])).status_code == 200
 
 
@@ -159,11 +159,11 @@ async def test_nothing_wakes_when_a_user_is_welcome_again(
     refused = await client.redeem(waiting, client_secret=client.secret)
     proof = {"client_id": client.client_id, "client_secret": client.secret}
     asked = {**proof, "token": tokens["access_token"]}
-    told = await client.web.post("/oauth/introspect", data=asked)
+    answered = await client.web.post("/oauth/introspect", data=asked)
     await database.execute(f"UPDATE users SET {back}")  # noqa: S608 - of this file
 
     assert refused.json()["error"] == "invalid_grant"
-    assert told.json() == {"active": False}
+    assert answered.json() == {"active": False}
     assert await is_over(client, tokens)
     end = ("system", ann.organization_id, client.client_id, client.store_id, why)
     assert await ends(database) == [end, end]

@@ -157,8 +157,12 @@ async def test_a_request_without_a_proof_key_is_sent_back(
     connect: Connect, changed: dict[str, str | None]
 ) -> None:
     client, ann = await connect()
-    told = await client.decided(ann, **changed)
-    assert (told["error"], told["state"], told["iss"]) == ("invalid_request", "s1", BASE)
+    reported = await client.decided(ann, **changed)
+    assert (reported["error"], reported["state"], reported["iss"]) == (
+        "invalid_request",
+        "s1",
+        BASE,
+    )
 
 
 @pytest.mark.parametrize(
@@ -191,8 +195,8 @@ async def test_a_stranger_is_sent_nowhere_before_they_sign_in(
     assert "sign out" not in page.text.partition("<main")[2]
 
     person = replace(ann, browser=stranger)
-    told = await client.answered(person, page, decision="allow")
-    assert (told["error"], told["state"], told["iss"]) == (error, "s1", BASE)
+    reported = await client.answered(person, page, decision="allow")
+    assert (reported["error"], reported["state"], reported["iss"]) == (error, "s1", BASE)
     assert (await stranger.get(page.request.url)).status_code == 404
 
 
@@ -333,10 +337,10 @@ async def test_a_strangers_store_is_refused_as_if_it_were_none(
 ) -> None:
     client, _ = await connect()
     mallory = await sign_up("mallory@example.com")
-    told = await client.decided(mallory)
+    reported = await client.decided(mallory)
     unknown = await client.decided(mallory, resource=f"{BASE}/api/mcp/v1/store_unknown")
-    assert told["error"] == unknown["error"] == "invalid_target"
-    assert told["error_description"] == unknown["error_description"]
+    assert reported["error"] == unknown["error"] == "invalid_target"
+    assert reported["error_description"] == unknown["error_description"]
 
 
 async def test_a_token_opens_its_own_store_only(connect: Connect) -> None:
@@ -425,8 +429,8 @@ async def test_a_form_with_no_box_ticked_or_one_that_is_not_ours_allows_nothing(
 ) -> None:
     client, ann = await connect()
     page = await client.consent_page(ann)
-    told = await client.answered(ann, page, "allow", chosen)
-    assert told["error"] == "access_denied"
+    reported = await client.answered(ann, page, "allow", chosen)
+    assert reported["error"] == "access_denied"
 
 
 async def test_a_decision_is_made_once(connect: Connect) -> None:
@@ -484,8 +488,8 @@ async def test_a_parameter_that_is_sent_twice_is_refused(connect: Connect, name:
     assert answer.status_code == 400
     form = f"grant_type=refresh_token&{name}=a&{name}=b"
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
-    told = await client.web.post("/oauth/token", content=form, headers=headers)
-    assert told.json()["error"] == "invalid_request"
+    reported = await client.web.post("/oauth/token", content=form, headers=headers)
+    assert reported.json()["error"] == "invalid_request"
 
 
 async def test_a_client_proves_itself_as_it_registered(connect: Connect) -> None:
@@ -540,8 +544,8 @@ async def test_nobody_revokes_or_asks_about_what_is_anothers(connect: Connect) -
     for token in (tokens["access_token"], tokens["refresh_token"], "nothing"):
         revoked = await client.web.post("/oauth/revoke", data={**proof, "token": token})
         assert revoked.status_code == 200
-        told = await client.web.post("/oauth/introspect", data={**proof, "token": token})
-        assert told.json() == {"active": False}
+        reported = await client.web.post("/oauth/introspect", data={**proof, "token": token})
+        assert reported.json() == {"active": False}
     assert (await client.call(tokens["access_token"])).status_code == 200
     public = {"client_id": client.client_id, "token": tokens["access_token"]}
     assert (await client.web.post("/oauth/introspect", data=public)).status_code == 401

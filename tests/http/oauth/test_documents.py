@@ -352,8 +352,8 @@ async def test_whoever_names_such_an_address_is_told_that_the_client_is_not_know
 ) -> None:
     client, ann = await come(client_id)
     assert (await ann.browser.get(client.asked())).status_code == 400
-    told = await client.refresh("nothing")
-    assert (told.status_code, told.json()["error"]) == (401, "invalid_client")
+    answered = await client.refresh("nothing")
+    assert (answered.status_code, answered.json()["error"]) == (401, "invalid_client")
 
 
 class Recording(httpcore.AsyncMockBackend):

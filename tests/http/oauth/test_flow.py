@@ -20,8 +20,14 @@ READS = (
 async def test_an_agent_registers_is_allowed_and_works(connect: Connect) -> None:
     client, ann = await connect()
     page = await client.consent_page(ann)
-    for told in ("Robo", "Corner shop", "agent.example", "See orders and sales", "ann@example.com"):
-        assert told in page.text
+    for reported in (
+        "Robo",
+        "Corner shop",
+        "agent.example",
+        "See orders and sales",
+        "ann@example.com",
+    ):
+        assert reported in page.text
     answered = await client.decided(ann)
     assert (answered["state"], answered["iss"]) == ("s1", BASE)
     answer = await client.redeem(answered["code"])
@@ -95,9 +101,9 @@ async def test_a_page_has_a_box_for_each_scope_and_ticks_what_reads_or_was_asked
 ) -> None:
     client, ann = await connect()
     page = await client.consent_page(ann, scope="store:read orders:write")
-    reads, told = set(READS.split()), boxes(page.text)
-    assert told.keys() == SCOPES.keys()
-    assert {name for name, is_ticked in told.items() if is_ticked} == {*reads, "orders:write"}
+    reads, reported = set(READS.split()), boxes(page.text)
+    assert reported.keys() == SCOPES.keys()
+    assert {name for name, is_ticked in reported.items() if is_ticked} == {*reads, "orders:write"}
     assert page.text.index("Add notes and tags to orders") < page.text.index("See orders and sales")
 
 
@@ -106,8 +112,8 @@ async def test_the_person_at_the_boxes_decides_and_the_token_says_what_they_allo
 ) -> None:
     client, ann = await connect()
     page = await client.consent_page(ann, scope="store:read orders:read")
-    told = await client.answered(ann, page, "allow", ["store:read", "inventory:write"])
-    tokens = (await client.redeem(told["code"])).json()
+    reported = await client.answered(ann, page, "allow", ["store:read", "inventory:write"])
+    tokens = (await client.redeem(reported["code"])).json()
     assert tokens["scope"] == "store:read inventory:read inventory:write"
     agents = await ann.browser.get("/account/agents")
     assert "Change stock" in agents.text
@@ -237,10 +243,10 @@ async def test_a_client_with_a_secret_proves_itself_and_may_ask_what_its_tokens_
     secret = client.secret
     tokens = (await client.redeem(code, client_secret=secret)).json()
     form = {"client_id": client.client_id, "client_secret": secret}
-    told = await client.web.post(
+    reported = await client.web.post(
         "/oauth/introspect", data={**form, "token": tokens["access_token"]}
     )
-    known = told.json()
+    known = reported.json()
     assert known["active"]
     assert (known["sub"], known["aud"]) == (ann.user_id, client.resource)
     nothing = await client.web.post("/oauth/introspect", data={**form, "token": "nothing"})
@@ -277,7 +283,9 @@ async def test_a_member_lets_agents_look_but_not_change(
     assert "more than your role in this store allows" in page.text
     reads = set(READS.split())
     assert boxes(page.text).keys() == reads - {"audit:read", "compliance:read"}
-    told = await client.answered(bob, page, "allow", ["orders:write", "orders:read", "audit:read"])
-    tokens = (await client.redeem(told["code"])).json()
+    reported = await client.answered(
+        bob, page, "allow", ["orders:write", "orders:read", "audit:read"]
+    )
+    tokens = (await client.redeem(reported["code"])).json()
     assert tokens["scope"] == "orders:read"
     assert client.redirect_uri == CALLBACK

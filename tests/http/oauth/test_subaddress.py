@@ -49,7 +49,7 @@ async def test_pages_of_anywhere_read_what_an_address_is_on_both_forms(
     page = browser(Origin="https://inspector.example")
     described = "/.well-known/oauth-protected-resource"
     asked = {"Access-Control-Request-Headers": "mcp-protocol-version"}
-    told = []
+    answered = []
     for address in (
         f"{BASE}{described}/api/mcp/v1/{client.store_id}",
         f"{MCP}{described}/{client.store_id}",
@@ -64,15 +64,15 @@ async def test_pages_of_anywhere_read_what_an_address_is_on_both_forms(
         assert shares[0] == shares[1]
         assert shares[0]["access-control-allow-origin"] == "*"
         assert "MCP-Protocol-Version" in shares[0]["access-control-allow-headers"]
-        told.append((shares, read.headers["cache-control"]))
-    assert told[0] == told[1]
+        answered.append((shares, read.headers["cache-control"]))
+    assert answered[0] == answered[1]
 
 
 async def test_a_token_for_the_sub_address_opens_it_and_no_other_form(connect: Connect) -> None:
     client, ann = await connect()
-    told = await client.decided(ann, resource=here(client))
-    assert told["iss"] == BASE
-    answer = await client.redeem(told["code"], resource=here(client))
+    answered = await client.decided(ann, resource=here(client))
+    assert answered["iss"] == BASE
+    answer = await client.redeem(answered["code"], resource=here(client))
     token = answer.json()["access_token"]
     forms = [here(client), f"/api/mcp/v1/{client.store_id}", f"/api/mcp/{client.store_id}"]
     statuses = [(await client.call(token, form)).status_code for form in forms]
@@ -91,8 +91,8 @@ async def test_a_token_for_the_base_address_does_not_open_the_sub_address(connec
 async def test_an_unknown_store_is_described_and_refused_like_a_known_one(connect: Connect) -> None:
     client, _ = await connect()
     unknown = f"{MCP}/store_unknown"
-    told, known = await client.call("x", unknown), await client.call("x", here(client))
-    assert (told.status_code, told.json()["detail"]) == (401, known.json()["detail"])
+    answered, known = await client.call("x", unknown), await client.call("x", here(client))
+    assert (answered.status_code, answered.json()["detail"]) == (401, known.json()["detail"])
     described = await client.web.get(f"{MCP}/.well-known/oauth-protected-resource/store_unknown")
     assert described.json()["resource"] == unknown
 

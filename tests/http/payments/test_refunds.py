@@ -199,14 +199,18 @@ async def test_a_plan_whose_end_takes_longer_than_an_answer_waits_ends_without_a
     answer, repeated = [await refund(operator, ann, payment) for _ in range(2)]
     del operator.browser.headers["Idempotency-Key"]
     assert answer.status_code == 202, answer.text
-    told, where = answer.json()["operation"], answer.headers["Location"]
+    reported, where = answer.json()["operation"], answer.headers["Location"]
     assert repeated.headers["Idempotent-Replayed"] == "true"
     assert (repeated.status_code, repeated.headers["Location"]) == (202, where)
-    assert (told["kind"], told["state"], told["finishedAt"]) == ("refund", "running", None)
-    assert where == f"/api/operations/{told['id']}"
+    assert (reported["kind"], reported["state"], reported["finishedAt"]) == (
+        "refund",
+        "running",
+        None,
+    )
+    assert where == f"/api/operations/{reported['id']}"
     for _ in range(2):  # whoever asks again waits with the first
         again = await refund(operator, ann, payment)
-        assert again.json().get("operation", told)["id"] == told["id"]
+        assert again.json().get("operation", reported)["id"] == reported["id"]
     with anyio.fail_after(60):
         while (found := (await operator.browser.get(where)).json()["operation"])["state"] != "done":
             await anyio.sleep(0.05)

@@ -42,22 +42,22 @@ Serve: TypeAlias = Callable[..., AbstractAsyncContextManager[Served]]
 
 
 async def rest_of(stream: SocketStream) -> bytes:
-    told = b""
+    answered = b""
     with anyio.fail_after(60):
         try:
             while True:
-                told += await stream.receive()
+                answered += await stream.receive()
         except (anyio.EndOfStream, anyio.BrokenResourceError):
-            return told
+            return answered
 
 
 async def head_of(stream: SocketStream) -> bytes:
     """Read an answer's head, and its body as far as it comes along."""
-    told = b""
+    answered = b""
     with anyio.fail_after(60):
-        while b"\r\n\r\n" not in told:
-            told += await stream.receive()
-    return told.lower()
+        while b"\r\n\r\n" not in answered:
+            answered += await stream.receive()
+    return answered.lower()
 
 
 @pytest.fixture(params=["hypercorn", "uvicorn"])

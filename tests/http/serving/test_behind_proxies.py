@@ -171,8 +171,8 @@ async def test_the_proxy_of_the_compose_file_serves_over_tls(
         ]
         assert statuses == [201] * (SIGN_UPS - 1) + [429]
         assert (await visitor.get("/metrics")).status_code == 401
-        told = await visitor.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
-        assert told.status_code == 200
+        answered = await visitor.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
+        assert answered.status_code == 200
 
 
 def test_the_compose_file_believes_its_own_proxy_and_lets_nobody_past_it() -> None:

@@ -75,17 +75,17 @@ def application() -> Application:
 
 async def honest(stream: SocketStream) -> None:
     await stream.send(GET)
-    told = await head_of(stream)
-    assert told.startswith(b"http/1.1 200 "), told
+    reported = await head_of(stream)
+    assert reported.startswith(b"http/1.1 200 "), reported
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts a connection's segments so")
 async def test_a_small_answer_is_one_write(serve: Serve, application: Application) -> None:
     async with serve(application.edge) as served, served.connected() as stream:
         await stream.send(GET)
-        told = await head_of(stream)
-        while not told.endswith(b"\r\n\r\nok"):
-            told += await stream.receive()
+        reported = await head_of(stream)
+        while not reported.endswith(b"\r\n\r\nok"):
+            reported += await stream.receive()
         connection = stream.extra(SocketAttribute.raw_socket)  # noqa: S610 - of a socket
         told_of = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 160)
         assert struct.unpack_from("I", told_of, DATA_SEGMENTS_RECEIVED)[0] == 1

@@ -145,8 +145,8 @@ async def test_what_an_order_is_made_of_stays_until_a_body_tells_it_anew(
 ) -> None:
     await merchant.connect()
     shipped = [{"title": "Standard", "price": "1.00"}]
-    told = order(line_items=[{"id": 1, "quantity": 2}], shipping_lines=shipped)
-    await merchant.deliver("orders/create", told)
+    reported = order(line_items=[{"id": 1, "quantity": 2}], shipping_lines=shipped)
+    await merchant.deliver("orders/create", reported)
     await merchant.deliver("orders/updated", order(NOON + timedelta(days=1), name="later"))
     kept = await one(database, "commerce_orders")
     assert kept["name"] == "later"
@@ -210,9 +210,9 @@ async def test_an_uninstall_is_told_to_the_listings_that_stand_on_the_shop(
             listing_id,
             shop,
         )
-    told = await effects.revoke_listing_sources(RevokeListingSources("org_1", SHOP, NOON))
+    reported = await effects.revoke_listing_sources(RevokeListingSources("org_1", SHOP, NOON))
 
-    assert [(tell.to, tell.message) for tell in told] == [
+    assert [(tell.to, tell.message) for tell in reported] == [
         (listing("listing_1"), SourceRevoked(NOON, "app_uninstalled"))
     ]
 

@@ -76,13 +76,13 @@ class Inspector:
             *command, stdin=theirs, stdout=theirs, stderr=theirs, env=self._environment
         )
         os.close(theirs)
-        told = asyncio.Queue[str]()
+        answered = asyncio.Queue[str]()
         loop = asyncio.get_running_loop()
-        loop.add_reader(terminal, _hear, terminal, told)
+        loop.add_reader(terminal, _hear, terminal, answered)
         said, asked = "", False
         try:
             with anyio.fail_after(LONGEST):
-                while part := await told.get():
+                while part := await answered.get():
                     said += part
                     found = ASKED.search(said)
                     if found and not asked and said[found.end() :]:
@@ -98,8 +98,8 @@ class Inspector:
         return Ran(process.returncode or 0, said)
 
 
-def _hear(terminal: int, told: "asyncio.Queue[str]") -> None:
+def _hear(terminal: int, answered: "asyncio.Queue[str]") -> None:
     try:
-        told.put_nowait(os.read(terminal, 65_536).decode(errors="replace"))
+        answered.put_nowait(os.read(terminal, 65_536).decode(errors="replace"))
     except OSError:  # how a terminal ends when nobody writes to it any more
-        told.put_nowait("")
+        answered.put_nowait("")

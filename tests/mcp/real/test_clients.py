@@ -107,18 +107,18 @@ async def test_a_client_with_its_defaults_works_with_every_tool_after_one_consen
     calls, report = tmp_path / "calls.json", tmp_path / "report.json"
     calls.write_text(json.dumps(await furnished(two_keepers.live_site, two_keepers.ann, platform)))
     two_keepers.ann.ticks_all = True
-    status, told = await visits.run(
+    status, answered = await visits.run(
         [*client.command(), two_keepers.ann.address, str(calls), str(report)],
         client.cwd,
         visited=two_keepers.ann.visit,
         env=environment(tmp_path),
         seconds=LONGEST,
     )
-    assert status == 0, told
+    assert status == 0, answered
     found = json.loads(report.read_text())
     table.keep(client.name, found, consents=two_keepers.ann.consents)
     troubles = {name: trouble for name, trouble in found["answers"].items() if trouble}
-    assert troubles == {}, told
+    assert troubles == {}, answered
     registry = stores_registry(two_keepers.live_site.running.service)
     assert found["tools"] == list(registry.tools)
     assert two_keepers.ann.consents == 1

@@ -78,11 +78,11 @@ async def test_a_real_store_conforms(
     lent: str, tmp_path: Path, revision: str, scenario: str
 ) -> None:
     asked = ("--url", lent, "--scenario", scenario, "--spec-version", revision)
-    _, told = await run("server", *asked, "-o", str(tmp_path))
+    _, answered = await run("server", *asked, "-o", str(tmp_path))
     made = checks(tmp_path)
-    assert "SUCCESS" in {one["status"] for one in made}, told
+    assert "SUCCESS" in {one["status"] for one in made}, answered
     failed = [one for one in made if one["status"] == "FAILURE"]
-    assert [one for one in failed if NOT_TESTABLE not in one["errorMessage"]] == [], told
+    assert [one for one in failed if NOT_TESTABLE not in one["errorMessage"]] == [], answered
 
 
 async def test_the_authorization_server_conforms(two_keepers: ServedStores, tmp_path: Path) -> None:
@@ -98,6 +98,6 @@ async def test_the_authorization_server_conforms(two_keepers: ServedStores, tmp_
         two_keepers.ann.address,
     )
     output = ("--port", str(port), "-o", str(tmp_path))
-    status, told = await run("authorization", *named, *output, visited=two_keepers.ann.visit)
-    assert status == 0, told
-    assert [one["status"] for one in checks(tmp_path)] == ["SUCCESS"] * 3, told
+    status, answered = await run("authorization", *named, *output, visited=two_keepers.ann.visit)
+    assert status == 0, answered
+    assert [one["status"] for one in checks(tmp_path)] == ["SUCCESS"] * 3, answered

@@ -60,10 +60,12 @@ async def connected(
         answers.append(said(await keeper.decide(asked)))
 
     async def called_back() -> AuthorizationCodeResult:
-        told = answers[-1]
-        if "error" in told:
-            raise OAuthFlowError(told["error"])
-        return AuthorizationCodeResult(code=told["code"], state=told["state"], iss=told["iss"])
+        answered = answers[-1]
+        if "error" in answered:
+            raise OAuthFlowError(answered["error"])
+        return AuthorizationCodeResult(
+            code=answered["code"], state=answered["state"], iss=answered["iss"]
+        )
 
     metadata = OAuthClientMetadata(
         client_name="The official SDK", redirect_uris=[AnyUrl(CALLBACK)], scope="store:read"

@@ -23,17 +23,17 @@ async def run(
 
     Answers its exit status and all it said.
     """
-    told, seen = "", set[str]()
+    answered, seen = "", set[str]()
     with anyio.fail_after(seconds):
         async with await anyio.open_process(
             command, cwd=cwd, env=env, stderr=subprocess.STDOUT
         ) as process:
             assert process.stdout is not None
             async for part in process.stdout:
-                told += part.decode()
-                for address in VISIT.findall(told.rpartition("\n")[0]):
+                answered += part.decode()
+                for address in VISIT.findall(answered.rpartition("\n")[0]):
                     if visited is not None and address not in seen:
                         seen.add(address)
                         await visited(address)
         assert process.returncode is not None
-        return process.returncode, told
+        return process.returncode, answered

@@ -34,8 +34,8 @@ async def test_answers_say_since_when_the_shop_told_what_changed(two_stores: Two
     await connect(two_stores.service, two_stores.ann, "shpat_a", ["read_orders"])
     when = two_stores.service.clock()
     for name, wanted in MADE_OF_FACTS.items():
-        told = result(await agent.call(name, **wanted))["facts_since"]
-        assert datetime.fromisoformat(told) == when, name
+        answered = result(await agent.call(name, **wanted))["facts_since"]
+        assert datetime.fromisoformat(answered) == when, name
 
 
 async def test_what_is_not_known_may_be_older_than_the_connection(two_stores: TwoStores) -> None:
@@ -50,7 +50,7 @@ async def test_what_is_not_known_may_be_older_than_the_connection(two_stores: Tw
     await connect(two_stores.service, two_stores.ann, "shpat_a", ["read_orders"])
     since = two_stores.service.clock().isoformat(timespec="seconds")
     for name, wanted in asked.items():
-        told = refused(await agent.call(name, **wanted))
-        assert since in told, name
-        assert "platform_query reads older ones" in told
-        assert "not_found" in told
+        answered = refused(await agent.call(name, **wanted))
+        assert since in answered, name
+        assert "platform_query reads older ones" in answered
+        assert "not_found" in answered

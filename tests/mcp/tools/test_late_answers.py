@@ -27,9 +27,9 @@ async def test_a_store_that_does_not_answer_in_time_is_a_503_with_its_code(
     monkeypatch.setattr(runtime, "ask", partial(runtime.ask, timeout=0.02))
     answer = await agent.call(name, **CALLS[name])
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1"), answer.text
-    told = answer.json()["error"]
-    assert told["data"] == {"code": "deadline_exceeded", "retryAfter": 1}
-    assert "did not come in time" in told["message"]
+    answered = answer.json()["error"]
+    assert answered["data"] == {"code": "deadline_exceeded", "retryAfter": 1}
+    assert "did not come in time" in answered["message"]
 
 
 @pytest.mark.parametrize(

@@ -22,11 +22,11 @@ AT = datetime(2026, 11, 22, 12, tzinfo=UTC)
 @pytest.mark.parametrize("plan", plans.CATALOGUE, ids=lambda plan: plan.code)
 def test_limits_are_those_that_the_plans_route_answers(plan: Plan) -> None:
     answer = PlanAnswer.of(plan)
-    told = PlanLimits.read(answer, plan=plan.code, stores_used=0, mcp_quotas=[])
-    assert told.concurrent_workflows == answer.concurrent_workflows
+    answered = PlanLimits.read(answer, plan=plan.code, stores_used=0, mcp_quotas=[])
+    assert answered.concurrent_workflows == answer.concurrent_workflows
     for tool, route in (
-        (told.monthly_credits, answer.monthly_credits),
-        (told.daily_bonus, answer.daily_bonus),
+        (answered.monthly_credits, answer.monthly_credits),
+        (answered.daily_bonus, answer.daily_bonus),
     ):
         assert (tool and Decimal(tool.amount) * 100) == (route and route.amount)
 
@@ -48,8 +48,8 @@ def test_credits_are_those_that_the_credits_route_answers() -> None:
         total=1,
     )
     answer = CreditsAnswer.of(view)
-    told = CreditBalance.read(answer, grants=[CreditGrant.read(one) for one in answer.grants])
-    assert told.model_dump(exclude={"grants"}) == {
+    answered = CreditBalance.read(answer, grants=[CreditGrant.read(one) for one in answer.grants])
+    assert answered.model_dump(exclude={"grants"}) == {
         "balance": {"amount": "4.500001", "currency": "USD"},
         "available": {"amount": "4.00", "currency": "USD"},
         "held": {"amount": "0.500001", "currency": "USD"},
@@ -57,7 +57,7 @@ def test_credits_are_those_that_the_credits_route_answers() -> None:
         "next_expiry": grant.expires_at,
         "next_cursor": None,
     }
-    assert told.grants[0].remaining.amount == "4.500001"
+    assert answered.grants[0].remaining.amount == "4.500001"
 
 
 @pytest.mark.parametrize(
@@ -83,8 +83,8 @@ def test_an_amount_is_written_with_the_digits_of_its_currency(
 
 def test_a_row_is_read_by_names_and_its_numbers_are_ids() -> None:
     row = {"refund_id": 7, "processed_at": AT, "amount_minor": 5}
-    told = RefundSummary.read(row, id=row["refund_id"], amount=None)
-    assert told == RefundSummary(id="7", amount=None, processed_at=AT)
+    answered = RefundSummary.read(row, id=row["refund_id"], amount=None)
+    assert answered == RefundSummary(id="7", amount=None, processed_at=AT)
 
 
 def test_every_list_of_what_the_shop_told_says_since_when() -> None:

@@ -18,31 +18,35 @@ def euros(amount: str) -> dict[str, str]:
 
 
 async def test_the_store_is_summed_up_as_far_as_scopes_allow(two_stores: TwoStores) -> None:
-    told = result(await (await two_stores.agent(two_stores.ann)).call("get_store_summary"))
-    assert told["id"] == two_stores.ann.store_id
-    assert told["shop"] == {
+    answered = result(await (await two_stores.agent(two_stores.ann)).call("get_store_summary"))
+    assert answered["id"] == two_stores.ann.store_id
+    assert answered["shop"] == {
         "domain": "ann.myshopify.com",
         "name": "ann's shop",
         "currency": EUR,
         "time_zone": "America/New_York",
     }
-    assert (told["plan"], told["token_state"]) == ("pro", "never")
-    assert (told["products"], told["orders_30d"]) == (3, 2)
+    assert (answered["plan"], answered["token_state"]) == ("pro", "never")
+    assert (answered["products"], answered["orders_30d"]) == (3, 2)
     narrow = await two_stores.agent(two_stores.ann, ["store:read"])
-    told = result(await narrow.call("get_store_summary"))
-    assert not {"products", "orders_30d"} & told.keys()
+    answered = result(await narrow.call("get_store_summary"))
+    assert not {"products", "orders_30d"} & answered.keys()
 
 
 async def test_a_connection_says_what_was_granted_or_that_nobody_knows(
     two_stores: TwoStores,
 ) -> None:
     agent = await two_stores.agent(two_stores.ann)
-    told = result(await agent.call("get_connection_status"))
-    assert (told["status"], told["token_state"], told["scopes"]) == ("never", "never", "UNKNOWN")
+    answered = result(await agent.call("get_connection_status"))
+    assert (answered["status"], answered["token_state"], answered["scopes"]) == (
+        "never",
+        "never",
+        "UNKNOWN",
+    )
     await connect(two_stores.service, two_stores.bob, "shpat_b", ["read_orders"])
-    told = result(await (await two_stores.agent(two_stores.bob)).call("get_connection_status"))
-    assert (told["status"], told["token_state"]) == ("active", "ok")
-    assert (told["scopes"], told["shop_domain"]) == (["read_orders"], "bob.myshopify.com")
+    answered = result(await (await two_stores.agent(two_stores.bob)).call("get_connection_status"))
+    assert (answered["status"], answered["token_state"]) == ("active", "ok")
+    assert (answered["scopes"], answered["shop_domain"]) == (["read_orders"], "bob.myshopify.com")
 
 
 async def test_orders_are_listed_newest_first_without_tests(two_stores: TwoStores) -> None:
@@ -84,8 +88,8 @@ async def test_a_word_that_the_platform_does_not_know_is_refused_with_those_it_d
     two_stores: TwoStores, name: str, filters: dict[str, str]
 ) -> None:
     agent = await two_stores.agent(two_stores.ann)
-    told = refused(await agent.call(name, **filters))
-    assert f"{next(iter(filters))}: Value error, use one of " in told
+    answered = refused(await agent.call(name, **filters))
+    assert f"{next(iter(filters))}: Value error, use one of " in answered
 
 
 async def test_what_is_looked_for_is_found_with_and_without_accents(two_stores: TwoStores) -> None:
@@ -135,8 +139,8 @@ async def test_an_order_carries_its_lines_discounts_shipping_and_tags(
         parts_of(body),
         json.dumps({"tags": "gift, fragile", "noteAttributes": []}),
     )
-    told = result(await agent.call("get_order", **asked))
-    assert told["lines"][0] == {
+    answered = result(await agent.call("get_order", **asked))
+    assert answered["lines"][0] == {
         "title": "Aviator sunglasses",
         "sku": "SKU2006-001",
         "product_id": "788032119674292900",
@@ -145,13 +149,13 @@ async def test_an_order_carries_its_lines_discounts_shipping_and_tags(
         "price": euros("89.99"),
         "discount": euros("5.00"),
     }
-    assert "Jane" not in str(told)  # typed by somebody, who may have named a person
-    assert told["discounts"] == [{"code": "SUMMER", "amount": euros("20.00")}]
-    assert told["total_discounts"] == euros("20.00")
-    assert told["shipping"] == [{"title": "Generic Shipping", "price": euros("10.00")}]
-    assert told["tags"] == ["gift", "fragile"]
+    assert "Jane" not in str(answered)  # typed by somebody, who may have named a person
+    assert answered["discounts"] == [{"code": "SUMMER", "amount": euros("20.00")}]
+    assert answered["total_discounts"] == euros("20.00")
+    assert answered["shipping"] == [{"title": "Generic Shipping", "price": euros("10.00")}]
+    assert answered["tags"] == ["gift", "fragile"]
     listed = result(await agent.call("list_orders", limit=5))["items"]
-    assert [one["tags"] for one in listed if one["id"] == told["id"]] == [["gift", "fragile"]]
+    assert [one["tags"] for one in listed if one["id"] == answered["id"]] == [["gift", "fragile"]]
 
 
 async def test_orders_are_chosen_by_time_and_buyer(two_stores: TwoStores) -> None:
@@ -162,8 +166,8 @@ async def test_orders_are_chosen_by_time_and_buyer(two_stores: TwoStores) -> Non
     assert [one["id"] for one in items] == [str(ann.base + 2)]
     items = result(await agent.call("list_orders", customer=ann.buyer))["items"]
     assert [int(one["id"]) - ann.base for one in items] == [2, 1]
-    told = refused(await agent.call("list_orders", since="2026-07-01T10:00:00"))
-    assert "since" in told
+    answered = refused(await agent.call("list_orders", since="2026-07-01T10:00:00"))
+    assert "since" in answered
 
 
 async def test_a_list_is_read_part_by_part(two_stores: TwoStores) -> None:
@@ -183,21 +187,21 @@ async def test_a_list_is_read_part_by_part(two_stores: TwoStores) -> None:
         parts: list[Any] = []
         cursor: dict[str, str] = {}
         for _ in range(len(whole) + 1):
-            told = result(await agent.call(name, limit=1, **wanted, **cursor))
-            parts += told["items"]
-            if "next_cursor" not in told:
+            answered = result(await agent.call(name, limit=1, **wanted, **cursor))
+            parts += answered["items"]
+            if "next_cursor" not in answered:
                 break
-            cursor = {"cursor": told["next_cursor"]}
+            cursor = {"cursor": answered["next_cursor"]}
         assert parts == whole, name
-        assert "next_cursor" not in told
+        assert "next_cursor" not in answered
 
 
 async def test_an_order_is_read_with_its_refunds_and_parcels(two_stores: TwoStores) -> None:
     agent, base = await two_stores.agent(two_stores.ann), two_stores.ann.base
-    told = result(await agent.call("get_order", order_id=str(base + 2)))
-    (refund,) = told["refunds"]
+    answered = result(await agent.call("get_order", order_id=str(base + 2)))
+    (refund,) = answered["refunds"]
     assert (refund["id"], refund["amount"]) == (str(base + 50), euros("10.00"))
-    (parcel,) = told["parcels"]
+    (parcel,) = answered["parcels"]
     assert (parcel["status"], parcel["shipment_status"]) == ("success", "in_transit")
 
 
@@ -205,9 +209,9 @@ async def test_sales_are_added_up_by_currency_and_in_the_days_of_the_shop(
     two_stores: TwoStores,
 ) -> None:
     agent, at = await two_stores.agent(two_stores.ann), two_stores.ann.at
-    told = result(await agent.call("get_sales_report", group_by="none"))
-    assert told["time_zone"] == "America/New_York"
-    (row,) = told["rows"]
+    answered = result(await agent.call("get_sales_report", group_by="none"))
+    assert answered["time_zone"] == "America/New_York"
+    (row,) = answered["rows"]
     assert row == {
         "group": "all",
         "orders": 2,
@@ -216,22 +220,22 @@ async def test_sales_are_added_up_by_currency_and_in_the_days_of_the_shop(
         "refunded": euros("10.00"),
     }
     there = ZoneInfo("America/New_York")
-    told = result(await agent.call("get_sales_report", group_by="day"))
+    answered = result(await agent.call("get_sales_report", group_by="day"))
     days = [(at - timedelta(days=ago)).astimezone(there).date().isoformat() for ago in (2, 1)]
-    assert [row["group"] for row in told["rows"]] == days
-    assert [row["refunded"]["amount"] for row in told["rows"]] == ["0.00", "10.00"]
-    told = result(await agent.call("get_sales_report", period="90d", group_by="source"))
-    assert {row["group"]: row["orders"] for row in told["rows"]} == {"pos": 1, "web": 2}
-    told = result(await agent.call("get_sales_report", period="365d", group_by="month"))
-    assert all(row["group"].endswith("-01") for row in told["rows"])
+    assert [row["group"] for row in answered["rows"]] == days
+    assert [row["refunded"]["amount"] for row in answered["rows"]] == ["0.00", "10.00"]
+    answered = result(await agent.call("get_sales_report", period="90d", group_by="source"))
+    assert {row["group"]: row["orders"] for row in answered["rows"]} == {"pos": 1, "web": 2}
+    answered = result(await agent.call("get_sales_report", period="365d", group_by="month"))
+    assert all(row["group"].endswith("-01") for row in answered["rows"])
 
 
 async def test_a_shop_with_a_zone_nobody_knows_has_days_in_utc(two_stores: TwoStores) -> None:
     await two_stores.database.execute("UPDATE store_shops SET timezone = 'Mars/Olympus'")
-    told = result(
+    answered = result(
         await (await two_stores.agent(two_stores.ann)).call("get_sales_report", group_by="week")
     )
-    assert told["time_zone"] == "UTC"
+    assert answered["time_zone"] == "UTC"
 
 
 async def test_products_are_listed_searched_and_read(two_stores: TwoStores) -> None:
@@ -242,10 +246,10 @@ async def test_products_are_listed_searched_and_read(two_stores: TwoStores) -> N
     assert [one["title"] for one in items] == ["Old hat"]
     items = result(await agent.call("list_products", vendor="loom", product_type="hats"))["items"]
     assert items == []
-    told = result(await agent.call("get_product", product_id=str(base + 1)))
-    assert (told["tags"], len(told["variants"])) == (["soft", "warm"], 2)
-    assert told["variants"][0]["price"] == euros("19.90")
-    assert told["variants"][0]["inventory_item_id"] == str(base + 1000)
+    answered = result(await agent.call("get_product", product_id=str(base + 1)))
+    assert (answered["tags"], len(answered["variants"])) == (["soft", "warm"], 2)
+    assert answered["variants"][0]["price"] == euros("19.90")
+    assert answered["variants"][0]["inventory_item_id"] == str(base + 1000)
 
 
 async def test_products_are_found_by_all_words_and_no_word_is_a_pattern(
@@ -336,8 +340,8 @@ async def test_nothing_that_nobody_counts_runs_out(
             ann.at,
             None if level == "null" else level,
         )
-    (told,) = result(await agent.call("get_product", product_id=str(ann.base + 2)))["variants"]
-    assert (told.get("inventory_quantity"), told.get("tracked")) == (left, tracked)
+    (answered,) = result(await agent.call("get_product", product_id=str(ann.base + 2)))["variants"]
+    assert (answered.get("inventory_quantity"), answered.get("tracked")) == (left, tracked)
     items = result(await agent.call("get_low_stock_report"))["items"]
     low = [one.get("tracked") for one in items if one["variant_id"] == "9"]
     assert low == ([] if left is None else [tracked])
@@ -359,18 +363,18 @@ async def test_buyers_are_counted_as_pseudonyms(two_stores: TwoStores) -> None:
     items = result(await agent.call("list_customers", order_by="orders"))["items"]
     assert [one["orders"] for one in items] == [2, 1]
     assert result(await agent.call("get_customer", customer=ann.buyer)) == first
-    told = refused(await agent.call("get_customer", customer=f"s1:{'f' * 64}"))
-    assert "not_found" in told
+    answered = refused(await agent.call("get_customer", customer=f"s1:{'f' * 64}"))
+    assert "not_found" in answered
 
 
 async def test_buyers_with_the_most_orders_come_part_by_part(two_stores: TwoStores) -> None:
     agent = await two_stores.agent(two_stores.ann)
     asked: dict[str, Any] = {"order_by": "orders", "limit": 1}
-    told = result(await agent.call("list_customers", **asked))
-    rest = result(await agent.call("list_customers", **asked, cursor=told["next_cursor"]))
-    assert [one["orders"] for one in (*told["items"], *rest["items"])] == [2, 1]
+    answered = result(await agent.call("list_customers", **asked))
+    rest = result(await agent.call("list_customers", **asked, cursor=answered["next_cursor"]))
+    assert [one["orders"] for one in (*answered["items"], *rest["items"])] == [2, 1]
     # A cursor of one order says nothing in the other.
-    text = refused(await agent.call("list_customers", cursor=told["next_cursor"]))
+    text = refused(await agent.call("list_customers", cursor=answered["next_cursor"]))
     assert "invalid_cursor" in text
 
 
@@ -459,7 +463,7 @@ async def test_what_became_of_a_change_is_told_to_its_user_alone(two_stores: Two
             two_stores.service.clock(),
         )
     agent = await two_stores.agent(two_stores.ann)
-    told = result(await agent.call("get_operation", operation_id="op_1"))
-    assert (told["state"], told["after"]) == ("applied", {"title": "B"})
+    answered = result(await agent.call("get_operation", operation_id="op_1"))
+    assert (answered["state"], answered["after"]) == ("applied", {"title": "B"})
     for other in ("op_2", "op_3", "op_4"):
         assert "not_found" in refused(await agent.call("get_operation", operation_id=other))

@@ -53,11 +53,15 @@ async def test_verified_revenue_is_that_of_this_stores_own_listings(two_stores: 
     await listed(two_stores, two_stores.ann, "listing_b", "store_of_ann_too")
     await listed(two_stores, two_stores.bob, "listing_c", two_stores.ann.store_id)
     agent = await two_stores.agent(two_stores.ann)
-    (told,) = result(await agent.call("get_verified_revenue"))["listings"]
-    assert (told["listing_id"], told["state"], told["badge"]) == ("listing_a", "verified", "green")
-    assert told["revenue_30d"] == {"amount": "1234.56", "currency": "EUR"}
-    assert told["annualised"] == {"amount": "15020.48", "currency": "EUR"}
-    assert told["flags"] == []
+    (answered,) = result(await agent.call("get_verified_revenue"))["listings"]
+    assert (answered["listing_id"], answered["state"], answered["badge"]) == (
+        "listing_a",
+        "verified",
+        "green",
+    )
+    assert answered["revenue_30d"] == {"amount": "1234.56", "currency": "EUR"}
+    assert answered["annualised"] == {"amount": "15020.48", "currency": "EUR"}
+    assert answered["flags"] == []
 
 
 async def test_credits_are_told_in_dollars(two_stores: TwoStores) -> None:
@@ -73,10 +77,10 @@ async def test_credits_are_told_in_dollars(two_stores: TwoStores) -> None:
         ),
     )
     agent = await two_stores.agent(two_stores.ann)
-    told = result(await agent.call("get_credit_balance"))
-    assert told["available"] == {"amount": "12.345678", "currency": "USD"}
-    assert told["held"] == {"amount": "0.00", "currency": "USD"}
-    assert [one["kind"] for one in told["grants"]] == ["adjustment"]
+    answered = result(await agent.call("get_credit_balance"))
+    assert answered["available"] == {"amount": "12.345678", "currency": "USD"}
+    assert answered["held"] == {"amount": "0.00", "currency": "USD"}
+    assert [one["kind"] for one in answered["grants"]] == ["adjustment"]
     (entry,) = result(await agent.call("list_credit_entries"))["items"]
     assert (entry["id"], entry["amount"]["amount"]) == ("1", "12.345678")
 
@@ -94,35 +98,35 @@ async def test_grants_are_told_in_parts_in_the_order_they_are_spent(two_stores: 
     agent = await two_stores.agent(two_stores.ann)
     first = result(await agent.call("get_credit_balance"))
     rest = result(await agent.call("get_credit_balance", cursor=first["next_cursor"]))
-    told = [one["remaining"]["amount"] for one in first["grants"] + rest["grants"]]
+    answered = [one["remaining"]["amount"] for one in first["grants"] + rest["grants"]]
     assert (len(first["grants"]), first["grants_total"]) == (25, 30)
-    assert told == [f"0.{n:02}" for n in range(30, 0, -1)]
+    assert answered == [f"0.{n:02}" for n in range(30, 0, -1)]
     assert "next_cursor" not in rest
 
 
 async def test_the_plans_limits_tell_how_many_calls_are_left(two_stores: TwoStores) -> None:
     agent = await two_stores.agent(two_stores.ann)
-    told = result(await agent.call("get_plan_limits"))
-    assert (told["plan"], told["stores_used"], told["stores_included"]) == ("pro", 1, 3)
-    assert told["monthly_credits"] == {"amount": "49.00", "currency": "USD"}
-    assert told["mcp_quotas"] == [
+    answered = result(await agent.call("get_plan_limits"))
+    assert (answered["plan"], answered["stores_used"], answered["stores_included"]) == ("pro", 1, 3)
+    assert answered["monthly_credits"] == {"amount": "49.00", "currency": "USD"}
+    assert answered["mcp_quotas"] == [
         {"window_seconds": 60, "limit": 500, "remaining": 499},
         {"window_seconds": 86_400, "limit": 50_000, "remaining": 49_999},
     ]
-    told = result(await agent.call("get_plan_limits"))
-    assert told["mcp_quotas"][0]["remaining"] == 498
+    answered = result(await agent.call("get_plan_limits"))
+    assert answered["mcp_quotas"][0]["remaining"] == 498
     agent = await two_stores.agent(two_stores.bob)
-    told = result(await agent.call("get_plan_limits"))
-    assert told["mcp_quotas"][0]["remaining"] == 499
+    answered = result(await agent.call("get_plan_limits"))
+    assert answered["mcp_quotas"][0]["remaining"] == 499
 
 
 async def test_an_organization_without_bounds_is_told_none(two_stores: TwoStores) -> None:
     await two_stores.database.execute(
         "UPDATE organizations SET plan = 'custom', stores_contracted = 70"
     )
-    told = result(await (await two_stores.agent(two_stores.ann)).call("get_plan_limits"))
-    assert (told["stores_included"], told["mcp_quotas"]) == (70, [])
-    assert "concurrent_workflows" not in told
+    answered = result(await (await two_stores.agent(two_stores.ann)).call("get_plan_limits"))
+    assert (answered["stores_included"], answered["mcp_quotas"]) == (70, [])
+    assert "concurrent_workflows" not in answered
 
 
 async def test_looking_at_a_window_counts_nothing(two_stores: TwoStores) -> None:

@@ -122,15 +122,15 @@ async def test_the_platform_is_asked_with_the_stores_token(
     two_stores: TwoStores, platform: Platform
 ) -> None:
     agent = await connected(two_stores, platform)
-    told = result(await agent.call("platform_query", query=NAMES))
-    (product,) = told["data"]["products"]["nodes"]
+    reported = result(await agent.call("platform_query", query=NAMES))
+    (product,) = reported["data"]["products"]["nodes"]
     assert product == {"title": "Shirt", "variants": {"nodes": [{"sku": "S-1", "price": "19.9"}]}}
     query = "query P($id: ID!) { product(id: $id) { title } }"
     nothing = {"query": query, "variables": '{"id": "gid://shopify/Product/99"}'}
-    told = result(await agent.call("platform_query", **nothing))
-    assert told == {"shop_words": ["data"], "data": {"product": None}}
+    reported = result(await agent.call("platform_query", **nothing))
+    assert reported == {"shop_words": ["data"], "data": {"product": None}}
     schema = stores_registry(two_stores.service).tools["platform_query"].output_schema
-    Draft202012Validator(schema).validate(told)
+    Draft202012Validator(schema).validate(reported)
 
 
 async def test_fragments_and_conditions_are_read_too(
@@ -143,9 +143,9 @@ async def test_fragments_and_conditions_are_read_too(
         fragment shops on QueryRoot { s: shop { ... names } }
         fragment names on Shop { name currencyCode }
     """
-    told = result(await agent.call("platform_query", query=query, variables='{"with": false}'))
-    assert told["data"]["s"] == {"name": "Sandbox shop", "currencyCode": "USD"}
-    assert told["data"]["products"]["edges"] == [{"node": {"title": "Shirt"}}]
+    reported = result(await agent.call("platform_query", query=query, variables='{"with": false}'))
+    assert reported["data"]["s"] == {"name": "Sandbox shop", "currencyCode": "USD"}
+    assert reported["data"]["products"]["edges"] == [{"node": {"title": "Shirt"}}]
 
 
 async def test_what_is_not_allow_listed_is_never_sent(
@@ -191,10 +191,10 @@ async def test_a_scope_that_is_known_to_be_missing_is_named_before_the_call(
 ) -> None:
     agent = await connected(two_stores, platform, ("write_products",))
     before = platform.requests
-    told = refused(await agent.call("platform_query", query=ORDERS))
-    assert "missing_scope" in told
-    assert "scope: read_orders" in told
-    assert "Whoever owns the shop can add it" in told
+    reported = refused(await agent.call("platform_query", query=ORDERS))
+    assert "missing_scope" in reported
+    assert "scope: read_orders" in reported
+    assert "Whoever owns the shop can add it" in reported
     assert platform.requests == before
     result(await agent.call("platform_query", query=NAMES))  # who writes reads
 
@@ -204,11 +204,11 @@ async def test_while_scopes_are_unknown_the_platform_refuses_in_its_own_words(
 ) -> None:
     agent = await connected(two_stores, platform, ())
     platform.set_scopes(SHOP, "read_products")
-    told = refused(await agent.call("platform_query", query=ORDERS))
+    reported = refused(await agent.call("platform_query", query=ORDERS))
     words = "Access denied for orders field. Required access: `read_orders` access scope."
-    assert told.splitlines()[0] == words
-    assert "platform_denied" in told
-    assert "platformStatus: 403" in told
+    assert reported.splitlines()[0] == words
+    assert "platform_denied" in reported
+    assert "platformStatus: 403" in reported
 
 
 async def relayed_503(agent: Agent) -> httpx.Response:
@@ -313,10 +313,10 @@ async def test_what_the_platform_refuses_arrives_as_it_said_it(
 ) -> None:
     agent = await connected(two_stores, platform)
     platform.faults.status(status, body=body)
-    told = refused(await agent.call("platform_query", query=NAMES))
+    reported = refused(await agent.call("platform_query", query=NAMES))
     status = 400 if status == 200 else status
-    assert told.startswith(f"{words}\ncode: platform_denied\nplatformStatus: {status}")
-    assert ("scope: read_orders" in told) == ("read_orders" in words)
+    assert reported.startswith(f"{words}\ncode: platform_denied\nplatformStatus: {status}")
+    assert ("scope: read_orders" in reported) == ("read_orders" in words)
 
 
 async def test_a_platform_out_of_reach_is_asked_again_later(

@@ -57,9 +57,9 @@ async def test_reports_of_one_store_hold_up_no_other_and_end_with_who_asked(
         assert result(await bob.call("list_customers"))["items"]
         assert result(await ann.call("get_plan_limits"))
         answers = await asyncio.gather(*asked)
-    told = Counter(answer.json()["error"]["data"]["code"] for answer in answers)
-    assert set(told) == {"too_many_reports", "storage_overdue"}
-    assert sum(told.values()) == ASKED
+    answered = Counter(answer.json()["error"]["data"]["code"] for answer in answers)
+    assert set(answered) == {"too_many_reports", "storage_overdue"}
+    assert sum(answered.values()) == ASKED
     await at_the_gate(gate, 0)
 
     await gate.execute("SELECT pg_advisory_unlock(14)")

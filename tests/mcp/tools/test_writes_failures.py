@@ -34,8 +34,8 @@ async def test_stock_whose_answer_was_lost_is_sent_again_under_its_key_and_moves
     counter: Counter,
 ) -> None:
     counter.platform.faults.lose()
-    told = await counter.adjust("key-00001", -3)
-    assert (told["status"], told["after"]) == ("applied", {"available": 7})
+    reported = await counter.adjust("key-00001", -3)
+    assert (reported["status"], reported["after"]) == ("applied", {"available": 7})
     assert (counter.variant.available, counter.platform.admin.mutations) == (7, 2)
     assert (await counter.adjust("key-00001", -3))["status"] == "replayed"
     assert counter.platform.admin.mutations == 2
@@ -52,8 +52,8 @@ async def test_stock_that_the_platform_is_still_at_work_on_is_not_taken_for_refu
     payload = {"inventoryAdjustmentGroup": None, "userErrors": [under_way]}
     answer = orjson.dumps({"data": {"inventoryAdjustQuantities": payload}})
     counter.platform.faults.status(200, on="mutation", body=answer)
-    told = await counter.adjust("key-00001", -3)
-    assert (told["status"], told["after"]) == ("applied", {"available": 7})
+    reported = await counter.adjust("key-00001", -3)
+    assert (reported["status"], reported["after"]) == ("applied", {"available": 7})
     assert counter.variant.available == 7
 
 
@@ -67,8 +67,8 @@ async def test_stock_that_was_never_moved_is_planned_anew_from_what_is_there_now
     counter.variant.available = 6  # a sale in the middle
     counter.platform.faults.reset(on="mutation")
     release.set()
-    told = await changing
-    assert (told["status"], told["before"], told["after"]) == (
+    reported = await changing
+    assert (reported["status"], reported["before"], reported["after"]) == (
         "applied",
         {"available": 6},
         {"available": 3},
@@ -90,8 +90,8 @@ async def test_every_change_is_recognised_in_the_shop(
     counter.platform.faults.lose()
     if "product_id" not in arguments:
         arguments = {**arguments, "order_id": str(counter.order.id)}
-    told = answered(await counter.agent.call(name, idempotency_key="key-00001", **arguments))
-    assert told["status"] == "applied"
+    reported = answered(await counter.agent.call(name, idempotency_key="key-00001", **arguments))
+    assert reported["status"] == "applied"
     assert counter.platform.admin.mutations == 1
 
 
@@ -105,12 +105,12 @@ async def test_a_change_that_the_shop_does_not_show_is_unknown_until_it_is_surel
     counter: Counter,
 ) -> None:
     counter.platform.faults.reset(on="mutation")
-    told = await put(counter, "key-00001", "DRAFT")
-    assert (told["status"], told["code"]) == ("unknown", "unknown")
+    reported = await put(counter, "key-00001", "DRAFT")
+    assert (reported["status"], reported["code"]) == ("unknown", "unknown")
     again = await put(counter, "key-00001", "DRAFT")
-    assert (again["status"], again["operation_id"]) == ("unknown", told["operation_id"])
-    assert (await state_of(counter, told["operation_id"]))["state"] == "unknown"
-    over = await looked_at_until_over(counter, told["operation_id"])
+    assert (again["status"], again["operation_id"]) == ("unknown", reported["operation_id"])
+    assert (await state_of(counter, reported["operation_id"]))["state"] == "unknown"
+    over = await looked_at_until_over(counter, reported["operation_id"])
     assert (over["state"], over["code"]) == ("rejected", "not_applied")
     last = await put(counter, "key-00001", "DRAFT")
     assert (last["status"], last["code"]) == ("rejected", "not_applied")
@@ -119,9 +119,9 @@ async def test_a_change_that_the_shop_does_not_show_is_unknown_until_it_is_surel
 
 async def test_a_change_that_shows_late_is_recognised_when_it_does(counter: Counter) -> None:
     counter.platform.faults.reset(on="mutation")
-    told = await put(counter, "key-00001", "DRAFT")
+    reported = await put(counter, "key-00001", "DRAFT")
     counter.product.status = "DRAFT"  # the platform was only slow
-    over = await looked_at_until_over(counter, told["operation_id"])
+    over = await looked_at_until_over(counter, reported["operation_id"])
     assert (over["state"], over["after"]) == ("applied", {"status": "DRAFT"})
     assert (await put(counter, "key-00001", "DRAFT"))["status"] == "replayed"
 
@@ -130,9 +130,9 @@ async def test_a_change_that_others_have_covered_stays_unclear_and_is_never_sent
     counter: Counter,
 ) -> None:
     counter.platform.faults.reset(on="mutation")
-    told = await put(counter, "key-00001", "DRAFT")
+    reported = await put(counter, "key-00001", "DRAFT")
     counter.product.status = "ARCHIVED"
-    over = await looked_at_until_over(counter, told["operation_id"])
+    over = await looked_at_until_over(counter, reported["operation_id"])
     assert (over["state"], over["code"]) == ("unclear", "unclear")
     assert (await put(counter, "key-00001", "DRAFT"))["status"] == "unknown"
     assert counter.platform.admin.mutations == 0
@@ -167,10 +167,10 @@ async def test_a_change_that_takes_long_is_pending_and_found_later(
     release = counter.platform.faults.hold(on="mutation")
     with monkeypatch.context() as patched:
         patched.setattr(writes, "ANSWER_SECONDS", 0.1)
-        told = refused(await counter.adjusting("key-00001", -3))
-    assert "operation_pending" in told
+        reported = refused(await counter.adjusting("key-00001", -3))
+    assert "operation_pending" in reported
     assert await counter.audited() == [("agent.write.pending", None)]
-    operation_id = told.split("operation_id: ")[1]
+    operation_id = reported.split("operation_id: ")[1]
     release.set()
     over = await looked_at_until_over(counter, operation_id)
     assert (over["state"], over["after"]) == ("applied", {"available": 7})
@@ -219,17 +219,17 @@ async def test_a_change_that_was_overtaken_and_then_cut_off_may_be_tried_again(
 async def test_what_the_platform_refuses_is_told_in_its_words(counter: Counter) -> None:
     plan = answered(await counter.update("key-00001", title="Green shirt", dry_run=True))
     del counter.shop.products[PRODUCT]
-    told = answered(
+    reported = answered(
         await counter.update("key-00001", title="Green shirt", plan_token=plan["plan_token"])
     )
-    assert (told["status"], told["code"]) == ("rejected", "not_found")
+    assert (reported["status"], reported["code"]) == ("rejected", "not_found")
     counter.platform.freeze(ANNS)
     drafting = {"idempotency_key": "key-00002", "product_id": "1", "status": "DRAFT"}
     refusal = refused(await counter.agent.call("set_product_status", **drafting))
     assert refusal == "Unavailable Shop\ncode: platform_denied\nplatformStatus: 402"
     counter.platform.freeze(ANNS, frozen=False)
-    told = answered(await counter.agent.call("set_product_status", **drafting))
-    assert told["code"] == "not_found"  # asked again, with the same key
+    reported = answered(await counter.agent.call("set_product_status", **drafting))
+    assert reported["code"] == "not_found"  # asked again, with the same key
 
 
 async def test_a_scope_known_to_be_missing_is_refused_before_the_call_by_its_name(
@@ -237,9 +237,9 @@ async def test_a_scope_known_to_be_missing_is_refused_before_the_call_by_its_nam
 ) -> None:
     counter = await opened(two_stores, platform, ALL_SCOPES)
     before = platform.requests
-    told = refused(await counter.adjusting("key-00001", -3))
-    assert "missing_scope" in told
-    assert "write_inventory" in told
+    reported = refused(await counter.adjusting("key-00001", -3))
+    assert "missing_scope" in reported
+    assert "write_inventory" in reported
     assert platform.requests == before
 
 
@@ -251,8 +251,8 @@ async def test_scopes_that_are_not_known_refuse_nothing_and_the_platforms_words_
         "UPDATE integration_connections SET metadata = '{\"scopes\": []}'"
     )
     counter.shop.scopes = ALL_SCOPES
-    told = refused(await counter.adjusting("key-00001", -3))
-    assert told == (
+    reported = refused(await counter.adjusting("key-00001", -3))
+    assert reported == (
         "Access denied for inventoryAdjustQuantities field."
         " Required access: `write_inventory` access scope."
         "\ncode: platform_denied\nplatformStatus: 403\nscope: write_inventory"
@@ -267,8 +267,10 @@ async def test_a_change_that_the_platform_refuses_by_its_status_says_so_in_its_w
 ) -> None:
     words = "This needs <b>merchant approval</b> for write_inventory.\n" + "Read on. " * 99
     counter.platform.faults.status(403, on="mutation", body=orjson.dumps({"errors": words}))
-    told = refused(await counter.adjusting("key-00001", -3))
-    assert told == f"{words}\ncode: platform_denied\nplatformStatus: 403\nscope: write_inventory"
+    reported = refused(await counter.adjusting("key-00001", -3))
+    assert (
+        reported == f"{words}\ncode: platform_denied\nplatformStatus: 403\nscope: write_inventory"
+    )
     kept = await state_of(counter, (await counter.adjust("key-00001", -3))["operation_id"])
     assert (kept["state"], counter.variant.available) == ("applied", 7)
 
@@ -279,15 +281,15 @@ async def test_a_token_that_dies_under_a_change_is_renewed_and_the_change_made_o
 ) -> None:
     granted = counter.platform.grants
     counter.platform.faults.status(401, on=when)
-    told = await counter.adjust("key-00001", -3)
-    assert (told["status"], told["after"]) == ("applied", {"available": 7})
+    reported = await counter.adjust("key-00001", -3)
+    assert (reported["status"], reported["after"]) == ("applied", {"available": 7})
     assert (counter.platform.admin.mutations, counter.platform.grants) == (1, granted + 1)
 
 
 async def test_a_token_that_died_before_a_dry_run_is_renewed(counter: Counter) -> None:
     counter.platform.revoke_tokens(ANNS)
-    told = answered(await counter.update("key-00001", title="Green shirt", dry_run=True))
-    assert told["status"] == "planned"
+    reported = answered(await counter.update("key-00001", title="Green shirt", dry_run=True))
+    assert reported["status"] == "planned"
 
 
 async def test_a_change_without_a_token_is_made_with_the_same_key_once_there_is_one(

@@ -77,8 +77,8 @@ async def test_the_shop_is_read_anew_once_for_each_key(
     assert (first["status"], first["after"]) == ("applied", {"refreshing": [listing_id]})
     again = await refreshed(agent, "key-00001")
     assert again == {**first, "status": "replayed"}
-    told = result(await agent.call("get_operation", operation_id=first["operation_id"]))
-    assert told["state"] == "applied"
+    reported = result(await agent.call("get_operation", operation_id=first["operation_id"]))
+    assert reported["state"] == "applied"
 
 
 async def test_a_store_that_is_not_for_sale_has_nothing_to_read(two_stores: TwoStores) -> None:
@@ -90,8 +90,8 @@ async def test_a_store_that_is_not_for_sale_has_nothing_to_read(two_stores: TwoS
 async def test_without_a_working_source_the_listing_says_so(two_stores: TwoStores) -> None:
     await listed(two_stores, two_stores.ann)
     agent = await two_stores.agent(two_stores.ann)
-    told = refused(await agent.call("refresh_revenue", idempotency_key="key-00001"))
-    assert "no working connection" in told
+    reported = refused(await agent.call("refresh_revenue", idempotency_key="key-00001"))
+    assert "no working connection" in reported
 
 
 async def test_a_user_refreshes_so_often_in_an_hour_and_no_more(two_stores: TwoStores) -> None:

@@ -50,8 +50,8 @@ async def adjusted(app: Any, asked: dict[str, Any], key: str = "k1") -> dict[str
 async def test_a_product_is_updated_and_delivered(app: Any, receiver: Any) -> None:
     await app.subscribe("PRODUCTS_UPDATE", receiver.uri)
     asked = {"id": "gid://shopify/Product/7", "title": "Blouse", "tags": ["b", "a", "B"]}
-    told = (await app.ask(UPDATE, p=asked))["productUpdate"]
-    assert told["product"] == {
+    answered = (await app.ask(UPDATE, p=asked))["productUpdate"]
+    assert answered["product"] == {
         "title": "Blouse",
         "tags": ["a", "b"],
         "status": "ACTIVE",
@@ -70,8 +70,8 @@ async def test_a_product_is_updated_and_delivered(app: Any, receiver: Any) -> No
     ],
 )
 async def test_a_wrong_update_is_a_user_error(app: Any, asked: dict[str, str], field: str) -> None:
-    told = (await app.ask(UPDATE, p=asked))["productUpdate"]
-    assert (told["product"], told["userErrors"][0]["field"]) == (None, [field])
+    answered = (await app.ask(UPDATE, p=asked))["productUpdate"]
+    assert (answered["product"], answered["userErrors"][0]["field"]) == (None, [field])
 
 
 async def test_stock_moves_once_for_each_key(app: Any) -> None:
@@ -95,8 +95,8 @@ async def test_stock_moves_once_for_each_key(app: Any) -> None:
     ],
 )
 async def test_stock_that_cannot_move_stays(app: Any, asked: dict[str, Any], code: str) -> None:
-    told = await adjusted(app, asked)
-    assert told["userErrors"][0]["code"] == code
+    answered = await adjusted(app, asked)
+    assert answered["userErrors"][0]["code"] == code
     assert app.platform.shop(SHOP).products[7].stock == 5
 
 
@@ -126,19 +126,19 @@ async def test_reading_is_not_enough_to_write(app: Any, field: str, arguments: s
 async def test_an_order_takes_a_note_and_tags(app: Any) -> None:
     order = app.platform.place_order(SHOP)
     gid = f"gid://shopify/Order/{order.id}"
-    told = await app.ask(
+    answered = await app.ask(
         "mutation($i: OrderInput!) { orderUpdate(input: $i) { order { note } "
         "userErrors { message } } }",
         i={"id": gid, "note": "Wrap it"},
     )
-    assert told["orderUpdate"]["order"] == {"note": "Wrap it"}
+    assert answered["orderUpdate"]["order"] == {"note": "Wrap it"}
     for _ in range(2):
-        told = await app.ask(
+        answered = await app.ask(
             'mutation($id: ID!) { tagsAdd(id: $id, tags: ["b", "a"]) '
             "{ node { ... on Order { tags } } userErrors { message } } }",
             id=gid,
         )
-    assert told["tagsAdd"]["node"] == {"tags": ["a", "b"]}
+    assert answered["tagsAdd"]["node"] == {"tags": ["a", "b"]}
 
 
 async def test_a_lost_answer_is_to_what_was_done(app: Any) -> None:

@@ -29,8 +29,8 @@ def received(message: ApplyPaymentEvent) -> PaymentEventReceived:
     )
 
 
-def asked(told: PureOrganization, message: ApplyPaymentEvent) -> CompletePaymentEvent | None:
-    found = completing.lacking(told.state, received(message), message.payment_ref)
+def asked(answered: PureOrganization, message: ApplyPaymentEvent) -> CompletePaymentEvent | None:
+    found = completing.lacking(answered.state, received(message), message.payment_ref)
     if found is None:
         return None
     assert isinstance(found.call, CompletePaymentEvent)
@@ -38,15 +38,15 @@ def asked(told: PureOrganization, message: ApplyPaymentEvent) -> CompletePayment
 
 
 def test_a_subscription_is_asked_for_when_its_event_is_no_news() -> None:
-    told = PureOrganization()
-    told.tell(UPDATED, subscription())
+    answered = PureOrganization()
+    answered.tell(UPDATED, subscription())
     again = apply_message(UPDATED, subscription())
     later = apply_message(UPDATED, subscription(), created=int(AT.timestamp()) + 5)
 
-    call = asked(told, again)
+    call = asked(answered, again)
     assert call is not None
     assert call.seen_at == AT
-    assert asked(told, later) is None
+    assert asked(answered, later) is None
 
 
 def test_what_its_schedule_brings_is_asked_for() -> None:
@@ -55,16 +55,16 @@ def test_what_its_schedule_brings_is_asked_for() -> None:
 
 
 def test_an_answer_that_was_overtaken_is_asked_for_again() -> None:
-    told = PureOrganization()
-    told.tell(UPDATED, subscription())
+    answered = PureOrganization()
+    answered.tell(UPDATED, subscription())
     overtaken = apply_message(
         UPDATED, subscription(), is_asked=True, asked_after=AT - timedelta(seconds=1)
     )
-    before = told.state
+    before = answered.state
 
-    assert told.apply(overtaken) == completing.STALE
-    assert told.state is before
-    found = completing.outdated(told.state, overtaken)
+    assert answered.apply(overtaken) == completing.STALE
+    assert answered.state is before
+    found = completing.outdated(answered.state, overtaken)
     assert found is not None
     assert isinstance(found.call, CompletePaymentEvent)
     assert found.call.seen_at == AT
@@ -73,22 +73,22 @@ def test_an_answer_that_was_overtaken_is_asked_for_again() -> None:
 def test_an_answer_about_another_subscription_than_the_known_one_is_not_asked_for_for_ever() -> (
     None
 ):
-    told = PureOrganization()
-    told.tell("invoice.paid", invoice("in_1"))
-    told.tell(UPDATED, subscription())
+    answered = PureOrganization()
+    answered.tell("invoice.paid", invoice("in_1"))
+    answered.tell(UPDATED, subscription())
     other = subscription(id="sub_2", status="canceled", ended_at=int(AT.timestamp()))
     answer = apply_message(UPDATED, other, is_asked=True, asked_after=None)
 
-    assert told.apply(answer) == Applied("applied")
-    assert told.subscription.subscription_id == "sub_1"
+    assert answered.apply(answer) == Applied("applied")
+    assert answered.subscription.subscription_id == "sub_1"
 
 
 def test_an_end_is_remembered_until_it_is_on_disk() -> None:
-    told = PureOrganization()
-    told.tell(UPDATED, subscription(PRO))
-    told.tell(
+    answered = PureOrganization()
+    answered.tell(UPDATED, subscription(PRO))
+    answered.tell(
         "customer.subscription.deleted",
         subscription(PRO, status="canceled", ended_at=int(AT.timestamp())),
         created=int(AT.timestamp()) + 1,
     )
-    assert told.state.over == ("sub_1",)
+    assert answered.state.over == ("sub_1",)

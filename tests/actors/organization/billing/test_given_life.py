@@ -41,7 +41,7 @@ def life() -> list[tuple[str, ApplyPaymentEvent]]:
     found = (
         (file.name[:2], message(json.loads(file.read_text()))) for file in sorted(LIFE.glob("*"))
     )
-    return [(number, told) for number, told in found if told is not None]
+    return [(number, answered) for number, answered in found if answered is not None]
 
 
 def customer() -> PureOrganization:
@@ -49,11 +49,11 @@ def customer() -> PureOrganization:
 
 
 def test_the_given_life_grants_what_it_paid_for() -> None:
-    told = customer()
+    answered = customer()
     after: dict[str, Any] = {}
     for number, one in life():
-        assert told.apply(one).state in {"applied", "ignored"}
-        after[number] = (told.plan, told.dollars)
+        assert answered.apply(one).state in {"applied", "ignored"}
+        after[number] = (answered.plan, answered.dollars)
     assert after["02"] == ("free", 0)
     assert after["03"] == ("pro", 49)
     assert after["05"] == ("pro", 49), "an upgrade that is not paid yet"
@@ -69,13 +69,17 @@ def test_the_given_life_grants_what_it_paid_for() -> None:
 @pytest.mark.parametrize("seed", range(50))
 def test_the_given_life_comes_to_the_same_in_any_order(seed: int) -> None:
     events = [one for _, one in life()]
-    orderly, told = customer(), customer()
+    orderly, answered = customer(), customer()
     for one in events:
         orderly.apply(one)
     chance = random.Random(seed)  # noqa: S311 - a shuffle
     shuffled = [*events, *chance.choices(events, k=5)]
     chance.shuffle(shuffled)
     for one in shuffled:
-        told.apply(one)
-    assert (told.plan, told.dollars, told.kinds) == (orderly.plan, orderly.dollars, orderly.kinds)
-    assert told.dollars * DOLLAR % 1 == 0
+        answered.apply(one)
+    assert (answered.plan, answered.dollars, answered.kinds) == (
+        orderly.plan,
+        orderly.dollars,
+        orderly.kinds,
+    )
+    assert answered.dollars * DOLLAR % 1 == 0

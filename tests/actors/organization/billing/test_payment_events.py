@@ -239,9 +239,9 @@ def test_both_shapes_of_a_subscription_say_the_same() -> None:
 
 def test_a_change_that_waits_for_its_payment_is_told() -> None:
     body = processor.subscription(pending_update={"expires_at": END})
-    told = facts("customer.subscription.updated", body)
-    assert told.has_pending_update
-    assert told.pending_until == ENDS
+    answered = facts("customer.subscription.updated", body)
+    assert answered.has_pending_update
+    assert answered.pending_until == ENDS
 
 
 def test_a_refund_is_all_that_was_ever_refunded() -> None:

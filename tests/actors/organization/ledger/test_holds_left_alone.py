@@ -39,11 +39,11 @@ def test_what_was_used_under_holds_left_alone_is_told_apart_from_what_expires(
         )
     ledger.crash()
     assert ledger.take(ExpireCredits(AT + days(2))).balance == 0
-    told = [
+    answered = [
         (entry.key, entry.kind, entry.reference, chain.balance_moved(moves_of(postings)))
         for entry, postings in ledger.pairs[4:]
     ]
-    assert sorted(told) == [
+    assert sorted(answered) == [
         ("lapse:8", "lapse", None, -7 * DOLLAR),
         ("settle:one", "settle", "one", -2 * DOLLAR),
         ("settle:three", "release", "three", 0),

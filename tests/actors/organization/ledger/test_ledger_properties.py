@@ -198,7 +198,7 @@ def observed(at: datetime) -> st.SearchStrategy[list[object]]:
         ),
         max_size=8,
     )
-    return st.builds(lambda bought, told: [*bought, *told], grants, facts)
+    return st.builds(lambda bought, answered: [*bought, *answered], grants, facts)
 
 
 @settings(max_examples=150)

@@ -20,8 +20,8 @@ async def travel(package: str, names: Iterable[str], call: Make) -> None:
     """Call every tool that was listed, and write down what became of each."""
     wanted: Mapping[str, Any] = json.loads(Path(CALLS).read_text())
     answers = {name: await trouble(call, name, wanted.get(name, {})) for name in names}
-    told = {"version": version(package), "tools": list(answers), "answers": answers}
-    Path(REPORT).write_text(json.dumps(told))
+    answered = {"version": version(package), "tools": list(answers), "answers": answers}
+    Path(REPORT).write_text(json.dumps(answered))
 
 
 async def trouble(call: Make, name: str, given: dict[str, Any]) -> str | None:

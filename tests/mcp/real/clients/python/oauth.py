@@ -48,11 +48,11 @@ async def provider(name: str) -> OAuthClientProvider:
         print(asked, flush=True)  # noqa: T201 - the user's browser reads it
 
     async def called_back() -> Any:
-        told = await arrived
+        answered = await arrived
         server.close()
         if not hasattr(auth, "AuthorizationCodeResult"):  # 1.x
-            return told["code"], told["state"]
-        return auth.AuthorizationCodeResult(**told)
+            return answered["code"], answered["state"]
+        return auth.AuthorizationCodeResult(**answered)
 
     metadata = auth.OAuthClientMetadata(client_name=name, redirect_uris=[AnyUrl(url)])
     return OAuthClientProvider(ADDRESS, metadata, Kept(), redirected, called_back)
