@@ -26,6 +26,7 @@ OWN = {
     ("POST", "/api/auth/password"),
     ("GET", "/api/organizations"),
     ("GET", "/api/account/api-keys"),
+    ("GET", "/api/account/export"),
     ("POST", "/api/organizations"),
     ("GET", "/api/stores"),
     ("GET", "/api/sell/listings"),
@@ -102,6 +103,8 @@ async def things_of(owner: Person) -> dict[str, str]:
         "resource": f"api/mcp/v1/{store['id']}",
         "request_id": "nobody-asked",
         "mail_id": "mail_1",
+        "message_id": "message_1",
+        "key": "brand.voice",
         "file_id": "file_1",
         "session_id": "0" * 32,
         "token": "of-no-one",
@@ -143,6 +146,9 @@ def body_of(rule: str, things: dict[str, str]) -> dict[str, Any]:
         "/api/sponsor/checkout": foreign,
         "/stores/new": {**foreign, "name": "Theirs"},
         "/stores/<store_id>/connect": CREDENTIALS,
+        "/api/stores/<store_id>/memory/facts/<key>": {"value": "Theirs"},
+        "/api/stores/<store_id>/memory/messages": {"text": "Theirs"},
+        "/api/stores/<store_id>/memory/messages/<message_id>": {"text": "Theirs"},
         "/selling/new": {**foreign, "title": "Theirs", "price": "1", "currency": "USD"},
         "/selling/<listing_id>/prove/<any(shop, processor):source>": {
             **CREDENTIALS,
@@ -170,6 +176,8 @@ def address_of(rule: str, things: dict[str, str]) -> str:
     assert "<" not in path, f"{rule}: a parameter this walk cannot read"
     if rule in OF_ORGANIZATION:
         return f"{path}?organizationId={things['organization_id']}"
+    if rule.endswith("/memory/search"):
+        return f"{path}?query=voice"
     return f"{path}?storeId={things['store_id']}" if rule.endswith("/custom-app") else path
 
 
