@@ -1,15 +1,17 @@
 """Plans, credits and what is paid, as an organization's members see them."""
 
+from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Self
 
 from tolsey.actors import chain
 from tolsey.actors.organization import plans
-from tolsey.actors.organization.ledger.messages import CreditsView
+from tolsey.actors.organization.ledger.messages import CreditsView, SpentAfter
 from tolsey.actors.organization.plans import Cadence, Plan
 from tolsey.http.answers.base import ApiAnswer, Omittable, Timestamp
-from tolsey.http.answers.grants import key_of
-from tolsey.http.web.paging import cursor_of
+from tolsey.http.web.paging import InvalidCursor, cursor_of
 from tolsey.storage.records.money.credits import CreditEntry, CreditPosting
+from tolsey.storage.records.money.currencies import EXPONENTS
 
 
 class MoneyAnswer(ApiAnswer):
@@ -182,3 +184,40 @@ def _price(plan: Plan, cadence: Cadence) -> MoneyAnswer | None:
 
 def _credits(micro: int | None) -> MoneyAnswer | None:
     return None if micro is None else money(micro // plans.MICRO_PER_CENT, plans.CURRENCY)
+
+
+def in_units(minor: int, currency: str) -> Decimal:
+    """Give an amount of minor units, with as many digits as the currency has."""
+    return Decimal(minor).scaleb(-EXPONENTS.get(currency, 2))
+
+
+def in_digits_of(amount: Decimal, currency: str) -> Decimal:
+    """Write an amount of whole units with the digits of its currency, or with those that it has beyond."""
+    exact = amount.quantize(Decimal(1).scaleb(-EXPONENTS.get(currency, 2)))
+    return exact if exact == amount else amount.normalize()
+
+
+def in_dollars(micro: int) -> Decimal:
+    """Give micro-USD to the cent, and on to the last digit where fractions of a cent are left."""
+    return in_digits_of(Decimal(micro).scaleb(-6), "USD")
+
+
+def key_of(after: SpentAfter) -> str:
+    """Write down the place of a grant in the order in which grants are spent."""
+    expires_at, granted_at, id = after
+    return f"{expires_at.isoformat()}|{granted_at.isoformat()}|{id}"
+
+
+def spent_after(key: str) -> SpentAfter | None:
+    """Read such a place; None for the first part."""
+    if not key:
+        return None
+    try:
+        expires_at, granted_at, id = key.split("|", 2)
+        return _moment(expires_at), _moment(granted_at), id
+    except (ValueError, OverflowError) as error:
+        raise InvalidCursor from error
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text).astimezone(UTC)

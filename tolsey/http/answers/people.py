@@ -1,12 +1,14 @@
-"""Users, their sessions, and the organizations they belong to."""
+"""Users, their sessions and API keys, and the organizations they belong to or are invited to."""
 
 from typing import Any, Self
 
 from pydantic import RootModel
 
 from tolsey.http.answers.base import ApiAnswer, Timestamp
+from tolsey.storage.people.invitations import InvitationRow
 from tolsey.storage.people.members import MemberRow
 from tolsey.storage.people.tokens import OpenSession
+from tolsey.storage.records.people import ApiKey
 
 
 class CallerAnswer(ApiAnswer):
@@ -101,3 +103,44 @@ class OpenSessionAnswer(ApiAnswer):
     def of(cls, session: OpenSession) -> Self:
         """Show a session to its user."""
         return cls.read(session, last_used_at=session.used_at)
+
+
+class InvitationAnswer(ApiAnswer):
+    """An invitation that waits; its link is in the mail alone."""
+
+    id: str
+    organization_id: str
+    email: str
+    role: str
+    invited_by: str
+    created_at: Timestamp
+    expires_at: Timestamp
+
+    @classmethod
+    def of(cls, row: InvitationRow) -> Self:
+        """Show an invitation that is kept."""
+        return cls.read(row.invitation, invited_by=row.inviter)
+
+
+class ApiKeyAnswer(ApiAnswer):
+    """A live key: by what its value begins, for what and how long it is good."""
+
+    id: str
+    organization_id: str
+    name: str
+    prefix: str
+    scopes: list[str]
+    created_at: Timestamp
+    expires_at: Timestamp
+    last_used_at: Timestamp | None
+
+    @classmethod
+    def of(cls, key: ApiKey) -> Self:
+        """Show a key that is kept."""
+        return cls.read(key, last_used_at=key.used_at)
+
+
+class MadeKeyAnswer(ApiKeyAnswer):
+    """A key just made, with its value; a repeat with the same `Idempotency-Key` has it no more."""
+
+    value: str | None = None

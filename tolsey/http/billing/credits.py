@@ -8,13 +8,13 @@ from quart_schema import tag_blueprint
 
 from tolsey.actors.organization.ledger.messages import GRANTS_SHOWN, AdjustCredits, ReadCredits
 from tolsey.actors.organization.messages import organization
-from tolsey.http.answers import grants
 from tolsey.http.answers.base import ListAnswer, list_of
 from tolsey.http.answers.money import (
     AdjustedAnswer,
     CreditsAnswer,
     LedgerEntryAnswer,
     UrlAnswer,
+    spent_after,
 )
 from tolsey.http.billing import acts as billing
 from tolsey.http.web.access import administrator, caller, member_of, session
@@ -74,7 +74,7 @@ class Purchase(ApiModel):
 async def get_credits(query_args: CreditsQuery) -> CreditsAnswer:
     """Show an organization's credits in micro-USD, and the grants that are spent next."""
     await member_of(query_args.organization_id)
-    wanted = ReadCredits(now(), grants.spent_after(query_args.after), query_args.limit)
+    wanted = ReadCredits(now(), spent_after(query_args.after), query_args.limit)
     found = await ask(organization(query_args.organization_id), wanted)
     return CreditsAnswer.of(found)
 

@@ -9,8 +9,8 @@ from quart import Blueprint
 from quart_schema import tag_blueprint
 
 from tolsey.actors.refusals import Conflict, NotFound
-from tolsey.http.answers.api_keys import ApiKeyAnswer, MadeKeyAnswer
 from tolsey.http.answers.base import Created, ListAnswer, NoBody, NoContent, list_of
+from tolsey.http.answers.people import ApiKeyAnswer, MadeKeyAnswer
 from tolsey.http.web import limits, policies
 from tolsey.http.web.access import caller, member_of, session
 from tolsey.http.web.api_model import ApiModel, Identifier, Whole

@@ -9,8 +9,7 @@ from pydantic import ValidationError
 from quart import Blueprint, Response, request
 
 from tolsey.actors.refusals import NotFound, Refusal, Unauthorized
-from tolsey.http.answers.api_keys import ApiKeyAnswer, MadeKeyAnswer
-from tolsey.http.answers.people import OpenSessionAnswer
+from tolsey.http.answers.people import ApiKeyAnswer, MadeKeyAnswer, OpenSessionAnswer
 from tolsey.http.layout import forms
 from tolsey.http.layout.answers import answer_with_pages, filled_again, sent_on, sentence, shown
 from tolsey.http.layout.catalogue import _

@@ -8,8 +8,8 @@ from quart_schema import tag_blueprint
 
 from tolsey.actors.refusals import Unavailable
 from tolsey.http.answers.base import Accepted, Created, ListAnswer, NoBody, NoContent, list_of
-from tolsey.http.answers.invitations import InvitationAnswer
 from tolsey.http.answers.people import (
+    InvitationAnswer,
     MemberAnswer,
     MemoryAnswer,
     OrganizationAnswer,

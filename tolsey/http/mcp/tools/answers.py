@@ -9,8 +9,7 @@ import orjson
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from tolsey.actors.refusals import NotFound
-from tolsey.http.answers.amounts import in_dollars, in_units
-from tolsey.http.answers.money import MoneyAnswer
+from tolsey.http.answers.money import MoneyAnswer, in_dollars, in_units
 from tolsey.http.mcp.tools.building import ToolAnswer
 from tolsey.http.mcp.tools.shop_words import ShopText, ShopValues
 

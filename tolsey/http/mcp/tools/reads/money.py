@@ -7,8 +7,13 @@ from tolsey.actors.organization import plans
 from tolsey.actors.organization.ledger.messages import ReadCredits
 from tolsey.actors.organization.messages import organization
 from tolsey.actors.refusals import NotFound
-from tolsey.http.answers.grants import key_of, spent_after
-from tolsey.http.answers.money import CreditsAnswer, LedgerEntryAnswer, PlanAnswer
+from tolsey.http.answers.money import (
+    CreditsAnswer,
+    LedgerEntryAnswer,
+    PlanAnswer,
+    key_of,
+    spent_after,
+)
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.tools.answers import Amount, Dollars, Id
 from tolsey.http.mcp.tools.building import Nothing, ReadTools, ToolAnswer, ToolPage, reads
