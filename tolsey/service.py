@@ -23,6 +23,7 @@ from tolsey.actors.organization.effects import AnswerCalls, EventCalls, PaymentI
 from tolsey.actors.store.actor import StoreActor
 from tolsey.actors.store.editing.effects import EditCalls
 from tolsey.actors.store.effects import StoreEffects
+from tolsey.actors.store.imports.effects import OrderImportCalls
 from tolsey.adapters import Adapters, adapters
 from tolsey.http import operations
 from tolsey.http.app import create_app
@@ -69,7 +70,7 @@ from tolsey.http.people import pages as accounts
 from tolsey.http.selling import form_pages as listing_form_pages
 from tolsey.http.selling import pages as selling_pages
 from tolsey.http.selling import public, public_pages, reviews, sell
-from tolsey.http.stores import exports, home, integrations
+from tolsey.http.stores import exports, home, integrations, order_history
 from tolsey.http.stores import pages as store_pages
 from tolsey.http.stores import routes as stores
 from tolsey.http.stores.exports import ExportWriter
@@ -124,6 +125,7 @@ BLUEPRINTS: Sequence[Blueprint] = (
     plans.routes,
     stores.routes,
     exports.routes,
+    order_history.routes,
     files.routes,
     home.routes,
     store_pages.routes,
@@ -312,6 +314,13 @@ class Parts:
             events_url=self._settings.base_url + EVENTS_PATH,
             invalidate=self.directory.invalidate,
         )
+        imports = OrderImportCalls(
+            ask=self._ask,
+            platform=self._outside.commerce,
+            database=self.database,
+            vault=self.vault,
+            clock=self.clock,
+        )
         edits = EditCalls(
             ask=self._ask,
             editor=self._outside.commerce,
@@ -337,6 +346,7 @@ class Parts:
         return {
             **store.handlers(),
             **edits.handlers(),
+            **imports.handlers(),
             **listing_effects.handlers(),
             **jobs.handlers(),
             **ProcessorCalls(self._outside.payments, self.clock).handlers(),

@@ -174,6 +174,7 @@ PLATFORM: Final = {
     "commerce_rejected": Code("The shop's platform refused: the sentence is its own.", 422),
     "commerce_unreachable": Code("The shop's platform is out of reach: try again.", 502, 503),
     "disconnected": Code("The store was disconnected from its shop: connect it again.", 503),
+    "import_not_running": Code("No import of orders runs, so there is none to stop.", 409),
     "never_connected": Code("Connect the store to a shop first.", 503),
     "platform_denied": Code("The platform refused the custom app's credentials.", 400),
     "store_deleted": Code("The store is being deleted.", 409),

@@ -182,6 +182,17 @@ class SubscriptionReport:
     removed: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BulkExport:
+    """An export of a shop's orders at the platform: how many it has so far, and where it lies when whole."""
+
+    is_whole: bool
+    is_lost: bool
+    orders: int = 0
+    url: str | None = field(default=None, repr=False)
+    size: int = 0
+
+
 class CommercePlatform(Protocol):
     """The commerce platform's Admin API.
 
@@ -230,6 +241,23 @@ class CommercePlatform(Protocol):
 
     async def order(self, shop: Shop, order_id: int) -> dict[str, Any] | None:
         """One order in the shape of its webhook body, or None when the shop has no such order."""
+        ...
+
+    async def start_export(self, shop: Shop, since: datetime | None) -> str:
+        """Begin an export of the orders made since a moment, or of all; answers its id."""
+        ...
+
+    async def export(self, shop: Shop, bulk_export: str) -> BulkExport:
+        """Look how far an export is."""
+        ...
+
+    def exported_orders(
+        self, export: BulkExport, start: int
+    ) -> AsyncGenerator[tuple[int, dict[str, Any]]]:
+        """Read a whole export from a place in it: orders in the shape of their webhook bodies.
+
+        Each comes with the place behind it.
+        """
         ...
 
     async def graphql(

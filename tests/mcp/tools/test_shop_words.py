@@ -18,7 +18,15 @@ OURS = frozenset(
         *("id", "customer", "cohort", "Cohort.month", "amount", "currency", "next_cursor", "url"),
         *("financial_status", "fulfillment_status", "status", "shipment_status"),  # the platform's
         *("time_zone", "country", "domain", "primary_domain", "shop_domain", "plan", "scopes"),
-        *("topics_not_delivered", "token_state", "listing_id", "slug", "listing_status", "state"),
+        *(
+            "topics_not_delivered",
+            "order_import",
+            "token_state",
+            "listing_id",
+            "slug",
+            "listing_status",
+            "state",
+        ),
         *("badge", "ListingRevenue.source", "MemoryEntry.source", "flags", "kind", "reference"),
         *(
             "operation_id",

@@ -1,4 +1,4 @@
-"""The store: its connection, its deliveries, its memory and what agents want changed, one message at a time."""
+"""The store: connection, deliveries, memory, imports and what agents want changed, one message at a time."""
 
 from typing import ClassVar
 
@@ -6,6 +6,7 @@ from tolsey.actors.store import KIND
 from tolsey.actors.store.connection.part import ShopConnection
 from tolsey.actors.store.deliveries.part import ShopDeliveries
 from tolsey.actors.store.editing.part import AgentEdits
+from tolsey.actors.store.imports.part import OrderImports
 from tolsey.actors.store.memory.part import StoreMemory
 from tolsey.actors.store.state import StoreState
 from tolsey.runtime.actor import KindOfParts
@@ -20,5 +21,9 @@ class StoreActor(KindOfParts[StoreState]):
 
     def __init__(self, database: Database) -> None:
         super().__init__(
-            ShopConnection(database), ShopDeliveries(), AgentEdits(database), StoreMemory(database)
+            ShopConnection(database),
+            ShopDeliveries(),
+            AgentEdits(database),
+            StoreMemory(database),
+            OrderImports(database),
         )

@@ -108,6 +108,16 @@ def is_same_grant(state: StoreState, connected_at: datetime) -> bool:
     )
 
 
+def is_listening(state: StoreState, shop_domain: str) -> bool:
+    """Tell whether the store is still connected to the shop that a delivery is about."""
+    connection = state.connection
+    return (
+        connection is not None
+        and connection.shop_domain == shop_domain
+        and connection.status == ConnectionStatus.ACTIVE
+    )
+
+
 def connection_audit(state: StoreState, event: str, who: str, shop_domain: str) -> AuditRecord:
     """Write down who changed the connection of which shop."""
     return audit_record(event, state.store_id, state.organization_id, who, shopDomain=shop_domain)

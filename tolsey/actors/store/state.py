@@ -3,14 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from tolsey.storage.records.commerce.agent_operation import AgentOperation
 from tolsey.storage.records.commerce.connection import Connection, ShopProfile
+from tolsey.storage.records.commerce.imports import OrderImport
 from tolsey.storage.records.commerce.shops import ShopKey, ShopOfStore
 from tolsey.storage.records.memory import StoreFact
 
 ENDED_KEPT: Final = 64
+FORGOTTEN_KEPT: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +22,8 @@ class StoreState:
     `shops` are those that it is and was connected to. `operations` are those of agents that have not ended yet, oldest first; `ended` those that ended
     last, which a turn may ask for before the end of the former turn is on disk.
     `facts` by their keys are read when a turn first needs them.
+    `imports` are the last of each shop's orders. `forgotten_customers` are the shop's that were deleted last, which
+    is not on disk either before its turn's end is.
     `renewing_since` is not saved: a process that dies takes with it those who waited for it.
     """
 
@@ -32,6 +36,24 @@ class StoreState:
     ended: tuple[AgentOperation, ...] = ()
     shops: tuple[ShopOfStore, ...] = ()
     facts: Mapping[str, StoreFact] | None = None
+    imports: tuple[OrderImport, ...] = ()
+    forgotten_customers: tuple[int, ...] = ()
+
+    @property
+    def order_import(self) -> OrderImport | None:
+        """The last import of the orders of the shop that the store is connected to."""
+        domain = self.connection and self.connection.shop_domain
+        return next((one for one in self.imports if one.shop_domain == domain), None)
+
+    def with_import(self, going: OrderImport) -> "StoreState":
+        """Keep an import in place of the one of its shop before."""
+        others = (one for one in self.imports if one.shop_domain != going.shop_domain)
+        return replace(self, imports=(*others, going))
+
+    def without_customer(self, customer_id: int) -> "StoreState":
+        """Remember that a customer was deleted."""
+        forgotten = (*self.forgotten_customers, customer_id)[-FORGOTTEN_KEPT:]
+        return replace(self, forgotten_customers=forgotten)
 
     @property
     def shop_key(self) -> ShopKey:
@@ -61,3 +83,13 @@ class StoreState:
             operations=tuple(one for one in self.operations if one.operation_id != ended_id),
             ended=(*self.ended, operation)[-ENDED_KEPT:],
         )
+
+
+def filed(state: StoreState, *rows: Any) -> tuple[Any, ...]:
+    """Name in rows of a store the shop that it is connected to (rules/shops#shops-of-a-store).
+
+    Who reads a body knows the store alone, and may be of the release before.
+    """
+    if state.shop_key == state.store_id:
+        return rows
+    return tuple(replace(row, store_id=state.shop_key) for row in rows)

@@ -1,13 +1,24 @@
 """Stores and their connections, as their members see them."""
 
-from typing import Any, Self
+from typing import Any, Final, Literal, Self
 
 from pydantic import ConfigDict, Field
 
 from tolsey.actors.store.connection.messages import ConnectionView, TokenState
-from tolsey.http.answers.base import ApiAnswer, Timestamp
+from tolsey.http.answers.base import ApiAnswer, Omittable, Timestamp
+from tolsey.storage.commerce.order_imports import KnownOrders
 from tolsey.storage.records.commerce.connection import PROVIDER, TokenKind
+from tolsey.storage.records.commerce.imports import ImportState, OrderImport
 from tolsey.storage.records.commerce.shops import ConnectionEnding, ConnectionPeriod
+
+IMPORT_DETAILS: Final = {
+    "token_unavailable": "The shop refuses the app. Connect the store again: the import begins anew.",
+    "disconnected": "The store was disconnected from this shop. Connect it again.",
+    "platform_denied": "The platform did not let the app export orders. Begin again, or ask for help.",
+    "export_failed": "The platform could not finish the export, three times. Begin again later.",
+    "commerce_unreachable": "The platform was out of reach for too long. Begin again: it goes on.",
+}
+"""Why an import stands, by its code, and what to do."""
 
 
 class StoreAnswer(ApiAnswer):
@@ -45,6 +56,52 @@ class ConnectionAnswer(ApiAnswer):
             token_kind=view.token_kind if view else None,
             connected_at=view.connected_at if view else None,
             uninstalled_at=view.uninstalled_at if view else None,
+        )
+
+
+class OrderImportAnswer(ApiAnswer):
+    """The last import of what a shop sold before it was connected; `detail` says what to do."""
+
+    state: ImportState
+    reach: Literal["sixty_days", "all"]
+    since: Timestamp | None
+    orders: int
+    expected: int | None
+    unread: int
+    begun_at: Timestamp
+    changed_at: Timestamp
+    finished_at: Timestamp | None
+    code: Omittable[str] = None
+    detail: Omittable[str] = None
+
+    @classmethod
+    def of(cls, last: OrderImport) -> Self:
+        """Show how far an import is."""
+        return cls.read(
+            last,
+            reach="all" if last.since is None else "sixty_days",
+            detail=None if last.code is None else IMPORT_DETAILS.get(last.code),
+        )
+
+
+class OrderHistoryAnswer(ApiAnswer):
+    """From when on every order of a store is known, and how the import of earlier ones is.
+
+    With `knowsAll` none is missing, and `knownSince` is when the shop was made, if it told.
+    """
+
+    known_since: Timestamp | None
+    knows_all: bool
+    order_import: OrderImportAnswer | None
+
+    @classmethod
+    def of(cls, known: KnownOrders | None) -> Self:
+        """Show what is known of orders; nothing of a store that was never connected."""
+        last = known and known.order_import
+        return cls(
+            known_since=known.since if known else None,
+            knows_all=bool(known and known.knows_all),
+            order_import=OrderImportAnswer.of(last) if last else None,
         )
 
 

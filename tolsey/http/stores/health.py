@@ -10,8 +10,10 @@ from tolsey.actors.store.deliveries.topics import TOPICS
 from tolsey.http.layout.catalogue import _, counted
 from tolsey.http.layout.standings import ShownState, Want
 from tolsey.storage.commerce.connections import StoreParts
+from tolsey.storage.commerce.order_imports import KnownOrders
 from tolsey.storage.commerce.stores import StoreRow
 from tolsey.storage.records.commerce.connection import Connection, ConnectionStatus
+from tolsey.storage.records.commerce.imports import ImportState
 
 DELIVERED: Final = frozenset({"ok", "created"})
 LONGEST_SETUP: Final = timedelta(minutes=15)
@@ -62,6 +64,22 @@ def is_being_set_up(parts: StoreParts, at: datetime) -> bool:
     return (told_at is None or told_at < connection.connected_at) and (
         at - connection.connected_at < LONGEST_SETUP
     )
+
+
+def orders_of(known: KnownOrders) -> ShownState:
+    """Say from when on orders are known, or how far the import of those from before is."""
+    last = known.order_import
+    if last is not None and last.state is ImportState.RUNNING:
+        if last.bulk_export is None or last.expected is None:
+            return ShownState("wait", _("Earlier ones are asked for"))
+        read = {"read": f"{last.orders:,}", "all": f"{last.expected:,}"}
+        return ShownState("wait", _("%(read)s of %(all)s imported") % read)
+    if last is not None and last.state is ImportState.STOPPED:
+        said = {"read": f"{last.orders:,}"}
+        return ShownState("you", _("Import stopped at %(read)s") % said)
+    if last is not None and last.state is ImportState.FAILED:
+        return ShownState("warn", _("Import stands"))
+    return ShownState("good", _("All are known") if known.knows_all else _("Known in part"))
 
 
 def undelivered(parts: StoreParts) -> list[str]:

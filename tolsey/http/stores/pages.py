@@ -11,6 +11,7 @@ from quart import Blueprint, Response, request
 from tolsey.actors.refusals import Refusal
 from tolsey.actors.shops import normalise_shop_domain
 from tolsey.actors.store.deliveries.topics import TOPICS
+from tolsey.http.answers.stores import IMPORT_DETAILS
 from tolsey.http.billing.views import address as with_organization
 from tolsey.http.layout import forms
 from tolsey.http.layout.answers import answer_with_pages, filled_again, sent_on, shown
@@ -22,13 +23,16 @@ from tolsey.http.selling import proofs
 from tolsey.http.selling.merchant_apps import said_to_seller
 from tolsey.http.stores import health, integrations
 from tolsey.http.stores.integrations import CustomApp, StoreQuery
+from tolsey.http.stores.order_history import begin_order_import, stop_order_import
 from tolsey.http.stores.routes import StoreBody, create_store
 from tolsey.http.web import api_model
 from tolsey.http.web.access import RANKS, caller, first_organization, member_of, page, store_of
 from tolsey.http.web.context import now, service
-from tolsey.storage.commerce import connections
+from tolsey.storage.commerce import connections, order_imports
 from tolsey.storage.commerce.connections import StoreParts
+from tolsey.storage.commerce.order_imports import KnownOrders
 from tolsey.storage.commerce.stores import StoreRow
+from tolsey.storage.records.commerce.imports import ImportState
 from tolsey.storage.selling import listings
 from tolsey.storage.selling.listings import ListingView
 
@@ -96,6 +100,28 @@ class StorePage(Page):
     at: datetime
     base_url: str
     came_from: str = ""
+    known_orders: KnownOrders | None = None
+
+    @property
+    def orders(self) -> ShownState | None:
+        """From when on orders are known; None before the store was connected."""
+        return None if self.known_orders is None else health.orders_of(self.known_orders)
+
+    @property
+    def import_advice(self) -> str | None:
+        """Why an import stands, and what to do."""
+        last = self.known_orders and self.known_orders.order_import
+        return _(IMPORT_DETAILS.get(last.code, "")) if last and last.code else None
+
+    @property
+    def import_act(self) -> str | None:
+        """What may be done about the import: `begin` one or go on, or `stop` it; nothing when all is known."""
+        if not self.may_act or self.known_orders is None or self.connection.tone != "good":
+            return None
+        last = self.known_orders.order_import
+        if last is not None and last.state is ImportState.RUNNING:
+            return "stop"
+        return None if self.known_orders.knows_all else "begin"
 
     @property
     def wants(self) -> Sequence[Want]:
@@ -248,8 +274,25 @@ async def show_store(store_id: str) -> Response:
             at=now(),
             base_url=service().settings.base_url,
             came_from=request.args.get("from", ""),
+            known_orders=await order_imports.known(database, store_id),
         )
     )
+
+
+@routes.post("/stores/<store_id>/order-history/begin")
+@page
+async def begin_import(store_id: str) -> Response:
+    """Begin the import of earlier orders, or go on with it, and go back to how the store is."""
+    await begin_order_import(store_id)
+    return sent_on(f"/stores/{store_id}")
+
+
+@routes.post("/stores/<store_id>/order-history/stop")
+@page
+async def stop_import(store_id: str) -> Response:
+    """Stop the import, and go back to how the store is."""
+    await stop_order_import(store_id)
+    return sent_on(f"/stores/{store_id}")
 
 
 @routes.get("/stores/<store_id>/disconnect")

@@ -49,6 +49,8 @@ EXPORTS = Policy("exports", 20, DAY)
 """Exports of stores written to files, of a user: each is kept for a week."""
 MEMORY = Policy("memory", 120, MINUTE)
 """What a store is told to remember and asked about, of a user."""
+ORDER_IMPORTS = Policy("order-imports", 20, DAY)
+"""Imports of orders begun or gone on with, of a user: each is an export at the platform."""
 STORE_CONNECT = Policy("store-connect", 60, HOUR)
 """Connections of stores, of a user: each is a call to a shop of the caller's choice."""
 LISTING_CREATION = Policy("listing-creation", 60, HOUR)
@@ -89,6 +91,7 @@ CATALOGUE = (
     BILLING,
     STORE_CREATION,
     MEMORY,
+    ORDER_IMPORTS,
     STORE_CONNECT,
     LISTING_CREATION,
     REVENUE_CONNECT,

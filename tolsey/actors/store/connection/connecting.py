@@ -34,6 +34,7 @@ from tolsey.actors.store.grants import (
     tell_keepers,
     token_unavailable,
 )
+from tolsey.actors.store.imports import importing
 from tolsey.actors.store.messages import Outcome
 from tolsey.actors.store.state import StoreState
 from tolsey.runtime.decision import Decision, Parked, Perform
@@ -77,6 +78,7 @@ def connect(state: StoreState, message: Connect) -> Decision[StoreState, Connect
         shops=shops.connected(state, connection.shop_domain, message.sealed_salt, message.at),
         renewing_since=None,
     )
+    after, imports = importing.after_connecting(after, message.at)
     domains = {connection.shop_domain} | ({former.shop_domain} if former else set())
     effects = (
         Perform(
@@ -84,6 +86,7 @@ def connect(state: StoreState, message: Connect) -> Decision[StoreState, Connect
             key=f"reconcile-subscriptions:{state.store_id}:{message.at.isoformat()}",
         ),
         Perform(ForgetShops(tuple(sorted(domains)))),
+        *imports,
     )
     audit = connection_audit(state, "commerce.connected", message.user_id, connection.shop_domain)
     # Whoever waits for the old grant's renewal is served by the new one.
@@ -224,7 +227,10 @@ def forgotten(connection: Connection) -> Connection:
 def rescope(
     state: StoreState, scopes: tuple[str, ...], changed_at: datetime
 ) -> tuple[StoreState, tuple[Perform, ...]]:
-    """Keep what the grant allows now; topics that were refused for a missing scope are retried."""
+    """Keep what the grant allows now; topics that were refused for a missing scope are retried.
+
+    Orders that could not be read before are imported.
+    """
     connection = state.connection
     if connection is None:
         return state, ()
@@ -236,7 +242,10 @@ def rescope(
         return after, ()
     call = ReconcileSubscriptions(state.store_id, connection.connected_at, state.organization_id)
     key = f"reconcile-subscriptions:{state.store_id}:{changed_at.isoformat()}"
-    return after, (Perform(call, key=key),)
+    imports: tuple[Perform, ...] = ()
+    if importing.may_read_more(connection.scopes, scopes):
+        after, imports = importing.after_connecting(after, changed_at)
+    return after, (Perform(call, key=key), *imports)
 
 
 def subscribed(state: StoreState, message: SubscriptionsReconciled) -> Decision[StoreState, None]:

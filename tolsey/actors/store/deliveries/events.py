@@ -31,10 +31,11 @@ from tolsey.actors.store.deliveries.messages import (
     ThemePublished,
 )
 from tolsey.actors.store.deliveries.reading import about
+from tolsey.actors.store.grants import is_listening
 from tolsey.actors.store.messages import Outcome, store
-from tolsey.actors.store.state import StoreState
+from tolsey.actors.store.state import StoreState, filed
 from tolsey.runtime.decision import Decision, Effect, Perform, Tell
-from tolsey.storage.records.commerce.connection import ConnectionStatus, ShopProfile
+from tolsey.storage.records.commerce.connection import ShopProfile
 from tolsey.storage.records.commerce.deliveries import WebhookEvent
 from tolsey.storage.records.journal import AuditRecord, audit_record
 
@@ -45,16 +46,6 @@ PLATFORM = "platform"
 CUSTOM_DOMAINS_KEPT = 50
 
 Applied = Decision[StoreState, Outcome]
-
-
-def is_listening(state: StoreState, shop_domain: str) -> bool:
-    """Tell whether the store is still connected to the shop that a delivery is about."""
-    connection = state.connection
-    return (
-        connection is not None
-        and connection.shop_domain == shop_domain
-        and connection.status == ConnectionStatus.ACTIVE
-    )
 
 
 def claim(state: StoreState, delivery: Delivery) -> WebhookEvent:
@@ -142,14 +133,12 @@ def keep(
     return applied(state, delivery, message.audit, *filed(state, *rows))
 
 
-def filed(state: StoreState, *rows: Any) -> tuple[Any, ...]:
-    """Name in rows of a store the shop that it is connected to (rules/shops#shops-of-a-store).
-
-    Who reads a body knows the store alone, and may be of the release before.
-    """
-    if state.shop_key == state.store_id:
-        return rows
-    return tuple(replace(row, store_id=state.shop_key) for row in rows)
+def customer_changed(state: StoreState, message: CustomerChanged) -> Applied:
+    """Keep a customer; one that was deleted does not come back with an import that runs."""
+    decision = keep(state, message, message.customer)
+    if message.customer.deleted_at is None or decision.reply is not Outcome.APPLIED:
+        return decision
+    return replace(decision, state=state.without_customer(message.customer.customer_id))
 
 
 def order_edited(state: StoreState, message: OrderEdited) -> Applied:

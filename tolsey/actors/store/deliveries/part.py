@@ -44,6 +44,6 @@ class ShopDeliveries(KindPart[StoreState]):
             lambda state, message: events.keep(state, message, message.fulfillment),
         ),
         on(ProductChanged, lambda state, message: events.keep(state, message, message.product)),
-        on(CustomerChanged, lambda state, message: events.keep(state, message, message.customer)),
+        on(CustomerChanged, events.customer_changed),
         on(InventoryChanged, lambda state, message: events.keep(state, message, message.level)),
     )

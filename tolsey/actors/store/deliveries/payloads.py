@@ -21,6 +21,7 @@ from tolsey.actors.store.deliveries.messages import (
     RefundCreated,
 )
 from tolsey.actors.store.deliveries.reading import Reading, audit, changed_at, json_text, known_as
+from tolsey.actors.store.imports.messages import ImportedOrder
 from tolsey.storage.records.commerce.deliveries import (
     AttributionTouch,
     CommerceCustomer,
@@ -148,10 +149,23 @@ def attribute_value(row: Body) -> str | None:
     return None if value is None else fields.clean(str(value))
 
 
-def order_changed(body: Body, reading: Reading) -> OrderChanged:
-    """Read any topic that carries a whole order, with what was given back on it before."""
+def imported_order(body: Body, reading: Reading) -> ImportedOrder:
+    """Read a whole order, with what was given back on it before and where its buyer came from."""
     order = order_row(reading, body)
-    refunds = tuple(refund_row(reading, one) for one in bodies.rows(body, "refunds")[:REFUNDS_KEPT])
+    return ImportedOrder(
+        order=order,
+        touch=touch_of(order, body),
+        refunds=tuple(
+            refund_row(reading, one) for one in bodies.rows(body, "refunds")[:REFUNDS_KEPT]
+        ),
+        customer_id=fields.number(bodies.table(body, "customer"), "id"),
+    )
+
+
+def order_changed(body: Body, reading: Reading) -> OrderChanged:
+    """Read any topic that carries a whole order."""
+    said = imported_order(body, reading)
+    order = said.order
     payload = {
         "id": order.order_id,
         "name": order.name,
@@ -169,8 +183,8 @@ def order_changed(body: Body, reading: Reading) -> OrderChanged:
         delivery=reading.delivery,
         order=order,
         audit=audit(reading, payload),
-        refunds=refunds,
-        touch=touch_of(order, body),
+        refunds=said.refunds,
+        touch=said.touch,
     )
 
 

@@ -12,6 +12,7 @@ import httpx
 
 from tolsey.actors.ports import (
     ApiVersionTooOld,
+    BulkExport,
     CommerceEditor,
     CommercePlatform,
     Shop,
@@ -20,11 +21,12 @@ from tolsey.actors.ports import (
     TokenGrant,
     measures_revenue,
 )
-from tolsey.http.clients.commerce import edits, queries, shapes
+from tolsey.http.clients.commerce import edits, order_exports, queries, shapes
 from tolsey.http.clients.commerce.bulk import bulk_orders
 from tolsey.http.clients.commerce.calls import Address, CallLimits, Calls, Pace
 from tolsey.http.clients.commerce.orders import orders_before, orders_given_back, paged_orders
 from tolsey.http.clients.commerce.subscriptions import reconcile
+from tolsey.http.clients.commerce.webhook_shapes import webhook_order
 from tolsey.http.clients.guard import guarded_client
 from tolsey.storage.records.selling.revenue import PulledOrder
 
@@ -135,7 +137,23 @@ class ShopifyAdmin(CommercePlatform, CommerceEditor):
         """One order in the shape of its webhook body, or None when the shop has no such order."""
         variables = {"id": queries.gid("Order", order_id)}
         order = (await self._calls.ask(shop, queries.ONE_ORDER, variables)).get("order")
-        return None if order is None else shapes.webhook_order(shapes.mapping(order, "an order"))
+        return None if order is None else webhook_order(shapes.mapping(order, "an order"))
+
+    async def start_export(self, shop: Shop, since: datetime | None) -> str:
+        """Begin an export of the orders made since a moment, or of all; answers its id."""
+        return await order_exports.start(self._calls, shop, since)
+
+    async def export(self, shop: Shop, bulk_export: str) -> BulkExport:
+        """Look how far an export is."""
+        return await order_exports.look(self._calls, shop, bulk_export)
+
+    async def exported_orders(
+        self, export: BulkExport, start: int
+    ) -> AsyncGenerator[tuple[int, dict[str, Any]]]:
+        """Read a whole export from a place in it, each order with the place behind it."""
+        async with aclosing(order_exports.read(self._calls, export, start)) as found:
+            async for place in found:
+                yield place
 
     async def look(self, shop: Shop, kind: str, ids: Sequence[str]) -> dict[str, Any] | None:
         """Read a thing as it is now; None when the shop has none."""

@@ -75,9 +75,9 @@ async def fetch(
 
 @asynccontextmanager
 async def opened(
-    http: httpx.AsyncClient, request: httpx.Request, *, seconds: float
+    http: httpx.AsyncClient, request: httpx.Request, *, seconds: float | None
 ) -> AsyncGenerator[httpx.Response]:
-    """Hold a response open for at most `seconds`, its body still to be read."""
+    """Hold a response open for at most `seconds`, if it has so many, its body still to be read."""
     try:
         with anyio.fail_after(seconds):
             response = await http.send(request, stream=True)

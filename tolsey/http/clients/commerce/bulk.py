@@ -94,24 +94,38 @@ async def bulk_orders(
             yield order
 
 
+class ExportBusy(Exception):  # noqa: N818 - the platform's answer
+    """The shop makes another export, and takes no more now."""
+
+
+async def start_export(calls: Calls, shop: Shop, document: str, *, grouped: bool) -> str:
+    """Start an export and give its id; ExportBusy while others of the shop are running.
+
+    Grouped, each object's children follow it at once, which takes the platform longer.
+    """
+    data = await calls.ask(shop, queries.RUN_BULK, {"query": document, "grouped": grouped})
+    payload = shapes.mapping(data.get("bulkOperationRunQuery"), "the start of an export")
+    errors = payload.get("userErrors")
+    if not isinstance(errors, list):
+        raise shapes.Misshapen("the start of an export")
+    if not errors:
+        operation = shapes.mapping(payload.get("bulkOperation"), "the start of an export")
+        return shapes.text(operation.get("id"), "the id of an export")
+    error = shapes.mapping(errors[0], "the refusal of an export")
+    message = plain(str(error.get("message") or "The export was refused."))
+    if error.get("code") not in BUSY and "already in progress" not in message:
+        raise PlatformDenied(400, message)
+    raise ExportBusy(message)
+
+
 async def _start(calls: Calls, shop: Shop, query: str) -> str:
     """Start an export, waiting while another one of the shop is running."""
     waits = _waits(calls)
-    variables = {"query": queries.bulk_orders(query)}
     while True:
-        data = await calls.ask(shop, queries.RUN_BULK, variables)
-        payload = shapes.mapping(data.get("bulkOperationRunQuery"), "the start of an export")
-        errors = payload.get("userErrors")
-        if not isinstance(errors, list):
-            raise shapes.Misshapen("the start of an export")
-        if not errors:
-            operation = shapes.mapping(payload.get("bulkOperation"), "the start of an export")
-            return shapes.text(operation.get("id"), "the id of an export")
-        error = shapes.mapping(errors[0], "the refusal of an export")
-        message = plain(str(error.get("message") or "The export was refused."))
-        if error.get("code") not in BUSY and "already in progress" not in message:
-            raise PlatformDenied(400, message)
-        await _wait(calls, waits, message)
+        try:
+            return await start_export(calls, shop, queries.bulk_orders(query), grouped=False)
+        except ExportBusy as busy:
+            await _wait(calls, waits, str(busy))
 
 
 async def _finished(calls: Calls, shop: Shop, operation: str) -> Mapping[str, Any]:

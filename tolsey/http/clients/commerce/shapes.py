@@ -292,51 +292,6 @@ def shop_facts(data: Mapping[str, Any]) -> ShopFacts:
     )
 
 
-def webhook_order(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Put a re-read order in the shape of its webhook body, with the few fields we keep."""
-    buyer = value.get("customer")
-    return {
-        "id": number_of(value.get("id"), "Order"),
-        "admin_graphql_api_id": value.get("id"),
-        "name": text_or_none(value.get("name"), "name of an order"),
-        "test": flag(value.get("test"), "test of an order"),
-        "created_at": text_or_none(value.get("createdAt"), "createdAt of an order"),
-        "processed_at": text_or_none(value.get("processedAt"), "processedAt of an order"),
-        "updated_at": text_or_none(value.get("updatedAt"), "updatedAt of an order"),
-        "cancelled_at": text_or_none(value.get("cancelledAt"), "cancelledAt of an order"),
-        "closed_at": text_or_none(value.get("closedAt"), "closedAt of an order"),
-        "source_name": text_or_none(value.get("sourceName"), "sourceName of an order"),
-        "financial_status": _lowered(value.get("displayFinancialStatus")),
-        "fulfillment_status": _fulfillment(value.get("displayFulfillmentStatus")),
-        "currency": text(value.get("currencyCode"), "the currency of an order"),
-        "total_price": str(money(value.get("totalPriceSet"), "the total of an order")),
-        "current_total_price": str(
-            money(value.get("currentTotalPriceSet"), "the current total of an order")
-        ),
-        "customer": None if buyer is None else _webhook_customer(mapping(buyer, "a customer")),
-    }
-
-
-def _webhook_customer(buyer: Mapping[str, Any]) -> dict[str, Any]:
-    address = buyer.get("defaultEmailAddress")
-    return {
-        "id": number_of(buyer.get("id"), "Customer"),
-        "email": None
-        if address is None
-        else text_or_none(mapping(address, "an address").get("emailAddress"), "an address"),
-    }
-
-
-def _lowered(value: object) -> str | None:
-    return value.lower() if isinstance(value, str) else None
-
-
-def _fulfillment(value: object) -> str | None:
-    """Translate a display status into the webhook's words, where nothing sent yet is null."""
-    words = {"UNFULFILLED": None, "PARTIALLY_FULFILLED": "partial"}
-    return words[value] if isinstance(value, str) and value in words else _lowered(value)
-
-
 @dataclass(slots=True)
 class OpenOrder:
     """An order whose lines are still arriving."""

@@ -10,12 +10,13 @@ import anyio
 class Fault:
     """One wrong answer: a status with a body, a cut connection, or a wait before the right one."""
 
-    kind: str  # "answer", "reset", "lost", "slow", "hold"
+    kind: str  # "answer", "reset", "lost", "slow", "hold", "cut"
     status: int = 500
     body: bytes = b""
     headers: tuple[tuple[bytes, bytes], ...] = ()
     seconds: float = 0.0
     released: anyio.Event | None = None
+    after: int = 0
 
 
 @dataclass(slots=True)
@@ -50,6 +51,10 @@ class Faults:
     def reset(self, times: int = 1, on: str = "graphql") -> None:
         """Cut the connection in the middle of an answer."""
         self._add(on, times, Fault("reset"))
+
+    def cut(self, after: int, times: int = 1, on: str = "bulk") -> None:
+        """Give the right answer, and cut the connection behind so many bytes of its body."""
+        self._add(on, times, Fault("cut", after=after))
 
     def lose(self, times: int = 1, on: str = "mutation") -> None:
         """Do what is asked and cut the connection in the middle of the answer."""

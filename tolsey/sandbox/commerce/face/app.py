@@ -1,6 +1,7 @@
 """The platform's routes: the grant, the Admin API, and the files of bulk operations."""
 
 import os
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -15,6 +16,7 @@ from tolsey.sandbox.commerce.shop.state import Shop
 from tolsey.sandbox.commerce.webhooks.bodies import shop_body
 
 _CHUNK = 1 << 18
+_FROM = re.compile(r"bytes=(\d{1,18})-")
 _BAD_TOKEN = "[API] Invalid API key or access token (unrecognized login or wrong password)"  # noqa: S105 - a documented error text
 
 
@@ -71,15 +73,19 @@ def _add_downloads(platform: Shops, app: Quart) -> None:
         operation = shop.bulk_operations.get(number) if shop else None
         if operation is None or operation.key != key or operation.file is None:
             return Response("<Error><Code>AccessDenied</Code></Error>", 403)
-        reply = Response(_read_file(operation.file.fileno(), operation.file_size))
+        size, wanted = operation.file_size, _FROM.fullmatch(request.headers.get("Range", ""))
+        start = 0 if wanted is None else min(int(wanted[1]), size)
+        reply = Response(_read_file(operation.file.fileno(), start, size), 206 if start else 200)
         reply.headers["Content-Type"] = "application/jsonl"
-        reply.headers["Content-Length"] = str(operation.file_size)
+        reply.headers["Content-Length"] = str(size - start)
+        if start:
+            reply.headers["Content-Range"] = f"bytes {start}-{size - 1}/{size}"
         reply.timeout = None
         return reply
 
 
-async def _read_file(descriptor: int, size: int) -> AsyncIterator[bytes]:
-    offset = 0
+async def _read_file(descriptor: int, start: int, size: int) -> AsyncIterator[bytes]:
+    offset = start
     while offset < size:
         chunk = await anyio.to_thread.run_sync(os.pread, descriptor, _CHUNK, offset)
         offset += len(chunk)

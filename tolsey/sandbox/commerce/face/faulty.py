@@ -36,7 +36,9 @@ class Faulty:
             fault = self._platform.faults.take(kind)
             if fault is not None and fault.kind == "lost":
                 await self._app(scope, receive, _unheard)  # type: ignore[arg-type]
-            if fault is not None and await _misbehave(fault, send):
+            if fault is not None and fault.kind == "cut":
+                send = _cut(send, fault.after)
+            elif fault is not None and await _misbehave(fault, send):
                 return
         await self._app(scope, receive, send)  # type: ignore[arg-type]
 
@@ -57,6 +59,22 @@ def _is_mutation(body: bytes) -> bool:
 
 async def _unheard(message: dict[str, Any]) -> None:
     """Let nobody hear an answer."""
+
+
+def _cut(send: Send, after: int) -> Send:
+    """Let an answer be heard up to so many bytes; what has no end is cut off by the server."""
+    left = after
+
+    async def sent(message: dict[str, Any]) -> None:
+        nonlocal left
+        if message["type"] == "http.response.body":
+            body = message.get("body", b"")[:left]
+            left -= len(body)
+            is_last = left > 0 and not message.get("more_body", False)
+            message = {**message, "body": body, "more_body": not is_last}
+        await send(message)
+
+    return sent
 
 
 async def _misbehave(fault: Fault, send: Send) -> bool:

@@ -16,6 +16,7 @@ from tolsey.sandbox.commerce.shop.orders import (
     Transaction,
     before_taxes,
 )
+from tolsey.sandbox.commerce.shop.products import Product, Variant
 
 
 def _first(items: list[Any], call: Call) -> list[Any]:
@@ -81,6 +82,33 @@ def _selling_plan(pair: "tuple[Order, Line]", _: Call) -> dict[str, str] | None:
     return {"name": plan.name, "sellingPlanId": f"gid://shopify/SellingPlan/{plan.id}"}
 
 
+def _journey(order_: Order, call: Call) -> dict[str, Any] | None:
+    if order_.landing_site is None and order_.referring_site is None:
+        return None
+    home = f"https://{call.request.shop.primary_domain}"
+    landing = None if order_.landing_site is None else home + order_.landing_site
+    return {
+        "ready": True,
+        "lastVisit": {"landingPage": landing, "referrerUrl": order_.referring_site},
+    }
+
+
+def _shipping_line(order_: Order, _: Call) -> dict[str, Any] | None:
+    if not order_.shipping:
+        return None
+    return {"title": "Standard", "originalPriceSet": order_.money(order_.shipping)}
+
+
+def _product(pair: "tuple[Order, Line]", call: Call) -> Product | None:
+    return call.request.shop.products.get(pair[1].product_id or 0)
+
+
+def _variant(pair: "tuple[Order, Line]", call: Call) -> Variant | None:
+    product = _product(pair, call)
+    variants = () if product is None else product.variants
+    return next((one for one in variants if one.id == pair[1].variant_id), None)
+
+
 ORDER: dict[str, Getter] = {
     "id": gid("Order"),
     "legacyResourceId": legacy,
@@ -98,6 +126,10 @@ ORDER: dict[str, Getter] = {
     "note": lambda o, _: o.note,
     "tags": lambda o, _: list(o.tags),
     "email": lambda o, _: o.customer and o.customer.email,
+    "customAttributes": lambda _o, _: [],
+    "discountCodes": lambda _o, _: [],
+    "customerJourneySummary": _journey,
+    "shippingLine": _shipping_line,
     "customer": _customer,
     "sourceName": lambda o, _: o.source_name,
     "currencyCode": lambda o, _: o.currency,
@@ -140,6 +172,9 @@ ORDER: dict[str, Getter] = {
 LINE: dict[str, Getter] = {
     "id": lambda p, _: f"gid://shopify/LineItem/{p[1].id}",
     "title": lambda p, _: p[1].title,
+    "variantTitle": lambda _p, _: None,
+    "product": _product,
+    "variant": _variant,
     "name": lambda p, _: p[1].title,
     "sku": lambda p, _: p[1].sku or None,
     "quantity": lambda p, _: p[1].quantity,

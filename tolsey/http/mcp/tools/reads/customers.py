@@ -97,7 +97,7 @@ class CustomerTools(FactsTools):
             return (*number, row["pseudonym"])
 
         part = pages.part(counted, asked, key=key_of, show=_customer)
-        return FactsPart[Customer].read(part, facts_since=await self._since(principal))
+        return FactsPart[Customer].read(part, facts_since=await self._orders_since(principal))
 
     @reads(
         "get_customer",

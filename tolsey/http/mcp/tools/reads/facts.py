@@ -5,11 +5,15 @@ from datetime import datetime
 from tolsey.actors.refusals import NotFound
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.tools.building import Item, ReadTools, ToolAnswer, ToolPage
+from tolsey.storage.commerce import order_imports
 from tolsey.storage.reports import store as reports
 
 
 class FactsAnswer(ToolAnswer):
-    """An answer made of what the shop told: whole for what changed since `facts_since`."""
+    """An answer made of what the shop told: whole for what changed since `facts_since`.
+
+    Of orders it is from when on they are known: those from before the connection were imported.
+    """
 
     facts_since: datetime | None
 
@@ -25,9 +29,15 @@ class FactsTools(ReadTools):
         """Say since when the shop tells what changes; None for a store that was never connected."""
         return await reports.connected_at(self._service.database, principal.store_id)
 
+    async def _orders_since(self, principal: Principal) -> datetime | None:
+        """Say from when on orders are known; None for a store that was never connected."""
+        known = await order_imports.known(self._service.database, principal.store_id)
+        return None if known is None else known.since
+
     async def _unknown(self, principal: Principal, what: str) -> NotFound:
         """Say that nothing is known of a thing, and how it can be there all the same."""
-        at = await self._since(principal)
+        is_order = what == "order"
+        at = await (self._orders_since(principal) if is_order else self._since(principal))
         if at is None:
             return NotFound(f"There is no such {what}.")
         return NotFound(

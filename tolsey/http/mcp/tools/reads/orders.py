@@ -236,7 +236,7 @@ class OrderTools(FactsTools):
                 key=lambda row: ((row["processed_at"] - EPOCH) // MICROSECOND, row["order_id"]),
                 show=summary_of,
             )
-        return FactsPart[OrderSummary].read(part, facts_since=await self._since(principal))
+        return FactsPart[OrderSummary].read(part, facts_since=await self._orders_since(principal))
 
     @reads(
         "get_order",
@@ -275,7 +275,7 @@ class OrderTools(FactsTools):
         ago = {"previous": length, "year_before": YEAR}.get(asked.compare_with)
         return SalesReport.read(
             await of(end - length),
-            facts_since=await self._since(principal),
+            facts_since=await self._orders_since(principal),
             time_zone=zone,
             compared=None if ago is None else await of(end - length - ago),
         )

@@ -132,7 +132,7 @@ class ReportTools(FactsTools):
             limit=asked.limit,
         )
         return BestSellers(
-            facts_since=await self._since(principal),
+            facts_since=await self._orders_since(principal),
             start=start,
             end=today,
             products=[BestSeller.read(row, sold=_sold(row)) for row in rows],
@@ -153,7 +153,7 @@ class ReportTools(FactsTools):
             self._reports(principal), principal.shop_key, start, end, asked.limit
         )
         return StockForecast(
-            facts_since=await self._since(principal),
+            facts_since=await self._orders_since(principal),
             start=start,
             end=end,
             variants=[_running_out(row) for row in rows],

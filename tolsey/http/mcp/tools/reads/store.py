@@ -6,13 +6,14 @@ from typing import Final, Literal
 from tolsey.actors.refusals import NotFound
 from tolsey.actors.store.connection.messages import ConnectionView, ReadConnection
 from tolsey.actors.store.messages import store
-from tolsey.http.answers.stores import ConnectionAnswer
+from tolsey.http.answers.stores import ConnectionAnswer, OrderHistoryAnswer
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.tools.answers import DecimalMoney, money
 from tolsey.http.mcp.tools.building import Nothing, ToolAnswer, reads
 from tolsey.http.mcp.tools.reads.facts import FactsAnswer, FactsTools
 from tolsey.http.mcp.tools.shop_words import ShopText
 from tolsey.http.selling.attestation import badge, verification_of
+from tolsey.storage.commerce import order_imports
 from tolsey.storage.database import Row
 from tolsey.storage.reports import store as reports
 from tolsey.storage.selling.listings import ListingView
@@ -50,7 +51,10 @@ class StoreSummary(FactsAnswer):
 
 
 class ConnectionReport(ToolAnswer):
-    """How a store is connected; `scopes` is UNKNOWN when the platform never told them."""
+    """How a store is connected; `scopes` is UNKNOWN when the platform never told them.
+
+    Every order is known from `orders_known_since` on.
+    """
 
     status: str
     token_state: str
@@ -59,6 +63,8 @@ class ConnectionReport(ToolAnswer):
     connected_at: datetime | None
     uninstalled_at: datetime | None
     topics_not_delivered: list[str]
+    orders_known_since: datetime | None
+    order_import: str | None
 
 
 class ListingRevenue(ToolAnswer):
@@ -78,8 +84,12 @@ class ListingRevenue(ToolAnswer):
 
 
 class VerifiedRevenue(ToolAnswer):
-    """The verified revenue of a store's listings, newest listing first."""
+    """The verified revenue of a store's listings, newest listing first.
 
+    It is read of the shop itself: get_sales_report knows no order from before `orders_known_since`.
+    """
+
+    orders_known_since: datetime | None
     listings: list[ListingRevenue]
 
 
@@ -126,12 +136,18 @@ class StoreTools(FactsTools):
         """Tell how the store is connected."""
         del asked
         view = await self._connection(principal)
+        history = OrderHistoryAnswer.of(
+            await order_imports.known(self._service.database, principal.store_id)
+        )
+        last = history.order_import
         answer, topics = ConnectionAnswer.of(view), view.subscriptions if view else ()
         return ConnectionReport.read(
             answer,
             status=answer.status or "never",
             scopes=answer.scopes if answer.scopes_known else UNKNOWN,
             topics_not_delivered=[name for name, said in topics if said not in WELL],
+            orders_known_since=history.known_since,
+            order_import=last and last.state,
         )
 
     @reads(
@@ -149,7 +165,10 @@ class StoreTools(FactsTools):
             principal.organization_id,
         )
         at = self._service.clock()
-        return VerifiedRevenue(listings=[_revenue(view, at) for view in found])
+        return VerifiedRevenue(
+            orders_known_since=await self._orders_since(principal),
+            listings=[_revenue(view, at) for view in found],
+        )
 
     async def _connection(self, principal: Principal) -> ConnectionView | None:
         return await self._service.runtime.ask(store(principal.store_id), ReadConnection())

@@ -1,0 +1,1 @@
+"""What a shop sold before it was connected, read in bulk from the platform."""
