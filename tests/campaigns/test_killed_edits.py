@@ -6,7 +6,7 @@ kept of it says so.
 
 import signal
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,10 +21,12 @@ from tests.campaigns.mortals import IN_A_ROW, MOST, STEP, mortals
 from tests.http.people import KEYRING, settings_of
 from tests.mcp.tools.shop import ANNS, ITEM, PRODUCT, stocked
 from tests.mcp.tools.two_stores import Owner, connect, settle
+from tolsey.actors.edit import Edit
 from tolsey.actors.store.editing import edits
-from tolsey.actors.store.editing.edits import Edit
 from tolsey.actors.store.editing.messages import BeginOperation
+from tolsey.sandbox.commerce.course.life import Item
 from tolsey.sandbox.commerce.platform import Platform
+from tolsey.sandbox.commerce.shop.orders import Order
 from tolsey.sandbox.commerce.shop.products import LOCATION_ID, Product
 from tolsey.sandbox.commerce.shop.state import ALL_SCOPES, WRITE_SCOPES, ShopSpec
 from tolsey.service import running
@@ -50,6 +52,11 @@ class Shelf:
     @property
     def product(self) -> Product:
         return self.platform.shop(ANNS).products[PRODUCT]
+
+    @property
+    def order(self) -> Order:
+        (order,) = self.platform.shop(ANNS).orders.values()
+        return order
 
     @property
     def available(self) -> int:
@@ -93,6 +100,8 @@ async def opened(database: Database, database_url: str, redis_url: str) -> Async
         async with running(settings, timers=False) as started:
             owner = await settle(started.service, "ann", 1_000_000, datetime.now(UTC))
             stocked(platform)
+            order = platform.place_order(ANNS, (Item(quantity=1 + MOST),), email=None)
+            platform.fulfil_order(ANNS, order.id, 1)
             token = platform.shop(ANNS).issue_token(platform.now())
             await connect(started.service, owner, token.text, scopes)
         yield Shelf(database, platform, owner)
@@ -136,11 +145,58 @@ async def test_stock_moves_once_whatever_turn_a_process_dies_at(
     said(capsys, turn, died)
 
 
+@dataclass(frozen=True)
+class Trial:
+    """A kind of edit that carries no key: what is asked at a turn, and what the shop shows of it."""
+
+    edit: Callable[[Shelf, int], Edit]
+    seen: Callable[[Shelf], Any]
+
+
+def status(shelf: Shelf, turn: int) -> Edit:
+    del turn
+    wanted = "DRAFT" if shelf.product.status == "ACTIVE" else "ACTIVE"
+    return Edit(kind=edits.PRODUCT, ids=(str(PRODUCT),), wanted={"status": wanted})
+
+
+def price(shelf: Shelf, turn: int) -> Edit:
+    wanted = {"price": {"amount": 1_000 + turn, "currency": shelf.product.currency}}
+    prices = {str(shelf.product.variants[0].id): wanted}
+    return Edit(kind=edits.PRICE, ids=(str(PRODUCT),), wanted={"prices": prices})
+
+
+def fulfilment(shelf: Shelf, turn: int) -> Edit:
+    del turn
+    lines = {str(shelf.order.lines[0].id): 1}
+    tracking = dict.fromkeys(("company", "number", "url"))
+    wanted = {"part": None, "lines": lines, "tracking": tracking, "notify": True}
+    return Edit(kind=edits.FULFILMENT, ids=(str(shelf.order.id),), wanted=wanted)
+
+
+def tracking(shelf: Shelf, turn: int) -> Edit:
+    wanted = {"tracking": {"number": f"T{turn}"}, "notify": True}
+    return Edit(kind=edits.TRACKING, ids=(str(shelf.order.fulfilments[0].id),), wanted=wanted)
+
+
+def sent(shelf: Shelf) -> tuple[int, int]:
+    """Count the units that left the shop, and the mails about them."""
+    return shelf.order.fulfilled, sum(one.told for one in shelf.order.fulfilments)
+
+
+TRIALS = {
+    edits.PRODUCT: Trial(status, lambda shelf: shelf.product.status),
+    edits.PRICE: Trial(price, lambda shelf: shelf.product.variants[0].price),
+    edits.FULFILMENT: Trial(fulfilment, sent),
+    edits.TRACKING: Trial(tracking, sent),
+}
+
+
+@pytest.mark.parametrize("kind", TRIALS)
 async def test_a_change_without_a_key_is_made_once_or_told_as_not_made(
-    database: Database, database_url: str, redis_url: str, tmp_path: Path, capsys: Any
+    database: Database, database_url: str, redis_url: str, tmp_path: Path, capsys: Any, *, kind: str
 ) -> None:
     died: Counter[str] = Counter()
-    turn = outlived = 0
+    trial, turn, outlived = TRIALS[kind], 0, 0
     async with (
         opened(database, database_url, redis_url) as shelf,
         mortals("store", database_url, shelf.platform.url_template, tmp_path) as forks,
@@ -148,24 +204,24 @@ async def test_a_change_without_a_key_is_made_once_or_told_as_not_made(
         while outlived < IN_A_ROW:
             turn += STEP
             assert turn < MOST
-            id, made, was = f"op_turn_{turn}", shelf.platform.admin.mutations, shelf.product.status
-            wanted = "DRAFT" if was == "ACTIVE" else "ACTIVE"
-            asked = shelf.asked(
-                id, Edit(kind=edits.PRODUCT, ids=(str(PRODUCT),), wanted={"status": wanted})
-            )
+            id, before, was = f"op_turn_{turn}", shelf.platform.admin.mutations, trial.seen(shelf)
+            asked = shelf.asked(id, trial.edit(shelf, turn))
             code = await forks.ask(shelf.owner.store_id, asked, dies_at=turn)
             assert code in {0, -signal.SIGKILL}, forks.said.read_text()[-4_000:]
             outlived = outlived + 1 if code == 0 else 0
             await shelf.settled()
-            is_made = shelf.product.status == wanted
+            is_made = trial.seen(shelf) != was
             died[await stage(shelf, id, is_made=is_made)] += code != 0
             await forks.follow(shelf.owner.store_id, asked)
             kept = await shelf.kept(id)
             assert kept is not None
             # What may have been sent and is not to be seen is not sent again: it is said to be not made.
-            seen = (shelf.platform.admin.mutations - made, shelf.product.status)
-            assert seen == ((1, wanted) if kept.state == "applied" else (0, was)), kept
-            assert kept.code == (None if kept.state == "applied" else "not_applied")
+            is_made = trial.seen(shelf) != was
+            assert shelf.platform.admin.mutations - before == is_made, kept
+            assert (kept.state, kept.code) == (
+                ("applied", None) if is_made else ("rejected", "not_applied")
+            )
+            assert is_made or outlived == 0
         await is_left_in_order(database, turn // STEP)
     said(capsys, turn, died)
 

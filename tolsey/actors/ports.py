@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Protocol
 
+from tolsey.actors.edit import Edit
 from tolsey.actors.refusals import MissingCredential
 from tolsey.storage.records.selling.revenue import PulledOrder
 
@@ -276,17 +277,15 @@ class CommerceEditor(Protocol):
     """What can be changed in a shop, and read as it is now.
 
     Both methods may raise PlatformUnreachable and PlatformDenied, and `change` EditRefused. What a
-    thing is like is told in the words of `tolsey.actors.store.edits`.
+    thing is like is told in the words of `tolsey.actors.store.editing.kinds`.
     """
 
-    async def look(self, shop: Shop, kind: str, ids: Sequence[str]) -> dict[str, Any] | None:
-        """Read a thing as it is now; None when the shop has none."""
+    async def look(self, shop: Shop, edit: Edit) -> dict[str, Any] | None:
+        """Read what an edit is about as it is now; None when the shop has no such thing."""
         ...
 
-    async def change(
-        self, shop: Shop, kind: str, ids: Sequence[str], change: Mapping[str, Any], key: str
-    ) -> dict[str, Any]:
-        """Make a change and answer what the thing is then; sent once, whatever becomes of it.
+    async def change(self, shop: Shop, edit: Edit, key: str) -> dict[str, Any]:
+        """Make the change of an edit and answer what the thing is then; sent once, whatever becomes of it.
 
         `key` names this change among all that are ever made to the shop.
         """

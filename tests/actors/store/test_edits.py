@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
+from tolsey.actors.edit import Edit
 from tolsey.actors.store.editing import edits
-from tolsey.actors.store.editing.edits import Edit, EditVerdict, Planned, Rejected
+from tolsey.actors.store.editing.kinds.kind import EditVerdict, Planned, Rejected
+from tolsey.actors.store.editing.kinds.orders import LONGEST_NOTE
 
 PRODUCT = {
     "title": "Blue shirt",
@@ -64,7 +66,7 @@ def test_stock_moves_from_what_was_read() -> None:
             {"available": 4},
             "version_changed",
         ),
-        (NOTE, {"note": "x" * edits.LONGEST_NOTE}, "note_full"),
+        (NOTE, {"note": "x" * LONGEST_NOTE}, "note_full"),
         (TAG, {"tags": [f"t{n}" for n in range(249)]}, "too_many_tags"),
     ],
 )

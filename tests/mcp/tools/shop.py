@@ -1,7 +1,7 @@
 """Ann's shop as an agent may change it: a product with stock, and an order."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import jsonschema  # type: ignore[import-untyped]  # it has no types
 from tests.mcp.tools.two_stores import SHOPS, TwoStores, connect, result
 from tests.mcp.wire import Agent
 from tolsey.http.mcp.tools.schemas import answer_schema_of
-from tolsey.http.mcp.tools.writes.changes import WriteResult
+from tolsey.http.mcp.tools.writes.contract import WriteResult
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.orders import Order
 from tolsey.sandbox.commerce.shop.products import LOCATION_ID, Product, Variant
@@ -63,6 +63,20 @@ class Counter:
         return await self.agent.call(
             "update_product", idempotency_key=key, product_id=str(PRODUCT), **more
         )
+
+    async def overtaken(
+        self, call: Coroutine[Any, Any, httpx.Response], person: Callable[[], object]
+    ) -> dict[str, Any]:
+        """Let a person do something in the admin while a change is on its way to the platform."""
+        before = self.platform.faults.happened
+        release = self.platform.faults.hold(on="mutation")
+        changing = asyncio.create_task(call)
+        async with asyncio.timeout(60):
+            while self.platform.faults.happened == before:
+                await asyncio.sleep(0.01)
+        person()
+        release.set()
+        return answered(await changing)
 
     async def audited(self) -> list[tuple[str, str | None]]:
         """List the audit rows of agents' calls, oldest first: event and status."""

@@ -19,10 +19,19 @@ KEY = {"idempotency_key": "key-00001"}
 WRITES: dict[str, dict[str, Any]] = {
     "update_product": {**KEY, "product_id": "77", "title": "Shirt"},
     "set_product_status": {**KEY, "product_id": "77", "status": "DRAFT"},
+    "change_price": {
+        **KEY,
+        "product_id": "77",
+        "prices": [{"variant_id": "770", "price": {"amount": "17.90", "currency": "USD"}}],
+    },
     "adjust_inventory": {**KEY, "inventory_item_id": "1", "location_id": "1", "delta": 1},
     "add_order_note": {**KEY, "order_id": "1", "note": "Wrap it"},
     "tag_order": {**KEY, "order_id": "1", "tags": ["gift"]},
+    "fulfil_order": {**KEY, "order_id": "1"},
+    "track_fulfilment": {**KEY, "fulfillment_id": "1", "tracking_number": "T1"},
     "refresh_revenue": KEY,
+    "save_memory": {**KEY, "key": "brand.voice", "text": "Warm"},
+    "delete_memory": {**KEY, "id": "1"},
 }
 LONG = "x" * 70_000
 HOSTILE: tuple[Any, ...] = (

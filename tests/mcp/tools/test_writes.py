@@ -157,13 +157,10 @@ async def test_no_change_is_lost_however_many_ask_at_once(counter: Counter) -> N
 
 
 async def test_a_sale_in_the_middle_of_a_change_is_not_lost(counter: Counter) -> None:
-    release = counter.platform.faults.hold(on="mutation")
-    changing = asyncio.create_task(counter.adjust("key-00001", -3))
-    while not counter.platform.faults.happened:
-        await asyncio.sleep(0.01)
-    counter.variant.available -= 4
-    release.set()
-    told = await changing
+    def sold() -> None:
+        counter.variant.available -= 4
+
+    told = await counter.overtaken(counter.adjusting("key-00001", -3), sold)
     assert (told["before"], told["after"]) == ({"available": 6}, {"available": 3})
     assert counter.variant.available == 3
 
@@ -348,15 +345,24 @@ async def test_the_tools_say_what_they_do(counter: Counter) -> None:
     assert set(writes) == {
         "update_product",
         "set_product_status",
+        "change_price",
         "adjust_inventory",
         "add_order_note",
         "tag_order",
+        "fulfil_order",
+        "track_fulfilment",
         "refresh_revenue",
+        "save_memory",
+        "delete_memory",
     }
     assert {n for n, one in writes.items() if one["annotations"]["destructiveHint"]} == {
         "update_product",
         "set_product_status",
+        "change_price",
         "adjust_inventory",
+        "fulfil_order",
+        "track_fulfilment",
+        "delete_memory",
     }
     for one in writes.values():
         assert "idempotency_key" in one["inputSchema"]["required"]

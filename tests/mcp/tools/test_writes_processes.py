@@ -21,7 +21,7 @@ from tests.mcp.tools.shop import (
     opened,
 )
 from tests.mcp.tools.two_stores import Owner, TwoStores, refused, settle
-from tolsey.actors.store.editing.edits import Edit
+from tolsey.actors.edit import Edit
 from tolsey.actors.store.editing.messages import CarryOut
 from tolsey.actors.store.messages import store
 from tolsey.runtime.decision import Perform

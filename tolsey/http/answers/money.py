@@ -1,8 +1,9 @@
 """Plans, credits and what is paid, as an organization's members see them."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Self
+from typing import Any, Final, Self
 
 from tolsey.actors import chain
 from tolsey.actors.organization import plans
@@ -11,7 +12,9 @@ from tolsey.actors.organization.plans import Cadence, Plan
 from tolsey.http.answers.base import ApiAnswer, Omittable, Timestamp
 from tolsey.http.web.paging import InvalidCursor, cursor_of
 from tolsey.storage.records.money.credits import CreditEntry, CreditPosting
-from tolsey.storage.records.money.currencies import EXPONENTS
+from tolsey.storage.records.money.currencies import EXPONENTS, in_units
+
+PAIR: Final = frozenset({"amount", "currency"})
 
 
 class MoneyAnswer(ApiAnswer):
@@ -186,11 +189,6 @@ def _credits(micro: int | None) -> MoneyAnswer | None:
     return None if micro is None else money(micro // plans.MICRO_PER_CENT, plans.CURRENCY)
 
 
-def in_units(minor: int, currency: str) -> Decimal:
-    """Give an amount of minor units, with as many digits as the currency has."""
-    return Decimal(minor).scaleb(-EXPONENTS.get(currency, 2))
-
-
 def in_digits_of(amount: Decimal, currency: str) -> Decimal:
     """Write an amount of whole units with the digits of its currency, or with those that it has beyond."""
     exact = amount.quantize(Decimal(1).scaleb(-EXPONENTS.get(currency, 2)))
@@ -221,3 +219,14 @@ def spent_after(key: str) -> SpentAfter | None:
 
 def _moment(text: str) -> datetime:
     return datetime.fromisoformat(text).astimezone(UTC)
+
+
+def written_out(value: Any) -> Any:
+    """Write every amount in a value of JSON as decimal text, as agents get it (rules/agents#tools)."""
+    if isinstance(value, list):
+        return [written_out(one) for one in value]
+    if not isinstance(value, Mapping):
+        return value
+    if value.keys() == PAIR and isinstance(value["amount"], int):
+        return {**value, "amount": f"{in_units(value['amount'], value['currency']):f}"}
+    return {name: written_out(one) for name, one in value.items()}

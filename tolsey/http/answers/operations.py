@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field
 
 from tolsey.actors.store.editing import edits
 from tolsey.http.answers.base import ApiAnswer, Omittable, Timestamp
+from tolsey.http.answers.money import written_out
 from tolsey.storage.records.commerce.agent_operation import AgentOperation, OperationState
 from tolsey.storage.records.runtime.executions import Execution
 from tolsey.storage.records.runtime.operations import Operation, Stage
@@ -85,9 +86,9 @@ class OperationAnswer(ApiAnswer):
         if stage == "done":
             before, after = orjson.loads(edit.before or "{}"), orjson.loads(edit.after or "{}")
             result = {"before": before, "after": after, "version": edit.version}
-            undo = edits.undo(edit.subject, before, after, edit.version)
+            undo = edits.undo(edit.tool, edit.subject, before, after, edit.version)
             if undo is not None:
-                result["undo"] = {"tool": edit.tool, "arguments": undo}
+                result["undo"] = {"tool": edit.tool, "arguments": written_out(undo)}
         elif stage != "running":
             refused = RefusedAnswer(status=None, code=edit.code or edit.state, detail=edit.detail)
         return cls(

@@ -10,7 +10,7 @@ from functools import partial
 
 from tolsey.actors import bodies
 from tolsey.actors.bodies import Body, Unreadable, short_texts
-from tolsey.storage.records.money.currencies import EXPONENTS
+from tolsey.storage.records.money.currencies import to_minor
 
 BIGINT = 1 << 63
 MONEY_DIGITS = 15
@@ -101,11 +101,6 @@ def minor(body: Body, field: str, code: str | None) -> int | None:
     if value is None or code is None:
         return None
     return to_minor(amount(value, field), code)
-
-
-def to_minor(value: Decimal, code: str) -> int:
-    """Round an amount to whole minor units of its currency, half to even."""
-    return round(value.scaleb(EXPONENTS.get(code, 2)))
 
 
 def texts(body: Body, field: str, limit: int) -> tuple[str, ...]:

@@ -31,6 +31,7 @@ from tolsey.storage.records.commerce.deliveries import (
     CommerceProduct,
     CommerceRefund,
 )
+from tolsey.storage.records.money.currencies import to_minor
 
 NOTE_ATTRIBUTES_KEPT = 100
 VARIANTS_KEPT = 250
@@ -220,7 +221,7 @@ def refund_row(reading: Reading, body: Body) -> CommerceRefund:
     """Read a refund: what its successful refund transactions gave back."""
     code = refund_currency(body)
     given = [
-        fields.to_minor(fields.amount(row.get("amount"), "transactions.amount"), code)
+        to_minor(fields.amount(row.get("amount"), "transactions.amount"), code)
         for row in bodies.rows(body, "transactions")
         if code is not None
         and row.get("kind") == "refund"

@@ -9,6 +9,7 @@ from typing import Any, Final
 import orjson
 import structlog
 
+from tolsey.actors.edit import Edit
 from tolsey.actors.ports import (
     CommerceEditor,
     EditRefused,
@@ -19,7 +20,7 @@ from tolsey.actors.ports import (
 from tolsey.actors.reach import Ask
 from tolsey.actors.refusals import Refusal
 from tolsey.actors.store.editing import edits
-from tolsey.actors.store.editing.edits import Edit, EditVerdict, Planned, Rejected
+from tolsey.actors.store.editing.kinds.kind import MISSING, EditVerdict, Planned, Rejected
 from tolsey.actors.store.editing.messages import (
     CarryOut,
     OperationApplied,
@@ -189,15 +190,13 @@ class EditCalls:
 
     async def _look(self, kept: AgentOperation, edit: Edit) -> Mapping[str, Any] | None:
         """Read the thing as it is now."""
-        return await self._shops.call(
-            kept.store_id, lambda shop: self._editor.look(shop, edit.kind, edit.ids)
-        )
+        return await self._shops.call(kept.store_id, lambda shop: self._editor.look(shop, edit))
 
     async def _change(self, kept: AgentOperation, edit: Edit) -> Mapping[str, Any]:
         """Make the change, under the same key whichever token it is sent with."""
-        key, change = f"{kept.operation_id}:{kept.sends - 1}", edit.change or {}
+        key = f"{kept.operation_id}:{kept.sends - 1}"
         return await self._shops.call(
-            kept.store_id, lambda shop: self._editor.change(shop, edit.kind, edit.ids, change, key)
+            kept.store_id, lambda shop: self._editor.change(shop, edit, key)
         )
 
     def _applied(
@@ -219,7 +218,7 @@ class EditCalls:
         planned: Planned | Rejected,
     ) -> Told:
         """Say why the shop as it is now does not allow the change, and what it is."""
-        why = planned if isinstance(planned, Rejected) else edits.MISSING
+        why = planned if isinstance(planned, Rejected) else MISSING
         if facts is None:
             return self._rejected(kept, why.code, why.detail)
         told = orjson.dumps(edits.shown(edit, facts)).decode()

@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from datetime import datetime
 from typing import Any, Self
@@ -10,6 +10,7 @@ from typing import Any, Self
 import anyio
 import httpx
 
+from tolsey.actors.edit import Edit
 from tolsey.actors.ports import (
     ApiVersionTooOld,
     BulkExport,
@@ -21,9 +22,10 @@ from tolsey.actors.ports import (
     TokenGrant,
     measures_revenue,
 )
-from tolsey.http.clients.commerce import edits, order_exports, queries, shapes
+from tolsey.http.clients.commerce import order_exports, queries, shapes
 from tolsey.http.clients.commerce.bulk import bulk_orders
 from tolsey.http.clients.commerce.calls import Address, CallLimits, Calls, Pace
+from tolsey.http.clients.commerce.edits import sending
 from tolsey.http.clients.commerce.orders import orders_before, orders_given_back, paged_orders
 from tolsey.http.clients.commerce.subscriptions import reconcile
 from tolsey.http.clients.commerce.webhook_shapes import webhook_order
@@ -155,15 +157,13 @@ class ShopifyAdmin(CommercePlatform, CommerceEditor):
             async for place in found:
                 yield place
 
-    async def look(self, shop: Shop, kind: str, ids: Sequence[str]) -> dict[str, Any] | None:
-        """Read a thing as it is now; None when the shop has none."""
-        return await edits.look(self._calls, shop, kind, ids)
+    async def look(self, shop: Shop, edit: Edit) -> dict[str, Any] | None:
+        """Read what an edit is about as it is now; None when the shop has no such thing."""
+        return await sending.look(self._calls, shop, edit)
 
-    async def change(
-        self, shop: Shop, kind: str, ids: Sequence[str], change: Mapping[str, Any], key: str
-    ) -> dict[str, Any]:
-        """Make a change and answer what the thing is then; sent once, whatever becomes of it."""
-        return await edits.change(self._calls, shop, kind, ids, change, key=key)
+    async def change(self, shop: Shop, edit: Edit, key: str) -> dict[str, Any]:
+        """Make the change of an edit and answer what the thing is then; sent once, whatever becomes of it."""
+        return await sending.change(self._calls, shop, edit, key)
 
     async def _count(self, shop: Shop, start: datetime, end: datetime, limit: int | None) -> int:
         variables = {"query": queries.processed_between(start, end), "limit": limit}

@@ -9,9 +9,10 @@ import orjson
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from tolsey.actors.refusals import NotFound
-from tolsey.http.answers.money import MoneyAnswer, in_dollars, in_units
+from tolsey.http.answers.money import MoneyAnswer, in_dollars, written_out
 from tolsey.http.mcp.tools.building import ToolAnswer
 from tolsey.http.mcp.tools.shop_words import ShopText, ShopValues
+from tolsey.storage.records.money.currencies import in_units
 
 LARGEST: Final = 2**63 - 1
 LONGEST: Final = 19
@@ -65,6 +66,10 @@ def said_of(known: Mapping[str, str]) -> Any:
 
 OrderId = Annotated[str, _of("Order"), Field(description="The order's id.")]
 ProductId = Annotated[str, _of("Product"), Field(description="The product's id.")]
+VariantId = Annotated[str, _of("ProductVariant"), Field(description="The variant's id.")]
+FulfilmentOrderId = Annotated[str, _of("FulfillmentOrder")]
+FulfilmentId = Annotated[str, _of("Fulfillment"), Field(description="The fulfilment's id.")]
+LineId = Annotated[str, _of("LineItem"), Field(description="The line's id.")]
 ItemId = Annotated[str, _of("InventoryItem"), Field(description="The inventory item's id.")]
 LocationId = Annotated[str, _of("Location"), Field(description="The location's id.")]
 Instant = Annotated[datetime, BeforeValidator(_instant)]
@@ -91,8 +96,8 @@ Tags = Annotated[list[ShopText], BeforeValidator(_tags_of)]
 
 
 def _values_of(written: str | None) -> Any:
-    """Read what was kept as JSON, where there is any."""
-    return None if written is None else orjson.loads(written)
+    """Read what was kept as JSON, where there is any, with its amounts as agents get them."""
+    return None if written is None else written_out(orjson.loads(written))
 
 
 Values = Annotated[ShopValues | None, BeforeValidator(_values_of)]

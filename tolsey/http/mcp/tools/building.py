@@ -37,8 +37,10 @@ class ToolArguments(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _whole(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _whole(cls, given: object) -> object:
         """Take 1.0 as 1: to a schema they are the same number."""
+        if not isinstance(given, Mapping):
+            return given
         return {
             name: int(value) if isinstance(value, float) and value.is_integer() else value
             for name, value in given.items()

@@ -13,6 +13,7 @@ from typing import Any
 from tolsey.sandbox.commerce.shop.orders import (
     Customer,
     Dispute,
+    Fulfilment,
     Line,
     Order,
     Refund,
@@ -274,17 +275,36 @@ class Life(ABC):
         return refund
 
     def fulfil_order(self, domain: str, order_id: int, quantity: int | None = None) -> Order:
-        """Send parcels: `fulfillments/create` and the order's new state."""
+        """Send so many units, or all that are left, line by line; see `send_lines`."""
+        order = self.shop(domain).orders[order_id]
+        wanted, lines = order.quantity if quantity is None else quantity, dict[int, int]()
+        for line in order.lines:
+            if units := min(wanted - sum(lines.values()), order.unsent(line)):
+                lines[line.id] = units
+        self.send_lines(domain, order_id, lines)
+        return order
+
+    def send_lines(
+        self,
+        domain: str,
+        order_id: int,
+        lines: Mapping[int, int],
+        tracking: Mapping[str, str | None] | None = None,
+        *,
+        told: bool = False,
+    ) -> Fulfilment:
+        """Send a parcel of units by line: `fulfillments/create` and the order's new state."""
         shop, order = self._order(domain, order_id)
         event = str(uuid.uuid4())
-        sent = order.quantity - order.fulfilled if quantity is None else quantity
-        order.fulfilled += sent
-        body = order_bodies.fulfilment_body(shop, order, next(shop.ids), sent, self.now())
+        sent = Fulfilment(next(shop.ids), self.now(), lines, **(tracking or {}), told=int(told))
+        order.fulfilments.append(sent)
+        units = sum(lines.values())
+        body = order_bodies.fulfilment_body(shop, order, sent.id, units, self.now())
         self.deliver(domain, "fulfillments/create", body, event_id=event)
         whole = order.fulfillment_status == "FULFILLED"
         topic = "orders/fulfilled" if whole else "orders/partially_fulfilled"
         self._tell(shop, order, [topic, "orders/updated"], event)
-        return order
+        return sent
 
     def track_parcel(self, domain: str, order_id: int) -> None:
         """Learn something about a parcel: `fulfillments/update`."""

@@ -13,6 +13,13 @@ from tolsey.sandbox.commerce.shop.orders import Order
 from tolsey.sandbox.commerce.shop.products import LOCATION_ID, Product, Variant
 from tolsey.sandbox.commerce.shop.state import Shop
 
+MAIN: Mapping[str, Any] = {
+    "id": f"gid://shopify/Location/{LOCATION_ID}",
+    "legacyResourceId": str(LOCATION_ID),
+    "name": "Main",
+    "isActive": True,
+}
+
 
 def _status(order_: Order) -> tuple[str, ...]:
     if order_.cancelled_at is not None:
@@ -169,14 +176,8 @@ def inventory_level(variant: Variant, call: Call) -> dict[str, Any] | None:
 
 
 def _level(variant: Variant) -> dict[str, Any]:
-    where = {
-        "id": f"gid://shopify/Location/{LOCATION_ID}",
-        "legacyResourceId": str(LOCATION_ID),
-        "name": "Main",
-        "isActive": True,
-    }
     gid = f"gid://shopify/InventoryLevel/{variant.inventory_item_id}"
-    return {"id": gid, "location": where, "variant": variant}
+    return {"id": gid, "location": MAIN, "variant": variant}
 
 
 def quantities(level: dict[str, Any], call: Call) -> list[dict[str, Any]]:
@@ -211,6 +212,7 @@ def find(call: Call, gid: str) -> Any:
     places: Mapping[str, Mapping[int, Any]] = {
         "Customer": shop.customers,
         "Product": shop.products,
+        "ProductVariant": {v.id: v for p in shop.products.values() for v in p.variants},
         "WebhookSubscription": shop.subscriptions,
         "Shop": {shop.id: shop},
     }

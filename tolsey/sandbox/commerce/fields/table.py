@@ -8,7 +8,7 @@ from typing import Any
 
 from tolsey.sandbox.clock import instant
 from tolsey.sandbox.commerce.bulk import operations
-from tolsey.sandbox.commerce.fields import edits, subscriptions
+from tolsey.sandbox.commerce.fields import edits, fulfilments, subscriptions
 from tolsey.sandbox.commerce.fields.leaves import gid, legacy, when
 from tolsey.sandbox.commerce.fields.orders import (
     LINE,
@@ -91,6 +91,7 @@ _VARIANT: dict[str, Getter] = {
         else decimal(v.compare_at_price, c.request.shop.spec.currency)
     ),
     "inventoryQuantity": lambda v, _: v.available,
+    "product": lambda v, _: v.product,
     "inventoryItem": lambda v, _: v,
 }
 
@@ -143,6 +144,8 @@ _EDGE: dict[str, Getter] = {"node": lambda e, _: e.node, "cursor": lambda e, _: 
 _LISTED = (
     "Order",
     "LineItem",
+    "FulfillmentOrder",
+    "FulfillmentOrderLineItem",
     "OrderTransaction",
     "RefundLineItem",
     "RefundShippingLine",
@@ -161,6 +164,7 @@ FIELDS: Mapping[str, Mapping[str, Getter]] = {
         "publicApiVersions": versions,
         "shop": lambda _r, c: c.request.shop,
         "customers": customers,
+        "fulfillment": fulfilments.fulfillment,
         "inventoryItem": inventory_item,
         "node": lambda _r, c: find(c, c.args["id"]),
         "nodes": lambda _r, c: [find(c, gid) for gid in c.args["ids"]],
@@ -177,9 +181,12 @@ FIELDS: Mapping[str, Mapping[str, Getter]] = {
     "Mutation": {
         "bulkOperationRunQuery": operations.run_query,
         "bulkOperationCancel": operations.cancel,
+        "fulfillmentCreate": fulfilments.create,
+        "fulfillmentTrackingInfoUpdate": fulfilments.track,
         "inventoryAdjustQuantities": edits.adjust_quantities,
         "orderUpdate": edits.update_order,
         "productUpdate": edits.update_product,
+        "productVariantsBulkUpdate": edits.update_variants,
         "tagsAdd": edits.add_tags,
         "webhookSubscriptionCreate": subscriptions.create,
         "webhookSubscriptionUpdate": subscriptions.update,
@@ -197,6 +204,9 @@ FIELDS: Mapping[str, Mapping[str, Getter]] = {
     "Order": ORDER,
     "LineItem": LINE,
     "OrderTransaction": TRANSACTION,
+    "FulfillmentOrder": fulfilments.FULFILLMENT_ORDER,
+    "FulfillmentOrderLineItem": fulfilments.FULFILLMENT_ORDER_LINE,
+    "Fulfillment": fulfilments.FULFILLMENT,
     "Refund": REFUND,
     "RefundLineItem": REFUND_LINE,
     "RefundShippingLine": REFUND_SHIPPING,

@@ -1,5 +1,6 @@
 """Amounts of money: whole minor units inside the platform, text at its edge."""
 
+from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -17,6 +18,11 @@ class Money(NamedTuple):
 def digits(currency: str) -> int:
     """Tell how many decimal places the currency has."""
     return _DIGITS.get(currency, 2)
+
+
+def minor(written: object, currency: str) -> int:
+    """Read an amount that was given as decimal text."""
+    return round(Decimal(str(written)).scaleb(digits(currency)))
 
 
 def plain(minor: int, currency: str) -> str:

@@ -1,6 +1,6 @@
 """Orders as the platform keeps them, and the sums that follow from their lines and payments."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import count
@@ -110,6 +110,19 @@ class Refund:
 
 
 @dataclass(slots=True)
+class Fulfilment:
+    """A parcel: units by line, and how it is tracked; `told` counts the mails to the buyer."""
+
+    id: int
+    created_at: datetime
+    lines: Mapping[int, int]
+    company: str | None = None
+    number: str | None = None
+    url: str | None = None
+    told: int = 0
+
+
+@dataclass(slots=True)
 class Customer:
     """A buyer."""
 
@@ -151,7 +164,7 @@ class Order:
     cancel_reason: str | None = None
     closed_at: datetime | None = None
     source_name: str = "web"
-    fulfilled: int = 0
+    fulfilments: list[Fulfilment] = field(default_factory=list)
     customer: Customer | None = None
     tags: tuple[str, ...] = ()
     note: str | None = None
@@ -163,6 +176,16 @@ class Order:
     def name(self) -> str:
         """The number as buyers see it."""
         return f"#{self.number}"
+
+    @property
+    def fulfilled(self) -> int:
+        """Units sent."""
+        return sum(sum(sent.lines.values()) for sent in self.fulfilments)
+
+    def unsent(self, line: Line) -> int:
+        """Units of a line that are still to be sent."""
+        sent = sum(one.lines.get(line.id, 0) for one in self.fulfilments)
+        return max(0, line.current_quantity - sent)
 
     @property
     def quantity(self) -> int:

@@ -1,7 +1,7 @@
 """What a shop is given (`ShopSpec`) and what the platform keeps of it (`Shop`)."""
 
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -23,7 +23,12 @@ ALL_SCOPES = (
     "read_fulfillments",
     "read_themes",
 )
-WRITE_SCOPES = ("write_products", "write_inventory", "write_orders")
+WRITE_SCOPES = (
+    "write_products",
+    "write_inventory",
+    "write_orders",
+    "write_merchant_managed_fulfillment_orders",
+)
 """What an app needs beside, to change what it reads."""
 
 
@@ -89,7 +94,7 @@ class Shop:
     bulk_operations: dict[int, BulkOperation] = field(default_factory=dict)
     ids: Iterator[int] = field(default_factory=new_ids, repr=False)
     revision: int = 0
-    idempotent: dict[str, tuple[Any, dict[str, Any]]] = field(default_factory=dict)
+    idempotent: dict[str, tuple[Any, Mapping[str, Any] | Exception]] = field(default_factory=dict)
     """What was asked under each idempotency key, and what was answered."""
     next_number: int = 1001
 

@@ -1,6 +1,7 @@
-"""How many digits a currency has after the point."""
+"""How many digits a currency has after the point, and amounts with as many."""
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Final
 
 WHOLE: Final = (
@@ -28,3 +29,13 @@ EXPONENTS: Final[Mapping[str, int]] = {
     **dict.fromkeys(("CLF", "UYW"), 4),
 }
 """Where they are not two (ISO 4217, list one)."""
+
+
+def in_units(minor: int, currency: str) -> Decimal:
+    """Give an amount of minor units, with as many digits as the currency has."""
+    return Decimal(minor).scaleb(-EXPONENTS.get(currency, 2))
+
+
+def to_minor(value: Decimal, currency: str) -> int:
+    """Round an amount to whole minor units of its currency, half to even."""
+    return round(value.scaleb(EXPONENTS.get(currency, 2)))

@@ -1,70 +1,37 @@
-"""What the write tools take and answer, and the edit that each of them means."""
+"""What the write tools take, and the edit that each of them means."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
+from tolsey.actors.edit import Edit
 from tolsey.actors.store.editing import edits
-from tolsey.actors.store.editing.edits import Edit
-from tolsey.http.mcp.registry import Hints
-from tolsey.http.mcp.tools.answers import ItemId, LocationId, OrderId, ProductId, number_of
-from tolsey.http.mcp.tools.building import ToolAnswer, ToolArguments
-from tolsey.http.mcp.tools.shop_words import ShopText, ShopValues
+from tolsey.http.mcp.tools.answers import ItemId, LocationId, OrderId, ProductId, VariantId
+from tolsey.http.mcp.tools.building import ToolArguments
+from tolsey.http.mcp.tools.writes.contract import (
+    WORDED,
+    EditArguments,
+    GivenMoney,
+    WriteTool,
+    id_in,
+)
+from tolsey.http.mcp.tools.writes.fulfilment import SENDING
 
 MOST_MOVED: Final = 1_000_000
 MOST_STOCKED: Final = 1_000_000_000
+MOST_PRICED: Final = 100
 MOST_TAGS: Final = 20
 LONGEST_TAG: Final = 40
 """Of the platform's order tags."""
 LONGEST_TITLE: Final = 255
 LONGEST_DESCRIPTION: Final = 60_000
 LONGEST_NOTE: Final = 2_000
-LONGEST_VERSION: Final = 64
 
 
-def _worded(text: str) -> str:
-    """Strip a text, which must say something."""
-    stripped = text.strip()
-    if not stripped:
-        raise ValueError("it says nothing")
-    return stripped
-
-
-WORDED: Final = AfterValidator(_worded)
-
-Key = Annotated[
-    str,
-    Field(
-        min_length=8,
-        max_length=64,
-        pattern=r"^[!-~]+$",
-        description="One for each change; the same to repeat it.",
-    ),
-]
 Line = Annotated[str, Field(min_length=1, max_length=LONGEST_TITLE), WORDED]
 Note = Annotated[str, Field(min_length=1, max_length=LONGEST_NOTE), WORDED]
 Tag = Annotated[str, Field(max_length=LONGEST_TAG, pattern=r"^[^,\x00-\x1f]+$"), WORDED]
-Status: TypeAlias = Literal["applied", "planned", "replayed", "rejected", "unknown"]
-
-
-class WriteArguments(ToolArguments):
-    """What every change takes."""
-
-    idempotency_key: Key
-    dry_run: Annotated[bool, Field(description="Plan only, and change nothing.")] = False
-
-
-class EditArguments(WriteArguments):
-    """What every change of the shop takes."""
-
-    plan_token: Annotated[str | None, Field(description="Of the dry_run.")] = None
-    expected_version: Annotated[
-        Annotated[str, Field(min_length=1, max_length=LONGEST_VERSION)] | None,
-        Field(description="Change it only if it is still this version."),
-    ] = None
 
 
 class ProductChange(EditArguments):
@@ -102,6 +69,32 @@ class ProductStatus(EditArguments):
     ]
 
 
+class VariantPrices(ToolArguments):
+    """What a variant is to cost; what is not given stays."""
+
+    variant_id: VariantId
+    price: GivenMoney | None = None
+    compare_at_price: Annotated[
+        GivenMoney | None, Field(description="Shown struck through; 0 takes it away.")
+    ] = None
+
+    @model_validator(mode="after")
+    def _something(self) -> "VariantPrices":
+        if self.price is None and self.compare_at_price is None:
+            raise ValueError("give a price")
+        return self
+
+
+class PriceChange(EditArguments):
+    """What variants of a product are to cost."""
+
+    product_id: ProductId
+    prices: Annotated[
+        list[VariantPrices],
+        Field(min_length=1, max_length=MOST_PRICED, description="Of its variants, all or none."),
+    ]
+
+
 class StockChange(EditArguments):
     """By how much the available quantity changes, and what it must be before, if that matters."""
 
@@ -132,44 +125,6 @@ class OrderTags(EditArguments):
     ]
 
 
-class WriteResult(ToolAnswer):
-    """What became of a change."""
-
-    operation_id: str
-    status: Status
-    before: ShopValues | None = None
-    after: ShopValues | None = None
-    version: str | None = None
-    audit_id: str | None = None
-    plan_token: str | None = None
-    plan_expires_at: datetime | None = None
-    code: str | None = None
-    detail: ShopText | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class WriteTool:
-    """A write tool: its arguments, the edit they mean, and what the user must have granted."""
-
-    name: str
-    title: str
-    description: str
-    arguments: type[EditArguments]
-    edit: Callable[[Any], Edit]
-    scope: str
-    is_destructive: bool = False
-    """Whether something that was there can be gone after it."""
-    needs_plan: bool = False
-    """Whether texts are overwritten that nothing brings back, so that a person sees them first."""
-
-    @property
-    def hints(self) -> Hints:
-        """What a call can do: with its key, the same call changes nothing twice."""
-        return Hints(
-            read_only=False, destructive=self.is_destructive, idempotent=True, open_world=False
-        )
-
-
 def product_values(given: ProductChange) -> Mapping[str, Any]:
     """Gather what is given of a product."""
     names = ("title", "description_html", "vendor", "product_type", "tags")
@@ -177,27 +132,38 @@ def product_values(given: ProductChange) -> Mapping[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _id(text: str, what: str) -> str:
-    """Read an id into its one spelling."""
-    return str(number_of(text, what))
-
-
 def _product(given: ProductChange) -> Edit:
     return Edit(
-        kind=edits.PRODUCT, ids=(_id(given.product_id, "product"),), wanted=product_values(given)
+        kind=edits.PRODUCT, ids=(id_in(given.product_id, "product"),), wanted=product_values(given)
     )
 
 
 def _status(given: ProductStatus) -> Edit:
     return Edit(
-        kind=edits.PRODUCT, ids=(_id(given.product_id, "product"),), wanted={"status": given.status}
+        kind=edits.PRODUCT,
+        ids=(id_in(given.product_id, "product"),),
+        wanted={"status": given.status},
+    )
+
+
+def _prices(given: PriceChange) -> Edit:
+    prices: dict[str, dict[str, Any]] = {}
+    for one in given.prices:
+        wanted = prices.setdefault(id_in(one.variant_id, "variant"), {})
+        if one.price is not None:
+            wanted["price"] = one.price.pair
+        if one.compare_at_price is not None:
+            compared = one.compare_at_price.pair
+            wanted["compare_at_price"] = compared if compared["amount"] else None
+    return Edit(
+        kind=edits.PRICE, ids=(id_in(given.product_id, "product"),), wanted={"prices": prices}
     )
 
 
 def _stock(given: StockChange) -> Edit:
     ids = (
-        _id(given.inventory_item_id, "inventory item"),
-        _id(given.location_id, "location"),
+        id_in(given.inventory_item_id, "inventory item"),
+        id_in(given.location_id, "location"),
     )
     return Edit(
         kind=edits.STOCK, ids=ids, wanted={"delta": given.delta, "compare": given.compare_quantity}
@@ -206,12 +172,12 @@ def _stock(given: StockChange) -> Edit:
 
 def _note(given: OrderNote) -> Edit:
     text = given.note.replace("\r\n", "\n")
-    return Edit(kind=edits.NOTE, ids=(_id(given.order_id, "order"),), wanted={"text": text})
+    return Edit(kind=edits.NOTE, ids=(id_in(given.order_id, "order"),), wanted={"text": text})
 
 
 def _tags(given: OrderTags) -> Edit:
     tags = list({tag.casefold(): tag for tag in given.tags}.values())
-    return Edit(kind=edits.TAGS, ids=(_id(given.order_id, "order"),), wanted={"tags": tags})
+    return Edit(kind=edits.TAGS, ids=(id_in(given.order_id, "order"),), wanted={"tags": tags})
 
 
 CHANGES: Final = (
@@ -234,6 +200,17 @@ CHANGES: Final = (
         _status,
         "catalog:write",
         is_destructive=True,
+    ),
+    WriteTool(
+        "change_price",
+        "Change prices",
+        "Overwrites prices of a product's variants, all or none. Call with dry_run first, as"
+        " update_product.",
+        PriceChange,
+        _prices,
+        "catalog:write",
+        is_destructive=True,
+        needs_plan=True,
     ),
     WriteTool(
         "adjust_inventory",
@@ -261,4 +238,5 @@ CHANGES: Final = (
         _tags,
         "orders:write",
     ),
+    *SENDING,
 )

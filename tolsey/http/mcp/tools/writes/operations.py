@@ -9,11 +9,12 @@ import orjson
 
 from tolsey.actors.refusals import Refusal, Unavailable
 from tolsey.actors.store.editing.messages import OperationView
+from tolsey.http.answers.money import written_out
 from tolsey.http.mcp.call import ToolCall
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import ToolFailed, ToolResult
 from tolsey.http.mcp.tools.building import answered, tool_error
-from tolsey.http.mcp.tools.writes.changes import Status, WriteArguments, WriteResult
+from tolsey.http.mcp.tools.writes.contract import Status, WriteArguments, WriteResult
 from tolsey.http.mcp.wire import RpcError
 from tolsey.http.web.context import Service
 from tolsey.runtime import errors
@@ -25,7 +26,7 @@ Found = TypeVar("Found")
 
 REFUSED: Final = "refused"
 UNSAID: Final = frozenset({"idempotency_key", "dry_run", "plan_token"})
-"""Arguments that do not say what is wanted."""
+"""ToolArguments that do not say what is wanted."""
 
 
 async def on_record(
@@ -121,7 +122,9 @@ def result_of(view: OperationView, audit_id: str | None) -> WriteResult:
 
 def shown(result: WriteResult) -> ToolResult:
     """Make the answer: what was not done is an error that the model is told."""
-    return answered(result, is_error=result.status in {"rejected", "unknown"})
+    values = {"before": written_out(result.before), "after": written_out(result.after)}
+    is_error = result.status in {"rejected", "unknown"}
+    return answered(result.model_copy(update=values), is_error=is_error)
 
 
 def wanted(given: WriteArguments, but: str = "") -> dict[str, Any]:

@@ -18,7 +18,7 @@ from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import Hints, Tool, ToolResult
 from tolsey.http.mcp.tools.building import reading
 from tolsey.http.mcp.tools.schemas import answer_schema_of, schema_of
-from tolsey.http.mcp.tools.writes.changes import WriteArguments, WriteResult
+from tolsey.http.mcp.tools.writes.contract import WriteArguments, WriteResult
 from tolsey.http.mcp.tools.writes.operations import (
     id_of,
     is_known,

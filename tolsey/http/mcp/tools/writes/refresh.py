@@ -5,7 +5,7 @@ from typing import ClassVar
 from tolsey.actors.listing.messages import RefreshRevenue, listing
 from tolsey.actors.refusals import Conflict, Refusal
 from tolsey.http.mcp.gate import Principal, too_many
-from tolsey.http.mcp.tools.writes.changes import WriteArguments
+from tolsey.http.mcp.tools.writes.contract import WriteArguments
 from tolsey.http.mcp.tools.writes.recorded import Effected, RecordedWrite
 from tolsey.http.web import policies
 from tolsey.storage.reports import store as reports

@@ -6,15 +6,17 @@ from typing import Any, Final, cast
 
 import orjson
 
+from tolsey.actors.edit import Edit
 from tolsey.actors.ports import CommerceEditor, PlatformDenied, PlatformUnreachable
 from tolsey.actors.refusals import Conflict, Refusal, Unprocessable
 from tolsey.actors.store.connection.messages import UseToken
 from tolsey.actors.store.editing import edits
-from tolsey.actors.store.editing.edits import Edit, Planned, Rejected
+from tolsey.actors.store.editing.kinds.kind import MISSING, Planned, Rejected
 from tolsey.actors.store.editing.messages import BeginOperation
 from tolsey.actors.store.effects import shops
 from tolsey.actors.store.grants import lacking
 from tolsey.actors.store.messages import store
+from tolsey.http.answers.money import written_out
 from tolsey.http.mcp.call import ToolCall
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import InputRequired, Tool, ToolResult
@@ -22,12 +24,8 @@ from tolsey.http.mcp.server import answer_to
 from tolsey.http.mcp.tools.building import reading
 from tolsey.http.mcp.tools.platform.reading import refusal_of
 from tolsey.http.mcp.tools.schemas import answer_schema_of, schema_of
-from tolsey.http.mcp.tools.writes.changes import (
-    CHANGES,
-    EditArguments,
-    WriteResult,
-    WriteTool,
-)
+from tolsey.http.mcp.tools.writes.changes import CHANGES
+from tolsey.http.mcp.tools.writes.contract import EditArguments, WriteResult, WriteTool
 from tolsey.http.mcp.tools.writes.memory import DeleteMemory, SaveMemory
 from tolsey.http.mcp.tools.writes.operations import (
     id_of,
@@ -168,8 +166,8 @@ class Writer:
         """Answer the version that a person confirmed, or ask them where their client can."""
         if not can_ask(call):
             raise Unprocessable(
-                "This overwrites something: call it with dry_run first, and with the plan_token"
-                " that it answers.",
+                "This is shown before it is done: call it with dry_run first, and with the"
+                " plan_token that it answers.",
                 code="plan_required",
             )
         answer = answer_to(call, CONFIRM, ELICIT)
@@ -182,7 +180,7 @@ class Writer:
             raise Refusal("The user did not confirm this change.", status=409, code="declined")
         facts, planned = await self._look(call.principal, edit)
         if facts is None or isinstance(planned, Rejected):
-            why = planned if isinstance(planned, Rejected) else edits.MISSING
+            why = planned if isinstance(planned, Rejected) else MISSING
             raise Conflict(why.detail, code=why.code)
         before, after = edits.shown(edit, facts), edits.shown(edit, planned.after)
         operation_id = id_of(call.principal, key)
@@ -233,7 +231,7 @@ class Writer:
     ) -> tuple[Mapping[str, Any] | None, Planned | Rejected]:
         try:
             facts = await self._shops.call(
-                principal.store_id, lambda shop: self._editor.look(shop, edit.kind, edit.ids)
+                principal.store_id, lambda shop: self._editor.look(shop, edit)
             )
         except (PlatformDenied, PlatformUnreachable) as error:
             raise refusal_of(error) from error
@@ -264,5 +262,5 @@ def form(
 
 
 def _short(value: Any) -> str:
-    text = orjson.dumps(value).decode()
+    text = orjson.dumps(written_out(value)).decode()
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"

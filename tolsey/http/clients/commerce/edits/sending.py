@@ -1,0 +1,68 @@
+"""Changes of shops on their way: each is looked at and sent as its kind says.
+
+Beside the platform's answers nothing is taken for granted: a change whose answer cannot be read may
+have been made.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from tolsey.actors.bodies import lenient
+from tolsey.actors.edit import Edit
+from tolsey.actors.ports import EditRefused, PlatformUnreachable, Shop
+from tolsey.actors.store.editing import edits
+from tolsey.http.clients.commerce.answers import GraphqlAnswer, plain
+from tolsey.http.clients.commerce.calls import Calls
+from tolsey.http.clients.commerce.edits.fulfilment import FulfilWay, TrackWay
+from tolsey.http.clients.commerce.edits.orders import NoteWay, TagsWay
+from tolsey.http.clients.commerce.edits.products import PriceWay, ProductWay, StockWay
+from tolsey.http.clients.commerce.edits.way import EditWay
+
+WAYS: Final[Mapping[str, EditWay]] = {
+    edits.PRODUCT: ProductWay(),
+    edits.PRICE: PriceWay(),
+    edits.STOCK: StockWay(),
+    edits.NOTE: NoteWay(),
+    edits.TAGS: TagsWay(),
+    edits.FULFILMENT: FulfilWay(),
+    edits.TRACKING: TrackWay(),
+}
+STALE: Final = "CHANGE_FROM_QUANTITY_STALE"
+UNDER_WAY: Final = "IDEMPOTENCY_CONCURRENT_REQUEST"
+"""The same key is being worked on: what became of it is not known yet."""
+DENIED: Final = "ACCESS_DENIED"
+
+
+async def look(calls: Calls, shop: Shop, edit: Edit) -> dict[str, Any] | None:
+    """Read what an edit is about as it is now; None when the shop has no such thing."""
+    way = WAYS[edit.kind]
+    asked = way.look(edit)
+    return way.found(edit, await calls.ask(shop, asked.text, asked.variables))
+
+
+async def change(calls: Calls, shop: Shop, edit: Edit, key: str) -> dict[str, Any]:
+    """Make the change of an edit and answer what the thing is then; sent once, whatever becomes of it."""
+    way = WAYS[edit.kind]
+    sent = way.change(edit, key)
+    answer = await calls.ask_partly(shop, sent.text, sent.variables, repeatable=False)
+    return way.made(edit, _payload(answer, sent.field))
+
+
+def _payload(answer: GraphqlAnswer, field: str) -> Mapping[str, Any]:
+    """Take what a mutation answered, or raise what the platform says against it."""
+    payload = answer.data.get(field)
+    if not isinstance(payload, dict):
+        for fault in answer.faults:
+            if fault.code == DENIED:
+                raise fault.denied(403)
+            if not fault.path:
+                raise fault.denied(400)
+        raise PlatformUnreachable("The platform did not say what became of this.")
+    errors = payload.get("userErrors")
+    for error in errors if isinstance(errors, list) else ():
+        said = lenient(error)
+        if said.get("code") == UNDER_WAY:
+            raise PlatformUnreachable("The platform is still at work on the same change.")
+        message = plain(str(said.get("message") or "The platform refuses this."))
+        raise EditRefused(message, stale=said.get("code") == STALE)
+    return payload
