@@ -63,6 +63,13 @@ def _certificates_read_once(given_once: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _patient_clients(given_once: pytest.MonkeyPatch) -> None:
+    """Let a test's own client wait for an answer for as long as a busy machine takes, not for 5 s."""
+    for what in ("connect", "read", "write", "pool"):
+        given_once.setattr(httpx._config.DEFAULT_TIMEOUT_CONFIG, what, 120.0)
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _driver_named_once(given_once: pytest.MonkeyPatch) -> None:
     """Look up the name of the driver of Redis once: each connection would read it from disk."""
     given_once.setattr("redis.utils.get_lib_version", cache(redis.utils.get_lib_version))
