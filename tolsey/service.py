@@ -227,12 +227,11 @@ async def running(
             payment_inbox=parts.payments,
             clock=clock,
         )
-        receivers = _receivers(settings, parts)
         agents = opened(service)
         app = create_app(
             service,
             BLUEPRINTS,
-            receivers,
+            _receivers(settings, parts),
             mounted=agents.mounted,
             hosts=agents.hosts,
             requests=parts.requests,

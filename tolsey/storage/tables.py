@@ -18,8 +18,10 @@ from typing import (
     Generic,
     Literal,
     TypeAlias,
+    TypedDict,
     TypeVar,
     Union,
+    Unpack,
     get_args,
     get_origin,
     get_type_hints,
@@ -185,6 +187,25 @@ def table_of(record: type[Record]) -> Table[Record]:
     return TABLES[record]
 
 
+class Owned(TypedDict, total=False):
+    """What every table says of its rows: when they go, whose they are, what an export calls them."""
+
+    retention: Age | tuple[Age, ...]
+    swept: str
+    belongs: Belongs | tuple[Belongs, ...]
+    nobodys: str
+    export: str
+    unexported: str
+
+
+def _listed(owned: Owned) -> dict[str, Any]:
+    """Take one age, or one owner, as a list of it."""
+    return {
+        name: (value,) if isinstance(value, Age | Belongs) else value
+        for name, value in owned.items()
+    }
+
+
 def stored(
     name: str,
     *,
@@ -198,13 +219,8 @@ def stored(
     absent: Mapping[str, str] | None = None,
     kept: tuple[str, str] | None = None,
     besides: Mapping[str, Any] | None = None,
-    retention: Age | tuple[Age, ...] = (),
-    swept: str = "",
-    belongs: Belongs | tuple[Belongs, ...] = (),
-    nobodys: str = "",
-    export: str = "",
-    unexported: str = "",
     appended: tuple[str, ...] = (),
+    **owned: Unpack[Owned],
 ) -> Callable[[type[Record]], type[Record]]:
     """Say of a record in which table it is kept; its columns are its fields.
 
@@ -224,12 +240,7 @@ def stored(
     """
 
     def declare(record: type[Record]) -> type[Record]:
-        hints = get_type_hints(record, include_extras=True)
-        shape = tuple(
-            _column(one.name, hints[one.name], sealed="secret" in one.metadata)
-            for one in fields(record)  # type: ignore[arg-type]  # it is a dataclass
-            if Elsewhere not in getattr(hints[one.name], "__metadata__", ())
-        )
+        shape = _shape_of(record)
         if conflict is not None or claim or not key:
             then = conflict or ""
         else:
@@ -248,13 +259,8 @@ def stored(
             conflict=then,
             absent=absent or {},
             kept=kept,
-            retention=retention if isinstance(retention, tuple) else (retention,),
-            swept=swept,
-            belongs=belongs if isinstance(belongs, tuple) else (belongs,),
-            nobodys=nobodys,
-            export=export,
-            unexported=unexported,
             appended=appended,
+            **_listed(owned),
         )
         return record
 
@@ -266,12 +272,7 @@ def bare(
     columns: Mapping[str, Any],
     *,
     key: tuple[str, ...] = (),
-    retention: Age | tuple[Age, ...] = (),
-    swept: str = "",
-    belongs: Belongs | tuple[Belongs, ...] = (),
-    nobodys: str = "",
-    export: str = "",
-    unexported: str = "",
+    **owned: Unpack[Owned],
 ) -> Table[Any]:
     """Say what is in a table that no record is kept in, as `stored` says it of one."""
     made: Table[Any] = Table(
@@ -279,15 +280,20 @@ def bare(
         name=name,
         shape=tuple(_column(one, hint) for one, hint in columns.items()),
         key=key,
-        retention=retention if isinstance(retention, tuple) else (retention,),
-        swept=swept,
-        belongs=belongs if isinstance(belongs, tuple) else (belongs,),
-        nobodys=nobodys,
-        export=export,
-        unexported=unexported,
+        **_listed(owned),
     )
     BARE.append(made)
     return made
+
+
+def _shape_of(record: type[Any]) -> tuple[Column, ...]:
+    """Read the columns from the fields of a record."""
+    hints = get_type_hints(record, include_extras=True)
+    return tuple(
+        _column(one.name, hints[one.name], sealed="secret" in one.metadata)
+        for one in fields(record)
+        if Elsewhere not in getattr(hints[one.name], "__metadata__", ())
+    )
 
 
 def _column(name: str, hint: Any, *, sealed: bool = False) -> Column:

@@ -87,10 +87,7 @@ class Life(ABC):
         landing_site: str | None = None,
         referring_site: str | None = None,
     ) -> Order:
-        """Let a buyer order: `orders/create`, `orders/updated`, and `orders/paid` when it was paid.
-
-        The platform's own processor asks a fee; orders of its checkout have that checkout's token.
-        """
+        """Let a buyer order: `orders/create`, `orders/updated`, and `orders/paid` when it was paid."""
         shop, now, event = self.shop(domain), self.now(), str(uuid.uuid4())
         customer = self._buyer(shop, email, event)
         order = Order(
@@ -110,13 +107,13 @@ class Life(ABC):
             landing_site=landing_site,
             referring_site=referring_site,
         )
-        status = "SUCCESS" if paid else "PENDING"
+        # The platform's own processor asks a fee.
         is_charged = gateway == OWN_PROCESSOR and not test and not manual
         order.transactions.append(
             Transaction(
                 id=next(shop.ids),
                 kind="SALE",
-                status=status,
+                status="SUCCESS" if paid else "PENDING",
                 amount=order.total,
                 gateway=gateway,
                 created_at=now,
