@@ -76,6 +76,7 @@ OF_OPERATION: Final[Mapping[str, Mapping[str, Any]]] = {
     },
     "/api/sell/listings": {"askingPrice": {"amount": 12_000_000, "currency": "USD"}},
     "/api/admin/organizations/{organization_id}/contract": {"plan": "free"},
+    "/api/chat/plans": {"plan": "$PLAN"},
     "/api/cron/{name}": {"name": "daily-bonus"},
     "/api/admin/crons/{name}/run": {"name": "daily-bonus"},
     "/api/organizations": {"name": "Ann's other business"},

@@ -27,6 +27,7 @@ from tolsey.actors.store.imports.effects import OrderImportCalls
 from tolsey.adapters import Adapters, adapters
 from tolsey.http import operations
 from tolsey.http.app import create_app
+from tolsey.http.assistant.tools import tools_of
 from tolsey.http.billing import (
     affiliate,
     contracts,
@@ -39,6 +40,7 @@ from tolsey.http.billing import (
     sponsor,
 )
 from tolsey.http.billing import pages as billing
+from tolsey.http.chat import pages as chat_pages
 from tolsey.http.chat import routes as chat
 from tolsey.http.chat.answering import AnswerService
 from tolsey.http.chat.terms import Terms
@@ -143,6 +145,7 @@ BLUEPRINTS: Sequence[Blueprint] = (
     sponsor.routes,
     refunds.routes,
     chat.routes,
+    chat_pages.routes,
     contracts.routes,
     payouts.routes,
     affiliate.routes,
@@ -228,6 +231,8 @@ async def running(
             clock=clock,
         )
         agents = opened(service)
+        if settings.llm_tools:
+            service.chat.tools = partial(tools_of, service, agents.server)
         app = create_app(
             service,
             BLUEPRINTS,

@@ -275,6 +275,8 @@ class Settings(BaseSettings):
     """The model that it is asked for."""
     llm_limit_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     """The name of the field that bounds an answer."""
+    llm_tools: bool = True
+    """Whether the model can use tools: those that agents have. Off for one that refuses requests with `tools`."""
     llm_context_tokens: Annotated[int, Field(gt=0)] = 128_000
     """How much the model takes."""
     llm_output_tokens: Annotated[int, Field(gt=0)] = 8_192

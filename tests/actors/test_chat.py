@@ -57,6 +57,23 @@ def test_a_meter_estimates_from_the_last_exact_word_on() -> None:
     assert (meter.usage, meter.estimated) == (Usage(40, 3, 1), True)
 
 
+def test_a_meter_adds_up_the_requests_of_one_answer() -> None:
+    meter = Meter(50, 100)
+    meter.receive("abc")
+    meter.report(Usage(40, 7, 2))
+    meter.go_on(90, 100)
+    assert (meter.usage, meter.estimated) == (Usage(130, 7, 2), True)
+    meter.receive("abcd")
+    assert meter.usage == Usage(130, 9, 2)
+    meter.report(Usage(60, 1))
+    assert (meter.usage, meter.estimated) == (Usage(100, 8, 2), False)
+    guessed = Meter(50, 100)
+    guessed.receive("abc")
+    guessed.go_on(90, 100)
+    guessed.report(Usage(60, 1))
+    assert (guessed.usage, guessed.estimated) == (Usage(110, 2), True), "of the first it is a guess"
+
+
 def test_a_model_that_takes_back_what_it_used_is_not_believed() -> None:
     meter = Meter(50, 100)
     meter.report(Usage(40, 20))

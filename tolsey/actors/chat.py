@@ -78,16 +78,27 @@ class Meter:
     """Counts an answer while it is made: exact as far as the model told, estimated from there on."""
 
     __slots__ = (
+        "_before",
         "_bytes",
         "_most_input",
         "_most_output",
         "_reasoned",
         "_reported",
         "_said",
+        "_was_estimated",
         "estimated",
     )
 
     def __init__(self, input_tokens: int, most_output_tokens: int) -> None:
+        self._before, self._was_estimated = Usage(0), False
+        self._begin(input_tokens, most_output_tokens)
+
+    def go_on(self, input_tokens: int, most_output_tokens: int) -> None:
+        """Count one more request of the same answer, beside what the former ones used."""
+        self._before, self._was_estimated = self.usage, self.estimated
+        self._begin(input_tokens, most_output_tokens)
+
+    def _begin(self, input_tokens: int, most_output_tokens: int) -> None:
         self._reported = Usage(input_tokens)
         self._most_input = input_tokens * BYTES_PER_TOKEN  # no token is less than a byte
         self._most_output = most_output_tokens
@@ -99,10 +110,11 @@ class Meter:
         """What was used so far."""
         said = -(-self._said // BYTES_PER_TOKEN)
         reasoned = -(-self._reasoned // BYTES_PER_TOKEN)
+        before = self._before
         return Usage(
-            self._reported.input_tokens,
-            self._reported.output_tokens + said + reasoned,
-            self._reported.reasoning_tokens + reasoned,
+            before.input_tokens + self._reported.input_tokens,
+            before.output_tokens + self._reported.output_tokens + said + reasoned,
+            before.reasoning_tokens + self._reported.reasoning_tokens + reasoned,
         )
 
     def receive(self, text: str, reasoning: str = "") -> None:
@@ -124,4 +136,4 @@ class Meter:
         if possible and usage.output_tokens >= self._reported.output_tokens:
             self._reported = usage
             self._said = self._reasoned = 0
-            self.estimated = False
+            self.estimated = self._was_estimated

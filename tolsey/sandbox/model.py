@@ -27,11 +27,12 @@ TOKENS_PER_MESSAGE: Final = 4
 class Script:
     """How one answer goes: a delta counts as one token.
 
-    `said` None answers from the question. `gates` are waited for before the delta of that number.
+    `said` None answers from the question; `calls` are tools that are wanted used, with their arguments. `gates` are waited for before the delta of that number.
     `cut_after` ends the connection, `error_after` sends an error, after so many deltas.
     """
 
     said: tuple[str, ...] | None = None
+    calls: tuple[tuple[str, str], ...] = ()
     thought: tuple[str, ...] = ()
     usage: Literal["end", "every", "never"] = "end"
     prompt_tokens: int | None = None
@@ -134,19 +135,26 @@ async def _stream(send: Send, script: Script, asked: dict[str, Any]) -> None:
         if script.usage == "every":
             chunk["usage"] = _usage(prompt, deltas[: number + 1])
         await tell(orjson.dumps(chunk))
-    await tell(orjson.dumps(_chunk({}, "stop")))
+    await tell(orjson.dumps(_chunk({}, "tool_calls" if script.calls else "stop")))
     if wants_usage and script.usage != "never":
         await tell(orjson.dumps({**_chunk({}), "choices": [], "usage": _usage(prompt, deltas)}))
     await tell(b"[DONE]")
     await send({"type": "http.response.body", "body": b""})
 
 
-def _deltas(script: Script, asked: dict[str, Any]) -> Iterator[dict[str, str]]:
+def _deltas(script: Script, asked: dict[str, Any]) -> Iterator[dict[str, Any]]:
     said = script.said if script.said is not None else _answer(asked)
-    deltas = [{"reasoning_content": text} for text in script.thought]
+    deltas: list[dict[str, Any]] = [{"reasoning_content": text} for text in script.thought]
     deltas += [{"content": text} for text in said]
+    deltas += [_call(place, *one) for place, one in enumerate(script.calls)]
     limit = asked.get("max_completion_tokens", asked.get("max_tokens"))
     return iter(deltas[:limit] if script.heeds_limit and limit else deltas)
+
+
+def _call(place: int, name: str, arguments: str) -> dict[str, Any]:
+    function = {"name": name, "arguments": arguments}
+    call = {"index": place, "id": f"call_{place}", "type": "function", "function": function}
+    return {"tool_calls": [call]}
 
 
 def _answer(asked: dict[str, Any]) -> tuple[str, ...]:
@@ -159,7 +167,7 @@ def _answer(asked: dict[str, Any]) -> tuple[str, ...]:
     return tuple(f"{word} " for word in text.split())
 
 
-def _chunk(delta: dict[str, str], finish: str | None = None) -> dict[str, Any]:
+def _chunk(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
     choice = {"index": 0, "delta": delta, "finish_reason": finish}
     return {
         "id": "chatcmpl-sandbox",
@@ -172,12 +180,12 @@ def _chunk(delta: dict[str, str], finish: str | None = None) -> dict[str, Any]:
 
 def _prompt_tokens(asked: dict[str, Any]) -> int:
     return sum(
-        len(one["content"]) // CHARACTERS_PER_TOKEN + TOKENS_PER_MESSAGE
+        len(one["content"] or "") // CHARACTERS_PER_TOKEN + TOKENS_PER_MESSAGE
         for one in asked["messages"]
     )
 
 
-def _usage(prompt: int, deltas: list[dict[str, str]]) -> dict[str, Any]:
+def _usage(prompt: int, deltas: list[dict[str, Any]]) -> dict[str, Any]:
     thought = sum("reasoning_content" in delta for delta in deltas)
     return {
         "prompt_tokens": prompt,

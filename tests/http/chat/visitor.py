@@ -71,6 +71,7 @@ class Visitor:
         return {
             "storeId": self.store_id,
             "messages": [{"role": "user", "content": text}],
+            "tools": False,
             **more,
         }
 

@@ -10,10 +10,12 @@ import anyio
 
 from tolsey.http.chat.generation import AnswerGeneration, GenerationOutcome, Order
 from tolsey.http.chat.terms import Terms
+from tolsey.http.chat.toolbox import Toolbox
 from tolsey.http.clients.model import ChatModel
 from tolsey.runtime.decision import Tell
 from tolsey.runtime.errors import Overloaded, Stopping
 from tolsey.runtime.messages import ActorId, Message
+from tolsey.storage.commerce.stores import StoreRow
 from tolsey.storage.database import Database
 
 MOST: Final = 2_000
@@ -28,6 +30,8 @@ what is open after its own grace (`tolsey.server`), which is longer.
 """
 STOPPING_SECONDS: Final = 20.0
 
+ToolsOfPerson = Callable[[StoreRow, str], Awaitable[Toolbox]]
+"""Gives a person, by their id, the tools of a store."""
 Place = Callable[[str], AbstractAsyncContextManager[None]]
 """Holds a place of an organization in the lane of models."""
 
@@ -55,6 +59,8 @@ class AnswerService:
         self.database = database
         self.clock = clock
         self.process = process
+        self.tools: ToolsOfPerson | None = None
+        """Set once the tools are made: they are made of the service that has this."""
         self._live: set[AnswerGeneration] = set()
         self._stopping = False
         self._stack = AsyncExitStack()
@@ -96,17 +102,26 @@ class AnswerService:
             while self._live:
                 await next(iter(self._live)).ended.wait()
 
+    async def toolbox(self, store: StoreRow, user_id: str) -> Toolbox | None:
+        """Give a person the tools of a store; None where models are offered none."""
+        return await self.tools(store, user_id) if self.tools else None
+
     def require_model(self) -> None:
         """Refuse with 503 and the variable when no model is set."""
         _ = self.model.name
 
-    def begin(self, order: Order, messages: Sequence[Mapping[str, str]]) -> AnswerGeneration:
-        """Begin an answer; `Generation.begun` says whether it is made."""
+    def begin(
+        self,
+        order: Order,
+        messages: Sequence[Mapping[str, Any]],
+        toolbox: Toolbox | None = None,
+    ) -> AnswerGeneration:
+        """Begin an answer, made with these tools; `AnswerGeneration.begun` says whether it is made."""
         if self._stopping:
             raise Stopping
         if len(self._live) >= MOST:
             raise Overloaded("chat")
-        generation = AnswerGeneration(self, order, messages)
+        generation = AnswerGeneration(self, order, messages, toolbox)
         self._live.add(generation)
         self._tasks.start_soon(self._bring_to_end, generation)
         return generation

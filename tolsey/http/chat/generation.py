@@ -13,13 +13,15 @@ import anyio
 import anyio.lowlevel
 import structlog
 
-from tolsey.actors.chat import Meter
+from tolsey.actors.chat import Meter, input_tokens
 from tolsey.actors.organization.ledger.answers import first_look
 from tolsey.actors.organization.ledger.messages import Settled
 from tolsey.actors.refusals import Conflict, PaymentRequired, Refusal, Unavailable
 from tolsey.http.chat.credit_meter import AWAY, CreditMeter, available
+from tolsey.http.chat.requests import GatheredCalls, asked_by_model, sizes_of
 from tolsey.http.chat.telling import CONTENT_TYPE, Telling
 from tolsey.http.chat.terms import Means
+from tolsey.http.chat.toolbox import ModelCall, Toolbox
 from tolsey.http.clients.model import AnswerPart, ModelFailed
 from tolsey.storage import idempotency
 from tolsey.storage.chat import generations
@@ -31,6 +33,10 @@ EXTENSION_TOKENS: Final = 512
 """A hold that is used up grows by the price of so many output tokens."""
 USAGE_EVERY_TOKENS: Final = 16
 LONGEST_SECONDS: Final = 900.0
+ROUNDS: Final = 6
+"""So often a model may want tools used for one answer; then it is to answer with what it has."""
+USES: Final = 8
+"""So many tools are used for one request of the model's."""
 
 log = structlog.get_logger()
 
@@ -68,11 +74,19 @@ class Order:
 class AnswerGeneration:
     """One answer: held for, streamed, and settled."""
 
-    def __init__(self, means: Means, order: Order, messages: Sequence[Mapping[str, str]]) -> None:
+    def __init__(
+        self,
+        means: Means,
+        order: Order,
+        messages: Sequence[Mapping[str, Any]],
+        toolbox: Toolbox | None = None,
+    ) -> None:
         self.order = order
         self.ended = anyio.Event()
         self._means = means
-        self._messages = messages
+        self._messages = list(messages)
+        self._toolbox = toolbox
+        self._tools = toolbox.offered if toolbox else ()
         self._prices = means.terms.prices
         self._credits = CreditMeter(
             generations.hold_id(order.id),
@@ -85,6 +99,7 @@ class AnswerGeneration:
         self._telling = Telling(keeps=order.key is not None)
         self._meter = Meter(order.input_tokens, order.output_tokens)
         self._asked = False
+        self._rounds = 0
         self._finish: str | None = None
         self._shown_tokens = 0
         self._outcome: GenerationOutcome | None = None
@@ -198,29 +213,75 @@ class AnswerGeneration:
     async def _stream(self, tasks: anyio.abc.TaskGroup) -> None:
         # Whoever left before the model was asked owes nothing.
         self._asked = not self._scope.cancel_called
-        model, limit = self._means.model, self.order.output_tokens
         try:
-            async with model.answer(self._messages, limit) as parts:
-                self._begun.set()
-                tasks.start_soon(self._stay)
-                await self._show_usage()
-                async for part in parts:
-                    await self._take(part)
-                self._outcome = self._outcome or GenerationOutcome.DONE
+            limit: int | None = self.order.output_tokens
+            while limit is not None:
+                wanted = await self._answer(tasks, limit)
+                limit = await self._use(wanted) if wanted else None
+            self._outcome = self._outcome or GenerationOutcome.DONE
         except ModelFailed as error:
             self._outcome = self._outcome or GenerationOutcome.MODEL_FAILED
             if not self._begun.is_set():
                 self._refusal = _failed(error)
 
+    async def _answer(self, tasks: anyio.abc.TaskGroup, limit: int) -> Sequence[ModelCall]:
+        """Have the model answer, or say which tools it wants used first."""
+        gathered = GatheredCalls()
+        async with self._means.model.answer(self._messages, limit, self._tools) as parts:
+            if not self._begun.is_set():
+                self._begun.set()
+                tasks.start_soon(self._stay)
+            await self._show_usage()
+            async for part in parts:
+                gathered.take(part)
+                await self._take(part)
+        return gathered.calls[:USES] if self._tools else ()
+
+    async def _use(self, wanted: Sequence[ModelCall]) -> int | None:
+        """Use what the model wants used, and say how much it may answer to what came of it; None: nothing."""
+        if self._toolbox is None:
+            return None
+        self._messages.append(asked_by_model(wanted))
+        for call in wanted:
+            used = await self._toolbox.use(call)
+            self._messages.append({"role": "tool", "tool_call_id": call.id, "content": used.text})
+            await self._tell("tool", name=call.name, title=used.title, isError=used.is_error)
+            if used.plan is not None:
+                await self._tell("plan", **used.plan.told)
+        self._rounds += 1
+        if self._rounds >= ROUNDS:
+            self._tools = ()
+        return await self._go_on()
+
+    async def _go_on(self) -> int | None:
+        """Hold what the next request of the model can cost; without credit or room the answer ends here."""
+        given = input_tokens(sizes_of(self._messages, self._tools))
+        most = self._means.terms.most_output(self.order.output_tokens, given)
+        if most < 1:
+            self._finish = "length"
+            return None
+        needed = self._cost + self._prices.most(given, most)
+        try:
+            if needed > self._credits.held:
+                await self._credits.checkpoint(self._cost, needed - self._credits.held)
+        except PaymentRequired:
+            self.break_off(GenerationOutcome.BALANCE)
+        except (Refusal, *AWAY):
+            self.break_off(GenerationOutcome.UNAVAILABLE)
+        await anyio.lowlevel.checkpoint()
+        self._meter.go_on(given, most)
+        return most
+
     async def _take(self, part: AnswerPart) -> None:
         """Pass on a part; what has come counts, whether or not there was credit for all of it."""
-        self._meter.receive(part.text, part.reasoning)
+        asked = "".join(f"{one.name}{one.arguments}" for one in part.calls)
+        self._meter.receive(part.text + asked, part.reasoning)
         if part.usage is not None:
             self._meter.report(part.usage)
         self._finish = part.finish or self._finish
         if part.text:
             await self._tell("delta", text=part.text)
-        if not (part.text or part.reasoning):
+        if not (part.text or part.reasoning or asked):
             return
         if self._meter.usage.output_tokens - self._shown_tokens >= USAGE_EVERY_TOKENS:
             await self._show_usage()
@@ -314,7 +375,7 @@ class AnswerGeneration:
             "estimated": self._meter.estimated,
         }
 
-    async def _tell(self, name: str, **said: Any) -> None:
+    async def _tell(self, name: str, /, **said: Any) -> None:
         if not await self._telling.tell(name, **said):
             self.leave()
 

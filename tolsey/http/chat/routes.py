@@ -1,7 +1,7 @@
 """Chat: a conversation with the model over a store, paid out of its organization's credits."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
@@ -11,8 +11,10 @@ from quart_schema import tag_blueprint, validate_request
 from tolsey.actors.chat import input_tokens
 from tolsey.actors.refusals import Unprocessable
 from tolsey.http.answers.base import Media
+from tolsey.http.answers.chat import ChatPlanAnswer
 from tolsey.http.chat import prompt
-from tolsey.http.chat.generation import Order
+from tolsey.http.chat.generation import AnswerGeneration, Order
+from tolsey.http.chat.requests import sizes_of
 from tolsey.http.chat.telling import CONTENT_TYPE
 from tolsey.http.web import policies
 from tolsey.http.web.access import caller, session, store_of
@@ -24,6 +26,7 @@ from tolsey.runtime import ids
 
 MOST_MESSAGES = 200
 MESSAGE_CHARACTERS = 100_000
+PLAN_CHARACTERS = 200_000
 
 routes = Blueprint("chat", __name__, url_prefix="/api")
 tag_blueprint(routes, ["Chat"])
@@ -42,6 +45,8 @@ class Conversation(ApiModel):
     store_id: Identifier
     messages: Annotated[list[ChatTurn], Field(min_length=1, max_length=MOST_MESSAGES)]
     max_output_tokens: Annotated[Whole | None, Field(ge=1, le=1_000_000)] = None
+    tools: bool = True
+    """Whether the model may use the tools that agents have, with the caller's role."""
 
     @field_validator("messages")
     @classmethod
@@ -51,13 +56,35 @@ class Conversation(ApiModel):
         return messages
 
 
+class PlanDecision(ApiModel):
+    """What a person says of a plan that an answer showed them."""
+
+    store_id: Identifier
+    plan: Annotated[str, Field(min_length=1, max_length=PLAN_CHARACTERS)]
+    decision: Literal["confirm", "decline"]
+
+
 @routes.post("/chat")
 @session
 @limited(policies.CHAT)
 @validate_request(Conversation)  # what cannot be read was counted, too
 @idempotent
 async def post_chat(data: Conversation) -> Annotated[Response, Media(CONTENT_TYPE)]:
-    """Stream an answer as events `delta`, `usage`, `done`, or `aborted` with its reason."""
+    """Stream an answer as events `delta`, `tool`, `plan`, `usage`, `done`, or `aborted` with its reason."""
+    generation = await begin(data)
+    asking = asyncio.current_task()
+    if asking is not None:
+        # The server cancels this task when the caller goes, be it before the first byte or after.
+        asking.add_done_callback(lambda _: generation.leave())
+    telling = await generation.begun()
+    response = Response(telling.body(), content_type=CONTENT_TYPE)
+    response.headers["X-Accel-Buffering"] = "no"
+    response.timeout = None
+    return response
+
+
+async def begin(data: Conversation) -> AnswerGeneration:
+    """Begin the answer to a conversation over a store of the caller's."""
     answers = service().chat
     answers.require_model()
     store = await store_of(data.store_id)
@@ -72,23 +99,39 @@ async def post_chat(data: Conversation) -> Annotated[Response, Media(CONTENT_TYP
     )
     said = [{"role": turn.role, "content": turn.content} for turn in data.messages]
     messages = [{"role": "system", "content": known}, *said]
-    generation = answers.begin(_order(data, store.organization_id, messages), messages)
-    asking = asyncio.current_task()
-    if asking is not None:
-        # The server cancels this task when the caller goes, be it before the first byte or after.
-        asking.add_done_callback(lambda _: generation.leave())
-    telling = await generation.begun()
-    response = Response(telling.body(), content_type=CONTENT_TYPE)
-    response.headers["X-Accel-Buffering"] = "no"
-    response.timeout = None
-    return response
+    toolbox = await answers.toolbox(store, caller().user_id) if data.tools else None
+    offered = toolbox.offered if toolbox else ()
+    return answers.begin(
+        _order(data, store.organization_id, sizes_of(messages, offered)), messages, toolbox
+    )
 
 
-def _order(
-    data: Conversation, organization_id: str, messages: Sequence[Mapping[str, str]]
-) -> Order:
+@routes.post("/chat/plans")
+@session
+@limited(policies.CHAT)
+async def post_plan(data: PlanDecision) -> ChatPlanAnswer:
+    """Carry out a plan that an answer showed, or decline it: only who was shown it can, for five minutes."""
+    store = await store_of(data.store_id)
+    toolbox = await service().chat.toolbox(store, caller().user_id)
+    if toolbox is None:
+        raise Unprocessable("This is no plan that you were shown.", code="plan_invalid")
+    if data.decision == "decline":
+        await toolbox.decline(data.plan)
+        return ChatPlanAnswer(status="declined")
+    done = await toolbox.confirm(data.plan)
+    return ChatPlanAnswer(
+        status=done["status"],
+        operation_id=done.get("operation_id"),
+        before=done.get("before"),
+        after=done.get("after"),
+        code=done.get("code"),
+        detail=done.get("detail"),
+    )
+
+
+def _order(data: Conversation, organization_id: str, asked: Iterable[str]) -> Order:
     """Measure what is asked for; refuse what leaves the model no room to answer."""
-    given, terms = input_tokens(one["content"] for one in messages), service().chat.terms
+    given, terms = input_tokens(asked), service().chat.terms
     most = terms.most_output(data.max_output_tokens, given)
     if most < 1:
         raise Unprocessable(

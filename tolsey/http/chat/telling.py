@@ -24,7 +24,7 @@ class Telling:
         self._keeps = keeps
         self._in, self._out = anyio.create_memory_object_stream[bytes](EVENTS_WAITING)
 
-    async def tell(self, name: str, **said: Any) -> bool:
+    async def tell(self, name: str, /, **said: Any) -> bool:
         """Tell an event; False when nobody reads any more."""
         event = b"event: " + name.encode() + b"\ndata: " + orjson.dumps(said) + b"\n\n"
         if self._keeps:
@@ -71,3 +71,14 @@ class Telling:
         with suppress(anyio.WouldBlock, anyio.EndOfStream, anyio.ClosedResourceError):
             while True:
                 yield self._out.receive_nowait()
+
+
+async def told_in(body: AsyncGenerator[bytes]) -> AsyncGenerator[tuple[str, dict[str, Any]]]:
+    """Read events back, for a reader that waits for all of them."""
+    waiting = b""
+    async for chunk in body:
+        *whole, waiting = (waiting + chunk).split(b"\n\n")
+        for event in whole:
+            name, separator, data = event.partition(b"\ndata: ")
+            if separator:
+                yield name.removeprefix(b"event: ").decode(), orjson.loads(data)

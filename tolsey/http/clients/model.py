@@ -1,6 +1,6 @@
 """The language model: an OpenAI-compatible chat service that streams its answers."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -35,6 +35,17 @@ class AnswerPart:
     reasoning: str = ""
     usage: Usage | None = None
     finish: str | None = None
+    calls: tuple["CallPart", ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallPart:
+    """A part of a tool's call: the first of a place has its id and name, each has some of its arguments."""
+
+    index: int
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
 
 
 class ModelFailed(Exception):  # noqa: N818 - what the other service did
@@ -56,7 +67,10 @@ class ChatModel(Protocol):
         ...
 
     def answer(
-        self, messages: Sequence[Mapping[str, str]], output_tokens: int
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        output_tokens: int,
+        tools: Sequence[Mapping[str, Any]] = (),
     ) -> AbstractAsyncContextManager[AsyncIterator[AnswerPart]]:
         """Begin an answer; leaving the block before its end gives the rest up."""
         ...
@@ -92,15 +106,19 @@ class StreamingModel:
 
     @asynccontextmanager
     async def answer(
-        self, messages: Sequence[Mapping[str, str]], output_tokens: int
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        output_tokens: int,
+        tools: Sequence[Mapping[str, Any]] = (),
     ) -> AsyncGenerator[AsyncIterator[AnswerPart]]:
-        """Begin an answer of at most so many tokens."""
+        """Begin an answer of at most so many tokens, which may want some of the tools used."""
         asked = {
             "model": self.name,
             "messages": list(messages),
             "stream": True,
             "stream_options": {"include_usage": True},
             self._limit_field: output_tokens,
+            **({"tools": list(tools)} if tools else {}),
         }
         try:
             async with self._client.stream("POST", self._url, json=asked) as response:
@@ -172,7 +190,21 @@ def read(event: bytes) -> AnswerPart:
         _text(delta.get("reasoning_content")) or _text(delta.get("reasoning")),
         _usage(lenient(chunk.get("usage"))),
         _text(choice.get("finish_reason")) or None,
+        tuple(_calls(delta.get("tool_calls"))),
     )
+
+
+def _calls(told: Any) -> Iterator[CallPart]:
+    """Read the tools that an answer wants used, so far as a chunk tells."""
+    for place, one in enumerate(told if isinstance(told, list) else ()):
+        call = lenient(one)
+        function, index = lenient(call.get("function")), call.get("index", place)
+        yield CallPart(
+            index=index if type(index) is int else place,
+            id=_text(call.get("id")),
+            name=_text(function.get("name")),
+            arguments=_text(function.get("arguments")),
+        )
 
 
 def _text(value: Any) -> str:

@@ -30,6 +30,7 @@ class Opened:
 
     mounted: dict[str, ASGIApp]
     hosts: dict[bytes, ASGIApp]
+    server: McpServer
 
 
 class VaultSealer:
@@ -77,7 +78,7 @@ def opened(service: Service) -> Opened:
     }
     if agents.resources.host is not None:
         hosts[agents.resources.host] = Door(agents.resources, endpoint, issuer, on_subaddress=True)
-    return Opened({PREFIX: base}, hosts)
+    return Opened({PREFIX: base}, hosts, server)
 
 
 async def refuse_subaddress(scope: Scope, receive: Receive, send: Send, *, is_live: bool) -> None:

@@ -1,0 +1,1 @@
+"""The chat with its tools: what agents have, for a person who confirms what they plan."""
