@@ -192,7 +192,8 @@ class _Run:
                 self.say(f"step {number}: {step} after {self.done} operations")
                 await self._take(step)
                 while self.done < operations * (number + 1) // len(steps):
-                    assert not working.done(), working.exception()
+                    if working.done():
+                        await working  # it has failed: nobody told it to end
                     if time.monotonic() - shown > PROGRESS_SECONDS:
                         shown = time.monotonic()
                         self.say(f"  {self.done:,} of {operations:,}, {shown - began:.0f} s")
