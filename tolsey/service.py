@@ -14,7 +14,7 @@ from quart import Blueprint
 from tolsey.actors.job.actor import JobActor
 from tolsey.actors.job.catalogue import JOBS
 from tolsey.actors.job.effects import CreditKeeping, JobEffects, Upkeep
-from tolsey.actors.job.messages import Tick, job
+from tolsey.actors.job.messages import Tick, TickOfNewJob, job
 from tolsey.actors.listing.actor import ListingActor
 from tolsey.actors.listing.effects import ListingEffects
 from tolsey.actors.organization.actor import OrganizationActor
@@ -489,7 +489,8 @@ async def _tick(runtime: Runtime, clock: Callable[[], datetime], name: str) -> N
     """
     at = clock()
     due_at = JOBS[name].due_at(at)
-    tick = Tick(due_at, new_id("run"), at)
+    kind = TickOfNewJob if JOBS[name].is_new else Tick
+    tick = kind(due_at, new_id("run"), at)
     await runtime.accept(job(name), tick, id=f"tick:{name}:{due_at.isoformat()}")
 
 

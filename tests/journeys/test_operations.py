@@ -395,9 +395,9 @@ async def test_a_dead_letter_is_listed_replayed_and_discarded(
         [
             OutboxRow(
                 key="k1",
-                slot=slot_of("nap"),
+                slot=slot_of("launch-tick"),
                 kind="job",
-                actor_key="nap",
+                actor_key="launch-tick",
                 name="Tick",
                 payload=tick,
                 due_at=datetime.now(UTC),
@@ -411,7 +411,7 @@ async def test_a_dead_letter_is_listed_replayed_and_discarded(
             await anyio.sleep(0.01)
     (dead,) = (await operator.get("/api/admin/dead-letters")).json()["items"]
     assert dead["message"] == "Tick"
-    assert dead["error"] == "refused: There is no job named nap."
+    assert dead["error"] == "refused: The job launch-tick is not built yet."
 
     replayed = await operator.post(
         f"/api/admin/dead-letters/{dead['id']}/replay", json={"reason": "mended"}

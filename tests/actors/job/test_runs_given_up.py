@@ -11,8 +11,9 @@ import pytest
 
 from tests.runtime.runtime_on_disk import until
 from tolsey.actors.job.actor import JobActor
+from tolsey.actors.job.catalogue import JOBS
 from tolsey.actors.job.effects import JobEffects, Progress
-from tolsey.actors.job.messages import RunNow, job
+from tolsey.actors.job.messages import RunNow, Tick, job
 from tolsey.runtime.errors import Stopping
 from tolsey.runtime.outbox.interruptions import MOST_INTERRUPTIONS
 from tolsey.runtime.registry import Runtime
@@ -87,6 +88,21 @@ async def test_a_run_that_ends_every_process_ends_as_failed_and_the_job_runs_aga
     assert dead["name"] == "RunJob"
 
 
+async def test_a_tick_of_a_job_that_only_a_newer_release_has_waits_for_it(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = Work()
+    work.done.set()
+    known = JOBS[NAME]
+    monkeypatch.delitem(JOBS, NAME)
+    async with running(database, work) as runtime:
+        await runtime.accept(job(NAME), Tick(AT, "run_1", AT), id="tick:1")
+        await until(lambda: _waits(database))
+        assert not await database.fetch("SELECT FROM dead_letters")
+        monkeypatch.setitem(JOBS, NAME, known)
+        await until(lambda: _status(database, "run_1", "completed"))
+
+
 async def test_a_stop_in_the_middle_of_a_run_fails_nothing(database: Database) -> None:
     await begun(database)
     work = Work()
@@ -132,5 +148,11 @@ async def _refuse() -> None:
 
 
 async def _status(database: Database, id: str, status: str) -> bool:
-    (row,) = await database.fetch("SELECT status FROM cron_executions WHERE id = $1", id)
-    return bool(row["status"] == status)
+    rows = await database.fetch("SELECT status FROM cron_executions WHERE id = $1", id)
+    return [row["status"] for row in rows] == [status]
+
+
+async def _waits(database: Database) -> bool:
+    """Tell whether a row was tried, and left where it was without an attempt."""
+    rows = await database.fetch("SELECT attempts, last_error FROM outbox")
+    return [tuple(row) for row in rows] == [(0, "not taken")]

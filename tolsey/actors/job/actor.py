@@ -4,10 +4,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tolsey.actors.job import KIND, schedule
-from tolsey.actors.job.messages import JobEnded, RunNow, Tick
+from tolsey.actors.job.catalogue import JOBS
+from tolsey.actors.job.messages import JobEnded, RunNow, Tick, TickOfNewJob
 from tolsey.actors.job.state import JobState
-from tolsey.runtime.actor import Actor, on
+from tolsey.runtime.actor import Actor, handles, on
+from tolsey.runtime.decision import Decision
+from tolsey.runtime.errors import Unavailable
 from tolsey.storage.database import Database
+from tolsey.storage.records.runtime.executions import Execution
 from tolsey.storage.runtime import executions
 
 
@@ -17,7 +21,7 @@ class JobActor(Actor[JobState]):
     kind = KIND
     rank = 3
     decides = (
-        on(Tick, schedule.tick),
+        on(TickOfNewJob, schedule.tick),
         on(RunNow, schedule.run_now),
         on(JobEnded, schedule.ended),
     )
@@ -36,6 +40,13 @@ class JobActor(Actor[JobState]):
             )
             for key in keys
         }
+
+    @handles(Tick)
+    async def tick(self, state: JobState, message: Tick) -> Decision[JobState, Execution]:
+        """Start the run of a due time; the tick of a job that only a newer release has waits for it."""
+        if state.name not in JOBS:
+            raise Unavailable(f"its process is of a version that has no job {state.name}")
+        return schedule.tick(state, message)
 
     def changes(self, old: JobState, new: JobState) -> Iterable[Any]:
         """Nothing: runs are records of the decisions themselves."""

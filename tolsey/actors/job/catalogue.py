@@ -8,12 +8,16 @@ from cronsim import CronSim
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A job and its cron expression, in UTC. `built` is false until an issue builds it."""
+    """A job and its cron expression, in UTC. `built` is false until an issue builds it.
+
+    `is_new` while the release before buries the ticks of a job that it does not have.
+    """
 
     name: str
     expression: str
     reason: str
     built: bool = True
+    is_new: bool = False
 
     def due_at(self, now: datetime) -> datetime:
         """Say when the job was due last; a timer that fires a moment early counts as on time."""
@@ -88,6 +92,7 @@ JOBS = {
             name="reconcile-payments",
             expression="*/5 * * * *",
             reason="No event of the processor is left behind.",
+            is_new=True,
         ),
         Job(
             name="monthly-credits-reset",

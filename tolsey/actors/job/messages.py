@@ -24,6 +24,15 @@ class Tick(Message[Execution]):
 
 
 @dataclass(frozen=True, slots=True)
+class TickOfNewJob(Message[Execution]):
+    """As `Tick`, of a job that the release before has not: a process of that release leaves its row alone."""
+
+    due_at: datetime
+    execution_id: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class RunNow(Message[Execution]):
     """An operator wants a run now. The reply is that run, when it has ended."""
 

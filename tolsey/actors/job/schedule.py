@@ -4,14 +4,14 @@ from dataclasses import replace
 from datetime import datetime
 
 from tolsey.actors.job.catalogue import JOBS
-from tolsey.actors.job.messages import JobEnded, RunJob, RunNow, Tick
+from tolsey.actors.job.messages import JobEnded, RunJob, RunNow, Tick, TickOfNewJob
 from tolsey.actors.job.state import JobState, Waiting
 from tolsey.actors.refusals import NotBuilt, NotFound
 from tolsey.runtime.decision import Decision, Parked, Perform
 from tolsey.storage.records.runtime.executions import Execution, ExecutionStarted
 
 
-def tick(state: JobState, message: Tick) -> Decision[JobState, Execution]:
+def tick(state: JobState, message: Tick | TickOfNewJob) -> Decision[JobState, Execution]:
     """Start the run of a due time, unless it was run; while another runs, only remember it."""
     _check(state.name)
     last = state.last
