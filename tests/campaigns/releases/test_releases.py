@@ -114,7 +114,7 @@ async def test_a_refund_that_is_lost_and_not_held_for_the_newer_release_is_found
         planted=LOST_REFUNDS,
         settled_seconds=PLANTED_SECONDS,
     )
-    assert {finding.rule for finding in outcome.found} >= {"stuck", "unfinished", "lost_refund"}
+    assert {finding.rule for finding in outcome.found} >= {"stuck", "unfinished", "open_hold"}
 
 
 async def test_a_payer_waits_on_for_what_is_held_and_for_nothing_else() -> None:
