@@ -43,7 +43,7 @@ REPORTS: Final = frozenset(
     {
         *("get_sales_report", "get_low_stock_report", "list_customers"),
         *("get_best_sellers", "get_stock_forecast", "get_refund_report"),
-        "get_customer_cohorts",
+        *("get_customer_cohorts", "get_attribution_report"),
     }
 )
 """Tools that add a store up; all else is a page of it."""

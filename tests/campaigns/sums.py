@@ -11,6 +11,7 @@ STORES: Final = """
 SELECT store_id FROM commerce_orders UNION SELECT store_id FROM commerce_sales
 UNION SELECT store_id FROM commerce_product_sales
 UNION SELECT store_id FROM commerce_cohorts
+UNION SELECT store_id FROM commerce_attribution UNION SELECT store_id FROM commerce_counted_touches
 UNION SELECT store_id FROM commerce_buyers UNION SELECT store_id FROM commerce_spending
 UNION SELECT store_id FROM commerce_counted_refunds
 UNION SELECT store_id FROM commerce_products UNION SELECT store_id FROM commerce_stock

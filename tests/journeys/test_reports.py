@@ -29,6 +29,15 @@ TRADING = "trading.myshopify.com"
 PRICES = ((1_999, 450), (12_995,), (7, 333, 10_001))
 """Of each product's variants."""
 BUYERS = [*(f"buyer-{n}@example.com" for n in range(7)), None]
+VISITS: Mapping[tuple[str | None, str | None], tuple[str | None, str | None, str | None]] = {
+    ("/?utm_source=News&utm_medium=email&utm_campaign=spring", None): ("news", "email", "spring"),
+    ("/?utm_source=News&utm_medium=email&utm_campaign=autumn", None): ("news", "email", "autumn"),
+    ("/x?gclid=1", "https://www.google.com/"): ("google", "cpc", None),
+    ("/", "https://www.blog.example/post?name=jane"): ("blog.example", "referral", None),
+    ("/", None): ("direct", None, None),
+    (None, None): (None, None, None),
+}
+"""How buyers come, and what is to be known of it."""
 ORDERS = """
 query ($after: String) { orders(first: 5, after: $after) {
   nodes { id test cancelledAt processedAt currencyCode customer { id }
@@ -158,6 +167,8 @@ async def traded(platform: Platform, browser: httpx.AsyncClient) -> None:
             email=luck.choice(BUYERS),
             test=luck.random() < 0.1,
             source_name=luck.choice(["web", "pos"]),
+            landing_site=(visit := luck.choice([*VISITS]))[0],
+            referring_site=visit[1],
             processed_at=now - timedelta(minutes=luck.randrange(60 * 24 * 60)),
         )
         told.append(("orders/create", order_bodies.order_body(shop, order)))
@@ -197,6 +208,16 @@ async def test_every_report_is_what_the_shops_own_orders_add_up_to(
         right_refunds(own, await told("get_refund_report", period=period))
     for versus in ("previous", "year_before"):
         right_sales(own, await told("get_sales_report", group_by="none", compare_with=versus))
+    came = {
+        f"gid://shopify/Order/{one.id}": VISITS[one.landing_site, one.referring_site]
+        for one in platform.shop(TRADING).orders.values()
+    }
+    right_attribution(own, came, await told("get_attribution_report", by="campaign"))
+    right_attribution(
+        own,
+        {id: (source, None, None) for id, (source, _, _) in came.items()},
+        await told("get_attribution_report", period="90d"),
+    )
     right_cohorts(own, await told("get_customer_cohorts"))
     right_forecast(own, await told("get_stock_forecast", limit=100))
     assert await wrong_sums(live.service.database) == []
@@ -267,6 +288,32 @@ def right_refunds(own: ShopsOwn, said: dict[str, Any]) -> None:
     }
     assert found == {why: (count[why], f"{back[why]:.2f}") for why in count}
     assert {why for _, why in found} == {"returned", "amount_only", "fraud", "customer"}
+
+
+def right_attribution(
+    own: ShopsOwn, came: Mapping[str, tuple[str | None, ...]], said: dict[str, Any]
+) -> None:
+    start, end = (date.fromisoformat(said[name]) for name in ("start", "end"))
+    expected = defaultdict[tuple[str | None, ...], list[Decimal]](lambda: [Decimal()] * 3)
+    for order in own.orders:
+        if order["test"] or order["cancelledAt"]:
+            continue
+        if start <= _time(order["processedAt"]).date() <= end:
+            worth = [
+                Decimal(1),
+                *map(_amount, (order["totalPriceSet"], order["currentTotalPriceSet"])),
+            ]
+            sums = expected[came[order["id"]]]
+            expected[came[order["id"]]] = [a + b for a, b in zip(sums, worth, strict=True)]
+    found = {
+        (row.get("source"), row.get("medium"), row.get("campaign")): [
+            Decimal(row["orders"]),
+            *(Decimal(row[name]["amount"]) for name in ("gross", "current")),
+        ]
+        for row in said["rows"]
+    }
+    assert found == expected
+    assert len(found) > 4
 
 
 def right_cohorts(own: ShopsOwn, said: dict[str, Any]) -> None:

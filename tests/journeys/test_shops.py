@@ -54,6 +54,7 @@ ASKED: Mapping[str, Mapping[str, Any]] = {
     "get_best_sellers": {"period": "365d"},
     "get_stock_forecast": {},
     "get_refund_report": {},
+    "get_attribution_report": {"by": "campaign"},
     "get_customer_cohorts": {},
     "list_customers": {},
     "list_credit_entries": {},

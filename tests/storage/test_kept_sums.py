@@ -140,6 +140,34 @@ async def cohorts(database: Database) -> list[tuple[Any, ...]]:
     return [(f"{row[0]:%Y-%m}", *row[1:]) for row in await customers.cohorts(database, SHOP, 9)]
 
 
+async def touched(
+    database: Database, order: int, source: str | None, campaign: str | None = None
+) -> None:
+    """Write down where the buyer of an order came from, as a delivery does."""
+    await database.execute(
+        "INSERT INTO attribution_touches (store_id, order_id, updated_at, source, campaign)"
+        " VALUES ('store_1', $1, $2, $3, $4) ON CONFLICT (store_id, order_id)"
+        " DO UPDATE SET source = excluded.source, campaign = excluded.campaign",
+        *(order, NOW, source, campaign),
+    )
+
+
+async def attributed(
+    database: Database, days: int = 30, *, campaigns: bool = True
+) -> list[tuple[Any, ...]]:
+    """Tell of each source, medium and campaign: the currency, orders, gross, and what is left of it."""
+    today = NOW.date()
+    rows = await sales.attributed(
+        database,
+        SHOP,
+        today - timedelta(days=days),
+        today + timedelta(days=1),
+        campaigns=campaigns,
+        limit=50,
+    )
+    return [tuple(row) for row in rows]
+
+
 async def kept(database: Database, name: str = "commerce_sales") -> int:
     rows = await database.fetch(f"SELECT count(*) FROM {name}")  # noqa: S608 - names of this test
     return cast("int", rows[0][0])
@@ -256,6 +284,36 @@ async def test_buyers_are_of_the_month_of_their_first_order_wherever_that_moves(
     assert await differing(database, sums.ORDERS, "store_1") == 0
 
 
+@pytest.mark.parametrize("whole", [True, False])
+async def test_sales_are_told_by_where_buyers_came_from_and_the_rest_without_a_source(
+    database: Database, *, whole: bool
+) -> None:
+    await touched(database, 1, "news", "spring")  # before its order
+    for id in range(1, 5):
+        await ordered(database, id, total_minor=10**id)
+    await touched(database, 2, "news")
+    await touched(database, 3, "google")
+    if not whole:
+        await sums.forget(database, sums.ORDERS, "store_1")
+    unknown, google = (
+        ("", "", "", "EUR", 1, 10_000, 10_000),
+        ("google", "", "", "EUR", 1, 1_000, 1_000),
+    )
+    spring, news = ("news", "", "spring", "EUR", 1, 10, 10), ("news", "", "", "EUR", 1, 100, 100)
+    assert await attributed(database) == [unknown, google, news, spring]
+    both = ("news", "", "", "EUR", 2, 110, 110)
+    assert await attributed(database, campaigns=False) == [unknown, google, both]
+    await touched(database, 1, None)  # the buyer was erased
+    await ordered(database, 2, total_minor=100, current_total_minor=7)
+    await ordered(database, 3, total_minor=10**3, cancelled_at=NOW)
+    more = ("", "", "", "EUR", 2, 10_010, 10_010)
+    assert await attributed(database) == [more, (*news[:-1], 7)]
+    await database.execute("DELETE FROM attribution_touches")
+    assert await attributed(database) == [("", "", "", "EUR", 3, 10_110, 10_017)]
+    await built(database, sums.ORDERS, 2)
+    assert await differing(database, sums.ORDERS, "store_1") == 0
+
+
 async def test_what_the_busiest_bought_is_read_without_their_orders(database: Database) -> None:
     """A buyer of twenty thousand orders costs a list of buyers no more than one of a single one."""
     await database.execute(
@@ -364,7 +422,11 @@ async def filled(database: Database, seed: int, steps: int = 250) -> None:
     for _ in range(steps):
         at = NOW - timedelta(minutes=luck.randrange(60 * 24 * 40))
         id = luck.randrange(1, 40)
-        match luck.randrange(8):
+        match luck.randrange(9):
+            case 8:
+                await touched(
+                    database, id, luck.choice([None, "news", "google"]), luck.choice([None, "c"])
+                )
             case 0:
                 await refunded(
                     database,
@@ -415,6 +477,7 @@ async def recounted(
     ]
     found += [await given_back(database, days) for days in (1, 30)]
     found.append(await cohorts(database))
+    found += [await attributed(database, days) for days in (1, 30)]
     whole = await busiest(database, None, 10)
     found.append(whole)
     found.append(await bought(database, *whole))
@@ -467,6 +530,8 @@ async def test_sums_are_held_against_their_rows_slice_by_slice(
         ("commerce_product_sales", "sold", "AND span = 'day'"),
         ("commerce_product_sales", "units", "AND span = 'month'"),
         ("commerce_cohorts", "orders", ""),
+        ("commerce_attribution", "orders", ""),
+        ("commerce_counted_touches", "gross_minor", ""),
         ("commerce_buyers", "orders", ""),
         ("commerce_spending", "spent_minor", ""),
         ("commerce_counted_refunds", "amount_minor", ""),

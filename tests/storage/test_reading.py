@@ -455,7 +455,7 @@ UNBOUNDED: Final = {
     "people.administrators": {"organization_id"},
     "reports.catalog": {"low"},  # added up
     "reports.products": {"best_sellers"},  # added up, of months
-    "reports.sales": {"refunds", "report"},
+    "reports.sales": {"attributed", "refunds", "report"},
     "reports.store": {"summary"},
     "reports.sums": {"differences", "stores", "unbuilt"},  # a job's recount
     "retention": {"sweep"},  # jobs: what is due, batch by batch

@@ -20,6 +20,7 @@ MADE_OF_FACTS: dict[str, dict[str, Any]] = {
     "get_best_sellers": {"period": "365d"},
     "get_stock_forecast": {},
     "get_refund_report": {},
+    "get_attribution_report": {"by": "campaign"},
     "get_customer_cohorts": {},
     "list_customers": {},
     "search": {"query": "shirt"},

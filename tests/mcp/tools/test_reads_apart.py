@@ -36,6 +36,7 @@ LISTS: dict[str, dict[str, Any]] = {
     "get_best_sellers": {"period": "365d"},
     "get_stock_forecast": {},
     "get_refund_report": {},
+    "get_attribution_report": {"by": "campaign"},
     "get_customer_cohorts": {},
     "list_customers": {},
     "list_credit_entries": {},

@@ -1,7 +1,7 @@
 """SQL for what a store sold; currencies are never added up."""
 
 from datetime import UTC as UTC_ZONE
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Final, Literal
 
 from tolsey.storage.database import Reader, Row
@@ -136,6 +136,42 @@ REFUNDED_OF_ROWS: Final = REFUNDED.format(
     most=MOST_ROWS,
 )
 """Those of cancelled orders, too, by why the order was cancelled."""
+ATTRIBUTED: Final = """
+SELECT source, CASE WHEN $4 THEN medium ELSE '' END AS medium,
+    CASE WHEN $4 THEN campaign ELSE '' END AS campaign, currency, sum(orders)::bigint AS orders,
+    sum(gross_minor)::bigint AS gross_minor, sum(current_minor)::bigint AS current_minor
+FROM ({sold}) AS parts
+GROUP BY 1, 2, 3, 4 HAVING sum(orders) <> 0
+ORDER BY currency, sum(gross_minor) DESC, 1, 2, 3 LIMIT $5
+"""
+KNOWN_TOUCHES: Final = """
+FROM commerce_attribution WHERE store_id = $1 AND day >= $2 AND day < $3 AND source <> ''
+"""
+ATTRIBUTED_OF_SUMS: Final = ATTRIBUTED.format(
+    sold=f"""
+    SELECT source, medium, campaign, currency, orders, gross_minor, current_minor {KNOWN_TOUCHES}
+    UNION ALL
+    SELECT '', '', '', currency, -orders, -gross_minor, -current_minor {KNOWN_TOUCHES}
+    UNION ALL
+    SELECT '', '', '', currency, orders, gross_minor, current_minor FROM commerce_sales
+    WHERE store_id = $1 AND minutes = 60 AND at >= $2::date::timestamp AT TIME ZONE 'UTC'
+      AND at < $3::date::timestamp AT TIME ZONE 'UTC' AND currency <> ''
+    """  # noqa: S608 - put together from constants
+)
+"""What no source is known of is all that was sold, less what one is: so the rows are the sales of the days."""
+ATTRIBUTED_OF_ROWS: Final = ATTRIBUTED.format(
+    sold=f"""
+    SELECT coalesce(t.source, '') AS source,
+        CASE WHEN t.source IS NULL THEN '' ELSE coalesce(t.medium, '') END AS medium,
+        CASE WHEN t.source IS NULL THEN '' ELSE coalesce(t.campaign, '') END AS campaign, o.currency,
+        1 AS orders, coalesce(o.total_minor, 0) AS gross_minor,
+        coalesce(o.current_total_minor, o.total_minor, 0) AS current_minor
+    FROM commerce_orders o LEFT JOIN attribution_touches t
+        ON t.store_id = o.store_id AND t.order_id = o.order_id AND t.deleted_at IS NULL
+    WHERE {COUNTED} AND o.processed_at >= $2::date::timestamp AT TIME ZONE 'UTC'
+      AND o.processed_at < $3::date::timestamp AT TIME ZONE 'UTC' AND o.currency IS NOT NULL
+    """  # noqa: S608 - put together from constants
+)
 
 
 async def zone_of(database: Reader, store_id: str) -> str:
@@ -169,6 +205,15 @@ async def refunds(database: Reader, shop: ShopKey, start: datetime, end: datetim
     """Add up what was given back in [start, end) by why, the most first, for each currency apart."""
     whole = await sums.is_whole(database, shop)
     return await database.fetch(REFUNDED_OF_SUMS if whole else REFUNDED_OF_ROWS, shop, start, end)
+
+
+async def attributed(
+    database: Reader, shop: ShopKey, start: date, end: date, *, campaigns: bool, limit: int
+) -> list[Row]:
+    """Add up sales from a day until before another, in UTC, by where buyers came from; empty where unknown."""
+    whole = await sums.is_whole(database, shop)
+    sql = ATTRIBUTED_OF_SUMS if whole else ATTRIBUTED_OF_ROWS
+    return await database.fetch(sql, shop, start, end, campaigns, limit)
 
 
 def _quarter(at: datetime, *, up: bool) -> datetime:

@@ -1,4 +1,4 @@
-"""SQL for the sums of stores that triggers keep (migrations 0033, 0035, 0050, 0056, 0061, 0063 and 0064): building and checking them.
+"""SQL for the sums of stores that triggers keep (migrations 0033, 0035, 0050, 0056, 0061, 0063, 0064 and 0065): building and checking them.
 
 Who builds a store's sums and who writes its rows wait for each other. Two writers of one store do not: an
 order's refunds, and a product's levels, are counted right because its actor alone writes them, and the commit
@@ -226,6 +226,46 @@ COHORTS: Final = SumRange(
         WHERE (buyers, back, orders, spent) <> (0, 0, 0, 0)) AS wrong {UNLESS_BUILT}
     """,  # noqa: S608 - put together from constants
 )
+TOUCHES: Final = SumRange(
+    first=LEAST,
+    last=MOST,
+    following=REFUNDS.following,
+    check=f"""
+    WITH asked AS (
+        SELECT ARRAY(SELECT order_id FROM commerce_orders WHERE store_id = $1
+            AND order_id >= $2::text::bigint AND order_id < $3::text::bigint) AS ids
+    ), counted AS (
+        SELECT t.* FROM asked, touches_of(array_fill($1::text, ARRAY[cardinality(ids)]), ids) t
+    ), kept AS (
+        SELECT * FROM commerce_counted_touches WHERE store_id = $1
+          AND order_id >= $2::text::bigint AND order_id < $3::text::bigint
+    )
+    SELECT (SELECT count(*) FROM (TABLE counted EXCEPT TABLE kept) a)
+        + (SELECT count(*) FROM (TABLE kept EXCEPT TABLE counted) a) AS wrong {UNLESS_BUILT}
+    """,  # noqa: S608 - put together from constants
+)
+ATTRIBUTION: Final = SumRange(
+    first=SOLD.first,
+    last=SOLD.last,
+    following=SOLD.following,
+    check=f"""
+    WITH counted AS (
+        SELECT t.day, t.source, t.medium, t.campaign, t.currency, count(*),
+            sum(t.gross_minor)::bigint, sum(t.current_minor)::bigint
+        FROM commerce_orders o JOIN commerce_counted_touches t USING (store_id, order_id)
+        WHERE store_id = $1 AND o.processed_at >= $2::text::date::timestamp AT TIME ZONE 'UTC'
+          AND o.processed_at < $3::text::date::timestamp AT TIME ZONE 'UTC'
+        GROUP BY 1, 2, 3, 4, 5
+    ), kept AS (
+        SELECT day, source, medium, campaign, currency, orders, gross_minor, current_minor
+        FROM commerce_attribution
+        WHERE store_id = $1 AND day >= $2::text::date AND day < $3::text::date
+          AND (orders, gross_minor, current_minor) <> (0, 0, 0)
+    )
+    SELECT (SELECT count(*) FROM (TABLE counted EXCEPT TABLE kept) a)
+        + (SELECT count(*) FROM (TABLE kept EXCEPT TABLE counted) a) AS wrong {UNLESS_BUILT}
+    """,  # noqa: S608 - put together from constants
+)
 STOCK: Final = SumRange(
     first=LEAST,
     last=MOST,
@@ -270,7 +310,7 @@ PRODUCTS: Final = SumRange(
 ORDERS: Final = Kept(
     name="orders",
     unbuilt="SELECT store_id FROM commerce_sums ORDER BY store_id",
-    parts=(SALES, SOLD, SOLD_OF_MONTHS, REFUNDS, BUYERS, COHORTS),
+    parts=(SALES, SOLD, SOLD_OF_MONTHS, REFUNDS, BUYERS, COHORTS, TOUCHES, ATTRIBUTION),
     forget="SELECT forget_sums($1)",
     build="SELECT build_sums($1, $2) AS counted",
 )
@@ -313,6 +353,8 @@ SELECT least(
     (SELECT min(id) FROM stores WHERE id > {after}),
     (SELECT min(store_id) FROM commerce_sales WHERE store_id > {after}),
     (SELECT min(store_id) FROM commerce_product_sales WHERE store_id > {after}),
+    (SELECT min(store_id) FROM commerce_attribution WHERE store_id > {after}),
+    (SELECT min(store_id) FROM commerce_counted_touches WHERE store_id > {after}),
     (SELECT min(store_id) FROM commerce_cohorts WHERE store_id > {after}),
     (SELECT min(store_id) FROM commerce_buyers WHERE store_id > {after}),
     (SELECT min(store_id) FROM commerce_spending WHERE store_id > {after}),

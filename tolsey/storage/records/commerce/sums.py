@@ -1,4 +1,4 @@
-"""Tables that the database keeps by itself beside a store's orders and products (migrations 33, 35, 50, 56, 61, 63 and 64)."""
+"""Tables that the database keeps by itself beside a store's orders and products (migrations 33, 35, 50, 56, 61, 63, 64 and 65)."""
 
 from datetime import date, datetime
 from decimal import Decimal
@@ -42,6 +42,31 @@ PRODUCT_SALES: Final = bare(
         "sold": Decimal,
     },
     key=("store_id", "span", "day", "product_id", "variant_id", "currency"),
+    belongs=OF_SHOP,
+    unexported=COUNTED,
+)
+ATTRIBUTION: Final = bare(
+    "commerce_attribution",
+    {
+        "store_id": str,
+        "day": date,
+        **dict.fromkeys(("source", "medium", "campaign", "currency"), str),
+        **dict.fromkeys(("orders", "gross_minor", "current_minor"), int),
+    },
+    key=("store_id", "day", "source", "medium", "campaign", "currency"),
+    belongs=OF_SHOP,
+    unexported=COUNTED,
+)
+COUNTED_TOUCHES: Final = bare(
+    "commerce_counted_touches",
+    {
+        "store_id": str,
+        "order_id": int,
+        "day": date,
+        **dict.fromkeys(("source", "medium", "campaign", "currency"), str),
+        **dict.fromkeys(("gross_minor", "current_minor"), int),
+    },
+    key=("store_id", "order_id"),
     belongs=OF_SHOP,
     unexported=COUNTED,
 )

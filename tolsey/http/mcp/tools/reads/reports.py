@@ -1,9 +1,9 @@
-"""Reports that add a store up: what sells best, what will run out, what was given back and why. They are read from kept sums."""
+"""Reports that add a store up, from kept sums: best sellers, what runs out, refunds, where buyers came from."""
 
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from math import sqrt
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
@@ -110,6 +110,35 @@ class RefundReport(FactsAnswer):
     rows: list[RefundsOfReason]
 
 
+class AttributionQuery(ToolArguments):
+    """When, and how fine."""
+
+    period: Period = "30d"
+    by: Annotated[Literal["source", "campaign"], Field(description="campaign: by medium, too.")] = (
+        "source"
+    )
+    limit: Annotated[int, Field(ge=1, le=100, description="So many at most.")] = 50
+
+
+class AttributedSales(ToolAnswer):
+    """What one source sold; without a source, what nobody knows where it came from."""
+
+    source: ShopText | None
+    medium: ShopText | None
+    campaign: ShopText | None
+    orders: int
+    gross: DecimalMoney
+    current: Annotated[DecimalMoney, Field(description="After edits and returns.")]
+
+
+class AttributionReport(FactsAnswer):
+    """What sources sold, the most first; days are those of UTC."""
+
+    start: date
+    end: date
+    rows: list[AttributedSales]
+
+
 class ReportTools(FactsTools):
     """Adds up a store for whoever the gate admitted."""
 
@@ -184,6 +213,31 @@ class ReportTools(FactsTools):
             ],
         )
 
+    @reads(
+        "get_attribution_report",
+        "Report attribution",
+        "Adds up sales by where the buyer of each order came from, as its order said.",
+        scopes=frozenset({"orders:read"}),
+    )
+    async def attribution(self, principal: Principal, asked: AttributionQuery) -> AttributionReport:
+        """Add up sales by source."""
+        today = self._today()
+        start = today - (PERIODS[asked.period] - 1) * DAY
+        rows = await sales.attributed(
+            self._reports(principal),
+            principal.shop_key,
+            start,
+            today + DAY,
+            campaigns=asked.by == "campaign",
+            limit=asked.limit,
+        )
+        return AttributionReport(
+            facts_since=await self._since(principal),
+            start=start,
+            end=today,
+            rows=[_attributed(row) for row in rows],
+        )
+
     def _today(self) -> date:
         return self._service.clock().astimezone(UTC).date()
 
@@ -211,6 +265,16 @@ def _running_out(row: Row) -> RunningOut:
         days_left=round(expected, 1),
         earliest_days=round(earliest, 1),
         latest_days=None if latest is None else round(latest, 1),
+    )
+
+
+def _attributed(row: Row) -> AttributedSales:
+    words = {name: row[name] or None for name in ("source", "medium", "campaign")}
+    return AttributedSales.read(
+        row,
+        **words,
+        gross=known_money(row["gross_minor"], row["currency"]),
+        current=known_money(row["current_minor"], row["currency"]),
     )
 
 
