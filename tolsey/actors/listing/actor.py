@@ -45,6 +45,34 @@ Answer = Decision[ListingState, str]
 Silence = Decision[ListingState, None]
 
 
+def _report(state: ListingState, message: SyncSucceeded | SyncInsufficient) -> Silence:
+    """Keep a good sync, and log what another definition did to its numbers."""
+    decision, found = source.report(state, message), message.report
+    if found.former is not None and decision.records:
+        log.warning(
+            "revenue_redefined",
+            listing_id=state.id,
+            provider=found.provider,
+            before=found.former.definition,
+            after=DEFINITION,
+            state=decision.state.proof(found.provider).verification.state.value,
+        )
+    return decision
+
+
+def _refuse_grant(state: ListingState, message: SyncGrantRefused) -> Silence:
+    """Note the refusal, and log it the first time."""
+    decision = source.refuse_grant(state, message)
+    before = state.proof(message.provider).verification.state
+    known = before is VerificationState.TOKEN_UNAVAILABLE
+    after = decision.state.proof(message.provider).verification.state
+    if after is VerificationState.TOKEN_UNAVAILABLE and not known:
+        log.warning(
+            "refresh_rejected", listing_id=state.id, provider=message.provider, code=message.code
+        )
+    return decision
+
+
 class ListingActor(Actor[ListingState]):
     """Every listing."""
 
@@ -67,6 +95,9 @@ class ListingActor(Actor[ListingState]):
         on(SyncFoundDevelopment, source.develops),
         on(SyncPermissionDenied, source.deny),
         on(SyncFailed, source.miss),
+        on(SyncSucceeded, _report),
+        on(SyncInsufficient, _report),
+        on(SyncGrantRefused, _refuse_grant),
     )
 
     def __init__(self, database: Database) -> None:
@@ -97,46 +128,6 @@ class ListingActor(Actor[ListingState]):
         holder = await listings.listing_using(self._database, message.provider, message.shop_domain)
         in_use = holder is not None and holder != state.id
         return source.accept(state, message, in_use=in_use)
-
-    @handles(SyncSucceeded)
-    def succeeded(self, state: ListingState, message: SyncSucceeded) -> Silence:
-        """Keep the numbers of a good sync."""
-        return self._kept(state, message)
-
-    @handles(SyncInsufficient)
-    def insufficient(self, state: ListingState, message: SyncInsufficient) -> Silence:
-        """Keep the numbers of a shop that is still young."""
-        return self._kept(state, message)
-
-    def _kept(self, state: ListingState, message: SyncSucceeded | SyncInsufficient) -> Silence:
-        """Keep a good sync, and log what another definition did to its numbers."""
-        decision, found = source.report(state, message), message.report
-        if found.former is not None and decision.records:
-            log.warning(
-                "revenue_redefined",
-                listing_id=state.id,
-                provider=found.provider,
-                before=found.former.definition,
-                after=DEFINITION,
-                state=decision.state.proof(found.provider).verification.state.value,
-            )
-        return decision
-
-    @handles(SyncGrantRefused)
-    def grant_refused(self, state: ListingState, message: SyncGrantRefused) -> Silence:
-        """Note the refusal, and log it the first time."""
-        decision = source.refuse_grant(state, message)
-        before = state.proof(message.provider).verification.state
-        known = before is VerificationState.TOKEN_UNAVAILABLE
-        after = decision.state.proof(message.provider).verification.state
-        if after is VerificationState.TOKEN_UNAVAILABLE and not known:
-            log.warning(
-                "refresh_rejected",
-                listing_id=state.id,
-                provider=message.provider,
-                code=message.code,
-            )
-        return decision
 
 
 def _state(listing_id: str, found: listings.ListingRows) -> ListingState:

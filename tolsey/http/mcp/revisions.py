@@ -43,9 +43,8 @@ def _plain(result: Mapping[str, Any]) -> dict[str, Any]:
     kept = {name: value for name, value in result.items() if name != "structuredContent"}
     for name in ("tools", "resources", "resourceTemplates", "prompts"):
         if name in kept:
-            kept[name] = [_untitled(one) for one in kept[name]]
+            kept[name] = [
+                {key: value for key, value in one.items() if key not in {"title", "outputSchema"}}
+                for one in kept[name]
+            ]
     return kept
-
-
-def _untitled(one: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in one.items() if name not in {"title", "outputSchema"}}

@@ -30,7 +30,8 @@ async def health() -> tuple[HealthAnswer, Literal[200, 503], Mapping[str, str]]:
     actors refuse. The reason is in the log under `health.degraded`, never in the body.
     """
     running = service()
-    db, cache = await asyncio.gather(_probe("db", _select()), _probe("cache", running.cache.ping()))
+    select = running.database.fetchrow("SELECT 1 AS one")
+    db, cache = await asyncio.gather(_probe("db", select), _probe("cache", running.cache.ping()))
     reason = (
         ("stopping" if running.runtime.draining else None)
         or ("no lease" if not running.shard.leased else None)
@@ -43,13 +44,9 @@ async def health() -> tuple[HealthAnswer, Literal[200, 503], Mapping[str, str]]:
     return body, 200 if ok else 503, {"Cache-Control": "no-store"}
 
 
-async def _select() -> bool:
-    return await service().database.fetchrow("SELECT 1 AS one") is not None
-
-
-async def _probe(name: str, check: Awaitable[bool]) -> bool:
+async def _probe(name: str, check: Awaitable[object]) -> bool:
     try:
-        ok = await asyncio.wait_for(check, PROBE_SECONDS)
+        ok = bool(await asyncio.wait_for(check, PROBE_SECONDS))
         reason = "no answer"
     except (TimeoutError, StorageError) as error:
         ok, reason = False, type(error).__name__

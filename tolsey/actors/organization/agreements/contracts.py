@@ -13,7 +13,6 @@ from tolsey.actors.organization.agreements.messages import (
     ContractPapers,
     ContractTerms,
     ContractView,
-    PaidPeriod,
     SetContract,
     StartMonth,
 )
@@ -100,7 +99,7 @@ def _of_contract(contract: Contract | None, at: datetime) -> ResetAllowance | No
 def _of_year(state: OrganizationState, message: StartMonth) -> ResetAllowance | None:
     """Say what a month of a paid year grants; nothing once the plan is another."""
     paid = message.paid
-    if paid is None or paid.plan != state.plan or not _covers(paid, message.at):
+    if paid is None or paid.plan != state.plan or not paid.starts_at <= message.at < paid.ends_at:
         return None
     month = month_of(paid.starts_at, message.at)
     key = (
@@ -116,10 +115,6 @@ def _of_year(state: OrganizationState, message: StartMonth) -> ResetAllowance | 
         reference=paid.payment_ref,
         renewed_by=paid.subscription_id,
     )
-
-
-def _covers(paid: PaidPeriod, at: datetime) -> bool:
-    return paid.starts_at <= at < paid.ends_at
 
 
 def _agreed(
