@@ -28,6 +28,7 @@ from tolsey.actors.organization.operations.messages import AwaitOperation
 from tolsey.actors.refusals import Refusal
 from tolsey.actors.store.actor import StoreActor
 from tolsey.actors.store.editing.effects import EditCalls
+from tolsey.actors.store.imports.effects import OrderImportCalls
 from tolsey.http.clients.commerce.admin import ShopifyAdmin
 from tolsey.http.clients.payments.processor import StripePayments
 from tolsey.runtime.codec import decode
@@ -88,8 +89,10 @@ async def shop(database: Database, url: str) -> AsyncIterator[World]:
             return await world.runtime.ask(to, message)
 
         vault = Vault.from_keys(KEYRING)
-        edits = EditCalls(ask=ask, editor=admin, database=database, vault=vault, clock=NOW)
-        world.calls = edits.handlers()
+        reach: dict[str, Any] = {"ask": ask, "database": database, "vault": vault, "clock": NOW}
+        edits = EditCalls(editor=admin, **reach)
+        imports = OrderImportCalls(platform=admin, orders_at_once=5, **reach)
+        world.calls = edits.handlers() | imports.handlers()
         yield world
 
 
