@@ -72,7 +72,7 @@ from tolsey.http.people import pages as accounts
 from tolsey.http.selling import form_pages as listing_form_pages
 from tolsey.http.selling import pages as selling_pages
 from tolsey.http.selling import public, public_pages, reviews, sell
-from tolsey.http.stores import exports, home, integrations, order_history
+from tolsey.http.stores import exports, home, integrations, order_history, proposals
 from tolsey.http.stores import pages as store_pages
 from tolsey.http.stores import routes as stores
 from tolsey.http.stores.exports import ExportWriter
@@ -126,6 +126,8 @@ BLUEPRINTS: Sequence[Blueprint] = (
     operations.routes,
     plans.routes,
     stores.routes,
+    proposals.routes,
+    proposals.pages,
     exports.routes,
     order_history.routes,
     files.routes,

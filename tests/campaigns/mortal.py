@@ -125,12 +125,13 @@ async def ask(database_url: str, kind: str, url: str, asked: Any, loop: MortalLo
                 await runtime.ask(to, world.end(begun), timeout=120)
         except Refusal as refusal:
             sys.stderr.write(f"{refusal.detail}\n")
-        # What waits to look again need not wait here. A statement that waited for a row to go does not see
+        # What waits to look again need not wait here, but for what a person has a day for. A statement that waited for a row to go does not see
         # the one that came in its place: only a second one says that there is none.
         empty = 0
         while empty < 2:
             found = await database.fetch(
-                "UPDATE outbox SET due_at = least(due_at, now()) RETURNING key"
+                "UPDATE outbox SET due_at = least(due_at, now()) WHERE name <> 'ProposalExpired'"
+                " RETURNING key"
             )
             empty = 0 if found else empty + 1
             await asyncio.sleep(0.02)

@@ -8,7 +8,7 @@ import signal
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from tests.mcp.tools.shop import ANNS, ITEM, PRODUCT, stocked
 from tests.mcp.tools.two_stores import Owner, connect, settle
 from tolsey.actors.edit import Edit
 from tolsey.actors.store.editing import edits
-from tolsey.actors.store.editing.messages import BeginOperation
+from tolsey.actors.store.editing.messages import BeginOperation, DecideProposal
 from tolsey.sandbox.commerce.course.life import Item
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.orders import Order
@@ -224,6 +224,54 @@ async def test_a_change_without_a_key_is_made_once_or_told_as_not_made(
             assert is_made or outlived == 0
         await is_left_in_order(database, turn // STEP)
     said(capsys, turn, died)
+
+
+async def test_a_refund_that_a_person_confirmed_is_made_once_whatever_turn_a_process_dies_at(
+    database: Database, database_url: str, redis_url: str, tmp_path: Path, capsys: Any
+) -> None:
+    died: Counter[str] = Counter()
+    turn = outlived = 0
+    wanted = {
+        "amount": {"amount": 1, "currency": "USD"},
+        "lines": {},
+        "shipping": None,
+        "location": None,
+        "note": None,
+        "notify": False,
+    }
+    async with (
+        opened(database, database_url, redis_url) as shelf,
+        mortals("store", database_url, shelf.platform.url_template, tmp_path) as forks,
+    ):
+        while outlived < IN_A_ROW:
+            turn += STEP
+            assert turn < MOST
+            id, refunded = f"op_turn_{turn}", shelf.order.refunded
+            edit = Edit(kind=edits.REFUND, ids=(str(shelf.order.id),), wanted=wanted)
+            proposal = replace(shelf.asked(id, edit), is_proposal=True, before="{}", after="{}")
+            assert await forks.ask(shelf.owner.store_id, proposal) == 0
+            confirmed = DecideProposal(
+                operation_id=id,
+                user_id=shelf.owner.user_id,
+                is_confirmed=True,
+                at=datetime.now(UTC),
+            )
+            code = await forks.ask(shelf.owner.store_id, confirmed, dies_at=turn)
+            assert code in {0, -signal.SIGKILL}, forks.said.read_text()[-4_000:]
+            outlived = outlived + 1 if code == 0 else 0
+            await shelf.settled()
+            is_made = shelf.order.refunded != refunded
+            died[await stage(shelf, id, is_made=is_made)] += code != 0
+            await forks.follow(shelf.owner.store_id, confirmed)
+            kept = await shelf.kept(id)
+            assert kept is not None
+            assert (kept.state, shelf.order.refunded) == ("applied", refunded + 1)
+            assert kept.decided_by == shelf.owner.user_id
+        assert len(shelf.order.refunds) == turn // STEP
+        await database.execute("DELETE FROM outbox WHERE name = 'ProposalExpired'")
+        await is_left_in_order(database, turn // STEP)
+    with capsys.disabled():
+        print(f"\n{turn} turns, died when it was {dict(died)}")  # noqa: T201 - what a campaign is for
 
 
 async def is_left_in_order(database: Database, edits_made: int) -> None:

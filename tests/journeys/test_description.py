@@ -95,6 +95,8 @@ KEPT_WHOLE = {
     "OperationAnswer.result": "what the route of its kind answers with",
     "OrganizationAnswer.rules": "rules/accounts#members",
     "OrganizationDetailAnswer.rules": "rules/accounts#members",
+    "ProposalAnswer.after": "how a thing of the shop would be, whatever it is",
+    "ProposalAnswer.before": "how a thing of the shop is, whatever it is",
     "RpcAnswer.error.data": "of the protocol",
     "RpcAnswer.result": "of the protocol",
     "Rules": "rules/accounts#members",

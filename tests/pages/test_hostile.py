@@ -15,6 +15,7 @@ from tolsey.actors.listing.verification import Badge
 from tolsey.actors.organization import plans
 from tolsey.actors.organization.plans import Cadence, Offer
 from tolsey.actors.processor import ChargePreview
+from tolsey.http.answers.proposals import ProposalAnswer
 from tolsey.http.billing.views import (
     BillingPage,
     CancellationPage,
@@ -39,6 +40,7 @@ from tolsey.http.selling.public_pages import CheckPage, ListingPage
 from tolsey.http.stores.health import connection_of, wanted_by_store
 from tolsey.http.stores.home import HomePage, ListingLine, NowherePage, StoreLine, WelcomePage
 from tolsey.http.stores.pages import AppKeysPage, DisconnectPage, NewStorePage, ShopPage, StorePage
+from tolsey.http.stores.proposals import ProposalsPage
 from tolsey.sandbox.payments.face import html
 from tolsey.storage.commerce.connections import StoreParts
 from tolsey.storage.commerce.stores import StoreRow
@@ -117,6 +119,15 @@ LINE = {"quantity": 1, "description": HOSTILE, "amount_subtotal": 100}
 VAULT = Vault.from_keys(KEYRING)
 BASE = "http://127.0.0.1:8000"
 STORE = StoreRow(id="store_1", organization_id="org_1", name=HOSTILE, created_at=AT)
+PROPOSED = ProposalAnswer(
+    id="op_1",
+    kind="refund_order",
+    subject="order/7",
+    created_at=AT,
+    expires_at=AT,
+    before={"suggested": {"amount": 5, "currency": "USD"}},
+    after={"refund": {"note": HOSTILE, "notify": True, "lines": {"1": 2}}},
+)
 CONNECTION = Connection(
     store_id="store_1",
     shop_domain=HOSTILE,
@@ -246,6 +257,10 @@ PAGES: dict[str, Callable[[], str]] = {
     "token": lambda: rendered(
         AppKeysPage(store=STORE, shop_domain=HOSTILE, has_one_token=True, filled=TYPED)
     ),
+    "proposals": lambda: rendered(
+        ProposalsPage(store=STORE, proposals=[PROPOSED], wrong=HOSTILE), HOSTILE
+    ),
+    "no proposals": lambda: rendered(ProposalsPage(store=STORE, proposals=[]), HOSTILE),
     "disconnect": lambda: rendered(DisconnectPage(STORE, HOSTILE)),
     "store": lambda: rendered(a_store(PARTS), HOSTILE),
     "connected store": lambda: rendered(a_store(LIVE, "connect"), HOSTILE),

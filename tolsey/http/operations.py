@@ -63,7 +63,7 @@ def answer_of(
 async def read_operation(id: str) -> OperationBodyAnswer:
     """Tell how far an operation is that the caller asked for; kept for seven days after its end."""
     edit = await agent_operations.asked_for(service().database, id, now())
-    if edit is not None and edit.user_id == caller().user_id:
+    if edit is not None and caller().user_id in {edit.user_id, edit.decided_by}:
         return OperationBodyAnswer(operation=OperationAnswer.of_edit(edit))
     return OperationBodyAnswer(operation=OperationAnswer.of(await of_caller(id)))
 

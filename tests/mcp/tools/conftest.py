@@ -39,4 +39,5 @@ async def two_stores(
     async with running(settings, clock=clock, timers=False) as started:
         service = started.service
         ann = await settle(service, "ann", ANN, clock.now)
-        yield TwoStores(service, ann, await settle(service, "bob", BOB, clock.now))
+        bob = await settle(service, "bob", BOB, clock.now)
+        yield TwoStores(service, ann, bob, started.app)

@@ -351,6 +351,7 @@ async def test_the_tools_say_what_they_do(counter: Counter) -> None:
         "tag_order",
         "fulfil_order",
         "track_fulfilment",
+        "refund_order",
         "refresh_revenue",
         "save_memory",
         "delete_memory",
@@ -363,6 +364,7 @@ async def test_the_tools_say_what_they_do(counter: Counter) -> None:
         "fulfil_order",
         "track_fulfilment",
         "delete_memory",
+        "refund_order",
     }
     for one in writes.values():
         assert "idempotency_key" in one["inputSchema"]["required"]

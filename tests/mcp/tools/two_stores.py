@@ -19,6 +19,7 @@ from tolsey.storage.commerce import connections
 from tolsey.storage.database import Database
 from tolsey.storage.oauth import grants
 from tolsey.storage.oauth.requests import RequestRow
+from tolsey.storage.people import tokens
 
 BASE = "http://127.0.0.1:8000"
 EVERYTHING = tuple(SCOPES)
@@ -53,10 +54,22 @@ class TwoStores:
     service: Service
     ann: Owner
     bob: Owner
+    app: ASGIApp | None = None
 
     @property
     def database(self) -> Database:
         return self.service.database
+
+    async def person(self, user_id: str) -> httpx.AsyncClient:
+        """Let someone in with a browser."""
+        async with self.database.transaction() as tx:
+            token = await tokens.begin(tx, user_id, self.service.clock())
+        return httpx.AsyncClient(
+            transport=httpx.ASGITransport(cast("Any", self.app)),
+            base_url=BASE,
+            cookies={"session": token},
+            headers={"Origin": BASE},
+        )
 
     def door(self) -> ASGIApp:
         """Serve the tools behind the real gate."""

@@ -38,6 +38,7 @@ class RefusedAnswer(ApiAnswer):
 
 
 STAGES: Final[Mapping[str, Stage]] = {
+    OperationState.PROPOSED: "running",
     OperationState.WAITING: "running",
     OperationState.RUNNING: "running",
     OperationState.SENT: "running",

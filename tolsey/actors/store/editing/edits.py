@@ -18,6 +18,7 @@ from tolsey.actors.store.editing.kinds.kind import (
 )
 from tolsey.actors.store.editing.kinds.orders import NoteEdit, TagsEdit
 from tolsey.actors.store.editing.kinds.products import PriceEdit, ProductEdit, StockEdit
+from tolsey.actors.store.editing.kinds.refunds import RefundEdit
 
 PRODUCT: Final = "product"
 PRICE: Final = "price"
@@ -26,6 +27,7 @@ NOTE: Final = "note"
 TAGS: Final = "tags"
 FULFILMENT: Final = "fulfilment"
 TRACKING: Final = "tracking"
+REFUND: Final = "refund"
 
 KINDS: Final[Mapping[str, EditKind]] = {
     PRODUCT: ProductEdit(),
@@ -35,6 +37,7 @@ KINDS: Final[Mapping[str, EditKind]] = {
     TAGS: TagsEdit(),
     FULFILMENT: FulfilEdit(),
     TRACKING: TrackEdit(),
+    REFUND: RefundEdit(),
 }
 """Every kind of edit. Another one is a class of `kinds`, and one of `http.clients.commerce.edits` with its two documents."""
 

@@ -163,7 +163,8 @@ class EditCalls:
         Stock is adjusted under a key that the platform honours (rules/shops#writing-to-the-platform): sent
         again it is made once, and nobody waits for the item. Other changes carry none.
         """
-        is_fresh = self._clock() - kept.created_at < KEY_HONOURED
+        began = kept.decided_at or kept.created_at
+        is_fresh = self._clock() - began < KEY_HONOURED
         if edits.KINDS[edit.kind].is_keyed and edit.change is not None and is_fresh:
             try:
                 after = await self._change(kept, edit)

@@ -30,7 +30,8 @@ class BeginOperation(Message[OperationView]):
     """An agent wants something changed; `intent` is sealed. Waits until it is known what became of it.
 
     The same id with the same digest is the same wish: it is answered with what became of it. One that
-    `is_repeat` was not reviewed again and never starts anything.
+    `is_repeat` was not reviewed again and never starts anything. One that `is_proposal` waits for a person,
+    who is shown the `before` and `after` of its plan.
     """
 
     operation_id: str
@@ -42,6 +43,27 @@ class BeginOperation(Message[OperationView]):
     intent: str = field(repr=False)
     at: datetime
     is_repeat: bool = False
+    is_proposal: bool = False
+    before: str | None = None
+    after: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecideProposal(Message[OperationView]):
+    """A person of the store confirms or declines what was proposed; waits until it is known what became of it."""
+
+    operation_id: str
+    user_id: str
+    is_confirmed: bool
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ProposalExpired(Message[None]):
+    """Nobody decided on a proposal in time."""
+
+    operation_id: str
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

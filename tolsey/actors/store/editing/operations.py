@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from tolsey.actors.refusals import Refusal, Unavailable, Unprocessable
+from tolsey.actors.refusals import Conflict, Refusal, Unavailable, Unprocessable
 from tolsey.actors.store.editing.messages import (
     BeginOperation,
     CarryOut,
@@ -21,11 +21,13 @@ from tolsey.actors.store.editing.messages import (
     OperationSending,
     OperationUnanswered,
     OperationView,
+    ProposalExpired,
     RecordOperation,
     SendEdit,
 )
+from tolsey.actors.store.messages import store
 from tolsey.actors.store.state import StoreState
-from tolsey.runtime.decision import Decision, Parked, Perform
+from tolsey.runtime.decision import Decision, Parked, Perform, Tell
 from tolsey.storage.records.commerce.agent_operation import AgentOperation, OperationState
 from tolsey.storage.records.journal import AuditRecord, audit_record
 
@@ -40,6 +42,12 @@ LOOKS: Final = 4
 """How often the shop is read for an operation whose answer was lost."""
 LOOK_AFTER: Final = (timedelta(seconds=5), timedelta(seconds=30), timedelta(minutes=5))
 """Waits before the second look, the third and the fourth."""
+
+MOST_PROPOSED: Final = 50
+"""How many of a store may wait for a person, beside those on their way."""
+PROPOSAL_LIFE: Final = timedelta(hours=24)
+"""How long a proposal waits for a person (rules/agents#refunds)."""
+NOT_BEGUN: Final = frozenset({OperationState.WAITING, OperationState.PROPOSED})
 
 NOT_DONE_ELSEWHERE: Final = "The store was connected to another shop first: this was not done."
 SENT_ELSEWHERE: Final = (
@@ -56,15 +64,17 @@ def begin(state: StoreState, message: BeginOperation, kept: AgentOperation | Non
     known = _known(state, message.operation_id) or kept
     if known is not None:
         _require_same(known, message.digest)
-        if known.state == OperationState.UNKNOWN:
+        if known.state in {OperationState.UNKNOWN, OperationState.PROPOSED}:
             return _replay(state, known)
         if not known.is_over:
-            return Decision(state, reply=Parked(_name(known)))
+            return Decision(state, reply=Parked(waiter_of(known)))
         if known.state != OperationState.NOT_SENT:
             return _replay(state, known)
     if message.is_repeat:
         raise Unavailable("This was not done for now. Try again.", retryAfter=1)
-    if len(state.operations) >= MOST_OPEN:
+    if message.is_proposal:
+        return _proposed(state, message, sends=0 if known is None else known.sends)
+    if sum(one.state != OperationState.PROPOSED for one in state.operations) >= MOST_OPEN:
         raise Unavailable(
             "Too many changes of this store are on their way.", code="overloaded", retryAfter=5
         )
@@ -75,8 +85,39 @@ def begin(state: StoreState, message: BeginOperation, kept: AgentOperation | Non
         intent=message.intent,
         sends=0 if known is None else known.sends,
     )
-    after, effects = _start_next(state.with_operation(operation))
-    return Decision(after, reply=Parked(_name(operation)), effects=effects)
+    after, effects = start_next(state.with_operation(operation))
+    return Decision(after, reply=Parked(waiter_of(operation)), effects=effects)
+
+
+def _proposed(state: StoreState, message: BeginOperation, sends: int) -> Shown:
+    """Keep it until a person decides, or nobody does in time."""
+    waiting = [one for one in state.operations if one.state == OperationState.PROPOSED]
+    if len(waiting) >= MOST_PROPOSED:
+        raise Conflict(
+            "Too many changes of this store wait for a person. Have some decided first.",
+            code="too_many_proposals",
+        )
+    proposed = _wished(
+        state,
+        message,
+        state=OperationState.PROPOSED,
+        intent=message.intent,
+        before=message.before,
+        after=message.after,
+        sends=sends,
+    )
+    expires = Tell(
+        store(state.store_id),
+        ProposalExpired(proposed.operation_id, message.at + PROPOSAL_LIFE),
+        key=f"proposal:{proposed.operation_id}",
+        due_at=message.at + PROPOSAL_LIFE,
+    )
+    return Decision(
+        state.with_operation(proposed),
+        reply=view(proposed),
+        records=(audit_of(state, proposed, f"{EVENT}.proposed"),),
+        effects=(expires,),
+    )
 
 
 def record(state: StoreState, message: RecordOperation, kept: AgentOperation | None) -> Shown:
@@ -93,7 +134,7 @@ def record(state: StoreState, message: RecordOperation, kept: AgentOperation | N
         after=message.after,
         finished_at=message.at,
     )
-    records = (done, _audit(state, done))
+    records = (done, audit_of(state, done))
     return Decision(state.with_ended(done), reply=view(done), records=records)
 
 
@@ -116,7 +157,7 @@ def _wished(
 
 def sending(state: StoreState, message: OperationSending) -> Decision[StoreState, bool]:
     """Put on disk that it may reach the platform from now on, and send it."""
-    operation = _open(state, message.operation_id)
+    operation = under_way(state, message.operation_id)
     if operation is None or operation.sends != message.sends:
         return Decision(state, reply=False)
     sent = replace(
@@ -141,7 +182,7 @@ def sending(state: StoreState, message: OperationSending) -> Decision[StoreState
 
 def overtaken(state: StoreState, message: OperationOvertaken) -> Silence:
     """Plan it anew from what the shop is now; where others always come first, say so."""
-    operation = _open(state, message.operation_id)
+    operation = under_way(state, message.operation_id)
     if operation is None or operation.sends != message.sends:
         return Decision(state, reply=None)
     if operation.sends % TRIES == 0:
@@ -151,7 +192,7 @@ def overtaken(state: StoreState, message: OperationOvertaken) -> Silence:
             code="contended",
             detail="Others change this all the time; look again.",
         )
-        return _end(state, contended, message.at)
+        return end(state, contended, message.at)
     again = replace(operation, state=OperationState.RUNNING)
     call = CarryOut(
         store_id=state.store_id,
@@ -164,28 +205,28 @@ def overtaken(state: StoreState, message: OperationOvertaken) -> Silence:
 
 def given_up(state: StoreState, message: OperationGivenUp) -> Silence:
     """Keep nobody waiting for what a call never found out."""
-    operation = _open(state, message.operation_id)
+    operation = under_way(state, message.operation_id)
     if operation is None:
         return Decision(state, reply=None)
     if operation.state == OperationState.RUNNING:
         why = Unavailable("This was not done for now. Try again.", retryAfter=1)
         ended = replace(operation, state=OperationState.NOT_SENT, code=why.code, detail=why.detail)
-        return _end(state, ended, message.at, why)
+        return end(state, ended, message.at, why)
     ended = replace(
         operation,
         state=OperationState.UNCLEAR,
         code="unclear",
         detail="Nobody could find out whether this was done: look in the shop.",
     )
-    return _end(state, ended, message.at)
+    return end(state, ended, message.at)
 
 
 def applied(state: StoreState, message: OperationApplied) -> Silence:
     """Keep what the shop is now."""
-    operation = _open(state, message.operation_id)
+    operation = under_way(state, message.operation_id)
     if operation is None:
         return Decision(state, reply=None)
-    return _end(
+    return end(
         state,
         replace(
             operation,
@@ -202,10 +243,10 @@ def applied(state: StoreState, message: OperationApplied) -> Silence:
 
 def rejected(state: StoreState, message: OperationRejected) -> Silence:
     """Keep why it was not done."""
-    operation = _open(state, message.operation_id)
+    operation = under_way(state, message.operation_id)
     if operation is None:
         return Decision(state, reply=None)
-    return _end(
+    return end(
         state,
         replace(
             operation,
@@ -221,7 +262,7 @@ def rejected(state: StoreState, message: OperationRejected) -> Silence:
 
 def not_sent(state: StoreState, message: OperationNotSent) -> Silence:
     """Let whoever waits know that it was not done for now."""
-    operation = _open(state, message.operation_id)
+    operation = under_way(state, message.operation_id)
     if operation is None:
         return Decision(state, reply=None)
     ended = replace(
@@ -235,12 +276,12 @@ def not_sent(state: StoreState, message: OperationNotSent) -> Silence:
         platformStatus=message.platform_status,
         scope=message.scope,
     )
-    return _end(state, ended, message.at, refusal)
+    return end(state, ended, message.at, refusal)
 
 
 def unanswered(state: StoreState, message: OperationUnanswered) -> Silence:
     """Look again later; after the last look say what is known, if that is anything."""
-    operation = _open(state, message.operation_id)
+    operation = under_way(state, message.operation_id)
     if operation is None:
         return Decision(state, reply=None)
     looks = operation.looks + 1
@@ -252,7 +293,7 @@ def unanswered(state: StoreState, message: OperationUnanswered) -> Silence:
             code="not_applied",
             detail="The platform never answered, and the shop is as it was before.",
         )
-        return _end(state, ended, message.at)
+        return end(state, ended, message.at)
     if looks >= LOOKS:
         ended = replace(
             operation,
@@ -261,7 +302,7 @@ def unanswered(state: StoreState, message: OperationUnanswered) -> Silence:
             code="unclear",
             detail="The platform never answered, and the shop was changed by others since.",
         )
-        return _end(state, ended, message.at)
+        return end(state, ended, message.at)
     unknown = replace(
         operation,
         looks=looks,
@@ -279,13 +320,13 @@ def unanswered(state: StoreState, message: OperationUnanswered) -> Silence:
         key=f"carry-out:{operation.operation_id}:{looks}",
         due_at=message.at + LOOK_AFTER[looks - 1],
     )
-    after, effects = _start_next(state.with_operation(unknown))
+    after, effects = start_next(state.with_operation(unknown))
     return Decision(
         after,
         reply=None,
-        records=() if operation.looks else (_audit(state, unknown),),
+        records=() if operation.looks else (audit_of(state, unknown),),
         effects=(again, *effects),
-        resolve={_name(unknown): view(unknown)},
+        resolve={waiter_of(unknown): view(unknown)},
     )
 
 
@@ -307,8 +348,8 @@ def left_behind(state: StoreState, at: datetime) -> Decision[StoreState, None]:
             finished_at=at,
         )
         after = after.with_ended(ended)
-        records += [ended, _audit(state, ended)]
-        resolve[_name(ended)] = view(ended)
+        records += [ended, audit_of(state, ended)]
+        resolve[waiter_of(ended)] = view(ended)
     return Decision(after, reply=None, records=records, resolve=resolve)
 
 
@@ -332,11 +373,11 @@ def view(operation: AgentOperation, *, replayed: bool = False) -> OperationView:
 
 def _replay(state: StoreState, known: AgentOperation) -> Shown:
     """Answer what became of it, and put on record that it was asked again."""
-    audit = _audit(state, known, f"{EVENT}.replayed")
+    audit = audit_of(state, known, f"{EVENT}.replayed")
     return Decision(state, reply=view(known, replayed=True), records=(audit,))
 
 
-def _end(
+def end(
     state: StoreState,
     operation: AgentOperation,
     at: datetime,
@@ -344,19 +385,19 @@ def _end(
 ) -> Silence:
     """End an operation, answer who waits for it, and let the next of the same thing begin."""
     ended = replace(operation, intent=None, finished_at=at)
-    after, effects = _start_next(state.with_ended(ended))
+    after, effects = start_next(state.with_ended(ended))
     return Decision(
         after,
         reply=None,
-        records=(ended, _audit(state, ended)),
+        records=(ended, audit_of(state, ended)),
         effects=effects,
-        resolve={_name(ended): refusal or view(ended)},
+        resolve={waiter_of(ended): refusal or view(ended)},
     )
 
 
-def _start_next(state: StoreState) -> tuple[StoreState, tuple[Perform, ...]]:
+def start_next(state: StoreState) -> tuple[StoreState, tuple[Perform, ...]]:
     """Start the oldest that wait, one for each thing, and only so many for the store."""
-    begun = [one for one in state.operations if one.state != OperationState.WAITING]
+    begun = [one for one in state.operations if one.state not in NOT_BEGUN]
     taken = {one.subject for one in begun}
     free = AT_ONCE - sum(one.state != OperationState.UNKNOWN for one in begun)
     calls: list[Perform] = []
@@ -375,7 +416,8 @@ def _start_next(state: StoreState) -> tuple[StoreState, tuple[Perform, ...]]:
     return state, tuple(calls)
 
 
-def _open(state: StoreState, operation_id: str) -> AgentOperation | None:
+def under_way(state: StoreState, operation_id: str) -> AgentOperation | None:
+    """Find an operation that has not ended."""
     return next((one for one in state.operations if one.operation_id == operation_id), None)
 
 
@@ -393,11 +435,13 @@ def _require_same(known: AgentOperation, digest: str) -> None:
         )
 
 
-def _name(operation: AgentOperation) -> str:
+def waiter_of(operation: AgentOperation) -> str:
+    """Name what those wait for who asked for it."""
     return f"operation:{operation.operation_id}"
 
 
-def _audit(state: StoreState, operation: AgentOperation, event: str = EVENT) -> AuditRecord:
+def audit_of(state: StoreState, operation: AgentOperation, event: str = EVENT) -> AuditRecord:
+    """Write down what became of it, for the audit log."""
     return audit_record(
         event,
         state.store_id,

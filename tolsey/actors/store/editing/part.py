@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from tolsey.actors.store.editing import operations
+from tolsey.actors.store.editing import operations, proposals
 from tolsey.actors.store.editing.messages import (
     BeginOperation,
+    DecideProposal,
     OperationApplied,
     OperationGivenUp,
     OperationNotSent,
@@ -13,6 +14,7 @@ from tolsey.actors.store.editing.messages import (
     OperationRejected,
     OperationSending,
     OperationUnanswered,
+    ProposalExpired,
     RecordOperation,
 )
 from tolsey.actors.store.state import StoreState
@@ -39,6 +41,8 @@ class AgentEdits(KindPart[StoreState]):
             on(OperationOvertaken, operations.overtaken),
             on(OperationUnanswered, operations.unanswered),
             on(OperationGivenUp, operations.given_up),
+            gathers(DecideProposal, self._kept, proposals.decide),
+            on(ProposalExpired, proposals.expired),
         )
 
     async def load(self, keys: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
@@ -53,7 +57,7 @@ class AgentEdits(KindPart[StoreState]):
         return [one for one in new.operations if one not in old.operations]
 
     async def _kept(
-        self, state: StoreState, message: BeginOperation | RecordOperation
+        self, state: StoreState, message: BeginOperation | RecordOperation | DecideProposal
     ) -> AgentOperation | None:
         """Read what is on disk of the operation that a message is about."""
         return await agent_operations.find(self._database, state.store_id, message.operation_id)

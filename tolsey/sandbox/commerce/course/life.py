@@ -252,6 +252,7 @@ class Life(ABC):
         amount: int | None = None,
         returned: Mapping[int, int] | None = None,
         note: str | None = None,
+        shipping: int = 0,
         status: str = "SUCCESS",
     ) -> Refund:
         """Pay back and take units back: `refunds/create`, `orders/updated`.
@@ -263,10 +264,18 @@ class Life(ABC):
         event = str(uuid.uuid4())
         back = dict(returned or {})
         if amount is None:
-            value = sum(sum(_worth(order, line, back.get(line.id, 0))) for line in order.lines)
+            value = sum(sum(worth(order, line, back.get(line.id, 0))) for line in order.lines)
             amount = value if back else order.received - order.refunded
         refund = self._refund(
-            shop, order, amount, back, restock="RETURN", event=event, note=note, status=status
+            shop,
+            order,
+            amount,
+            back,
+            restock="RETURN",
+            event=event,
+            note=note,
+            shipping=shipping,
+            status=status,
         )
         self._tell(shop, order, ["orders/updated"], event)
         return refund
@@ -414,16 +423,19 @@ class Life(ABC):
         restock: str,
         event: str,
         note: str | None = None,
+        shipping: int = 0,
         status: str = "SUCCESS",
     ) -> Refund:
         now, paid = self.now(), order.transactions[0]
-        refund = Refund(next(shop.ids), now, amount, note, currency=order.currency)
+        refund = Refund(
+            next(shop.ids), now, amount, note, currency=order.currency, shipping=shipping
+        )
         for line in order.lines:
             units = returned.get(line.id, 0)
             if units > line.current_quantity:
                 raise ValueError("more units come back than were sold")
             if units:
-                value, tax = _worth(order, line, units)
+                value, tax = worth(order, line, units)
                 refund.lines.append(RefundedLine(next(shop.ids), line, units, value, tax, restock))
                 line.returned += units
         movement = Transaction(
@@ -448,7 +460,7 @@ class Life(ABC):
         return refund
 
 
-def _worth(order: Order, line: Line, units: int) -> tuple[int, int]:
+def worth(order: Order, line: Line, units: int) -> tuple[int, int]:
     """Value and added tax of some units of a line."""
     value = line.discounted * units // line.quantity
     tax = 0 if order.taxes_included else line.tax * units // line.quantity

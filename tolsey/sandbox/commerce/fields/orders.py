@@ -3,7 +3,7 @@
 from typing import Any
 
 from tolsey.sandbox.clock import instant
-from tolsey.sandbox.commerce.fields import fulfilments
+from tolsey.sandbox.commerce.fields import fulfilments, refunds
 from tolsey.sandbox.commerce.fields.leaves import gid, legacy, when
 from tolsey.sandbox.commerce.query.pages import Page, listed
 from tolsey.sandbox.commerce.query.projection import Call, Getter
@@ -146,6 +146,7 @@ ORDER: dict[str, Getter] = {
     "lineItems": _lines,
     "fulfillmentOrders": fulfilments.fulfillment_orders,
     "fulfillments": fulfilments.fulfillments,
+    "suggestedRefund": refunds.suggested,
     "refunds": lambda o, c: _first([(o, r) for r in o.refunds], c),
     "transactions": lambda o, c: _first(o.transactions, c),
     "totalPriceSet": lambda o, _: Money(o.total, o.currency),

@@ -8,7 +8,7 @@ from typing import Any
 
 from tolsey.sandbox.clock import instant
 from tolsey.sandbox.commerce.bulk import operations
-from tolsey.sandbox.commerce.fields import edits, fulfilments, subscriptions
+from tolsey.sandbox.commerce.fields import edits, fulfilments, refunds, subscriptions
 from tolsey.sandbox.commerce.fields.leaves import gid, legacy, when
 from tolsey.sandbox.commerce.fields.orders import (
     LINE,
@@ -187,6 +187,7 @@ FIELDS: Mapping[str, Mapping[str, Getter]] = {
         "orderUpdate": edits.update_order,
         "productUpdate": edits.update_product,
         "productVariantsBulkUpdate": edits.update_variants,
+        "refundCreate": refunds.create,
         "tagsAdd": edits.add_tags,
         "webhookSubscriptionCreate": subscriptions.create,
         "webhookSubscriptionUpdate": subscriptions.update,

@@ -12,12 +12,13 @@ from tolsey.storage.tables import Age, Integer, Jsonb, Personal, stored
 class OperationState(StrEnum):
     """How far an operation is.
 
-    `waiting` for another edit of the same thing; `running` before it is sent; `sent` from the moment
+    `proposed` until a person decides, `decided_by` whom; `waiting` for another edit of the same thing; `running` before it is sent; `sent` from the moment
     it may have reached the platform; `unknown` when no answer came and the shop does not tell yet.
     `applied`, `rejected` and `unclear` (nobody could tell any more) are the end; after `not_sent` the
     same key may try again.
     """
 
+    PROPOSED = "proposed"
     WAITING = "waiting"
     RUNNING = "running"
     SENT = "sent"
@@ -66,6 +67,8 @@ class AgentOperation:
     sends: Annotated[int, Integer] = 0
     looks: Annotated[int, Integer] = 0
     finished_at: datetime | None = None
+    decided_by: Annotated[str | None, Personal.USER] = None
+    decided_at: datetime | None = None
 
     @property
     def is_over(self) -> bool:

@@ -56,6 +56,8 @@ class EditKind(ABC):
     """What the shop must have granted."""
     is_keyed: ClassVar[bool] = False
     """Whether the platform makes it once under a key, so that one that was sent may be sent again."""
+    needs_person: ClassVar[bool] = False
+    """Whether a person of the store confirms it, whoever asked for it (rules/agents#refunds)."""
     only_grows: ClassVar[bool] = False
     """Whether it only adds, so that a thing without it shows that it was not made."""
 

@@ -16,6 +16,7 @@ from tolsey.http.clients.commerce.calls import Calls
 from tolsey.http.clients.commerce.edits.fulfilment import FulfilWay, TrackWay
 from tolsey.http.clients.commerce.edits.orders import NoteWay, TagsWay
 from tolsey.http.clients.commerce.edits.products import PriceWay, ProductWay, StockWay
+from tolsey.http.clients.commerce.edits.refunds import RefundWay
 from tolsey.http.clients.commerce.edits.way import EditWay
 
 WAYS: Final[Mapping[str, EditWay]] = {
@@ -26,6 +27,7 @@ WAYS: Final[Mapping[str, EditWay]] = {
     edits.TAGS: TagsWay(),
     edits.FULFILMENT: FulfilWay(),
     edits.TRACKING: TrackWay(),
+    edits.REFUND: RefundWay(),
 }
 STALE: Final = "CHANGE_FROM_QUANTITY_STALE"
 UNDER_WAY: Final = "IDEMPOTENCY_CONCURRENT_REQUEST"

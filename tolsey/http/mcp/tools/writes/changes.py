@@ -17,6 +17,7 @@ from tolsey.http.mcp.tools.writes.contract import (
     id_in,
 )
 from tolsey.http.mcp.tools.writes.fulfilment import SENDING
+from tolsey.http.mcp.tools.writes.refunds import REFUND_ORDER
 
 MOST_MOVED: Final = 1_000_000
 MOST_STOCKED: Final = 1_000_000_000
@@ -239,4 +240,5 @@ CHANGES: Final = (
         "orders:write",
     ),
     *SENDING,
+    REFUND_ORDER,
 )

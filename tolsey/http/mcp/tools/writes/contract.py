@@ -37,7 +37,7 @@ Key = Annotated[
         description="One for each change; the same to repeat it.",
     ),
 ]
-Status: TypeAlias = Literal["applied", "planned", "replayed", "rejected", "unknown"]
+Status: TypeAlias = Literal["applied", "planned", "proposed", "replayed", "rejected", "unknown"]
 
 
 class WriteArguments(ToolArguments):

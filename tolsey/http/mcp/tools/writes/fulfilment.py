@@ -1,5 +1,6 @@
 """Tools that send orders out and say how their parcels are tracked."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Final
 
 from pydantic import Field, model_validator
@@ -56,17 +57,6 @@ class Fulfilment(Tracked):
         Field(description="Only these; else all that is left."),
     ] = None
 
-    @property
-    def units(self) -> dict[str, int] | None:
-        """Add up what is named of each line; None where all is sent."""
-        if self.lines is None:
-            return None
-        units: dict[str, int] = {}
-        for one in self.lines:
-            line = id_in(one.line_id, "line")
-            units[line] = units.get(line, 0) + one.quantity
-        return units
-
 
 class Tracking(Tracked):
     """How the parcel of a fulfilment is tracked from now on; what is not given stays."""
@@ -80,11 +70,20 @@ class Tracking(Tracked):
         return self
 
 
+def units_by_line(lines: Sequence[Units]) -> dict[str, int]:
+    """Add up what is named of each line."""
+    units: dict[str, int] = {}
+    for one in lines:
+        line = id_in(one.line_id, "line")
+        units[line] = units.get(line, 0) + one.quantity
+    return units
+
+
 def _fulfilment(given: Fulfilment) -> Edit:
     part = given.fulfillment_order_id
     wanted: dict[str, Any] = {
         "part": None if part is None else id_in(part, "fulfilment order"),
-        "lines": given.units,
+        "lines": None if given.lines is None else units_by_line(given.lines),
         "tracking": given.tracking,
         "notify": given.notify_customer,
     }

@@ -106,6 +106,8 @@ def result_of(view: OperationView, audit_id: str | None) -> WriteResult:
     status: Status = "unknown"
     if view.state == OperationState.APPLIED:
         status = "replayed" if view.replayed else "applied"
+    elif view.state == OperationState.PROPOSED:
+        status = "proposed"
     elif view.state == OperationState.REJECTED:
         status = "rejected"
     return WriteResult(

@@ -44,6 +44,10 @@ from tolsey.storage.commerce import agent_operations
 
 ELICIT: Final = "elicitation/create"
 CONFIRM: Final = "confirm"
+PLAN_FIRST: Final = (
+    "This is shown before it is done: call it with dry_run first, and with the plan_token that it"
+    " answers."
+)
 ANSWER_SECONDS: Final = 30.0
 """How long a change may take before its agent is told to ask for it later."""
 SHOWN: Final = 300
@@ -104,6 +108,10 @@ class Writer:
         await self._check_grant(principal, edits.KINDS[edit.kind].platform_scope)
         if given.dry_run:
             return await self._planned(change, principal, given, edit)
+        needs_person = edits.KINDS[edit.kind].needs_person
+        # No agent's word that its user agreed is taken where money goes back (rules/agents#refunds).
+        if needs_person and given.plan_token is None:
+            raise Unprocessable(PLAN_FIRST, code="plan_required")
         if change.needs_plan and given.plan_token is None:
             reviewed = await self._reviewed(change, call, edit, key=given.idempotency_key)
             if not isinstance(reviewed, str):
@@ -118,6 +126,8 @@ class Writer:
                 "expected_version is not the version of the plan.", code="version_changed"
             )
         edit = replace(edit, version=given.expected_version or reviewed)
+        if needs_person:
+            return await self._propose(change, principal, given, edit, digest)
         return await self._begin(change, principal, given, edit, digest)
 
     async def _planned(
@@ -166,8 +176,7 @@ class Writer:
         """Answer the version that a person confirmed, or ask them where their client can."""
         if not can_ask(call):
             raise Unprocessable(
-                "This is shown before it is done: call it with dry_run first, and with the"
-                " plan_token that it answers.",
+                PLAN_FIRST,
                 code="plan_required",
             )
         answer = answer_to(call, CONFIRM, ELICIT)
@@ -196,8 +205,7 @@ class Writer:
         given: EditArguments,
         edit: Edit,
         digest: str,
-        *,
-        is_repeat: bool = False,
+        **how: Any,
     ) -> ToolResult:
         """Hand the change to the store, which makes it once, and answer what became of it."""
         service, store_id = self._service, principal.store_id
@@ -213,11 +221,41 @@ class Writer:
                 service.vault, store_id, operation_id, edit.written()
             ),
             at=service.clock(),
-            is_repeat=is_repeat,
+            **how,
         )
         view = await service.runtime.ask(store(store_id), wish, timeout=ANSWER_SECONDS)
         audit_id = await agent_operations.audit_id(service.database, store_id, operation_id)
-        return shown(result_of(view, audit_id))
+        result = result_of(view, audit_id)
+        if result.status == "proposed":
+            where = f"{service.settings.base_url}/stores/{store_id}/proposals"
+            told = f"Nothing was done yet: an owner or admin of the store decides at {where}."
+            result = result.model_copy(update={"detail": told})
+        return shown(result)
+
+    async def _propose(
+        self,
+        change: WriteTool,
+        principal: Principal,
+        given: EditArguments,
+        edit: Edit,
+        digest: str,
+    ) -> ToolResult:
+        """Have the change wait for a person, who is shown what its plan showed."""
+        facts, planned = await self._look(principal, edit)
+        if facts is None or isinstance(planned, Rejected):
+            why = planned if isinstance(planned, Rejected) else MISSING
+            raise Conflict(why.detail, code=why.code)
+        before, after = edits.shown(edit, facts), edits.shown(edit, planned.after)
+        return await self._begin(
+            change,
+            principal,
+            given,
+            edit,
+            digest,
+            is_proposal=True,
+            before=orjson.dumps(before).decode(),
+            after=orjson.dumps(after).decode(),
+        )
 
     async def _check_grant(self, principal: Principal, platform_scope: str) -> None:
         """Refuse by its name a scope that is known to be missing."""
