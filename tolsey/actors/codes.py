@@ -199,6 +199,7 @@ AGENTS: Final = {
     "proposal_expired": Code("Nobody confirmed it in time: have it proposed anew.", 409),
     "too_many_proposals": Code("Have some of what waits for a person decided first.", 409),
     "plan_required": Code("Call with `dry_run` first, then with its `plan_token`.", 422),
+    "code_taken": Code("Choose a code that the shop does not have."),
     "fulfilment_cancelled": Code("The fulfilment was cancelled in the shop."),
     "nothing_to_fulfil": Code("Nothing of the order is left to be sent."),
     "other_currency": Code("Use the currency that the shop, or the order, has."),

@@ -30,6 +30,7 @@ WRITES: dict[str, dict[str, Any]] = {
     "fulfil_order": {**KEY, "order_id": "1"},
     "track_fulfilment": {**KEY, "fulfillment_id": "1", "tracking_number": "T1"},
     "refund_order": {**KEY, "order_id": "1", "amount": {"amount": "1", "currency": "USD"}},
+    "create_discount": {**KEY, "code": "SPRING", "title": "Sale", "percentage": 15},
     "refresh_revenue": KEY,
     "save_memory": {**KEY, "key": "brand.voice", "text": "Warm"},
     "delete_memory": {**KEY, "id": "1"},

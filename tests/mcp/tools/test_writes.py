@@ -352,6 +352,7 @@ async def test_the_tools_say_what_they_do(counter: Counter) -> None:
         "fulfil_order",
         "track_fulfilment",
         "refund_order",
+        "create_discount",
         "refresh_revenue",
         "save_memory",
         "delete_memory",

@@ -18,6 +18,7 @@ SCOPES: Final[Mapping[str, str]] = {
     "inventory:write": marked("Change stock"),
     "fulfillments:write": marked("Mark orders as sent and say how parcels are tracked"),
     "refunds:write": marked("Prepare refunds, which a person confirms"),
+    "discounts:write": marked("Draft discount codes"),
     "customers:read": marked("See customers without their names and addresses"),
     "memory:read": marked("See what the store remembers"),
     "memory:write": marked("Remember things for the store, and forget what agents told"),

@@ -11,13 +11,13 @@ from tests.http.clients.commerce.test_documents import PUBLISHED, published
 from tests.http.clients.commerce.wire import SHOP, Says, data, wired
 from tolsey.actors.edit import Edit
 from tolsey.actors.ports import EditRefused, PlatformDenied, PlatformUnreachable
-from tolsey.http.clients.commerce.edits import fulfilment, orders, products, refunds
+from tolsey.http.clients.commerce.edits import discounts, fulfilment, orders, products, refunds
 
 pytestmark = pytest.mark.anyio
 
 DOCUMENTS = [
     text
-    for module in (fulfilment, orders, products, refunds)
+    for module in (discounts, fulfilment, orders, products, refunds)
     for text in vars(module).values()
     if isinstance(text, str) and text.strip().startswith(("query ", "mutation "))
 ]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tolsey.actors.edit import Edit
+from tolsey.actors.store.editing.kinds.discounts import DiscountEdit
 from tolsey.actors.store.editing.kinds.fulfilment import FulfilEdit, TrackEdit
 from tolsey.actors.store.editing.kinds.kind import (
     MISSING,
@@ -28,6 +29,7 @@ TAGS: Final = "tags"
 FULFILMENT: Final = "fulfilment"
 TRACKING: Final = "tracking"
 REFUND: Final = "refund"
+DISCOUNT: Final = "discount"
 
 KINDS: Final[Mapping[str, EditKind]] = {
     PRODUCT: ProductEdit(),
@@ -38,6 +40,7 @@ KINDS: Final[Mapping[str, EditKind]] = {
     FULFILMENT: FulfilEdit(),
     TRACKING: TrackEdit(),
     REFUND: RefundEdit(),
+    DISCOUNT: DiscountEdit(),
 }
 """Every kind of edit. Another one is a class of `kinds`, and one of `http.clients.commerce.edits` with its two documents."""
 

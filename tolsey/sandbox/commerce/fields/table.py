@@ -8,7 +8,7 @@ from typing import Any
 
 from tolsey.sandbox.clock import instant
 from tolsey.sandbox.commerce.bulk import operations
-from tolsey.sandbox.commerce.fields import edits, fulfilments, refunds, subscriptions
+from tolsey.sandbox.commerce.fields import discounts, edits, fulfilments, refunds, subscriptions
 from tolsey.sandbox.commerce.fields.leaves import gid, legacy, when
 from tolsey.sandbox.commerce.fields.orders import (
     LINE,
@@ -38,6 +38,7 @@ from tolsey.sandbox.commerce.fields.shop import SHOP, installation, version, ver
 from tolsey.sandbox.commerce.query.pages import listed
 from tolsey.sandbox.commerce.query.projection import Call, Getter
 from tolsey.sandbox.commerce.shop.bulk import BulkOperation
+from tolsey.sandbox.commerce.shop.discounts import Discount
 from tolsey.sandbox.commerce.shop.money import Money, decimal
 from tolsey.sandbox.commerce.shop.orders import Customer, Order, Transaction
 from tolsey.sandbox.commerce.shop.products import Product, Variant
@@ -163,6 +164,7 @@ FIELDS: Mapping[str, Mapping[str, Getter]] = {
         "currentAppInstallation": installation,
         "publicApiVersions": versions,
         "shop": lambda _r, c: c.request.shop,
+        "codeDiscountNodeByCode": discounts.by_code,
         "customers": customers,
         "fulfillment": fulfilments.fulfillment,
         "inventoryItem": inventory_item,
@@ -181,6 +183,7 @@ FIELDS: Mapping[str, Mapping[str, Getter]] = {
     "Mutation": {
         "bulkOperationRunQuery": operations.run_query,
         "bulkOperationCancel": operations.cancel,
+        "discountCodeBasicCreate": discounts.create,
         "fulfillmentCreate": fulfilments.create,
         "fulfillmentTrackingInfoUpdate": fulfilments.track,
         "inventoryAdjustQuantities": edits.adjust_quantities,
@@ -208,6 +211,8 @@ FIELDS: Mapping[str, Mapping[str, Getter]] = {
     "FulfillmentOrder": fulfilments.FULFILLMENT_ORDER,
     "FulfillmentOrderLineItem": fulfilments.FULFILLMENT_ORDER_LINE,
     "Fulfillment": fulfilments.FULFILLMENT,
+    "DiscountCodeNode": discounts.NODE,
+    "DiscountCodeBasic": discounts.BASIC,
     "Refund": REFUND,
     "RefundLineItem": REFUND_LINE,
     "RefundShippingLine": REFUND_SHIPPING,
@@ -226,6 +231,7 @@ _NAMES: Mapping[type, str] = {
     Order: "Order",
     tuple: "Refund",  # with its order, which knows the currency
     Customer: "Customer",
+    Discount: "DiscountCodeBasic",
     Product: "Product",
     Variant: "ProductVariant",
     Transaction: "OrderTransaction",

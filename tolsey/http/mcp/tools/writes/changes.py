@@ -16,6 +16,7 @@ from tolsey.http.mcp.tools.writes.contract import (
     WriteTool,
     id_in,
 )
+from tolsey.http.mcp.tools.writes.discounts import CREATE_DISCOUNT
 from tolsey.http.mcp.tools.writes.fulfilment import SENDING
 from tolsey.http.mcp.tools.writes.refunds import REFUND_ORDER
 
@@ -241,4 +242,5 @@ CHANGES: Final = (
     ),
     *SENDING,
     REFUND_ORDER,
+    CREATE_DISCOUNT,
 )
