@@ -35,9 +35,7 @@ LISTS: dict[str, dict[str, Any]] = {
     "get_low_stock_report": {"threshold": 1000, "include_unlisted": True},
     "get_best_sellers": {"period": "365d"},
     "get_stock_forecast": {},
-    "get_refund_report": {},
     "get_attribution_report": {"by": "campaign"},
-    "get_customer_cohorts": {},
     "list_customers": {},
     "list_credit_entries": {},
     "list_audit_events": {},
@@ -69,6 +67,8 @@ def everything(owner: Owner) -> dict[str, dict[str, Any]]:
         "get_plan_limits": {},
         "search": {"query": f"#{owner.base + 2}"},
         "search_memory": {"query": "voice"},
+        "get_customer_cohorts": {},
+        "get_refund_report": {},
         **LISTS,
         **singles(owner),
     }
