@@ -15,6 +15,7 @@ import structlog
 from quart import Blueprint, Quart
 
 from tolsey.http import app
+from tolsey.http.webhooks.commerce import CommerceEvents
 from tolsey.storage.people import passwords
 
 FIRST_OWN_TYPE: Final = 16384
@@ -67,6 +68,14 @@ def _patient_clients(given_once: pytest.MonkeyPatch) -> None:
     """Let a test's own client wait for an answer for as long as a busy machine takes, not for 5 s."""
     for what in ("connect", "read", "write", "pool"):
         given_once.setattr(httpx._config.DEFAULT_TIMEOUT_CONFIG, what, 120.0)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _patient_platform(given_once: pytest.MonkeyPatch) -> None:
+    """Let a delivery be kept, or not, for as long as a busy machine takes; who tests its time gives it."""
+    defaults = CommerceEvents.__init__.__kwdefaults__
+    assert defaults is not None
+    given_once.setitem(defaults, "delivery_seconds", 120.0)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -76,7 +76,7 @@ async def waits(live: Running) -> bool:
 async def quiet(live: Running) -> None:
     """Wait until nothing is left to do in the service."""
     runtime = live.service.runtime
-    with anyio.fail_after(60):
+    with anyio.fail_after(240):
         while runtime.admin.effects_in_flight or runtime.admin.waiting or await waits(live):
             await anyio.sleep(0.02)
 

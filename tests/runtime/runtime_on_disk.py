@@ -108,7 +108,7 @@ async def running(
 
 async def until(condition: Any) -> None:
     """Let the event loop run until a condition holds; awaits it when it is asynchronous."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(240):
         while True:
             holds = condition()
             if holds if isinstance(holds, bool) else await holds:

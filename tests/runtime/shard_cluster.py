@@ -164,7 +164,7 @@ async def joined(
 async def settled(*homes: Home) -> None:
     """Wait until each of these owns what it is to own and all agree on it."""
     ids = [home.shard.id for home in homes]
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(240):
         while True:
             owned = [set(home.runtime.slots.epochs) for home in homes]
             maps = [{s: h.owner for s, h in home.shard.holdings.items()} for home in homes]

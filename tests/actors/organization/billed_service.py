@@ -47,7 +47,7 @@ class BilledService:
     async def settle(self) -> None:
         """Wait until every event was delivered and applied, or was tried once in vain."""
         await self.market.processor.webhooks.settled()
-        with anyio.fail_after(60):
+        with anyio.fail_after(240):
             while self.runtime.admin.effects_in_flight or await self.database.fetch(UNTRIED):
                 await anyio.sleep(0.01)
 

@@ -123,7 +123,7 @@ async def grant(live: Running, visitor: Visitor, amount: int, key: str = "gift")
 
 async def ended(database: Database, count: int = 1, whose: str | None = None) -> list[Row]:
     """Wait until so many answers have ended, and read them."""
-    with anyio.fail_after(60):
+    with anyio.fail_after(240):
         while True:
             rows = await database.fetch(
                 "SELECT * FROM chat_generations WHERE ended_at IS NOT NULL"

@@ -78,7 +78,7 @@ class Seller:
 
     async def synced(self) -> dict[str, Any]:
         """Wait until no sync is under way."""
-        with anyio.fail_after(60):
+        with anyio.fail_after(240):
             found = await self.read()
             while any(each["isSyncing"] for each in found["connections"]):
                 await anyio.sleep(0.01)

@@ -65,7 +65,7 @@ class Post:
 
     async def received(self, count: int = 1) -> EmailMessage:
         """Wait until so many mails came in all; answer with the last."""
-        with anyio.fail_after(60):
+        with anyio.fail_after(240):
             async with self._came:
                 await self._came.wait_for(lambda: len(self.mails) >= count)
         return self.mails[count - 1]

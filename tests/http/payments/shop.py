@@ -34,7 +34,7 @@ class Shop:
     async def settled(self) -> None:
         """Wait until all that happened at the processor is told and applied."""
         await self.market.processor.webhooks.settled()
-        with anyio.fail_after(60):
+        with anyio.fail_after(240):
             while await self.service.database.fetch(
                 "SELECT FROM payment_events WHERE state = 'new'"
             ):

@@ -34,7 +34,7 @@ class Bank:
         """Wait until the service has applied everything that the processor told."""
         await self.processor.webhooks.settled()
         database = self.live.service.database
-        with anyio.fail_after(60):
+        with anyio.fail_after(240):
             while await waiting_events(database):
                 await anyio.sleep(0.01)
 

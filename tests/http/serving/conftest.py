@@ -27,7 +27,7 @@ class Served:
             yield stream
 
     async def until(self, open_connections: int) -> None:
-        with anyio.fail_after(60):
+        with anyio.fail_after(240):
             while len(self.connections) != open_connections:
                 await anyio.sleep(0.01)
 
@@ -43,7 +43,7 @@ Serve: TypeAlias = Callable[..., AbstractAsyncContextManager[Served]]
 
 async def rest_of(stream: SocketStream) -> bytes:
     answered = b""
-    with anyio.fail_after(60):
+    with anyio.fail_after(240):
         try:
             while True:
                 answered += await stream.receive()
@@ -54,7 +54,7 @@ async def rest_of(stream: SocketStream) -> bytes:
 async def head_of(stream: SocketStream) -> bytes:
     """Read an answer's head, and its body as far as it comes along."""
     answered = b""
-    with anyio.fail_after(60):
+    with anyio.fail_after(240):
         while b"\r\n\r\n" not in answered:
             answered += await stream.receive()
     return answered.lower()

@@ -71,7 +71,7 @@ class Counter:
         before = self.platform.faults.happened
         release = self.platform.faults.hold(on="mutation")
         changing = asyncio.create_task(call)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(240):
             while self.platform.faults.happened == before:
                 await asyncio.sleep(0.01)
         person()
