@@ -14,12 +14,14 @@ from quart import Blueprint
 from tolsey.actors.job.actor import JobActor
 from tolsey.actors.job.catalogue import JOBS
 from tolsey.actors.job.effects import CreditKeeping, JobEffects, Upkeep
+from tolsey.actors.job.erasing.effects import Erasing
 from tolsey.actors.job.messages import Tick, TickOfNewJob, job
 from tolsey.actors.listing.actor import ListingActor
 from tolsey.actors.listing.effects import ListingEffects
 from tolsey.actors.organization.actor import OrganizationActor
 from tolsey.actors.organization.billing.processor_calls import ProcessorCalls
 from tolsey.actors.organization.effects import AnswerCalls, EventCalls, PaymentInbox
+from tolsey.actors.ports import Vectors
 from tolsey.actors.store.actor import StoreActor
 from tolsey.actors.store.editing.effects import EditCalls
 from tolsey.actors.store.effects import StoreEffects
@@ -57,7 +59,17 @@ from tolsey.http.memory.finding import MemorySearch
 from tolsey.http.oauth import pages as consent
 from tolsey.http.oauth import routes as oauth
 from tolsey.http.oauth.agents import Agents
-from tolsey.http.operators import admin, cron, finding, health, mail, metrics, security, shards
+from tolsey.http.operators import (
+    admin,
+    compliance,
+    cron,
+    finding,
+    health,
+    mail,
+    metrics,
+    security,
+    shards,
+)
 from tolsey.http.operators.exposition import ProcessCollector
 from tolsey.http.people import (
     account,
@@ -80,6 +92,7 @@ from tolsey.http.web.context import Service
 from tolsey.http.web.edge import ASGIApp
 from tolsey.http.web.requests import RequestTally
 from tolsey.http.webhooks.commerce import CommerceEvents
+from tolsey.http.webhooks.compliance import COMPLIANCE_PATHS, ComplianceRequests
 from tolsey.http.webhooks.directory import TELL_SECONDS, ShopDirectory
 from tolsey.http.webhooks.payments.receiver import PaymentEvents
 from tolsey.runtime.decision import Tell
@@ -98,6 +111,7 @@ from tolsey.storage.database import Database
 from tolsey.storage.embedded.roles import service_url
 from tolsey.storage.limits import Limits
 from tolsey.storage.migrate import migrate
+from tolsey.storage.records.commerce.compliance import ComplianceTopic
 from tolsey.storage.records.runtime.turns import OutboxRow
 from tolsey.storage.reports.pool import Reports
 from tolsey.storage.runtime import executions, slots
@@ -153,6 +167,7 @@ BLUEPRINTS: Sequence[Blueprint] = (
     affiliate.routes,
     cron.routes,
     admin.routes,
+    compliance.routes,
     finding.routes,
     finding.pages,
     payment_events.routes,
@@ -238,7 +253,7 @@ async def running(
         app = create_app(
             service,
             BLUEPRINTS,
-            _receivers(settings, parts),
+            _receivers(settings, outside.vectors, parts),
             mounted=agents.mounted,
             hosts=agents.hosts,
             requests=parts.requests,
@@ -347,8 +362,11 @@ class Parts:
         keeping = CreditKeeping(
             self.database, self._ask, clock=self.clock, throttle=throttle
         ).work()
+        erasing = Erasing(
+            self.database, self._ask, self._outside.vectors, throttle=throttle, clock=self.clock
+        ).work()
         payments = {"reconcile-payments": self.payments.reconcile}
-        jobs = JobEffects({**upkeep, **keeping, **payments}, self.clock)
+        jobs = JobEffects({**upkeep, **keeping, **erasing, **payments}, self.clock)
         return {
             **store.handlers(),
             **edits.handlers(),
@@ -372,9 +390,21 @@ class Parts:
         return await self.runtime.post(tells)
 
 
-def _receivers(settings: Settings, parts: "Parts") -> dict[str, ASGIApp]:
+def _receivers(settings: Settings, vectors: Vectors, parts: "Parts") -> dict[str, ASGIApp]:
     """Receive what the platform and the processor post."""
+    asked = {
+        COMPLIANCE_PATHS[topic]: ComplianceRequests(
+            topic,
+            parts.database,
+            parts.vault,
+            vectors,
+            parts.clock,
+            platform_secret=settings.commerce_client_secret,
+        )
+        for topic in ComplianceTopic
+    }
     return {
+        **asked,
         EVENTS_PATH: CommerceEvents(parts.runtime, parts.directory, parts.clock),
         PAYMENTS_PATH: PaymentEvents(
             parts.payments,

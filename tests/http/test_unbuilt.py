@@ -16,8 +16,7 @@ from tolsey.service import running
     ("method", "path"),
     [
         ("POST", "/api/wizard/store/launch"),
-        ("GET", "/api/admin/compliance"),
-        ("POST", "/api/webhooks/commerce/redact"),
+        ("GET", "/api/admin/disputes"),
         ("GET", "/api/marketplace/deals/deal_1/events"),
         ("GET", "/status.json"),
         ("POST", "/api/integrations/commerce/rehash-identities"),

@@ -163,7 +163,7 @@ def test_rows_of_an_owner_are_declared_and_named_once() -> None:
 NAMES_SOMEBODY = {
     Personal.USER: {RowOwner.USER, RowOwner.ORGANIZATION},
     Personal.EMAIL: {RowOwner.USER},
-    Personal.PSEUDONYM: {RowOwner.SHOP},
+    Personal.PSEUDONYM: {RowOwner.SHOP, RowOwner.STORE},
     Personal.FREE_TEXT: set(RowOwner),
 }
 
@@ -187,6 +187,8 @@ async def planted(database: Database, table: Table[Any], belongs: Belongs) -> No
     by = belongs.by or NAMED_BY[belongs.to]
     if kind := re.match(r"kind = '(\w+)' AND (\w+) = ", by):
         values |= {"kind": kind[1], kind[2]: WHOSE}
+    elif listed := re.match(r"(\w+) @> ARRAY", by):
+        values[listed[1]] = (WHOSE,)
     elif by.startswith("namespace"):
         values["namespace"] = f"messages:{WHOSE}"
     elif found := re.search(r"(\w+) (?:IN|=) \(SELECT (\w+)", by):

@@ -43,6 +43,9 @@ REQUESTS: Final = {
         "The request says its length in two ways: send `Content-Length` or chunks, not both.", 400
     ),
     "bad_request": Code("The request cannot be read.", 400),
+    "steps_open": Code(
+        "Something of this request is not done yet: carry out its pending steps first.", 409
+    ),
     "conflict": Code("It is not in a state that allows this: look at it again.", 409),
     "duplicate": Code("This has been done already.", 409),
     "http_version_not_supported": Code("Use HTTP/1.1 or HTTP/2.", 505),

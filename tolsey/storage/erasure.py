@@ -16,28 +16,44 @@ def erasures(owner: RowOwner) -> tuple[str, ...]:
     What the database counts of rows goes after those, and rows are deleted before any is emptied: those of
     some tables are found by what another says.
     """
+    return tuple(_erasure(table, belongs) for table, belongs in _owned(owner))
+
+
+def _owned(owner: RowOwner) -> list[tuple[Table[Any], Belongs]]:
     owned = [
         (table, one)
         for table in declared()
         for one in table.belongs
         if one.to == owner and not one.stays
     ]
-    owned.sort(key=lambda pair: (bool(pair[1].emptied), not pair[0].export))
-    return tuple(_erasure(table, belongs) for table, belongs in owned)
+    return sorted(owned, key=lambda pair: (bool(pair[1].emptied), not pair[0].export))
+
+
+async def left(database: Database, owner: RowOwner, *whose: str) -> int:
+    """Count what is still to be erased of an owner."""
+    found = 0
+    for table, belongs in _owned(owner):
+        row = await database.fetchrow(f"SELECT count(*) AS n {_found(table, belongs)}", *whose)
+        found += int(row["n"]) if row else 0
+    return found
 
 
 def _erasure(table: Table[Any], belongs: Belongs) -> str:
     limit = "$3" if belongs.to == RowOwner.BUYER else "$2"
-    found = f"SELECT ctid FROM {table.name} WHERE {belongs.condition}"  # noqa: S608 - names of our own tables
-    act = f"DELETE FROM {table.name}"  # noqa: S608
+    act = f"DELETE FROM {table.name}"  # noqa: S608 - names of our own tables
     if belongs.emptied:
         sets = ", ".join(f"{name} = {left}" for name, left in belongs.emptied.items())
-        full = " OR ".join(
-            f"{name} IS DISTINCT FROM {left}" for name, left in belongs.emptied.items()
-        )
-        act, found = f"UPDATE {table.name} SET {sets}", f"{found} AND ({full})"  # noqa: S608
+        act = f"UPDATE {table.name} SET {sets}"  # noqa: S608
     # A row that was changed meanwhile lies elsewhere, and is found by the next batch.
-    return f"{act} WHERE ctid = ANY(ARRAY({found} LIMIT {limit}))"
+    return f"{act} WHERE ctid = ANY(ARRAY(SELECT ctid {_found(table, belongs)} LIMIT {limit}))"
+
+
+def _found(table: Table[Any], belongs: Belongs) -> str:
+    found = f"FROM {table.name} WHERE {belongs.condition}"
+    if not belongs.emptied:
+        return found
+    full = (f"{name} IS DISTINCT FROM {left}" for name, left in belongs.emptied.items())
+    return f"{found} AND ({' OR '.join(full)})"
 
 
 async def erase(database: Database, owner: RowOwner, *whose: str, limit: int) -> int:

@@ -62,7 +62,6 @@ JOBS = {
             name="gdpr-erasure",
             expression="15 * * * *",
             reason="Erasure requests are carried out.",
-            built=False,
         ),
         Job(
             name="discovery-harvest-tick",

@@ -83,7 +83,7 @@ class JobEffects:
         try:
             outcome = await self._work[call.name](call.scheduled_at, progress)
         except Exception as error:
-            if _is_cut(error):
+            if is_cut(error):
                 raise Stopping from error
             said.exception(event + ".failed")
             return JobEnded(
@@ -103,7 +103,7 @@ class JobEffects:
         )
 
 
-def _is_cut(error: Exception) -> bool:
+def is_cut(error: Exception) -> bool:
     """Whether a run fails because its process stops: the one that follows makes it again."""
     if isinstance(error, ExceptionGroup):
         return error.subgroup(Stopping) is not None

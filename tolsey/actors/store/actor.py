@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 from tolsey.actors.store import KIND
+from tolsey.actors.store.compliance.part import Compliance
 from tolsey.actors.store.connection.part import ShopConnection
 from tolsey.actors.store.deliveries.part import ShopDeliveries
 from tolsey.actors.store.editing.part import AgentEdits
@@ -26,4 +27,5 @@ class StoreActor(KindOfParts[StoreState]):
             AgentEdits(database),
             StoreMemory(database),
             OrderImports(database),
+            Compliance(),
         )

@@ -83,6 +83,24 @@ EVENTS: Final[Described] = {
         states=["accepted", "duplicate"],
     )
 }
+
+
+def _asked(what: str, body: str) -> Described:
+    return {
+        "post": _receiver(
+            what,
+            f"The body is exactly {body}, signed under `COMMERCE_CLIENT_SECRET` and no other secret: base64",
+            "of its HMAC-SHA256. The request is kept before anything is done about it; a repeat, or the same",
+            "body while the first is worked on, answers `duplicate`.",
+            headers=[
+                _parameter("X-Commerce-Hmac-Sha256", "header"),
+                _parameter("X-Commerce-Webhook-Id", "header", required=False),
+            ],
+            states=["accepted", "duplicate"],
+        )
+    }
+
+
 PAYMENTS: Final[Described] = {
     "post": _receiver(
         "Take an event of the payment processor.",
@@ -208,6 +226,17 @@ DOCUMENT: Final = {
 
 PATHS: Final[Mapping[str, Described]] = {
     "/api/webhooks/commerce/events": EVENTS,
+    "/api/webhooks/commerce/redact": _asked(
+        "Take a shop's wish to be forgotten.", "`{shop_id, shop_domain}`"
+    ),
+    "/api/webhooks/commerce/data-request": _asked(
+        "Take a customer's question what is kept of them.",
+        "`{shop_id, shop_domain, customer, orders_requested, data_request}`",
+    ),
+    "/api/webhooks/commerce/customer-redact": _asked(
+        "Take a customer's wish to be forgotten.",
+        "`{shop_id, shop_domain, customer, orders_to_redact}`",
+    ),
     "/api/webhooks/payments": PAYMENTS,
     "/api/mcp/v1/{storeId}": _for_agents("the form that agents are told"),
     "/api/mcp/{storeId}": _for_agents("the form from before it, served for ever"),

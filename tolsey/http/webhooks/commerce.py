@@ -41,6 +41,7 @@ from tolsey.http.webhooks.receiving import (
     ReceiverAnswer,
     respond,
     storage_unavailable,
+    unauthorized,
 )
 from tolsey.http.webhooks.signatures import is_signed
 from tolsey.runtime.errors import Duplicate, RuntimeFault
@@ -83,11 +84,6 @@ class Mailboxes(Protocol):
     ) -> bool:
         """Keep a message for good, behind what its sender sent before; False when it is there already."""
         ...
-
-
-def unauthorized() -> DeliveryRefused:
-    """Refuse without telling whether the shop is known."""
-    return DeliveryRefused(401, "invalid_signature", "No secret of this shop signed the delivery.")
 
 
 class CommerceEvents:

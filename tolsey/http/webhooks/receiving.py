@@ -67,6 +67,11 @@ def refused(refusal: DeliveryRefused, scope: Scope) -> ReceiverAnswer:
     return ReceiverAnswer(refusal.code, refusal.status, body, headers)
 
 
+def unauthorized() -> DeliveryRefused:
+    """Refuse without telling whether the shop is known."""
+    return DeliveryRefused(401, "invalid_signature", "No secret of this shop signed the delivery.")
+
+
 def storage_unavailable() -> DeliveryRefused:
     """Refuse for now: the platform tries again."""
     return DeliveryRefused(

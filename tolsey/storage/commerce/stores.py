@@ -91,6 +91,19 @@ async def salt_of(
         return None
 
 
+async def to_erase(database: Database, deleted_before: datetime) -> dict[str, list[str]]:
+    """List deleted stores of which something is kept, each with the keys of its shops' rows."""
+    rows = await database.fetch(
+        """
+        SELECT s.id, array_remove(array_agg(DISTINCT k.shop_key), NULL) AS keys
+        FROM stores s LEFT JOIN shops_of_stores k ON k.store_id = s.id
+        WHERE s.deleted_at < $1 AND s.deleted_at IS NOT NULL AND s.sealed_salt <> '' GROUP BY s.id
+        """,
+        deleted_before,
+    )
+    return {row["id"]: [row["id"], *row["keys"]] for row in rows}
+
+
 async def load(
     database: Database, organization_ids: Sequence[str]
 ) -> dict[str, OrganizationStores]:

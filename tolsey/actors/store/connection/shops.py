@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import datetime
+from typing import Final
 
 from tolsey.actors.store.state import StoreState
 from tolsey.storage.records.commerce.connection import DISCONNECTED, Connection, ConnectionStatus
@@ -11,6 +12,9 @@ from tolsey.storage.records.commerce.shops import (
     ShopOfStore,
     later_key,
 )
+
+DESTROYED: Final = ""
+"""What stands in place of a salt that is gone for good."""
 
 
 def connected(
@@ -44,9 +48,15 @@ def connected(
             first_connected_at=at,
         )
         return (*shops, added)
-    if known.shop_key == state.store_id or known.sealed_salt is not None:
+    is_first = known.shop_key == state.store_id
+    if known.sealed_salt != DESTROYED and (is_first or known.sealed_salt is not None):
         return shops
-    salted = replace(known, sealed_salt=sealed_salt or None)
+    # A shop that was forgotten and comes back is a new one: its salt has a row of its own.
+    salted = replace(
+        known,
+        shop_key=later_key(state.store_id, shop_domain),
+        sealed_salt=sealed_salt or None,
+    )
     return tuple(salted if one is known else one for one in shops)
 
 

@@ -25,7 +25,7 @@ def later_key(store_id: str, shop_domain: str) -> ShopKey:
 @stored(
     "shops_of_stores",
     key=("store_id", "shop_domain"),
-    replaces=("sealed_salt",),
+    replaces=("shop_key", "sealed_salt"),
     belongs=OF_STORE,
     export="shopsOfStore",
 )

@@ -1,0 +1,328 @@
+"""A shop's platform asks for a person's data, or to forget a person or a whole shop."""
+
+import base64
+import hashlib
+import json
+import urllib.parse
+from typing import Any
+
+import httpx
+import pytest
+from structlog.testing import capture_logs
+
+from tests.journeys.conftest import SECRET, SHOP, Seller, order_body, sign_up, signed
+from tests.journeys.strangers import deliver, quiet
+from tolsey.actors.job.messages import RunNow, job
+from tolsey.runtime.ids import new_id
+from tolsey.sandbox.commerce.platform import Platform
+from tolsey.sandbox.commerce.shop.state import ShopSpec
+from tolsey.service import Running, running
+from tolsey.settings import Settings
+from tolsey.storage.database import Database
+
+OTHER, OTHER_SECRET = "second.myshopify.com", "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"
+PLATFORM_SECRET = "platform-secret-of-the-service"
+ROUTES = {
+    "redact": {"shop_id": 1, "shop_domain": SHOP},
+    "data-request": {
+        "shop_id": 1,
+        "shop_domain": SHOP,
+        "customer": {"id": 7, "email": "dora.canary@example.com", "phone": "+15550100"},
+        "orders_requested": [1],
+        "data_request": {"id": 9},
+    },
+    "customer-redact": {
+        "shop_id": 1,
+        "shop_domain": SHOP,
+        "customer": {"id": 7, "email": "dora.canary@example.com"},
+        "orders_to_redact": [1],
+    },
+}
+EMAIL, WORDS = "dora.canary@example.com", "Dora Canary likes the blue door"
+TEXT_COLUMNS = """
+SELECT c.relname AS name, a.attname AS column FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace AND a.attnum > 0 AND NOT a.attisdropped
+"""
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    return settings.model_copy(update={"commerce_client_secret": PLATFORM_SECRET})
+
+
+@pytest.fixture(autouse=True)
+def second_shop(platform: Platform) -> None:
+    platform.add_shop(ShopSpec(domain=OTHER, client_id="client-1", client_secret=OTHER_SECRET))
+
+
+async def asked(
+    browser: httpx.AsyncClient, route: str, body: Any, secret: str = PLATFORM_SECRET, **more: Any
+) -> httpx.Response:
+    raw = json.dumps(body).encode()
+    headers = signed(raw, route, secret=secret, **more)
+    return await browser.post(f"/api/webhooks/commerce/{route}", content=raw, headers=headers)
+
+
+async def tell(browser: httpx.AsyncClient, shop: str, secret: str, **order: Any) -> None:
+    body = {"customer": {"id": 7, "email": EMAIL}, "email": EMAIL, "tags": WORDS, **order}
+    raw = order_body(1, **body)
+    assert (await deliver(browser, raw, signed(raw, shop=shop, secret=secret))).status_code == 200
+    buyer = json.dumps({"id": 7, "email": EMAIL, "updated_at": "2026-07-01T10:00:00Z"}).encode()
+    headers = signed(buyer, "customers/create", shop=shop, secret=secret)
+    assert (await deliver(browser, buyer, headers)).status_code == 200
+
+
+async def erased(live: Running) -> dict[str, Any]:
+    """Run the job, and answer its counters."""
+    at = live.service.clock()
+    run = await live.service.runtime.ask(job("gdpr-erasure"), RunNow(new_id("run"), at))
+    assert run.status == "completed", run
+    outcome: dict[str, Any] = json.loads(run.outcome or "{}")
+    return outcome
+
+
+def forms(canary: str) -> set[str]:
+    """Spell what nobody may find any more."""
+    plain = {canary, canary.lower()}
+    raw = {one.encode() for one in plain}
+    return (
+        plain
+        | {urllib.parse.quote(one) for one in plain}
+        | {base64.b64encode(one).decode() for one in raw}
+        | {one.hex() for one in raw}
+        | {hashlib.sha256(one).hexdigest() for one in raw}
+    )
+
+
+async def places(database: Database, *canaries: str) -> set[str]:
+    """Look through every column of every table for any form of what was planted."""
+    wanted = [form for one in canaries for form in forms(one)]
+    found = set()
+    for row in await database.fetch(TEXT_COLUMNS):
+        column, table = row["column"], row["name"]
+        hit = await database.fetchrow(
+            f"SELECT FROM {table} WHERE EXISTS (SELECT FROM unnest($1::text[]) AS f"  # noqa: S608 - names of our own tables
+            f" WHERE strpos({column}::text, f) > 0) LIMIT 1",
+            wanted,
+        )
+        if hit is not None:
+            found.add(f"{table}.{column}")
+    return found
+
+
+async def test_each_route_takes_its_own_body_under_the_platforms_secret_alone(
+    seller: Seller, operator: httpx.AsyncClient
+) -> None:
+    assert (await seller.connect()).status_code == 200
+    for route, body in ROUTES.items():
+        assert (await asked(seller.browser, route, body, SECRET)).status_code == 401
+        for other in ROUTES.keys() - {route}:
+            refused = await asked(seller.browser, route, ROUTES[other])
+            assert (refused.status_code, refused.json()["code"]) == (400, "malformed_payload")
+        more = {**body, "customers": []}
+        assert (await asked(seller.browser, route, more)).status_code == 400
+    assert (await operator.get("/api/admin/compliance")).json()["items"] == []
+
+    for route, body in ROUTES.items():
+        taken = await asked(seller.browser, route, body, delivery_id=f"one-{route}")
+        assert (taken.status_code, taken.json()) == (200, {"status": "accepted"})
+        # Again by the platform, and again under another id: it is one request.
+        for id in (f"one-{route}", f"two-{route}"):
+            again = await asked(seller.browser, route, body, delivery_id=id)
+            assert (again.status_code, again.json()) == (200, {"status": "duplicate"})
+    kept = (await operator.get("/api/admin/compliance")).json()["items"]
+    assert [one["stores"] for one in kept] == [[seller.store_id]] * 3
+
+
+async def test_a_shop_that_nobody_knows_is_kept_with_no_store(
+    live: Running, browser: httpx.AsyncClient, operator: httpx.AsyncClient
+) -> None:
+    body = {"shop_id": 3, "shop_domain": "nobody.myshopify.com"}
+    assert (await asked(browser, "redact", body)).status_code == 200
+    outcome = await erased(live)
+    assert (outcome["requestsCompleted"], outcome["awaitingOperator"]) == (1, 1)
+    (kept,) = (await operator.get("/api/admin/compliance")).json()["items"]
+    assert kept["stores"] == kept["legs"] == []
+
+
+async def test_a_shop_is_forgotten_and_the_one_the_store_went_to_is_not(
+    live: Running, seller: Seller, operator: httpx.AsyncClient
+) -> None:
+    database = live.service.database
+    await seller.connect()
+    await quiet(live)
+    await tell(seller.browser, SHOP, SECRET)
+    assert (await seller.connect(OTHER, OTHER_SECRET)).status_code == 200
+    await quiet(live)
+    kept = {"email": "kept@example.com", "customer": {"id": 8, "email": "kept@example.com"}}
+    await tell(seller.browser, OTHER, OTHER_SECRET, **kept, tags="stays")
+    assert "commerce_orders.metadata" in await places(database, WORDS)
+
+    assert (await asked(seller.browser, "redact", ROUTES["redact"])).status_code == 200
+    outcome = await erased(live)
+    assert (outcome["requestsCompleted"], outcome["requestsFailed"]) == (1, 0)
+    (request,) = (await operator.get("/api/admin/compliance")).json()["items"]
+    legs = {one["leg"]: one for one in request["legs"]}
+    assert legs.keys() == {
+        *("credentials", "vectors", "webhook-archive", "order-freetext", "copies"),
+        "commerce-identity-hashes",
+    }
+    assert (legs["order-freetext"]["rowsBefore"], legs["webhook-archive"]["rowsBefore"]) == (1, 2)
+    assert {one["rowsAfter"] for one in legs.values()} == {0}
+    assert request["completedAt"] is not None
+    assert request["handledAt"] is None
+    assert request["pendingSteps"] == ["commerce-history", "store-record"]
+    assert await places(database, EMAIL, WORDS) == set()
+
+    # The shop that the store is connected to now has its connection, its salt and its orders.
+    path = f"/api/stores/{seller.store_id}"
+    assert (await seller.browser.get(f"{path}/integrations/commerce")).json()["status"] == "active"
+    (order,) = (await seller.browser.get(f"{path}/export")).json()["orders"]
+    assert order["metadata"]["tags"] == "stays"
+    assert order["customerHash"].startswith("s1:")
+    salts = await database.fetch(
+        "SELECT shop_domain, sealed_salt = '' AS gone FROM shops_of_stores ORDER BY 1"
+    )
+    assert [tuple(row.values()) for row in salts] == [(SHOP, True), (OTHER, False)]
+    row = await database.fetchrow("SELECT sealed_salt FROM stores")
+    assert row is not None
+    assert row["sealed_salt"] == ""
+
+    # An operator's word carries the rest out; none closes a request of which something is open.
+    admin = f"/api/admin/compliance/{request['id']}"
+    why = {"reason": "Asked for by the shop."}
+    early = await operator.post(f"{admin}/handled", json=why)
+    assert (early.status_code, early.json()["code"]) == (409, "steps_open")
+    for step in request["pendingSteps"]:
+        assert (await operator.post(f"{admin}/steps/{step}/done", json=why)).status_code == 202
+    await erased(live)
+    left = await database.fetch("SELECT DISTINCT store_id FROM commerce_orders")
+    assert [row["store_id"] for row in left] == [f"{seller.store_id}@{OTHER}"]
+    closed = await operator.post(f"{admin}/handled", json=why)
+    assert closed.status_code == 200, closed.text
+    assert closed.json()["handledAt"] is not None
+    assert (await erased(live))["awaitingOperator"] == 0
+
+
+async def test_a_forgotten_shop_takes_no_old_delivery_and_comes_back_as_a_new_one(
+    live: Running, seller: Seller
+) -> None:
+    database = live.service.database
+    await seller.connect()
+    await quiet(live)
+    await tell(seller.browser, SHOP, SECRET)
+    (before,) = await database.fetch("SELECT customer_hash FROM commerce_orders")
+    await asked(seller.browser, "redact", ROUTES["redact"])
+    await erased(live)
+    raw = order_body(1, tags=WORDS)
+    assert (await deliver(seller.browser, raw, signed(raw))).status_code == 401
+    assert await places(database, WORDS) == set()
+
+    assert (await seller.connect()).status_code == 200
+    await quiet(live)
+    await tell(seller.browser, SHOP, SECRET)
+    path = f"/api/stores/{seller.store_id}/export"
+    (order,) = (await seller.browser.get(path)).json()["orders"]
+    assert order["customerHash"].startswith("s1:")
+    assert order["customerHash"] != before["customer_hash"]
+
+
+async def test_a_customer_is_forgotten_and_what_is_delivered_again_creates_nothing(
+    live: Running, seller: Seller, operator: httpx.AsyncClient
+) -> None:
+    database = live.service.database
+    await seller.connect()
+    await quiet(live)
+    await tell(seller.browser, SHOP, SECRET)
+    (order,) = await database.fetch("SELECT customer_hash FROM commerce_orders")
+    known = order["customer_hash"]
+    assert known.startswith("s1:")
+    answer = await asked(seller.browser, "customer-redact", ROUTES["customer-redact"])
+    assert answer.status_code == 200
+    await erased(live)
+    await tell(seller.browser, SHOP, SECRET)  # as it was, under ids of its own
+    rows = await database.fetch("SELECT customer_hash, metadata::text AS said FROM commerce_orders")
+    assert [tuple(row.values()) for row in rows] == [(None, "{}")]
+    await erased(live)
+    assert await places(database, EMAIL, WORDS) == set()
+    assert await places(database, known) == {
+        "customer_redactions.email_hash",
+        "customer_redactions.subject_key",
+    }
+    (request,) = (await operator.get("/api/admin/compliance")).json()["items"]
+    assert request["completedAt"] is not None
+    assert {one["rowsAfter"] for one in request["legs"]} == {0}
+
+
+async def test_stores_of_one_shop_forget_it_each_by_itself(
+    live: Running, settings: Settings, seller: Seller, operator: httpx.AsyncClient
+) -> None:
+    await seller.connect()
+    async with client(live) as another:
+        second = await sign_up(another, "second@example.com")
+        assert (await second.connect()).status_code == 200
+        await quiet(live)
+        await tell(another, SHOP, SECRET)
+        known = await live.service.database.fetch("SELECT customer_hash FROM commerce_orders")
+        assert len({row["customer_hash"] for row in known}) == 2
+        await asked(another, "redact", ROUTES["redact"])
+        await erased(live)
+        for one in (seller, second):
+            path = f"/api/stores/{one.store_id}/integrations/commerce"
+            assert (await one.browser.get(path)).json()["status"] == "revoked"
+    (request,) = (await operator.get("/api/admin/compliance")).json()["items"]
+    assert sorted(request["stores"]) == sorted([seller.store_id, second.store_id])
+    assert len(request["legs"]) == 12
+    assert await places(live.service.database, EMAIL, WORDS) == set()
+
+
+async def test_memory_that_cannot_be_emptied_is_told_and_tried_again(
+    settings: Settings, database_url: str
+) -> None:
+    away = settings.model_copy(update={"vector_url": "http://127.0.0.1:9", "vector_token": "token"})
+    with capture_logs() as logs:
+        async with running(away, timers=False, poll_seconds=0.1) as live, client(live) as browser:
+            seller = await sign_up(browser)
+            await seller.connect()
+            assert (await asked(browser, "redact", ROUTES["redact"])).status_code == 200
+            outcome = await erased(live)
+            rows = await live.service.database.fetch("SELECT completed_at FROM compliance_requests")
+    assert "commerce.gdpr.shop_redact.vector_purge_failed" in {one["event"] for one in logs}
+    assert (outcome["requestsCompleted"], outcome["requestsFailed"]) == (0, 1)
+    assert [row["completed_at"] for row in rows] == [None]
+
+
+async def test_what_a_deleted_store_had_goes_after_a_day(live: Running, seller: Seller) -> None:
+    database = live.service.database
+    await seller.connect()
+    await quiet(live)
+    await tell(seller.browser, SHOP, SECRET)
+    assert (await seller.browser.delete(f"/api/stores/{seller.store_id}")).status_code == 204
+    assert (await erased(live))["storesErased"] == 0
+    await database.execute("UPDATE stores SET deleted_at = now() - interval '2 days'")
+    assert (await erased(live))["storesErased"] == 1
+    assert await places(database, EMAIL, WORDS) == set()
+    for table in ("commerce_orders", "commerce_buyers", "commerce_sales", "shops_of_stores"):
+        assert await database.fetch(f"SELECT FROM {table}") == []
+    assert (await erased(live))["storesErased"] == 0
+
+
+async def test_an_obligation_that_nobody_closed_in_time_is_told(
+    live: Running, browser: httpx.AsyncClient, operator: httpx.AsyncClient
+) -> None:
+    await asked(browser, "redact", ROUTES["redact"])
+    await live.service.database.execute(
+        "UPDATE compliance_requests SET received_at = now() - interval '31 days'"
+    )
+    with capture_logs() as logs:
+        outcome = await erased(live)
+    assert (outcome["awaitingOperator"], outcome["overdue"]) == (1, 1)
+    assert "gdpr.compliance_request.overdue" in {one["event"] for one in logs}
+    (kept,) = (await operator.get("/api/admin/compliance?overdue=true")).json()["items"]
+    assert kept["overdue"] is True
+
+
+def client(live: Running) -> httpx.AsyncClient:
+    base = live.service.settings.base_url
+    transport = httpx.ASGITransport(live.app)
+    return httpx.AsyncClient(transport=transport, base_url=base, headers={"Origin": base})

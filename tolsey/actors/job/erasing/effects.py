@@ -1,0 +1,248 @@
+"""The work of the job that erases: deleted stores, and what shops and their customers ask to be forgotten.
+
+What an actor holds is let go by its own turn, before rows are swept beside it: no memory writes back what
+was erased. A leg that is done has its receipt, so a run that was cut off goes on behind it.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, Final
+
+import structlog
+
+from tolsey.actors.job.effects import Progress, is_cut
+from tolsey.actors.ports import Vectors
+from tolsey.actors.reach import Ask
+from tolsey.actors.store.compliance.messages import DestroySalt, ForgetShopProfile, RedactShop
+from tolsey.actors.store.memory.messages import ForgetMemory
+from tolsey.actors.store.messages import store
+from tolsey.runtime.throttle import Throttle
+from tolsey.storage import erasure
+from tolsey.storage.chat import memory
+from tolsey.storage.commerce import compliance, shop_erasure, stores
+from tolsey.storage.database import Database
+from tolsey.storage.owners import RowOwner
+from tolsey.storage.records.commerce.compliance import (
+    LEGS,
+    ComplianceRequest,
+    ComplianceTopic,
+    Leg,
+    PendingStep,
+    Receipt,
+)
+
+log = structlog.get_logger()
+
+REST: Final = timedelta(days=1)
+"""How long a deleted store is left alone, for what was under way to end."""
+
+RETRIED_FOR: Final = timedelta(hours=48 + 1)
+"""How long the platform tries a delivery again (rules/shops#webhooks), and the hour between two runs."""
+
+Counted = tuple[int, int]
+"""How many rows there were before, and after."""
+
+
+class Erasing:
+    """Carries erasures out, a batch at a time."""
+
+    def __init__(
+        self,
+        database: Database,
+        ask: Ask,
+        vectors: Vectors,
+        *,
+        throttle: Throttle,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._database = database
+        self._ask = ask
+        self._vectors = vectors
+        self._throttle = throttle
+        self._clock = clock
+        self._legs: Mapping[str, Callable[[ComplianceRequest, str, str], Awaitable[Counted]]] = {
+            Leg.CREDENTIALS: self._credentials,
+            Leg.VECTORS: self._purge,
+            Leg.WEBHOOK_ARCHIVE: self._archive,
+            Leg.ORDER_FREETEXT: self._free_text,
+            Leg.COPIES: self._copies,
+            Leg.CUSTOMER_ROWS: self._customers,
+            PendingStep.IDENTITY_HASHES: self._salt,
+            PendingStep.HISTORY: self._history,
+            PendingStep.STORE_RECORD: self._record,
+        }
+
+    def work(self) -> Mapping[str, Callable[[datetime, Progress], Awaitable[Mapping[str, Any]]]]:
+        """List it by the job's name."""
+        return {"gdpr-erasure": self.run}
+
+    async def run(self, _: datetime, progress: Progress) -> Mapping[str, int]:
+        """Erase deleted stores, do what requests want, and count what waits for an operator."""
+        counters = {"storesErased": 0, "rowsErased": 0, "requestsCompleted": 0, "requestsFailed": 0}
+        for store_id, keys in (await stores.to_erase(self._database, self._clock() - REST)).items():
+            await self._sweep_archive(store_id)
+            for key in keys:
+                counters["rowsErased"] += await self._erase(RowOwner.SHOP, key)
+            counters["rowsErased"] += await self._erase(RowOwner.STORE, store_id)
+            counters["storesErased"] += 1
+            progress(counters)
+        for request in await compliance.unfinished(self._database):
+            try:
+                counters["requestsCompleted"] += await self._work_on(request)
+            except Exception as error:
+                if is_cut(error):
+                    raise
+                # The others go on; this one is taken up again where it stands.
+                counters["requestsFailed"] += 1
+                log.warning("gdpr.erasure_failed", request_id=request.id, why=repr(error))
+            progress(counters)
+        # A delivery of before may come again, and leaves its trail though nothing of it is kept.
+        since = self._clock() - RETRIED_FOR
+        for row in await compliance.lately_redacted(self._database, since):
+            await self._sweep_archive(row["store_id"], row["shop_domain"], row["email_hash"])
+        waiting, overdue = await compliance.open_obligations(self._database, self._clock())
+        for row in overdue:
+            log.error(
+                "gdpr.compliance_request.overdue",
+                request_id=row["id"],
+                topic=row["topic"],
+                received_at=row["received_at"].isoformat(),
+            )
+        return {**counters, "awaitingOperator": waiting, "overdue": len(overdue)}
+
+    async def _work_on(self, request: ComplianceRequest) -> bool:
+        """Do what is left of a request; answer whether it was completed by that."""
+        done = {
+            (one.store_id, one.leg)
+            for one in await compliance.receipts(self._database, [request.id])
+        }
+        whose = tuple(zip(request.stores, request.shop_keys, strict=True))
+        for store_id, shop_key in whose:
+            for leg in LEGS[request.topic]:
+                if (store_id, leg) not in done:
+                    await self._do(request, leg, store_id, shop_key)
+        completed = request.completed_at is None
+        if completed:
+            await compliance.complete(self._database, request.id, self._clock())
+        asked = set(request.asked_steps)
+        # The machine does this step by itself once no row bears a global digest any more (rules/shops#erasure).
+        if PendingStep.IDENTITY_HASHES in request.pending_steps and not (
+            await shop_erasure.legacy(self._database, request.shop_keys)
+        ):
+            asked.add(PendingStep.IDENTITY_HASHES)
+        for step in request.pending_steps:
+            if step not in asked:
+                continue
+            for store_id, shop_key in whose:
+                if (store_id, step) not in done:
+                    await self._do(request, step, store_id, shop_key)
+            await compliance.step_done(self._database, request.id, step)
+        return completed
+
+    async def _do(self, request: ComplianceRequest, leg: str, store_id: str, key: str) -> None:
+        before, after = await self._legs[leg](request, store_id, key)
+        receipt = Receipt(
+            request_id=request.id,
+            store_id=store_id,
+            leg=leg,
+            rows_before=before,
+            rows_after=after,
+            at=self._clock(),
+        )
+        await compliance.keep_receipt(self._database, receipt)
+
+    async def _credentials(self, request: ComplianceRequest, store_id: str, _: str) -> Counted:
+        shop = request.shop_domain
+        had = await self._ask(store(store_id), RedactShop(shop, self._clock()))
+        had += await shop_erasure.count(self._database, shop_erasure.HASHES, store_id, shop)
+        await shop_erasure.clear_hashes(self._database, store_id, shop)
+        left = await shop_erasure.count(self._database, shop_erasure.CREDENTIALS, store_id, shop)
+        return had, left
+
+    async def _purge(self, _: ComplianceRequest, store_id: str, __: str) -> Counted:
+        namespaces = memory.namespaces_of(store_id)
+        before = await self._vectors.count(namespaces)
+        # What they are made of first: else they would be made again.
+        before += await self._ask(store(store_id), ForgetMemory(self._clock()))
+        await self._vectors.purge(namespaces)
+        return before, await self._vectors.count(namespaces)
+
+    async def _archive(self, request: ComplianceRequest, store_id: str, key: str) -> Counted:
+        shop = request.shop_domain
+        mentions = [""]
+        if request.topic == ComplianceTopic.CUSTOMER_REDACT:
+            mentions = await self._pseudonyms(request, key)
+        before = after = 0
+        for mention in mentions:
+            archive = partial(
+                shop_erasure.count, self._database, shop_erasure.ARCHIVE, store_id, shop, mention
+            )
+            before += await archive()
+            await self._sweep_archive(store_id, shop, mention)
+            after += await archive()
+        return before, after
+
+    async def _sweep_archive(self, store_id: str, shop: str = "", mention: str = "") -> None:
+        async for _ in self._throttle.batches(
+            partial(shop_erasure.sanitise, self._database, store_id, shop, mention)
+        ):
+            pass
+
+    async def _free_text(self, _: ComplianceRequest, __: str, key: str) -> Counted:
+        before = 0
+        async for count in self._throttle.batches(
+            partial(shop_erasure.clear_free_text, self._database, key)
+        ):
+            before += count
+        return before, await shop_erasure.count(self._database, shop_erasure.FREE_TEXT, key)
+
+    async def _copies(self, request: ComplianceRequest, store_id: str, _: str) -> Counted:
+        counted = []
+        for clear in (True, False):
+            found = [
+                await shop_erasure.count(self._database, sql, store_id, request.shop_domain)
+                for sql in shop_erasure.COPIES.values()
+            ]
+            counted.append(sum(found))
+            if clear:
+                await shop_erasure.clear_copies(self._database, store_id, request.shop_domain)
+        return counted[0], counted[1]
+
+    async def _customers(self, request: ComplianceRequest, _: str, key: str) -> Counted:
+        before = after = 0
+        for pseudonym in await self._pseudonyms(request, key):
+            before += await erasure.left(self._database, RowOwner.BUYER, pseudonym, key)
+            await self._erase(RowOwner.BUYER, pseudonym, key)
+            after += await erasure.left(self._database, RowOwner.BUYER, pseudonym, key)
+        await compliance.redacted(self._database, request.id, key, self._clock())
+        return before, after
+
+    async def _pseudonyms(self, request: ComplianceRequest, key: str) -> list[str]:
+        subjects = await compliance.subjects(self._database, request.id)
+        return [one.email_hash for one in subjects if one.store_id == key]
+
+    async def _salt(self, request: ComplianceRequest, store_id: str, key: str) -> Counted:
+        had = await self._ask(store(store_id), DestroySalt(request.shop_domain))
+        if key == store_id:  # the salt of a store's first shop is the store's own
+            await shop_erasure.destroy_salt(self._database, store_id)
+        return int(had), 0
+
+    async def _history(self, _: ComplianceRequest, __: str, key: str) -> Counted:
+        before = await erasure.left(self._database, RowOwner.SHOP, key)
+        await self._erase(RowOwner.SHOP, key)
+        return before, await erasure.left(self._database, RowOwner.SHOP, key)
+
+    async def _record(self, request: ComplianceRequest, store_id: str, _: str) -> Counted:
+        forget = ForgetShopProfile(request.shop_domain, self._clock())
+        return int(await self._ask(store(store_id), forget)), 0
+
+    async def _erase(self, owner: RowOwner, *whose: str) -> int:
+        erased = 0
+
+        async def batch(limit: int) -> int:
+            return await erasure.erase(self._database, owner, *whose, limit=limit)
+
+        async for count in self._throttle.batches(batch):
+            erased += count
+        return erased

@@ -1,0 +1,68 @@
+"""Decisions by which a store forgets a shop (rules/shops#erasure)."""
+
+from dataclasses import replace
+
+from tolsey.actors.store.compliance.messages import DestroySalt, ForgetShopProfile, RedactShop
+from tolsey.actors.store.connection import shops
+from tolsey.actors.store.connection.connecting import forgotten
+from tolsey.actors.store.connection.messages import ForgetShops
+from tolsey.actors.store.editing import operations
+from tolsey.actors.store.grants import WAITING, token_unavailable
+from tolsey.actors.store.state import StoreState
+from tolsey.runtime.decision import Decision, Perform
+from tolsey.storage.records.commerce.connection import ConnectionStatus, ShopProfile
+from tolsey.storage.records.commerce.shops import ConnectionEnding
+
+
+def redact(state: StoreState, message: RedactShop) -> Decision[StoreState, int]:
+    """Revoke the grant of a shop, so that nothing of it is written again; another shop's stays.
+
+    What agents wanted done there ends, and so does the memory of what they had done.
+    """
+    connection = state.connection
+    if connection is None or connection.shop_domain != message.shop_domain:
+        return Decision(state, reply=0)
+    erased = replace(
+        forgotten(connection),
+        status=ConnectionStatus.REVOKED,
+        uninstalled_at=connection.uninstalled_at or message.at,
+    )
+    behind = operations.left_behind(
+        replace(state, connection=erased, renewing_since=None), message.at
+    )
+    ended = shops.ended(connection, message.at, ConnectionEnding.UNINSTALLED)
+    return Decision(
+        replace(behind.state, ended=()),
+        reply=int(connection.client_secret is not None or connection.access_token is not None),
+        records=(*behind.records, *ended),
+        effects=(Perform(ForgetShops((message.shop_domain,))),),
+        resolve={WAITING: token_unavailable(), **(behind.resolve or {})},
+    )
+
+
+def destroy_salt(state: StoreState, message: DestroySalt) -> Decision[StoreState, bool]:
+    """Let go of the salt of a shop's pseudonyms: whatever still bears one can be linked by nobody."""
+    known = next((one for one in state.shops if one.shop_domain == message.shop_domain), None)
+    if known is None or known.sealed_salt == shops.DESTROYED:
+        return Decision(state, reply=False)
+    bare = replace(known, sealed_salt=shops.DESTROYED)
+    kept = tuple(bare if one is known else one for one in state.shops)
+    return Decision(
+        replace(state, shops=kept),
+        reply=True,
+        effects=(Perform(ForgetShops((message.shop_domain,))),),
+    )
+
+
+def forget_profile(state: StoreState, message: ForgetShopProfile) -> Decision[StoreState, bool]:
+    """Keep of what the platform said of a shop nothing but its domain."""
+    blank = ShopProfile(
+        store_id=state.store_id, shop_domain=message.shop_domain, facts_at=message.at
+    )
+    if (
+        state.shop is None
+        or state.shop.shop_domain != message.shop_domain
+        or replace(state.shop, facts_at=message.at) == blank
+    ):
+        return Decision(state, reply=False)
+    return Decision(replace(state, shop=blank), reply=True)

@@ -1,0 +1,32 @@
+"""What a store can be asked to forget of a shop."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from tolsey.runtime.messages import Message
+
+
+@dataclass(frozen=True, slots=True)
+class RedactShop(Message[int]):
+    """A shop is to be forgotten: its credentials go, and nothing of it is taken any more.
+
+    The reply says how many connections had credentials of it.
+    """
+
+    shop_domain: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class DestroySalt(Message[bool]):
+    """Nobody is to be linked to what is left of a shop's buyers. The reply is False where it was done."""
+
+    shop_domain: str
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetShopProfile(Message[bool]):
+    """What the platform said of a shop is to be forgotten. The reply is False where nothing is known of it."""
+
+    shop_domain: str
+    at: datetime

@@ -1,0 +1,138 @@
+"""SQL of the legs by which a shop or a customer is forgotten (rules/shops#erasure)."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import orjson
+
+from tolsey.storage.database import Database
+
+ARCHIVE: Final = """
+FROM audit_log WHERE subject = $1 AND event COLLATE "C" >= 'commerce.webhook.'
+  AND event COLLATE "C" < 'commerce.webhook/' AND metadata ? 'payload'
+  AND NOT metadata ? 'sanitised' AND ($2 = '' OR metadata->>'shopDomain' = $2)
+  AND ($3 = '' OR strpos(metadata::text, $3) > 0)
+"""
+"""What the archive of a store holds of a shop, or of one customer, and nobody has emptied yet."""
+
+HASHES: Final = """
+FROM integration_connections WHERE store_id = $1 AND shop_domain = $2
+  AND (secret_hash IS NOT NULL OR mcp_key_hash IS NOT NULL OR pairing_code IS NOT NULL)
+"""
+CREDENTIALS: Final = """
+FROM integration_connections WHERE store_id = $1 AND shop_domain = $2
+  AND (access_token IS NOT NULL OR metadata ?| '{clientSecretEncrypted,formerClientSecretEncrypted}'
+    OR secret_hash IS NOT NULL OR mcp_key_hash IS NOT NULL OR pairing_code IS NOT NULL)
+"""
+FREE_TEXT: Final = "FROM commerce_orders WHERE store_id = $1 AND metadata <> '{}'"
+
+COPIES: Final = {
+    # A message that was given up holds what it was to tell.
+    "dead_letters": "FROM dead_letters WHERE kind = 'store' AND actor_key = $1"
+    " AND strpos(payload::text, $2) > 0",
+    "actor_journal": "FROM actor_journal WHERE kind = 'store' AND key = $1 AND reply IS NOT NULL"
+    " AND $2::text IS NOT NULL",
+    "agent_operations": """
+        FROM agent_operations o WHERE store_id = $1 AND EXISTS (
+            SELECT FROM connection_history h WHERE h.store_id = $1 AND h.shop_domain = $2
+              AND o.created_at >= h.connected_at AND o.created_at <= coalesce(h.ended_at, 'infinity'))
+    """,
+    "files": "FROM files WHERE store_id = $1 AND expires_at > now() AND $2::text IS NOT NULL",
+}
+"""What holds words of a shop's customers beside the shop's own tables."""
+
+
+async def count(database: Database, found: str, *args: str) -> int:
+    """Count what a leg is to do."""
+    row = await database.fetchrow(f"SELECT count(*) AS n {found}", *args)
+    return int(row["n"]) if row else 0
+
+
+async def clear_hashes(database: Database, store_id: str, shop_domain: str) -> None:
+    """Clear what an agent or a plugin of a shop is known by."""
+    await database.execute(
+        "UPDATE integration_connections SET secret_hash = NULL, mcp_key_hash = NULL, pairing_code = NULL"
+        " WHERE store_id = $1 AND shop_domain = $2",
+        store_id,
+        shop_domain,
+    )
+
+
+async def clear_free_text(database: Database, shop_key: str, limit: int) -> int:
+    """Clear a batch of the orders' free text."""
+    batch = f"SELECT ctid {FREE_TEXT} LIMIT $2"
+    return await database.execute(
+        f"UPDATE commerce_orders SET metadata = '{{}}' WHERE ctid = ANY(ARRAY({batch}))",  # noqa: S608 - constants of this module
+        shop_key,
+        limit,
+    )
+
+
+async def legacy(database: Database, shop_keys: Sequence[str]) -> bool:
+    """Tell whether a row of these shops still bears a global digest in place of a pseudonym."""
+    row = await database.fetchrow(
+        """
+        SELECT EXISTS (
+            SELECT FROM commerce_orders WHERE store_id = ANY($1::text[]) AND customer_hash NOT LIKE 's1:%'
+        ) OR EXISTS (
+            SELECT FROM commerce_customers WHERE store_id = ANY($1::text[]) AND email_hash NOT LIKE 's1:%'
+        ) AS found
+        """,
+        list(shop_keys),
+    )
+    return bool(row and row["found"])
+
+
+async def destroy_salt(database: Database, store_id: str) -> None:
+    """Destroy the salt of a store's first shop, which stands with the store."""
+    await database.execute("UPDATE stores SET sealed_salt = '' WHERE id = $1", store_id)
+
+
+async def clear_copies(database: Database, store_id: str, shop_domain: str) -> None:
+    """Clear what holds words of a shop's customers beside the shop's own tables; a store has few of it."""
+    for table in ("dead_letters", "agent_operations"):
+        await database.execute(f"DELETE {COPIES[table]}", store_id, shop_domain)
+    await database.execute(
+        "UPDATE actor_journal SET reply = NULL WHERE kind = 'store' AND key = $1 AND reply IS NOT NULL",
+        store_id,
+    )
+    await database.execute(
+        "UPDATE files SET expires_at = now() WHERE store_id = $1 AND expires_at > now()", store_id
+    )
+
+
+async def sanitise(
+    database: Database, store_id: str, shop_domain: str, mention: str, limit: int
+) -> int:
+    """Empty a batch of the archive key by key: what a delivery had is seen, what it said is not."""
+    rows = await database.fetch(
+        f"SELECT id, metadata::text AS metadata {ARCHIVE} ORDER BY id LIMIT $4",
+        store_id,
+        shop_domain,
+        mention,
+        limit,
+    )
+    emptied = []
+    for row in rows:
+        metadata = orjson.loads(row["metadata"])
+        emptied.append(
+            orjson.dumps(
+                {**metadata, "payload": without_values(metadata["payload"]), "sanitised": True}
+            ).decode()
+        )
+    await database.execute(
+        "UPDATE audit_log SET metadata = told.metadata::jsonb"
+        " FROM unnest($1::bigint[], $2::text[]) AS told(id, metadata) WHERE audit_log.id = told.id",
+        [row["id"] for row in rows],
+        emptied,
+    )
+    return len(rows)
+
+
+def without_values(told: Any) -> Any:
+    """Keep the keys of a body and nothing that stood under them; doing it again changes nothing."""
+    if isinstance(told, dict):
+        return {key: without_values(value) for key, value in told.items()}
+    if isinstance(told, list):
+        return [without_values(value) for value in told]
+    return None
