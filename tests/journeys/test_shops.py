@@ -62,6 +62,7 @@ ASKED: Mapping[str, Mapping[str, Any]] = {
     "list_customers": {},
     "list_credit_entries": {},
     "list_audit_events": {},
+    "list_compliance_requests": {},
     "get_order": {"order_id": "1"},
     "get_product": {"product_id": "5"},
     "get_customer": {},

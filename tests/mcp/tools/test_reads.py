@@ -412,6 +412,30 @@ async def test_audit_events_say_who_did_what_without_extracts(two_stores: TwoSto
     assert result(await agent.call("list_audit_events", event="commerce%"))["items"] == []
 
 
+async def test_privacy_requests_of_the_store_are_listed_with_what_is_still_to_be_done(
+    two_stores: TwoStores,
+) -> None:
+    at = two_stores.service.clock()
+    for n, owner in enumerate((two_stores.ann, two_stores.bob, two_stores.ann)):
+        await two_stores.database.execute(
+            """
+            INSERT INTO compliance_requests (id, topic, shop_domain, delivery_id, body_digest, stores,
+                shop_keys, received_at, pending_steps)
+            VALUES ($1, 'shop/redact', 'x', $1, $1, ARRAY[$2], ARRAY[$2], $3, '{store-record}')
+            """,
+            f"req_{n}",
+            owner.store_id,
+            at - timedelta(days=31 - n),
+        )
+    agent = await two_stores.agent(two_stores.ann)
+    items = result(await agent.call("list_compliance_requests"))["items"]
+    assert [(one["id"], one["overdue"]) for one in items] == [("req_2", False), ("req_0", True)]
+    assert items[0]["pending_steps"] == ["store-record"]
+    first = result(await agent.call("list_compliance_requests", limit=1))
+    rest = await agent.call("list_compliance_requests", cursor=first["next_cursor"])
+    assert result(rest)["items"] == items[1:]
+
+
 async def test_search_finds_orders_by_number_and_products_by_words(two_stores: TwoStores) -> None:
     agent, base = await two_stores.agent(two_stores.ann), two_stores.ann.base
     for name in (f"#{base + 2}", str(base + 2)):

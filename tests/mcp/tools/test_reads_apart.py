@@ -40,6 +40,7 @@ LISTS: dict[str, dict[str, Any]] = {
     "list_credit_entries": {},
     "list_audit_events": {},
     "list_memory": {},
+    "list_compliance_requests": {},
 }
 """How each list is asked for all it has."""
 
@@ -160,7 +161,7 @@ async def test_a_cursor_that_this_list_never_gave_is_refused(two_stores: TwoStor
 
 
 async def test_a_scope_that_is_missing_is_named_for_every_tool(two_stores: TwoStores) -> None:
-    agent = await two_stores.agent(two_stores.ann, ["compliance:read"])
+    agent = await two_stores.agent(two_stores.ann, ["launch:read"])
     for name, wanted in everything(two_stores.ann).items():
         answer = await agent.call(name, **wanted)
         assert answer.status_code == 403, name

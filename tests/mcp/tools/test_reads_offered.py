@@ -23,7 +23,7 @@ VOCABULARY = frozenset(
     for part in Draft202012Validator.META_SCHEMA["$vocabulary"]
     for keyword in REGISTRY.contents(part.replace("/vocab/", "/meta/"))["properties"]
 )
-NOT_BUILT = ("launch", "competitor", "compliance", "milestone")
+NOT_BUILT = ("launch", "competitor", "milestone")
 
 
 async def listed(two_stores: TwoStores) -> list[dict[str, Any]]:

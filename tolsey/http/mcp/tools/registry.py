@@ -8,6 +8,7 @@ from tolsey.http.mcp.tools.platform.reading import PlatformTools
 from tolsey.http.mcp.tools.prompts import prompts
 from tolsey.http.mcp.tools.reads.audit import AuditTools
 from tolsey.http.mcp.tools.reads.catalog import CatalogTools
+from tolsey.http.mcp.tools.reads.compliance import ComplianceTools
 from tolsey.http.mcp.tools.reads.customers import CustomerTools
 from tolsey.http.mcp.tools.reads.inventory import InventoryTools
 from tolsey.http.mcp.tools.reads.memory import MemoryTools
@@ -30,6 +31,7 @@ READERS: Final[tuple[type[ReadTools], ...]] = (
     ReportTools,
     MoneyTools,
     AuditTools,
+    ComplianceTools,
     OutcomeTools,
     MemoryTools,
     PlatformTools,
