@@ -307,6 +307,32 @@ async def test_what_a_deleted_store_had_goes_after_a_day(live: Running, seller: 
     assert (await erased(live))["storesErased"] == 0
 
 
+async def test_who_asked_to_go_is_gone_after_thirty_days_with_what_they_owned_alone(
+    live: Running, seller: Seller
+) -> None:
+    database = live.service.database
+    await seller.connect()
+    await quiet(live)
+    await tell(seller.browser, SHOP, SECRET)
+    assert (await seller.browser.delete("/api/account")).status_code == 202
+    assert (await erased(live))["usersErased"] == 0
+    await database.execute(
+        "UPDATE users SET deletion_requested_at = deletion_requested_at - interval '31 days'"
+    )
+    assert (await erased(live))["usersErased"] == 1
+    assert await places(database, "seller@example.com") == set()
+    (user,) = await database.fetch("SELECT email, password_hash FROM users")
+    assert (user["email"].endswith("@deleted.invalid"), user["password_hash"]) == (True, "")
+    # What people did stays on record, under an id that leads to nobody.
+    assert await database.fetch("SELECT FROM audit_log WHERE event = 'user.deletion_requested'")
+    await database.execute("UPDATE stores SET deleted_at = deleted_at - interval '2 days'")
+    assert (await erased(live))["storesErased"] == 1
+    assert await places(database, EMAIL, WORDS) == set()
+    await database.execute("UPDATE organizations SET deleted_at = deleted_at - interval '366 days'")
+    await erased(live)
+    assert await places(database, "A company") == set()
+
+
 async def test_an_obligation_that_nobody_closed_in_time_is_told(
     live: Running, browser: httpx.AsyncClient, operator: httpx.AsyncClient
 ) -> None:

@@ -29,6 +29,12 @@ ACCESS: Final = {
     "invitation_over": Code(
         "The invitation is no longer valid (`state` says why): ask for a new one.", 410
     ),
+    "not_in_deletion": Code("This account is not being deleted: sign in.", 409),
+    "open_deals": Code("A deal of yours is open: end it first.", 409),
+    "owns_shared_organization": Code(
+        "You are the only owner of an organization with other members: make one of them owner first.",
+        409,
+    ),
     "last_owner": Code("An organization keeps one owner: make somebody else owner first.", 409),
     "missing_scope": Code(
         "The agent or the key was not allowed this: give it the scope that is named.", 403

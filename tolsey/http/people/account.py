@@ -1,4 +1,4 @@
-"""A person's account: all that is kept about it (rules/accounts#people-who-leave)."""
+"""A person's account: all that is kept about it, and its end (rules/accounts#people-who-leave)."""
 
 from collections.abc import AsyncIterator
 from typing import Annotated
@@ -7,18 +7,25 @@ import orjson
 from quart import Blueprint, Response
 from quart_schema import tag_blueprint
 
+from tolsey.actors.listing.messages import PauseListing, listing
+from tolsey.actors.organization.billing.messages import CancelPlan, ReadSubscription
+from tolsey.actors.organization.messages import organization
+from tolsey.actors.refusals import Conflict
 from tolsey.actors.store.connection.messages import ReadConnection
 from tolsey.actors.store.messages import store
 from tolsey.http.answers.accounts import AccountExportAnswer
-from tolsey.http.answers.base import Media
+from tolsey.http.answers.base import Accepted, Media, NoBody, NoContent
 from tolsey.http.files.documents import in_chunks, of_store, sections_of
-from tolsey.http.web.access import caller, session
-from tolsey.http.web.context import Service, service
+from tolsey.http.operations import carried_out
+from tolsey.http.people.signing import Login, proven
+from tolsey.http.web.access import caller, public, session
+from tolsey.http.web.context import Service, ask, new_id, now, service
+from tolsey.storage import audit
 from tolsey.storage.chat import memory
 from tolsey.storage.commerce import stores
 from tolsey.storage.database import Reader
 from tolsey.storage.owners import RowOwner
-from tolsey.storage.people import accounts
+from tolsey.storage.people import accounts, leaving, tokens
 
 routes = Blueprint("account", __name__, url_prefix="/api/account")
 tag_blueprint(routes, ["Accounts"])
@@ -37,6 +44,57 @@ async def export_account() -> Annotated[
     )
     response.headers["Content-Disposition"] = f'attachment; filename="{user_id}.json"'
     return response
+
+
+@routes.delete("")
+@session
+async def delete_account() -> tuple[NoBody, Accepted]:
+    """Begin the deletion of the caller's account; for 30 days it can be restored."""
+    user_id, database = caller().user_id, service().database
+    alone = await leaving.owned_alone(database, user_id)
+    # Nobody leaves others without an owner, nor a buyer without a seller (rules/accounts#people-who-leave).
+    if shared := [one.id for one in alone if one.has_other_members]:
+        raise Conflict(
+            "Make somebody else owner of these organizations, or remove their members, first.",
+            code="owns_shared_organization",
+            organizations=shared,
+        )
+    if any(one.has_open_deal for one in alone):
+        raise Conflict("End your open deals first.", code="open_deals")
+    for one in alone:
+        await _end_plan(one.id, user_id)
+        for listing_id in one.active_listings:
+            await ask(listing(listing_id), PauseListing(now()))
+    async with database.transaction() as tx:
+        await leaving.ask(tx, user_id, now())
+        await audit.write(tx, "user.deletion_requested", user_id, actor=user_id)
+        await tokens.end_all(tx, user_id)
+    await service().agents.access_tokens.forget()
+    return "", 202
+
+
+@routes.post("/restore")
+@public
+async def restore_account(data: Login) -> tuple[NoBody, NoContent]:
+    """Take the deletion of an account back, which its address and password prove."""
+    user = await proven(data)
+    async with service().database.transaction() as tx:
+        if not await leaving.take_back(tx, user.id):
+            raise Conflict("This account is not being deleted: sign in.", code="not_in_deletion")
+        await audit.write(tx, "user.restored", user.id, actor=user.id)
+    return "", 204
+
+
+async def _end_plan(organization_id: str, user_id: str) -> None:
+    """Let what is paid for end with its period."""
+    view = await ask(organization(organization_id), ReadSubscription(now()))
+    if not view.is_subscribed or view.cancel_at_period_end:
+        return
+    prices = {name: id for name, id in service().settings.payment_prices.items() if id}
+    asked = CancelPlan(
+        operation_id=new_id("operation"), price_ids=prices, user_id=user_id, at=now()
+    )
+    await carried_out(organization(organization_id), asked)
 
 
 async def _document(running: Service, user_id: str, owned: list[str]) -> AsyncIterator[bytes]:

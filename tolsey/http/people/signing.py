@@ -80,8 +80,8 @@ async def sign_up(wanted: Signup) -> SignedUp:
     )
 
 
-async def sign_in(wanted: Login) -> SignedIn:
-    """Sign a user in with a new session, and end the one the request came with; 401, 403, 429."""
+async def proven(wanted: Login) -> UserRow:
+    """Find whose address and password these are; 401, 403 for who is banned, 429."""
     await limits.admit(policies.LOGINS)
     running = service()
     await limits.admit(policies.LOGINS_PER_ACCOUNT, whose=_attempt(wanted.email))
@@ -95,6 +95,12 @@ async def sign_in(wanted: Login) -> SignedIn:
         async with running.database.transaction() as tx:
             await tokens.end_all(tx, user.id)
         raise Forbidden("This account is banned.", code="banned")
+    return user
+
+
+async def sign_in(wanted: Login) -> SignedIn:
+    """Sign a user in with a new session, and end the one the request came with; 401, 403, 429."""
+    running, user = service(), await proven(wanted)
     if user.deletion_requested_at is not None:
         raise Forbidden("This account is being deleted; restore it first.", code="account_deleted")
     renewed = (

@@ -4,7 +4,6 @@ import re
 from typing import Final
 
 PATHS: Final = (
-    r"/api/account(/restore)?",
     r"/api/stores/[^/]+/(preview|privacy|competitors(/[^/]+)?)",
     r"/api/(vendor/)?marketplace/.+",
     r"/api/wizard/.+",

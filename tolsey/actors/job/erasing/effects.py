@@ -5,6 +5,7 @@ was erased. A leg that is done has its receipt, so a run that was cut off goes o
 """
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final
@@ -12,9 +13,13 @@ from typing import Any, Final
 import structlog
 
 from tolsey.actors.job.effects import Progress, is_cut
+from tolsey.actors.organization.messages import organization
+from tolsey.actors.organization.stores.messages import CloseStore
 from tolsey.actors.ports import Vectors
 from tolsey.actors.reach import Ask
+from tolsey.actors.refusals import NotFound
 from tolsey.actors.store.compliance.messages import DestroySalt, ForgetShopProfile, RedactShop
+from tolsey.actors.store.connection.messages import LeaveShop
 from tolsey.actors.store.memory.messages import ForgetMemory
 from tolsey.actors.store.messages import store
 from tolsey.runtime.throttle import Throttle
@@ -23,6 +28,7 @@ from tolsey.storage.chat import memory
 from tolsey.storage.commerce import compliance, shop_erasure, stores
 from tolsey.storage.database import Database
 from tolsey.storage.owners import RowOwner
+from tolsey.storage.people import leaving
 from tolsey.storage.records.commerce.compliance import (
     LEGS,
     ComplianceRequest,
@@ -87,6 +93,7 @@ class Erasing:
             counters["rowsErased"] += await self._erase(RowOwner.STORE, store_id)
             counters["storesErased"] += 1
             progress(counters)
+        counters["usersErased"] = await self._people()
         for request in await compliance.unfinished(self._database):
             try:
                 counters["requestsCompleted"] += await self._work_on(request)
@@ -110,6 +117,21 @@ class Erasing:
                 received_at=row["received_at"].isoformat(),
             )
         return {**counters, "awaitingOperator": waiting, "overdue": len(overdue)}
+
+    async def _people(self) -> int:
+        """Erase who asked to go 30 days ago, with what they owned alone; later what of that is kept longer."""
+        at = self._clock()
+        due = await leaving.users_due(self._database, at)
+        for user_id in due:
+            for one in await leaving.owned_alone(self._database, user_id):
+                for store_id in await leaving.end_organization(self._database, one.id, at):
+                    with suppress(NotFound):  # never connected
+                        await self._ask(store(store_id), LeaveShop(at, user_id))
+                    await self._ask(organization(one.id), CloseStore(store_id, user_id, at))
+            await self._erase(RowOwner.USER, user_id)
+        for organization_id in await leaving.organizations_due(self._database, at):
+            await self._erase(RowOwner.ORGANIZATION, organization_id)
+        return len(due)
 
     async def _work_on(self, request: ComplianceRequest) -> bool:
         """Do what is left of a request; answer whether it was completed by that."""

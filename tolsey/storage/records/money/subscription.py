@@ -72,6 +72,7 @@ class SubscriptionRecord:
         "rules": Annotated[str, Jsonb],
         "is_administrators": bool,
         "created_at": datetime,
+        "deleted_at": datetime | None,
     },
     belongs=Belongs(to=RowOwner.ORGANIZATION, by="id", emptied={"name": "''", "rules": "'{}'"}),
     export="organizations",
