@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import urllib.parse
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
@@ -50,9 +51,14 @@ def settings(settings: Settings) -> Settings:
     return settings.model_copy(update={"commerce_client_secret": PLATFORM_SECRET})
 
 
-@pytest.fixture(autouse=True)
-def second_shop(platform: Platform) -> None:
-    platform.add_shop(ShopSpec(domain=OTHER, client_id="client-1", client_secret=OTHER_SECRET))
+@pytest.fixture
+async def platform() -> AsyncIterator[Platform]:
+    """Two shops that sold nothing before they were connected."""
+    made = Platform()
+    for shop, secret in ((SHOP, SECRET), (OTHER, OTHER_SECRET)):
+        made.add_shop(ShopSpec(domain=shop, client_id="client-1", client_secret=secret))
+    async with made.serve():
+        yield made
 
 
 async def asked(
