@@ -25,22 +25,21 @@ from tolsey.storage.migrate import migrations
 
 OPERATIONS = int(os.environ.get("CAMPAIGN_OPERATIONS", "0"))
 SEED = int(os.environ.get("CAMPAIGN_SEED", "1"))
-BOTH_WAYS = {
-    *("organization.AdjustCredits", "store.OrderChanged", "store.ProductChanged"),
-    *("store.CustomerChanged", "store.FulfillmentChanged", "store.InventoryChanged"),
-    *("store.ThemePublished", "store.ShopUpdated", "store.BulkFinished", "listing.EditListing"),
-    *("organization.ApplyPaymentEvent", "organization.HoldCredits", "organization.SettleHold"),
+ALWAYS = {
+    *("organization.AdjustCredits", "organization.RecordBillingAct", "organization.HoldCredits"),
+    *("organization.ExtendHold", "organization.SettleHold", "store.OrderChanged"),
+    *("store.ProductChanged", "store.CustomerChanged", "store.FulfillmentChanged"),
+    *("store.InventoryChanged", "store.ThemePublished", "store.ShopUpdated", "store.BulkFinished"),
+    *("store.DomainCreated", "store.BeginOperation", "listing.EditListing"),
 }
 """What both releases know and is asked for during all of a run."""
-EXPECTED = BOTH_WAYS | {
-    *("organization.AdjustCredits", "organization.OpenStore", "store.Connect"),
-    *("store.OrderChanged", "store.ProductChanged", "store.CustomerChanged"),
-    *("store.FulfillmentChanged", "store.InventoryChanged", "store.ThemePublished"),
-    *("store.ShopUpdated", "store.BulkFinished", "listing.CreateListing", "listing.EditListing"),
-    *("organization.ApplyPaymentEvent", "organization.PaymentEventReceived"),
+BOTH_WAYS = ALWAYS | {"organization.ReadCredits", "store.UseToken"}
+EXPECTED = ALWAYS | {
+    *("organization.OpenStore", "store.Connect", "listing.CreateListing"),
+    *("organization.PaymentEventReceived", "organization.ApplyPaymentEvent"),
     *("organization.BeginRefund", "organization.GiveBackPayment", "organization.RefundMade"),
     *("organization.ChangePlan", "organization.PlanChangeMade", "organization.CancelPlan"),
-    *("organization.HoldCredits", "organization.SettleHold", "organization.CheckAnswer"),
+    "organization.CheckAnswer",
 }
 
 
