@@ -4,14 +4,14 @@ import hashlib
 import hmac
 import json
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import anyio
 import httpx
 import pytest
 
-from tests.http.people import Clock, settings_of
+from tests.http.people import NOON, Clock, settings_of
 from tests.mcp.tools.two_stores import BASE, TwoStores, result, settle
 from tolsey import __version__
 from tolsey.actors.codes import CODES
@@ -162,12 +162,12 @@ async def audited(two_stores: TwoStores, event: str) -> list[Any]:
 
 
 def event(type_: str, about: dict[str, Any]) -> bytes:
-    created = int(datetime.now(UTC).timestamp())
+    created = int(NOON.timestamp())
     outside = {"object": "event", "id": "evt_1", "livemode": False, "created": created}
     return json.dumps({**outside, "type": type_, "data": {"object": about}}).encode()
 
 
 def signed(body: bytes) -> dict[str, str]:
-    at = int(datetime.now(UTC).timestamp())
+    at = int(NOON.timestamp())
     digest = hmac.new(SIGNING_SECRET.encode(), f"{at}.".encode() + body, hashlib.sha256)
     return {"Stripe-Signature": f"t={at},v1={digest.hexdigest()}"}
