@@ -206,6 +206,7 @@ AGENTS: Final = {
     "plan_invalid": Code("The plan token is not of this change: plan it with `dry_run`.", 422),
     "already_decided": Code("It was decided before: look what became of it.", 409),
     "proposal_expired": Code("Nobody confirmed it in time: have it proposed anew.", 409),
+    "proposal_required": Code("A person of the store decides this: have it proposed.", 409),
     "too_many_proposals": Code("Have some of what waits for a person decided first.", 409),
     "plan_required": Code("Call with `dry_run` first, then with its `plan_token`.", 422),
     "code_taken": Code("Choose a code that the shop does not have."),

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from tolsey.actors.refusals import Refusal
-from tolsey.actors.store.editing import operations
+from tolsey.actors.store.editing import operations, proposals
 from tolsey.actors.store.editing.messages import (
     BeginOperation,
     CarryOut,
+    DecideProposal,
     OperationApplied,
     OperationGivenUp,
     OperationNotSent,
@@ -19,6 +20,7 @@ from tolsey.actors.store.editing.messages import (
     OperationSending,
     OperationUnanswered,
     OperationView,
+    ProposalExpired,
     RecordOperation,
     SendEdit,
 )
@@ -81,6 +83,22 @@ def test_an_operation_begins_and_its_asker_waits() -> None:
         CarryOut(store_id="store_1", operation_id="op_1", organization_id="org_1")
     ]
     assert states(decision.state) == {"op_1": "running"}
+
+
+def test_money_never_goes_back_without_a_person_whoever_asks() -> None:
+    asked = replace(wish(), tool="refund_order")
+    with pytest.raises(Refusal) as refused:
+        operations.begin(EMPTY, asked, None)
+    assert refused.value.code == "proposal_required"
+    proposed = operations.begin(EMPTY, replace(asked, is_proposal=True), None)
+    assert (states(proposed.state), called(proposed)) == ({"op_1": "proposed"}, [])
+    yes = DecideProposal(operation_id="op_1", user_id="usr_2", is_confirmed=True, at=NOON)
+    decided = proposals.decide(proposed.state, yes, None)
+    assert states(decided.state) == {"op_1": "running"}
+    assert decided.state.operations[0].decided_by == "usr_2"
+    expired = proposals.expired(proposed.state, ProposalExpired("op_1", NOON))
+    assert expired.state.ended[-1].code == "proposal_expired"
+    assert proposals.expired(decided.state, ProposalExpired("op_1", NOON)).state == decided.state
 
 
 def test_operations_of_one_thing_wait_for_each_other_and_others_do_not() -> None:

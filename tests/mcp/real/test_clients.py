@@ -15,7 +15,7 @@ from tests.mcp.real.clients import table
 from tests.mcp.real.clients.catalogue import CLIENTS, Client
 from tests.mcp.real.served_stores import Keeper, ServedStores
 from tests.mcp.tools import two_stores as tools_hall
-from tests.mcp.tools.shop import ITEM, PRODUCT, opened
+from tests.mcp.tools.shop import ANNS, ITEM, PRODUCT, opened
 from tests.mcp.tools.test_reads_apart import everything
 from tests.mcp.tools.test_writes_revenue import verified
 from tests.pages.conftest import ServedSite, served
@@ -83,11 +83,21 @@ async def furnished(
         owner.user_id,
     )
     order, product = {"order_id": str(counter.order.id)}, {"product_id": str(PRODUCT)}
+    (sent,) = platform.fulfil_order(ANNS, platform.place_order(ANNS).id).fulfilments
     stock = {"inventory_item_id": str(ITEM), "location_id": str(LOCATION_ID)}
     writes: dict[str, dict[str, Any]] = {
         "update_product": {**product, "title": "Shirt", "dry_run": True},
         "set_product_status": {**product, "status": "DRAFT"},
         "adjust_inventory": {**stock, "delta": 1},
+        "change_price": {
+            **product,
+            "prices": [{"variant_id": "770", "price": {"amount": "17.90", "currency": "USD"}}],
+            "dry_run": True,
+        },
+        "fulfil_order": {**order, "dry_run": True},
+        "track_fulfilment": {"fulfillment_id": str(sent.id), "tracking_number": "T1"},
+        "refund_order": {**order, "amount": {"amount": "1", "currency": "USD"}, "dry_run": True},
+        "create_discount": {"code": "SPRING", "title": "Spring sale", "percentage": 15},
         "add_order_note": {**order, "note": "Wrap it"},
         "tag_order": {**order, "tags": ["gift"]},
         "refresh_revenue": {},

@@ -81,6 +81,11 @@ def verdict(edit: Edit, before: Facts, found: Facts | None) -> EditVerdict:
     return EditVerdict.UNCHANGED if is_unchanged else EditVerdict.UNCLEAR
 
 
+def wants_person(tool: str) -> bool:
+    """Tell whether a person of the store confirms what a tool asks for."""
+    return any(kind.needs_person and tool in kind.tools for kind in KINDS.values())
+
+
 def undo(tool: str, subject: str, before: Facts, after: Facts, version: str | None) -> Facts | None:
     """Say what a tool is asked of which thing, to undo what it made of it; None where nothing does."""
     kind = next((one for one in KINDS.values() if tool in one.tools), None)

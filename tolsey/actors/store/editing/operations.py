@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from tolsey.actors.refusals import Conflict, Refusal, Unavailable, Unprocessable
+from tolsey.actors.store.editing import edits
 from tolsey.actors.store.editing.messages import (
     BeginOperation,
     CarryOut,
@@ -70,6 +71,9 @@ def begin(state: StoreState, message: BeginOperation, kept: AgentOperation | Non
             return Decision(state, reply=Parked(waiter_of(known)))
         if known.state != OperationState.NOT_SENT:
             return _replay(state, known)
+    # Whatever asks for it, money goes back on a person's word alone (rules/agents#refunds).
+    if edits.wants_person(message.tool) and not (message.is_repeat or message.is_proposal):
+        raise Conflict("A person of the store decides this: propose it.", code="proposal_required")
     if message.is_repeat:
         raise Unavailable("This was not done for now. Try again.", retryAfter=1)
     if message.is_proposal:
