@@ -40,6 +40,12 @@ OTHER = "other.myshopify.com"
 OTHER_SECRET = "shpss_ffffffffffffffffffffffffffffffff"
 
 
+@pytest.fixture(autouse=True)
+def nothing_sold_before(platform: Platform) -> None:
+    """Let the shop have no earlier orders, which would be imported: what is kept here was delivered."""
+    platform.shop(SHOP).orders.clear()
+
+
 @pytest.fixture
 async def other(live: Running, platform: Platform) -> AsyncIterator[Seller]:
     """Another tenant, with a shop of their own."""
