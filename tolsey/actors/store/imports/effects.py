@@ -86,8 +86,10 @@ class OrderImportCalls:
         """Say which method answers which call."""
         return {StartBulkExport: self.start, ReadBulkExport: self.read}
 
-    async def start(self, call: StartBulkExport) -> Message[None]:
-        """Have the platform begin an export. One that was begun and not heard of ends by itself."""
+    async def start(self, call: StartBulkExport) -> Message[None] | None:
+        """Have the platform begin an export, while it is wanted. One that nobody heard of ends by itself."""
+        if await self._ask(store(call.store_id), FindPlaceInExport(call.run)) is None:
+            return None
 
         async def begun(shop: Shop) -> str | None:
             if shop.shop_domain != call.shop_domain:
@@ -102,13 +104,14 @@ class OrderImportCalls:
     async def read(self, call: ReadBulkExport) -> Message[None] | None:
         """Read on in an export from where it was left, for a while; nothing once nobody wants it."""
         place = await self._ask(store(call.store_id), FindPlaceInExport(call.run))
-        if place is None:
+        if place is None or place.bulk_export is None:
             return None
+        bulk_export = place.bulk_export
 
         async def looked(shop: Shop) -> BulkExport | None:
             if shop.shop_domain != place.shop_domain:
                 return None
-            return await self._platform.export(shop, place.bulk_export)
+            return await self._platform.export(shop, bulk_export)
 
         found = await self._with_shop(call, looked)
         if isinstance(found, ImportFailed):

@@ -159,7 +159,7 @@ def find_place(
 ) -> Decision[StoreState, PlaceInExport | None]:
     """Tell up to where an export is read."""
     standing = _of_run(state, message.run)
-    if standing is None or standing.bulk_export is None:
+    if standing is None:
         return Decision(state, reply=None)
     place = PlaceInExport(
         shop_domain=standing.shop_domain,

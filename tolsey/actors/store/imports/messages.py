@@ -40,10 +40,10 @@ class ImportRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaceInExport:
-    """Up to where the export of an import is read."""
+    """Up to where the export of an import is read; None before the platform was asked for one."""
 
     shop_domain: str
-    bulk_export: str
+    bulk_export: str | None
     read_bytes: int
 
 

@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 import anyio.to_thread
@@ -16,12 +17,18 @@ from tolsey.sandbox.commerce.query.refused import FieldRefused
 from tolsey.sandbox.commerce.shop.bulk import BulkOperation
 from tolsey.sandbox.commerce.shop.state import Shop
 
+_UNWATCHED = timedelta(seconds=2)
 _UNFINISHED = ("CREATED", "RUNNING", "CANCELING")
 
 
 def run_query(_root: Any, call: Call) -> dict[str, Any]:
     """Start a bulk query; a shop runs one at a time."""
     platform, shop = call.request.platform, call.request.shop
+    for begun in shop.bulk_operations.values():
+        # An export ends whether anybody looks at it or not.
+        is_left = platform.now() - begun.created_at > _UNWATCHED
+        if begun.status in _UNFINISHED and begun.written and is_left:
+            _complete(platform, shop, begun)
     running = next((b for b in shop.bulk_operations.values() if b.status in _UNFINISHED), None)
     if running is not None:
         return _refused(
