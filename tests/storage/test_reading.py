@@ -18,7 +18,7 @@ from tolsey.http.selling.badge import RED_FLAGS
 from tolsey.storage import files, finding, operations
 from tolsey.storage.chat import generations, memory
 from tolsey.storage.chat.knowledge import knowledge
-from tolsey.storage.commerce import agent_operations, connections, stores
+from tolsey.storage.commerce import agent_operations, connections, order_imports, stores
 from tolsey.storage.database import Database, Row, Transaction
 from tolsey.storage.lookups import Lookups
 from tolsey.storage.money import (
@@ -318,6 +318,11 @@ SHORT: Final[dict[str, list[Case]]] = {
     "commerce.connections.is_shared": [lambda db: connections.is_shared(db, STORE)],
     "commerce.connections.listeners_of": [lambda db: connections.listeners_of(db, "s1.example")],
     "commerce.connections.load": [lambda db: connections.load(db, [STORE])],
+    "commerce.order_imports.deleted_customers": [
+        lambda db: order_imports.deleted_customers(db, STORE, [7, 8, 9])
+    ],
+    "commerce.order_imports.known": [lambda db: order_imports.known(db, "sto_1")],
+    "commerce.order_imports.load": [lambda db: order_imports.load(db, ["sto_1", "sto_2"])],
     "commerce.stores.find_for": [lambda db: stores.find_for(db, STORE, "usr_1")],
     "commerce.stores.find": [lambda db: stores.find(db, STORE)],
     "commerce.stores.load": [lambda db: stores.load(db, ["org_1"])],
@@ -376,6 +381,7 @@ SHORT: Final[dict[str, list[Case]]] = {
     ],
     "people.accounts.find_user": [lambda db: accounts.find_user(db, "u1@example.com")],
     "people.accounts.organizations_of": [lambda db: accounts.organizations_of(db, "usr_1", "", 9)],
+    "people.accounts.owned_by": [lambda db: accounts.owned_by(db, "usr_1")],
     "people.accounts.role_in": [lambda db: accounts.role_in(db, "usr_1", "org_1")],
     "people.api_keys.admitted": [lambda db: api_keys.admitted(db, api_keys.make_value(), AT)],
     "people.api_keys.listed": [
@@ -447,7 +453,7 @@ SHORT: Final[dict[str, list[Case]]] = {
 
 UNBOUNDED: Final = {
     "chat.vectors": {"DatabaseVectors.count"},
-    "commerce.exports": {"rows"},  # everything, a page at a time
+    "exports": {"rows"},  # everything, a page at a time
     "sealing.keys": {"accept", "forget_unused", "open_vault", "trouble"},  # a look at each start
     "money.credit_jobs": {"books", "changed"},  # what one has open; a walk through all ledgers
     "money.credits": {"load"},  # what is open
@@ -475,6 +481,7 @@ WRITING: Final = {
     "chat.vectors": {"DatabaseVectors.purge"},
     "commerce.agent_operations": {"put_on_record"},
     "commerce.stores": {"salt_of"},
+    "erasure": {"erase"},
     "idempotency": {"answer", "claim", "release"},
     "sealing.keys": {"note_rotation"},
     "money.affiliates": {"add_code"},
