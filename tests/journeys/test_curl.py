@@ -122,7 +122,12 @@ def named(found: list[tuple[str, str, str]], method: str, path: str) -> str:
 def rank(path: str, method: str) -> tuple[bool, bool, bool, bool]:
     """Publish before anyone looks; what takes something away comes last."""
     ends = path.endswith(("pause", "resume", "suspend", "withdraw", "reject", "/password"))
-    return path == "/api/auth/logout", method == "delete", ends, not path.endswith("publish")
+    return (
+        path in {"/api/auth/logout", "/api/account"},
+        method == "delete",
+        ends,
+        not path.endswith("publish"),
+    )
 
 
 async def test_each_example_is_a_request_that_the_service_takes(
