@@ -1,5 +1,6 @@
 """The service beside the payment processor's stand-in, which tells it what happens."""
 
+import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any, cast
@@ -48,6 +49,8 @@ class Bank:
 @pytest.fixture
 async def processor(clock: Clock) -> AsyncIterator[Processor]:
     opened = Processor(now=clock(), frozen_clock=True)
+    # A signature's time is the machine's, which is not ours.
+    opened.webhooks.time_offset = int(clock().timestamp() - time.time())
     async with opened.serve():
         yield opened
 
