@@ -8,6 +8,7 @@ from tolsey.actors.ports import MailServer, Unset, Vectors
 from tolsey.http.clients.certificates import trusted_certificates
 from tolsey.http.clients.commerce.admin import API_VERSION, ShopifyAdmin
 from tolsey.http.clients.counted import CountedClient
+from tolsey.http.clients.embeddings import EmbeddingModel
 from tolsey.http.clients.model import ChatModel, StreamingModel
 from tolsey.http.clients.objects import Objects
 from tolsey.http.clients.payments.processor import StripePayments
@@ -28,6 +29,8 @@ class Adapters:
     seller_accounts: RestrictedAccounts
     vectors: Vectors
     model: ChatModel
+    embeddings: EmbeddingModel | None
+    """None where none is set: memory is found by its words."""
     objects: Objects
     mail: MailServer | None
     """None where none is set: mails are kept."""
@@ -52,6 +55,7 @@ async def adapters(stack: AsyncExitStack, settings: Settings, database: Database
         seller_accounts=seller_accounts,
         vectors=vectors,
         model=_model(stack, settings),
+        embeddings=_embeddings(stack, settings),
         objects=Objects.of(settings.objects_url, settings.data_dir),
         mail=_mail(settings),
     )
@@ -86,3 +90,11 @@ def _model(stack: AsyncExitStack, settings: Settings) -> ChatModel:
     )
     stack.push_async_callback(streaming.close)
     return streaming
+
+
+def _embeddings(stack: AsyncExitStack, settings: Settings) -> EmbeddingModel | None:
+    if not settings.llm_base_url or not settings.embedding_model:
+        return None
+    model = EmbeddingModel(settings.llm_base_url, settings.embedding_model, settings.llm_api_key)
+    stack.push_async_callback(model.close)
+    return model

@@ -61,6 +61,10 @@ NEEDED: Mapping[str, tuple[str, str]] = {
 """What each setting does, and what is so without it."""
 
 OPTIONAL: Mapping[str, tuple[str, str]] = {
+    "EMBEDDING_MODEL": (
+        "finds what stores remember by its meaning",
+        "memory is found by its words alone without it",
+    ),
     "DATABASE_URL": ("the database", "an embedded PostgreSQL under DATA_DIR"),
     "REDIS_URL": ("the cache", "an embedded Redis under DATA_DIR"),
     "OBJECTS_URL": ("where files are", "files are in a folder under DATA_DIR"),

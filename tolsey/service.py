@@ -55,6 +55,7 @@ from tolsey.http.mail.office import PostOffice
 from tolsey.http.mcp.opening import opened
 from tolsey.http.memory import pages as memory_pages
 from tolsey.http.memory import routes as memory
+from tolsey.http.memory.embedding import MemoryEmbedder
 from tolsey.http.memory.finding import MemorySearch
 from tolsey.http.oauth import pages as consent
 from tolsey.http.oauth import routes as oauth
@@ -240,7 +241,7 @@ async def running(
             seller_accounts=outside.seller_accounts,
             vectors=outside.vectors,
             chat=await _answer_service(stack, Terms.of(settings), parts, shard),
-            memory=MemorySearch(database),
+            memory=MemorySearch(database, runtime.ask, clock, parts.embedder),
             agents=_agents(stack, settings, shard, parts),
             mail=parts.mail,
             files=parts.files,
@@ -290,6 +291,7 @@ class Parts:
         self._reports = reports
         self.directory = ShopDirectory(database, vault, clock)
         self.mail = PostOffice(database, vault, outside.mail, settings, clock)
+        self.embedder = self._embedder()
         self.payments = PaymentInbox(
             database,
             outside.payments,
@@ -297,6 +299,16 @@ class Parts:
             price_ids=settings.payment_prices,
             dispatch=self._dispatch,
             form=settings.wire_form,
+        )
+
+    def _embedder(self) -> MemoryEmbedder | None:
+        """Make what embeds memory, where a model for it is set."""
+        model = self._outside.embeddings
+        if model is None:
+            return None
+        prices = Terms.of_embeddings(self._settings)
+        return MemoryEmbedder(
+            model, prices, ask=self._ask, database=self.database, clock=self.clock
         )
 
     async def start(self, stack: AsyncExitStack, options: Mapping[str, Any]) -> Runtime:
@@ -377,6 +389,7 @@ class Parts:
             **EventCalls(self._outside.payments).handlers(),
             **AnswerCalls(self.database).handlers(),
             **self.mail.handlers(),
+            **(self.embedder.handlers() if self.embedder else {}),
             **written.handlers(),
         }
 

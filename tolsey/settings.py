@@ -289,6 +289,10 @@ class Settings(BaseSettings):
     """What a million tokens of reasoning cost, in micro-USD; unset: as an answer."""
     llm_margin_percent: Annotated[int, Field(ge=0, le=1_000)] = 0
     """What is added to the model's price, in percent."""
+    embedding_model: str | None = None
+    """A model of the same service that makes embeddings; unset: memory is found by its words alone."""
+    embedding_micro_per_million: Annotated[int, Field(ge=0)] = 130_000
+    """What a million tokens of embeddings cost, in micro-USD."""
     chat_lease_seconds: Annotated[float, Field(ge=1, le=3_600)] = 900.0
     """How long an answer's credits are held when its process dies."""
     chat_checkpoint_seconds: Annotated[float, Field(ge=0.05, le=300)] = 5.0

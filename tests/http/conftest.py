@@ -121,7 +121,7 @@ def service(
             post=runtime.post,
             place=partial(runtime.admin.lanes.place, "model"),
         ),
-        memory=MemorySearch(database),
+        memory=MemorySearch(database, runtime.ask, clock),
         agents=Agents.of(settings, database, clock, nobody_else),
         mail=PostOffice(database, Vault.from_keys(KEYRING), None, settings, clock),
         files=cast("FileKeeper", None),  # no route here has files

@@ -16,7 +16,7 @@ import tolsey.storage
 from tests.databases import Servers, copied
 from tolsey.http.selling.badge import RED_FLAGS
 from tolsey.storage import files, finding, operations
-from tolsey.storage.chat import generations, memory
+from tolsey.storage.chat import embeddings, generations, memory
 from tolsey.storage.chat.knowledge import knowledge
 from tolsey.storage.commerce import agent_operations, connections, order_imports, stores
 from tolsey.storage.database import Database, Row, Transaction
@@ -297,6 +297,11 @@ SHORT: Final[dict[str, list[Case]]] = {
     "chat.generations.has_chatted": [lambda db: generations.has_chatted(db, "org_1", AGO)],
     "chat.memory.counts": [lambda db: memory.counts(db, "org_1")],
     "chat.memory.count_messages": [lambda db: memory.count_messages(db, STORE)],
+    "chat.embeddings.progress": [lambda db: embeddings.progress(db, STORE, "m")],
+    "chat.embeddings.unembedded": [lambda db: embeddings.unembedded(db, STORE, "m", 10)],
+    "chat.embeddings.nearest": [
+        lambda db: embeddings.nearest(db, STORE, "m", [1.0, 0.0], 10),
+    ],
     "chat.memory.fact": [lambda db: memory.fact(db, STORE, "brand.voice")],
     "chat.memory.facts_by_key": [lambda db: memory.facts_by_key(db, STORE)],
     "chat.memory.facts_of": [lambda db: memory.facts_of(db, STORE, None, PAGE)],
@@ -477,6 +482,7 @@ UNBOUNDED: Final = {
 """What reads as much as there is of something, or a table that does not grow."""
 
 WRITING: Final = {
+    "chat.embeddings": {"forget_left", "keep"},
     "chat.generations": {"begin", "end", "end_left", "forget"},
     "chat.vectors": {"DatabaseVectors.purge"},
     "commerce.agent_operations": {"put_on_record"},

@@ -13,7 +13,7 @@ from tolsey.http.clients.payments.client import make_client
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.history import make_history
 from tolsey.sandbox.commerce.shop.state import ALL_SCOPES, WRITE_SCOPES, ShopSpec
-from tolsey.sandbox.model import KEY, NAME, Model
+from tolsey.sandbox.model import EMBEDDER, KEY, NAME, Model
 from tolsey.sandbox.payments.account.webhooks import Webhooks
 from tolsey.sandbox.payments.processor import SECRET_KEY, Processor
 
@@ -87,6 +87,7 @@ async def standing_in(ports: Ports, orders: int) -> AsyncIterator[StandIns]:
                 "llm_base_url": model_url,
                 "llm_api_key": KEY,
                 "llm_model": NAME,
+                "embedding_model": EMBEDDER,
                 **await _payments(payments_url, ports.base + PAYMENTS_PATH),
             },
         )

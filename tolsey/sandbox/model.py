@@ -4,12 +4,14 @@ It answers from a script, so that it can be slow, fail, be cut, or keep quiet ab
 """
 
 import hmac
+import re
 from collections import deque
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Final, Literal
+from zlib import crc32
 
 import anyio
 import orjson
@@ -19,6 +21,16 @@ from tolsey.sandbox.server import Receive, Send, listening, whole
 KEY: Final = "sk-sandbox"
 NAME: Final = "sandbox-model"
 COMPLETIONS: Final = "/v1/chat/completions"
+EMBEDDINGS: Final = "/v1/embeddings"
+EMBEDDER: Final = "sandbox-embedding"
+DIMENSIONS: Final = 64
+ALIKE: Final = {
+    "package": "parcel",
+    "packages": "parcel",
+    "parcels": "parcel",
+    "shipment": "parcel",
+}
+"""Words that mean the same to the stand-in, as a real model would find by itself."""
 CHARACTERS_PER_TOKEN: Final = 4
 TOKENS_PER_MESSAGE: Final = 4
 
@@ -55,6 +67,8 @@ class Model:
         self.scripts: deque[Script] = deque()
         """Played first, one an answer; then the usual one is."""
         self.asked: list[dict[str, Any]] = []
+        self.embedded: list[dict[str, Any]] = []
+        self.embedding_gate: anyio.Event | None = None
         self.left = 0
         self.url = ""
 
@@ -75,6 +89,9 @@ class Model:
             await _refuse(send, *refusal)
             return
         asked = orjson.loads(body)
+        if scope["path"] == EMBEDDINGS:
+            await self._embed(send, asked)
+            return
         self.asked.append(asked)
         script = self.scripts.popleft() if self.scripts else self.usual
         if script.status != HTTPStatus.OK:
@@ -92,13 +109,38 @@ class Model:
             self.left += 1
             tasks.cancel_scope.cancel()
 
+    async def _embed(self, send: Send, asked: dict[str, Any]) -> None:
+        """Answer with a vector of each text: its words, counted by what they mean."""
+        self.embedded.append(asked)
+        if self.embedding_gate is not None:
+            await self.embedding_gate.wait()
+        data = [
+            {"object": "embedding", "index": place, "embedding": vector_of(text)}
+            for place, text in enumerate(asked["input"])
+        ]
+        tokens = sum(map(len, asked["input"])) // CHARACTERS_PER_TOKEN
+        body = {"object": "list", "model": asked["model"], "data": data}
+        body["usage"] = {"prompt_tokens": tokens, "total_tokens": tokens}
+        head = [(b"content-type", b"application/json")]
+        await send({"type": "http.response.start", "status": 200, "headers": head})
+        await send({"type": "http.response.body", "body": orjson.dumps(body)})
+
     def _refusal(self, scope: dict[str, Any]) -> tuple[int, str] | None:
         given = dict(scope["headers"]).get(b"authorization", b"")
         if self.key is not None and not hmac.compare_digest(given, f"Bearer {self.key}".encode()):
             return 401, "Incorrect API key provided."
-        if (scope["method"], scope["path"]) != ("POST", COMPLETIONS):
+        if scope["method"] != "POST" or scope["path"] not in (COMPLETIONS, EMBEDDINGS):
             return 404, "There is nothing at this address."
         return None
+
+
+def vector_of(text: str) -> list[float]:
+    """Count the words of a text in places that their meanings share."""
+    found = [0.0] * DIMENSIONS
+    found[0] = 0.01  # no text is without a direction
+    for word in re.findall(r"\w+", text.lower()):
+        found[crc32(ALIKE.get(word, word).encode()) % DIMENSIONS] += 1.0
+    return found
 
 
 async def _refuse(

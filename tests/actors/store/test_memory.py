@@ -8,11 +8,13 @@ from tolsey.actors.refusals import Conflict, NotFound
 from tolsey.actors.store.memory import remembering
 from tolsey.actors.store.memory.messages import (
     CorrectMessage,
+    EmbedRest,
     ForgetFact,
     ForgetMemory,
     ForgetMessage,
     KeepFact,
     KeepMessage,
+    MemoryEmbedded,
 )
 from tolsey.actors.store.memory.remembering import KnownMessage
 from tolsey.actors.store.state import StoreState
@@ -141,6 +143,22 @@ def test_what_was_said_is_kept_once_and_corrected_only_where_it_is() -> None:
             ForgetMessage(message_id="msg_1", source=MERCHANT, user_id="usr_2", at=LATER),
             nowhere,
         )
+
+
+def test_memory_is_embedded_batch_after_batch_by_one_call_at_a_time() -> None:
+    begun = remembering.embed_rest(STORE, EmbedRest(NOON))
+    assert begun.reply is True
+    (first,) = begun.effects
+    assert (
+        remembering.embed_rest(begun.state, EmbedRest(LATER - timedelta(minutes=55))).effects == ()
+    )
+    on = remembering.embedded(begun.state, MemoryEmbedded(left=8, at=LATER))
+    (second,) = on.effects
+    assert first.key != second.key
+    done = remembering.embedded(on.state, MemoryEmbedded(left=0, at=LATER))
+    assert (done.state.embedding_since, done.effects) == (None, ())
+    lost = remembering.embed_rest(begun.state, EmbedRest(LATER))
+    assert lost.reply is True, "a batch that was never heard of is begun anew"
 
 
 def test_a_store_remembers_so_much_and_no_more() -> None:

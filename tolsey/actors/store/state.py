@@ -24,7 +24,7 @@ class StoreState:
     `facts` by their keys are read when a turn first needs them.
     `imports` are the last of each shop's orders. `forgotten_customers` are the shop's that were deleted last, which
     is not on disk either before its turn's end is.
-    `renewing_since` is not saved: a process that dies takes with it those who waited for it.
+    `embedding_since` and `renewing_since` are not saved: a process that dies takes with it those who waited for it.
     """
 
     store_id: str
@@ -36,6 +36,7 @@ class StoreState:
     ended: tuple[AgentOperation, ...] = ()
     shops: tuple[ShopOfStore, ...] = ()
     facts: Mapping[str, StoreFact] | None = None
+    embedding_since: datetime | None = None
     imports: tuple[OrderImport, ...] = ()
     forgotten_customers: tuple[int, ...] = ()
 

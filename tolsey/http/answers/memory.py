@@ -52,6 +52,15 @@ class RememberedList(ApiAnswer):
     items: list[RememberedAnswer]
 
 
+class VectorsAnswer(ApiAnswer):
+    """How much of a store's memory has an embedding of the model in use; null where none is set."""
+
+    model: str | None
+    embedded: int
+    waiting: int
+    total: int
+
+
 def value_of(fact: StoreFact) -> str:
     """Read a fact's value as text."""
     value: Any = orjson.loads(fact.value)

@@ -93,7 +93,7 @@ async def begin(data: Conversation) -> AnswerGeneration:
         service().reports.of(store.organization_id),
         store=store,
         remembered=await service().memory.find(
-            store.id, data.messages[-1].content, prompt.PASSAGES
+            store.organization_id, store.id, data.messages[-1].content, prompt.PASSAGES
         ),
         at=now(),
     )

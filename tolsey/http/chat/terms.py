@@ -41,6 +41,14 @@ class Terms:
             settings.chat_checkpoint_seconds,
         )
 
+    @staticmethod
+    def of_embeddings(settings: Settings) -> Prices:
+        """Read what embeddings cost, which have no output."""
+        price = settings.embedding_micro_per_million
+        return Prices(
+            input=price, output=0, reasoning=0, margin_percent=settings.llm_margin_percent
+        )
+
     def most_output(self, asked: int | None, input_tokens: int) -> int:
         """Tell how long an answer may be: what was asked for, within every limit."""
         room = max(0, self.context_tokens - input_tokens)

@@ -123,7 +123,7 @@ class StreamingModel:
         try:
             async with self._client.stream("POST", self._url, json=asked) as response:
                 if response.status_code != HTTPStatus.OK:
-                    raise _refused(response)
+                    raise refused(response)
                 async with aclosing(_parts(response)) as parts:
                     yield parts
         except httpx.HTTPError as error:
@@ -131,7 +131,7 @@ class StreamingModel:
             raise ModelFailed("model_unreachable", "The model is out of reach.") from error
 
 
-def _refused(response: httpx.Response) -> ModelFailed:
+def refused(response: httpx.Response) -> ModelFailed:
     """Say why the model does not answer; its own words can hold our key, so they stay here."""
     log.warning("model.refused", status=response.status_code)
     if response.status_code == HTTPStatus.TOO_MANY_REQUESTS:

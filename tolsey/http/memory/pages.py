@@ -7,7 +7,7 @@ from typing import Final
 from quart import Blueprint, Response, request
 
 from tolsey.actors.refusals import Refusal
-from tolsey.http.answers.memory import FactAnswer, MessageAnswer, RememberedAnswer
+from tolsey.http.answers.memory import FactAnswer, MessageAnswer, RememberedAnswer, VectorsAnswer
 from tolsey.http.layout import forms
 from tolsey.http.layout.answers import answer_with_pages, filled_again, sent_on, shown
 from tolsey.http.layout.catalogue import _
@@ -50,6 +50,7 @@ class MemoryPage(Page):
     more_facts: str | None
     messages: Sequence[MessageAnswer]
     more_messages: str | None
+    vectors: VectorsAnswer
     query: str = ""
     found: Sequence[RememberedAnswer] = ()
     filled: Filled = field(default_factory=Filled)
@@ -164,8 +165,11 @@ async def _memory(store_id: str, filled: Filled | None = None) -> MemoryPage:
         more_facts=more_facts,
         messages=[MessageAnswer.read(one) for one in shown_said],
         more_messages=more_said,
+        vectors=await memories.get_vectors(store_id),
         query=query,
-        found=await service().memory.find(store_id, query, MOST_FOUND) if query else (),
+        found=await service().memory.find(row.organization_id, store_id, query, MOST_FOUND)
+        if query
+        else (),
         filled=filled or Filled(),
         done=request.args.get("done", ""),
     )

@@ -18,7 +18,7 @@ from tolsey.actors.store.memory.messages import (
 )
 from tolsey.actors.store.messages import store
 from tolsey.http.answers.base import Created, ListAnswer, NoBody, NoContent, list_of
-from tolsey.http.answers.memory import FactAnswer, MessageAnswer, RememberedList
+from tolsey.http.answers.memory import FactAnswer, MessageAnswer, RememberedList, VectorsAnswer
 from tolsey.http.web import limits, policies
 from tolsey.http.web.access import caller, session, store_of
 from tolsey.http.web.api_model import ApiModel
@@ -184,11 +184,22 @@ async def delete_message(store_id: str, message_id: str) -> tuple[NoBody, NoCont
     return "", 204
 
 
+@routes.get("/vectors")
+@session
+async def get_vectors(store_id: str) -> VectorsAnswer:
+    """Tell how much can be found by its meaning; what is not is being embedded from now on."""
+    await store_of(store_id)
+    search = service().memory
+    return VectorsAnswer.read(await search.progress(store_id), model=search.model)
+
+
 @routes.get("/search")
 @session
 @limits.limited(policies.MEMORY)
 async def search_memory(store_id: str, query_args: MemoryQuery) -> RememberedList:
     """Find what a store remembers, the best first."""
-    await store_of(store_id)
-    found = await service().memory.find(store_id, query_args.query, query_args.limit)
+    row = await store_of(store_id)
+    found = await service().memory.find(
+        row.organization_id, store_id, query_args.query, query_args.limit
+    )
     return RememberedList(items=list(found))

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import ClassVar
 
-from tolsey.runtime.messages import Message
+from tolsey.runtime.messages import Call, LaneName, Message, Patience
 from tolsey.storage.records.memory import MemorySource, StoreFact, StoreMessage
 
 
@@ -71,6 +72,38 @@ class ForgetMessage(Message[StoreMessage]):
     source: MemorySource
     user_id: str
     at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedRest(Message[bool]):
+    """Somebody looked and found memory without an embedding; the reply says whether that is begun now."""
+
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryEmbedded(Message[None]):
+    """A batch has its embeddings, and so much is left."""
+
+    left: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbedMemory(Call[MemoryEmbedded]):
+    """Make embeddings of a batch of what has none of the model in use; done twice it makes no difference."""
+
+    lane: ClassVar[LaneName] = "model"
+    deadline_seconds: ClassVar[float] = 120.0
+    patience: ClassVar[Patience | None] = Patience(waits=(5.0, 60.0), tries=4)
+
+    store_id: str
+    organization_id: str
+
+    def given_up(self, why: str, at: datetime) -> MemoryEmbedded:
+        """Wait until somebody looks again."""
+        del why
+        return MemoryEmbedded(left=0, at=at)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,15 +6,17 @@ from typing import ClassVar
 from tolsey.actors.store.memory import remembering
 from tolsey.actors.store.memory.messages import (
     CorrectMessage,
+    EmbedRest,
     ForgetFact,
     ForgetMemory,
     ForgetMessage,
     KeepFact,
     KeepMessage,
+    MemoryEmbedded,
 )
 from tolsey.actors.store.memory.remembering import Facts, KnownMessage
 from tolsey.actors.store.state import StoreState
-from tolsey.runtime.actor import KindPart, gathers
+from tolsey.runtime.actor import KindPart, gathers, on
 from tolsey.storage.chat import memory
 from tolsey.storage.database import Database
 from tolsey.storage.records.memory import StoreMessage
@@ -23,7 +25,7 @@ from tolsey.storage.records.memory import StoreMessage
 class StoreMemory(KindPart[StoreState]):
     """Facts and messages; `facts` are None until a turn needs them, so that they cost other stores nothing."""
 
-    owns: ClassVar[tuple[str, ...]] = ("facts",)
+    owns: ClassVar[tuple[str, ...]] = ("facts", "embedding_since")
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -33,6 +35,8 @@ class StoreMemory(KindPart[StoreState]):
             gathers(KeepMessage, self._known, remembering.keep_message),
             gathers(CorrectMessage, self._known, remembering.correct_message),
             gathers(ForgetMessage, self._known, remembering.forget_message),
+            on(EmbedRest, remembering.embed_rest),
+            on(MemoryEmbedded, remembering.embedded),
             gathers(ForgetMemory, self._everything, remembering.forget_all),
         )
 

@@ -2,26 +2,31 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from tolsey.actors.refusals import Conflict, NotFound
 from tolsey.actors.store.memory.messages import (
     CorrectMessage,
+    EmbedMemory,
+    EmbedRest,
     FactKept,
     ForgetFact,
     ForgetMemory,
     ForgetMessage,
     KeepFact,
     KeepMessage,
+    MemoryEmbedded,
 )
 from tolsey.actors.store.state import StoreState
-from tolsey.runtime.decision import Decision
+from tolsey.runtime.decision import Decision, Perform
 from tolsey.storage.records.memory import MemorySource, StoreFact, StoreMessage
 
 MOST_FACTS: Final = 500
 MOST_MESSAGES: Final = 1_000
 """Of a store, so that all of it can be looked through."""
+EMBEDDING_TAKES: Final = timedelta(minutes=10)
+"""A batch that was not heard of for so long is begun anew."""
 OUTRANKS: Final[Mapping[MemorySource, frozenset[MemorySource]]] = {
     MemorySource.MERCHANT: frozenset(),
     MemorySource.LAUNCH: frozenset({MemorySource.MERCHANT}),
@@ -138,6 +143,30 @@ def forget_all(
         *(_forgotten_message(one, message.at) for one in said),
     )
     return Decision(replace(state, facts={}), reply=len(records), records=records)
+
+
+def embed_rest(state: StoreState, message: EmbedRest) -> Decision[StoreState, bool]:
+    """Have the rest of the memory embedded, unless that goes on already."""
+    since = state.embedding_since
+    if since is not None and message.at - since < EMBEDDING_TAKES:
+        return Decision(state, reply=False)
+    call, after = _embedding(state, message.at)
+    return Decision(after, reply=True, effects=(call,))
+
+
+def embedded(state: StoreState, message: MemoryEmbedded) -> Decision[StoreState, None]:
+    """Go on with the next batch, or end."""
+    if not message.left:
+        return Decision(replace(state, embedding_since=None), reply=None)
+    call, after = _embedding(state, message.at)
+    return Decision(after, reply=None, effects=(call,))
+
+
+def _embedding(state: StoreState, at: datetime) -> tuple[Perform, StoreState]:
+    call = EmbedMemory(store_id=state.store_id, organization_id=_organization_of(state))
+    # One key a batch: the next begins in the very commit that ends the one before.
+    perform = Perform(call, key=f"embed:{state.store_id}:{at.isoformat()}")
+    return perform, replace(state, embedding_since=at)
 
 
 def _organization_of(state: StoreState) -> str:

@@ -80,7 +80,9 @@ class MemoryTools(ReadTools):
     )
     async def search(self, principal: Principal, asked: MemorySearchQuery) -> MemoryFindings:
         """Find what is remembered."""
-        found = await self._service.memory.find(principal.store_id, asked.query, MOST_FOUND)
+        found = await self._service.memory.find(
+            principal.organization_id, principal.store_id, asked.query, MOST_FOUND
+        )
         return MemoryFindings(results=[MemoryEntry.read(one, updated_at=None) for one in found])
 
 
