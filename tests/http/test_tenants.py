@@ -159,6 +159,11 @@ def body_of(rule: str, things: dict[str, str]) -> dict[str, Any]:
             "storeId": things["store_id"],
             "messages": [{"role": "user", "content": "Hello"}],
         },
+        "/api/chat/plans": {
+            "storeId": things["store_id"],
+            "plan": "sealed",
+            "decision": "confirm",
+        },
         "/api/credits/purchase": {**foreign, "amount": {"amount": 500, "currency": "USD"}},
         "/api/admin/refunds": {**foreign, "paymentRef": "pi_1", "reason": "none"},
         "/api/admin/credits/adjust": {**foreign, "amount": 1_000_000, "reason": "none"},

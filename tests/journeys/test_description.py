@@ -89,6 +89,8 @@ async def test_every_operation_has_a_name_of_its_own_and_says_who_may_call(
 
 
 KEPT_WHOLE = {
+    "ChatPlanAnswer.after": "what the tool's change would make of a thing",
+    "ChatPlanAnswer.before": "what the thing was, as the tool shows it",
     "AuditAnswer.metadata": "what an event says besides",
     "DeadLetterAnswer.payload": "a message, whatever its class",
     "InspectedActorAnswer.state": "an actor's state, whatever its kind",
