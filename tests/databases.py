@@ -13,7 +13,7 @@ import asyncpg
 import pytest
 
 from tolsey.storage.database import Connection, Pool, Row
-from tolsey.storage.runtime.journal import Journal
+from tolsey.storage.runtime.journal import Journal, statement
 
 NUMBERS = itertools.count()
 
@@ -161,7 +161,13 @@ class Databases:
             while self._journals:
                 connection, prepared = self._journals.pop()
                 if not connection.is_closed():
-                    journal._connection, journal._prepared = connection, prepared
+                    journal._connection = connection
+                    # A test that plants a bug in a statement must not leave it to the next.
+                    journal._prepared = {
+                        form: one
+                        for form, one in prepared.items()
+                        if one.get_query() == statement(form)
+                    }
                     journal._backend = connection.get_server_pid()
                     break
         return await OPEN_JOURNAL(journal)
