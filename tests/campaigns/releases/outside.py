@@ -69,7 +69,11 @@ async def outside(seed: int) -> AsyncIterator[Outside]:
             platform.shop(f"shop-{n}.myshopify.com").scopes = (*ALL_SCOPES, *WRITE_SCOPES)
         await stack.enter_async_context(model.serve())
         url = await stack.enter_async_context(processor.serve())
-        browser = await stack.enter_async_context(httpx.AsyncClient(trust_env=False, timeout=30))
+        # A connection that is kept may end as it is used again, and nobody pays twice to find out.
+        each_its_own = httpx.Limits(max_keepalive_connections=0)
+        browser = await stack.enter_async_context(
+            httpx.AsyncClient(trust_env=False, timeout=30, limits=each_its_own)
+        )
         client = make_client(SECRET_KEY, url, timeout_seconds=60)
         stack.push_async_callback(client.close)
         prices = await catalogue(client)
