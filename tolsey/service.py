@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 import structlog
@@ -199,6 +199,16 @@ class Running:
     app: ASGIApp
 
 
+Pooled = TypeVar("Pooled", Database, Reports)
+
+
+async def _opened(stack: AsyncExitStack, pool: Pooled) -> Pooled:
+    """Open connections that are closed at the end."""
+    await pool.open()
+    stack.push_async_callback(pool.close)
+    return pool
+
+
 @asynccontextmanager
 async def running(
     settings: Settings,
@@ -214,12 +224,8 @@ async def running(
             log.info("migration.applied", name=name)
         if settings.database_url is None:
             database_url = await service_url(database_url)
-        database = Database(database_url, min_size=2, max_size=20)
-        await database.open()
-        stack.push_async_callback(database.close)
-        reports = Reports(database_url)
-        await reports.open()
-        stack.push_async_callback(reports.close)
+        database = await _opened(stack, Database(database_url, min_size=2, max_size=20))
+        reports = await _opened(stack, Reports(database_url))
         cache = Cache(redis_url)
         stack.push_async_callback(cache.close)
         outside = await adapters(stack, settings, database)
