@@ -27,7 +27,16 @@ OURS = frozenset(
             "listing_status",
             "state",
         ),
-        *("badge", "ListingRevenue.source", "MemoryEntry.source", "flags", "kind", "reference"),
+        *(
+            "badge",
+            "ListingRevenue.source",
+            "MemoryEntry.source",
+            "PrivacyRequest.topic",
+            "PrivacyRequest.pending_steps",
+            "flags",
+            "kind",
+            "reference",
+        ),
         *(
             "operation_id",
             "version",
