@@ -137,8 +137,9 @@ async def test_old_deliveries_and_audit_rows_go_and_deliveries_trails_stay(
     )
     await database.execute(
         """
-        INSERT INTO audit_log (event, subject, actor, metadata, created_at)
-        SELECT event, 's', 'system', '{}', now() - make_interval(days => days)
+        INSERT INTO audit_log (event, subject, actor, metadata, created_at, retention)
+        SELECT event, 's', 'system', '{}', now() - make_interval(days => days),
+            CASE event WHEN 'login' THEN '180_days' ELSE '7_years' END
         FROM unnest(ARRAY['login', 'commerce.webhook.orders.create', 'purchase.completed']) event,
              unnest(ARRAY[179, 181]) days
         """
