@@ -132,3 +132,14 @@ INSERT INTO files
 SELECT 'file_' || n, 'org_' || 1 + n % 300, 'sto_' || 1 + n % 300, 'store_export', 'f', 'application/json',
     encode(sha256(n::text::bytea), 'hex'), 1, 'usr_1', now(), now() + (n - 20) * interval '1 hour'
 FROM generate_series(1, 20000) n;
+
+INSERT INTO compliance_requests (id, topic, shop_domain, delivery_id, body_digest, stores, shop_keys,
+    received_at, pending_steps, completed_at, handled_at)
+SELECT 'request_' || lpad(n::text, 6, '0'), 'customers/redact', 's' || n % 300 || '.example', 'd' || n,
+    'b' || n, ARRAY['sto_' || n % 300], ARRAY['sto_' || n % 300], now() - interval '40 days', '{}',
+    now(), CASE WHEN n > 20 THEN now() END
+FROM generate_series(1, 20000) n;
+INSERT INTO compliance_receipts (request_id, store_id, leg, rows_before, rows_after, at)
+SELECT id, stores[1], 'orders', 1, 0, now() FROM compliance_requests;
+INSERT INTO customer_redactions (request_id, store_id, subject_key, email_hash)
+SELECT id, stores[1], 'subject', 's1:1' FROM compliance_requests;

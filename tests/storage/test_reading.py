@@ -18,7 +18,13 @@ from tolsey.http.selling.badge import RED_FLAGS
 from tolsey.storage import files, finding, operations
 from tolsey.storage.chat import embeddings, generations, memory
 from tolsey.storage.chat.knowledge import knowledge
-from tolsey.storage.commerce import agent_operations, connections, order_imports, stores
+from tolsey.storage.commerce import (
+    agent_operations,
+    compliance,
+    connections,
+    order_imports,
+    stores,
+)
 from tolsey.storage.database import Database, Row, Transaction
 from tolsey.storage.lookups import Lookups
 from tolsey.storage.money import (
@@ -34,7 +40,16 @@ from tolsey.storage.money import (
 )
 from tolsey.storage.oauth import clients, grants, requests
 from tolsey.storage.operations import AuditFilter
-from tolsey.storage.people import accounts, api_keys, invitations, mail, members, resets, tokens
+from tolsey.storage.people import (
+    accounts,
+    api_keys,
+    invitations,
+    leaving,
+    mail,
+    members,
+    resets,
+    tokens,
+)
 from tolsey.storage.records.commerce.shops import ShopKey
 from tolsey.storage.records.runtime.turns import Known
 from tolsey.storage.reports import (
@@ -314,6 +329,18 @@ SHORT: Final[dict[str, list[Case]]] = {
     "commerce.agent_operations.find": [lambda db: agent_operations.find(db, STORE, "op_1")],
     "commerce.agent_operations.load": [lambda db: agent_operations.load(db, [STORE])],
     "commerce.agent_operations.planned": [lambda db: agent_operations.planned(db, STORE, "op_1")],
+    "commerce.compliance.find": [lambda db: compliance.find(db, "request_000007")],
+    "commerce.compliance.page": [
+        lambda db: compliance.page(db, None, PAGE),
+        lambda db: compliance.page(db, "request_000700", PAGE),
+        lambda db: compliance.page(db, None, PAGE, overdue_at=AT),
+        lambda db: compliance.page(db, None, PAGE, store_id=STORE),
+    ],
+    "commerce.compliance.receipts": [
+        lambda db: compliance.receipts(db, ["request_000007", "request_000008"])
+    ],
+    "commerce.compliance.stores_of": [lambda db: compliance.stores_of(db, "s7.example")],
+    "commerce.compliance.subjects": [lambda db: compliance.subjects(db, "request_000007")],
     "commerce.connections.history": [lambda db: connections.history(db, STORE)],
     "commerce.connections.shop_key_of": [lambda db: connections.shop_key_of(db, STORE)],
     "commerce.connections.credentials_of": [lambda db: connections.credentials_of(db, STORE, AT)],
@@ -331,6 +358,7 @@ SHORT: Final[dict[str, list[Case]]] = {
     "commerce.stores.find_for": [lambda db: stores.find_for(db, STORE, "usr_1")],
     "commerce.stores.find": [lambda db: stores.find(db, STORE)],
     "commerce.stores.load": [lambda db: stores.load(db, ["org_1"])],
+    "commerce.stores.to_erase": [lambda db: stores.to_erase(db, AGO)],
     "commerce.stores.stores_for": [
         lambda db: stores.stores_for(db, "usr_1", None, "", PAGE),
         lambda db: stores.stores_for(db, "usr_1", "org_1", "", PAGE),
@@ -398,6 +426,9 @@ SHORT: Final[dict[str, list[Case]]] = {
         lambda db: invitations.listed(db, "org_1", AT, before="", limit=PAGE),
         lambda db: invitations.listed(db, "org_1", AT, before="inv_7", limit=PAGE),
     ],
+    "people.leaving.organizations_due": [lambda db: leaving.organizations_due(db, AT)],
+    "people.leaving.owned_alone": [lambda db: leaving.owned_alone(db, "usr_1")],
+    "people.leaving.users_due": [lambda db: leaving.users_due(db, AT)],
     "people.mail.find": [lambda db: mail.find(db, "mail_7")],
     "people.mail.listed": [
         lambda db: mail.listed(db, PAGE, (AGO, "mail_7")),
@@ -458,6 +489,12 @@ SHORT: Final[dict[str, list[Case]]] = {
 
 UNBOUNDED: Final = {
     "chat.vectors": {"DatabaseVectors.count"},
+    "commerce.compliance": {"lately_redacted", "open_obligations", "unfinished"},  # what is open
+    "commerce.shop_erasure": {
+        "count",
+        "legacy",
+    },  # receipts of an erasure: all that there is of a shop
+    "erasure": {"left"},  # the same, of whoever's rows they are
     "exports": {"rows"},  # everything, a page at a time
     "sealing.keys": {"accept", "forget_unused", "open_vault", "trouble"},  # a look at each start
     "money.credit_jobs": {"books", "changed"},  # what one has open; a walk through all ledgers
@@ -486,6 +523,10 @@ WRITING: Final = {
     "chat.generations": {"begin", "end", "end_left", "forget"},
     "chat.vectors": {"DatabaseVectors.purge"},
     "commerce.agent_operations": {"put_on_record"},
+    "commerce.compliance": {"complete", "keep_receipt", "redacted", "step_done"},
+    "commerce.shop_erasure": {
+        *("clear_copies", "clear_free_text", "clear_hashes", "destroy_salt", "sanitise"),
+    },
     "commerce.stores": {"salt_of"},
     "erasure": {"erase"},
     "idempotency": {"answer", "claim", "release"},
@@ -499,6 +540,7 @@ WRITING: Final = {
     "oauth.requests": {"keep"},
     "people.accounts": {"rename_organization", "replace_rules"},
     "people.administrators": {"create_administrator"},
+    "people.leaving": {"end_organization"},
     "people.mail": {"end", "keep", "postpone"},
     "people.members": {"remove", "set_role"},
     "reports.sums": {"build", "forget"},

@@ -29,10 +29,10 @@ async def owned_alone(database: Reader, user_id: str) -> list[OwnedAlone]:
         SELECT m.organization_id AS id,
             EXISTS (SELECT FROM members o WHERE o.organization_id = m.organization_id
                 AND o.user_id <> $1) AS has_other_members,
-            EXISTS (SELECT FROM listings l WHERE l.organization_id = m.organization_id
-                AND l.status = 'UNDER_OFFER') AS has_open_deal,
             ARRAY(SELECT l.id FROM listings l WHERE l.organization_id = m.organization_id
-                AND l.status = 'ACTIVE' ORDER BY l.id) AS active_listings
+                AND l.deleted_at IS NULL AND l.status = 'UNDER_OFFER' LIMIT 1) <> '{}' AS has_open_deal,
+            ARRAY(SELECT l.id FROM listings l WHERE l.organization_id = m.organization_id
+                AND l.deleted_at IS NULL AND l.status = 'ACTIVE' ORDER BY l.id) AS active_listings
         FROM members m WHERE m.user_id = $1 AND m.role = 'owner' AND NOT EXISTS (
             SELECT FROM members o WHERE o.organization_id = m.organization_id
               AND o.user_id <> $1 AND o.role = 'owner')
