@@ -12,7 +12,7 @@ from tolsey.storage.oauth import clients
 pytestmark = pytest.mark.anyio
 
 READS = (
-    "store:read orders:read catalog:read inventory:read customers:read launch:read billing:read"
+    "store:read orders:read catalog:read inventory:read customers:read memory:read launch:read billing:read"
     " intelligence:read compliance:read audit:read"
 )
 
