@@ -8,7 +8,7 @@ import httpx
 import pytest
 from structlog.testing import capture_logs
 
-from tests.http.people import PASSWORD, Browser, Clock, Person, SignUp, add_member
+from tests.http.people import NOON, PASSWORD, Browser, Clock, Person, SignUp, add_member
 from tolsey.http.app import create_app
 from tolsey.http.intelligence import routes as intelligence
 from tolsey.http.people import api_keys as own_keys
@@ -371,12 +371,13 @@ async def test_so_many_keys_live_and_no_more(sign_up: SignUp, database: Database
         """
         INSERT INTO api_keys (id, key_hash, prefix, organization_id, user_id, name, scopes,
             created_at, expires_at)
-        SELECT 'key_' || n, sha256(n::text::bytea), 'bei_', $1, $2, '', '{intelligence:read}', now(),
-            now() + interval '1 day' FROM generate_series(1, $3) n
+        SELECT 'key_' || n, sha256(n::text::bytea), 'bei_', $1, $2, '', '{intelligence:read}', $4::timestamptz,
+            $4::timestamptz + interval '1 day' FROM generate_series(1, $3) n
         """,
         ann.organization_id,
         ann.user_id,
         api_keys.MOST_LIVE - 1,
+        NOON,
     )
     answers = await asyncio.gather(asked(ann), asked(ann))
     assert sorted(one.status_code for one in answers) == [201, 409]

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from structlog.testing import capture_logs
 
-from tests.http.people import Browser, Clock, Person, SignUp, add_member, settings_of
+from tests.http.people import NOON, Browser, Clock, Person, SignUp, add_member, settings_of
 from tolsey.http.app import create_app
 from tolsey.http.people import auth, invitations, organizations
 from tolsey.http.web import policies
@@ -342,12 +342,13 @@ async def test_so_many_invitations_wait_and_no_more(sign_up: SignUp, database: D
         """
         INSERT INTO invitations (id, token_hash, organization_id, email, role, invited_by,
             created_at, expires_at)
-        SELECT 'inv_' || n, sha256(n::text::bytea), $1, n || '@example.com', 'member', $2, now(),
-            now() + interval '7 days' FROM generate_series(1, $3) n
+        SELECT 'inv_' || n, sha256(n::text::bytea), $1, n || '@example.com', 'member', $2,
+            $4::timestamptz, $4::timestamptz + interval '7 days' FROM generate_series(1, $3) n
         """,
         ann.organization_id,
         ann.user_id,
         MOST_OPEN,
+        NOON,
     )
     assert refusal(await invited(ann)) == (409, "too_many_invitations", None)
     assert (await invited(ann, "7@example.com")).status_code == 202  # in place of an earlier one

@@ -183,6 +183,8 @@ async def test_strangers_reach_no_operators_route(live: Running, seller: Seller)
         "slug": listing["slug"],
         "provider": "commerce",
         "event_id": "evt_1",
+        "request_id": "request_1",
+        "step": "commerce-history",
     }
     async with browsing(live) as nobody:
         for method, rule, access in routes_of(edge_of(live)):
