@@ -40,6 +40,17 @@ ROUTES = {
     },
 }
 EMAIL, WORDS = "dora.canary@example.com", "Dora Canary likes the blue door"
+KEPT_BESIDE = """
+WITH operations AS (
+    INSERT INTO agent_operations (store_id, operation_id, user_id, client_id, tool, subject, digest, state,
+        created_at, finished_at)
+    SELECT $1, subject, 'usr_1', 'client', 'edit_order_note', subject, '', 'applied', now(), now()
+    FROM unnest(ARRAY['order/1', 'order/2', 'product/3/4']) AS subject
+)
+INSERT INTO dead_letters (id, key, slot, kind, actor_key, name, payload, attempts, error, created_at)
+SELECT id, id, 1, 'store', $1, 'N', jsonb_build_object('customer_hash', whose, 'shop_domain', 'corner'), 1, '', now()
+FROM (VALUES ('dl_1', $2), ('dl_2', 's1:other')) AS letters (id, whose)
+"""
 TEXT_COLUMNS = """
 SELECT c.relname AS name, a.attname AS column FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
 WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace AND a.attnum > 0 AND NOT a.attisdropped
@@ -243,9 +254,15 @@ async def test_a_customer_is_forgotten_and_what_is_delivered_again_creates_nothi
     (order,) = await database.fetch("SELECT customer_hash FROM commerce_orders")
     known = order["customer_hash"]
     assert known.startswith("s1:")
+    # What agents did to another's order, and a message given up that names another, are not the customer's.
+    await database.execute(KEPT_BESIDE, seller.store_id, known)
     answer = await asked(seller.browser, "customer-redact", ROUTES["customer-redact"])
     assert answer.status_code == 200
     await erased(live)
+    left = await database.fetch(
+        "SELECT subject AS what FROM agent_operations UNION ALL SELECT id FROM dead_letters"
+    )
+    assert sorted(row["what"] for row in left) == ["dl_2", "order/2", "product/3/4"]
     await tell(seller.browser, SHOP, SECRET)  # as it was, under ids of its own
     rows = await database.fetch("SELECT customer_hash, metadata::text AS said FROM commerce_orders")
     assert [tuple(row.values()) for row in rows] == [(None, "{}")]

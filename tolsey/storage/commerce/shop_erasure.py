@@ -26,20 +26,24 @@ FROM integration_connections WHERE store_id = $1 AND shop_domain = $2
 """
 FREE_TEXT: Final = "FROM commerce_orders WHERE store_id = $1 AND metadata <> '{}'"
 
+_ANY_WORDS: Final = "$2::text IS NOT NULL AND $3::text IS NOT NULL AND $4::text IS NOT NULL"
 COPIES: Final = {
     # A message that was given up holds what it was to tell.
     "dead_letters": "FROM dead_letters WHERE kind = 'store' AND actor_key = $1"
-    " AND strpos(payload::text, $2) > 0",
+    " AND strpos(payload::text, coalesce(nullif($3, ''), $2)) > 0 AND $4::text IS NOT NULL",
     "actor_journal": "FROM actor_journal WHERE kind = 'store' AND key = $1 AND reply IS NOT NULL"
-    " AND $2::text IS NOT NULL",
+    f" AND {_ANY_WORDS}",
     "agent_operations": """
         FROM agent_operations o WHERE store_id = $1 AND EXISTS (
             SELECT FROM connection_history h WHERE h.store_id = $1 AND h.shop_domain = $2
               AND o.created_at >= h.connected_at AND o.created_at <= coalesce(h.ended_at, 'infinity'))
+          AND ($3 = '' OR string_to_array(subject, '/') && ARRAY(
+            SELECT order_id::text FROM commerce_orders WHERE store_id = $4 AND customer_hash = $3))
     """,
-    "files": "FROM files WHERE store_id = $1 AND expires_at > now() AND $2::text IS NOT NULL",
+    "files": f"FROM files WHERE store_id = $1 AND expires_at > now() AND {_ANY_WORDS}",
 }
-"""What holds words of a shop's customers beside the shop's own tables."""
+"""What holds words of a shop's customers beside the shop's own tables: $1 the store, $2 the shop's domain, $3
+the pseudonym of the customer whom a request is about or '' for all of them, $4 the key of the shop's rows."""
 
 
 async def count(database: Database, found: str, *args: str) -> int:
@@ -88,10 +92,14 @@ async def destroy_salt(database: Database, store_id: str) -> None:
     await database.execute("UPDATE stores SET sealed_salt = '' WHERE id = $1", store_id)
 
 
-async def clear_copies(database: Database, store_id: str, shop_domain: str) -> None:
-    """Clear what holds words of a shop's customers beside the shop's own tables; a store has few of it."""
+async def clear_copies(
+    database: Database, store_id: str, shop_domain: str, customer: str, shop_key: str
+) -> None:
+    """Clear what holds words of a shop's customers, or of one, beside the shop's own tables; a store has few of it."""
     for table in ("dead_letters", "agent_operations"):
-        await database.execute(f"DELETE {COPIES[table]}", store_id, shop_domain)
+        await database.execute(
+            f"DELETE {COPIES[table]}", *(store_id, shop_domain, customer, shop_key)
+        )
     await database.execute(
         "UPDATE actor_journal SET reply = NULL WHERE kind = 'store' AND key = $1 AND reply IS NOT NULL",
         store_id,

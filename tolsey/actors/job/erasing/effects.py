@@ -192,11 +192,8 @@ class Erasing:
 
     async def _archive(self, request: ComplianceRequest, store_id: str, key: str) -> Counted:
         shop = request.shop_domain
-        mentions = [""]
-        if request.topic == ComplianceTopic.CUSTOMER_REDACT:
-            mentions = await self._pseudonyms(request, key)
         before = after = 0
-        for mention in mentions:
+        for mention in await self._mentions(request, key):
             archive = partial(
                 shop_erasure.count, self._database, shop_erasure.ARCHIVE, store_id, shop, mention
             )
@@ -219,17 +216,16 @@ class Erasing:
             before += count
         return before, await shop_erasure.count(self._database, shop_erasure.FREE_TEXT, key)
 
-    async def _copies(self, request: ComplianceRequest, store_id: str, _: str) -> Counted:
-        counted = []
-        for clear in (True, False):
-            found = [
-                await shop_erasure.count(self._database, sql, store_id, request.shop_domain)
-                for sql in shop_erasure.COPIES.values()
-            ]
-            counted.append(sum(found))
-            if clear:
-                await shop_erasure.clear_copies(self._database, store_id, request.shop_domain)
-        return counted[0], counted[1]
+    async def _copies(self, request: ComplianceRequest, store_id: str, key: str) -> Counted:
+        before = after = 0
+        for customer in await self._mentions(request, key):
+            whose = (store_id, request.shop_domain, customer, key)
+            for sql in shop_erasure.COPIES.values():
+                before += await shop_erasure.count(self._database, sql, *whose)
+            await shop_erasure.clear_copies(self._database, *whose)
+            for sql in shop_erasure.COPIES.values():
+                after += await shop_erasure.count(self._database, sql, *whose)
+        return before, after
 
     async def _customers(self, request: ComplianceRequest, _: str, key: str) -> Counted:
         before = after = 0
@@ -239,6 +235,12 @@ class Erasing:
             after += await erasure.left(self._database, RowOwner.BUYER, pseudonym, key)
         await compliance.redacted(self._database, request.id, key, self._clock())
         return before, after
+
+    async def _mentions(self, request: ComplianceRequest, key: str) -> list[str]:
+        """Tell whose words are to go: those of the customers that a request names, or '' for all of a shop's."""
+        if request.topic == ComplianceTopic.CUSTOMER_REDACT:
+            return await self._pseudonyms(request, key)
+        return [""]
 
     async def _pseudonyms(self, request: ComplianceRequest, key: str) -> list[str]:
         subjects = await compliance.subjects(self._database, request.id)

@@ -45,7 +45,8 @@ LEGS: Final = {
         Leg.ORDER_FREETEXT,
         Leg.COPIES,
     ),
-    ComplianceTopic.CUSTOMER_REDACT: (Leg.CUSTOMER_ROWS, Leg.WEBHOOK_ARCHIVE, Leg.COPIES),
+    # What agents did to a customer's orders is found by these, so before they forget whose they are.
+    ComplianceTopic.CUSTOMER_REDACT: (Leg.COPIES, Leg.CUSTOMER_ROWS, Leg.WEBHOOK_ARCHIVE),
     ComplianceTopic.DATA_REQUEST: (),
 }
 """In the order in which they are done: the actor refuses what is written before anything is swept."""
