@@ -97,9 +97,7 @@ async def clear_copies(
 ) -> None:
     """Clear what holds words of a shop's customers, or of one, beside the shop's own tables; a store has few of it."""
     for table in ("dead_letters", "agent_operations"):
-        await database.execute(
-            f"DELETE {COPIES[table]}", *(store_id, shop_domain, customer, shop_key)
-        )
+        await database.execute(f"DELETE {COPIES[table]}", store_id, shop_domain, customer, shop_key)
     await database.execute(
         "UPDATE actor_journal SET reply = NULL WHERE kind = 'store' AND key = $1 AND reply IS NOT NULL",
         store_id,
