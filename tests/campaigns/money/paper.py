@@ -108,12 +108,14 @@ class Paper:
         found: list[SubscriptionRecord] = self._all(SubscriptionRecord)
         return found[0] if found else None
 
-    async def fetchrow(self, sql: str, _: str, payment_ref: str) -> Any:
-        """Answer what a turn asks of its database: what is known of a payment, what has ended."""
-        if sql == payment_events.HAS_ENDED:
-            return None  # it is said in the message
-        found = self._tables.get(CreditedPayment, {}).get((self.bank.organization, payment_ref))
-        return None if found is None else asdict(found)
+    async def fetch(self, _: str, organization_id: str, payment_ref: str) -> list[Any]:
+        """Answer what a turn asks of its database: what is known of a payment."""
+        found = self._tables.get(CreditedPayment, {}).get((organization_id, payment_ref))
+        return [] if found is None else [asdict(found)]
+
+    async def fetchrow(self, sql: str, *_: str) -> Any:
+        """Answer what has ended: it is said in the message."""
+        assert sql == payment_events.HAS_ENDED
 
     def _ask(self, step: Ask, before: tuple[Applied, ...]) -> Answer:
         try:

@@ -19,11 +19,14 @@ from tests.mcp.tools.shop import ANNS, ITEM, PRODUCT, opened
 from tests.mcp.tools.test_reads_apart import everything
 from tests.mcp.tools.test_writes_revenue import verified
 from tests.pages.conftest import ServedSite, served
+from tolsey.actors.store.memory.messages import KeepFact
+from tolsey.actors.store.messages import store
 from tolsey.http.mcp.tools.registry import stores_registry
 from tolsey.http.oauth.scopes import SCOPES
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.products import LOCATION_ID
 from tolsey.sandbox.commerce.shop.state import ShopSpec
+from tolsey.storage.records.memory import MemorySource
 
 pytestmark = pytest.mark.usefixtures("node")
 
@@ -82,6 +85,15 @@ async def furnished(
         owner.store_id,
         owner.user_id,
     )
+    told = KeepFact(
+        fact_id="fact_told",
+        key="shipping.days",
+        value='"Mondays"',
+        source=MemorySource.AGENT,
+        user_id=owner.user_id,
+        at=service.clock(),
+    )
+    await service.runtime.ask(store(owner.store_id), told)
     order, product = {"order_id": str(counter.order.id)}, {"product_id": str(PRODUCT)}
     (sent,) = platform.fulfil_order(ANNS, platform.place_order(ANNS).id).fulfilments
     stock = {"inventory_item_id": str(ITEM), "location_id": str(LOCATION_ID)}
@@ -101,6 +113,8 @@ async def furnished(
         "add_order_note": {**order, "note": "Wrap it"},
         "tag_order": {**order, "tags": ["gift"]},
         "refresh_revenue": {},
+        "save_memory": {"text": "The owner asked for blue shirts."},
+        "delete_memory": {"id": "fact_told"},
     }
     keyed = {name: {**one, "idempotency_key": f"key-{name[:20]}"} for name, one in writes.items()}
     query = {"query": "query Q($n: Int!) { products(first: $n) { nodes { title } } }"}

@@ -320,7 +320,12 @@ class Journal:
         connection = await self.open()
         rows = self._rows(batch)
         shapes = tuple(sorted(rows, key=self._order.__getitem__))
-        is_one = len(batch.turns) == 1 and all(len(found) == 1 for found in rows.values())
+        # A repeat that leaves its actor's state as it is keeps what that has to write: the other form tells them apart.
+        is_one = (
+            len(batch.turns) == 1
+            and all(len(found) == 1 for found in rows.values())
+            and (batch.turns[0].voids or not batch.actors[0].records)
+        )
         consumes = is_one and batch.turns[0].consumes is not None
         form = Form(shapes, is_one, consumes, batch.finishes_calls)
         arguments = _of_one(batch, rows, shapes) if is_one else _arguments(batch, rows, shapes)

@@ -3,6 +3,7 @@
 The whole list of tools is bounded (rules/agents#tools), so a schema says what a name does not.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -23,24 +24,24 @@ ANYTHING: Final = ("additionalProperties", True)
 
 @cache
 def schema_of(model: type[BaseModel]) -> dict[str, Any]:
-    """Write what a tool takes."""
-    return _written(model, UNSAID)
+    """Write what a tool takes, without references: not every client makes strict schemas of those."""
+    return _written(model, UNSAID, most_uses=math.inf)
 
 
 @cache
 def answer_schema_of(model: type[BaseModel]) -> dict[str, Any]:
     """Write what a tool answers: what is always there is required; what is not known is left out."""
-    return _written(model, UNSAID_OF_ANSWERS)
+    return _written(model, UNSAID_OF_ANSWERS, most_uses=1)
 
 
-def _written(model: type[BaseModel], unsaid: frozenset[str]) -> dict[str, Any]:
+def _written(model: type[BaseModel], unsaid: frozenset[str], *, most_uses: float) -> dict[str, Any]:
     schema: dict[str, Any] = _shortened(model.model_json_schema(mode="validation"), unsaid)
     schema.setdefault("properties", {})
     definitions: dict[str, Any] = schema.pop("$defs", {})
     uses = Counter(_references([schema, *definitions.values()]))
-    once = {name: one for name, one in definitions.items() if uses[name] == 1}
-    kept = {name: _inlined(one, once) for name, one in definitions.items() if name not in once}
-    written: dict[str, Any] = _inlined(schema, once)
+    moved = {name: one for name, one in definitions.items() if uses[name] <= most_uses}
+    kept = {name: _inlined(one, moved) for name, one in definitions.items() if name not in moved}
+    written: dict[str, Any] = _inlined(schema, moved)
     written["type"] = "object"
     return {**written, "$defs": kept} if kept else written
 
@@ -105,15 +106,15 @@ def _references(schema: Any) -> Iterator[str]:
             yield from _references(one)
 
 
-def _inlined(schema: Any, once: dict[str, Any]) -> Any:
-    """Write a definition where it is referred to, when that is one place only."""
+def _inlined(schema: Any, moved: dict[str, Any]) -> Any:
+    """Write a definition of `moved` wherever it is referred to."""
     if isinstance(schema, list):
-        return [_inlined(one, once) for one in schema]
+        return [_inlined(one, moved) for one in schema]
     if not isinstance(schema, dict):
         return schema
     target = schema.get("$ref")
     name = target.removeprefix(DEFINED) if isinstance(target, str) else None
-    if name in once:
+    if name in moved:
         beside = {key: value for key, value in schema.items() if key != "$ref"}
-        return _inlined({**once[name], **beside}, once)
-    return {key: _inlined(value, once) for key, value in schema.items()}
+        return _inlined({**moved[name], **beside}, moved)
+    return {key: _inlined(value, moved) for key, value in schema.items()}
