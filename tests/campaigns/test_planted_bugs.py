@@ -6,7 +6,7 @@ from tests.campaigns.checks import check
 from tests.campaigns.mutants import MUTANTS, Mutant
 from tests.campaigns.simulation import simulate
 
-SEEDS = 20_000
+SEEDS = 6000
 CAUGHT: dict[str, int] = {}
 
 
