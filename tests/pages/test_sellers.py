@@ -168,7 +168,8 @@ async def test_a_badge_alone_asks_no_price_and_is_not_on_the_market(
 async def test_the_page_of_a_store_goes_on_by_itself_when_its_shop_is_set_up(
     bazaar: Bazaar, seller: Seller, page: Page
 ) -> None:
-    held = bazaar.platform.faults.hold("mutation")
+    # Its import begins with a mutation, too: whichever is first, one of its topics is not there yet.
+    held = [bazaar.platform.faults.hold("mutation") for _ in range(2)]
     await signed_in(page, bazaar.url, f"/stores/{seller.store_id}/connect?shopDomain={SHOP}")
     await page.write("#clientId", "client-1")
     await page.write("#clientSecret", SECRET)
@@ -179,7 +180,8 @@ async def test_the_page_of_a_store_goes_on_by_itself_when_its_shop_is_set_up(
     assert await page.text(".rail [aria-current]") == "Check"
     await look(page, "26-being-set-up")
 
-    held.set()
+    for one in held:
+        one.set()
     with anyio.fail_after(60):
         while "All 24 topics" not in await page.text("main"):
             page.loaded.clear()
