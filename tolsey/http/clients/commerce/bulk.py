@@ -58,7 +58,7 @@ def _order_of(line: bytes) -> tuple[int, bool]:
     if len(named) == 1:
         ((key, order),) = named
         return int(order), key != b"id"
-    value = _parsed(line)
+    value = parsed_line(line)
     parent = value.get("__parentId")
     number = shapes.number_of(parent if parent is not None else value.get("id"), "Order")
     return number, parent is not None
@@ -217,7 +217,7 @@ async def _read(file: File, places: LastLines, line_bytes: int) -> AsyncGenerato
     while True:
         piece = await file.read(PIECE)
         for line in lines.feed(piece) if piece else lines.rest():
-            order = _placed(open_orders, _parsed(line))
+            order = _placed(open_orders, parsed_line(line))
             last = places.last.get(order)
             if last is None:
                 raise shapes.Misshapen("the order of the lines of an export")
@@ -271,7 +271,8 @@ class Lines:
         self._begun = b""
 
 
-def _parsed(line: bytes) -> Mapping[str, Any]:
+def parsed_line(line: bytes) -> Mapping[str, Any]:
+    """Read a line of an export; raises Misshapen for what is no object."""
     try:
         value = orjson.loads(line)
     except ValueError as error:

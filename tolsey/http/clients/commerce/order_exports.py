@@ -10,8 +10,6 @@ from contextlib import aclosing
 from datetime import datetime
 from typing import Any, Final
 
-import orjson
-
 from tolsey.actors.ports import BulkExport, PlatformDenied, PlatformUnreachable, Shop
 from tolsey.http.clients.commerce import bulk, queries, shapes
 from tolsey.http.clients.commerce.bodies import TransientFault, decoded, opened
@@ -109,9 +107,9 @@ async def _lines(
             for line in whole:
                 place += len(line) + 1
                 if line:
-                    yield place, _parsed(line)
+                    yield place, bulk.parsed_line(line)
     if begun:
-        yield place + len(begun), _parsed(begun)
+        yield place + len(begun), bulk.parsed_line(begun)
 
 
 async def _pieces(calls: Calls, url: str, start: int) -> AsyncGenerator[bytes]:
@@ -137,11 +135,3 @@ async def _pieces(calls: Calls, url: str, start: int) -> AsyncGenerator[bytes]:
                 continue
             yield piece[skipped:] if skipped else piece
             skipped = 0
-
-
-def _parsed(line: bytes) -> Mapping[str, Any]:
-    try:
-        value = orjson.loads(line)
-    except ValueError as error:
-        raise shapes.Misshapen("a line of an export") from error
-    return shapes.mapping(value, "a line of an export")

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Final
 
 from tolsey.storage.owners import ID_ALONE, OF_LISTINGS, OF_LISTINGS_OF_STORE, Belongs, RowOwner
 from tolsey.storage.tables import Elsewhere, Jsonb, Personal, stored
@@ -90,29 +90,27 @@ class ListingFields:
     """How each metric is shown, by its name; one that is not named is shown as it is. JSON text."""
 
 
+WITHOUT_WORDS: Final = {
+    "title": "''",
+    "teaser": "NULL",
+    "reason_for_sale": "NULL",
+    "domain": "NULL",
+    "self_reported": "'{}'",
+}
+"""What is left of a listing whose owner is gone."""
+
+
 @stored(
     "listings",
     key=("id",),
     belongs=(
         Belongs(
             to=RowOwner.ORGANIZATION,
-            emptied={
-                "title": "''",
-                "teaser": "NULL",
-                "reason_for_sale": "NULL",
-                "domain": "NULL",
-                "self_reported": "'{}'",
-            },
+            emptied=WITHOUT_WORDS,
         ),
         Belongs(
             to=RowOwner.STORE,
-            emptied={
-                "title": "''",
-                "teaser": "NULL",
-                "reason_for_sale": "NULL",
-                "domain": "NULL",
-                "self_reported": "'{}'",
-            },
+            emptied=WITHOUT_WORDS,
         ),
         Belongs(to=RowOwner.USER, by="created_by", stays=ID_ALONE),
     ),
