@@ -32,7 +32,9 @@ from bench.surface import Ask, Surface
 from bench.tenants import Growing, values_of
 from bench.world import Tenant
 from tolsey.actors.job.catalogue import JOBS
-from tolsey.http.chat.prompt import written
+from tolsey.http.chat.prompt import PASSAGES, written
+from tolsey.http.memory.finding import MemorySearch
+from tolsey.runtime.messages import ActorId, Message
 from tolsey.storage.commerce.stores import StoreRow
 from tolsey.storage.database import Database
 from tolsey.storage.reports.pool import Reports
@@ -129,6 +131,11 @@ async def tell_model(growing: Growing, rounds: int) -> dict[str, list[float]]:
     database, reports = Database(growing.url), Reports(growing.url)
     await database.open()
     await reports.open()
+
+    async def nobody(_: ActorId, __: Message[Any]) -> None:
+        raise AssertionError("words are looked up without an actor")
+
+    search = MemorySearch(database, nobody, lambda: datetime.now(UTC))
     try:
         for tenant, _ in itertools.product(growing.tenants, range(rounds)):
             at = datetime.now(UTC)
@@ -140,7 +147,8 @@ async def tell_model(growing: Growing, rounds: int) -> dict[str, list[float]]:
             )
             whose = reports.of(tenant.organization_id)
             started = perf_counter()
-            await written(database, whose, store=store, question="Which lamp?", at=at)
+            found = await search.find(store.organization_id, store.id, "Which lamp?", PASSAGES)
+            await written(database, whose, store=store, remembered=found, at=at)
             took.setdefault(tenant.name, []).append(perf_counter() - started)
     finally:
         await reports.close()

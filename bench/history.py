@@ -47,7 +47,8 @@ MEGABYTE = 1024 * 1024
 
 async def ours(url: str, database_url: str) -> dict[str, Any]:
     """Connect a store and wait until the import that follows has ended."""
-    vault, running = Vault.from_keys("t1:" + "A" * 43), []
+    vault = Vault.from_keys("t1:" + "A" * 43)
+    running: list[Runtime] = []
     database = Database(database_url)
     await database.open()
 
