@@ -14,10 +14,10 @@ import httpx
 from quart import Quart
 
 from bench.world import Tenant
+from tolsey.http.blueprints import BLUEPRINTS
 from tolsey.http.description import documentation
 from tolsey.http.mcp import wire
 from tolsey.http.web.access import Access, access_of
-from tolsey.service import BLUEPRINTS
 
 OPENAPI: Final = "/openapi.json"
 MUST: Final = frozenset({"organizationId"})

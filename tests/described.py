@@ -11,9 +11,9 @@ from jsonschema import Draft202012Validator, FormatChecker  # type: ignore[impor
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
+from tolsey.http.blueprints import BLUEPRINTS
 from tolsey.http.description import documentation
 from tolsey.http.web.edge import Edge, Event, Receive, Scope, Send
-from tolsey.service import BLUEPRINTS
 
 BASE_URL: Final = "http://127.0.0.1:8000"
 JSON: Final = "application/json"

@@ -1,0 +1,113 @@
+"""The routes and pages of every feature, as the application and its API document list them."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from quart import Blueprint
+
+from tolsey.http import operations
+from tolsey.http.billing import (
+    affiliate,
+    contracts,
+    credits,
+    payment_events,
+    payments,
+    payouts,
+    plans,
+    refunds,
+    sponsor,
+)
+from tolsey.http.billing import pages as billing
+from tolsey.http.chat import pages as chat_pages
+from tolsey.http.chat import routes as chat
+from tolsey.http.description import guides
+from tolsey.http.files import routes as files
+from tolsey.http.intelligence import routes as intelligence
+from tolsey.http.mail import pages as mail_pages
+from tolsey.http.memory import pages as memory_pages
+from tolsey.http.memory import routes as memory
+from tolsey.http.oauth import pages as consent
+from tolsey.http.oauth import routes as oauth
+from tolsey.http.operators import (
+    admin,
+    compliance,
+    cron,
+    finding,
+    health,
+    mail,
+    metrics,
+    security,
+    shards,
+)
+from tolsey.http.people import (
+    account,
+    api_keys,
+    auth,
+    credential_pages,
+    invitations,
+    member_pages,
+    organizations,
+)
+from tolsey.http.people import pages as accounts
+from tolsey.http.selling import form_pages as listing_form_pages
+from tolsey.http.selling import pages as selling_pages
+from tolsey.http.selling import public, public_pages, reviews, sell
+from tolsey.http.stores import exports, home, integrations, order_history, proposals
+from tolsey.http.stores import pages as store_pages
+from tolsey.http.stores import routes as stores
+
+BLUEPRINTS: Final[Sequence[Blueprint]] = (
+    health.routes,
+    auth.routes,
+    accounts.routes,
+    account.routes,
+    billing.routes,
+    organizations.routes,
+    invitations.routes,
+    api_keys.routes,
+    intelligence.routes,
+    member_pages.routes,
+    credential_pages.routes,
+    operations.routes,
+    plans.routes,
+    stores.routes,
+    proposals.routes,
+    proposals.pages,
+    exports.routes,
+    order_history.routes,
+    files.routes,
+    home.routes,
+    store_pages.routes,
+    integrations.routes,
+    memory.routes,
+    memory_pages.routes,
+    sell.routes,
+    reviews.routes,
+    public.routes,
+    selling_pages.routes,
+    listing_form_pages.routes,
+    public_pages.routes,
+    credits.routes,
+    payments.routes,
+    sponsor.routes,
+    refunds.routes,
+    chat.routes,
+    chat_pages.routes,
+    contracts.routes,
+    payouts.routes,
+    affiliate.routes,
+    cron.routes,
+    admin.routes,
+    compliance.routes,
+    finding.routes,
+    finding.pages,
+    payment_events.routes,
+    shards.routes,
+    metrics.routes,
+    security.routes,
+    oauth.routes,
+    consent.routes,
+    mail.routes,
+    mail_pages.routes,
+    guides.routes,
+)
