@@ -15,7 +15,7 @@ from tolsey.service import running
 @pytest.mark.parametrize(
     ("method", "path"),
     [
-        ("POST", "/api/wizard/store/launch"),
+        ("POST", "/api/wizard/store/provision"),
         ("GET", "/api/admin/disputes"),
         ("GET", "/api/marketplace/deals/deal_1/events"),
         ("GET", "/status.json"),

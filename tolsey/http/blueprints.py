@@ -23,6 +23,7 @@ from tolsey.http.chat import routes as chat
 from tolsey.http.description import guides
 from tolsey.http.files import routes as files
 from tolsey.http.intelligence import routes as intelligence
+from tolsey.http.launch import registry
 from tolsey.http.mail import pages as mail_pages
 from tolsey.http.memory import pages as memory_pages
 from tolsey.http.memory import routes as memory
@@ -79,6 +80,7 @@ BLUEPRINTS: Final[Sequence[Blueprint]] = (
     home.routes,
     store_pages.routes,
     integrations.routes,
+    registry.routes,
     memory.routes,
     memory_pages.routes,
     sell.routes,

@@ -1,0 +1,1 @@
+"""The launch of stores as people, operators and programs meet it."""
