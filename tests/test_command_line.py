@@ -242,6 +242,31 @@ async def test_keys_of_ones_own_on_another_machine_are_accepted_once_by_the_doct
     assert (await keys.open_vault(database, settings_of(encryption_keys=OTHER_KEYS))).key_ids
 
 
+async def test_older_identities_are_counted_and_then_moved_from_a_terminal(
+    shell: Shell, address: dict[str, str], database: Database
+) -> None:
+    # Of stores that are gone there is no salt any more: their buyers are linked by nobody.
+    await database.execute(
+        "INSERT INTO commerce_orders (store_id, order_id, updated_at, test, metadata, customer_hash)"
+        " SELECT 'store_' || n % 2, n, now(), false, '{}', repeat('0', 64) FROM generate_series(1, 5) n"
+    )
+    wanted = {**address, "ENCRYPTION_KEYS": KEYS}
+    command = "rehash-identities"
+
+    counted = shell.tolsey(command, "--dry-run", **wanted)
+    one = shell.tolsey(command, "--store", "store_1", "--page-size", "1", **wanted)
+    rest = shell.tolsey(command, **wanted)
+    again = shell.tolsey(command, "--dry-run", **wanted)
+
+    assert (counted.returncode, again.returncode) == (1, 0)
+    assert counted.stdout.splitlines()[0].split() == ["CommerceOrder.customerHash", "5"]
+    assert one.returncode == rest.returncode == 0, one.stderr + rest.stderr
+    assert "rehashed 3, left 0" in one.stdout
+    assert "rehashed 2, left 0" in rest.stdout
+    names = await database.fetch("SELECT DISTINCT store_id, customer_hash FROM commerce_orders")
+    assert len(names) == len({row["customer_hash"] for row in names}) == 2
+
+
 @pytest.mark.parametrize("shards", ["1", "2"])
 def test_a_port_in_use_is_one_line_before_anything_else_starts(shell: Shell, shards: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:

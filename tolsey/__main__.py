@@ -371,6 +371,37 @@ def rotate_keys() -> None:
     sys.exit(1 if unopened else 0)
 
 
+@main.command("rehash-identities")
+@click.option(
+    "--store",
+    "store_ids",
+    multiple=True,
+    metavar="ID",
+    help="Of this store alone; may be said again.",
+)
+@click.option(
+    "--page-size",
+    type=click.IntRange(1, 10_000),
+    help="About so many rows in one transaction.",
+)
+@click.option("--dry-run", is_flag=True, help="Only count what is left.")
+def rehash_identities(*, store_ids: tuple[str, ...], page_size: int | None, dry_run: bool) -> None:
+    """Name buyers by the pseudonyms of their stores where rows still hold the older global digest.
+
+    Processes may serve meanwhile. Stopped, it goes on with what is left; ends with 1 while something is.
+    """
+    from tolsey import rehashing  # noqa: PLC0415 - only this command needs it
+
+    read = _settings()
+    left = _on_database(
+        read,
+        lambda database: rehashing.rehash(
+            database, read, list(store_ids) or None, page_size=page_size, dry_run=dry_run
+        ),
+    )
+    sys.exit(1 if left else 0)
+
+
 @main.group()
 def admin() -> None:
     """Manage administrators."""

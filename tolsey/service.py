@@ -25,6 +25,7 @@ from tolsey.actors.store.actor import StoreActor
 from tolsey.actors.store.editing.effects import EditCalls
 from tolsey.actors.store.effects import StoreEffects
 from tolsey.actors.store.imports.effects import OrderImportCalls
+from tolsey.actors.store.rehashing.effects import Rehashing
 from tolsey.adapters import Adapters, adapters
 from tolsey.http.app import create_app
 from tolsey.http.assistant.tools import tools_of
@@ -275,7 +276,12 @@ class Parts:
             self.database, self._ask, clock=self.clock, throttle=throttle
         ).work()
         erasing = Erasing(
-            self.database, self._ask, self._outside.vectors, throttle=throttle, clock=self.clock
+            self.database,
+            self._ask,
+            self._outside.vectors,
+            rehash=Rehashing(self.database, self.vault).of_shop,
+            throttle=throttle,
+            clock=self.clock,
         ).work()
         payments = {"reconcile-payments": self.payments.reconcile}
         jobs = JobEffects({**upkeep, **keeping, **erasing, **payments}, self.clock)

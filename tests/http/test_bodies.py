@@ -16,6 +16,8 @@ from tolsey.http.web.edge import Edge
 from tolsey.service import Running, running
 
 READ = {"GET", "DELETE"}
+REASONS_THEMSELVES = {"/api/integrations/commerce/rehash-identities"}
+"""Acts whose body the specification gives, with no reason in it: there is only one to do them."""
 
 
 @pytest.fixture
@@ -41,7 +43,7 @@ async def test_no_operator_acts_without_saying_why(
 ) -> None:
     things, acts = await things_of(operator), 0
     for method, rule, access in routes_of(edge):
-        if access is not Access.ADMINISTRATOR or method in READ:
+        if access is not Access.ADMINISTRATOR or method in READ or rule in REASONS_THEMSELVES:
             continue
         path = address_of(rule, things)
         for wrong in ({}, {"reason": ""}, {"reason": " "}):

@@ -19,7 +19,6 @@ from tolsey.service import running
         ("GET", "/api/admin/disputes"),
         ("GET", "/api/marketplace/deals/deal_1/events"),
         ("GET", "/status.json"),
-        ("POST", "/api/integrations/commerce/rehash-identities"),
         ("POST", "/api/webhooks/mail"),
         ("GET", "/api/preview/themes/1"),
     ],

@@ -277,6 +277,27 @@ async def test_a_customer_is_forgotten_and_what_is_delivered_again_creates_nothi
     assert {one["rowsAfter"] for one in request["legs"]} == {0}
 
 
+async def test_what_still_names_a_customer_by_the_older_digest_is_forgotten_with_them(
+    live: Running, seller: Seller, operator: httpx.AsyncClient
+) -> None:
+    database = live.service.database
+    await seller.connect()
+    await quiet(live)
+    await tell(seller.browser, SHOP, SECRET)
+    digest = hashlib.sha256(EMAIL.encode()).hexdigest()
+    await database.execute("UPDATE commerce_orders SET customer_hash = $1", digest)
+    await database.execute("UPDATE commerce_customers SET email_hash = $1", digest)
+    assert len(await places(database, EMAIL)) == 2
+
+    await asked(seller.browser, "customer-redact", ROUTES["customer-redact"])
+    assert (await erased(live))["requestsFailed"] == 0
+    rows = await database.fetch("SELECT customer_hash, metadata::text AS said FROM commerce_orders")
+    assert [tuple(row.values()) for row in rows] == [(None, "{}")]
+    assert await places(database, EMAIL, WORDS) == set()
+    admin = "/api/integrations/commerce/rehash-identities"
+    assert (await operator.get(admin)).json()["complete"] is True
+
+
 async def test_stores_of_one_shop_forget_it_each_by_itself(
     live: Running, settings: Settings, seller: Seller, operator: httpx.AsyncClient
 ) -> None:

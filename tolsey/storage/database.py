@@ -10,6 +10,7 @@ import asyncpg
 
 from tolsey.storage.errors import (
     StorageError,
+    StorageLocked,
     StorageOverdue,
     StorageUnavailable,
     UniqueViolation,
@@ -48,12 +49,15 @@ UNREACHABLE = (
     asyncpg.QueryCanceledError,
 )
 """What a lost, refused or overdue connection looks like; one that is cut in mid-answer may confuse the driver."""
+LOCKED: Final = (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError)
 
 
 def translated(error: BaseException) -> StorageError:
     """Say a driver's error in the words of this package."""
     if isinstance(error, asyncpg.UniqueViolationError):
         return UniqueViolation(str(error.constraint_name))
+    if isinstance(error, LOCKED):
+        return StorageLocked(type(error).__name__)
     if isinstance(error, asyncpg.QueryCanceledError):
         return StorageOverdue(type(error).__name__)
     if isinstance(error, UNREACHABLE):

@@ -17,6 +17,10 @@ class StorageBusy(StorageError):  # noqa: N818 - as above
     """Too many reports of one organization are being read; what was asked has not begun."""
 
 
+class StorageLocked(StorageError):  # noqa: N818 - as above
+    """Others hold the rows for longer than this may wait; nothing was changed, and later it may be."""
+
+
 class OutcomeUnknown(StorageError):  # noqa: N818 - as above
     """The connection was lost before the database said whether a commit happened."""
 

@@ -21,7 +21,7 @@ from typing import TypeVar
 
 import asyncpg
 
-from tolsey.storage.database import Connection, translated
+from tolsey.storage.database import LOCKED, Connection, translated
 from tolsey.storage.errors import StorageError
 
 T = TypeVar("T")
@@ -55,7 +55,6 @@ LOCK_PAUSE_SECONDS = 2.0
 """So long traffic goes on before the table is asked for again."""
 BUILD_TIMEOUT = "1h"
 """How long a concurrent statement waits for old transactions: nothing waits behind it."""
-AGAIN = (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError)
 
 
 class MigrationError(StorageError):
@@ -275,7 +274,7 @@ async def _until_locked(run: Callable[[], Awaitable[T]]) -> T:
     for _ in range(LOCK_TRIES - 1):
         try:
             return await run()
-        except AGAIN:
+        except LOCKED:
             await asyncio.sleep(LOCK_PAUSE_SECONDS)
     return await run()
 

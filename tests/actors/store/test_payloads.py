@@ -1,5 +1,7 @@
 """What is kept of the platform's bodies, and what never is."""
 
+import hashlib
+import hmac
 import json
 import re
 from collections.abc import Iterator
@@ -15,7 +17,7 @@ from hypothesis import strategies as st
 from tests.golden.cases import BESIDE
 from tolsey.actors.bodies import Unreadable
 from tolsey.actors.store.deliveries import events
-from tolsey.actors.store.deliveries.identity import pseudonym
+from tolsey.actors.store.deliveries.identity import pseudonym, rehashed
 from tolsey.actors.store.deliveries.messages import Delivery, OrderChanged, RefundCreated
 from tolsey.actors.store.deliveries.reading import Reading
 from tolsey.actors.store.deliveries.topics import REASONS, TOPICS
@@ -221,6 +223,13 @@ def test_the_same_buyer_has_another_name_in_another_store() -> None:
     assert other is not None
     assert re.fullmatch("s1:[0-9a-f]{64}", one)
     assert one != other
+
+
+def test_an_older_digest_leads_to_the_name_that_the_address_has() -> None:
+    digest = hashlib.sha256(b"x@example.com").hexdigest()
+    keyed = hmac.new(KEY, f"customer:v1:{digest}".encode(), "sha256").hexdigest()
+
+    assert rehashed(KEY, digest) == f"s1:{keyed}" == pseudonym(KEY, " X@Example.com", 1)
 
 
 def test_a_store_without_its_key_names_nobody() -> None:

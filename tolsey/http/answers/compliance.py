@@ -1,12 +1,14 @@
 """Duties towards shops and their customers, as operators and agents see them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Self
 
 from tolsey.http.answers.base import ApiAnswer, Timestamp
+from tolsey.storage.commerce import identities
 from tolsey.storage.commerce.compliance import OVERDUE_AFTER
 from tolsey.storage.records.commerce.compliance import ComplianceRequest, Receipt
+from tolsey.storage.records.commerce.shops import ShopKey
 
 
 class ReceiptAnswer(ApiAnswer):
@@ -45,3 +47,31 @@ class ComplianceRequestAnswer(ApiAnswer):
             overdue=request.handled_at is None and at > due_at,
             legs=[ReceiptAnswer.read(one) for one in receipts if one.request_id == request.id],
         )
+
+
+class IdentitiesAnswer(ApiAnswer):
+    """How many rows still name buyers by the older global digest, by the column they stand in."""
+
+    complete: bool
+    rows: int
+    shops: int
+    columns: dict[str, int]
+
+    @classmethod
+    def of(cls, waiting: Mapping[ShopKey, Mapping[str, int]]) -> Self:
+        """Add up what is left of each shop."""
+        columns = identities.by_column(waiting)
+        return cls(
+            complete=not waiting,
+            rows=sum(columns.values()),
+            shops=len(waiting),
+            columns=columns,
+        )
+
+
+class RehashedAnswer(IdentitiesAnswer):
+    """What a request moved, and what is left after it."""
+
+    rehashed: int
+    unopened: int
+    """Shops whose salt no key at hand opens: set `ENCRYPTION_KEYS` as it was."""

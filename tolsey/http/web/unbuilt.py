@@ -7,7 +7,6 @@ PATHS: Final = (
     r"/api/stores/[^/]+/(preview|privacy|competitors(/[^/]+)?)",
     r"/api/(vendor/)?marketplace/.+",
     r"/api/wizard/.+",
-    r"/api/integrations/commerce/rehash-identities",
     r"/api/preview/.+",
     r"/api/registry/skills",
     r"/api/public/suppressions",

@@ -1,6 +1,5 @@
 """SQL of the legs by which a shop or a customer is forgotten (rules/shops#erasure)."""
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 import orjson
@@ -70,21 +69,6 @@ async def clear_free_text(database: Database, shop_key: str, limit: int) -> int:
         shop_key,
         limit,
     )
-
-
-async def legacy(database: Database, shop_keys: Sequence[str]) -> bool:
-    """Tell whether a row of these shops still bears a global digest in place of a pseudonym."""
-    row = await database.fetchrow(
-        """
-        SELECT EXISTS (
-            SELECT FROM commerce_orders WHERE store_id = ANY($1::text[]) AND customer_hash NOT LIKE 's1:%'
-        ) OR EXISTS (
-            SELECT FROM commerce_customers WHERE store_id = ANY($1::text[]) AND email_hash NOT LIKE 's1:%'
-        ) AS found
-        """,
-        list(shop_keys),
-    )
-    return bool(row and row["found"])
 
 
 async def destroy_salt(database: Database, store_id: str) -> None:

@@ -10,7 +10,7 @@ from typing import Final
 from tolsey.storage.conditions import Conditions
 from tolsey.storage.database import Database, Reader, Row, Transaction
 from tolsey.storage.lookups import records
-from tolsey.storage.records.commerce.shops import ShopOfStore, later_key
+from tolsey.storage.records.commerce.shops import ShopKey, ShopOfStore, later_key
 from tolsey.storage.records.commerce.stores import StoreRecord
 from tolsey.storage.sealing.sealed import SealBroken, Vault
 from tolsey.storage.tables import table_of
@@ -89,6 +89,21 @@ async def salt_of(
         return open_salt(vault, store_id, row["sealed_salt"], row["shop_key"])
     except SealBroken:
         return None
+
+
+async def salt_of_key(database: Reader, vault: Vault, shop_key: ShopKey) -> bytes | None:
+    """Read the salt of the shop that a key is of; None when it is gone for good. Raises SealBroken."""
+    store_id = shop_key.partition("@")[0]
+    row = await database.fetchrow(
+        """
+        SELECT CASE WHEN s.id = $2 THEN s.sealed_salt ELSE k.sealed_salt END AS sealed_salt
+        FROM stores s LEFT JOIN shops_of_stores k ON k.store_id = s.id AND k.shop_key = $2 WHERE s.id = $1
+        """,
+        store_id,
+        shop_key,
+    )
+    sealed = row["sealed_salt"] if row else None
+    return open_salt(vault, store_id, sealed, shop_key) if sealed else None
 
 
 async def to_erase(database: Database, deleted_before: datetime) -> dict[str, list[str]]:

@@ -4,8 +4,8 @@ What an actor holds is let go by its own turn, before rows are swept beside it: 
 was erased. A leg that is done has its receipt, so a run that was cut off goes on behind it.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing, suppress
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final
@@ -25,7 +25,7 @@ from tolsey.actors.store.messages import store
 from tolsey.runtime.throttle import Throttle
 from tolsey.storage import erasure
 from tolsey.storage.chat import memory
-from tolsey.storage.commerce import compliance, shop_erasure, stores
+from tolsey.storage.commerce import compliance, identities, shop_erasure, stores
 from tolsey.storage.database import Database
 from tolsey.storage.owners import RowOwner
 from tolsey.storage.people import leaving
@@ -37,6 +37,8 @@ from tolsey.storage.records.commerce.compliance import (
     PendingStep,
     Receipt,
 )
+from tolsey.storage.records.commerce.shops import ShopKey
+from tolsey.storage.sealing.sealed import SealBroken
 
 log = structlog.get_logger()
 
@@ -59,12 +61,14 @@ class Erasing:
         ask: Ask,
         vectors: Vectors,
         *,
+        rehash: Callable[[ShopKey], AsyncGenerator[int]],
         throttle: Throttle,
         clock: Callable[[], datetime],
     ) -> None:
         self._database = database
         self._ask = ask
         self._vectors = vectors
+        self._rehash = rehash
         self._throttle = throttle
         self._clock = clock
         self._legs: Mapping[str, Callable[[ComplianceRequest, str, str], Awaitable[Counted]]] = {
@@ -140,6 +144,7 @@ class Erasing:
             for one in await compliance.receipts(self._database, [request.id])
         }
         whose = tuple(zip(request.stores, request.shop_keys, strict=True))
+        await self._move_identities(request)
         for store_id, shop_key in whose:
             for leg in LEGS[request.topic]:
                 if (store_id, leg) not in done:
@@ -150,7 +155,7 @@ class Erasing:
         asked = set(request.asked_steps)
         # The machine does this step by itself once no row bears a global digest any more (rules/shops#erasure).
         if PendingStep.IDENTITY_HASHES in request.pending_steps and not (
-            await shop_erasure.legacy(self._database, request.shop_keys)
+            await identities.any_older(self._database, request.shop_keys)
         ):
             asked.add(PendingStep.IDENTITY_HASHES)
         for step in request.pending_steps:
@@ -161,6 +166,18 @@ class Erasing:
                     await self._do(request, step, store_id, shop_key)
             await compliance.step_done(self._database, request.id, step)
         return completed
+
+    async def _move_identities(self, request: ComplianceRequest) -> None:
+        """Have every row of a request's shops under pseudonyms first: by these its customers are found."""
+        if not await identities.any_older(self._database, request.shop_keys):
+            return
+        for key in request.shop_keys:
+            try:
+                async with aclosing(self._rehash(ShopKey(key))) as moving:
+                    async for _ in self._throttle.steps(moving):
+                        pass
+            except SealBroken:  # then the step that destroys the salt waits for an operator
+                log.warning("gdpr.salt_unopened", request_id=request.id, shop_key=key)
 
     async def _do(self, request: ComplianceRequest, leg: str, store_id: str, key: str) -> None:
         before, after = await self._legs[leg](request, store_id, key)
