@@ -9,7 +9,7 @@ import gc
 import os
 import sys
 import time
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import uvloop
@@ -19,10 +19,10 @@ from tolsey import settings
 from tolsey.http.mcp.doors import PREFIX, Door
 from tolsey.http.mcp.endpoint import Endpoint, OwnAddresses
 from tolsey.http.mcp.gate import Principal, StoreGate, grantable, name_of, require
-from tolsey.http.mcp.registry import READS, Registry
+from tolsey.http.mcp.registry import Registry
 from tolsey.http.mcp.server import McpServer
 from tolsey.http.mcp.state import RequestStates
-from tolsey.http.mcp.tools.building import tool
+from tolsey.http.mcp.tools.building import ReadTools, reads
 from tolsey.http.mcp.tools.reads.orders import OrderDetail, OrderId
 from tolsey.http.oauth.access_tokens import AccessTokens
 from tolsey.http.oauth.resources import StoreResources
@@ -46,26 +46,17 @@ class Unsealed:
         raise NotImplementedError
 
 
-async def get_order(principal: Principal, asked: OrderId) -> OrderDetail:
-    """Make the answer."""
-    del principal
-    return calls.order(asked.order_id)
+class OneTool(ReadTools):
+    """The tool, offered as our own are; it needs no service, for its rows are made here."""
 
+    def __init__(self) -> None:
+        pass
 
-def registry() -> Registry:
-    """Offer the tool, made as our own are."""
-    return Registry.of(
-        tool(
-            calls.TOOL,
-            calls.TITLE,
-            calls.DESCRIPTION,
-            arguments=OrderId,
-            answer=OrderDetail,
-            run=get_order,
-            scopes=frozenset({"orders:read"}),
-            hints=READS,
-        )
-    )
+    @reads(calls.TOOL, calls.TITLE, calls.DESCRIPTION, scopes=frozenset({"orders:read"}))
+    async def get_order(self, principal: Principal, asked: OrderId) -> OrderDetail:
+        """Make the answer."""
+        del principal
+        return calls.order(asked.order_id)
 
 
 async def nothing(scope: Scope, receive: Receive, send: Send) -> None:
@@ -82,7 +73,7 @@ def application(database: Database, cache: Cache) -> Edge:
     resources = StoreResources(settings.read())
     gate = StoreGate(AccessTokens(database, now, alone), Limits(cache))
     server = McpServer(
-        registry(),
+        Registry.of(*OneTool().tools()),
         {"name": "tolsey", "version": "1"},
         "",
         require=require,
@@ -106,5 +97,6 @@ async def serve(server: ServerName, port: int) -> None:
 
 
 if __name__ == "__main__":
+    name, port = sys.argv[1:]
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(serve(sys.argv[1], int(sys.argv[2])))
+        runner.run(serve(cast("ServerName", name), int(port)))

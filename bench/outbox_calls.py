@@ -180,7 +180,8 @@ async def step_next(n: int) -> int:
 
 @DBOS.workflow()
 async def workflow(n: int) -> int:
-    return await step_next(n)
+    found: int = await step_next(n)
+    return found
 
 
 @asynccontextmanager

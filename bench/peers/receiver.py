@@ -122,7 +122,7 @@ def main() -> None:
     config.bind = [f"127.0.0.1:{port}"]
     config.accesslog = None
     config.keep_alive_max_requests = 1_000_000
-    uvloop.run(serve(app, config))  # type: ignore[arg-type]  # hypercorn's own ASGI types
+    uvloop.run(serve(app, config))
 
 
 if __name__ == "__main__":
