@@ -1,11 +1,15 @@
+import threading
 from typing import Any, cast
 
+import anyio
+import anyio.to_thread
 import pytest
 from quart import Blueprint, Response, request
 
 from tests.http.people import Browser, SignUp, settings_of
 from tolsey.actors.refusals import Conflict, MissingCredential
 from tolsey.http.app import create_app
+from tolsey.http.description.documentation import Provider
 from tolsey.http.layout.assets import address_of
 from tolsey.http.people import auth, organizations
 from tolsey.http.stores import routes as stores
@@ -332,3 +336,30 @@ async def test_a_websocket_is_closed(edge: Edge) -> None:
 
     await edge({"type": "websocket", "path": "/"}, cast("Any", None), send)
     assert sent == [{"type": "websocket.close", "code": 1000}]
+
+
+async def test_the_description_is_made_once_while_others_are_answered(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema, begun, others_answered = Provider.schema, threading.Event(), threading.Event()
+    waited = list[bool]()
+
+    def slow(provider: Provider) -> dict[str, Any]:
+        begun.set()
+        waited.append(others_answered.wait(30))
+        return schema(provider)
+
+    monkeypatch.setattr(Provider, "schema", slow)
+    found = list[bytes]()
+
+    async def ask() -> None:
+        found.append((await browser().get("/openapi.json")).raise_for_status().content)
+
+    async with anyio.create_task_group() as asked:
+        for _ in range(3):
+            asked.start_soon(ask)
+        await anyio.to_thread.run_sync(begun.wait, 60)
+        assert (await browser().get("/nowhere")).status_code == 404
+        others_answered.set()
+    assert waited == [True]
+    assert found == [found[0]] * 3
