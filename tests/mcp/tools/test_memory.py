@@ -51,6 +51,16 @@ async def test_an_agent_remembers_once_finds_corrects_and_forgets(two_stores: Tw
     assert result(await agent.call("search_memory", query="parcels"))["results"] == []
 
 
+@pytest.mark.parametrize("query", ["voice", "brand.voice", "acme", "returns", "What do 19.90 buy?"])
+async def test_a_fact_is_found_by_a_word_between_punctuation(
+    two_stores: TwoStores, query: str
+) -> None:
+    await tell(two_stores, "brand.voice", "As on acme.de/returns, from 19.90 on")
+    agent = await two_stores.agent(two_stores.ann)
+    (found,) = result(await agent.call("search_memory", query=query))["results"]
+    assert found["key"] == "brand.voice"
+
+
 async def test_what_was_said_is_corrected_by_its_id(two_stores: TwoStores) -> None:
     agent = await two_stores.agent(two_stores.ann)
     said = {"text": "The owner asked for blue shirts.", "idempotency_key": "said-00001"}

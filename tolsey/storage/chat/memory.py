@@ -137,17 +137,17 @@ PAGE: Final = "AND ($2::text IS NULL OR id < $2) ORDER BY id DESC LIMIT $3"
 WORDED: Final = f"""
 SELECT kind, id, name, text, source FROM (
     SELECT 'fact' AS kind, id, name, value #>> '{{}}' AS text, source, updated_at,
-        to_tsvector('simple', {FACT_WORDS}) AS words
+        remembered_words({FACT_WORDS}) AS words
     FROM facts, websearch_to_tsquery('simple', $2) AS asked
-    WHERE {OF_STORE} AND to_tsvector('simple', {FACT_WORDS}) @@ asked
+    WHERE {OF_STORE} AND remembered_words({FACT_WORDS}) @@ asked
     UNION ALL
-    SELECT 'message', id, NULL, text, source, updated_at, to_tsvector('simple', {MESSAGE_WORDS})
+    SELECT 'message', id, NULL, text, source, updated_at, remembered_words({MESSAGE_WORDS})
     FROM messages, websearch_to_tsquery('simple', $2) AS asked
-    WHERE {OF_STORE} AND to_tsvector('simple', {MESSAGE_WORDS}) @@ asked
+    WHERE {OF_STORE} AND remembered_words({MESSAGE_WORDS}) @@ asked
     UNION ALL
-    SELECT 'passage', id, NULL, text, NULL, NULL, to_tsvector('simple', left(text, 20000))
+    SELECT 'passage', id, NULL, text, NULL, NULL, remembered_words(left(text, 20000))
     FROM vectors, websearch_to_tsquery('simple', $2) AS asked
-    WHERE namespace = $1 AND text IS NOT NULL AND to_tsvector('simple', left(text, 20000)) @@ asked
+    WHERE namespace = $1 AND text IS NOT NULL AND remembered_words(left(text, 20000)) @@ asked
 ) found, websearch_to_tsquery('simple', $2) AS asked
 ORDER BY ts_rank(words, asked) DESC, updated_at DESC NULLS LAST, kind, id LIMIT $3
 """  # noqa: S608 - constants of this module
