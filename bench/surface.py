@@ -6,11 +6,13 @@ lacks a value is listed as not asked, so that nothing new is left out in silence
 """
 
 import itertools
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import httpx
+import orjson
 from quart import Quart
 
 from bench.world import Tenant
@@ -24,6 +26,17 @@ MUST: Final = frozenset({"organizationId"})
 """What says whose things are wanted: a list without it is not that of the tenant."""
 
 
+NOT_ASKED: Final = {
+    "/oauth/authorize": "it writes: each begins a grant",
+    "/api/files/{file_id}/content": "it sends a file from an address that works for a minute",
+    "/mail/unsubscribe/{token}": "its address is sealed, and it reads no row",
+    "/selling/{listing_id}/remove/{source}": "a form, made of nothing but its address",
+}
+"""What is never asked, and why that is right."""
+BEGINNING: Final = 1_000_000
+"""So much of an answer is waited for: an export of 20,000,000 rows is told by how it begins."""
+TOLD: Final = re.compile(rb"""(?:role="alert".*?|</h1>\s*)<p>(.*?)</p>""", re.DOTALL)
+"""What a page says instead of being one."""
 NEXT_PAGE: Final = "(the next page)"
 """Stands for the cursor that the answer to the plain form of an ask gave."""
 CURSORS: Final = ("nextCursor", "next_cursor")
@@ -35,7 +48,7 @@ class Ask:
 
     name: str
     kind: str
-    """`route`, `page`, `admin` or `tool`."""
+    """`route`, `page`, `admin`, `key` or `tool`."""
     path: str
     query: Mapping[str, Any] = field(default_factory=dict)
     arguments: Mapping[str, Any] | None = None
@@ -56,21 +69,61 @@ class Ask:
         return replace(self, arguments={**self.arguments, "cursor": cursor})
 
 
-def next_page(answer: httpx.Response) -> str | None:
-    """Read the cursor of what comes after an answer of a route or a tool; None when nothing does."""
-    if not answer.headers.get("content-type", "").startswith("application/json"):
-        return None
-    said = answer.json()
-    said = said.get("result", {}).get("structuredContent", said) if isinstance(said, dict) else {}
-    return next((said[name] for name in CURSORS if said.get(name)), None)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What came back, or of a long document its beginning."""
+
+    status: int
+    is_document: bool
+    """Whether it is sent as it is read, however much there is."""
+    body: bytes
+
+    @classmethod
+    async def of(cls, response: httpx.Response) -> "Answer":
+        """Read a response, as far as it is waited for."""
+        body = bytearray()
+        async for chunk in response.aiter_bytes():
+            body += chunk
+            if len(body) >= BEGINNING:
+                break
+        attached = response.headers.get("content-disposition", "").startswith("attachment")
+        return cls(status=response.status_code, is_document=attached, body=bytes(body))
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """Give its JSON object; nothing where it is none."""
+        if self.is_document or not self.body.startswith(b"{"):
+            return {}
+        said: dict[str, Any] = orjson.loads(self.body)
+        return said
+
+    @property
+    def next_page(self) -> str | None:
+        """Give the cursor of what comes after an answer of a route or a tool; None when nothing does."""
+        said = self.said.get("result", {}).get("structuredContent", self.said)
+        return next((said[name] for name in CURSORS if said.get(name)), None)
+
+    @property
+    def refusal(self) -> str:
+        """Say why it is none; empty when it is one."""
+        if self.status >= 400:
+            page = TOLD.search(self.body)
+            words = page[1].decode() if page else self.said.get("detail", "")
+            return f"{self.status} {words}".strip()
+        result = self.said.get("result")
+        if isinstance(result, dict) and result.get("isError"):
+            return orjson.dumps(result.get("content")).decode()[:80]
+        return ""
 
 
 @dataclass(frozen=True, slots=True)
 class Surface:
     """What is asked of a tenant, and what is not, with the reason."""
 
-    asks: list[Ask]
-    left: dict[str, str]
+    asks: list[Ask] = field(default_factory=list)
+    left: dict[str, str] = field(default_factory=dict)
+    documents: set[str] = field(default_factory=set)
+    """What was answered with all that there is, as it was read."""
 
 
 class Unknown(Exception):  # noqa: N818 - it names what happened
@@ -81,8 +134,11 @@ async def surface(client: httpx.AsyncClient, tenant: Tenant, values: Mapping[str
     """List what can be asked for a tenant whose values are known by the parameters' names."""
     answer = await client.get(OPENAPI, timeout=120)
     described = answer.raise_for_status().json()
-    found = Surface([], {})
+    found = Surface()
     for rule, access in _routes():
+        if rule in NOT_ASKED:
+            found.left[f"GET {rule}"] = NOT_ASKED[rule]
+            continue
         try:
             found.asks.extend(_route(rule, access, described, values, found.left))
         except Unknown as error:
@@ -112,7 +168,7 @@ def _route(
     values: Mapping[str, Any],
     left: dict[str, str],
 ) -> Iterator[Ask]:
-    kinds = {Access.ADMINISTRATOR: "admin", Access.PAGE: "page"}
+    kinds = {Access.ADMINISTRATOR: "admin", Access.PAGE: "page", Access.API_KEY: "key"}
     kind = kinds.get(access, "route")
     path = rule
     for name in (part.partition("}")[0] for part in rule.split("{")[1:]):
@@ -123,14 +179,15 @@ def _route(
         for one in operation.get("parameters", ())
         if one["in"] == "query"
     }
-    # A page says nothing of itself there; whose it is goes with the query all the same.
     plain = {
         name: _value(f"{rule} {name}", name, values)
         for name, (_, required) in schemas.items()
         if required or name in MUST
     }
+    # A page says nothing of itself there; whose it is goes with the query all the same.
     if kind == "page":
-        plain = {"organizationId": values["organizationId"], **values.get(rule, {})}
+        plain["organizationId"] = values["organizationId"]
+    plain |= values.get(rule, {})
     yield Ask(f"GET {rule}", kind, path, plain)
     for name, (schema, _) in schemas.items():
         if name in plain:
@@ -138,7 +195,9 @@ def _route(
         try:
             for value in _choices(f"{rule} {name}", name, schema, values):
                 label = f"GET {rule}?{_label(name, schema, value)}"
-                yield Ask(label, kind, path, {**plain, name: value})
+                # What goes only with others, or without, is known as the whole of a query.
+                asked = value if isinstance(value, Mapping) else {**plain, name: value}
+                yield Ask(label, kind, path, asked)
         except Unknown:
             left[f"GET {rule}?{name}"] = "nothing is known to ask for it"
 

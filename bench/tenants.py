@@ -22,6 +22,26 @@ from tolsey.storage.sealing.sealed import fingerprint
 
 PASSWORD: Final = "correct horse battery staple"  # noqa: S105 - of accounts that end with the bench
 
+LEFT_OPEN: Final = """
+WITH reset AS (
+    INSERT INTO password_resets (token_hash, user_id, created_at, expires_at)
+    VALUES ($5, $2, now(), $8)
+), invitation AS (
+    INSERT INTO invitations (id, token_hash, organization_id, email, role, invited_by, created_at,
+        expires_at)
+    VALUES ('inv_' || $1, $6, $3, 'invited.' || $1 || '@example.com', 'member', $2, now(), $8)
+), file AS (
+    INSERT INTO files (id, organization_id, store_id, purpose, name, content_type, sha256, size,
+        created_by, created_at, expires_at)
+    VALUES ('file_' || $1, $3, $4, 'store_export', 'export.json', 'application/json',
+        repeat('0', 64), 1, $2, now(), $8)
+)
+INSERT INTO oauth_requests (id_hash, client_id, client_name, redirect_uri, code_challenge, resource,
+    store_id, scopes, expires_at)
+VALUES ($7, 'bench', 'Bench', 'http://127.0.0.1/', '', '', $4, '{orders:read}', $8)
+"""
+"""What a tenant has under way, to be looked at and never ended."""
+
 
 class Growing:
     """One database that grows, and the tenants who ask of it."""
@@ -103,6 +123,13 @@ class Growing:
             "headers": {"Cookie": cookie, "Origin": self.base},
         }
 
+    async def _post(
+        self, client: httpx.AsyncClient, path: str, headers: Mapping[str, str], **body: Any
+    ) -> dict[str, Any]:
+        answer = await client.post(path, json=body, headers=headers)
+        said: dict[str, Any] = answer.raise_for_status().json()
+        return said
+
     async def _tenant(
         self,
         client: httpx.AsyncClient,
@@ -116,21 +143,37 @@ class Growing:
         await database.execute(
             "UPDATE organizations SET plan = 'custom' WHERE id = $1", organization
         )
-        store = await client.post(
-            "/api/stores", json={"organizationId": organization, "name": name}, headers=headers
+        store = await self._post(
+            client, "/api/stores", headers, organizationId=organization, name=name
         )
-        store_id = store.raise_for_status().json()["id"]
-        connected = await client.post(
+        store_id = store["id"]
+        await self._post(
+            client,
             "/api/integrations/commerce/custom-app",
-            json={
-                "storeId": store_id,
-                "shopDomain": shop,
-                "clientId": CLIENT_ID,
-                "clientSecret": orders.SECRET,
-            },
-            headers=headers,
+            headers,
+            storeId=store_id,
+            shopDomain=shop,
+            clientId=CLIENT_ID,
+            clientSecret=orders.SECRET,
         )
-        connected.raise_for_status()
+        colleague = f"colleague.{name}@example.com"
+        await self._post(
+            client,
+            f"/api/organizations/{organization}/members",
+            headers,
+            email=colleague,
+            role="member",
+        )
+        mail_id = await database.fetchval(
+            "SELECT id FROM outbound_mail WHERE recipient = $1", colleague
+        )
+        made = await self._post(
+            client,
+            "/api/account/api-keys",
+            headers,
+            organizationId=organization,
+            scopes=["intelligence:read"],
+        )
         token = f"bench-agent-{name}-{'x' * 30}"
         until = datetime.now(UTC) + timedelta(days=1)
         await database.execute(
@@ -146,7 +189,7 @@ class Growing:
             *(f"grant_{name}", account["user"], organization, store_id),
             *(f"{self.base}/api/mcp/v1/{store_id}", list(SCOPES), fingerprint(token), until),
         )
-        return Tenant(
+        tenant = Tenant(
             name=name,
             user_id=account["user"],
             organization_id=organization,
@@ -154,7 +197,11 @@ class Growing:
             shop=shop,
             headers=headers,
             token=token,
+            api_key=made["value"],
+            mail_id=mail_id,
         )
+        await leave_open(database, tenant, until)
+        return tenant
 
     async def grow(self, before: int, after: int) -> None:
         """Write the rows between two sizes down."""
@@ -163,6 +210,24 @@ class Growing:
             await world.fill(database, self.tenants[0], before, after)
         finally:
             await database.close()
+
+
+def secret_of(tenant: Tenant, what: str) -> str:
+    """Give the secret of a link that was sent to a tenant's person."""
+    return f"bench-{what}-{tenant.name}-{'x' * 30}"
+
+
+async def leave_open(
+    connection: "asyncpg.Connection[asyncpg.Record]", tenant: Tenant, until: datetime
+) -> None:
+    """Write down what a tenant has under way."""
+    secrets = (secret_of(tenant, what) for what in ("reset", "invitation", "consent"))
+    await connection.execute(
+        LEFT_OPEN,
+        *(tenant.name, tenant.user_id, tenant.organization_id, tenant.store_id),
+        *map(fingerprint, secrets),
+        until,
+    )
 
 
 def values_of(tenant: Tenant, orders_there: int) -> dict[str, Any]:
@@ -184,7 +249,28 @@ def values_of(tenant: Tenant, orders_there: int) -> dict[str, Any]:
         "kind": "organization",
         "/api/admin/actors/{kind}/{id} id": tenant.organization_id,
         "/docs/api/{name} name": "swagger-ui.css",
+        "/docs/{slug} slug": "agents",
         "/billing/change": {"plan": "pro", "cadence": "monthly"},
+        "/password/reset": {"token": secret_of(tenant, "reset")},
+        "/invitations/{token} token": secret_of(tenant, "invitation"),
+        "/oauth/consent/{request_id} request_id": secret_of(tenant, "consent"),
+        "/api/operations/{id} id": "op_g0",
+        "/api/admin/stores/{id}/diagnosis id": tenant.store_id,
+        "/admin/find": {"q": tenant.store_id},
+        "q": tenant.store_id,
+        "user_id": tenant.user_id,
+        "mail_id": tenant.mail_id,
+        "file_id": f"file_{tenant.name}",
+        "scan_id": "scan_1",
+        "domain": "www.example.com",
+        "recipient": f"{tenant.name}@example.com",
+        "/api/admin/audit subject": {"subject": tenant.store_id},
+        "/api/admin/audit actor": {"actor": "system"},
+        "/api/admin/audit event": {"event": world.EVENTS[-1]},
+        "/api/admin/webhooks topic": {"storeId": tenant.store_id, "topic": "orders/updated"},
+        "/api/stores/{store_id}/memory/search limit": 20,
+        "months": 12,
+        "variables": {},
         "resource": f"api/mcp/v1/{tenant.store_id}",
         "owner": "nobody",
         "limit": 100,

@@ -48,7 +48,9 @@ class Tenant:
     store_id: str
     shop: str
     headers: Mapping[str, str]
-    token: str = ""
+    token: str
+    api_key: str
+    mail_id: str
 
 
 @dataclass(frozen=True, slots=True)
