@@ -284,7 +284,7 @@ def show(
         follows = law(points)
         # An answer that says more takes longer; no aim is for those.
         size = sizes[most].get(name, 0)
-        grows = size >= BEGUN_BYTES or size > 2 * max(sizes[begins].get(name, 0), 1_000)
+        grows = size > 2 * max(sizes[begins].get(name, 0), 1_000)
         said = [size / 1024, f"{follows}, so does its answer" if grows else follows]
         small = took.get("small", ["", ""])
         lines.append([name, kinds[name], *took["large"], *small, _ms(empty), _p99(empty), *said])
