@@ -39,6 +39,8 @@ from tolsey.http.memory.embedding import MemoryEmbedder
 from tolsey.http.memory.finding import MemorySearch
 from tolsey.http.oauth.agents import Agents
 from tolsey.http.operators.exposition import ProcessCollector
+from tolsey.http.privacy.answering import CustomerAnswers
+from tolsey.http.privacy.opening import PrivacyRequests
 from tolsey.http.stores.exports import ExportWriter
 from tolsey.http.web.context import Service
 from tolsey.http.web.edge import ASGIApp
@@ -275,11 +277,14 @@ class Parts:
         keeping = CreditKeeping(
             self.database, self._ask, clock=self.clock, throttle=throttle
         ).work()
+        answers = CustomerAnswers(self.files, self.database, self._reports, self.vault, self.clock)
         erasing = Erasing(
             self.database,
             self._ask,
             self._outside.vectors,
             rehash=Rehashing(self.database, self.vault).of_shop,
+            answer=answers.answer,
+            tell=self.mail.tell_people,
             throttle=throttle,
             clock=self.clock,
         ).work()
@@ -311,14 +316,10 @@ class Parts:
 
 def _receivers(settings: Settings, vectors: Vectors, parts: "Parts") -> dict[str, ASGIApp]:
     """Receive what the platform and the processor post."""
+    requests = PrivacyRequests(parts.database, parts.vault, parts.clock)
     asked = {
         COMPLIANCE_PATHS[topic]: ComplianceRequests(
-            topic,
-            parts.database,
-            parts.vault,
-            vectors,
-            parts.clock,
-            platform_secret=settings.commerce_client_secret,
+            topic, requests, vectors, platform_secret=settings.commerce_client_secret
         )
         for topic in ComplianceTopic
     }

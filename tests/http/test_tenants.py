@@ -151,6 +151,7 @@ def body_of(rule: str, things: dict[str, str]) -> dict[str, Any]:
         "/stores/new": {**foreign, "name": "Theirs"},
         "/stores/<store_id>/connect": CREDENTIALS,
         "/api/stores/<store_id>/memory/facts/<key>": {"value": "Theirs"},
+        "/api/stores/<store_id>/privacy": {"email": "buyer@example.com", "action": "erase"},
         "/api/stores/<store_id>/memory/messages": {"text": "Theirs"},
         "/api/stores/<store_id>/memory/messages/<message_id>": {"text": "Theirs"},
         "/selling/new": {**foreign, "title": "Theirs", "price": "1", "currency": "USD"},

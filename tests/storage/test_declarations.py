@@ -192,10 +192,13 @@ async def planted(database: Database, table: Table[Any], belongs: Belongs) -> No
     elif by.startswith("namespace"):
         values["namespace"] = f"messages:{WHOSE}"
     elif found := re.search(r"(\w+) (?:IN|=) \(SELECT (\w+)", by):
-        values[found[1]] = found[2]  # as that other row's example has it
+        if columns[found[1]].sql == "text":  # as that other row's example has it
+            values[found[1]] = found[2]
+    elif "(subject, '/')" in by:
+        values |= {"store_id": "store", "subject": "order/7"}
     else:
         values[(re.search(r"(\w+) = \$1", by) or [by, by])[1]] = WHOSE
-    if belongs.to == RowOwner.BUYER:
+    if belongs.to == RowOwner.BUYER and "split_part" not in by:
         values["store_id"] = SHOP_OF_BUYER
     places = ", ".join(
         f"${n}::text::vector" if columns[name].sql == "vector" else f"${n}"

@@ -50,6 +50,7 @@ from tolsey.storage.people import (
     resets,
     tokens,
 )
+from tolsey.storage.records.commerce.compliance import ComplianceRequest, ComplianceTopic
 from tolsey.storage.records.commerce.shops import ShopKey
 from tolsey.storage.records.runtime.turns import Known
 from tolsey.storage.reports import (
@@ -77,6 +78,18 @@ PAGE: Final = 51
 STORE: Final = ShopKey("sto_1")
 """A store's id, and the key of its first shop."""
 AT: Final = datetime.now(UTC)
+ASKED_BEFORE: Final = ComplianceRequest(
+    id="request_new",
+    topic=ComplianceTopic.CUSTOMER_REDACT,
+    shop_domain="s7.example",
+    delivery_id="d7",
+    body_digest="b7",
+    email_hash=None,
+    stores=(),
+    shop_keys=(),
+    received_at=AT,
+    pending_steps=(),
+)
 AGO: Final = AT - timedelta(days=30)
 KNOWN: Final = Known({"N": 1}, {"store": 1})
 OTHERS_WAIT: Final = """
@@ -257,6 +270,7 @@ REPORTS: Final[dict[str, list[Case]]] = {
         lambda db: operations.dead_letters(db, PAGE, None, "replayed"),
     ],
     "operations.dead_letters_by_kind": [lambda db: operations.dead_letters_by_kind(db, 10_000)],
+    "files.among": [lambda db: files.among(db, ["file_7", "file_8"])],
     "files.find": [lambda db: files.find(db, "file_7")],
     "files.page_of_store": [
         lambda db: files.page_of_store(db, "sto_1", "store_export", after=None, at=AT, limit=PAGE),
@@ -330,6 +344,8 @@ SHORT: Final[dict[str, list[Case]]] = {
     "commerce.agent_operations.load": [lambda db: agent_operations.load(db, [STORE])],
     "commerce.agent_operations.planned": [lambda db: agent_operations.planned(db, STORE, "op_1")],
     "commerce.compliance.find": [lambda db: compliance.find(db, "request_000007")],
+    "commerce.compliance.kept_as": [lambda db: compliance.kept_as(db, ASKED_BEFORE)],
+    "commerce.compliance.shops_of": [lambda db: compliance.shops_of(db, STORE)],
     "commerce.compliance.page": [
         lambda db: compliance.page(db, None, PAGE),
         lambda db: compliance.page(db, "request_000700", PAGE),

@@ -49,6 +49,9 @@ REQUESTS: Final = {
         "The request says its length in two ways: send `Content-Length` or chunks, not both.", 400
     ),
     "bad_request": Code("The request cannot be read.", 400),
+    "confirmation_required": Code(
+        "This cannot be taken back: send it again with `confirmed` once a person has said so.", 409
+    ),
     "steps_open": Code(
         "Something of this request is not done yet: carry out its pending steps first.", 409
     ),

@@ -18,6 +18,7 @@ class MailEvent(StrEnum):
     PAYMENT_FAILED = "payment_failed"
     PAYOUT_FAILED = "payout_failed"
     CONNECTION_BROKEN = "connection_broken"
+    DATA_REQUEST_ANSWERED = "data_request_answered"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,15 @@ def measures_revenue(version: str) -> bool:
     return version in ("", "unstable") or version >= MEASURED_SINCE
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerKept:
+    """The answer to a customer is there for those who look after a store; `rows` are what it tells."""
+
+    organization_id: str
+    store_name: str
+    rows: int
+
+
 class PlatformError(Exception):
     """The commerce platform did not do what it was asked; `message` is safe to show a seller."""
 

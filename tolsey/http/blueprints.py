@@ -51,6 +51,8 @@ from tolsey.http.people import (
     organizations,
 )
 from tolsey.http.people import pages as accounts
+from tolsey.http.privacy import pages as privacy_pages
+from tolsey.http.privacy import routes as privacy
 from tolsey.http.selling import form_pages as listing_form_pages
 from tolsey.http.selling import pages as selling_pages
 from tolsey.http.selling import public, public_pages, reviews, sell
@@ -77,6 +79,8 @@ BLUEPRINTS: Final[Sequence[Blueprint]] = (
     proposals.pages,
     exports.routes,
     order_history.routes,
+    privacy.routes,
+    privacy_pages.routes,
     files.routes,
     home.routes,
     store_pages.routes,

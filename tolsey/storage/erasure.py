@@ -29,6 +29,12 @@ def _owned(owner: RowOwner) -> list[tuple[Table[Any], Belongs]]:
     return sorted(owned, key=lambda pair: (bool(pair[1].emptied), not pair[0].export))
 
 
+@cache
+def findings(owner: RowOwner) -> tuple[str, ...]:
+    """Write how an owner's rows are found, in each table that has some."""
+    return tuple(_found(table, belongs) for table, belongs in _owned(owner))
+
+
 async def left(database: Database, owner: RowOwner, *whose: str) -> int:
     """Count what is still to be erased of an owner."""
     found = 0

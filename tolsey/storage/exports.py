@@ -24,6 +24,11 @@ def sections(owner: RowOwner) -> Iterator[tuple[Table[Any], Belongs]]:
                 yield table, belongs
 
 
+def queries(owner: RowOwner) -> tuple[str, ...]:
+    """Write how an owner's export finds its rows, in each table that has some."""
+    return tuple(f"FROM {table.name} WHERE {one.condition}" for table, one in sections(owner))
+
+
 async def rows(
     reader: Reader, table: Table[Any], belongs: Belongs, *whose: str
 ) -> AsyncIterator[Any]:

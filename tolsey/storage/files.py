@@ -1,5 +1,6 @@
 """SQL for files; whoever adds or takes away bytes holds their lock meanwhile."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
@@ -38,6 +39,12 @@ async def remove(tx: Transaction, file: FileRecord) -> bool:
 async def find(reader: Reader, file_id: str) -> FileRecord | None:
     """Read a file's row."""
     return await record(reader, FILES, "id = $1", file_id)
+
+
+async def among(reader: Reader, file_ids: Sequence[str]) -> dict[str, FileRecord]:
+    """Read the rows of files by their ids; one that is gone is absent."""
+    found = await records(reader, FILES, "id = ANY($1::text[])", list(file_ids))
+    return {one.id: one for one in found}
 
 
 async def page_of_store(

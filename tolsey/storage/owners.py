@@ -46,9 +46,9 @@ class Belongs:
     def condition(self) -> str:
         """Which rows are the owner's."""
         by = self.by or NAMED_BY[self.to]
-        if self.to == RowOwner.BUYER:
-            return f"{by} = $1 AND store_id = $2"
-        return by if "$1" in by else f"{by} = $1"
+        if "$1" in by:
+            return by
+        return f"{by} = $1 AND store_id = $2" if self.to == RowOwner.BUYER else f"{by} = $1"
 
 
 OF_USER: Final = Belongs(to=RowOwner.USER)
@@ -64,6 +64,14 @@ ID_ALONE: Final = "It names an id that leads to nobody once the user's row is em
 COUNTED: Final = "Counted from the orders and products, which an export has."
 EVIDENCE_OF_USER: Final = Belongs(to=RowOwner.USER, stays=ID_ALONE)
 EVIDENCE_OF_ORGANIZATION: Final = Belongs(to=RowOwner.ORGANIZATION, stays=MONEY)
+ORDERS_OF_BUYER: Final = (
+    "SELECT order_id FROM commerce_orders WHERE customer_hash = $1 AND store_id = $2"
+)
+WITH_ORDERS_OF_BUYER: Final = Belongs(
+    to=RowOwner.BUYER,
+    by=f"order_id IN ({ORDERS_OF_BUYER}) AND store_id = $2",
+    stays="It names an order, of which nobody can tell any more who bought it.",
+)
 OF_LISTINGS: Final = Belongs(
     to=RowOwner.ORGANIZATION,
     by="listing_id IN (SELECT id FROM listings WHERE organization_id = $1)",

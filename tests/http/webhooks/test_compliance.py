@@ -5,6 +5,7 @@ from datetime import datetime
 import pytest
 
 from tests.http.webhooks.merchant import NOON, call
+from tolsey.http.privacy.opening import PrivacyRequests
 from tolsey.http.webhooks.compliance import ComplianceRequests
 from tolsey.http.webhooks.signatures import sign
 from tolsey.storage.chat.vectors import DatabaseVectors
@@ -33,10 +34,8 @@ async def test_only_the_secret_that_is_set_proves_a_request(
 ) -> None:
     app = ComplianceRequests(
         ComplianceTopic.SHOP_REDACT,
-        database,
-        vault,
+        PrivacyRequests(database, vault, noon),
         DatabaseVectors(database),
-        noon,
         platform_secret=secret,
     )
     headers = [(b"x-shopify-hmac-sha256", sign(BODY, "platform").encode())]

@@ -1,12 +1,13 @@
 """Documents of all that is kept of a store, a user or an organization, written as they are read."""
 
 from collections.abc import AsyncIterator
-from typing import Final
+from typing import Any, Final
 
 import orjson
 from pydantic.alias_generators import to_camel
 
 from tolsey.actors.store.connection.messages import ConnectionView
+from tolsey.http.answers.base import ApiAnswer
 from tolsey.http.answers.stores import (
     ConnectionAnswer,
     ConnectionPeriodAnswer,
@@ -33,7 +34,7 @@ async def of_store(
         store=StoreAnswer.read(row),
         integrations=[ConnectionAnswer.of(connection)] if connection else [],
     )
-    yield orjson.dumps(head.model_dump(mode="json"))[:-1]
+    yield head_of(head)
     async for part in sections_of(reader, RowOwner.STORE, row.id):
         yield part
     shop = await connections.shop_key_of(database, row.id)
@@ -45,11 +46,22 @@ async def of_store(
 async def sections_of(reader: Reader, owner: RowOwner, whose: str) -> AsyncIterator[bytes]:
     """Write what each table has of an owner, as further fields of an object that has one."""
     for table, belongs in exports.sections(owner):
-        before = b"," + orjson.dumps(table.export) + b":["
-        async for item in exports.rows(reader, table, belongs, whose):
-            yield before + orjson.dumps({to_camel(name): item[name] for name in item})
-            before = b","
-        yield b"]" if before == b"," else before + b"]"
+        async for part in section(table.export, exports.rows(reader, table, belongs, whose)):
+            yield part
+
+
+def head_of(answer: ApiAnswer) -> bytes:
+    """Write an object that `section` adds fields to."""
+    return orjson.dumps(answer.model_dump(mode="json"))[:-1]
+
+
+async def section(name: str, items: AsyncIterator[Any]) -> AsyncIterator[bytes]:
+    """Write rows as a further field of an object that has one."""
+    before = b"," + orjson.dumps(to_camel(name)) + b":["
+    async for item in items:
+        yield before + orjson.dumps({to_camel(column): item[column] for column in item})
+        before = b","
+    yield b"]" if before == b"," else before + b"]"
 
 
 async def in_chunks(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

@@ -46,7 +46,7 @@ class Entry:
     role: Role
     topic: MailTopic | None = None
     path: str = ""
-    """Where its link leads, unless whoever asks for the mail says so."""
+    """Where its link leads, with facts of the mail in braces, unless whoever asks for it says so."""
 
 
 BOOK: Final[Mapping[MailEvent, Entry]] = {
@@ -55,4 +55,5 @@ BOOK: Final[Mapping[MailEvent, Entry]] = {
     MailEvent.PAYMENT_FAILED: Entry(Role.KEEPERS, path="/billing"),
     MailEvent.PAYOUT_FAILED: Entry(Role.PAYEE),
     MailEvent.CONNECTION_BROKEN: Entry(Role.KEEPERS, MailTopic.STORES, path="/billing"),
+    MailEvent.DATA_REQUEST_ANSWERED: Entry(Role.KEEPERS, path="/stores/{store}/privacy"),
 }

@@ -123,7 +123,7 @@ class PostOffice:
     async def tell_people(self, call: TellPeople) -> None:
         """Write to everyone whom the address book names for an event."""
         entry = BOOK[call.event]
-        link = f"{self._settings.base_url}{entry.path}" if entry.path else ""
+        link = self._settings.base_url + entry.path.format(**call.facts) if entry.path else ""
         for one in await self._addressees(call, entry.role):
             facts = dict(call.facts)
             if one.organization_name is not None:

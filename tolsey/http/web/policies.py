@@ -49,6 +49,8 @@ EXPORTS = Policy("exports", 20, DAY)
 """Exports of stores written to files, of a user: each is kept for a week."""
 MEMORY = Policy("memory", 120, MINUTE)
 """What a store is told to remember and asked about, of a user."""
+PRIVACY = Policy("privacy", 60, HOUR)
+"""Customers whose data is asked for or erased, of a user."""
 ORDER_IMPORTS = Policy("order-imports", 20, DAY)
 """Imports of orders begun or gone on with, of a user: each is an export at the platform."""
 STORE_CONNECT = Policy("store-connect", 60, HOUR)
@@ -92,6 +94,7 @@ CATALOGUE = (
     STORE_CREATION,
     MEMORY,
     ORDER_IMPORTS,
+    PRIVACY,
     STORE_CONNECT,
     LISTING_CREATION,
     REVENUE_CONNECT,

@@ -29,7 +29,14 @@ from tolsey.actors.store.deliveries.topics import TOPICS
 from tolsey.actors.store.messages import Outcome, store
 from tolsey.http.web.edge import Receive, Scope, Send
 from tolsey.http.webhooks.directory import ShopDirectory, ShopListener
-from tolsey.http.webhooks.headers import FAMILIES, HeaderReader, HeadersDisagree, Said, digest_of
+from tolsey.http.webhooks.headers import (
+    FAMILIES,
+    ID_CHARACTERS,
+    HeaderReader,
+    HeadersDisagree,
+    Said,
+    digest_of,
+)
 from tolsey.http.webhooks.payloads import MalformedPayload, parse
 from tolsey.http.webhooks.receiving import (
     ACCEPTED,
@@ -56,7 +63,6 @@ DELIVERY_SECONDS: Final = 4.0
 """All steps of a delivery together. The platform gives up after five seconds, of which some are the network's and the body's."""
 KEEP_SHARE: Final = 0.25
 """How much of that is left, when its turn does not end, for keeping the message for later."""
-ID_CHARACTERS: Final = 200
 TOPIC_CHARACTERS: Final = 100
 
 APP_UNINSTALLED: Final = "app/uninstalled"

@@ -3,11 +3,8 @@
 Only the platform's own secret proves one, for the shop has left when it comes: the verifier has no place for another.
 """
 
-import hashlib
-import hmac
-from collections.abc import Callable
-from datetime import datetime
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import structlog
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -15,10 +12,16 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from tolsey.actors.ports import Vectors
 from tolsey.actors.refusals import Refusal
 from tolsey.actors.shops import is_shop_domain
-from tolsey.actors.store.deliveries.identity import PURPOSE, pseudonym
 from tolsey.http.clients.vectors import VectorStoreFailed
+from tolsey.http.privacy.opening import PrivacyRequests, PrivacyWish
 from tolsey.http.web.edge import Receive, Scope, Send
-from tolsey.http.webhooks.headers import HeaderReader, HeadersDisagree, Said, digest_of
+from tolsey.http.webhooks.headers import (
+    ID_CHARACTERS,
+    HeaderReader,
+    HeadersDisagree,
+    Said,
+    digest_of,
+)
 from tolsey.http.webhooks.payloads import MalformedPayload, parse
 from tolsey.http.webhooks.receiving import (
     ACCEPTED,
@@ -31,25 +34,18 @@ from tolsey.http.webhooks.receiving import (
     unauthorized,
 )
 from tolsey.http.webhooks.signatures import is_signed
-from tolsey.runtime.ids import new_id
 from tolsey.storage.chat import memory
-from tolsey.storage.commerce import compliance, stores
-from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageError
 from tolsey.storage.records.commerce.compliance import (
     ComplianceRequest,
     ComplianceTopic,
-    CustomerRedaction,
-    PendingStep,
+    RequestSource,
 )
-from tolsey.storage.sealing.sealed import Vault
 
 log = structlog.get_logger()
 
 SECRET: Final = "COMMERCE_CLIENT_SECRET"  # noqa: S105 - a variable's name
 NOT_SET: Final = f"Set {SECRET}: it proves that the platform asks."
-LABEL: Final = b"compliance:v1:"
-"""What the platform's secret is turned into a shop's key with: a request may span several stores."""
 
 
 class Told(BaseModel):
@@ -112,24 +108,44 @@ COMPLIANCE_PATHS: Final = {
 }
 
 
+def wish_of(
+    topic: ComplianceTopic, parsed: Mapping[str, Any], body: bytes, said: Said
+) -> PrivacyWish:
+    """Read what the platform asks for. Raises DeliveryRefused for a body that is not its topic's."""
+    try:
+        told = BODIES[topic].model_validate(parsed)
+    except ValidationError as error:
+        why = f"The body is not a {topic}."
+        raise DeliveryRefused(400, "malformed_payload", why) from error
+    shop = told.shop_domain.lower()
+    if not is_shop_domain(shop):
+        raise DeliveryRefused(400, "malformed_payload", "The body names no shop.")
+    customer = NamedCustomer() if isinstance(told, ShopRedact) else told.customer
+    return PrivacyWish(
+        topic=topic,
+        source=RequestSource.PLATFORM,
+        shop_domain=shop,
+        body=body,
+        delivery_id=(said.webhook_id or b"").decode("latin-1")[:ID_CHARACTERS],
+        email=customer.email,
+        customer_id=customer.id,
+    )
+
+
 class ComplianceRequests:
     """The application behind one of the three routes."""
 
     def __init__(
         self,
         topic: ComplianceTopic,
-        database: Database,
-        vault: Vault,
+        requests: PrivacyRequests,
         vectors: Vectors,
-        clock: Callable[[], datetime],
         *,
         platform_secret: str | None,
     ) -> None:
         self._topic = topic
-        self._database = database
-        self._vault = vault
+        self._requests = requests
         self._vectors = vectors
-        self._clock = clock
         self._secret = platform_secret
         self._headers = HeaderReader()
         self._bodies = Bodies()
@@ -153,83 +169,23 @@ class ComplianceRequests:
         secret = self._secret.encode()
         if not is_signed(body, digest_of(said.signature), (secret,)):
             raise unauthorized()
-        told = self._read(body)
-        shop = told.shop_domain.lower()
-        if not is_shop_domain(shop):
-            raise DeliveryRefused(400, "malformed_payload", "The body names no shop.")
-        key = hmac.digest(secret, LABEL + shop.encode(), "sha256")
+        wish = wish_of(self._topic, self._parsed(body), body, said)
         try:
-            request = await self._record(told, shop, key, self._delivery_id(said, body, key), body)
+            request, is_new = await self._requests.open(wish)
         except StorageError as error:
             raise storage_unavailable() from error
-        if request is None:
+        if not is_new:
             return DUPLICATE
         if self._topic == ComplianceTopic.SHOP_REDACT:
             await self._purge(request)
         return ACCEPTED
 
-    def _read(self, body: bytes) -> ShopRedact | DataRequest | CustomerRedact:
-        try:
-            return BODIES[self._topic].model_validate(parse(body))
-        except (MalformedPayload, ValidationError) as error:
-            why = str(error) if isinstance(error, MalformedPayload) else f"not a {self._topic}"
-            raise DeliveryRefused(400, "malformed_payload", f"The body is {why}.") from error
-
     @staticmethod
-    def _delivery_id(said: Said, body: bytes, key: bytes) -> str:
-        named = (said.webhook_id or b"").decode("latin-1")[:200]
-        return named or hmac.digest(key, body, "sha256").hex()
-
-    async def _record(
-        self,
-        told: ShopRedact | DataRequest | CustomerRedact,
-        shop: str,
-        key: bytes,
-        delivery_id: str,
-        body: bytes,
-    ) -> ComplianceRequest | None:
-        """Keep the request before anything else is done; None for one that is kept already."""
-        keys = await compliance.stores_of(self._database, shop)
-        customer = None if isinstance(told, ShopRedact) else told.customer
-        request = ComplianceRequest(
-            id=new_id("req"),
-            topic=self._topic,
-            shop_domain=shop,
-            delivery_id=delivery_id,
-            body_digest=hmac.digest(key, body, hashlib.sha256).hex(),
-            email_hash=pseudonym(key, customer.email, customer.id) if customer else None,
-            stores=tuple(keys),
-            shop_keys=tuple(keys.values()),
-            received_at=self._clock(),
-            pending_steps=tuple(PendingStep) if customer is None else (),
-        )
-        subjects = [] if customer is None else await self._subjects(request, customer)
-        async with self._database.transaction() as tx:
-            if not await compliance.record(tx, request, subjects):
-                return None
-        return request
-
-    async def _subjects(
-        self, request: ComplianceRequest, customer: NamedCustomer
-    ) -> list[CustomerRedaction]:
-        """Tell whom each store of the shop knows the customer as; the address itself is not kept."""
-        found: dict[tuple[str, str], CustomerRedaction] = {}
-        for store_id, key in zip(request.stores, request.shop_keys, strict=True):
-            salt = await stores.salt_of(self._database, self._vault, store_id, request.shop_domain)
-            if salt is None:  # its pseudonyms can be linked by nobody any more
-                continue
-            identity = self._vault.subkey(salt, PURPOSE)
-            # A row of a customer without an address is known by the platform's id.
-            for email, id in ((customer.email, None), (None, customer.id)):
-                known = pseudonym(identity, email, id)
-                if known is not None:
-                    found[key, known] = CustomerRedaction(
-                        request_id=request.id,
-                        store_id=key,
-                        subject_key=f"{request.shop_domain}:{known}",
-                        email_hash=known,
-                    )
-        return list(found.values())
+    def _parsed(body: bytes) -> Mapping[str, Any]:
+        try:
+            return parse(body)
+        except MalformedPayload as error:
+            raise DeliveryRefused(400, "malformed_payload", f"The body is {error}.") from error
 
     async def _purge(self, request: ComplianceRequest) -> None:
         """Empty the stores' memory; a failure never changes the answer, for the job tries again."""

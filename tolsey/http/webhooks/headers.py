@@ -13,6 +13,8 @@ from typing import Final
 FAMILIES: Final = (b"x-commerce-", b"x-shopify-", b"shopify-")
 """In the order in which they are preferred when they say the same."""
 
+ID_CHARACTERS: Final = 200
+"""So much of a delivery's id is kept."""
 DIGEST_BYTES: Final = 32
 DIGEST_CHARACTERS: Final = 44
 

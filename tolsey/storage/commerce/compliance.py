@@ -6,6 +6,7 @@ from typing import Final
 
 from tolsey.storage.conditions import Conditions
 from tolsey.storage.database import Database, Reader, Row, Transaction
+from tolsey.storage.lookups import records
 from tolsey.storage.records.commerce.compliance import (
     ComplianceRequest,
     CustomerRedaction,
@@ -20,6 +21,8 @@ REDACTIONS: Final = table_of(CustomerRedaction)
 
 OVERDUE_AFTER: Final = timedelta(days=30)
 """When an operator has to have closed a request (rules/shops#erasure)."""
+ANSWER_KEPT_FOR: Final = OVERDUE_AFTER
+"""So long a merchant can fetch the answer to a customer (rules/shops#answers)."""
 STORES_OF: Final = """
 SELECT s.id, coalesce(k.shop_key, s.id) AS shop_key
 FROM shops_of_stores k JOIN stores s ON s.id = k.store_id
@@ -34,6 +37,15 @@ async def stores_of(database: Reader, shop_domain: str) -> dict[str, str]:
     return {row["id"]: row["shop_key"] for row in rows}
 
 
+async def shops_of(database: Reader, store_id: str) -> list[str]:
+    """List the shops that a store is or was connected to."""
+    rows = await database.fetch(
+        "SELECT shop_domain FROM shops_of_stores WHERE store_id = $1 ORDER BY first_connected_at",
+        store_id,
+    )
+    return [row["shop_domain"] for row in rows]
+
+
 async def record(
     tx: Transaction, request: ComplianceRequest, subjects: Sequence[CustomerRedaction]
 ) -> bool:
@@ -46,6 +58,24 @@ async def record(
     for one in subjects:
         await tx.execute(REDACTIONS.insert, *REDACTIONS.values_of(one))
     return True
+
+
+async def kept_as(reader: Reader, request: ComplianceRequest) -> ComplianceRequest:
+    """Read the request that keeps another from being recorded."""
+    where = (
+        "shop_domain = $1 AND topic = $2 AND (delivery_id = $3 OR body_digest = $4)"
+        " ORDER BY received_at DESC LIMIT 1"
+    )
+    (kept,) = await records(
+        reader,
+        REQUESTS,
+        where,
+        request.shop_domain,
+        request.topic,
+        request.delivery_id,
+        request.body_digest,
+    )
+    return kept
 
 
 async def unfinished(database: Database) -> list[ComplianceRequest]:

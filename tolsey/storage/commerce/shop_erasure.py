@@ -25,6 +25,15 @@ FROM integration_connections WHERE store_id = $1 AND shop_domain = $2
 """
 FREE_TEXT: Final = "FROM commerce_orders WHERE store_id = $1 AND metadata <> '{}'"
 
+SALTS: Final = """
+FROM stores s LEFT JOIN shops_of_stores k ON k.store_id = s.id AND k.shop_domain = $2 WHERE s.id = $1
+  AND CASE WHEN k.shop_key <> s.id THEN coalesce(k.sealed_salt, '') ELSE s.sealed_salt END <> ''
+"""
+PROFILE: Final = """
+FROM store_shops p WHERE store_id = $1 AND shop_domain = $2
+  AND jsonb_strip_nulls(to_jsonb(p) - '{store_id,shop_domain,facts_at}'::text[])
+    <> '{"custom_domains": [], "subscriptions": {}}'
+"""
 _ANY_WORDS: Final = "$2::text IS NOT NULL AND $3::text IS NOT NULL AND $4::text IS NOT NULL"
 COPIES: Final = {
     # A message that was given up holds what it was to tell.
@@ -36,8 +45,7 @@ COPIES: Final = {
         FROM agent_operations o WHERE store_id = $1 AND EXISTS (
             SELECT FROM connection_history h WHERE h.store_id = $1 AND h.shop_domain = $2
               AND o.created_at >= h.connected_at AND o.created_at <= coalesce(h.ended_at, 'infinity'))
-          AND ($3 = '' OR string_to_array(subject, '/') && ARRAY(
-            SELECT order_id::text FROM commerce_orders WHERE store_id = $4 AND customer_hash = $3))
+          AND $3 = '' AND $4::text IS NOT NULL
     """,
     "files": f"FROM files WHERE store_id = $1 AND expires_at > now() AND {_ANY_WORDS}",
 }

@@ -24,6 +24,7 @@ KEPT: Final[Mapping[str, Retention]] = {
             "api_key",
             "store",
             "commerce",
+            "compliance",
             "listing",
             "verification",
         ),

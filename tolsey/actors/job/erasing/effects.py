@@ -6,16 +6,19 @@ was erased. A leg that is done has its receipt, so a run that was cut off goes o
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+from hashlib import sha256
 from typing import Any, Final
 
 import structlog
 
 from tolsey.actors.job.effects import Progress, is_cut
+from tolsey.actors.mail import MailEvent, TellPeople
 from tolsey.actors.organization.messages import organization
 from tolsey.actors.organization.stores.messages import CloseStore
-from tolsey.actors.ports import Vectors
+from tolsey.actors.ports import AnswerKept, Vectors
 from tolsey.actors.reach import Ask
 from tolsey.actors.refusals import NotFound
 from tolsey.actors.store.compliance.messages import DestroySalt, ForgetShopProfile, RedactShop
@@ -23,7 +26,7 @@ from tolsey.actors.store.connection.messages import LeaveShop
 from tolsey.actors.store.memory.messages import ForgetMemory
 from tolsey.actors.store.messages import store
 from tolsey.runtime.throttle import Throttle
-from tolsey.storage import erasure
+from tolsey.storage import erasure, exports
 from tolsey.storage.chat import memory
 from tolsey.storage.commerce import compliance, identities, shop_erasure, stores
 from tolsey.storage.database import Database
@@ -50,6 +53,21 @@ RETRIED_FOR: Final = timedelta(hours=48 + 1)
 
 Counted = tuple[int, int]
 """How many rows there were before, and after."""
+Act = Callable[[ComplianceRequest, str, str], Awaitable[Counted]]
+Answer = Callable[[ComplianceRequest, str, str], Awaitable[AnswerKept | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class RequestLeg:
+    """A leg or step: what does it for one store, and the queries that its rows are found by."""
+
+    act: Act
+    queries: tuple[str, ...]
+
+    @property
+    def digest(self) -> str:
+        """What its receipts say of the queries."""
+        return sha256("\n".join(self.queries).encode()).hexdigest()
 
 
 class Erasing:
@@ -62,6 +80,8 @@ class Erasing:
         vectors: Vectors,
         *,
         rehash: Callable[[ShopKey], AsyncGenerator[int]],
+        answer: Answer,
+        tell: Callable[[TellPeople], Awaitable[None]],
         throttle: Throttle,
         clock: Callable[[], datetime],
     ) -> None:
@@ -69,18 +89,22 @@ class Erasing:
         self._ask = ask
         self._vectors = vectors
         self._rehash = rehash
+        self._answer_kept = answer
+        self._tell = tell
         self._throttle = throttle
         self._clock = clock
-        self._legs: Mapping[str, Callable[[ComplianceRequest, str, str], Awaitable[Counted]]] = {
-            Leg.CREDENTIALS: self._credentials,
-            Leg.VECTORS: self._purge,
-            Leg.WEBHOOK_ARCHIVE: self._archive,
-            Leg.ORDER_FREETEXT: self._free_text,
-            Leg.COPIES: self._copies,
-            Leg.CUSTOMER_ROWS: self._customers,
-            PendingStep.IDENTITY_HASHES: self._salt,
-            PendingStep.HISTORY: self._history,
-            PendingStep.STORE_RECORD: self._record,
+        sql = shop_erasure
+        self._legs: Mapping[str, RequestLeg] = {
+            Leg.ANSWER: RequestLeg(self._answer, exports.queries(RowOwner.BUYER)),
+            Leg.CREDENTIALS: RequestLeg(self._credentials, (sql.HASHES, sql.CREDENTIALS)),
+            Leg.VECTORS: RequestLeg(self._purge, memory.namespaces_of("$1")),
+            Leg.WEBHOOK_ARCHIVE: RequestLeg(self._archive, (sql.ARCHIVE,)),
+            Leg.ORDER_FREETEXT: RequestLeg(self._free_text, (sql.FREE_TEXT,)),
+            Leg.COPIES: RequestLeg(self._copies, tuple(sql.COPIES.values())),
+            Leg.CUSTOMER_ROWS: RequestLeg(self._customers, erasure.findings(RowOwner.BUYER)),
+            PendingStep.IDENTITY_HASHES: RequestLeg(self._salt, (sql.SALTS,)),
+            PendingStep.HISTORY: RequestLeg(self._history, erasure.findings(RowOwner.SHOP)),
+            PendingStep.STORE_RECORD: RequestLeg(self._record, (sql.PROFILE,)),
         }
 
     def work(self) -> Mapping[str, Callable[[datetime, Progress], Awaitable[Mapping[str, Any]]]]:
@@ -180,7 +204,8 @@ class Erasing:
                 log.warning("gdpr.salt_unopened", request_id=request.id, shop_key=key)
 
     async def _do(self, request: ComplianceRequest, leg: str, store_id: str, key: str) -> None:
-        before, after = await self._legs[leg](request, store_id, key)
+        known = self._legs[leg]
+        before, after = await known.act(request, store_id, key)
         receipt = Receipt(
             request_id=request.id,
             store_id=store_id,
@@ -188,8 +213,31 @@ class Erasing:
             rows_before=before,
             rows_after=after,
             at=self._clock(),
+            query_digest=known.digest,
         )
         await compliance.keep_receipt(self._database, receipt)
+
+    async def _answer(self, request: ComplianceRequest, store_id: str, key: str) -> Counted:
+        """Have what is kept of a customer written down, and tell those who look after the store."""
+        kept = await self._answer_kept(request, store_id, key)
+        if kept is None:
+            return 0, 0
+        until = self._clock() + compliance.ANSWER_KEPT_FOR
+        facts = {
+            "store": store_id,
+            "name": kept.store_name,
+            "shop": request.shop_domain,
+            "asked": request.received_at.date().isoformat(),
+            "until": until.date().isoformat(),
+        }
+        call = TellPeople(
+            event=MailEvent.DATA_REQUEST_ANSWERED,
+            organization_id=kept.organization_id,
+            about=f"{request.id}:{store_id}",
+            facts=facts,
+        )
+        await self._tell(call)
+        return kept.rows, kept.rows
 
     async def _credentials(self, request: ComplianceRequest, store_id: str, _: str) -> Counted:
         shop = request.shop_domain
@@ -264,10 +312,18 @@ class Erasing:
         return [one.email_hash for one in subjects if one.store_id == key]
 
     async def _salt(self, request: ComplianceRequest, store_id: str, key: str) -> Counted:
-        had = await self._ask(store(store_id), DestroySalt(request.shop_domain))
+        found = partial(
+            shop_erasure.count,
+            self._database,
+            shop_erasure.SALTS,
+            store_id,
+            request.shop_domain,
+        )
+        before = await found()
+        await self._ask(store(store_id), DestroySalt(request.shop_domain))
         if key == store_id:  # the salt of a store's first shop is the store's own
             await shop_erasure.destroy_salt(self._database, store_id)
-        return int(had), 0
+        return before, await found()
 
     async def _history(self, _: ComplianceRequest, __: str, key: str) -> Counted:
         before = await erasure.left(self._database, RowOwner.SHOP, key)
@@ -275,8 +331,11 @@ class Erasing:
         return before, await erasure.left(self._database, RowOwner.SHOP, key)
 
     async def _record(self, request: ComplianceRequest, store_id: str, _: str) -> Counted:
-        forget = ForgetShopProfile(request.shop_domain, self._clock())
-        return int(await self._ask(store(store_id), forget)), 0
+        shop = request.shop_domain
+        found = partial(shop_erasure.count, self._database, shop_erasure.PROFILE, store_id, shop)
+        before = await found()
+        await self._ask(store(store_id), ForgetShopProfile(shop, self._clock()))
+        return before, await found()
 
     async def _erase(self, owner: RowOwner, *whose: str) -> int:
         erased = 0

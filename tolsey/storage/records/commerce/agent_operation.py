@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
 
-from tolsey.storage.owners import EVIDENCE_OF_USER, OF_STORE
+from tolsey.storage.owners import EVIDENCE_OF_USER, OF_STORE, ORDERS_OF_BUYER, Belongs, RowOwner
 from tolsey.storage.tables import Age, Integer, Jsonb, Personal, stored
 
 
@@ -35,7 +35,16 @@ class OperationState(StrEnum):
     # For that long the same key changes nothing twice.
     retention=Age(column="finished_at", interval="90 days"),
     swept="agentOperations",
-    belongs=(OF_STORE, EVIDENCE_OF_USER),
+    belongs=(
+        OF_STORE,
+        EVIDENCE_OF_USER,
+        # A subject is `order/1`, or names the order in its midst.
+        Belongs(
+            to=RowOwner.BUYER,
+            by="store_id = split_part($2, '@', 1)"
+            f" AND string_to_array(subject, '/') && ARRAY({ORDERS_OF_BUYER.replace('order_id', 'order_id::text', 1)})",
+        ),
+    ),
     export="agentOperations",
 )
 @dataclass(frozen=True, slots=True, kw_only=True)

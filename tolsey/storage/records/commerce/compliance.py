@@ -17,8 +17,22 @@ class ComplianceTopic(StrEnum):
     CUSTOMER_REDACT = "customers/redact"
 
 
+class RequestSource(StrEnum):
+    """Who asked, and so what proved it (rules/shops#who-asks)."""
+
+    PLATFORM = "platform"
+    SHOP_APP = "shop_app"
+    """An app that the merchant made, under the shop's own secret."""
+    MERCHANT = "merchant"
+    UNINSTALL = "uninstall"
+    """The app was removed and nobody connected the shop again."""
+
+
 class Leg(StrEnum):
     """What is done about a request by itself, store by store (rules/shops#erasure)."""
+
+    ANSWER = "answer"
+    """What is kept of a customer is written to a file for the merchant."""
 
     CREDENTIALS = "credentials"
     VECTORS = "vectors"
@@ -47,7 +61,7 @@ LEGS: Final = {
     ),
     # What agents did to a customer's orders is found by these, so before they forget whose they are.
     ComplianceTopic.CUSTOMER_REDACT: (Leg.COPIES, Leg.CUSTOMER_ROWS, Leg.WEBHOOK_ARCHIVE),
-    ComplianceTopic.DATA_REQUEST: (),
+    ComplianceTopic.DATA_REQUEST: (Leg.ANSWER,),
 }
 """In the order in which they are done: the actor refuses what is written before anything is swept."""
 
@@ -59,7 +73,7 @@ DUTY: Final = "Proof that a duty was met; it says of a person nothing but pseudo
     key=("id",),
     belongs=(
         Belongs(to=RowOwner.STORE, by="stores @> ARRAY[$1::text]", stays=DUTY),
-        Belongs(to=RowOwner.USER, by="handled_by", stays=ID_ALONE),
+        Belongs(to=RowOwner.USER, by="(handled_by = $1 OR asked_by = $1)", stays=ID_ALONE),
     ),
     export="complianceRequests",
 )
@@ -67,7 +81,7 @@ DUTY: Final = "Proof that a duty was met; it says of a person nothing but pseudo
 class ComplianceRequest:
     """A request, and how far it is: `completed_at` is the machine's word, `handled_at` an operator's.
 
-    `email_hash` is a pseudonym of the shop's, for a request may span several stores; each of those
+    `asked_by` is the user who asked for the merchant. `email_hash` is a pseudonym of the shop's, for a request may span several stores; each of those
     kept its rows under one of `shop_keys`. `asked_steps` are those
     pending ones that an operator has said to carry out.
     """
@@ -86,6 +100,8 @@ class ComplianceRequest:
     completed_at: datetime | None = None
     handled_at: datetime | None = None
     handled_by: Annotated[str | None, Personal.USER] = None
+    source: RequestSource = RequestSource.PLATFORM
+    asked_by: Annotated[str | None, Personal.USER] = None
 
 
 @stored(
@@ -96,7 +112,10 @@ class ComplianceRequest:
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """What one leg or step of a request found of a store, and what it left."""
+    """What one leg or step of a request found of a store, and what it left.
+
+    `query_digest` is the sha256 of the queries that it was found by; None where an earlier release did it.
+    """
 
     request_id: str
     store_id: str
@@ -104,12 +123,16 @@ class Receipt:
     rows_before: int
     rows_after: int
     at: datetime
+    query_digest: str | None = None
 
 
 @stored(
     "customer_redactions",
     key=("request_id", "store_id", "subject_key"),
-    belongs=Belongs(to=RowOwner.SHOP, stays=DUTY),
+    belongs=(
+        Belongs(to=RowOwner.SHOP, stays=DUTY),
+        Belongs(to=RowOwner.BUYER, by="email_hash", stays=DUTY),
+    ),
     export="customerRedactions",
 )
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Final
 
-from tolsey.storage.owners import OF_SHOP, OF_STORE, Belongs, RowOwner
+from tolsey.storage.owners import (
+    OF_SHOP,
+    OF_STORE,
+    WITH_ORDERS_OF_BUYER,
+    Belongs,
+    RowOwner,
+)
 from tolsey.storage.tables import Age, Integer, Jsonb, Personal, stored
 
 NEWER: Final = "excluded.updated_at >= {0}.updated_at"
@@ -147,7 +153,7 @@ class AttributionTouch:
     when="commerce_refunds.amount_minor IS NULL"
     " OR excluded.amount_minor > commerce_refunds.amount_minor",
     export="refunds",
-    belongs=OF_SHOP,
+    belongs=(OF_SHOP, WITH_ORDERS_OF_BUYER),
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommerceRefund:
@@ -172,7 +178,7 @@ class CommerceRefund:
     newest=("updated_at",),
     when=NEWER.format("commerce_fulfillments"),
     export="fulfillments",
-    belongs=OF_SHOP,
+    belongs=(OF_SHOP, WITH_ORDERS_OF_BUYER),
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommerceFulfillment:
