@@ -84,6 +84,7 @@ def main(context: click.Context) -> None:
         logs.configure(os.environ.get("LOG_LEVEL") or "info")
     except ValueError as error:
         raise click.ClickException(f"LOG_LEVEL: {error}") from None
+    logs.tell_last_words()
 
 
 @main.command()

@@ -7,21 +7,27 @@ import logging
 import os
 import re
 import sys
-from collections.abc import MutableMapping
+import threading
+import traceback
+from collections.abc import Mapping, MutableMapping
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Any, Final
 
 import structlog
 
-SECRET_NAMES = re.compile(
-    r"secret|token|password|passwd|authorization|cookie|api_?key|credential|private|e_?mail|phone",
+from tolsey.scrubbing import MASK, scrub
+
+SECRET_NAMES: Final = re.compile(
+    r"secret|token|password|passwd|authorization|cookie|signature|api_?key|credential|private"
+    r"|e_?mail|phone|mobile|card_?number|iban",
     re.IGNORECASE,
 )
-SECRET_VALUES = re.compile(
-    r"shp(?:at|ss|ca|pa|ua)_\w+|(?:sk|rk|pk)_(?:live|test)_\w+|whsec_\w+|bei_[\w-]+|(?:reset|invite)_[\w-]{20,}|Bearer\s+\S+"
-    r"|\bv1\.[\w-]+\.[\w-]{16,}|s1:[0-9a-f]{16,}|[\w.+-]+@[\w-]+\.[\w.-]+",
-)
-MASK = "[masked]"
+SHORTEST_CARD: Final = 10**11
+PLAIN: Final = frozenset({bool, float, NoneType})
+LIBRARIES_LEVEL: Final = logging.WARNING
+"""From here on what libraries say is of interest to operators."""
 
 
 class StandardError(io.StringIO):
@@ -51,14 +57,15 @@ def configure(level: str = "info") -> None:
         if terminal
         else structlog.processors.JSONRenderer()
     )
-    shown = [] if terminal else [structlog.processors.format_exc_info]
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
+            # Before it is masked, also on a terminal: a traceback repeats what it was about.
+            structlog.processors.format_exc_info,
+            mask,
+            # Nobody outside says what these are.
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            *shown,
-            mask,
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(levels[level.upper()]),
@@ -66,6 +73,7 @@ def configure(level: str = "info") -> None:
         logger_factory=structlog.WriteLoggerFactory(StandardError()),
         cache_logger_on_first_use=False,
     )
+    listen_to_libraries()
 
 
 def discard_unwritable() -> None:
@@ -81,23 +89,61 @@ def discard_unwritable() -> None:
 
 
 def mask(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Take out what has the name or the look of a secret or a person's address."""
+    """Take out what has the name or the look of a secret, or leads to a person (rules/service#logs)."""
     for name, value in event.items():
-        event[name] = MASK if _is_secret(name, value) else _clean(value)
+        event[name] = _clean(value, is_secret=_is_secret(name))
     return event
 
 
-def _is_secret(name: str, value: Any) -> bool:
-    return bool(SECRET_NAMES.search(name)) and isinstance(value, str | bytes)
+@lru_cache(1024)
+def _is_secret(name: str) -> bool:
+    return SECRET_NAMES.search(name) is not None
 
 
-def _clean(value: Any) -> Any:
-    if isinstance(value, str):
-        return SECRET_VALUES.sub(MASK, value)
-    if isinstance(value, dict):
+def _clean(value: Any, *, is_secret: bool = False) -> Any:
+    kind = type(value)
+    if kind in PLAIN:
+        return value
+    if kind is int:
+        return MASK if value > SHORTEST_CARD and scrub(str(value)) == MASK else value
+    if isinstance(value, Mapping):
         return {
-            key: MASK if _is_secret(str(key), item) else _clean(item) for key, item in value.items()
+            scrub(str(key)): _clean(item, is_secret=is_secret or _is_secret(str(key)))
+            for key, item in value.items()
         }
-    if isinstance(value, list | tuple):
-        return [_clean(item) for item in value]
-    return value
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_clean(item, is_secret=is_secret) for item in value]
+    return MASK if is_secret else scrub(value if isinstance(value, str) else repr(value))
+
+
+class Libraries(logging.Handler):
+    """Takes what libraries say by `logging` as events of our own, so that nothing of it goes unmasked."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Log it."""
+        try:
+            said = record.getMessage()
+        except (TypeError, ValueError):  # its arguments are not those of its text
+            said = str(record.msg)
+        log = structlog.get_logger()
+        tell = log.error if record.levelno >= logging.ERROR else log.warning
+        tell("library", logger=record.name, said=said, exc_info=record.exc_info)
+
+
+def listen_to_libraries() -> None:
+    """Have warnings, and what libraries log, said as our own events."""
+    root = logging.getLogger()
+    for handler in [one for one in root.handlers if isinstance(one, Libraries)]:
+        root.removeHandler(handler)
+    root.addHandler(Libraries(LIBRARIES_LEVEL))
+    logging.captureWarnings(capture=True)
+
+
+def tell_last_words() -> None:
+    """Mask what an uncaught error of the process or of a thread repeats."""
+
+    def tell(error: BaseException) -> None:
+        StandardError().write(scrub("".join(traceback.format_exception(error))))
+
+    sys.excepthook = lambda _, error, __: tell(error)
+    threading.excepthook = lambda told: tell(told.exc_value) if told.exc_value else None

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import socket
 import time
 from typing import Any, cast
@@ -53,8 +54,7 @@ class Hypercorn:
         self._config.h2_max_concurrent_streams = 100
         self._config.keep_alive_max_requests = 1_000_000
         self._config.accesslog = None
-        self._config.errorlog = "-"
-        self._config.loglevel = "WARNING"
+        self._config.errorlog = logging.getLogger("hypercorn.error")
 
     async def converse(self, connection: ClientConnection, accepted: socket.socket) -> None:
         """Serve a connection until it is closed."""
