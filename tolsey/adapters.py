@@ -1,10 +1,13 @@
 """What reaches outside: one adapter for each port, made from the settings."""
 
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from datetime import datetime
 from typing import cast
 
 from tolsey.actors.ports import MailServer, Unset, Vectors
+from tolsey.actors.storefront.observed import StorefrontScanner
 from tolsey.http.clients.certificates import trusted_certificates
 from tolsey.http.clients.commerce.admin import API_VERSION, ShopifyAdmin
 from tolsey.http.clients.counted import CountedClient
@@ -14,6 +17,9 @@ from tolsey.http.clients.objects import Objects
 from tolsey.http.clients.payments.processor import StripePayments
 from tolsey.http.clients.payments.revenue import RestrictedAccounts
 from tolsey.http.clients.smtp import SmtpServer
+from tolsey.http.clients.storefront.robots import AGENT
+from tolsey.http.clients.storefront.scanner import WebScanner
+from tolsey.http.clients.storefront.visit import Manners
 from tolsey.http.clients.vectors import RestVectors
 from tolsey.settings import Settings
 from tolsey.storage.chat.vectors import DatabaseVectors
@@ -34,9 +40,12 @@ class Adapters:
     objects: Objects
     mail: MailServer | None
     """None where none is set: mails are kept."""
+    storefronts: StorefrontScanner
 
 
-async def adapters(stack: AsyncExitStack, settings: Settings, database: Database) -> Adapters:
+async def adapters(
+    stack: AsyncExitStack, settings: Settings, database: Database, clock: Callable[[], datetime]
+) -> Adapters:
     """Make them; their connections close with the stack."""
     commerce = ShopifyAdmin(
         settings.commerce_url_template, settings.commerce_api_version or API_VERSION
@@ -58,7 +67,23 @@ async def adapters(stack: AsyncExitStack, settings: Settings, database: Database
         embeddings=_embeddings(stack, settings),
         objects=Objects.of(settings.objects_url, settings.data_dir),
         mail=_mail(settings),
+        storefronts=WebScanner(
+            agent=f"{AGENT}/1.0 (+{settings.base_url}/docs/rules/intelligence)",
+            configured=provider_keys(settings),
+            clock=clock,
+            manners=Manners(pace_seconds=settings.scan_pace_seconds),
+            via=settings.storefront_url,
+        ),
     )
+
+
+def provider_keys(settings: Settings) -> Mapping[str, bool]:
+    """Say of each variable that opens a provider of intelligence whether it is set."""
+    return {
+        "TRAFFIC_API_KEY": settings.traffic_api_key is not None,
+        "SOCIAL_API_KEY": settings.social_api_key is not None,
+        "ADS_API_KEY": settings.ads_api_key is not None,
+    }
 
 
 def _mail(settings: Settings) -> MailServer | None:

@@ -125,7 +125,7 @@ async def running(
         reports = await _opened(stack, Reports(database_url))
         cache = Cache(redis_url)
         stack.push_async_callback(cache.close)
-        outside = await adapters(stack, settings, database)
+        outside = await adapters(stack, settings, database, clock)
         vault = await keys.open_vault(database, settings)
         parts = Parts(settings, database, vault, outside, clock, reports=reports)
         runtime = await parts.start(stack, runtime_options)

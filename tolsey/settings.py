@@ -305,6 +305,10 @@ class Settings(BaseSettings):
     """Who mails come from: `Shop keepers <no-reply@example.com>`; goes with `MAIL_URL`."""
     objects_url: Annotated[str, _scheme("s3"), AfterValidator(_bucket_address)] | None = None
     """Where files are: `s3://bucket/prefix`, reached by the provider's `AWS_ENDPOINT_URL`, `AWS_REGION`, `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY` in the environment. Unset: a folder under `DATA_DIR`, which processes on several machines do not share."""
+    storefront_url: WebAddress | None = None
+    """Where storefronts are reached instead of at their own addresses, each by its Host: for the sandbox."""
+    scan_pace_seconds: Annotated[float, Field(ge=0, le=60)] = 2.0
+    """How long a scan waits between two requests to a storefront, at least."""
     dataset_token: Secret | None = None
     """What opens the external data set."""
     dataset_id: str | None = None

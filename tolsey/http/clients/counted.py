@@ -8,7 +8,7 @@ from prometheus_client import Histogram
 
 from tolsey.runtime.telemetry import CALL_BUCKETS
 
-Peer: TypeAlias = Literal["commerce", "payments", "model", "vectors", "agents"]
+Peer: TypeAlias = Literal["commerce", "payments", "model", "vectors", "agents", "storefronts"]
 
 REQUESTS: Final = Histogram(
     "http_client_request_duration_seconds",

@@ -13,7 +13,8 @@ from tests.http.clients.commerce.wire import SHOP, Asked, Says, cost, data, thro
 from tolsey.actors.ports import PlatformDenied, PlatformError, PlatformUnreachable
 from tolsey.http.clients.commerce.admin import ShopifyAdmin
 from tolsey.http.clients.commerce.answers import read_answer, read_grant
-from tolsey.http.clients.commerce.bodies import PlatformReply, TransientFault, retry_after
+from tolsey.http.clients.commerce.bodies import PlatformReply, TransientFault
+from tolsey.http.clients.decoding import retry_after
 
 QUERY = "query Name { shop { name } }"
 MUTATION = 'mutation Go { bulkOperationRunQuery(query: "{}", groupObjects: false) { userErrors { message } } }'

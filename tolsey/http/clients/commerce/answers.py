@@ -11,8 +11,9 @@ from pydantic_core import to_json
 
 from tolsey.actors.bodies import Body, lenient
 from tolsey.actors.ports import GrantRefused, PlatformDenied, PlatformUnreachable, TokenGrant
-from tolsey.http.clients.commerce.bodies import PlatformReply, TransientFault, retry_after
+from tolsey.http.clients.commerce.bodies import PlatformReply, TransientFault
 from tolsey.http.clients.commerce.costs import Cost, read_cost
+from tolsey.http.clients.decoding import retry_after
 
 LONGEST_MESSAGE = 300
 LONGEST_WORDS = 4000

@@ -1,11 +1,8 @@
 """One exchange over HTTP with bounds: time, decoded size, and a named fault for what went wrong."""
 
-import re
-import zlib
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from math import isfinite
 from typing import Any
 
 import anyio
@@ -14,11 +11,9 @@ from pydantic_core import from_json
 
 from tolsey.actors.ports import PlatformUnreachable
 from tolsey.http.clients.commerce.costs import Cost
+from tolsey.http.clients.decoding import Undecodable, decoded
 from tolsey.http.clients.guard import ForbiddenAddress
 
-PIECE = 256 * 1024
-LONGEST_WAIT_SECONDS = 600.0
-SECONDS = re.compile(r"\d{1,6}(?:\.\d{1,9})?")
 NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
@@ -92,42 +87,5 @@ async def opened(
         raise TransientFault("The platform could not be reached.", done=False) from error
     except (httpx.TransportError, TimeoutError) as error:
         raise TransientFault("The platform's answer did not arrive.") from error
-
-
-async def decoded(response: httpx.Response) -> AsyncIterator[bytes]:
-    """Yield a body in pieces of bounded size, however far it was compressed."""
-    encoding = response.headers.get("content-encoding", "identity").strip().lower()
-    if encoding in ("", "identity"):
-        async for piece in response.aiter_raw():
-            yield piece
-        return
-    if encoding not in ("gzip", "x-gzip", "deflate"):
-        raise TransientFault(f"The platform's answer is encoded as {encoding[:20]!r}.")
-    inflate = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
-    try:
-        async for piece in response.aiter_raw():
-            rest = piece
-            while rest and not inflate.eof:
-                yield inflate.decompress(rest, PIECE)
-                rest = inflate.unconsumed_tail
-        while not inflate.eof:
-            last = inflate.decompress(b"", PIECE)
-            if not last:
-                break
-            yield last
-    except zlib.error as error:
-        raise TransientFault("The platform's answer cannot be decompressed.") from error
-    if not inflate.eof:
-        raise TransientFault("The platform's answer broke off.")
-
-
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds the platform asked for; it sends fractions, such as `2.0`, where RFC 9110 has none.
-
-    None when the header is absent or not a number.
-    """
-    text = headers.get("retry-after", "").strip()
-    if SECONDS.fullmatch(text) is None:
-        return None
-    seconds = float(text)
-    return min(seconds, LONGEST_WAIT_SECONDS) if isfinite(seconds) else None
+    except Undecodable as error:
+        raise TransientFault(f"The platform's answer cannot be read. {error}") from error

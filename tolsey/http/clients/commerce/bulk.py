@@ -19,9 +19,10 @@ import orjson
 from tolsey.actors.ports import PlatformDenied, PlatformUnreachable, Shop
 from tolsey.http.clients.commerce import queries, shapes
 from tolsey.http.clients.commerce.answers import plain
-from tolsey.http.clients.commerce.bodies import PIECE, TransientFault, decoded, opened
+from tolsey.http.clients.commerce.bodies import TransientFault, opened
 from tolsey.http.clients.commerce.calls import CallBudget, Calls
 from tolsey.http.clients.commerce.orders import ListedOrder, RefundBatch, belongs
+from tolsey.http.clients.decoding import PIECE, decoded
 from tolsey.storage.records.selling.revenue import PulledOrder
 
 IN_MEMORY_BYTES = 4 * 1024 * 1024

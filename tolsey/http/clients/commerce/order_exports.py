@@ -12,9 +12,10 @@ from typing import Any, Final
 
 from tolsey.actors.ports import BulkExport, PlatformDenied, PlatformUnreachable, Shop
 from tolsey.http.clients.commerce import bulk, queries, shapes
-from tolsey.http.clients.commerce.bodies import TransientFault, decoded, opened
+from tolsey.http.clients.commerce.bodies import TransientFault, opened
 from tolsey.http.clients.commerce.calls import Calls
 from tolsey.http.clients.commerce.webhook_shapes import exported_order
+from tolsey.http.clients.decoding import decoded
 
 OK: Final = 200
 PARTIAL_CONTENT: Final = 206

@@ -1,0 +1,3 @@
+"""The storefront actor: a shop of the public web, by its domain."""
+
+KIND = "storefront"
