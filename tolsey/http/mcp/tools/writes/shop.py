@@ -1,7 +1,7 @@
 """Changes that agents make in a shop, under one contract: key, plan, version, audit (rules/agents#tools)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
 import orjson
@@ -9,12 +9,8 @@ import orjson
 from tolsey.actors.edit import Edit
 from tolsey.actors.ports import CommerceEditor, PlatformDenied, PlatformUnreachable
 from tolsey.actors.refusals import Conflict, Refusal, Unprocessable
-from tolsey.actors.store.connection.messages import UseToken
 from tolsey.actors.store.editing import edits
-from tolsey.actors.store.editing.kinds.kind import MISSING, Planned, Rejected
-from tolsey.actors.store.editing.messages import BeginOperation
-from tolsey.actors.store.effects import shops
-from tolsey.actors.store.grants import lacking
+from tolsey.actors.store.editing.asking import EditRequest, PlannedEdit, ShopEditor
 from tolsey.actors.store.messages import store
 from tolsey.http.answers.money import written_out
 from tolsey.http.mcp.call import ToolCall
@@ -64,13 +60,50 @@ def writers(service: Service) -> Sequence[Tool]:
     ]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedChange:
+    """What a call asks to have changed, as it was read."""
+
+    tool: WriteTool
+    principal: Principal
+    given: EditArguments
+    edit: Edit
+
+    @property
+    def operation_id(self) -> str:
+        """The operation that this becomes."""
+        return id_of(self.principal, self.given.idempotency_key)
+
+    @property
+    def planned(self) -> str:
+        """Name what a plan of this is bound to: the version is what the plan itself tells."""
+        return digest_of(self.tool.name, wanted(self.given, but="expected_version"))
+
+    @property
+    def request(self) -> EditRequest:
+        """Say it as the store is asked."""
+        return EditRequest(
+            store_id=self.principal.store_id,
+            operation_id=self.operation_id,
+            user_id=self.principal.user_id,
+            client_id=self.principal.client_id,
+            tool=self.tool.name,
+            digest=digest_of(self.tool.name, wanted(self.given)),
+            edit=self.edit,
+        )
+
+
 class Writer:
     """Makes changes for whoever the gate admitted."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._editor = cast("CommerceEditor", service.commerce)
-        self._shops = shops(service.runtime.ask, service.vault, service.clock)
+        self._editor = ShopEditor(
+            ask=service.runtime.ask,
+            editor=cast("CommerceEditor", service.commerce),
+            vault=service.vault,
+            clock=service.clock,
+        )
         self._plans = Plans(service.vault, service.clock)
 
     def tool(self, change: WriteTool) -> Tool:
@@ -98,81 +131,60 @@ class Writer:
         self, change: WriteTool, call: ToolCall, given: EditArguments
     ) -> ToolResult | InputRequired:
         principal: Principal = call.principal
-        digest = digest_of(change.name, wanted(given))
-        operation_id = id_of(principal, given.idempotency_key)
-        edit = change.edit(given)
-        kept = await agent_operations.find(self._service.database, principal.store_id, operation_id)
+        asked = AskedChange(tool=change, principal=principal, given=given, edit=change.edit(given))
+        kept = await agent_operations.find(
+            self._service.database, principal.store_id, asked.operation_id
+        )
         if is_known(kept):
             # What was asked before is answered as it was, however it is asked now.
-            return await self._begin(change, principal, given, edit, digest, is_repeat=True)
-        await self._check_grant(principal, edits.KINDS[edit.kind].platform_scope)
+            return await self._begin(asked, is_repeat=True)
+        await self._editor.require_grant(principal.store_id, asked.edit)
         if given.dry_run:
-            return await self._planned(change, principal, given, edit)
-        needs_person = edits.KINDS[edit.kind].needs_person
+            return await self._planned(asked)
+        needs_person = edits.KINDS[asked.edit.kind].needs_person
         # No agent's word that its user agreed is taken where money goes back (rules/agents#refunds).
         if needs_person and given.plan_token is None:
             raise Unprocessable(PLAN_FIRST, code="plan_required")
         if change.needs_plan and given.plan_token is None:
-            reviewed = await self._reviewed(change, call, edit, key=given.idempotency_key)
+            reviewed = await self._reviewed(asked, call)
             if not isinstance(reviewed, str):
                 return reviewed
         elif given.plan_token is not None:
-            planned = digest_of(change.name, wanted(given, but="expected_version"))
-            reviewed = self._plans.take(principal, planned, given.plan_token)
+            reviewed = self._plans.take(principal, asked.planned, given.plan_token)
         else:
             reviewed = None
         if reviewed and given.expected_version and reviewed != given.expected_version:
             raise Conflict(
                 "expected_version is not the version of the plan.", code="version_changed"
             )
-        edit = replace(edit, version=given.expected_version or reviewed)
-        if needs_person:
-            return await self._propose(change, principal, given, edit, digest)
-        return await self._begin(change, principal, given, edit, digest)
+        version = given.expected_version or reviewed
+        asked = replace(asked, edit=replace(asked.edit, version=version))
+        # It waits for a person, who is shown what its plan showed.
+        proposed = await self._fit(asked) if needs_person else None
+        return await self._begin(asked, proposed=proposed)
 
-    async def _planned(
-        self,
-        change: WriteTool,
-        principal: Principal,
-        given: EditArguments,
-        edit: Edit,
-    ) -> ToolResult:
+    async def _planned(self, asked: AskedChange) -> ToolResult:
         """Show what a change would do, and change nothing."""
-        edit = replace(edit, version=given.expected_version)
-        facts, planned = await self._look(principal, edit)
-        version = None if facts is None else edits.version_of(edit, facts)
-        operation_id = id_of(principal, given.idempotency_key)
-        is_fit = facts is not None and isinstance(planned, Planned)
+        version = asked.given.expected_version
+        plan = await self._look(replace(asked, edit=replace(asked.edit, version=version)))
         result = WriteResult(
-            operation_id=operation_id,
-            status="planned" if is_fit else "rejected",
-            before=None if facts is None else edits.shown(edit, facts),
-            version=version,
+            operation_id=asked.operation_id,
+            status="planned" if plan.rejected is None else "rejected",
+            before=plan.before,
+            after=plan.after,
+            version=plan.version or None,
             audit_id=await put_on_record(
-                self._service, principal, "planned", change.name, operation_id
+                self._service, asked.principal, "planned", asked.tool.name, asked.operation_id
             ),
         )
-        if isinstance(planned, Rejected):
-            said = {"code": planned.code, "detail": planned.detail}
+        if plan.rejected is not None:
+            said = {"code": plan.rejected.code, "detail": plan.rejected.detail}
             return shown(result.model_copy(update=said))
-        plan = self._plans.give(
-            principal,
-            digest_of(change.name, wanted(given, but="expected_version")),
-            version or "",
-        )
-        return shown(
-            result.model_copy(
-                update={
-                    "after": edits.shown(edit, planned.after),
-                    "plan_token": plan.token,
-                    "plan_expires_at": plan.expires_at,
-                }
-            )
-        )
+        given = self._plans.give(asked.principal, asked.planned, plan.version)
+        said_of_plan = {"plan_token": given.token, "plan_expires_at": given.expires_at}
+        return shown(result.model_copy(update=said_of_plan))
 
-    async def _reviewed(
-        self, change: WriteTool, call: ToolCall, edit: Edit, *, key: str
-    ) -> str | InputRequired:
+    async def _reviewed(self, asked: AskedChange, call: ToolCall) -> str | InputRequired:
         """Answer the version that a person confirmed, or ask them where their client can."""
         if not can_ask(call):
             raise Unprocessable(
@@ -187,44 +199,20 @@ class Writer:
             if answer["action"] == "accept" and said_yes:
                 return call.state
             raise Refusal("The user did not confirm this change.", status=409, code="declined")
-        facts, planned = await self._look(call.principal, edit)
-        if facts is None or isinstance(planned, Rejected):
-            why = planned if isinstance(planned, Rejected) else MISSING
-            raise Conflict(why.detail, code=why.code)
-        before, after = edits.shown(edit, facts), edits.shown(edit, planned.after)
-        operation_id = id_of(call.principal, key)
-        await put_on_record(self._service, call.principal, "asked", change.name, operation_id)
-        return InputRequired(
-            {CONFIRM: form(change, edit, before, after)}, state=edits.version_of(edit, facts)
+        plan = await self._fit(asked)
+        await put_on_record(
+            self._service, call.principal, "asked", asked.tool.name, asked.operation_id
         )
+        return InputRequired({CONFIRM: form(asked, plan)}, state=plan.version)
 
     async def _begin(
-        self,
-        change: WriteTool,
-        principal: Principal,
-        given: EditArguments,
-        edit: Edit,
-        digest: str,
-        **how: Any,
+        self, asked: AskedChange, *, is_repeat: bool = False, proposed: PlannedEdit | None = None
     ) -> ToolResult:
         """Hand the change to the store, which makes it once, and answer what became of it."""
-        service, store_id = self._service, principal.store_id
-        operation_id = id_of(principal, given.idempotency_key)
-        wish = BeginOperation(
-            operation_id=operation_id,
-            user_id=principal.user_id,
-            client_id=principal.client_id,
-            tool=change.name,
-            subject=edits.subject_of(edit),
-            digest=digest,
-            intent=agent_operations.seal_intent(
-                service.vault, store_id, operation_id, edit.written()
-            ),
-            at=service.clock(),
-            **how,
-        )
+        service, store_id = self._service, asked.principal.store_id
+        wish = self._editor.begin_message(asked.request, is_repeat=is_repeat, proposed=proposed)
         view = await service.runtime.ask(store(store_id), wish, timeout=ANSWER_SECONDS)
-        audit_id = await agent_operations.audit_id(service.database, store_id, operation_id)
+        audit_id = await agent_operations.audit_id(service.database, store_id, asked.operation_id)
         result = result_of(view, audit_id)
         if result.status == "proposed":
             where = f"{service.settings.base_url}/stores/{store_id}/proposals"
@@ -232,48 +220,18 @@ class Writer:
             result = result.model_copy(update={"detail": told})
         return shown(result)
 
-    async def _propose(
-        self,
-        change: WriteTool,
-        principal: Principal,
-        given: EditArguments,
-        edit: Edit,
-        digest: str,
-    ) -> ToolResult:
-        """Have the change wait for a person, who is shown what its plan showed."""
-        facts, planned = await self._look(principal, edit)
-        if facts is None or isinstance(planned, Rejected):
-            why = planned if isinstance(planned, Rejected) else MISSING
-            raise Conflict(why.detail, code=why.code)
-        before, after = edits.shown(edit, facts), edits.shown(edit, planned.after)
-        return await self._begin(
-            change,
-            principal,
-            given,
-            edit,
-            digest,
-            is_proposal=True,
-            before=orjson.dumps(before).decode(),
-            after=orjson.dumps(after).decode(),
-        )
+    async def _fit(self, asked: AskedChange) -> PlannedEdit:
+        """Plan a change that somebody is to confirm. Raises Conflict where the shop does not allow it."""
+        plan = await self._look(asked)
+        if plan.rejected is not None:
+            raise Conflict(plan.rejected.detail, code=plan.rejected.code)
+        return plan
 
-    async def _check_grant(self, principal: Principal, platform_scope: str) -> None:
-        """Refuse by its name a scope that is known to be missing."""
-        service = self._service
-        token = await service.runtime.ask(store(principal.store_id), UseToken(service.clock()))
-        if token.scopes and platform_scope not in token.scopes:
-            raise lacking(platform_scope)
-
-    async def _look(
-        self, principal: Principal, edit: Edit
-    ) -> tuple[Mapping[str, Any] | None, Planned | Rejected]:
+    async def _look(self, asked: AskedChange) -> PlannedEdit:
         try:
-            facts = await self._shops.call(
-                principal.store_id, lambda shop: self._editor.look(shop, edit)
-            )
+            return await self._editor.plan(asked.principal.store_id, asked.edit)
         except (PlatformDenied, PlatformUnreachable) as error:
             raise refusal_of(error) from error
-        return facts, edits.plan(edit, facts)
 
 
 def can_ask(call: ToolCall) -> bool:
@@ -284,11 +242,10 @@ def can_ask(call: ToolCall) -> bool:
     return not declared or "form" in declared
 
 
-def form(
-    change: WriteTool, edit: Edit, before: Mapping[str, Any], after: Mapping[str, Any]
-) -> dict[str, Any]:
+def form(asked: AskedChange, plan: PlannedEdit) -> dict[str, Any]:
     """Ask a person whether a change is to be made, showing what it does."""
-    lines = [f"{change.title} ({edits.subject_of(edit)})?"]
+    before, after = plan.before or {}, plan.after or {}
+    lines = [f"{asked.tool.title} ({edits.subject_of(asked.edit)})?"]
     lines += [f"{name}: {_short(before[name])} -> {_short(after[name])}" for name in after]
     schema = {
         "type": "object",

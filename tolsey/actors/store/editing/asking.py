@@ -1,0 +1,111 @@
+"""How a change of a shop is asked for, by whoever wants one: an agent's tool, a page, a launch milestone.
+
+All come to one machine (`operations`): what is asked is kept, planned, sent once and looked for afterwards.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from tolsey.actors.edit import Edit
+from tolsey.actors.ports import CommerceEditor
+from tolsey.actors.reach import Ask
+from tolsey.actors.store.connection.messages import UseToken
+from tolsey.actors.store.editing import edits
+from tolsey.actors.store.editing.kinds.kind import Planned, Rejected
+from tolsey.actors.store.editing.messages import BeginOperation
+from tolsey.actors.store.effects import shops
+from tolsey.actors.store.grants import lacking
+from tolsey.actors.store.messages import store
+from tolsey.storage.commerce import agent_operations
+from tolsey.storage.sealing.sealed import Vault
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditRequest:
+    """A change that somebody asks for, under an id that is theirs for this change alone.
+
+    `client_id` names the program that asks, `digest` what it was asked with: the same id with another digest is refused.
+    """
+
+    store_id: str
+    operation_id: str
+    user_id: str
+    client_id: str
+    tool: str
+    digest: str
+    edit: Edit
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedEdit:
+    """What a thing of the shop is, and what an edit would make of it, both as they are shown."""
+
+    before: dict[str, Any] | None
+    """None where the shop has no such thing."""
+    after: dict[str, Any] | None
+    version: str
+    rejected: Rejected | None = None
+
+
+class ShopEditor:
+    """Plans changes of shops, and has their stores carry them out."""
+
+    def __init__(
+        self, *, ask: Ask, editor: CommerceEditor, vault: Vault, clock: Callable[[], datetime]
+    ) -> None:
+        self._ask = ask
+        self._shops = shops(ask, vault, clock)
+        self._editor = editor
+        self._vault = vault
+        self._clock = clock
+
+    async def require_grant(self, store_id: str, edit: Edit) -> None:
+        """Refuse by its name a scope of the shop that is known to be missing."""
+        needed = edits.KINDS[edit.kind].platform_scope
+        token = await self._ask(store(store_id), UseToken(self._clock()))
+        if token.scopes and needed not in token.scopes:
+            raise lacking(needed)
+
+    async def plan(self, store_id: str, edit: Edit) -> PlannedEdit:
+        """Look at the shop and say what an edit would do; it changes nothing."""
+        facts = await self._shops.call(store_id, lambda shop: self._editor.look(shop, edit))
+        planned = edits.plan(edit, facts)
+        before = None if facts is None else edits.shown(edit, facts)
+        version = "" if facts is None else edits.version_of(edit, facts)
+        if isinstance(planned, Planned):
+            return PlannedEdit(before, edits.shown(edit, planned.after), version)
+        return PlannedEdit(before, None, version, planned)
+
+    def begin_message(
+        self,
+        asked: EditRequest,
+        *,
+        is_repeat: bool = False,
+        proposed: PlannedEdit | None = None,
+    ) -> BeginOperation:
+        """Write what the store is asked for; what is `proposed` waits for a person, who sees that plan."""
+        written = asked.edit.written()
+        return BeginOperation(
+            operation_id=asked.operation_id,
+            user_id=asked.user_id,
+            client_id=asked.client_id,
+            tool=asked.tool,
+            subject=edits.subject_of(asked.edit),
+            digest=asked.digest,
+            intent=agent_operations.seal_intent(
+                self._vault, asked.store_id, asked.operation_id, written
+            ),
+            at=self._clock(),
+            is_repeat=is_repeat,
+            is_proposal=proposed is not None,
+            before=None if proposed is None else _written(proposed.before),
+            after=None if proposed is None else _written(proposed.after),
+        )
+
+
+def _written(shown: dict[str, Any] | None) -> str:
+    return orjson.dumps(shown).decode()
