@@ -340,6 +340,16 @@ SHORT: Final[dict[str, list[Case]]] = {
     "chat.memory.stores_of": [lambda db: memory.stores_of(db, "org_1")],
     "commerce.agent_operations.asked_for": [lambda db: agent_operations.asked_for(db, "op_1", AT)],
     "commerce.agent_operations.audit_id": [lambda db: agent_operations.audit_id(db, STORE, "op_1")],
+    "commerce.agent_operations.audit_ids": [
+        lambda db: agent_operations.audit_ids(db, ["op_1", "op_2"])
+    ],
+    "commerce.agent_operations.change_sets_of": [
+        lambda db: agent_operations.change_sets_of(db, STORE, AT)
+    ],
+    "commerce.agent_operations.known": [lambda db: agent_operations.known(db, STORE, "op_1")],
+    "commerce.agent_operations.of_change_set": [
+        lambda db: agent_operations.of_change_set(db, "op_1")
+    ],
     "commerce.agent_operations.find": [lambda db: agent_operations.find(db, STORE, "op_1")],
     "commerce.agent_operations.load": [lambda db: agent_operations.load(db, [STORE])],
     "commerce.agent_operations.planned": [lambda db: agent_operations.planned(db, STORE, "op_1")],

@@ -62,8 +62,12 @@ def answer_of(
 @session
 async def read_operation(id: str) -> OperationBodyAnswer:
     """Tell how far an operation is that the caller asked for; kept for seven days after its end."""
-    edit = await agent_operations.asked_for(service().database, id, now())
-    if edit is not None and caller().user_id in {edit.user_id, edit.decided_by}:
+    database, user_id = service().database, caller().user_id
+    changes = await agent_operations.of_change_set(database, id)
+    if changes and user_id in {one for row in changes for one in (row.user_id, row.decided_by)}:
+        return OperationBodyAnswer(operation=OperationAnswer.of_many(changes))
+    edit = await agent_operations.asked_for(database, id, now())
+    if edit is not None and user_id in {edit.user_id, edit.decided_by}:
         return OperationBodyAnswer(operation=OperationAnswer.of_edit(edit))
     return OperationBodyAnswer(operation=OperationAnswer.of(await of_caller(id)))
 

@@ -24,6 +24,7 @@ from tolsey.actors.store.editing.messages import (
     RecordOperation,
     SendEdit,
 )
+from tolsey.actors.store.editing.queueing import AT_ONCE, view
 from tolsey.actors.store.state import ENDED_KEPT, StoreState
 from tolsey.runtime.codec import decode, decode_reply, encode, encode_reply
 from tolsey.runtime.decision import Decision, Parked, Perform
@@ -127,22 +128,20 @@ def test_operations_of_one_thing_wait_for_each_other_and_others_do_not() -> None
 
 
 def test_a_store_calls_the_platform_only_so_often_at_once() -> None:
-    state = begun(*(wish(f"op_{n}", f"product/{n}") for n in range(operations.AT_ONCE + 2)))
-    assert list(states(state).values()) == ["running"] * operations.AT_ONCE + ["waiting"] * 2
+    state = begun(*(wish(f"op_{n}", f"product/{n}") for n in range(AT_ONCE + 2)))
+    assert list(states(state).values()) == ["running"] * AT_ONCE + ["waiting"] * 2
     ended = operations.applied(
         sent(state, "op_1"),
         OperationApplied(operation_id="op_1", before="{}", after="{}", version="v", at=NOON),
     )
     assert called(ended) == [
-        CarryOut(
-            store_id="store_1", operation_id=f"op_{operations.AT_ONCE}", organization_id="org_1"
-        )
+        CarryOut(store_id="store_1", operation_id=f"op_{AT_ONCE}", organization_id="org_1")
     ]
     unknown = operations.unanswered(
         sent(state, "op_0"), OperationUnanswered("op_0", is_unchanged=True, at=NOON)
     )
     assert CarryOut(
-        store_id="store_1", operation_id=f"op_{operations.AT_ONCE}", organization_id="org_1"
+        store_id="store_1", operation_id=f"op_{AT_ONCE}", organization_id="org_1"
     ) in called(unknown)
 
 
@@ -413,5 +412,5 @@ def test_messages_cross_processes(message: Any) -> None:
 
 
 def test_an_answer_crosses_processes() -> None:
-    view = operations.view(sent(begun()).operations[0], replayed=True)
-    assert decode_reply(BeginOperation, encode_reply(BeginOperation, view)) == view
+    told = view(sent(begun()).operations[0], replayed=True)
+    assert decode_reply(BeginOperation, encode_reply(BeginOperation, told)) == told

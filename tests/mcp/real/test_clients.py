@@ -110,6 +110,13 @@ async def furnished(
         "track_fulfilment": {"fulfillment_id": str(sent.id), "tracking_number": "T1"},
         "refund_order": {**order, "amount": {"amount": "1", "currency": "USD"}, "dry_run": True},
         "create_discount": {"code": "SPRING", "title": "Spring sale", "percentage": 15},
+        "change_many": {
+            "changes": [
+                {"tool": "tag_order", "arguments": json.dumps({**order, "tags": ["many"]})},
+                {"tool": "adjust_inventory", "arguments": json.dumps({**stock, "delta": 0})},
+            ],
+            "dry_run": True,
+        },
         "add_order_note": {**order, "note": "Wrap it"},
         "tag_order": {**order, "tags": ["gift"]},
         "refresh_revenue": {},

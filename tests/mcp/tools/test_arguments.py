@@ -31,6 +31,10 @@ WRITES: dict[str, dict[str, Any]] = {
     "track_fulfilment": {**KEY, "fulfillment_id": "1", "tracking_number": "T1"},
     "refund_order": {**KEY, "order_id": "1", "amount": {"amount": "1", "currency": "USD"}},
     "create_discount": {**KEY, "code": "SPRING", "title": "Sale", "percentage": 15},
+    "change_many": {
+        **KEY,
+        "changes": [{"tool": "tag_order", "arguments": '{"order_id": "1", "tags": ["gift"]}'}],
+    },
     "refresh_revenue": KEY,
     "save_memory": {**KEY, "key": "brand.voice", "text": "Warm"},
     "delete_memory": {**KEY, "id": "1"},

@@ -16,7 +16,7 @@ from tolsey.http.oauth.scopes import SCOPES
 
 pytestmark = pytest.mark.anyio
 
-MOST_BYTES = 56_000
+MOST_BYTES = 60_000
 """Every agent reads all of it: a tool says in as few words as it can what it is for (rules/agents#tools)."""
 VOCABULARY = frozenset(
     keyword
@@ -88,6 +88,7 @@ async def test_what_can_take_something_away_says_so(two_stores: TwoStores) -> No
         "fulfil_order",
         "track_fulfilment",
         "refund_order",
+        "change_many",
     }
 
 

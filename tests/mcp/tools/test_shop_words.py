@@ -44,6 +44,8 @@ OURS = frozenset(
             "plan_token",
             "WriteResult.code",
             "WriteOutcome.code",
+            "ItemOutcome.code",
+            "ItemOutcome.subject",
             "tool",
             "event",
             "actor",

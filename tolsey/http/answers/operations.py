@@ -1,12 +1,13 @@
 """What machines that watch or call the service are told, and how far operations and jobs are."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Self
 
 import orjson
 from pydantic import ConfigDict, Field
 
 from tolsey.actors.store.editing import edits
+from tolsey.actors.store.editing.change_sets import MANY, state_of
 from tolsey.http.answers.base import ApiAnswer, Omittable, Timestamp
 from tolsey.http.answers.money import written_out
 from tolsey.storage.records.commerce.agent_operation import AgentOperation, OperationState
@@ -40,6 +41,7 @@ class RefusedAnswer(ApiAnswer):
 STAGES: Final[Mapping[str, Stage]] = {
     OperationState.PROPOSED: "running",
     OperationState.WAITING: "running",
+    OperationState.STOPPED: "running",
     OperationState.RUNNING: "running",
     OperationState.SENT: "running",
     OperationState.UNKNOWN: "running",
@@ -54,7 +56,8 @@ STAGES: Final[Mapping[str, Stage]] = {
 class OperationAnswer(ApiAnswer):
     """How far something is that takes calls to the outside.
 
-    `result` is what its route answers with when it is done at once, `error` why it is not done.
+    `result` is what its route answers with when it is done at once, `error` why it is not done, or stopped.
+    Of many that were planned together each is one of `changes`.
     """
 
     id: str
@@ -64,6 +67,7 @@ class OperationAnswer(ApiAnswer):
     finished_at: Timestamp | None
     result: Omittable[dict[str, Any]] = None
     error: Omittable[RefusedAnswer] = None
+    changes: Omittable[list["OperationAnswer"]] = None
 
     @classmethod
     def of(cls, operation: Operation) -> Self:
@@ -87,10 +91,10 @@ class OperationAnswer(ApiAnswer):
         if stage == "done":
             before, after = orjson.loads(edit.before or "{}"), orjson.loads(edit.after or "{}")
             result = {"before": before, "after": after, "version": edit.version}
-            undo = edits.undo(edit.tool, edit.subject, before, after, edit.version)
+            undo = _undo_of(edit)
             if undo is not None:
-                result["undo"] = {"tool": edit.tool, "arguments": written_out(undo)}
-        elif stage != "running":
+                result["undo"] = undo
+        elif stage != "running" or edit.state == OperationState.STOPPED:
             refused = RefusedAnswer(status=None, code=edit.code or edit.state, detail=edit.detail)
         return cls(
             id=edit.operation_id,
@@ -101,6 +105,36 @@ class OperationAnswer(ApiAnswer):
             result=result,
             error=refused,
         )
+
+    @classmethod
+    def of_many(cls, changes: Sequence[AgentOperation]) -> Self:
+        """Show what an agent had planned together; `undo` is what takes back all that was made, the last first."""
+        first = changes[0]
+        ends = [one.finished_at for one in changes if one.finished_at is not None]
+        is_over = len(ends) == len(changes)
+        result: dict[str, Any] = {"status": state_of(changes)}
+        undone = [undo for one in reversed(changes) if (undo := _undo_of(one)) is not None]
+        if is_over and undone:
+            told = [{**one, "arguments": orjson.dumps(one["arguments"]).decode()} for one in undone]
+            result["undo"] = {"tool": MANY, "arguments": {"changes": told}}
+        return cls(
+            id=first.change_set or "",
+            kind=MANY,
+            state="done" if is_over else "running",
+            created_at=first.created_at,
+            finished_at=max(ends) if is_over else None,
+            result=result,
+            changes=[OperationAnswer.of_edit(one) for one in changes],
+        )
+
+
+def _undo_of(edit: AgentOperation) -> dict[str, Any] | None:
+    """Say what has a thing as it was before an edit that was made; None where nothing does."""
+    if edit.state != OperationState.APPLIED:
+        return None
+    before, after = orjson.loads(edit.before or "{}"), orjson.loads(edit.after or "{}")
+    undo = edits.undo(edit.tool, edit.subject, before, after, edit.version)
+    return None if undo is None else {"tool": edit.tool, "arguments": written_out(undo)}
 
 
 class OperationBodyAnswer(ApiAnswer):

@@ -140,8 +140,8 @@ class PersonsTools:
             sealed=self._vault.seal(orjson.dumps(kept).decode(), **self._place),
             tool=tool.name,
             title=tool.title,
-            before=shown.get("before", {}),
-            after=shown.get("after", {}),
+            before=_of_plan(shown, "before"),
+            after=_of_plan(shown, "after"),
             expires_at=until,
         )
 
@@ -190,6 +190,14 @@ async def tools_of(
     return PersonsTools(
         server, principal, database=service.database, vault=service.vault, clock=service.clock
     )
+
+
+def _of_plan(shown: Mapping[str, Any], when: str) -> Mapping[str, Any]:
+    """Take what a plan shows of before or after; of many changes, by what each is of."""
+    if "items" not in shown:
+        found: Mapping[str, Any] = shown.get(when, {})
+        return found
+    return {f"{one['tool']} {one['subject']}": one.get(when) for one in shown["items"]}
 
 
 def _described(tool: Tool) -> Mapping[str, Any]:

@@ -13,6 +13,8 @@ from tolsey.storage.sealing.sealed import Vault
 from tolsey.storage.tables import table_of
 
 TABLE: Final = "agent_operations"
+MOST_LISTED: Final = 2_000
+"""So many changes that were planned together are read for a list: 20 plans of the largest sort."""
 EVENT: Final = "agent.write"
 """The audit event of an operation's end; others of its calls are named after it."""
 OPERATIONS: Final = table_of(AgentOperation)
@@ -45,6 +47,41 @@ async def find(database: Database, store_id: str, operation_id: str) -> AgentOpe
     return None if row is None else OPERATIONS.read(row)
 
 
+async def known(database: Database, store_id: str, id: str) -> AgentOperation | None:
+    """Read what a store keeps of an id: an operation, or the first of the changes that were planned under it."""
+    found = await find(database, store_id, id)
+    planned_together = () if found else await of_change_set(database, id)
+    return next((one for one in planned_together if one.store_id == store_id), found)
+
+
+async def of_change_set(database: Database, change_set: str) -> tuple[AgentOperation, ...]:
+    """Read what is kept of changes that were planned together, in their order, of whichever store."""
+    rows = await database.fetch(
+        f"SELECT {OPERATIONS.selected} FROM agent_operations WHERE change_set = $1"  # noqa: S608 - constants of this module
+        " ORDER BY operation_id",
+        change_set,
+    )
+    return tuple(OPERATIONS.read(row) for row in rows)
+
+
+async def change_sets_of(
+    database: Database, store_id: str, since: datetime
+) -> Mapping[str, tuple[AgentOperation, ...]]:
+    """Read what was planned together in a store since a time, by the id of each plan, newest first."""
+    rows = await database.fetch(
+        f"SELECT {OPERATIONS.selected} FROM agent_operations"  # noqa: S608 - constants of this module
+        " WHERE store_id = $1 AND created_at >= $2 AND change_set IS NOT NULL"
+        " ORDER BY created_at DESC, operation_id LIMIT $3",
+        store_id,
+        since,
+        MOST_LISTED,
+    )
+    found: dict[str, list[AgentOperation]] = defaultdict(list)
+    for row in rows:
+        found[row["change_set"]].append(OPERATIONS.read(row))
+    return {change_set: tuple(some) for change_set, some in found.items()}
+
+
 async def asked_for(database: Database, operation_id: str, at: datetime) -> AgentOperation | None:
     """Read an operation of whichever store, for as long as who asked may look: seven days after its end."""
     row = await database.fetchrow(
@@ -68,6 +105,18 @@ async def audit_id(database: Database, store_id: str, operation_id: str) -> str 
         operation_id,
     )
     return None if row is None else str(row["id"])
+
+
+async def audit_ids(database: Database, operation_ids: Sequence[str]) -> Mapping[str, str]:
+    """Find the audit rows of operations' ends, by their ids."""
+    rows = await database.fetch(
+        """
+        SELECT metadata->>'operationId' AS operation_id, max(id) AS id FROM audit_log
+        WHERE event = 'agent.write' AND metadata->>'operationId' = ANY($1::text[]) GROUP BY 1
+        """,
+        list(operation_ids),
+    )
+    return {row["operation_id"]: str(row["id"]) for row in rows}
 
 
 async def planned(database: Database, store_id: str, operation_id: str) -> Row | None:

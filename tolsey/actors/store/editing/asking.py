@@ -3,11 +3,13 @@
 All come to one machine (`operations`): what is asked is kept, planned, sent once and looked for afterwards.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
+import anyio
 import orjson
 
 from tolsey.actors.edit import Edit
@@ -16,10 +18,12 @@ from tolsey.actors.reach import Ask
 from tolsey.actors.store.connection.messages import UseToken
 from tolsey.actors.store.editing import edits
 from tolsey.actors.store.editing.kinds.kind import Planned, Rejected
-from tolsey.actors.store.editing.messages import BeginOperation
+from tolsey.actors.store.editing.messages import BeginChangeSet, BeginOperation, PlannedChange
+from tolsey.actors.store.editing.queueing import AT_ONCE
 from tolsey.actors.store.effects import shops
 from tolsey.actors.store.grants import lacking
 from tolsey.actors.store.messages import store
+from tolsey.runtime.tasks import together
 from tolsey.storage.commerce import agent_operations
 from tolsey.storage.sealing.sealed import Vault
 
@@ -40,7 +44,7 @@ class EditRequest:
     edit: Edit
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedEdit:
     """What a thing of the shop is, and what an edit would make of it, both as they are shown."""
 
@@ -77,8 +81,19 @@ class ShopEditor:
         before = None if facts is None else edits.shown(edit, facts)
         version = "" if facts is None else edits.version_of(edit, facts)
         if isinstance(planned, Planned):
-            return PlannedEdit(before, edits.shown(edit, planned.after), version)
-        return PlannedEdit(before, None, version, planned)
+            after = edits.shown(edit, planned.after)
+            return PlannedEdit(before=before, after=after, version=version)
+        return PlannedEdit(before=before, after=None, version=version, rejected=planned)
+
+    async def plan_all(self, store_id: str, some: Sequence[Edit]) -> list[PlannedEdit]:
+        """Say what many edits would do, looking at as many things at once as a store may."""
+        places = anyio.CapacityLimiter(AT_ONCE)
+
+        async def one(edit: Edit) -> PlannedEdit:
+            async with places:
+                return await self.plan(store_id, edit)
+
+        return await together([partial(one, edit) for edit in some])
 
     def begin_message(
         self,
@@ -88,7 +103,6 @@ class ShopEditor:
         proposed: PlannedEdit | None = None,
     ) -> BeginOperation:
         """Write what the store is asked for; what is `proposed` waits for a person, who sees that plan."""
-        written = asked.edit.written()
         return BeginOperation(
             operation_id=asked.operation_id,
             user_id=asked.user_id,
@@ -96,14 +110,41 @@ class ShopEditor:
             tool=asked.tool,
             subject=edits.subject_of(asked.edit),
             digest=asked.digest,
-            intent=agent_operations.seal_intent(
-                self._vault, asked.store_id, asked.operation_id, written
-            ),
+            intent=self._sealed(asked),
             at=self._clock(),
             is_repeat=is_repeat,
             is_proposal=proposed is not None,
             before=None if proposed is None else _written(proposed.before),
             after=None if proposed is None else _written(proposed.after),
+        )
+
+    def begin_many_message(
+        self, change_set: str, asked: Sequence[EditRequest], *, digest: str, is_repeat: bool = False
+    ) -> BeginChangeSet:
+        """Write what the store is asked for to make changes that were planned together, each under an id of its own."""
+        first = asked[0]
+        return BeginChangeSet(
+            change_set=change_set,
+            user_id=first.user_id,
+            client_id=first.client_id,
+            digest=digest,
+            changes=tuple(
+                PlannedChange(
+                    operation_id=one.operation_id,
+                    tool=one.tool,
+                    subject=edits.subject_of(one.edit),
+                    intent=self._sealed(one),
+                )
+                for one in asked
+            ),
+            at=self._clock(),
+            is_repeat=is_repeat,
+        )
+
+    def _sealed(self, asked: EditRequest) -> str:
+        """Seal what is asked for, for the row that keeps it."""
+        return agent_operations.seal_intent(
+            self._vault, asked.store_id, asked.operation_id, asked.edit.written()
         )
 
 

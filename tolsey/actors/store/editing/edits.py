@@ -60,7 +60,8 @@ def plan(edit: Edit, facts: Facts | None) -> Planned | Rejected:
     """Say what the edit makes of a thing, or why it is not to be made."""
     if facts is None:
         return MISSING
-    if edit.version is not None and edit.version != version_of(edit, facts):
+    # A plan of many changes names the version of each by its beginning.
+    if edit.version is not None and not version_of(edit, facts).startswith(edit.version):
         return Rejected("version_changed", "It changed since this version; look again.")
     return KINDS[edit.kind].plan(edit.wanted, facts)
 

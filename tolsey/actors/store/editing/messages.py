@@ -49,6 +49,69 @@ class BeginOperation(Message[OperationView]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeSetView:
+    """How far changes are that were planned together: `running`, `stopped`, or `over` once each has ended."""
+
+    change_set: str
+    state: str
+    replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedChange:
+    """One of the changes that were planned together; `intent` is sealed."""
+
+    operation_id: str
+    tool: str
+    subject: str
+    intent: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeginChangeSet(Message[ChangeSetView]):
+    """An agent wants changes made that were planned together, one after the other. Waits until all have ended, or are stopped.
+
+    Each is an operation of its own. `digest` and `is_repeat` are as of one that is begun alone.
+    """
+
+    change_set: str
+    user_id: str
+    client_id: str
+    digest: str
+    changes: tuple[PlannedChange, ...]
+    at: datetime
+    is_repeat: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopChangeSet(Message[ChangeSetView]):
+    """Whoever asked for changes, or a person of the store, wants those that have not begun to wait."""
+
+    change_set: str
+    user_id: str
+    is_person: bool
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResumeChangeSet(Message[ChangeSetView]):
+    """What was stopped is to go on."""
+
+    change_set: str
+    user_id: str
+    is_person: bool
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSetExpired(Message[None]):
+    """What was stopped was not resumed in time."""
+
+    change_set: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DecideProposal(Message[OperationView]):
     """A person of the store confirms or declines what was proposed; waits until it is known what became of it."""
 

@@ -9,8 +9,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from tolsey.actors.refusals import Conflict, Refusal, Unavailable, Unprocessable
+from tolsey.actors.refusals import Conflict, Refusal, Unavailable
 from tolsey.actors.store.editing import edits
+from tolsey.actors.store.editing.change_sets import halted
 from tolsey.actors.store.editing.messages import (
     BeginOperation,
     CarryOut,
@@ -26,17 +27,27 @@ from tolsey.actors.store.editing.messages import (
     RecordOperation,
     SendEdit,
 )
+from tolsey.actors.store.editing.queueing import (
+    EVENT,
+    Silence,
+    audit_of,
+    end,
+    known_as,
+    plan_over,
+    require_same,
+    start_next,
+    under_way,
+    view,
+    waiter_of,
+)
 from tolsey.actors.store.messages import store
 from tolsey.actors.store.state import StoreState
 from tolsey.runtime.decision import Decision, Parked, Perform, Tell
 from tolsey.storage.records.commerce.agent_operation import AgentOperation, OperationState
-from tolsey.storage.records.journal import AuditRecord, audit_record
+from tolsey.storage.records.journal import AuditRecord
 
-EVENT: Final = "agent.write"
 MOST_OPEN: Final = 100
-"""How many operations of a store may be on their way."""
-AT_ONCE: Final = 4
-"""How many of them call the platform at the same time, so that no store takes all the calls."""
+"""How many operations of a store may be on their way, beside what was planned together."""
 TRIES: Final = 5
 """How often in a row a change is planned anew because the shop moved on meanwhile."""
 LOOKS: Final = 4
@@ -48,7 +59,6 @@ MOST_PROPOSED: Final = 50
 """How many of a store may wait for a person, beside those on their way."""
 PROPOSAL_LIFE: Final = timedelta(hours=24)
 """How long a proposal waits for a person (rules/agents#refunds)."""
-NOT_BEGUN: Final = frozenset({OperationState.WAITING, OperationState.PROPOSED})
 
 NOT_DONE_ELSEWHERE: Final = "The store was connected to another shop first: this was not done."
 SENT_ELSEWHERE: Final = (
@@ -57,14 +67,13 @@ SENT_ELSEWHERE: Final = (
 )
 
 Shown = Decision[StoreState, OperationView]
-Silence = Decision[StoreState, None]
 
 
 def begin(state: StoreState, message: BeginOperation, kept: AgentOperation | None) -> Shown:
     """Start an operation, or answer what became of it; `kept` is what is on disk of it."""
-    known = _known(state, message.operation_id) or kept
+    known = known_as(state, message.operation_id) or kept
     if known is not None:
-        _require_same(known, message.digest)
+        require_same(known, message.digest)
         if known.state in {OperationState.UNKNOWN, OperationState.PROPOSED}:
             return _replay(state, known)
         if not known.is_over:
@@ -78,7 +87,8 @@ def begin(state: StoreState, message: BeginOperation, kept: AgentOperation | Non
         raise Unavailable("This was not done for now. Try again.", retryAfter=1)
     if message.is_proposal:
         return _proposed(state, message, sends=0 if known is None else known.sends)
-    if sum(one.state != OperationState.PROPOSED for one in state.operations) >= MOST_OPEN:
+    alone = [one for one in state.operations if one.change_set is None]
+    if sum(one.state != OperationState.PROPOSED for one in alone) >= MOST_OPEN:
         raise Unavailable(
             "Too many changes of this store are on their way.", code="overloaded", retryAfter=5
         )
@@ -126,9 +136,9 @@ def _proposed(state: StoreState, message: BeginOperation, sends: int) -> Shown:
 
 def record(state: StoreState, message: RecordOperation, kept: AgentOperation | None) -> Shown:
     """Keep what was done, so that the same key is answered the same."""
-    known = _known(state, message.operation_id) or kept
+    known = known_as(state, message.operation_id) or kept
     if known is not None:
-        _require_same(known, message.digest)
+        require_same(known, message.digest)
         return _replay(state, known)
     done = _wished(
         state,
@@ -214,6 +224,8 @@ def given_up(state: StoreState, message: OperationGivenUp) -> Silence:
         return Decision(state, reply=None)
     if operation.state == OperationState.RUNNING:
         why = Unavailable("This was not done for now. Try again.", retryAfter=1)
+        if operation.change_set is not None:
+            return halted(state, operation, code=why.code, detail=why.detail, at=message.at)
         ended = replace(operation, state=OperationState.NOT_SENT, code=why.code, detail=why.detail)
         return end(state, ended, message.at, why)
     ended = replace(
@@ -269,6 +281,9 @@ def not_sent(state: StoreState, message: OperationNotSent) -> Silence:
     operation = under_way(state, message.operation_id)
     if operation is None:
         return Decision(state, reply=None)
+    if operation.change_set is not None:
+        # Where the platform does not let one through, the others of its plan wait until somebody resumes them.
+        return halted(state, operation, code=message.code, detail=message.detail, at=message.at)
     ended = replace(
         operation, state=OperationState.NOT_SENT, code=message.code, detail=message.detail
     )
@@ -340,7 +355,7 @@ def left_behind(state: StoreState, at: datetime) -> Decision[StoreState, None]:
     What may have reached the platform was sent with the former token, and nobody can look there now.
     """
     after, records = state, list[AgentOperation | AuditRecord]()
-    resolve = dict[str, OperationView]()
+    resolve = dict[str, Any]()
     for one in state.operations:
         is_sent = one.state in {OperationState.SENT, OperationState.UNKNOWN}
         ended = replace(
@@ -353,109 +368,11 @@ def left_behind(state: StoreState, at: datetime) -> Decision[StoreState, None]:
         )
         after = after.with_ended(ended)
         records += [ended, audit_of(state, ended)]
-        resolve[waiter_of(ended)] = view(ended)
+        resolve |= {waiter_of(ended): view(ended), **plan_over(after, ended)}
     return Decision(after, reply=None, records=records, resolve=resolve)
-
-
-def view(operation: AgentOperation, *, replayed: bool = False) -> OperationView:
-    """Show an operation to whoever asked for it."""
-    return OperationView(
-        operation_id=operation.operation_id,
-        tool=operation.tool,
-        subject=operation.subject,
-        state=operation.state,
-        created_at=operation.created_at,
-        before=operation.before,
-        after=operation.after,
-        version=operation.version,
-        code=operation.code,
-        detail=operation.detail,
-        finished_at=operation.finished_at,
-        replayed=replayed,
-    )
 
 
 def _replay(state: StoreState, known: AgentOperation) -> Shown:
     """Answer what became of it, and put on record that it was asked again."""
     audit = audit_of(state, known, f"{EVENT}.replayed")
     return Decision(state, reply=view(known, replayed=True), records=(audit,))
-
-
-def end(
-    state: StoreState,
-    operation: AgentOperation,
-    at: datetime,
-    refusal: Refusal | None = None,
-) -> Silence:
-    """End an operation, answer who waits for it, and let the next of the same thing begin."""
-    ended = replace(operation, intent=None, finished_at=at)
-    after, effects = start_next(state.with_ended(ended))
-    return Decision(
-        after,
-        reply=None,
-        records=(ended, audit_of(state, ended)),
-        effects=effects,
-        resolve={waiter_of(ended): refusal or view(ended)},
-    )
-
-
-def start_next(state: StoreState) -> tuple[StoreState, tuple[Perform, ...]]:
-    """Start the oldest that wait, one for each thing, and only so many for the store."""
-    begun = [one for one in state.operations if one.state not in NOT_BEGUN]
-    taken = {one.subject for one in begun}
-    free = AT_ONCE - sum(one.state != OperationState.UNKNOWN for one in begun)
-    calls: list[Perform] = []
-    for one in state.operations:
-        if len(calls) >= free:
-            break
-        if one.state == OperationState.WAITING and one.subject not in taken:
-            taken.add(one.subject)
-            state = state.with_operation(replace(one, state=OperationState.RUNNING))
-            call = CarryOut(
-                store_id=state.store_id,
-                operation_id=one.operation_id,
-                organization_id=state.organization_id,
-            )
-            calls.append(Perform(call, key=f"carry-out:{one.operation_id}"))
-    return state, tuple(calls)
-
-
-def under_way(state: StoreState, operation_id: str) -> AgentOperation | None:
-    """Find an operation that has not ended."""
-    return next((one for one in state.operations if one.operation_id == operation_id), None)
-
-
-def _known(state: StoreState, operation_id: str) -> AgentOperation | None:
-    """Find an operation in memory: the newest of that id, since a key may try again."""
-    some = (*state.ended, *state.operations)
-    return next((one for one in reversed(some) if one.operation_id == operation_id), None)
-
-
-def _require_same(known: AgentOperation, digest: str) -> None:
-    if known.digest != digest:
-        raise Unprocessable(
-            "This idempotency_key was used for a call with other arguments.",
-            code="idempotency_key_reused",
-        )
-
-
-def waiter_of(operation: AgentOperation) -> str:
-    """Name what those wait for who asked for it."""
-    return f"operation:{operation.operation_id}"
-
-
-def audit_of(state: StoreState, operation: AgentOperation, event: str = EVENT) -> AuditRecord:
-    """Write down what became of it, for the audit log."""
-    return audit_record(
-        event,
-        state.store_id,
-        state.organization_id,
-        operation.user_id,
-        operationId=operation.operation_id,
-        clientId=operation.client_id,
-        tool=operation.tool,
-        target=operation.subject,
-        status=str(operation.state),
-        version=operation.version,
-        code=operation.code,
-    )

@@ -3,9 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from tolsey.actors.store.editing import operations, proposals
+from tolsey.actors.store.editing import change_sets, operations, proposals
 from tolsey.actors.store.editing.messages import (
+    BeginChangeSet,
     BeginOperation,
+    ChangeSetExpired,
     DecideProposal,
     OperationApplied,
     OperationGivenUp,
@@ -16,6 +18,8 @@ from tolsey.actors.store.editing.messages import (
     OperationUnanswered,
     ProposalExpired,
     RecordOperation,
+    ResumeChangeSet,
+    StopChangeSet,
 )
 from tolsey.actors.store.state import StoreState
 from tolsey.runtime.actor import KindPart, gathers, on
@@ -43,6 +47,10 @@ class AgentEdits(KindPart[StoreState]):
             on(OperationGivenUp, operations.given_up),
             gathers(DecideProposal, self._kept, proposals.decide),
             on(ProposalExpired, proposals.expired),
+            gathers(BeginChangeSet, self._kept_of_plan, change_sets.begin),
+            gathers(StopChangeSet, self._kept_of_plan, change_sets.stop),
+            gathers(ResumeChangeSet, self._kept_of_plan, change_sets.resume),
+            on(ChangeSetExpired, change_sets.expired),
         )
 
     async def load(self, keys: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
@@ -54,10 +62,17 @@ class AgentEdits(KindPart[StoreState]):
         """List what began or came further; an end was written by its turn."""
         if new.operations is old.operations:
             return ()
-        return [one for one in new.operations if one not in old.operations]
+        held = {one.operation_id: one for one in old.operations}
+        return [one for one in new.operations if held.get(one.operation_id) != one]
 
     async def _kept(
         self, state: StoreState, message: BeginOperation | RecordOperation | DecideProposal
     ) -> AgentOperation | None:
         """Read what is on disk of the operation that a message is about."""
-        return await agent_operations.find(self._database, state.store_id, message.operation_id)
+        return await agent_operations.known(self._database, state.store_id, message.operation_id)
+
+    async def _kept_of_plan(
+        self, state: StoreState, message: BeginChangeSet | StopChangeSet | ResumeChangeSet
+    ) -> AgentOperation | None:
+        """Read something of what is on disk under the id of a plan."""
+        return await agent_operations.known(self._database, state.store_id, message.change_set)

@@ -5,9 +5,9 @@ from typing import Final
 
 from tolsey.actors.refusals import Conflict, NotFound
 from tolsey.actors.store.editing.messages import DecideProposal, OperationView, ProposalExpired
-from tolsey.actors.store.editing.operations import (
+from tolsey.actors.store.editing.operations import PROPOSAL_LIFE
+from tolsey.actors.store.editing.queueing import (
     EVENT,
-    PROPOSAL_LIFE,
     end,
     start_next,
     under_way,

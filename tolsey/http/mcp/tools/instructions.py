@@ -22,4 +22,5 @@ This server works with exactly one commerce store. Begin with get_store_summary.
 - Changes need an idempotency_key of 8 to 64 characters: repeat a call whose answer was lost with the same key and arguments,
   or ask get_operation. Plan first with dry_run, show the user before and after, then call with the
   plan_token.
+  change_many makes up to 100 of them in one plan: arguments are those of each tool, as a JSON object in a text.
 """.strip()

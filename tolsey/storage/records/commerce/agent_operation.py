@@ -12,14 +12,15 @@ from tolsey.storage.tables import Age, Integer, Jsonb, Personal, stored
 class OperationState(StrEnum):
     """How far an operation is.
 
-    `proposed` until a person decides, `decided_by` whom; `waiting` for another edit of the same thing; `running` before it is sent; `sent` from the moment
-    it may have reached the platform; `unknown` when no answer came and the shop does not tell yet.
+    `proposed` until a person decides, `decided_by` whom; `waiting` for another edit of the same thing or the same plan; `stopped` before its turn came, until
+    the plan is resumed; `running` before it is sent; `sent` from the moment it may have reached the platform; `unknown` when no answer came and the shop does not tell yet.
     `applied`, `rejected` and `unclear` (nobody could tell any more) are the end; after `not_sent` the
     same key may try again.
     """
 
     PROPOSED = "proposed"
     WAITING = "waiting"
+    STOPPED = "stopped"
     RUNNING = "running"
     SENT = "sent"
     UNKNOWN = "unknown"
@@ -54,6 +55,8 @@ class AgentOperation:
     `digest` is of the arguments, so that a key is never used for others; `intent` is sealed text,
     gone once the operation has ended; `before` and `after` are JSON text without personal data.
     `sends` counts how often it was sent, `looks` how often the shop was read for what became of it.
+    Changes that were planned together bear the id of their plan as `change_set`, and ids of their own in its order;
+    `decided_by` is then the person who stopped them.
     """
 
     store_id: str
@@ -78,6 +81,7 @@ class AgentOperation:
     finished_at: datetime | None = None
     decided_by: Annotated[str | None, Personal.USER] = None
     decided_at: datetime | None = None
+    change_set: str | None = None
 
     @property
     def is_over(self) -> bool:

@@ -1,5 +1,6 @@
 """What all changes take and answer (rules/agents#tools), and what a write tool is made of."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +16,17 @@ from tolsey.http.mcp.tools.building import ToolAnswer, ToolArguments
 from tolsey.http.mcp.tools.shop_words import ShopText, ShopValues
 from tolsey.storage.records.money.currencies import EXPONENTS, to_minor
 
-LONGEST_VERSION: Final = 64
+
+def _looks(pattern: str, wanted: str) -> AfterValidator:
+    """Take what looks like that; a pattern that stands in every schema costs every agent its tokens."""
+    known = re.compile(pattern, re.ASCII)
+
+    def read(text: str) -> str:
+        if known.fullmatch(text) is None:
+            raise ValueError(f"{wanted} is wanted")
+        return text
+
+    return AfterValidator(read)
 
 
 def _worded(text: str) -> str:
@@ -52,16 +63,16 @@ class EditArguments(WriteArguments):
 
     plan_token: Annotated[str | None, Field(description="Of the dry_run.")] = None
     expected_version: Annotated[
-        Annotated[str, Field(min_length=1, max_length=LONGEST_VERSION)] | None,
-        Field(description="Change it only if it is still this version."),
+        Annotated[str, _looks(r".+", "a version")] | None,
+        Field(description="Change it only if it is still this."),
     ] = None
 
 
 class GivenMoney(ToolArguments):
     """An amount that is asked for."""
 
-    amount: Annotated[str, Field(pattern=r"^[0-9]{1,10}(\.[0-9]{1,4})?$")]
-    currency: Annotated[str, Field(pattern=r"^[A-Z]{3}$")]
+    amount: Annotated[str, _looks(r"[0-9]{1,10}(\.[0-9]{1,4})?", "a decimal such as 19.90")]
+    currency: Annotated[str, _looks(r"[A-Z]{3}", "a currency such as USD")]
 
     @model_validator(mode="after")
     def _whole(self) -> "GivenMoney":

@@ -22,6 +22,7 @@ from tolsey.http.mcp.tools.platform.reading import refusal_of
 from tolsey.http.mcp.tools.schemas import answer_schema_of, schema_of
 from tolsey.http.mcp.tools.writes.changes import CHANGES
 from tolsey.http.mcp.tools.writes.contract import EditArguments, WriteResult, WriteTool
+from tolsey.http.mcp.tools.writes.many import ManyWriter
 from tolsey.http.mcp.tools.writes.memory import DeleteMemory, SaveMemory
 from tolsey.http.mcp.tools.writes.operations import (
     id_of,
@@ -52,10 +53,17 @@ SHOWN: Final = 300
 
 def writers(service: Service) -> Sequence[Tool]:
     """List the tools that change something."""
-    writer = Writer(service)
+    editor = ShopEditor(
+        ask=service.runtime.ask,
+        editor=cast("CommerceEditor", service.commerce),
+        vault=service.vault,
+        clock=service.clock,
+    )
+    writer = Writer(service, editor)
     recorded = (Refresh, SaveMemory, DeleteMemory)
     return [
         *(writer.tool(change) for change in CHANGES),
+        ManyWriter(service, editor).tool(),
         *(one(service).tool() for one in recorded),
     ]
 
@@ -96,14 +104,9 @@ class AskedChange:
 class Writer:
     """Makes changes for whoever the gate admitted."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, editor: ShopEditor) -> None:
         self._service = service
-        self._editor = ShopEditor(
-            ask=service.runtime.ask,
-            editor=cast("CommerceEditor", service.commerce),
-            vault=service.vault,
-            clock=service.clock,
-        )
+        self._editor = editor
         self._plans = Plans(service.vault, service.clock)
 
     def tool(self, change: WriteTool) -> Tool:
@@ -132,7 +135,7 @@ class Writer:
     ) -> ToolResult | InputRequired:
         principal: Principal = call.principal
         asked = AskedChange(tool=change, principal=principal, given=given, edit=change.edit(given))
-        kept = await agent_operations.find(
+        kept = await agent_operations.known(
             self._service.database, principal.store_id, asked.operation_id
         )
         if is_known(kept):
