@@ -44,6 +44,7 @@ SLOW_PLACES = tuple(
         "journeys/client",
         "journeys/test_newcomer.py",
         "journeys/test_processes.py",
+        "journeys/test_restore.py",
         "test_served_processes.py",
     )
 )

@@ -403,6 +403,35 @@ def rehash_identities(*, store_ids: tuple[str, ...], page_size: int | None, dry_
     sys.exit(1 if left else 0)
 
 
+@main.command("restore-check")
+@click.option(
+    "--erasures",
+    "folder",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A folder that holds a newer copy of `erasures` than the object store.",
+)
+@click.option("--dry-run", is_flag=True, help="Only count what the database does not know.")
+def restore_check(*, folder: Path | None, dry_run: bool) -> None:
+    """Forget again, in a database that was restored, what was erased since its backup.
+
+    Run it before the service serves again; ends with 1 while something is left.
+    """
+    from tolsey import restoring  # noqa: PLC0415 - only this command needs it
+
+    read = _settings()
+    found = _on_database(
+        read, lambda database: restoring.check(database, read, folder, dry_run=dry_run)
+    )
+    click.echo(
+        f"erasures listed {found.listed}, newer than the database {found.newer}, left {found.left}"
+    )
+    if found.older_identities:
+        click.echo(
+            f"rows with older identities {found.older_identities}: run tolsey rehash-identities"
+        )
+    sys.exit(1 if found.left else 0)
+
+
 @main.group()
 def admin() -> None:
     """Manage administrators."""

@@ -282,6 +282,7 @@ class Parts:
             self.database,
             self._ask,
             self._outside.vectors,
+            listed=self._outside.objects,
             rehash=Rehashing(self.database, self.vault).of_shop,
             answer=answers.answer,
             tell=self.mail.tell_people,

@@ -122,8 +122,9 @@ async def platform() -> AsyncIterator[Platform]:
 
 
 @pytest.fixture
-def settings(database_url: str, redis_url: str, platform: Platform) -> Settings:
+def settings(database_url: str, redis_url: str, platform: Platform, tmp_path: Path) -> Settings:
     return settings_of(
+        data_dir=tmp_path / "data",
         database_url=database_url,
         redis_url=redis_url,
         cron_secret=CRON_SECRET,

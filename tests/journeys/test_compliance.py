@@ -336,6 +336,30 @@ async def test_memory_that_cannot_be_emptied_is_told_and_tried_again(
     assert [row["completed_at"] for row in rows] == [None]
 
 
+async def test_nothing_is_erased_that_could_not_be_listed_outside_the_database(
+    live: Running, settings: Settings, seller: Seller
+) -> None:
+    database = live.service.database
+    await seller.connect()
+    await quiet(live)
+    await tell(seller.browser, SHOP, SECRET)
+    await asked(seller.browser, "redact", ROUTES["redact"])
+    in_the_way = settings.data_dir / "objects" / "erasures"
+    in_the_way.write_text("")
+    outcome = await erased(live)
+    assert (outcome["requestsCompleted"], outcome["requestsFailed"]) == (0, 1)
+    assert "commerce_orders.metadata" in await places(database, WORDS)
+
+    in_the_way.unlink()
+    outcome = await erased(live)
+    assert (outcome["requestsCompleted"], outcome["requestsFailed"]) == (1, 0)
+    assert await places(database, EMAIL, WORDS) == set()
+    (listed,) = (in_the_way / "request").iterdir()
+    assert not [form for form in forms(EMAIL) | forms(WORDS) if form in listed.read_text()]
+    entry = json.loads(listed.read_text())
+    assert entry["request"]["completed_at"] is not None
+
+
 async def test_what_a_deleted_store_had_goes_after_a_day(live: Running, seller: Seller) -> None:
     database = live.service.database
     await seller.connect()

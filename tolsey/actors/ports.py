@@ -313,6 +313,14 @@ class Vectors(Protocol):
         ...
 
 
+class ErasureList(Protocol):
+    """Where erasures are listed outside the database, for one that is restored."""
+
+    async def keep_erasure(self, name: str, entry: bytes) -> None:
+        """List an erasure under its name, in place of what was listed there."""
+        ...
+
+
 class Unset:
     """A port whose credential is missing: every use is refused, naming the variable."""
 

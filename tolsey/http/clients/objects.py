@@ -23,6 +23,7 @@ from tolsey.runtime.ids import new_id
 from tolsey.settings import is_loopback
 
 INCOMING: Final = "incoming"
+ERASURES: Final = "erasures"
 CHUNK_BYTES: Final = 256 * 1024
 PART_BYTES: Final = 8 * 1024 * 1024
 PARTS_AT_ONCE: Final = 2
@@ -66,7 +67,11 @@ class Objects:
         """Open the bucket of an address, or the folder of this machine where there is none."""
         if url is not None:
             return cls(_bucket(url))
-        folder = data_dir / "objects"
+        return cls.in_folder(data_dir / "objects")
+
+    @classmethod
+    def in_folder(cls, folder: Path) -> "Objects":
+        """Open a folder of this machine, which is made where it is not there."""
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return cls(LocalStore(folder, mkdir=True))
 
@@ -126,6 +131,20 @@ class Objects:
         for path in left:
             await self._delete(path)
         return len(left)
+
+    async def keep_erasure(self, name: str, entry: bytes) -> None:
+        """List an erasure beside the files, under its name, in place of what was listed there."""
+        async with _translated():
+            await obstore.put_async(self._store, f"{ERASURES}/{name}.json", entry)
+
+    async def erasures(self) -> AsyncGenerator[tuple[str, bytes]]:
+        """Give every erasure that is listed, with its name."""
+        async with _translated():
+            async for page in obstore.list(self._store, prefix=ERASURES):
+                for one in page:
+                    found = await obstore.get_async(self._store, one["path"])
+                    name = one["path"].removeprefix(f"{ERASURES}/").removesuffix(".json")
+                    yield name, bytes(await found.bytes_async())
 
     async def _delete(self, path: str) -> None:
         try:

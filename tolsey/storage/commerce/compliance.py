@@ -171,6 +171,12 @@ async def lately_redacted(database: Reader, since: datetime) -> list[Row]:
     )
 
 
+async def lately_handled(database: Reader, since: datetime) -> list[str]:
+    """List the requests that operators have closed since a moment."""
+    rows = await database.fetch("SELECT id FROM compliance_requests WHERE handled_at > $1", since)
+    return [row["id"] for row in rows]
+
+
 async def complete(database: Database, request_id: str, at: datetime) -> None:
     """Write down that the machine has done its part."""
     await database.execute(

@@ -18,7 +18,7 @@ from tolsey.actors.job.effects import Progress, is_cut
 from tolsey.actors.mail import MailEvent, TellPeople
 from tolsey.actors.organization.messages import organization
 from tolsey.actors.organization.stores.messages import CloseStore
-from tolsey.actors.ports import AnswerKept, Vectors
+from tolsey.actors.ports import AnswerKept, ErasureList, Vectors
 from tolsey.actors.reach import Ask
 from tolsey.actors.refusals import NotFound
 from tolsey.actors.store.compliance.messages import DestroySalt, ForgetShopProfile, RedactShop
@@ -26,10 +26,11 @@ from tolsey.actors.store.connection.messages import LeaveShop
 from tolsey.actors.store.memory.messages import ForgetMemory
 from tolsey.actors.store.messages import store
 from tolsey.runtime.throttle import Throttle
-from tolsey.storage import erasure, exports
+from tolsey.storage import erasure, erasure_list, exports
 from tolsey.storage.chat import memory
 from tolsey.storage.commerce import compliance, identities, shop_erasure, stores
 from tolsey.storage.database import Database
+from tolsey.storage.erasure_list import ErasureCause
 from tolsey.storage.owners import RowOwner
 from tolsey.storage.people import leaving
 from tolsey.storage.records.commerce.compliance import (
@@ -79,6 +80,7 @@ class Erasing:
         ask: Ask,
         vectors: Vectors,
         *,
+        listed: ErasureList,
         rehash: Callable[[ShopKey], AsyncGenerator[int]],
         answer: Answer,
         tell: Callable[[TellPeople], Awaitable[None]],
@@ -88,6 +90,7 @@ class Erasing:
         self._database = database
         self._ask = ask
         self._vectors = vectors
+        self._listed = listed
         self._rehash = rehash
         self._answer_kept = answer
         self._tell = tell
@@ -115,6 +118,7 @@ class Erasing:
         """Erase deleted stores, do what requests want, and count what waits for an operator."""
         counters = {"storesErased": 0, "rowsErased": 0, "requestsCompleted": 0, "requestsFailed": 0}
         for store_id, keys in (await stores.to_erase(self._database, self._clock() - REST)).items():
+            await self._list(ErasureCause.STORE, store_id)
             await self._sweep_archive(store_id)
             for key in keys:
                 counters["rowsErased"] += await self._erase(RowOwner.SHOP, key)
@@ -136,6 +140,8 @@ class Erasing:
         since = self._clock() - RETRIED_FOR
         for row in await compliance.lately_redacted(self._database, since):
             await self._sweep_archive(row["store_id"], row["shop_domain"], row["email_hash"])
+        for id in await compliance.lately_handled(self._database, since):
+            await self._list(ErasureCause.REQUEST, id)
         waiting, overdue = await compliance.open_obligations(self._database, self._clock())
         for row in overdue:
             log.error(
@@ -151,6 +157,7 @@ class Erasing:
         at = self._clock()
         due = await leaving.users_due(self._database, at)
         for user_id in due:
+            await self._list(ErasureCause.USER, user_id)
             for one in await leaving.owned_alone(self._database, user_id):
                 for store_id in await leaving.end_organization(self._database, one.id, at):
                     with suppress(NotFound):  # never connected
@@ -158,6 +165,7 @@ class Erasing:
                     await self._ask(organization(one.id), CloseStore(store_id, user_id, at))
             await self._erase(RowOwner.USER, user_id)
         for organization_id in await leaving.organizations_due(self._database, at):
+            await self._list(ErasureCause.ORGANIZATION, organization_id)
             await self._erase(RowOwner.ORGANIZATION, organization_id)
         return len(due)
 
@@ -168,6 +176,7 @@ class Erasing:
             for one in await compliance.receipts(self._database, [request.id])
         }
         whose = tuple(zip(request.stores, request.shop_keys, strict=True))
+        await self._list(ErasureCause.REQUEST, request.id)
         await self._move_identities(request)
         for store_id, shop_key in whose:
             for leg in LEGS[request.topic]:
@@ -189,7 +198,13 @@ class Erasing:
                 if (store_id, step) not in done:
                     await self._do(request, step, store_id, shop_key)
             await compliance.step_done(self._database, request.id, step)
+        await self._list(ErasureCause.REQUEST, request.id)
         return completed
+
+    async def _list(self, cause: ErasureCause, id: str) -> None:
+        """List outside the database what is erased from it, first: one that is restored is told of it."""
+        entry = await erasure_list.entry_of(self._database, cause, id)
+        await self._listed.keep_erasure(f"{cause}/{id}", entry)
 
     async def _move_identities(self, request: ComplianceRequest) -> None:
         """Have every row of a request's shops under pseudonyms first: by these its customers are found."""
