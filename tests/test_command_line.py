@@ -267,6 +267,25 @@ async def test_older_identities_are_counted_and_then_moved_from_a_terminal(
     assert len(names) == len({row["customer_hash"] for row in names}) == 2
 
 
+async def test_what_has_served_its_time_is_counted_and_let_go_from_a_terminal(
+    shell: Shell, address: dict[str, str], database: Database
+) -> None:
+    await database.execute(
+        "INSERT INTO commerce_webhook_events SELECT 's', n::text, 't', NULL, 'd', NULL,"
+        " now() - n * interval '3 days' FROM generate_series(1, 5) n"
+    )
+    counted = shell.tolsey("retention", "--dry-run", **address)
+    swept = shell.tolsey("retention", **address)
+
+    (line,) = [one for one in counted.stdout.splitlines() if "commerce_webhook_events" in one]
+    assert line.split() == [
+        "commerce_webhook_events",
+        *("7", "days", "after", "created_at", "prune-webhook-deliveries", "3"),
+    ]
+    assert "webhookDeliveries          3" in swept.stdout.splitlines()
+    assert len(await database.fetch("SELECT FROM commerce_webhook_events")) == 2
+
+
 @pytest.mark.parametrize("shards", ["1", "2"])
 def test_a_port_in_use_is_one_line_before_anything_else_starts(shell: Shell, shards: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:

@@ -372,6 +372,18 @@ def rotate_keys() -> None:
     sys.exit(1 if unopened else 0)
 
 
+@main.command()
+@click.option("--dry-run", is_flag=True, help="Only count what is due, by every rule.")
+def retention(*, dry_run: bool) -> None:
+    """Let go of rows that have served their time, as the jobs of every night do.
+
+    Files, deleted stores and people who left are counted, and left to the jobs of the service.
+    """
+    from tolsey import letting_go  # noqa: PLC0415 - only this command needs it
+
+    _on_database(_settings(), letting_go.count if dry_run else letting_go.sweep)
+
+
 @main.command("rehash-identities")
 @click.option(
     "--store",

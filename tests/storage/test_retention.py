@@ -7,6 +7,7 @@ import anyio
 import pytest
 
 from tolsey.storage import retention
+from tolsey.storage.catalogue import declared
 from tolsey.storage.database import Database
 
 KEPT = 4000
@@ -108,6 +109,37 @@ async def test_a_sweep_reads_what_is_due_and_nothing_of_what_is_kept(
     taken, read = await read_by(database, STATEMENTS[name])
     assert taken == DUE
     assert read <= 4 * DUE
+
+
+async def test_what_is_due_is_counted_before_it_goes(database: Database) -> None:
+    rules = {
+        one.table: one for one in retention.RULES if one.name in ("deleted", "idempotencyKeys")
+    }
+    deliveries, keys = rules["commerce_webhook_events"], rules["idempotency_keys"]
+    for name in ("webhookDeliveries", "idempotencyKeys"):
+        await database.execute(rows(name, DUE, "now() - interval '500 days'"))
+        await database.execute(rows(name, KEPT, "now() + interval '1 day'"))
+    assert [await retention.due(database, one, KEPT) for one in (deliveries, keys)] == [DUE, DUE]
+    assert await retention.due(database, deliveries, 2) == 2
+    assert await retention.sweep(database, retention.WEBHOOK_DELIVERIES, 100) == DUE
+    assert [await retention.due(database, one, KEPT) for one in (deliveries, keys)] == [0, DUE]
+
+
+def test_every_table_with_an_age_has_its_rule() -> None:
+    ages = {(table.name, age) for table in declared() for age in table.retention}
+    assert ages <= {(one.table, one.age) for one in retention.RULES}
+
+
+@pytest.mark.parametrize("rule", retention.RULES, ids=lambda one: f"{one.table}-{one.age.due}")
+async def test_an_index_finds_what_is_due_by_every_rule(
+    database: Database, rule: retention.RetentionRule
+) -> None:
+    async with database.transaction() as tx:
+        await tx.execute("SET LOCAL enable_seqscan = off")
+        plan = await tx.fetch(f"EXPLAIN SELECT FROM {rule.table} WHERE {rule.age.due} LIMIT 9")
+    said = [row[0] for row in plan]
+    assert any("Index Cond" in line or "Index Only Scan" in line for line in said), said
+    assert not any("Seq Scan" in line for line in said), said
 
 
 async def test_letting_audit_rows_go_reads_none_that_stay(database: Database) -> None:

@@ -38,6 +38,7 @@ from tolsey.http.operators import (
     identities,
     mail,
     metrics,
+    retention,
     security,
     shards,
 )
@@ -107,6 +108,7 @@ BLUEPRINTS: Final[Sequence[Blueprint]] = (
     admin.routes,
     compliance.routes,
     identities.routes,
+    retention.routes,
     finding.routes,
     finding.pages,
     payment_events.routes,

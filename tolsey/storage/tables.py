@@ -104,6 +104,12 @@ class Age:
     ordered: bool = True
     """Whether its index knows the order of the moments, so that the oldest can go first."""
 
+    @property
+    def due(self) -> str:
+        """SQL of the rows that are as old as that."""
+        which = f"{self.where} AND " if self.where else ""
+        return f"{which}{self.column} < now() - interval '{self.interval}'"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table(Generic[Record]):

@@ -7,6 +7,7 @@ from tolsey.http.answers.base import ApiAnswer, Timestamp
 from tolsey.http.answers.stores import StoreAnswer
 from tolsey.runtime.messages import ActorId
 from tolsey.storage.finding import Found
+from tolsey.storage.retention import RetentionRule
 from tolsey.storage.selling.listings import ListingView
 
 
@@ -122,3 +123,30 @@ class FindAnswer(ApiAnswer):
     items: list[FoundAnswer]
     next_cursor: None = None
     diagnosis: DiagnosisAnswer | None
+
+
+class RetentionAnswer(ApiAnswer):
+    """Which rows go when they are so old, by which job, and how many a run would let go now."""
+
+    table: str
+    column: str
+    kept_for: str
+    which: str | None
+    job: str
+    counter: str
+    due: int
+    more: bool
+
+    @classmethod
+    def of(cls, rule: RetentionRule, due: int, most: int) -> Self:
+        """Show a rule; nothing is counted beyond so many rows."""
+        return cls(
+            table=rule.table,
+            column=rule.age.column,
+            kept_for=rule.age.interval,
+            which=rule.age.where or None,
+            job=rule.job,
+            counter=rule.name,
+            due=min(due, most),
+            more=due > most,
+        )

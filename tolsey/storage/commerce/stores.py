@@ -4,7 +4,7 @@ import base64
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from tolsey.storage.conditions import Conditions
@@ -16,6 +16,8 @@ from tolsey.storage.sealing.sealed import SealBroken, Vault
 from tolsey.storage.tables import table_of
 
 SALT_BYTES: Final = 32
+REST: Final = timedelta(days=1)
+"""How long a deleted store is left alone, for what was under way to end."""
 STORES: Final = table_of(StoreRecord)
 SHOPS: Final = table_of(ShopOfStore)
 

@@ -46,9 +46,6 @@ from tolsey.storage.sealing.sealed import SealBroken
 
 log = structlog.get_logger()
 
-REST: Final = timedelta(days=1)
-"""How long a deleted store is left alone, for what was under way to end."""
-
 RETRIED_FOR: Final = timedelta(hours=48 + 1)
 """How long the platform tries a delivery again (rules/shops#webhooks), and the hour between two runs."""
 
@@ -117,7 +114,9 @@ class Erasing:
     async def run(self, _: datetime, progress: Progress) -> Mapping[str, int]:
         """Erase deleted stores, do what requests want, and count what waits for an operator."""
         counters = {"storesErased": 0, "rowsErased": 0, "requestsCompleted": 0, "requestsFailed": 0}
-        for store_id, keys in (await stores.to_erase(self._database, self._clock() - REST)).items():
+        for store_id, keys in (
+            await stores.to_erase(self._database, self._clock() - stores.REST)
+        ).items():
             await self._list(ErasureCause.STORE, store_id)
             await self._sweep_archive(store_id)
             for key in keys:
