@@ -46,6 +46,7 @@ WORDS: Final[Mapping[str, Any]] = {
     "code_challenge_method": "S256",
     "content": "What sold best this month?",
     "current": "correct horse battery",
+    "domain": "shop.example.com",
     "email": "ann@example.com",
     "grant_type": "refresh_token",
     "name": "Corner shop",

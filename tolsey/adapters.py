@@ -1,6 +1,6 @@
 """What reaches outside: one adapter for each port, made from the settings."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import datetime
@@ -69,21 +69,12 @@ async def adapters(
         mail=_mail(settings),
         storefronts=WebScanner(
             agent=f"{AGENT}/1.0 (+{settings.base_url}/docs/rules/intelligence)",
-            configured=provider_keys(settings),
+            configured=settings.provider_keys,
             clock=clock,
             manners=Manners(pace_seconds=settings.scan_pace_seconds),
             via=settings.storefront_url,
         ),
     )
-
-
-def provider_keys(settings: Settings) -> Mapping[str, bool]:
-    """Say of each variable that opens a provider of intelligence whether it is set."""
-    return {
-        "TRAFFIC_API_KEY": settings.traffic_api_key is not None,
-        "SOCIAL_API_KEY": settings.social_api_key is not None,
-        "ADS_API_KEY": settings.ads_api_key is not None,
-    }
 
 
 def _mail(settings: Settings) -> MailServer | None:

@@ -1,6 +1,6 @@
 """Where everything is put together: the one module that knows every concrete class."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -26,6 +26,8 @@ from tolsey.actors.store.editing.effects import EditCalls
 from tolsey.actors.store.effects import StoreEffects
 from tolsey.actors.store.imports.effects import OrderImportCalls
 from tolsey.actors.store.rehashing.effects import Rehashing
+from tolsey.actors.storefront.actor import StorefrontActor
+from tolsey.actors.storefront.effects import StorefrontCalls
 from tolsey.adapters import Adapters, adapters
 from tolsey.http.app import create_app
 from tolsey.http.assistant.tools import tools_of
@@ -106,6 +108,13 @@ async def _opened(stack: AsyncExitStack, pool: Pooled) -> Pooled:
     return pool
 
 
+async def _migrated(settings: Settings, owner_url: str) -> str:
+    """Bring the database up to date; answers by which address the service uses it."""
+    for name in await migrate(owner_url):
+        log.info("migration.applied", name=name)
+    return owner_url if settings.database_url is not None else await service_url(owner_url)
+
+
 @asynccontextmanager
 async def running(
     settings: Settings,
@@ -117,17 +126,15 @@ async def running(
     """Run the service: servers, migrations, pools, actors and timers, in this order and back."""
     async with AsyncExitStack() as stack:
         database_url, redis_url = await stack.enter_async_context(addresses(settings))
-        for name in await migrate(database_url):
-            log.info("migration.applied", name=name)
-        if settings.database_url is None:
-            database_url = await service_url(database_url)
+        heal = partial(_migrated, settings, database_url)
+        database_url = await heal()
         database = await _opened(stack, Database(database_url, min_size=2, max_size=20))
         reports = await _opened(stack, Reports(database_url))
         cache = Cache(redis_url)
         stack.push_async_callback(cache.close)
         outside = await adapters(stack, settings, database, clock)
         vault = await keys.open_vault(database, settings)
-        parts = Parts(settings, database, vault, outside, clock, reports=reports)
+        parts = Parts(settings, database, vault, outside, clock, reports=reports, heal=heal)
         runtime = await parts.start(stack, runtime_options)
         shard = await _join(stack, settings, redis_url, parts)
         service = Service(
@@ -182,8 +189,10 @@ class Parts:
         clock: Callable[[], datetime],
         *,
         reports: Reports,
+        heal: Callable[[], Awaitable[object]],
     ) -> None:
         self._settings = settings
+        self._heal = heal
         self.database = database
         self.model = outside.model
         self.vault = vault
@@ -237,6 +246,7 @@ class Parts:
             OrganizationActor(self.database),
             ListingActor(self.database),
             JobActor(self.database),
+            StorefrontActor(self.database),
         ]
 
     def handlers(self) -> dict[type[Call[Any]], Any]:
@@ -271,6 +281,9 @@ class Parts:
             self.database,
             self.clock,
         )
+        storefronts = StorefrontCalls(
+            self._outside.storefronts, self.database, self.clock, self._heal
+        )
         written = ExportWriter(self.files, self.database, self._reports, self._ask, self.clock)
         throttle = Throttle(partial(retention.commit, self.database))
         upkeep = Upkeep(self.database, self._post, throttle, self.files.sweep).work()
@@ -303,6 +316,7 @@ class Parts:
             **self.mail.handlers(),
             **(self.embedder.handlers() if self.embedder else {}),
             **written.handlers(),
+            **storefronts.handlers(),
         }
 
     async def _ask(self, to: ActorId, message: Message[Any]) -> Any:

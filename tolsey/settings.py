@@ -347,6 +347,12 @@ class Settings(BaseSettings):
         return self.trusted_proxies or (LOOPBACK if self.is_local else ())
 
     @property
+    def provider_keys(self) -> Mapping[str, bool]:
+        """Whether the key of each provider of intelligence is set, by its variable."""
+        keys = ("traffic_api_key", "social_api_key", "ads_api_key")
+        return {name.upper(): getattr(self, name) is not None for name in keys}
+
+    @property
     def payment_prices(self) -> Mapping[str, str | None]:
         """The processor's price ids, by the variables that name them."""
         prefix = "payments_price_"

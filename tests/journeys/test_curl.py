@@ -89,6 +89,7 @@ async def live_site(database_url: str, redis_url: str) -> AsyncIterator[ServedSi
         metrics_token="m" * 40,
         payments_api_base="http://127.0.0.1:9",
         commerce_url_template="http://127.0.0.1:9/{shop}",
+        storefront_url="http://127.0.0.1:9",
     )
     async with served(settings, port) as opened:
         yield opened

@@ -233,7 +233,22 @@ AGENTS: Final = {
     ),
     "unreadable": Code("This was asked of another version and can no longer be read: ask again."),
 }
-CODES: Final = {**ACCESS, **REQUESTS, **SERVICE, **MONEY, **SELLING, **PLATFORM, **AGENTS}
+INTELLIGENCE: Final = {
+    "invalid_domain": Code("Name a storefront by its domain, such as `shop.example.com`.", 422),
+    "scan_cancelled": Code("The domain was to be left alone before its scan had ended."),
+    "scan_failed": Code("The scan failed at our side: ask again in a minute.", 502),
+    "suppressed": Code("The owner of the domain asked to be left alone.", 409),
+}
+CODES: Final = {
+    **ACCESS,
+    **REQUESTS,
+    **SERVICE,
+    **MONEY,
+    **SELLING,
+    **PLATFORM,
+    **AGENTS,
+    **INTELLIGENCE,
+}
 INTRODUCTION: Final = (
     "Programs read `code`, people `detail`. A code keeps its meaning; new ones may be added, so treat one that\n"
     "you do not know by its status. An outcome is what an agent's operation ended with; no answer has it as a status.\n"
@@ -247,6 +262,7 @@ GROUPS: Final = {
     "Selling": SELLING,
     "The shop's platform": PLATFORM,
     "Agents": AGENTS,
+    "Competitor intelligence": INTELLIGENCE,
 }
 
 

@@ -23,6 +23,7 @@ from tolsey.http.chat import routes as chat
 from tolsey.http.description import guides
 from tolsey.http.files import routes as files
 from tolsey.http.intelligence import routes as intelligence
+from tolsey.http.intelligence import scans
 from tolsey.http.launch import registry
 from tolsey.http.mail import pages as mail_pages
 from tolsey.http.memory import pages as memory_pages
@@ -71,6 +72,7 @@ BLUEPRINTS: Final[Sequence[Blueprint]] = (
     invitations.routes,
     api_keys.routes,
     intelligence.routes,
+    scans.routes,
     member_pages.routes,
     credential_pages.routes,
     operations.routes,

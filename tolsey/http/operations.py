@@ -8,13 +8,17 @@ from quart_schema import tag_blueprint
 
 from tolsey.actors.organization.operations.messages import AwaitOperation
 from tolsey.actors.refusals import NotFound
+from tolsey.actors.storefront.messages import AwaitScan, storefront
 from tolsey.http.answers.base import Accepted, ApiAnswer
+from tolsey.http.answers.intelligence import ScanReportAnswer
 from tolsey.http.answers.operations import OperationAnswer, OperationBodyAnswer
-from tolsey.http.web.access import caller, session
+from tolsey.http.web.access import caller, is_administrator, session
 from tolsey.http.web.context import ask, now, service
 from tolsey.runtime.errors import DeadlineExceeded, Overloaded, Unavailable
 from tolsey.runtime.messages import ActorId, Message
 from tolsey.storage.commerce import agent_operations
+from tolsey.storage.intelligence import registry
+from tolsey.storage.records.intelligence import StorefrontScan
 from tolsey.storage.records.runtime.operations import Operation
 from tolsey.storage.runtime import operations
 
@@ -58,6 +62,19 @@ def answer_of(
     return OperationBodyAnswer(operation=OperationAnswer.of(operation)), 202, where
 
 
+async def scanned(domain: str, scan: StorefrontScan) -> StorefrontScan:
+    """Wait for the end of a scan for ten seconds; answers how it stands then."""
+    if scan.ended_at is not None:
+        return scan
+    try:
+        waits = AwaitScan(scan_id=scan.id)
+        return await service().runtime.ask(storefront(domain), waits, timeout=WAIT_SECONDS)
+    except (DeadlineExceeded, Overloaded, Unavailable):
+        return scan  # it goes on, though nobody waits for it here any more
+    except NotFound:
+        return await registry.find_scan(service().database, scan.id) or scan
+
+
 @routes.get("/<id>")
 @session
 async def read_operation(id: str) -> OperationBodyAnswer:
@@ -69,6 +86,12 @@ async def read_operation(id: str) -> OperationBodyAnswer:
     edit = await agent_operations.asked_for(database, id, now())
     if edit is not None and user_id in {edit.user_id, edit.decided_by}:
         return OperationBodyAnswer(operation=OperationAnswer.of_edit(edit))
+    scan = await registry.find_scan(service().database, id)
+    # Two operators who ask for the same domain at once share a scan.
+    if scan is not None and scan.organization_id is None and await is_administrator():
+        is_done = scan.state == "done"
+        result = ScanReportAnswer.of(scan, service().settings.provider_keys) if is_done else None
+        return OperationBodyAnswer(operation=OperationAnswer.of_scan(scan, result))
     return OperationBodyAnswer(operation=OperationAnswer.of(await of_caller(id)))
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol, TypeAlias
 import asyncpg
 
 from tolsey.storage.errors import (
+    SchemaDrift,
     StorageError,
     StorageLocked,
     StorageOverdue,
@@ -56,6 +57,8 @@ def translated(error: BaseException) -> StorageError:
     """Say a driver's error in the words of this package."""
     if isinstance(error, asyncpg.UniqueViolationError):
         return UniqueViolation(str(error.constraint_name))
+    if isinstance(error, asyncpg.UndefinedTableError | asyncpg.UndefinedColumnError):
+        return SchemaDrift(f"{type(error).__name__}: {error}")
     if isinstance(error, LOCKED):
         return StorageLocked(type(error).__name__)
     if isinstance(error, asyncpg.QueryCanceledError):

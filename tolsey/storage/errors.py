@@ -25,5 +25,9 @@ class OutcomeUnknown(StorageError):  # noqa: N818 - as above
     """The connection was lost before the database said whether a commit happened."""
 
 
+class SchemaDrift(StorageError):  # noqa: N818 - as above
+    """A table or column is not there that this version knows: its migrations are to be run."""
+
+
 class UniqueViolation(StorageError):  # noqa: N818 - an answer more than an error
     """Already written down: the delivery, payment or name is a repeat."""

@@ -13,6 +13,12 @@ from tolsey.storage.people import leaving
 from tolsey.storage.records.agents import CLIENTS, CODES, GRANTS, REQUESTS, TOKENS
 from tolsey.storage.records.commerce.agent_operation import AgentOperation
 from tolsey.storage.records.commerce.deliveries import WebhookEvent
+from tolsey.storage.records.intelligence import (
+    CHANGES,
+    SNAPSHOTS,
+    IntelligenceSuppression,
+    StorefrontScan,
+)
 from tolsey.storage.records.journal import AuditRecord
 from tolsey.storage.records.mail import OutboundMail
 from tolsey.storage.records.memory import StoreFact, StoreMessage
@@ -52,6 +58,10 @@ SWEPT_TABLES: Final = (
     table_of(PaymentEventSettled),
     table_of(StoreFact),
     table_of(StoreMessage),
+    table_of(StorefrontScan),
+    table_of(IntelligenceSuppression),
+    SNAPSHOTS,
+    CHANGES,
 )
 
 REVIEW_GRANTS: Final = """

@@ -1,5 +1,6 @@
 """What a domain of a storefront looks like: a name of the public web, and nothing else."""
 
+import hashlib
 import re
 from typing import Final
 
@@ -40,3 +41,8 @@ def required_domain(text: str) -> str:
             "Name a storefront by its domain, such as shop.example.com.", code="invalid_domain"
         )
     return found
+
+
+def hash_of(domain: str) -> bytes:
+    """Hash a domain, as its tombstone is known by."""
+    return hashlib.sha256(domain.encode()).digest()

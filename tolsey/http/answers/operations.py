@@ -11,6 +11,7 @@ from tolsey.actors.store.editing.change_sets import MANY, state_of
 from tolsey.http.answers.base import ApiAnswer, Omittable, Timestamp
 from tolsey.http.answers.money import written_out
 from tolsey.storage.records.commerce.agent_operation import AgentOperation, OperationState
+from tolsey.storage.records.intelligence import ScanStage, StorefrontScan
 from tolsey.storage.records.runtime.executions import Execution
 from tolsey.storage.records.runtime.operations import Operation, Stage
 
@@ -51,6 +52,16 @@ STAGES: Final[Mapping[str, Stage]] = {
     OperationState.NOT_SENT: "failed",
 }
 """How far an agent's edit is, as everything else that takes calls is told."""
+
+
+SCAN_STAGES: Final[Mapping[ScanStage, Stage]] = {
+    "queued": "running",
+    "running": "running",
+    "done": "done",
+    "failed": "failed",
+    "cancelled": "refused",
+}
+"""How far a scan of a storefront is, likewise."""
 
 
 class OperationAnswer(ApiAnswer):
@@ -103,6 +114,22 @@ class OperationAnswer(ApiAnswer):
             created_at=edit.created_at,
             finished_at=edit.finished_at,
             result=result,
+            error=refused,
+        )
+
+    @classmethod
+    def of_scan(cls, scan: StorefrontScan, result: ApiAnswer | None) -> Self:
+        """Show a scan to whoever asked for it; `result` is what it came to when it is done."""
+        stage, refused = SCAN_STAGES[scan.state], None
+        if stage not in {"running", "done"}:
+            refused = RefusedAnswer(status=None, code=f"scan_{scan.state}", detail=None)
+        return cls(
+            id=scan.id,
+            kind="scan",
+            state=stage,
+            created_at=scan.asked_at,
+            finished_at=scan.ended_at,
+            result=None if result is None else result.model_dump(mode="json"),
             error=refused,
         )
 

@@ -13,7 +13,7 @@ PATHS: Final = (
     r"/api/status/subscribe",
     r"/api/webhooks/(esign|escrow|mail|code-host|messaging)",
     r"/api/admin/(calls|dead-letters/groups/.+|devstore-pool|disputes)",
-    r"/api/admin/(incidents|intelligence/scan|payouts)",
+    r"/api/admin/(incidents|payouts)",
     r"/api/admin/actors/[^/]+/[^/]+/at",
     r"/status(/history|/incidents\.rss|\.json)?",
 )
