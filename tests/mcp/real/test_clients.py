@@ -110,6 +110,8 @@ async def furnished(
         "track_fulfilment": {"fulfillment_id": str(sent.id), "tracking_number": "T1"},
         "refund_order": {**order, "amount": {"amount": "1", "currency": "USD"}, "dry_run": True},
         "create_discount": {"code": "SPRING", "title": "Spring sale", "percentage": 15},
+        "save_collection": {"handle": "summer", "title": "Summer", "dry_run": True},
+        "save_page": {"handle": "about-us", "title": "About us", "dry_run": True},
         "change_many": {
             "changes": [
                 {"tool": "tag_order", "arguments": json.dumps({**order, "tags": ["many"]})},

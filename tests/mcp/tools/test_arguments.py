@@ -31,6 +31,8 @@ WRITES: dict[str, dict[str, Any]] = {
     "track_fulfilment": {**KEY, "fulfillment_id": "1", "tracking_number": "T1"},
     "refund_order": {**KEY, "order_id": "1", "amount": {"amount": "1", "currency": "USD"}},
     "create_discount": {**KEY, "code": "SPRING", "title": "Sale", "percentage": 15},
+    "save_collection": {**KEY, "handle": "summer", "title": "Summer"},
+    "save_page": {**KEY, "handle": "about-us", "body_html": "<p>We weave.</p>"},
     "change_many": {
         **KEY,
         "changes": [{"tool": "tag_order", "arguments": '{"order_id": "1", "tags": ["gift"]}'}],

@@ -89,6 +89,8 @@ async def test_what_can_take_something_away_says_so(two_stores: TwoStores) -> No
         "track_fulfilment",
         "refund_order",
         "change_many",
+        "save_collection",
+        "save_page",
     }
 
 

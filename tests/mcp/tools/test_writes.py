@@ -354,6 +354,8 @@ async def test_the_tools_say_what_they_do(counter: Counter) -> None:
         "refund_order",
         "create_discount",
         "change_many",
+        "save_collection",
+        "save_page",
         "refresh_revenue",
         "save_memory",
         "delete_memory",
@@ -368,6 +370,8 @@ async def test_the_tools_say_what_they_do(counter: Counter) -> None:
         "delete_memory",
         "refund_order",
         "change_many",
+        "save_collection",
+        "save_page",
     }
     for name, one in writes.items():
         assert "idempotency_key" in one["inputSchema"]["required"]

@@ -13,7 +13,7 @@ SCOPES: Final[Mapping[str, str]] = {
     "orders:read": marked("See orders and sales"),
     "orders:write": marked("Add notes and tags to orders"),
     "catalog:read": marked("See products"),
-    "catalog:write": marked("Change products"),
+    "catalog:write": marked("Change products, and draft collections and pages"),
     "inventory:read": marked("See stock"),
     "inventory:write": marked("Change stock"),
     "fulfillments:write": marked("Mark orders as sent and say how parcels are tracked"),

@@ -69,10 +69,10 @@ class ShopEditor:
 
     async def require_grant(self, store_id: str, edit: Edit) -> None:
         """Refuse by its name a scope of the shop that is known to be missing."""
-        needed = edits.KINDS[edit.kind].platform_scope
+        kind = edits.KINDS[edit.kind]
         token = await self._ask(store(store_id), UseToken(self._clock()))
-        if token.scopes and needed not in token.scopes:
-            raise lacking(needed)
+        if token.scopes and {kind.platform_scope, kind.or_scope}.isdisjoint(token.scopes):
+            raise lacking(kind.platform_scope)
 
     async def plan(self, store_id: str, edit: Edit) -> PlannedEdit:
         """Look at the shop and say what an edit would do; it changes nothing."""

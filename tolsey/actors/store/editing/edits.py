@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from tolsey.actors.edit import Edit
 from tolsey.actors.store.editing.kinds.discounts import DiscountEdit
+from tolsey.actors.store.editing.kinds.drafts import CollectionEdit, PageEdit
 from tolsey.actors.store.editing.kinds.fulfilment import FulfilEdit, TrackEdit
 from tolsey.actors.store.editing.kinds.kind import (
     MISSING,
@@ -30,6 +31,8 @@ FULFILMENT: Final = "fulfilment"
 TRACKING: Final = "tracking"
 REFUND: Final = "refund"
 DISCOUNT: Final = "discount"
+COLLECTION: Final = "collection"
+PAGE: Final = "page"
 
 KINDS: Final[Mapping[str, EditKind]] = {
     PRODUCT: ProductEdit(),
@@ -41,6 +44,8 @@ KINDS: Final[Mapping[str, EditKind]] = {
     TRACKING: TrackEdit(),
     REFUND: RefundEdit(),
     DISCOUNT: DiscountEdit(),
+    COLLECTION: CollectionEdit(),
+    PAGE: PageEdit(),
 }
 """Every kind of edit. Another one is a class of `kinds`, and one of `http.clients.commerce.edits` with its two documents."""
 

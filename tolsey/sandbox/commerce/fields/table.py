@@ -8,7 +8,14 @@ from typing import Any
 
 from tolsey.sandbox.clock import instant
 from tolsey.sandbox.commerce.bulk import operations
-from tolsey.sandbox.commerce.fields import discounts, edits, fulfilments, refunds, subscriptions
+from tolsey.sandbox.commerce.fields import (
+    content,
+    discounts,
+    edits,
+    fulfilments,
+    refunds,
+    subscriptions,
+)
 from tolsey.sandbox.commerce.fields.leaves import gid, legacy, when
 from tolsey.sandbox.commerce.fields.orders import (
     LINE,
@@ -154,6 +161,7 @@ _LISTED = (
     "Product",
     "ProductVariant",
     "InventoryLevel",
+    "Page",
     "WebhookSubscription",
 )
 
@@ -165,6 +173,7 @@ FIELDS: Mapping[str, Mapping[str, Getter]] = {
         "publicApiVersions": versions,
         "shop": lambda _r, c: c.request.shop,
         "codeDiscountNodeByCode": discounts.by_code,
+        "collectionByIdentifier": content.by_identifier,
         "customers": customers,
         "fulfillment": fulfilments.fulfillment,
         "inventoryItem": inventory_item,
@@ -173,6 +182,7 @@ FIELDS: Mapping[str, Mapping[str, Getter]] = {
         "order": order,
         "orders": orders,
         "ordersCount": orders_count,
+        "pages": content.pages,
         "product": product,
         "products": products,
         "productsCount": products_count,
@@ -183,11 +193,15 @@ FIELDS: Mapping[str, Mapping[str, Getter]] = {
     "Mutation": {
         "bulkOperationRunQuery": operations.run_query,
         "bulkOperationCancel": operations.cancel,
+        "collectionCreate": content.create_collection,
+        "collectionUpdate": content.update_collection,
         "discountCodeBasicCreate": discounts.create,
         "fulfillmentCreate": fulfilments.create,
         "fulfillmentTrackingInfoUpdate": fulfilments.track,
         "inventoryAdjustQuantities": edits.adjust_quantities,
         "orderUpdate": edits.update_order,
+        "pageCreate": content.create_page,
+        "pageUpdate": content.update_page,
         "productUpdate": edits.update_product,
         "productVariantsBulkUpdate": edits.update_variants,
         "refundCreate": refunds.create,
@@ -211,6 +225,8 @@ FIELDS: Mapping[str, Mapping[str, Getter]] = {
     "FulfillmentOrder": fulfilments.FULFILLMENT_ORDER,
     "FulfillmentOrderLineItem": fulfilments.FULFILLMENT_ORDER_LINE,
     "Fulfillment": fulfilments.FULFILLMENT,
+    "Collection": content.COLLECTION,
+    "Page": content.PAGE,
     "DiscountCodeNode": discounts.NODE,
     "DiscountCodeBasic": discounts.BASIC,
     "Refund": REFUND,

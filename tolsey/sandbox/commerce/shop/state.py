@@ -8,6 +8,7 @@ from typing import Any
 
 from tolsey.sandbox.commerce.shop.bucket import Bucket
 from tolsey.sandbox.commerce.shop.bulk import BulkOperation
+from tolsey.sandbox.commerce.shop.content import Collection, ContentPage
 from tolsey.sandbox.commerce.shop.discounts import Discount
 from tolsey.sandbox.commerce.shop.orders import FIRST_ID, Customer, Order, Refund, new_ids
 from tolsey.sandbox.commerce.shop.products import Product
@@ -30,6 +31,7 @@ WRITE_SCOPES = (
     "write_orders",
     "write_merchant_managed_fulfillment_orders",
     "write_discounts",
+    "write_content",
 )
 """What an app needs beside, to change what it reads."""
 
@@ -96,6 +98,8 @@ class Shop:
     bulk_operations: dict[int, BulkOperation] = field(default_factory=dict)
     discounts: dict[str, Discount] = field(default_factory=dict)
     """By their codes in small letters."""
+    collections: dict[int, Collection] = field(default_factory=dict)
+    pages: dict[int, ContentPage] = field(default_factory=dict)
     ids: Iterator[int] = field(default_factory=new_ids, repr=False)
     revision: int = 0
     idempotent: dict[str, tuple[Any, Mapping[str, Any] | Exception]] = field(default_factory=dict)

@@ -54,6 +54,8 @@ class EditKind(ABC):
     """What the ids of a thing are called."""
     platform_scope: ClassVar[str]
     """What the shop must have granted."""
+    or_scope: ClassVar[str | None] = None
+    """What will do in its place."""
     is_keyed: ClassVar[bool] = False
     """Whether the platform makes it once under a key, so that one that was sent may be sent again."""
     needs_person: ClassVar[bool] = False

@@ -14,6 +14,7 @@ from tolsey.actors.store.editing import edits
 from tolsey.http.clients.commerce.answers import GraphqlAnswer, plain
 from tolsey.http.clients.commerce.calls import Calls
 from tolsey.http.clients.commerce.edits.discounts import DiscountWay
+from tolsey.http.clients.commerce.edits.drafts import CollectionWay, PageWay
 from tolsey.http.clients.commerce.edits.fulfilment import FulfilWay, TrackWay
 from tolsey.http.clients.commerce.edits.orders import NoteWay, TagsWay
 from tolsey.http.clients.commerce.edits.products import PriceWay, ProductWay, StockWay
@@ -30,6 +31,8 @@ WAYS: Final[Mapping[str, EditWay]] = {
     edits.TRACKING: TrackWay(),
     edits.REFUND: RefundWay(),
     edits.DISCOUNT: DiscountWay(),
+    edits.COLLECTION: CollectionWay(),
+    edits.PAGE: PageWay(),
 }
 STALE: Final = "CHANGE_FROM_QUANTITY_STALE"
 UNDER_WAY: Final = "IDEMPOTENCY_CONCURRENT_REQUEST"

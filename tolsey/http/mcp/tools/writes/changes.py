@@ -17,6 +17,7 @@ from tolsey.http.mcp.tools.writes.contract import (
     id_in,
 )
 from tolsey.http.mcp.tools.writes.discounts import CREATE_DISCOUNT
+from tolsey.http.mcp.tools.writes.drafts import DRAFTING
 from tolsey.http.mcp.tools.writes.fulfilment import SENDING
 from tolsey.http.mcp.tools.writes.refunds import REFUND_ORDER
 
@@ -243,4 +244,5 @@ CHANGES: Final = (
     *SENDING,
     REFUND_ORDER,
     CREATE_DISCOUNT,
+    *DRAFTING,
 )

@@ -66,6 +66,8 @@ Changing: TypeAlias = Literal[
     "fulfil_order",
     "track_fulfilment",
     "create_discount",
+    "save_collection",
+    "save_page",
 ]
 """Not a refund: each has a person's word of its own (rules/agents#refunds)."""
 TOOLS: Final[Mapping[str, WriteTool]] = {one.name: one for one in CHANGES}
