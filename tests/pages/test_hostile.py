@@ -37,6 +37,7 @@ from tolsey.http.selling.listing_views import to_anyone
 from tolsey.http.selling.pages import RemovePage, SellerPage
 from tolsey.http.selling.proofs import proof_of, wanted_by_listing
 from tolsey.http.selling.public_pages import CheckPage, ListingPage
+from tolsey.http.stores.change_sets import ChangeSetsPage, change_set_page, plan_line
 from tolsey.http.stores.health import connection_of, wanted_by_store
 from tolsey.http.stores.home import HomePage, ListingLine, NowherePage, StoreLine, WelcomePage
 from tolsey.http.stores.pages import AppKeysPage, DisconnectPage, NewStorePage, ShopPage, StorePage
@@ -46,6 +47,7 @@ from tolsey.storage.commerce.connections import StoreParts
 from tolsey.storage.commerce.stores import StoreRow
 from tolsey.storage.oauth.grants import GrantRow
 from tolsey.storage.oauth.requests import RequestRow
+from tolsey.storage.records.commerce.agent_operation import AgentOperation
 from tolsey.storage.records.commerce.connection import Connection, ConnectionStatus, ShopProfile
 from tolsey.storage.records.mail import OutboundMail
 from tolsey.storage.records.selling.listing import (
@@ -127,6 +129,21 @@ PROPOSED = ProposalAnswer(
     expires_at=AT,
     before={"suggested": {"amount": 5, "currency": "USD"}},
     after={"refund": {"note": HOSTILE, "notify": True, "lines": {"1": 2}}},
+)
+CHANGE = AgentOperation(
+    store_id="store_1",
+    operation_id="op_1.001",
+    user_id=HOSTILE,
+    client_id=HOSTILE,
+    tool="save_page",
+    subject=f"page/{HOSTILE}",
+    digest="d",
+    state="stopped",
+    created_at=AT,
+    before='{"page": null}',
+    after=orjson.dumps({"page": {"title": HOSTILE}}).decode(),
+    detail=HOSTILE,
+    change_set="op_1",
 )
 CONNECTION = Connection(
     store_id="store_1",
@@ -261,6 +278,11 @@ PAGES: dict[str, Callable[[], str]] = {
         ProposalsPage(store=STORE, proposals=[PROPOSED], wrong=HOSTILE), HOSTILE
     ),
     "no proposals": lambda: rendered(ProposalsPage(store=STORE, proposals=[]), HOSTILE),
+    "changes at once": lambda: rendered(
+        ChangeSetsPage(store=STORE, plans=[plan_line([CHANGE])]), HOSTILE
+    ),
+    "change set": lambda: rendered(change_set_page(STORE, [CHANGE]), HOSTILE),
+    "no changes at once": lambda: rendered(ChangeSetsPage(store=STORE, plans=[]), HOSTILE),
     "disconnect": lambda: rendered(DisconnectPage(STORE, HOSTILE)),
     "store": lambda: rendered(a_store(PARTS), HOSTILE),
     "connected store": lambda: rendered(a_store(LIVE, "connect"), HOSTILE),

@@ -58,7 +58,7 @@ from tolsey.http.privacy import routes as privacy
 from tolsey.http.selling import form_pages as listing_form_pages
 from tolsey.http.selling import pages as selling_pages
 from tolsey.http.selling import public, public_pages, reviews, sell
-from tolsey.http.stores import exports, home, integrations, order_history, proposals
+from tolsey.http.stores import change_sets, exports, home, integrations, order_history, proposals
 from tolsey.http.stores import pages as store_pages
 from tolsey.http.stores import routes as stores
 
@@ -80,6 +80,8 @@ BLUEPRINTS: Final[Sequence[Blueprint]] = (
     stores.routes,
     proposals.routes,
     proposals.pages,
+    change_sets.routes,
+    change_sets.pages,
     exports.routes,
     order_history.routes,
     privacy.routes,

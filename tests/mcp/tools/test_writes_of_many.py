@@ -103,6 +103,15 @@ async def until_over(counter: Counter, id: str) -> dict[str, Any]:
             await asyncio.sleep(0.05)
 
 
+async def until_made(counter: Counter, id: str, changes: int) -> None:
+    async with asyncio.timeout(60):
+        while True:
+            found = result(await counter.agent.call("get_operation", operation_id=id))
+            if sum(one["state"] == "applied" for one in found["items"]) == changes:
+                return
+            await asyncio.sleep(0.02)
+
+
 async def test_what_is_many_is_shown_as_it_is_and_would_be_and_made_one_by_one(
     counter: Counter,
 ) -> None:
@@ -202,9 +211,7 @@ async def test_a_plan_is_stopped_between_two_changes_and_resumed(counter: Counte
     assert stopped["status"] == "stopped"
     assert told(await changing)["status"] == "stopped"
     release.set()
-    async with asyncio.timeout(60):
-        while prices(counter)[0] != 950:
-            await asyncio.sleep(0.01)
+    await until_made(counter, id, 1)
     shown = result(await counter.agent.call("get_operation", operation_id=id))
     assert [one["state"] for one in shown["items"]][1:] == ["stopped", "stopped"]
     other = await counter.two_stores.agent(counter.two_stores.bob)
@@ -268,3 +275,45 @@ async def test_what_many_made_is_undone_in_one_plan_unless_somebody_changed_it_s
     assert told(await many(counter, **again, plan_token=token))["status"] == "applied"
     assert (prices(counter)[0], counter.variant.available) == (1000, 10)
     assert counter.shop.products[101].status == "ACTIVE"
+
+
+async def test_a_person_stops_what_an_agent_planned_and_only_a_person_resumes_it(
+    counter: Counter,
+) -> None:
+    ann, bob = counter.two_stores.ann, counter.two_stores.bob
+    changes = [priced(id) for id in (100, 101, 102)]
+    token = await planned(counter, changes)
+    release = counter.platform.faults.hold(on="mutation")
+    changing = asyncio.create_task(many(counter, changes, plan_token=token))
+    async with (
+        asyncio.timeout(60),
+        await counter.two_stores.person(ann.user_id) as browser,
+        await counter.two_stores.person(bob.user_id) as stranger,
+    ):
+        while counter.platform.faults.happened == 0:
+            await asyncio.sleep(0.01)
+        api, page = f"/api/stores/{ann.store_id}/change-sets", f"/stores/{ann.store_id}/change-sets"
+        (listed,) = (await browser.get(api)).json()["items"]
+        assert [one["state"] for one in listed["changes"]] == ["running"] * 3
+        id = listed["id"]
+        for path in (api, f"{api}/{id}"):
+            assert (await stranger.get(path)).status_code == 404
+        assert (await stranger.post(f"{api}/{id}/stop")).status_code == 404
+        assert (await browser.post(f"{api}/op_unknown/stop")).status_code == 404
+        assert (await browser.post(f"{page}/{id}/stop")).status_code == 303
+        release.set()
+        assert told(await changing)["status"] == "stopped"
+        assert "stopped_by_person" in refused(await steered(counter, id, "resume"))
+        await until_made(counter, id, 1)
+        text = (await browser.get(f"{page}/{id}")).text
+        assert "1 of 3 changes made" in text
+        assert "1000: price: USD 10.00" in text, text
+        assert f"{page}/{id}/resume" in text
+        resumed = (await browser.post(f"{api}/{id}/resume")).json()["operation"]
+        assert (resumed["state"], resumed["result"]["status"]) == ("running", "running")
+        await until_over(counter, id)
+        assert "3 of 3" in (await browser.get(page)).text
+        done = (await browser.get(f"/api/operations/{id}")).json()["operation"]
+    assert (done["state"], done["result"]["status"]) == ("done", "applied")
+    assert prices(counter)[:3] == [950] * 3
+    assert counter.platform.admin.mutations == 3

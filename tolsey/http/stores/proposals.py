@@ -77,14 +77,18 @@ def facts_of(proposal: ProposalAnswer) -> Sequence[tuple[str, str]]:
 
 
 def in_words(value: Any) -> str:
-    """Write a value as people read it."""
-    if value is True:
-        return _("Yes")
+    """Write a value as people read it; what there is none of is said."""
+    if value is None or value in ("", []):
+        return _("none")
+    if isinstance(value, bool):
+        return _("Yes") if value else _("No")
+    if isinstance(value, list):
+        return ", ".join(in_words(one) for one in value)
     if not isinstance(value, Mapping):
         return str(value)
     if value.keys() == {"amount", "currency"}:
         return words.money(value["amount"], value["currency"])
-    return ", ".join(f"{name}: {one}" for name, one in value.items())
+    return ", ".join(f"{name.replace('_', ' ')}: {in_words(one)}" for name, one in value.items())
 
 
 @routes.get("")
