@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from tests.actors.listing.states import BLANK, DAY, FIELDS, ID, NOON, connected, drafted
-from tests.golden.cases import golden
 from tolsey.actors.listing import lifecycle
-from tolsey.actors.listing.lifecycle import ListingEvent, Status
+from tolsey.actors.listing.lifecycle import Status
 from tolsey.actors.listing.messages import (
     ClockTick,
     CreateListing,
@@ -32,19 +31,6 @@ def record_of(state: ListingState) -> ListingRecord:
 
 def publish(**changed: Any) -> PublishListing:
     return PublishListing(**{"at": NOON, "by": "usr_1", "automatic": True, **changed})
-
-
-def test_the_table_is_the_published_machine() -> None:
-    moves = golden("state_machines.json")["listing"]["transitions"]
-    published = {
-        (
-            None if move["from"] == "-" else Status(move["from"]),
-            ListingEvent(move["event"]),
-        ): Status(move["to"])
-        for move in moves
-    }
-
-    assert published == lifecycle.TABLE
 
 
 def test_a_listing_begins_as_a_draft_with_an_address_of_its_own() -> None:

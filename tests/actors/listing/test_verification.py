@@ -22,7 +22,6 @@ from tests.actors.listing.states import (
     report,
     succeeded,
 )
-from tests.golden.cases import golden
 from tolsey.actors.listing import source, verification
 from tolsey.actors.listing.messages import (
     Former,
@@ -52,19 +51,6 @@ BADGES = {
     State.NEEDS_PERMISSION: Badge.GREY,
     State.TOKEN_UNAVAILABLE: Badge.GREY,
 }
-
-
-def test_the_table_is_the_published_machine() -> None:
-    moves = golden("state_machines_v2.json")["verification"]["transitions"]
-    published = {
-        (
-            State("none" if move["from"] == "-" else move["from"]),
-            VerificationEvent(move["event"]),
-        ): State(move["to"])
-        for move in moves
-    }
-
-    assert published == verification.MOVES
 
 
 @pytest.mark.parametrize("state", State)

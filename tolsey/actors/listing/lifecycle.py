@@ -2,13 +2,13 @@
 
 import re
 import unicodedata
-from collections.abc import Mapping
 from dataclasses import fields, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
-from tolsey.actors.listing import source
+from tolsey.actors.listing import machines, source
+from tolsey.actors.listing.machines import CLOCK, OPERATOR, SELLER
 from tolsey.actors.listing.messages import (
     LEFT_ALONE,
     ClockTick,
@@ -57,33 +57,7 @@ class ListingEvent(StrEnum):
     LEFT_ALONE = "timer.180d"
 
 
-def _moves(
-    event: ListingEvent, to: Status, *sources: Status
-) -> dict[tuple[Status | None, ListingEvent], Status]:
-    return {(each, event): to for each in sources}
-
-
-TABLE: Final[Mapping[tuple[Status | None, ListingEvent], Status]] = {
-    (None, ListingEvent.CREATE): Status.DRAFT,
-    # Submitting will also want a connected payout account once there are payout accounts.
-    **_moves(
-        ListingEvent.SUBMIT, Status.PENDING_REVIEW, Status.DRAFT, Status.REJECTED, Status.EXPIRED
-    ),
-    **_moves(ListingEvent.APPROVE, Status.ACTIVE, Status.PENDING_REVIEW),
-    **_moves(ListingEvent.REJECT, Status.REJECTED, Status.PENDING_REVIEW),
-    **_moves(ListingEvent.PAUSE, Status.PAUSED, Status.ACTIVE),
-    **_moves(ListingEvent.RESUME, Status.ACTIVE, Status.PAUSED),
-    **_moves(ListingEvent.OFFER_ACCEPTED, Status.UNDER_OFFER, Status.ACTIVE),
-    **_moves(ListingEvent.DEAL_LOST, Status.ACTIVE, Status.UNDER_OFFER),
-    **_moves(ListingEvent.DEAL_CLOSED, Status.SOLD, Status.UNDER_OFFER),
-    **_moves(ListingEvent.DEAL_REFUNDED, Status.PAUSED, Status.UNDER_OFFER, Status.SOLD),
-    **_moves(ListingEvent.WITHDRAW, Status.WITHDRAWN, Status.ACTIVE, Status.PAUSED, Status.DRAFT),
-    **_moves(
-        ListingEvent.SUSPEND, Status.SUSPENDED, Status.ACTIVE, Status.PAUSED, Status.UNDER_OFFER
-    ),
-    **_moves(ListingEvent.REINSTATE, Status.PAUSED, Status.SUSPENDED),
-    **_moves(ListingEvent.LEFT_ALONE, Status.EXPIRED, Status.ACTIVE),
-}
+machines.LISTING.require(Status, ListingEvent)
 
 COMMANDS: Final = (
     ListingEvent.SUBMIT,
@@ -120,21 +94,25 @@ def existing(state: ListingState) -> ListingRecord:
 
 def allowed(status: Status) -> list[str]:
     """List what a seller can do in a status, by the names of the routes."""
-    names = [event.value for event in COMMANDS if (status, event) in TABLE]
+    names = [event.value for event in COMMANDS if _takes(status, event, SELLER)]
     opens = [ListingEvent.SUBMIT.value, ListingEvent.RESUME.value]
     can_publish = status is Status.PENDING_REVIEW or any(name in opens for name in names)
     shown = [name for name in names if name != ListingEvent.RESUME]
     return sorted([*shown, "publish"] if can_publish else shown)
 
 
-def moved(listing: ListingRecord, event: ListingEvent) -> ListingRecord:
+def moved(listing: ListingRecord, event: ListingEvent, actor: str = SELLER) -> ListingRecord:
     """Make a move of the machine, or raise InvalidTransition with what is allowed instead."""
-    to = TABLE.get((listing.status, event))
-    if to is None:
+    if not _takes(listing.status, event, actor):
         raise InvalidTransition(
             f"A listing that is {listing.status} cannot take {event}.", allowed(listing.status)
         )
-    return replace(listing, status=to)
+    return replace(listing, status=Status(machines.LISTING.moves[listing.status, event].to))
+
+
+def _takes(status: Status, event: ListingEvent, actor: str) -> bool:
+    move = machines.LISTING.move(status, event)
+    return move is not None and actor in move.actors
 
 
 def create(state: ListingState, message: CreateListing) -> Answer:
@@ -206,7 +184,9 @@ def publish(state: ListingState, message: PublishListing) -> Answer:
             names = [name for name in allowed(status) if name != "publish"]
             raise InvalidTransition(f"A listing that is {status} cannot be published.", names)
     shown = replace(
-        moved(handed_in, ListingEvent.APPROVE), published_at=message.at, status_reason=None
+        moved(handed_in, ListingEvent.APPROVE, OPERATOR),
+        published_at=message.at,
+        status_reason=None,
     )
     records = []
     if message.administrator:
@@ -233,7 +213,7 @@ def remove(state: ListingState, message: RemoveListing) -> Answer:
         raise InvalidTransition(
             f"A listing that is {listing.status} cannot be removed.", allowed(listing.status)
         )
-    if (listing.status, ListingEvent.WITHDRAW) in TABLE:
+    if _takes(listing.status, ListingEvent.WITHDRAW, SELLER):
         listing = moved(listing, ListingEvent.WITHDRAW)
     freed, records = source.released(state, message.at, reason="removed", by=message.by)
     return _kept(freed, replace(listing, deleted_at=message.at), message.at, records)
@@ -245,7 +225,7 @@ def review(state: ListingState, message: ReviewListing) -> Answer:
     verdict = ListingEvent(message.verdict)
     if verdict is ListingEvent.REJECT and not message.reason:
         raise Unprocessable("A rejection needs a reason.", code="reason_required")
-    judged = replace(moved(listing, verdict), status_reason=message.reason or None)
+    judged = replace(moved(listing, verdict, OPERATOR), status_reason=message.reason or None)
     if verdict is ListingEvent.APPROVE:
         judged = replace(judged, published_at=message.at)
     records = [_audit(f"listing.{verdict}", judged, message.by, message.reason)]
@@ -257,7 +237,7 @@ def tick(state: ListingState, message: ClockTick) -> Decision[ListingState, None
     state = source.settled(state, message.at)
     listing = state.listing
     if listing is not None and is_left_alone(listing, message.at):
-        state = replace(state, listing=moved(listing, ListingEvent.LEFT_ALONE))
+        state = replace(state, listing=moved(listing, ListingEvent.LEFT_ALONE, CLOCK))
     return Decision(state, None)
 
 

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
+from tolsey.actors.listing import machines
 from tolsey.actors.refusals import InvalidTransition
 from tolsey.storage.records.selling.listing import VerificationRecord, VerificationState
 
@@ -53,12 +54,6 @@ BADGES: Final = (Badge.NONE, Badge.GREY, Badge.GREEN)
 """From worst to best."""
 
 
-def _moves(
-    event: VerificationEvent, to: State, *sources: State
-) -> dict[tuple[State, VerificationEvent], State]:
-    return {(source, event): to for source in sources}
-
-
 SYNCS: Final = (
     State.PENDING,
     State.VERIFIED,
@@ -68,46 +63,15 @@ SYNCS: Final = (
     State.TOKEN_UNAVAILABLE,
 )
 
+machines.VERIFICATION.require((each for each in State if each is not State.NONE), VerificationEvent)
 MOVES: Final[Mapping[tuple[State, VerificationEvent], State]] = {
-    **_moves(
-        VerificationEvent.CREDENTIALS_ACCEPTED,
-        State.PENDING,
-        State.NONE,
-        State.FAILED,
-        State.REVOKED,
-        *SYNCS,
-    ),
-    **_moves(VerificationEvent.SYNC_OK, State.VERIFIED, *SYNCS, State.FAILED),
-    **_moves(VerificationEvent.SYNC_INSUFFICIENT, State.VERIFIED_NEW, *SYNCS, State.FAILED),
-    **_moves(VerificationEvent.SYNC_PERMISSION_DENIED, State.NEEDS_PERMISSION, *SYNCS),
-    **_moves(VerificationEvent.GRANT_REFUSED, State.TOKEN_UNAVAILABLE, *SYNCS),
-    # What is suspended goes on being read, and nothing of it shows.
-    **{
-        (State.SUSPENDED, event): State.SUSPENDED
-        for event in (
-            VerificationEvent.SYNC_OK,
-            VerificationEvent.SYNC_INSUFFICIENT,
-            VerificationEvent.SYNC_PERMISSION_DENIED,
-            VerificationEvent.GRANT_REFUSED,
-        )
-    },
-    **_moves(VerificationEvent.CLOCK_24H, State.STALE, State.VERIFIED, State.VERIFIED_NEW),
-    **_moves(VerificationEvent.CLOCK_24H, State.FAILED, State.PENDING),
-    **_moves(
-        VerificationEvent.CLOCK_7D,
-        State.FAILED,
-        State.STALE,
-        State.TOKEN_UNAVAILABLE,
-        State.NEEDS_PERMISSION,
-    ),
-    **_moves(VerificationEvent.SHOP_DEVELOPMENT, State.SUSPENDED, *SYNCS, State.FAILED),
-    **_moves(VerificationEvent.SHOP_SELLS, State.PENDING, State.SUSPENDED),
-    **_moves(VerificationEvent.FRAUD_FLAG, State.SUSPENDED, *SYNCS),
-    **_moves(VerificationEvent.ADMIN_CLEAR, State.PENDING, State.SUSPENDED),
-    **_moves(VerificationEvent.ADMIN_REJECT, State.FAILED, State.SUSPENDED),
-    **_moves(VerificationEvent.SELLER_REMOVE, State.REVOKED, *SYNCS, State.FAILED, State.SUSPENDED),
+    (
+        State.NONE if source == machines.NOTHING else State(source),
+        VerificationEvent(event),
+    ): State(move.to)
+    for (source, event), move in machines.VERIFICATION.moves.items()
 }
-"""The machine of tests/golden/state_machines_v2.json (rules/revenue#states)."""
+"""The machine of a proof (rules/revenue#states)."""
 
 SYNCED: Final = (*SYNCS, State.SUSPENDED)
 """States in which the hourly job reads the shop."""
