@@ -31,6 +31,7 @@ OWN = {
     ("POST", "/api/organizations"),
     ("GET", "/api/stores"),
     ("GET", "/api/sell/listings"),
+    ("GET", "/api/vendor/marketplace/deals"),
     ("GET", "/api/payouts/account"),
     ("GET", "/api/affiliate/codes"),
     ("GET", "/account/agents"),
@@ -54,6 +55,7 @@ OF_ORGANIZATION = {
 }
 """Routes that a query tells whose thing is asked for."""
 
+PRICE = {"amount": 1_000_000, "currency": "USD"}
 CREDENTIALS = {
     "shopDomain": "corner.myshopify.com",
     "clientId": "corner-app",
@@ -118,6 +120,9 @@ async def things_of(owner: Person) -> dict[str, str]:
         "name": "sync-verified-revenue",
         "slot": "7",
         "step": "commerce-history",
+        "deal_id": "deal_1",
+        "offer_id": "offer_1",
+        "item": "asset-1",
     }
 
 
@@ -142,6 +147,14 @@ def body_of(rule: str, things: dict[str, str]) -> dict[str, Any]:
         "/api/sell/listings/<listing_id>": {"title": "Theirs"},
         "/api/sell/listings/<listing_id>/verify/commerce": CREDENTIALS,
         "/api/sell/listings/<listing_id>/verify/payments": {"restrictedKey": "rk_test_canary"},
+        "/api/marketplace/listings/<listing_id>/access": foreign,
+        "/api/marketplace/deals/<deal_id>/advance": {
+            "event": "access.approve",
+            "expectedStage": "INQUIRY",
+        },
+        "/api/marketplace/deals/<deal_id>/offers": {"amount": PRICE},
+        "/api/marketplace/deals/<deal_id>/transfer-items/<item>": {"verdict": "accepted"},
+        "/api/marketplace/offers/<offer_id>/counter": {"amount": PRICE},
         "/api/affiliate/redeem": {**foreign, "code": "BCDFGHJKLM"},
         "/api/payments/checkout": {**foreign, "plan": "pro", "cadence": "monthly"},
         "/api/payments/change": {**foreign, "plan": "pro", "cadence": "monthly"},

@@ -17,7 +17,7 @@ from tolsey.service import running
     [
         ("POST", "/api/wizard/store/provision"),
         ("GET", "/api/admin/disputes"),
-        ("GET", "/api/marketplace/deals/deal_1/events"),
+        ("GET", "/api/marketplace/deals/deal_1/files/file_1"),
         ("GET", "/status.json"),
         ("POST", "/api/webhooks/mail"),
         ("GET", "/api/preview/themes/1"),

@@ -2,6 +2,18 @@
 INSERT INTO organizations (id, name) SELECT 'org_' || n, 'Shop ' || n FROM generate_series(1, 5000) n;
 INSERT INTO users (id, email, password_hash)
 SELECT 'usr_' || n, 'u' || n || '@example.com', 'x' FROM generate_series(1, 300) n;
+INSERT INTO deal_threads (id, listing_id, seller_id, buyer_id, requested_by, stage, entered_at, created_at,
+    moved_at, seq, hash, leads, fast_track, diligence, transfer, returns, escalated)
+SELECT 'deal_' || lpad(n::text, 6, '0'), 'lst_' || lpad((n / 2 + 1)::text, 6, '0'), 'org_' || 1 + n % 300,
+    'org_' || 1 + (n + 7) % 300, 'usr_1', 'INQUIRY', now(), now(), now(), 1, 'h', '[]', '[]', '[]', '[]',
+    '[]', false FROM generate_series(1, 20000) n;
+INSERT INTO deal_offers (id, deal_id, side, status, amount, currency, type, terms, inventory, contingencies,
+    valid_until, made_by, made_at)
+SELECT 'offer_' || lpad(n::text, 6, '0'), 'deal_' || lpad((n / 2 + 1)::text, 6, '0'), 'buyer', 'PENDING', 1,
+    'USD', 'cash', '{}', 'included', '[]', now(), 'usr_1', now() FROM generate_series(1, 20000) n;
+INSERT INTO deal_events (deal_id, seq, body, hash, at)
+SELECT 'deal_' || lpad(n::text, 6, '0'), s, '{}', 'h', now()
+FROM generate_series(1, 10000) n, generate_series(1, 2) s;
 INSERT INTO members (organization_id, user_id, role)
 SELECT 'org_' || n, 'usr_' || n, 'owner' FROM generate_series(1, 300) n;
 INSERT INTO stores (id, organization_id, name, sealed_salt, created_at)

@@ -67,7 +67,7 @@ from tolsey.storage.reports import (
 from tolsey.storage.runtime import executions, slots, workflows
 from tolsey.storage.runtime import operations as asked
 from tolsey.storage.runtime.outbox import Outbox
-from tolsey.storage.selling import listings, snapshots
+from tolsey.storage.selling import deals, listings, snapshots
 
 GROWN: Final = (Path(__file__).parent / "grown.sql").read_text()
 TIMES: Final = 12
@@ -482,6 +482,16 @@ SHORT: Final[dict[str, list[Case]]] = {
     "runtime.slots.reply_of": [lambda db: slots.reply_of(db, "store", STORE, "m1")],
     "runtime.slots.versions": [lambda db: slots.versions(db, "store", [STORE, "sto_2"])],
     "runtime.workflows.load": [lambda db: workflows.load(db, ["org_1"])],
+    "selling.deals.deal_of_offer": [lambda db: deals.deal_of_offer(db, "offer_000001")],
+    "selling.deals.events": [lambda db: deals.events(db, "deal_000001", 1, PAGE)],
+    "selling.deals.find": [lambda db: deals.find(db, "deal_000001")],
+    "selling.deals.is_store_selling": [lambda db: deals.is_store_selling(db, "sto_1")],
+    "selling.deals.load": [lambda db: deals.load(db, ["lst_000001"])],
+    "selling.deals.offers": [lambda db: deals.offers(db, "deal_000001", None, PAGE)],
+    "selling.deals.page_of_user": [
+        lambda db: deals.page_of_user(db, "usr_1", None, None, PAGE),
+        lambda db: deals.page_of_user(db, "usr_1", "org_1", "deal_000400", PAGE),
+    ],
     "selling.listings.find": [lambda db: listings.find(db, "lst_000001")],
     "selling.listings.find_public": [lambda db: listings.find_public(db, "s1")],
     "selling.listings.left_alone": [lambda db: listings.left_alone(db, AT)],

@@ -163,6 +163,12 @@ MONEY: Final = {
     "yearly_not_open": Code("You cannot pay for a year yet: `yearlyFrom` says when you can.", 403),
 }
 SELLING: Final = {
+    "deal_open": Code("You have a deal about this listing already: go on with that one.", 409),
+    "guard_failed": Code(
+        "Something else has to happen before; `allowed` lists what you can do now.", 409
+    ),
+    "not_for_sale": Code("This business is not for sale now.", 409),
+    "own_listing": Code("This is a listing of your own.", 409),
     "account_not_live": Code("The account cannot take payments yet.", 422),
     "development_store": Code(
         "A development or trial shop cannot prove revenue: use one on a paid plan.", 422

@@ -19,6 +19,7 @@ class MailEvent(StrEnum):
     PAYOUT_FAILED = "payout_failed"
     CONNECTION_BROKEN = "connection_broken"
     DATA_REQUEST_ANSWERED = "data_request_answered"
+    DEAL_MOVED = "deal_moved"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

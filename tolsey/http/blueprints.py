@@ -20,6 +20,7 @@ from tolsey.http.billing import (
 from tolsey.http.billing import pages as billing
 from tolsey.http.chat import pages as chat_pages
 from tolsey.http.chat import routes as chat
+from tolsey.http.deals import offers, threads
 from tolsey.http.description import guides
 from tolsey.http.files import routes as files
 from tolsey.http.intelligence import routes as intelligence
@@ -99,6 +100,8 @@ BLUEPRINTS: Final[Sequence[Blueprint]] = (
     selling_pages.routes,
     listing_form_pages.routes,
     public_pages.routes,
+    threads.routes,
+    offers.routes,
     credits.routes,
     payments.routes,
     sponsor.routes,

@@ -1,6 +1,7 @@
 """The machines that the service runs, and what stops its start."""
 
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -13,7 +14,7 @@ from tolsey.actors.listing.machines import MACHINES, OPERATOR, SELLER, UnsoundMa
 from tolsey.actors.refusals import InvalidTransition
 from tolsey.storage.records.selling.listing import ListingStatus
 
-WRITTEN = orjson.loads(machines.files(machines.__package__).joinpath("machines.json").read_bytes())
+WRITTEN = orjson.loads(Path(machines.__file__).with_name("machines.json").read_bytes())
 
 
 def test_the_machines_are_those_that_were_published() -> None:

@@ -1,11 +1,14 @@
 """The listing: what is for sale, and how far its revenue is proven, one message at a time."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import structlog
 
 from tolsey.actors.listing import KIND, lifecycle, source
+from tolsey.actors.listing.deals.negotiating import following, reviewed
+from tolsey.actors.listing.deals.part import Deals
 from tolsey.actors.listing.messages import (
     ClockTick,
     CreateListing,
@@ -83,15 +86,15 @@ class ListingActor(Actor[ListingState]):
         on(SubmitListing, lifecycle.submit),
         on(PublishListing, lifecycle.publish),
         on(PauseListing, lifecycle.pause),
-        on(WithdrawListing, lifecycle.withdraw),
-        on(RemoveListing, lifecycle.remove),
-        on(ReviewListing, lifecycle.review),
+        on(WithdrawListing, following(lifecycle.withdraw)),
+        on(RemoveListing, following(lifecycle.remove)),
+        on(ReviewListing, following(reviewed)),
         on(RefreshRevenue, source.refresh),
         on(RemoveRevenueSource, source.disconnect),
         on(ReviewVerification, source.review),
         on(SourceRevoked, source.revoke),
         on(SyncDue, source.due),
-        on(ClockTick, lifecycle.tick),
+        on(ClockTick, following(lifecycle.tick)),
         on(SyncFoundDevelopment, source.develops),
         on(SyncPermissionDenied, source.deny),
         on(SyncFailed, source.miss),
@@ -101,13 +104,15 @@ class ListingActor(Actor[ListingState]):
     )
 
     def __init__(self, database: Database) -> None:
-        super().__init__()
+        self._deals = Deals(database)
+        super().__init__(self._deals)
         self._database = database
 
     async def load(self, keys: Sequence[str]) -> Mapping[str, ListingState]:
         """Read listings back into memory."""
         rows = await listings.load(self._database, keys)
-        return {key: _state(key, found) for key, found in rows.items()}
+        deals = await self._deals.load(keys)
+        return {key: replace(_state(key, found), **deals[key]) for key, found in rows.items()}
 
     def changes(self, old: ListingState, new: ListingState) -> Iterable[Any]:
         """List the parts that are to be written."""
@@ -121,6 +126,7 @@ class ListingActor(Actor[ListingState]):
                 yield after.verification
             if after.source is not None and after.source != before.source:
                 yield after.source
+        yield from self._deals.changes(old, new)
 
     @handles(RevenueSourceAccepted)
     async def accept(self, state: ListingState, message: RevenueSourceAccepted) -> Answer:
@@ -140,4 +146,4 @@ def _state(listing_id: str, found: listings.ListingRows) -> ListingState:
         )
         for each in known.proofs
     )
-    return ListingState(listing_id, found.listing, tuple(proofs))
+    return ListingState(id=listing_id, listing=found.listing, proofs=tuple(proofs))

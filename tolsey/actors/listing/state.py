@@ -2,7 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Final
 
+from rpds import HashTrieMap
+
+from tolsey.storage.records.selling.deals import DealOffer, DealThread
 from tolsey.storage.records.selling.listing import (
     COMMERCE,
     PROVIDERS,
@@ -26,13 +30,26 @@ class Proof:
         return self.source is not None and self.source.sealed_secret is not None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DealHead:
+    """One buyer's thread, with its last offer; what was before is in rows alone."""
+
+    deal: DealThread
+    offer: DealOffer | None = None
+
+
+NO_DEALS: "Final[HashTrieMap[str, DealHead]]" = HashTrieMap()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ListingState:
     """A listing's parts; each is saved only when it changed. There is a proof for each provider."""
 
     id: str
     listing: ListingRecord | None = None
     proofs: tuple[Proof, ...] = ()
+    deals: "HashTrieMap[str, DealHead]" = NO_DEALS
+    """Every thread, by its id."""
 
     def proof(self, provider: str = COMMERCE) -> Proof:
         """Return the proof by a provider."""
@@ -59,4 +76,4 @@ class ListingState:
 def blank(listing_id: str) -> ListingState:
     """Make the state of a listing that nobody made yet."""
     machines = (VerificationRecord(listing_id=listing_id, provider=name) for name in PROVIDERS)
-    return ListingState(listing_id, proofs=tuple(map(Proof, machines)))
+    return ListingState(id=listing_id, proofs=tuple(map(Proof, machines)))

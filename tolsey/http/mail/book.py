@@ -56,4 +56,5 @@ BOOK: Final[Mapping[MailEvent, Entry]] = {
     MailEvent.PAYOUT_FAILED: Entry(Role.PAYEE),
     MailEvent.CONNECTION_BROKEN: Entry(Role.KEEPERS, MailTopic.STORES, path="/billing"),
     MailEvent.DATA_REQUEST_ANSWERED: Entry(Role.KEEPERS, path="/stores/{store}/privacy"),
+    MailEvent.DEAL_MOVED: Entry(Role.KEEPERS),
 }

@@ -21,6 +21,7 @@ from typing import Any, Final, TypeVar
 import orjson
 
 from tolsey.actors.listing import ranges, source
+from tolsey.actors.listing.evidence import canonical
 from tolsey.actors.listing.verification import Badge, badge_of, listing_badge, primary, settle
 from tolsey.http.answers.base import timestamp
 from tolsey.http.answers.selling import (
@@ -218,11 +219,6 @@ def flags(view: ListingView, proof: ProofView, snapshot: RevenueSnapshot | None)
         record.primary_domain,
         record.shop_domain,
     )
-
-
-def canonical(document: Mapping[str, Any]) -> bytes:
-    """Write text, integers, null, lists and objects as canonical JSON (RFC 8785)."""
-    return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
 
 
 def signed(view: ListingView, vault: Vault, now: datetime) -> SignedVerificationAnswer:

@@ -9,7 +9,7 @@ from quart_schema import tag_blueprint
 
 from tolsey.actors.organization.messages import organization
 from tolsey.actors.organization.stores.messages import CloseStore, OpenStore
-from tolsey.actors.refusals import NotFound, Refusal, Unavailable
+from tolsey.actors.refusals import Conflict, NotFound, Refusal, Unavailable
 from tolsey.actors.store.connection.messages import LeaveShop, ReadConnection
 from tolsey.actors.store.memory.messages import ForgetMemory
 from tolsey.actors.store.messages import store
@@ -27,6 +27,7 @@ from tolsey.storage.commerce import stores
 from tolsey.storage.commerce.stores import SALT_BYTES
 from tolsey.storage.errors import StorageError
 from tolsey.storage.records.commerce.connection import PROVIDER
+from tolsey.storage.selling import deals
 
 routes = Blueprint("stores", __name__, url_prefix="/api/stores")
 tag_blueprint(routes, ["Stores"])
@@ -87,6 +88,9 @@ async def get_store(store_id: str) -> StoreAnswer:
 async def delete_store(store_id: str) -> tuple[NoBody, NoContent]:
     """Purge a store's vector namespaces, erase its grant, delete it; without the purge it stays."""
     row = await store_of(store_id, at_least="admin")
+    # Nobody leaves a buyer without what they buy (rules/accounts#people-who-leave).
+    if await deals.is_store_selling(service().database, store_id):
+        raise Conflict("End the open deal about this store first.", code="open_deals")
     try:
         await service().vectors.purge(memory.namespaces_of(store_id))
     except (StorageError, VectorStoreFailed, Refusal) as error:

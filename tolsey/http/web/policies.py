@@ -59,6 +59,8 @@ LISTING_CREATION = Policy("listing-creation", 60, HOUR)
 """Listings made, of a user."""
 REVENUE_CONNECT = Policy("revenue-connect", 30, HOUR)
 """Revenue sources tried, of a user: each is a call to a shop of the caller's choice."""
+DEAL_ACCESS = Policy("deal-access", 30, HOUR)
+"""Sellers asked for access, of a user: each is written to."""
 PAYOUT_LINKS = Policy("payout-links", 30, HOUR)
 """Pages of the processor's made for a payout account, of a user."""
 PAYOUT_LOOKS = Policy("payout-looks", 10, MINUTE)
@@ -98,6 +100,7 @@ CATALOGUE = (
     STORE_CONNECT,
     LISTING_CREATION,
     REVENUE_CONNECT,
+    DEAL_ACCESS,
     PAYOUT_LINKS,
     PAYOUT_LOOKS,
     AGENT_REGISTRATION,

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from tolsey.storage.database import Database, Reader, Transaction
+from tolsey.storage.selling.deals import OPEN
 
 KEPT_FOR: Final = timedelta(days=30)
 """So long an account can be restored."""
@@ -25,19 +26,22 @@ class OwnedAlone:
 async def owned_alone(database: Reader, user_id: str) -> list[OwnedAlone]:
     """List the organizations that nobody else owns."""
     rows = await database.fetch(
-        """
+        f"""
         SELECT m.organization_id AS id,
             EXISTS (SELECT FROM members o WHERE o.organization_id = m.organization_id
                 AND o.user_id <> $1) AS has_other_members,
             ARRAY(SELECT l.id FROM listings l WHERE l.organization_id = m.organization_id
-                AND l.deleted_at IS NULL AND l.status = 'UNDER_OFFER' LIMIT 1) <> '{}' AS has_open_deal,
+                AND l.deleted_at IS NULL AND l.status = 'UNDER_OFFER' LIMIT 1) <> '{{}}'
+              OR EXISTS (SELECT FROM deal_threads d WHERE d.seller_id = m.organization_id AND {OPEN})
+              OR EXISTS (SELECT FROM deal_threads d WHERE d.buyer_id = m.organization_id AND {OPEN})
+                AS has_open_deal,
             ARRAY(SELECT l.id FROM listings l WHERE l.organization_id = m.organization_id
                 AND l.deleted_at IS NULL AND l.status = 'ACTIVE' ORDER BY l.id) AS active_listings
         FROM members m WHERE m.user_id = $1 AND m.role = 'owner' AND NOT EXISTS (
             SELECT FROM members o WHERE o.organization_id = m.organization_id
               AND o.user_id <> $1 AND o.role = 'owner')
         ORDER BY 1
-        """,
+        """,  # noqa: S608 - put together from constants
         user_id,
     )
     return [

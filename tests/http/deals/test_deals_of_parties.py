@@ -1,0 +1,297 @@
+"""Deals as their parties, members, strangers and operators see them, on the real actors and database."""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+
+from tests.http.people import Clock, Person, SignUp, add_member, made_operator
+from tolsey.actors.listing.deals.messages import AdvanceDeal, DealDue
+from tolsey.actors.listing.messages import listing
+from tolsey.actors.mail import TellPeople
+from tolsey.http.app import create_app
+from tolsey.http.deals import offers, threads
+from tolsey.http.people import auth, organizations
+from tolsey.http.selling import public, reviews, sell
+from tolsey.http.stores import routes as stores
+from tolsey.http.web.context import Service
+from tolsey.http.web.edge import Edge
+from tolsey.runtime.registry import Runtime
+from tolsey.storage.database import Database
+from tolsey.storage.selling import deals
+
+MARKET = "/api/marketplace"
+PRICE = {"amount": 2_000_000, "currency": "USD"}
+
+
+@pytest.fixture
+def edge(service: Service) -> Edge:
+    parts = (auth, organizations, stores, sell, public, reviews, threads, offers)
+    return create_app(service, [part.routes for part in parts], {})
+
+
+@dataclass
+class Table:
+    """A seller, two buyers and a stranger, and a listing between them."""
+
+    ann: Person
+    ben: Person
+    cleo: Person
+    eve: Person
+    listing_id: str
+
+    async def access(self, buyer: Person, **headers: str) -> httpx.Response:
+        return await buyer.browser.post(
+            f"{MARKET}/listings/{self.listing_id}/access",
+            json={"organizationId": buyer.organization_id, "message": "Tell me more."},
+            headers=headers,
+        )
+
+    async def advance(
+        self, who: Person, deal: dict[str, Any], event: str, **given: Any
+    ) -> httpx.Response:
+        body = {"event": event, "expectedStage": deal["stage"], **given}
+        return await who.browser.post(f"{MARKET}/deals/{deal['id']}/advance", json=body)
+
+    async def deal(self, who: Person, id: str) -> dict[str, Any]:
+        found = await who.browser.get(f"{MARKET}/deals/{id}")
+        assert found.status_code == 200, found.text
+        answer: dict[str, Any] = found.json()
+        return answer
+
+
+@pytest.fixture
+async def table(sign_up: SignUp) -> Table:
+    ann, ben = await sign_up("ann@example.com"), await sign_up("ben@example.com")
+    cleo, eve = await sign_up("cleo@example.com"), await sign_up("eve@example.com")
+    body = {"organizationId": ann.organization_id, "title": "Corner shop", "askingPrice": PRICE}
+    made = await ann.browser.post("/api/sell/listings", json=body)
+    assert made.status_code == 201, made.text
+    id = made.json()["id"]
+    shown = await ann.browser.post(f"/api/sell/listings/{id}/publish")
+    assert shown.json()["status"] == "ACTIVE", shown.text
+    return Table(ann, ben, cleo, eve, id)
+
+
+async def test_a_buyer_is_let_in_by_the_seller_and_each_is_told_what_is_theirs_to_do(
+    table: Table,
+) -> None:
+    made = await table.access(table.ben)
+    assert made.status_code == 201, made.text
+    asked = made.json()
+    assert (asked["stage"], asked["turn"], asked["role"]) == ("INQUIRY", "seller", "buyer")
+    assert asked["allowed"] == ["withdraw"]
+
+    sees = await table.deal(table.ann, asked["id"])
+    assert sees["allowed"] == ["access.approve", "access.decline"]
+    let_in = await table.advance(table.ann, sees, "access.approve")
+    assert let_in.status_code == 200, let_in.text
+    assert let_in.json()["stage"] == "NDA_PENDING"
+    assert let_in.json()["dueEvent"] == "timer.14d"
+    mine = await table.ben.browser.get("/api/vendor/marketplace/deals")
+    assert [(one["id"], one["role"]) for one in mine.json()["items"]] == [(asked["id"], "buyer")]
+
+
+async def test_strangers_find_nothing_and_the_wrong_party_is_told_so(
+    table: Table, database: Database
+) -> None:
+    asked = (await table.access(table.ben)).json()
+    paths = ("", "/events", "/verify", "/offers")
+    for path in paths:
+        found = await table.eve.browser.get(f"{MARKET}/deals/{asked['id']}{path}")
+        assert (found.status_code, found.json()["code"]) == (404, "not_found")
+    assert (await table.advance(table.eve, asked, "access.approve")).status_code == 404
+
+    wrong = await table.advance(table.ben, asked, "access.approve")
+    assert (wrong.status_code, wrong.json()["code"]) == (403, "forbidden")
+    assert wrong.json()["allowed"] == ["withdraw"]
+    await add_member(database, table.ann.organization_id, table.eve.email, "member")
+    assert (await table.deal(table.eve, asked["id"]))["role"] == "seller"
+    reader = await table.advance(table.eve, asked, "access.approve")
+    assert (reader.status_code, reader.json()["required"]) == (403, "admin")
+
+
+async def test_a_stage_is_not_skipped_and_a_late_click_is_told_where_the_deal_is(
+    table: Table,
+) -> None:
+    asked = (await table.access(table.ben)).json()
+    early = await table.advance(table.ann, asked, "transfer.start")
+    assert (early.status_code, early.json()["code"]) == (409, "invalid_transition")
+    assert early.json()["allowed"] == ["access.approve", "access.decline"]
+    await table.advance(table.ann, asked, "access.approve")
+    late = await table.advance(table.ann, asked, "access.decline", reason="not yet")
+    assert (late.status_code, late.json()["code"]) == (409, "invalid_transition")
+    assert "NDA_PENDING" in late.json()["detail"]
+    unsaid = await table.advance(table.ann, {**asked, "stage": "LOI_SIGNED"}, "bribe")
+    assert unsaid.status_code == 422
+
+
+async def test_a_repeat_with_its_key_asks_once(table: Table) -> None:
+    first = await table.access(table.ben, **{"Idempotency-Key": "again-1"})
+    second = await table.access(table.ben, **{"Idempotency-Key": "again-1"})
+    third = await table.access(table.ben)
+
+    assert first.json() == second.json()
+    assert (third.status_code, third.json()["code"]) == (409, "deal_open")
+    assert third.json()["deal"] == first.json()["id"]
+    own = await table.access(table.ann)
+    assert (own.status_code, own.json()["code"]) == (409, "own_listing")
+
+
+async def signed(table: Table, buyer: Person, runtime: Runtime, clock: Clock) -> dict[str, Any]:
+    """Bring a buyer to the signed NDA; the signature itself is the documents' to test."""
+    asked = (await table.access(buyer)).json()
+    await table.advance(table.ann, asked, "access.approve")
+    nda = AdvanceDeal(
+        deal_id=asked["id"],
+        event="nda.signed_by_all",
+        expected_stage=None,
+        actor="X",
+        by="service",
+        at=clock.now,
+    )
+    await runtime.ask(listing(table.listing_id), nda)
+    return await table.deal(buyer, asked["id"])
+
+
+async def test_of_two_buyers_accepted_at_once_one_has_the_business(
+    table: Table, runtime: Runtime, clock: Clock
+) -> None:
+    offered = []
+    for buyer in (table.ben, table.cleo):
+        deal = await signed(table, buyer, runtime, clock)
+        made = await buyer.browser.post(
+            f"{MARKET}/deals/{deal['id']}/offers", json={"amount": PRICE}
+        )
+        assert made.status_code == 201, made.text
+        assert made.json()["offer"]["allowed"] == ["withdraw"]
+        offered.append(made.json()["offer"]["id"])
+    answers: list[int] = []
+
+    async def accept(offer_id: str) -> None:
+        found = await table.ann.browser.post(f"{MARKET}/offers/{offer_id}/accept")
+        answers.append(found.status_code)
+
+    async with anyio.create_task_group() as group:
+        for offer_id in offered:
+            group.start_soon(accept, offer_id)
+
+    assert sorted(answers) == [200, 409]
+    seen = (await table.ann.browser.get("/api/vendor/marketplace/deals")).json()["items"]
+    assert sorted(one["stage"] for one in seen) == ["NDA_SIGNED", "UNDER_OFFER"]
+    sold = (await table.ann.browser.get(f"/api/sell/listings/{table.listing_id}")).json()
+    assert sold["status"] == "UNDER_OFFER"
+
+
+async def test_an_offer_is_countered_by_the_other_party_and_bounded_by_the_listing(
+    table: Table, runtime: Runtime, clock: Clock
+) -> None:
+    deal = await signed(table, table.ben, runtime, clock)
+    path = f"{MARKET}/deals/{deal['id']}/offers"
+    low = await table.ben.browser.post(path, json={"amount": {**PRICE, "amount": 100}})
+    assert (low.status_code, low.json()["errors"][0]["field"]) == (422, "amount.amount")
+    made = await table.ben.browser.post(path, json={"amount": {**PRICE, "amount": 1_500_000}})
+    offer = made.json()["offer"]
+    own = await table.ben.browser.post(f"{MARKET}/offers/{offer['id']}/accept")
+    assert own.status_code == 403
+    strange = await table.eve.browser.post(f"{MARKET}/offers/{offer['id']}/accept")
+    assert strange.status_code == 404
+    countered = await table.ann.browser.post(
+        f"{MARKET}/offers/{offer['id']}/counter",
+        json={"amount": {**PRICE, "amount": 1_800_000}, "message": "Meet me here."},
+    )
+    assert countered.status_code == 201, countered.text
+    child = countered.json()["offer"]
+    assert (child["parentId"], child["side"]) == (offer["id"], "seller")
+    agreed = await table.ben.browser.post(f"{MARKET}/offers/{child['id']}/accept")
+    assert agreed.json()["price"] == {**PRICE, "amount": 1_800_000}
+    listed = (await table.ann.browser.get(path)).json()["items"]
+    assert [one["status"] for one in listed] == ["ACCEPTED", "COUNTERED"]
+
+
+async def test_both_parties_read_a_ledger_that_anyone_can_check_and_a_changed_line_is_named(
+    table: Table, runtime: Runtime, clock: Clock, database: Database
+) -> None:
+    deal = await signed(table, table.ben, runtime, clock)
+    path = f"{MARKET}/deals/{deal['id']}"
+    lines = (await table.ann.browser.get(f"{path}/events")).json()["items"]
+    assert lines == (await table.ben.browser.get(f"{path}/events")).json()["items"]
+    assert [one["event"] for one in lines] == [
+        "access.request",
+        "access.approve",
+        "nda.signed_by_all",
+    ]
+    for line in lines:
+        assert hashlib.sha256(line["body"].encode()).hexdigest() == line["hash"]
+    checked = (await table.ben.browser.get(f"{path}/verify")).json()
+    assert (checked["valid"], checked["firstBreak"], checked["head"]) == (
+        True,
+        None,
+        lines[-1]["hash"],
+    )
+
+    with pytest.raises(Exception, match="only added"):
+        await database.execute("UPDATE deal_events SET at = now()")
+    await database.execute("ALTER TABLE deal_events DISABLE TRIGGER deal_events_stay")
+    await database.execute(
+        "UPDATE deal_events SET body = replace(body, 'access.approve', 'access.decline') WHERE seq = 2"
+    )
+    forged = (await table.ben.browser.get(f"{path}/verify")).json()
+    assert (forged["valid"], forged["firstBreak"]) == (False, 2)
+
+
+async def test_what_is_kept_wakes_as_it_was(
+    table: Table, runtime: Runtime, clock: Clock, database: Database
+) -> None:
+    deal = await signed(table, table.ben, runtime, clock)
+    await table.ben.browser.post(f"{MARKET}/deals/{deal['id']}/offers", json={"amount": PRICE})
+    before = await table.deal(table.ann, deal["id"])
+    ((kept, offer),) = (await deals.load(database, [table.listing_id]))[table.listing_id]
+
+    assert (kept.id, kept.seq, kept.hash) == (deal["id"], before["events"], before["ledgerHash"])
+    assert offer is not None
+    assert offer.id == before["offer"]["id"]
+    due = await database.fetch(
+        "SELECT key FROM outbox WHERE due_at > now() AND key LIKE '%/%/%'"
+        " OR due_at > now() AND key LIKE 'offer_%/%' ORDER BY key"
+    )
+    assert [row["key"].split("_")[0] for row in due] == ["deal", "offer"]
+
+
+async def test_time_ends_what_nobody_answered(
+    table: Table, runtime: Runtime, clock: Clock, database: Database, told: list[TellPeople]
+) -> None:
+    asked = (await table.access(table.ben)).json()
+    until = clock.now + timedelta(days=14)
+    for at, stage in ((until - timedelta(seconds=1), "INQUIRY"), (until, "EXPIRED")):
+        due = DealDue(deal_id=asked["id"], event="timer.14d", at=at)
+        await runtime.ask(listing(table.listing_id), due)
+        kept = await deals.find(database, asked["id"])
+        assert kept is not None
+        assert kept.stage == stage
+    with anyio.fail_after(10):
+        while len(told) < 3:
+            await anyio.sleep(0.01)
+    said = {(call.organization_id, call.facts["event"]) for call in told}
+    assert said == {
+        (table.ann.organization_id, "access.request"),
+        (table.ann.organization_id, "timer.14d"),
+        (table.ben.organization_id, "timer.14d"),
+    }
+
+
+async def test_an_operator_ends_a_deal_with_a_reason_and_a_withdrawn_listing_ends_its_inquiries(
+    table: Table, database: Database
+) -> None:
+    asked = (await table.access(table.ben)).json()
+    operator = await made_operator(database, table.eve)
+    assert (await table.deal(operator, asked["id"]))["role"] == "operator"
+    refused = await table.advance(operator, asked, "admin.cancel", reason="fraud")
+    assert (refused.status_code, refused.json()["code"]) == (409, "invalid_transition")
+    gone = await table.ann.browser.post(f"/api/sell/listings/{table.listing_id}/withdraw")
+    assert gone.json()["status"] == "WITHDRAWN"
+    assert (await table.deal(table.ben, asked["id"]))["stage"] == "CLOSED_LOST"

@@ -1,0 +1,144 @@
+"""What a listing is told and asked of its deals."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Final
+
+from tolsey.runtime.messages import Message
+from tolsey.storage.records.selling.deals import DealOffer, DealThread
+
+
+@dataclass(frozen=True, kw_only=True)
+class DealFields:
+    """What whoever makes a move says with it; each move wants some of these and looks at no others."""
+
+    reason: str | None = None
+    evidence: str | None = None
+    item: str | None = None
+    items: tuple[str, ...] = ()
+    verdict: str | None = None
+    until: datetime | None = None
+    escrow_id: str | None = None
+    amount: int | None = None
+    currency: str | None = None
+    escrow_returned: bool = False
+    escrow_released: bool = False
+    assets_returned: bool = False
+
+
+NO_FIELDS: Final = DealFields()
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfferTerms:
+    """What one party would agree to; `terms` and `contingencies` are JSON text."""
+
+    amount: int
+    currency: str
+    type: str = "cash"
+    terms: str = "{}"
+    inventory: str = "included"
+    contingencies: str = "[]"
+    closing_by: date | None = None
+    proof_of_funds: str | None = None
+    message: str | None = None
+    valid_until: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DealView:
+    """A deal as it stands, and what each may do next."""
+
+    deal: DealThread
+    offer: DealOffer | None
+    """The one that is open or accepted, or the last."""
+    paused: bool
+    turn: str | None
+    """Whose turn it is: `buyer`, `seller`, `both` or `operator`; None when it is over."""
+    due_at: datetime | None
+    """When time makes the next move, unless somebody does before."""
+    due_event: str | None
+    of_buyer: tuple[str, ...]
+    of_seller: tuple[str, ...]
+    of_operator: tuple[str, ...]
+    offer_of_buyer: tuple[str, ...]
+    """What each may do with the open offer."""
+    offer_of_seller: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestAccess(Message[DealView]):
+    """A buyer asks to see more; `may_sell` says whether the seller can be paid, for one who lets everyone in."""
+
+    deal_id: str
+    buyer_id: str
+    by: str
+    message: str | None
+    may_sell: bool
+    at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdvanceDeal(Message[DealView]):
+    """Somebody makes a move of the deal machine: `actor` is its letter there."""
+
+    deal_id: str
+    event: str
+    expected_stage: str | None
+    actor: str
+    by: str
+    at: datetime
+    fields: DealFields = NO_FIELDS
+    may_sell: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class MakeOffer(Message[DealView]):
+    """A buyer says what they would pay."""
+
+    deal_id: str
+    offer_id: str
+    terms: OfferTerms
+    by: str
+    at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerOffer(Message[DealView]):
+    """A party accepts, rejects, counters or withdraws an offer; `counter` is the child's id and terms."""
+
+    deal_id: str
+    offer_id: str
+    verb: str
+    side: str
+    by: str
+    at: datetime
+    counter_id: str | None = None
+    counter: OfferTerms | None = None
+
+
+@dataclass(frozen=True)
+class ReadDeals(Message[Sequence[DealView]]):
+    """Somebody looks at deals."""
+
+    deal_ids: tuple[str, ...]
+    at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class DealDue(Message[None]):
+    """The time of a deal's stage is over, unless it was moved meanwhile or stood still."""
+
+    deal_id: str
+    event: str
+    at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfferDue(Message[None]):
+    """An offer is valid no longer."""
+
+    deal_id: str
+    offer_id: str
+    at: datetime

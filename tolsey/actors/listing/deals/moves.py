@@ -1,0 +1,426 @@
+"""How a deal moves: by the machine, its guards and its marks, and what follows for its listing.
+
+A turn may move several deals: whatever it comes to is one commit.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Final, NoReturn
+
+from tolsey.actors.listing import lifecycle, machines, source
+from tolsey.actors.listing.deals import guards, ledger, marks, timers
+from tolsey.actors.listing.deals.cases import DealCase, Stage, is_paused, is_taken, open_offer
+from tolsey.actors.listing.deals.ledger import Happening
+from tolsey.actors.listing.deals.messages import NO_FIELDS, DealFields, DealView
+from tolsey.actors.listing.lifecycle import ListingEvent
+from tolsey.actors.listing.machines import BUYER, CLOCK, OPERATOR, SELLER
+from tolsey.actors.listing.state import DealHead, ListingState
+from tolsey.actors.mail import MailEvent, TellPeople
+from tolsey.actors.refusals import Conflict, Forbidden, InvalidTransition, NotFound, Unprocessable
+from tolsey.runtime.decision import Decision, Effect, Perform
+from tolsey.storage.records.journal import audit_record
+from tolsey.storage.records.selling.deals import (
+    BINDING,
+    DealOffer,
+    DealThread,
+    OfferStatus,
+    Side,
+)
+from tolsey.storage.records.selling.listing import ListingRecord
+
+SERVICE: Final = "service"
+"""Who moves what nobody moves."""
+OFFER_EVENTS: Final = (
+    "submit",
+    "accept",
+    "reject",
+    "withdraw",
+    "counter",
+    "counter_created",
+    "timer",
+    "supersede",
+)
+UNPAUSED: Final = ("withdraw", "decline", "access.decline", "listing.gone")
+"""What may happen to a deal that waits for another: it ends."""
+
+
+class DealMoveName(StrEnum):
+    """What can happen to a deal that somebody asks for."""
+
+    ACCESS_APPROVE = "access.approve"
+    ACCESS_DECLINE = "access.decline"
+    OFFER_REOPEN = "offer.reopen"
+    DILIGENCE_OPEN = "diligence.open"
+    DILIGENCE_RESOLVE = "diligence.resolve"
+    FASTTRACK_AGREE = "fasttrack.agree"
+    EXCLUSIVITY_PROPOSE = "exclusivity.propose"
+    EXCLUSIVITY_AGREE = "exclusivity.agree"
+    ESCROW_OPEN = "escrow.open"
+    FUNDING_CONFIRM = "funding.confirm"
+    ESCROW_FUNDED = "escrow.funded"
+    TRANSFER_START = "transfer.start"
+    TRANSFER_DELIVER = "transfer.deliver"
+    TRANSFER_CONFIRM = "transfer.confirm"
+    DEAL_CLOSE = "deal.close"
+    WITHDRAW = "withdraw"
+    DECLINE = "decline"
+    CANCEL_PROPOSE = "cancel.propose"
+    CANCEL_AGREE = "cancel.agree"
+    ADMIN_CANCEL = "admin.cancel"
+    DISPUTE_OPEN = "dispute.open"
+    DISPUTE_RESUME = "dispute.resume"
+    DISPUTE_REFUND = "dispute.refund"
+    DISPUTE_RELEASE = "dispute.release"
+    ESCROW_REFUNDED = "escrow.refunded"
+    REFUND_REQUEST = "refund.request"
+    REFUND_ACCEPT = "refund.accept"
+    REFUND_DENY = "refund.deny"
+    REFUND_WITHDRAW = "refund.withdraw"
+
+
+class OwnDealEvent(StrEnum):
+    """What happens to a deal by time, by an offer, a signature, a provider or the listing."""
+
+    ACCESS_REQUEST = "access.request"
+    OFFER_ACCEPTED = "offer.accepted"
+    NDA_SIGNED = "nda.signed_by_all"
+    LOI_SIGNED = "loi.signed_by_all"
+    APA_SIGNED = "apa.signed_by_all"
+    SIGNATURE_ENDED = "signature.ended"
+    EXCLUSIVITY_LAPSED = "exclusivity.lapsed"
+    DAYS_14 = "timer.14d"
+    DAYS_30 = "timer.30d"
+    UNFUNDED = "timer.21d_unfunded"
+    HOURS_72 = "timer.72h"
+    ESCROW_RELEASED = "escrow.released"
+    LISTING_GONE = "listing.gone"
+
+
+machines.DEAL.require(Stage, (*DealMoveName, *OwnDealEvent))
+machines.OFFER.require(OfferStatus, OFFER_EVENTS)
+if (
+    strange := (guards.STANDS.keys() | guards.SAYS.keys() | marks.MARKS.keys())
+    - machines.DEAL.events
+):
+    raise machines.UnsoundMachine(f"deal: code knows {', '.join(sorted(strange))} besides")
+
+
+class GuardFailed(Conflict):
+    """The deal's machine has this move, and something else has to happen before; `allowed` has what can."""
+
+    code = "guard_failed"
+
+
+@dataclass(slots=True)
+class DealTurn:
+    """What one turn does to the deals of a listing: the state after it, what is written, what follows."""
+
+    state: ListingState
+    at: datetime
+    records: list[Any] = field(init=False, default_factory=list)
+    effects: list[Effect] = field(init=False, default_factory=list)
+
+    def head(self, deal_id: str) -> DealHead:
+        """Find a thread. Raises NotFound."""
+        found = self.state.deals.get(deal_id)
+        if found is None:
+            raise NotFound("There is no such deal.")
+        return found
+
+    def put(self, head: DealHead) -> None:
+        """Keep a thread as it is now."""
+        self.state = replace(self.state, deals=self.state.deals.insert(head.deal.id, head))
+
+    def enter(
+        self,
+        head: DealHead,
+        after: DealThread,
+        *,
+        event: str,
+        actor: str,
+        by: str,
+        given: DealFields = NO_FIELDS,
+        offer: DealOffer | None = None,
+        facts: Mapping[str, Any] | None = None,
+    ) -> DealThread:
+        """Write a line of a deal's ledger, and keep the deal as it is after it."""
+        happening = Happening(
+            event=event,
+            actor=actor,
+            by=by,
+            # A timer that comes late says when it was due: its line is no older than the one before.
+            at=max(self.at, head.deal.moved_at),
+            before=head.deal,
+            after=after,
+            given=given,
+            offer=offer,
+            facts=facts,
+        )
+        kept, line = ledger.written(happening)
+        self.records.append(line)
+        if offer is not None:
+            self.records.append(offer)
+        self.put(DealHead(deal=kept, offer=offer or head.offer))
+        return kept
+
+    def move(
+        self,
+        deal_id: str,
+        event: str,
+        *,
+        actor: str,
+        by: str = SERVICE,
+        given: DealFields = NO_FIELDS,
+        may_sell: bool = True,
+        offer: DealOffer | None = None,
+        facts: Mapping[str, Any] | None = None,
+    ) -> DealThread:
+        """Move a deal, and whatever follows from that. Raises what refuses it."""
+        head = self.head(deal_id)
+        case = DealCase(
+            state=self.state,
+            deal=head.deal,
+            offer=offer or head.offer,
+            actor=actor,
+            at=self.at,
+            given=given,
+            may_sell=may_sell,
+        )
+        to = target_of(case, event)
+        before = head.deal
+        made = marks.of(case, event, to)
+        entered = before.entered_at if to is before.stage else self.at
+        after = replace(before, stage=to, entered_at=entered, **made)
+        kept = self.enter(
+            head,
+            after,
+            event=event,
+            actor=actor,
+            by=by,
+            given=case.given,
+            offer=offer,
+            facts=facts,
+        )
+        if timers.timer_of(kept) != timers.timer_of(before):
+            self.effects += timers.set_for(kept)
+        self.tell(kept, event, actor)
+        self._follow(before, kept, event, by)
+        return self.head(deal_id).deal
+
+    def tell(self, deal: DealThread, event: str, actor: str) -> None:
+        """Write to the party that did not act, or to both."""
+        listing = self.state.listing
+        for side, letter in ((Side.BUYER, BUYER), (Side.SELLER, SELLER)):
+            # A seller who sold knows what became of everyone else.
+            is_known = letter == actor or (event == "listing.gone" and side is Side.SELLER)
+            if is_known or listing is None:
+                continue
+            call = TellPeople(
+                event=MailEvent.DEAL_MOVED,
+                organization_id=deal.buyer_id if side is Side.BUYER else deal.seller_id,
+                about=f"{deal.id}/{deal.seq}",
+                facts={
+                    "title": listing.title,
+                    "stage": deal.stage,
+                    "event": event,
+                    "yours": "yes" if turn_of(self.head(deal.id)) in (side, "both") else "",
+                },
+            )
+            self.effects.append(Perform(call, key=f"{deal.id}/{deal.seq}/{side}"))
+
+    def _follow(self, before: DealThread, after: DealThread, event: str, by: str) -> None:
+        """Do what a move means for offers, for the listing and for the other threads."""
+        if before.stage is after.stage:
+            return
+        if event == "offer.reopen":
+            self._end_offer(after, "supersede")
+        elif after.stage in machines.DEAL.final:
+            self._end_offer(after, "timer")
+        if after.stage is Stage.REFUNDED:
+            self._audit(after, by, "refunded")
+        was, now = before.stage in BINDING, after.stage in BINDING
+        if now and not was:
+            self._list(ListingEvent.OFFER_ACCEPTED)
+        elif after.stage is Stage.CLOSED and was:
+            self._sell(after, by)
+        elif after.stage is Stage.REFUNDED and before.stage is not Stage.ESCROW_FUNDED:
+            self._list(ListingEvent.DEAL_REFUNDED)
+        elif was and not now:
+            self._list(ListingEvent.DEAL_LOST)
+
+    def _end_offer(self, deal: DealThread, event: str) -> None:
+        """End the offer that stands when its deal ends or is opened again."""
+        head = self.head(deal.id)
+        offer = head.offer
+        move = machines.OFFER.move(offer.status, event) if offer is not None else None
+        if offer is not None and move is not None:
+            ended = replace(offer, status=OfferStatus(move.to), ended_at=self.at)
+            self.enter(head, deal, event=f"offer.{event}", actor=CLOCK, by=SERVICE, offer=ended)
+
+    def _list(self, event: ListingEvent) -> ListingRecord:
+        """Move the listing as its deal moved."""
+        record = lifecycle.existing(self.state)
+        moved = lifecycle.moved(record, event, CLOCK)
+        self.state = replace(self.state, listing=moved)
+        return moved
+
+    def _sell(self, deal: DealThread, by: str) -> None:
+        """Take the business off the market: others lose, and its shop is read no more."""
+        self._list(ListingEvent.DEAL_CLOSED)
+        self.state, ended = source.released(self.state, self.at, reason="sold", by=by)
+        self.records += ended
+        self._audit(deal, by, "closed")
+        self.close_others()
+
+    def close_others(self) -> None:
+        """End the threads that wait for nothing any more, now that the listing is gone."""
+        for id, head in self.state.deals.items():
+            if machines.DEAL.move(head.deal.stage, "listing.gone") is not None:
+                self.move(id, "listing.gone", actor=CLOCK)
+
+    def _audit(self, deal: DealThread, by: str, outcome: str) -> None:
+        for organization_id in (deal.seller_id, deal.buyer_id):
+            record = audit_record(
+                "marketplace.transaction",
+                deal.id,
+                organization_id,
+                by,
+                outcome=outcome,
+                amount=deal.price,
+                currency=deal.currency,
+            )
+            self.records.append(record)
+
+    def decision(self, deal_id: str) -> Decision[ListingState, DealView]:
+        """Answer with a deal as it is after the turn."""
+        return Decision(
+            self.state, view_of(self.state, deal_id, self.at), self.records, self.effects
+        )
+
+
+def target_of(case: DealCase, event: str) -> Stage:
+    """Say where an event leads, or raise why it may not happen."""
+    deal = case.deal
+    move = machines.DEAL.move(deal.stage, event)
+    # Who may never send it is the wrong party, whatever the stage (rules/marketplace#answers).
+    may_ever = machines.DEAL.knows(case.actor, event)
+    if not may_ever or (move is not None and case.actor not in move.actors):
+        raise Forbidden("This move is not yours to make.", allowed=list(allowed(case)))
+    if move is None:
+        _refuse(case, f"A deal at {deal.stage} cannot take {event}.")
+    if is_paused(case.state, deal.id) and event not in UNPAUSED:
+        _refuse(case, "Another buyer has the exclusivity now: this deal waits until it ends.")
+    if missing := guards.wanted(case, event):
+        raise Unprocessable(
+            f"This needs {', '.join(missing)}.",
+            code="invalid_request",
+            errors=[{"field": camel(name), "message": "is required"} for name in missing],
+        )
+    for table in (guards.STANDS, guards.SAYS):
+        guard = table.get(event)
+        if guard is not None and (why := guard(case)) is not None:
+            raise GuardFailed(why, allowed=list(allowed(case)))
+    return Stage(move.to)
+
+
+def _refuse(case: DealCase, why: str) -> NoReturn:
+    raise InvalidTransition(why, list(allowed(case)))
+
+
+def camel(name: str) -> str:
+    """Write a field's name as the API does."""
+    first, *rest = name.split("_")
+    return first + "".join(one.title() for one in rest)
+
+
+def allowed(case: DealCase) -> tuple[str, ...]:
+    """List the moves that somebody can ask for now, what they have to say with them left aside."""
+    deal, paused = case.deal, is_paused(case.state, case.deal.id)
+    return tuple(
+        sorted(
+            move.event
+            for move in machines.DEAL.leaving(deal.stage)
+            if case.actor in move.actors
+            and move.event in set(DealMoveName)
+            and (not paused or move.event in UNPAUSED)
+            and guards.STANDS.get(move.event, _always)(case) is None
+        )
+    )
+
+
+def _always(case: DealCase) -> None:
+    del case
+
+
+TURNS: Final[Mapping[Stage, str]] = {
+    Stage.INQUIRY: Side.SELLER,
+    Stage.NDA_PENDING: "both",
+    Stage.NDA_SIGNED: Side.BUYER,
+    Stage.UNDER_OFFER: "both",
+    Stage.LOI_SIGNED: Side.SELLER,
+    Stage.DUE_DILIGENCE: Side.BUYER,
+    Stage.APA_SIGNED: "both",
+    Stage.ESCROW_FUNDED: Side.SELLER,
+    Stage.TRANSFERRING: Side.SELLER,
+    Stage.DISPUTED: "operator",
+    Stage.REFUND_REQUESTED: Side.SELLER,
+}
+
+
+def turn_of(head: DealHead) -> str | None:
+    """Say whose turn it is; None when nobody has to do anything."""
+    offer, deal = open_offer(head), head.deal
+    if deal.stage is Stage.NDA_SIGNED and offer is not None:
+        return offer.side.other
+    if deal.stage is Stage.TRANSFERRING and deal.inspection_ends_at is not None:
+        return Side.BUYER
+    if deal.escalated and deal.stage is Stage.REFUND_REQUESTED:
+        return "operator"
+    return TURNS.get(deal.stage)
+
+
+def offer_verbs(offer: DealOffer, side: Side) -> list[str]:
+    """List what a party does with an offer: who made it takes it back, who got it answers it."""
+    return ["withdraw"] if side is offer.side else ["accept", "counter", "reject"]
+
+
+def _answers(state: ListingState, head: DealHead, at: datetime, side: Side) -> tuple[str, ...]:
+    """List what a party may do with the open offer now."""
+    offer, deal = open_offer(head), head.deal
+    if offer is None or deal.stage is not Stage.NDA_SIGNED:
+        return ()
+    if timers.ends(state, offer, at) <= at:
+        return ()
+    names = offer_verbs(offer, side)
+    if is_paused(state, deal.id) or is_taken(state, deal.id):
+        names = [name for name in names if name in ("reject", "withdraw")]
+    return tuple(names)
+
+
+def view_of(state: ListingState, deal_id: str, at: datetime, *, may_sell: bool = True) -> DealView:
+    """Show a deal as it stands, and what each may do next."""
+    head = state.deals[deal_id]
+    deal, timer = head.deal, timers.due(state, head.deal, at)
+
+    def of(actor: str) -> tuple[str, ...]:
+        return allowed(
+            DealCase(
+                state=state, deal=deal, offer=head.offer, actor=actor, at=at, may_sell=may_sell
+            )
+        )
+
+    return DealView(
+        deal=deal,
+        offer=head.offer,
+        paused=is_paused(state, deal_id),
+        turn=turn_of(head),
+        due_at=timer.due_at if timer else None,
+        due_event=timer.event if timer else None,
+        of_buyer=of(BUYER),
+        of_seller=of(SELLER),
+        of_operator=of(OPERATOR),
+        offer_of_buyer=_answers(state, head, at, Side.BUYER),
+        offer_of_seller=_answers(state, head, at, Side.SELLER),
+    )

@@ -1,0 +1,60 @@
+"""The deals of a listing: their heads are in its state, what happened is in rows alone."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from rpds import HashTrieMap
+
+from tolsey.actors.listing.deals import negotiating
+from tolsey.actors.listing.deals.messages import (
+    AdvanceDeal,
+    AnswerOffer,
+    DealDue,
+    MakeOffer,
+    OfferDue,
+    ReadDeals,
+    RequestAccess,
+)
+from tolsey.actors.listing.state import DealHead, ListingState
+from tolsey.runtime.actor import KindPart, on
+from tolsey.storage.database import Database
+from tolsey.storage.selling import deals
+
+
+class Deals(KindPart[ListingState]):
+    """Who may see more, what they offer, and how the business is handed over."""
+
+    owns: ClassVar[tuple[str, ...]] = ("deals",)
+    decides = (
+        on(RequestAccess, negotiating.request),
+        on(AdvanceDeal, negotiating.advance),
+        on(MakeOffer, negotiating.offer),
+        on(AnswerOffer, negotiating.answer),
+        on(ReadDeals, negotiating.read),
+        on(DealDue, negotiating.due),
+        on(OfferDue, negotiating.offer_due),
+    )
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def load(self, keys: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
+        """Read every thread with its last offer."""
+        found = await deals.load(self._database, keys)
+        return {
+            key: {
+                "deals": HashTrieMap(
+                    {deal.id: DealHead(deal=deal, offer=offer) for deal, offer in heads}
+                )
+            }
+            for key, heads in found.items()
+        }
+
+    def changes(self, old: ListingState, new: ListingState) -> Iterable[Any]:
+        """List the threads that are to be written; offers and lines of ledgers are by their turns."""
+        if new.deals is old.deals:
+            return
+        for id, head in new.deals.items():
+            before = old.deals.get(id)
+            if before is None or head.deal is not before.deal:
+                yield head.deal

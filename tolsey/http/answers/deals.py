@@ -1,0 +1,237 @@
+"""Deals, as those who are party to them see them."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from typing import Any, Self, TypeVar
+
+import orjson
+
+from tolsey.actors.listing.deals.messages import DealView
+from tolsey.http.answers.base import ApiAnswer, Timestamp
+from tolsey.http.answers.money import MoneyAnswer, money
+from tolsey.storage.records.selling.deals import DealEvent, DealOffer, DealThread
+
+Shape = TypeVar("Shape", bound=ApiAnswer)
+
+
+class DiligenceItemAnswer(ApiAnswer):
+    """What a buyer looks into before the agreement; a blocking item has to be resolved before it is signed."""
+
+    id: str
+    title: str
+    blocking: bool
+    resolved_at: Timestamp | None
+
+
+class TransferItemAnswer(ApiAnswer):
+    """What is handed over, and what the buyer says of it."""
+
+    id: str
+    title: str
+    delivered_at: Timestamp | None
+    verdict: str | None
+    reason: str | None
+
+
+class SellerFinancingAnswer(ApiAnswer):
+    """What the seller lends the buyer: `rate` is percent a year."""
+
+    down_payment: int
+    months: int
+    rate: float
+
+
+class EarnoutAnswer(ApiAnswer):
+    """What is paid later, by a metric, up to a cap in minor units."""
+
+    metric: str
+    cap: int
+    months: int
+
+
+class OfferAnswer(ApiAnswer):
+    """An offer, with what the caller may do with it: `side` is whose it is."""
+
+    id: str
+    deal_id: str
+    parent_id: str | None
+    side: str
+    status: str
+    amount: MoneyAnswer
+    type: str
+    seller_financing: SellerFinancingAnswer | None
+    earnout: EarnoutAnswer | None
+    inventory: str
+    contingencies: list[str]
+    closing_by: date | None
+    proof_of_funds: str | None
+    message: str | None
+    valid_until: Timestamp
+    made_at: Timestamp
+    ended_at: Timestamp | None
+    allowed: list[str]
+
+    @classmethod
+    def of(cls, offer: DealOffer, allowed: Sequence[str]) -> Self:
+        """Show an offer."""
+        terms = orjson.loads(offer.terms)
+        return cls.read(
+            offer,
+            side=offer.side.value,
+            status=offer.status.value,
+            amount=MoneyAnswer(amount=offer.amount, currency=offer.currency),
+            seller_financing=_shaped(SellerFinancingAnswer, terms.get("sellerFinancing")),
+            earnout=_shaped(EarnoutAnswer, terms.get("earnout")),
+            contingencies=orjson.loads(offer.contingencies),
+            allowed=list(allowed),
+        )
+
+
+def _shaped(shape: type[Shape], kept: Mapping[str, Any] | None) -> Shape | None:
+    """Show what is kept by the API's names; None where there is none."""
+    return None if kept is None else shape.model_validate(kept, by_alias=True, by_name=False)
+
+
+class DealAnswer(ApiAnswer):
+    """A deal as it stands: `role` is the caller's, `turn` whose turn it is, `allowed` what the caller may do.
+
+    `dueEvent` is what time does next, at `dueAt` if nobody moves the deal before; while it is paused, that
+    waits too.
+    """
+
+    id: str
+    listing_id: str
+    role: str
+    seller_organization_id: str
+    buyer_organization_id: str
+    stage: str
+    entered_at: Timestamp
+    created_at: Timestamp
+    paused: bool
+    turn: str | None
+    due_at: Timestamp | None
+    due_event: str | None
+    message: str | None
+    reason: str | None
+    nda_signed_at: Timestamp | None
+    loi_signed_at: Timestamp | None
+    apa_signed_at: Timestamp | None
+    escrow_id: str | None
+    escrow_funded_at: Timestamp | None
+    escrow_released_at: Timestamp | None
+    closed_at: Timestamp | None
+    price: MoneyAnswer | None
+    offer: OfferAnswer | None
+    exclusivity_until: Timestamp | None
+    exclusivity_proposed_by: str | None
+    exclusivity_proposed_until: Timestamp | None
+    fast_track: list[str]
+    diligence: list[DiligenceItemAnswer]
+    purchase_terms_sha256: str | None
+    cancel_proposed_by: str | None
+    cancel_proposed_at: Timestamp | None
+    funding_confirmed_at: Timestamp | None
+    transfer_items: list[TransferItemAnswer]
+    inspection_ends_at: Timestamp | None
+    refund_requested_at: Timestamp | None
+    refund_reason: str | None
+    returns: list[str]
+    escalated: bool
+    events: int
+    ledger_hash: str
+    allowed: list[str]
+
+    @classmethod
+    def of(cls, view: DealView, role: str) -> Self:
+        """Show a deal to one of its parties, or to an operator."""
+        deal, offer = view.deal, view.offer
+        of_offer = {"buyer": view.offer_of_buyer, "seller": view.offer_of_seller}.get(role, ())
+        return cls.read(
+            deal,
+            **_kept(deal),
+            role=role,
+            paused=view.paused,
+            turn=view.turn,
+            due_at=view.due_at,
+            due_event=view.due_event,
+            offer=OfferAnswer.of(offer, of_offer) if offer is not None else None,
+            allowed=list(
+                {"buyer": view.of_buyer, "seller": view.of_seller}.get(role, view.of_operator)
+            ),
+        )
+
+
+def _kept(deal: DealThread) -> dict[str, Any]:
+    return {
+        "seller_organization_id": deal.seller_id,
+        "buyer_organization_id": deal.buyer_id,
+        "stage": deal.stage.value,
+        "price": money(deal.price, deal.currency),
+        "fast_track": orjson.loads(deal.fast_track),
+        "diligence": [
+            DiligenceItemAnswer(
+                id=one["id"],
+                title=one["title"],
+                blocking=one["blocking"],
+                resolved_at=_moment(one["resolvedAt"]),
+            )
+            for one in orjson.loads(deal.diligence)
+        ],
+        "purchase_terms_sha256": deal.apa_terms_sha256,
+        "transfer_items": [
+            TransferItemAnswer(
+                id=one["id"],
+                title=one["title"],
+                delivered_at=_moment(one["deliveredAt"]),
+                verdict=one["verdict"],
+                reason=one["reason"],
+            )
+            for one in orjson.loads(deal.transfer)
+        ],
+        "returns": orjson.loads(deal.returns),
+        "events": deal.seq,
+        "ledger_hash": deal.hash,
+    }
+
+
+def _moment(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None
+
+
+class DealEventAnswer(ApiAnswer):
+    """A line of a deal's ledger: `hash` is the sha256 of `body`, which names the hash of the line before."""
+
+    seq: int
+    event: str
+    actor: str
+    at: Timestamp
+    from_stage: str | None
+    to_stage: str
+    body: str
+    hash: str
+
+    @classmethod
+    def of(cls, event: DealEvent) -> Self:
+        """Show a line."""
+        said = orjson.loads(event.body)
+        return cls.read(
+            event,
+            event=said["event"],
+            actor=said["actor"],
+            from_stage=said["from"],
+            to_stage=said["to"],
+        )
+
+
+class LedgerCheckAnswer(ApiAnswer):
+    """Whether a ledger is what was written: `firstBreak` is the line that is missing or changed.
+
+    `follows` says whether all that is kept of the deal follows from its ledger.
+    """
+
+    valid: bool
+    first_break: int | None
+    follows: bool
+    events: int
+    genesis: str
+    head: str

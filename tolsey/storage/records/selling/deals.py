@@ -1,0 +1,193 @@
+"""Deals about a listing: their threads, offers, and the ledger of what happened."""
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from enum import StrEnum
+from typing import Annotated, Final
+
+from tolsey.storage.owners import Belongs, RowOwner
+from tolsey.storage.tables import Jsonb, Personal, stored
+
+
+class DealStage(StrEnum):
+    """How far a buyer and a seller are."""
+
+    INQUIRY = "INQUIRY"
+    NDA_PENDING = "NDA_PENDING"
+    NDA_SIGNED = "NDA_SIGNED"
+    UNDER_OFFER = "UNDER_OFFER"
+    LOI_SIGNED = "LOI_SIGNED"
+    DUE_DILIGENCE = "DUE_DILIGENCE"
+    APA_SIGNED = "APA_SIGNED"
+    ESCROW_FUNDED = "ESCROW_FUNDED"
+    TRANSFERRING = "TRANSFERRING"
+    CLOSED = "CLOSED"
+    DISPUTED = "DISPUTED"
+    REFUND_REQUESTED = "REFUND_REQUESTED"
+    REFUNDED = "REFUNDED"
+    DECLINED = "DECLINED"
+    WITHDRAWN = "WITHDRAWN"
+    EXPIRED = "EXPIRED"
+    CANCELLED = "CANCELLED"
+    CLOSED_LOST = "CLOSED_LOST"
+
+
+class OfferStatus(StrEnum):
+    """What became of an offer."""
+
+    PENDING = "PENDING"
+    PENDING_COUNTER = "PENDING_COUNTER"
+    ACCEPTED = "ACCEPTED"
+    REJECTED = "REJECTED"
+    WITHDRAWN = "WITHDRAWN"
+    EXPIRED = "EXPIRED"
+    COUNTERED = "COUNTERED"
+    SUPERSEDED = "SUPERSEDED"
+
+
+class Side(StrEnum):
+    """Which of the two parties of a deal."""
+
+    BUYER = "buyer"
+    SELLER = "seller"
+
+    @property
+    def other(self) -> "Side":
+        """The party across the table."""
+        return Side.SELLER if self is Side.BUYER else Side.BUYER
+
+
+OPEN_OFFERS: Final = (OfferStatus.PENDING, OfferStatus.PENDING_COUNTER)
+BINDING: Final = (
+    DealStage.UNDER_OFFER,
+    DealStage.LOI_SIGNED,
+    DealStage.DUE_DILIGENCE,
+    DealStage.APA_SIGNED,
+    DealStage.ESCROW_FUNDED,
+    DealStage.TRANSFERRING,
+    DealStage.DISPUTED,
+)
+"""One thread of a listing stands here at a time: a business is sold once (rules/marketplace#one-buyer)."""
+
+EVIDENCE: Final = "Evidence of a deal between two parties, kept for seven years."
+OF_PARTY: Final = Belongs(
+    to=RowOwner.ORGANIZATION,
+    by="deal_id IN (SELECT id FROM deal_threads WHERE buyer_id = $1 OR seller_id = $1)",
+    stays=EVIDENCE,
+)
+
+
+@stored(
+    "deal_threads",
+    key=("id",),
+    belongs=(
+        Belongs(to=RowOwner.ORGANIZATION, by="(buyer_id = $1 OR seller_id = $1)", stays=EVIDENCE),
+        Belongs(to=RowOwner.USER, by="requested_by", stays=EVIDENCE),
+    ),
+    export="dealThreads",
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DealThread:
+    """One buyer's way to one business, as far as it is: a row of deal_threads.
+
+    `seq` and `hash` are of the last event of its ledger, which all other fields follow from. Amounts are
+    minor units; lists are JSON text.
+    """
+
+    id: str
+    listing_id: str
+    seller_id: str
+    buyer_id: str
+    requested_by: Annotated[str, Personal.USER]
+    stage: DealStage
+    entered_at: datetime
+    """When it came to its stage."""
+    created_at: datetime
+    moved_at: datetime
+    seq: int = 0
+    hash: str = ""
+    message: Annotated[str | None, Personal.FREE_TEXT] = None
+    reason: Annotated[str | None, Personal.FREE_TEXT] = None
+    """What the last of those said who had to give a reason."""
+    nda_signed_at: datetime | None = None
+    loi_signed_at: datetime | None = None
+    apa_signed_at: datetime | None = None
+    escrow_id: str | None = None
+    escrow_funded_at: datetime | None = None
+    escrow_released_at: datetime | None = None
+    closed_at: datetime | None = None
+    accepted_offer_id: str | None = None
+    price: int | None = None
+    currency: str | None = None
+    leads: Annotated[str, Jsonb] = "[]"
+    """When all other threads waited for this one: [[from, until], ...]; the last may have no end."""
+    exclusivity_until: datetime | None = None
+    exclusivity_proposed_by: str | None = None
+    exclusivity_proposed_until: datetime | None = None
+    fast_track: Annotated[str, Jsonb] = "[]"
+    """Who agreed to go without due diligence."""
+    diligence: Annotated[str, Jsonb] = "[]"
+    apa_terms: Annotated[str | None, Jsonb] = None
+    """Price, assets and inspection as the APA froze them."""
+    apa_terms_sha256: str | None = None
+    cancel_proposed_by: str | None = None
+    cancel_proposed_at: datetime | None = None
+    escrow_evidence: Annotated[str | None, Personal.FREE_TEXT] = None
+    escrow_event_id: str | None = None
+    funding_confirmed_at: datetime | None = None
+    transfer: Annotated[str, Jsonb] = "[]"
+    inspection_ends_at: datetime | None = None
+    accepted_by_buyer_at: datetime | None = None
+    """When the buyer had accepted every item."""
+    refund_requested_at: datetime | None = None
+    refund_reason: str | None = None
+    returns: Annotated[str, Jsonb] = "[]"
+    escalated: bool = False
+
+
+@stored(
+    "deal_offers",
+    key=("id",),
+    belongs=(OF_PARTY, Belongs(to=RowOwner.USER, by="made_by", stays=EVIDENCE)),
+    export="dealOffers",
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DealOffer:
+    """What one party would agree to: a row of deal_offers; `terms` is JSON text of its type's own."""
+
+    id: str
+    deal_id: str
+    parent_id: str | None = None
+    side: Side
+    """Whose offer it is."""
+    status: OfferStatus
+    amount: int
+    currency: str
+    type: str
+    terms: Annotated[str, Jsonb] = "{}"
+    inventory: str
+    contingencies: Annotated[str, Jsonb] = "[]"
+    closing_by: date | None = None
+    proof_of_funds: Annotated[str | None, Personal.FREE_TEXT] = None
+    message: Annotated[str | None, Personal.FREE_TEXT] = None
+    valid_until: datetime
+    made_by: Annotated[str, Personal.USER]
+    made_at: datetime
+    ended_at: datetime | None = None
+
+
+@stored(
+    "deal_events",
+    appended=("deal_id", "seq"),
+    belongs=(OF_PARTY,),
+    export="dealEvents",
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DealEvent:
+    """A line of a deal's ledger: `body` is its exact RFC 8785 text, `hash` the sha256 of that."""
+
+    deal_id: str
+    seq: int
+    body: Annotated[str, Personal.FREE_TEXT]
+    hash: str
+    at: datetime

@@ -1,0 +1,123 @@
+"""SQL for deals: their threads, offers and ledgers."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from tolsey.storage.conditions import Conditions
+from tolsey.storage.database import Database, Reader
+from tolsey.storage.records.selling.deals import (
+    BINDING,
+    DealEvent,
+    DealOffer,
+    DealThread,
+    Side,
+)
+from tolsey.storage.tables import table_of
+
+THREAD: Final = table_of(DealThread)
+OFFER: Final = table_of(DealOffer)
+EVENT: Final = table_of(DealEvent)
+
+OPEN: Final = f"""(
+    d.stage IN ({", ".join(f"'{stage}'" for stage in BINDING)}, 'REFUND_REQUESTED')
+    OR d.stage = 'CLOSED' AND d.closed_at > now() - interval '7 days'
+)"""
+"""Which deals keep their parties: from an accepted offer until the money cannot be asked back any more
+(rules/accounts#people-who-leave)."""
+
+Head = tuple[DealThread, DealOffer | None]
+
+
+async def load(database: Database, listing_ids: Sequence[str]) -> dict[str, list[Head]]:
+    """Read the threads of listings, each with its last offer."""
+    rows = await database.fetch(
+        """
+        SELECT t AS thread, (
+            SELECT o FROM deal_offers o WHERE o.deal_id = t.id ORDER BY o.made_at DESC, o.id DESC LIMIT 1
+        ) AS offer
+        FROM deal_threads t WHERE t.listing_id = ANY($1::text[])
+        """,
+        list(listing_ids),
+    )
+    found: dict[str, list[Head]] = {id: [] for id in listing_ids}
+    for row in rows:
+        deal = THREAD.read(row["thread"])
+        offer = OFFER.read(row["offer"]) if row["offer"] is not None else None
+        found[deal.listing_id].append((deal, offer))
+    return found
+
+
+async def find(database: Reader, deal_id: str) -> DealThread | None:
+    """Read one thread."""
+    row = await database.fetchrow("SELECT * FROM deal_threads WHERE id = $1", deal_id)
+    return THREAD.read(row) if row else None
+
+
+async def deal_of_offer(database: Reader, offer_id: str) -> tuple[DealThread, DealOffer] | None:
+    """Read an offer and its thread."""
+    row = await database.fetchrow(
+        "SELECT o AS offer, t AS thread FROM deal_offers o JOIN deal_threads t ON t.id = o.deal_id"
+        " WHERE o.id = $1",
+        offer_id,
+    )
+    return (THREAD.read(row["thread"]), OFFER.read(row["offer"])) if row else None
+
+
+async def page_of_user(
+    database: Reader, user_id: str, organization_id: str | None, after: str | None, limit: int
+) -> list[tuple[DealThread, Side]]:
+    """List the threads that organizations of a user are party to, with their side, newest first."""
+    wanted = Conditions(user_id, limit)
+    wanted.add("m.organization_id = {}", organization_id)
+    wanted.add("t.id < {}", after)
+    rows = await database.fetch(
+        f"""
+        SELECT DISTINCT ON (id) * FROM (
+            SELECT found.*, 'seller' AS side FROM members m CROSS JOIN LATERAL (
+                SELECT t.* FROM deal_threads t WHERE t.seller_id = m.organization_id AND {wanted}
+                ORDER BY t.id DESC LIMIT $2) AS found
+            WHERE m.user_id = $1
+            UNION ALL
+            SELECT found.*, 'buyer' AS side FROM members m CROSS JOIN LATERAL (
+                SELECT t.* FROM deal_threads t WHERE t.buyer_id = m.organization_id AND {wanted}
+                ORDER BY t.id DESC LIMIT $2) AS found
+            WHERE m.user_id = $1
+        ) AS mine ORDER BY id DESC, side LIMIT $2
+        """,  # noqa: S608 - put together from constants
+        *wanted.args,
+    )
+    return [(THREAD.read(row), Side(row["side"])) for row in rows]
+
+
+async def offers(database: Reader, deal_id: str, after: str | None, limit: int) -> list[DealOffer]:
+    """List the offers of a thread, newest first."""
+    wanted = Conditions(deal_id, limit)
+    wanted.add("id < {}", after)
+    rows = await database.fetch(
+        f"SELECT * FROM deal_offers WHERE deal_id = $1 AND {wanted} ORDER BY id DESC LIMIT $2",  # noqa: S608
+        *wanted.args,
+    )
+    return [OFFER.read(row) for row in rows]
+
+
+async def events(database: Reader, deal_id: str, after: int, limit: int) -> list[DealEvent]:
+    """Read a part of a deal's ledger, in order."""
+    rows = await database.fetch(
+        "SELECT * FROM deal_events WHERE deal_id = $1 AND seq > $2 ORDER BY seq LIMIT $3",
+        deal_id,
+        after,
+        limit,
+    )
+    return [EVENT.read(row) for row in rows]
+
+
+async def is_store_selling(database: Reader, store_id: str) -> bool:
+    """Tell whether somebody is buying a store."""
+    row = await database.fetchrow(
+        f"""
+        SELECT EXISTS (SELECT FROM deal_threads d WHERE d.listing_id = ANY(ARRAY(
+            SELECT id FROM listings WHERE store_id = $1 AND deleted_at IS NULL)) AND {OPEN}) AS selling
+        """,  # noqa: S608 - put together from constants
+        store_id,
+    )
+    return bool(row and row["selling"])
