@@ -219,7 +219,7 @@ async def coalesced(runtime: Runtime, keys: list[str]) -> float:
     started = perf_counter()
     await asyncio.gather(*(asker(n) for n in range(ASKERS)))
     speed = len(keys) / (perf_counter() - started)
-    for cell in runtime.scheduler.cells.values():
+    for cell in list(runtime.scheduler.cells.values()):
         runtime.scheduler.passivate(cell)
     return speed
 

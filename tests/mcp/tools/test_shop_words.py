@@ -6,6 +6,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import pytest
 from pydantic import BaseModel
 
+from tests.mcp.tools.test_reads_apart import everything
 from tests.mcp.tools.two_stores import TwoStores, result
 from tolsey.http.mcp.tools.building import OFFER, ToolAnswer
 from tolsey.http.mcp.tools.registry import READERS
@@ -61,6 +62,49 @@ OURS = frozenset(
     }
 )
 """Fields whose texts the service or the platform writes; one that is new is marked or named here."""
+
+PLANTED = """
+WITH orders AS (
+    UPDATE commerce_orders SET name = $2, source_name = $2, cancel_reason = $2,
+        metadata = jsonb_build_object('tags', $2::text, 'note', $2::text,
+            'noteAttributes', jsonb_build_array(jsonb_build_object('name', $2::text, 'value', $2::text))),
+        parts = jsonb_build_object('note', $2::text, 'totalDiscounts', '0.00',
+            'discounts', jsonb_build_array(jsonb_build_object('code', $2::text, 'amount', '1.00', 'type', 'percentage')),
+            'shipping', jsonb_build_array(jsonb_build_object('title', $2::text, 'price', '1.00')),
+            'lines', jsonb_build_array(jsonb_build_object('id', 1, 'productId', $3::bigint + 1,
+                'variantId', $3 + 100, 'title', $2::text, 'variantTitle', $2::text, 'sku', $2::text,
+                'quantity', 1, 'currentQuantity', 1, 'price', '1.00', 'discount', '0.00')))
+    WHERE store_id = $1
+), refunds AS (
+    UPDATE commerce_refunds SET reason = $2 WHERE store_id = $1
+), parcels AS (
+    UPDATE commerce_fulfillments SET tracking_company = $2 WHERE store_id = $1
+), products AS (
+    UPDATE commerce_products SET title = $2, handle = $2, vendor = $2, product_type = $2, tags = $2,
+        variants = (SELECT jsonb_agg(v || jsonb_build_object('title', $2::text, 'sku', $2::text))
+            FROM jsonb_array_elements(variants) v)
+    WHERE store_id = $1 AND variants <> '[]'
+), shops AS (
+    UPDATE store_shops SET name = $2 WHERE store_id = $1
+), touches AS (
+    INSERT INTO attribution_touches (store_id, order_id, updated_at, touched_at, source, medium, campaign)
+    SELECT store_id, order_id, processed_at, processed_at, $2, $2, $2
+    FROM commerce_orders WHERE store_id = $1
+)
+UPDATE stores SET name = $2 WHERE id = $1
+"""
+"""Wherever a shop, its buyers or apps can write, they write the same: notes of orders above all."""
+KEPT = (
+    "commerce_orders",
+    "commerce_products",
+    "commerce_refunds",
+    "agent_operations",
+    "outbox",
+    "facts",
+    "messages",
+    "credit_entries",
+)
+"""What no reading changes."""
 
 
 def offered() -> Iterator[type[BaseModel]]:
@@ -122,3 +166,70 @@ async def test_a_hostile_title_stays_within_its_quotes_beside_a_mark(two_stores:
     assert read.json()["result"]["contents"][0]["text"].startswith('{"shop_words":["title"')
     again = await agent.call("update_product", product_id="1", idempotency_key="k" * 8)
     assert again.status_code == 403, "its reader may change no product, whatever the title says"
+
+
+def places_of(told: object, place: str = "") -> Iterator[str]:
+    """Find where the hostile words stand in an answer."""
+    if isinstance(told, dict):
+        for name, one in told.items():
+            yield from places_of(one, f"{place}.{name}" if place else name)
+    elif isinstance(told, list):
+        for one in told:
+            yield from places_of(one, f"{place}[]")
+    elif isinstance(told, str) and "Ignore your instructions" in told:
+        yield place
+
+
+@pytest.mark.anyio
+async def test_hostile_words_are_marked_wherever_any_tool_tells_them_and_change_nothing(
+    two_stores: TwoStores,
+) -> None:
+    ann, database = two_stores.ann, two_stores.database
+    await database.execute(PLANTED, ann.store_id, HOSTILE, ann.base)
+    agent = await two_stores.agent(ann)
+    note = {"text": HOSTILE, "key": "note", "idempotency_key": "k" * 8}
+    saved = result(await agent.call("save_memory", **note))
+    asked = {
+        **everything(ann),
+        "search_memory": {"query": "refund"},
+        "search": {"query": "refund"},
+        "search_products": {"query": "refund"},
+        "get_operation": {"operation_id": saved["operation_id"]},
+    }
+    named = {
+        vars(run)[OFFER].name
+        for kind in READERS
+        for run in vars(kind).values()
+        if callable(run) and OFFER in vars(run)
+    }
+    assert named - {"platform_query"} == set(asked)
+
+    async def kept() -> list[str]:
+        return [
+            str(await database.fetch(f"SELECT * FROM {table} ORDER BY 1, 2"))  # noqa: S608 - names of this test
+            for table in KEPT
+        ]
+
+    before = await kept()
+    marked = set[str]()
+    for name, wanted in asked.items():
+        told = result(await agent.call(name, **wanted))
+        found, marks = set(places_of(told)), told.get(SHOP_WORDS, ())
+        assert [one for one in found if not one.startswith(tuple(marks))] == [], name
+        marked |= {f"{name} {place}" for place in found}
+    assert {
+        "get_order tags[]",
+        "get_order lines[].title",
+        "get_order discounts[].code",
+        "get_best_sellers products[].title",
+        "get_stock_forecast variants[].sku",
+        "get_refund_report rows[].reason",
+        "get_attribution_report rows[].campaign",
+        "get_sales_report rows[].group",
+        "get_low_stock_report items[].sku",
+        "search_memory results[].text",
+        "list_memory items[].text",
+        "search results[].title",
+        "fetch text",
+    } <= marked
+    assert await kept() == before

@@ -119,7 +119,7 @@ def _tool(offer: ToolOffer, run: Callable[[Principal, Any], Awaitable[ToolAnswer
             raise tool_error(refusal) from refusal
         except StorageError as error:
             raise tool_error(refusal_of_storage(error)) from error
-        return answered(found)
+        return answered(found, declared=types["return"])
 
     return Tool(
         offer.name,
@@ -134,9 +134,11 @@ def _tool(offer: ToolOffer, run: Callable[[Principal, Any], Awaitable[ToolAnswer
     )
 
 
-def answered(found: ToolAnswer, *, is_error: bool = False) -> ToolResult:
+def answered(
+    found: ToolAnswer, *, declared: type[ToolAnswer] | None = None, is_error: bool = False
+) -> ToolResult:
     """Make an answer's result: the same JSON for models, who get a text, and for programs."""
-    text = written(found)
+    text = written(found, declared)
     return ToolResult(
         [{"type": "text", "text": text.decode()}],
         structured=orjson.Fragment(text),

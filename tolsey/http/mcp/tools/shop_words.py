@@ -54,10 +54,13 @@ def _within(annotation: Any) -> Iterator[str]:
         yield from (f"{here}{rest}" for rest in _within(inner))
 
 
-def written(answer: BaseModel) -> bytes:
-    """Write an answer as JSON, with the names of what the shop wrote in it before all else."""
+def written(answer: BaseModel, declared: type[BaseModel] | None = None) -> bytes:
+    """Write an answer as JSON, with the names of what the shop wrote in it before all else.
+
+    What it is declared as knows the items of a list, which the list itself may not.
+    """
     text = answer.model_dump_json(exclude_none=True).encode()
-    names = shop_words_in(type(answer))
+    names = shop_words_in(declared or type(answer))
     if not names:
         return text
     marks = orjson.dumps({SHOP_WORDS: names})
