@@ -75,7 +75,7 @@ def start(
     log = folder / "service.log"
     process = stack.enter_context(measure.child([sys.executable, *command], env=env, log=log))
     try:
-        measure.await_port(port, process, seconds=90)
+        measure.await_service(port, process)
         asyncio.run(_connect(port, platform_port, database_url))
     except Exception:
         print(log.read_text(encoding="utf-8")[-4000:], file=sys.stderr)

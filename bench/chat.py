@@ -72,7 +72,7 @@ def start(
     }
     command = [sys.executable, "-m", "tolsey", "serve", "--port", str(port)]
     service = stack.enter_context(measure.child(command, env=env, log=folder / "service.log"))
-    measure.await_port(port, service, seconds=90)
+    measure.await_service(port, service)
     return model_port, port
 
 

@@ -22,6 +22,7 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
+import httpx
 import uvloop
 
 from tolsey.storage.embedded.servers import EmbeddedServers
@@ -190,3 +191,9 @@ def await_port(port: int, process: subprocess.Popen[bytes], *, seconds: float = 
                 return
         sleep(0.05)
     raise RuntimeError(f"nothing listens on port {port}")
+
+
+def await_service(port: int, process: subprocess.Popen[bytes], *, seconds: float = 180.0) -> None:
+    """Wait until the service answers: its port is there before its tables are."""
+    await_port(port, process, seconds=seconds)
+    httpx.get(f"http://127.0.0.1:{port}/api/health", timeout=seconds).raise_for_status()

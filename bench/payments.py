@@ -42,7 +42,7 @@ def start_ours(
     }
     command = [sys.executable, "-m", "tolsey", "serve", "--port", str(port)]
     process = stack.enter_context(measure.child(command, env=env, log=folder / "service.log"))
-    measure.await_port(port, process, seconds=90)
+    measure.await_service(port, process)
     asyncio.run(open_organization(database_url))
     return Contestant("tolsey on hypercorn", port, "/api/webhooks/payments")
 

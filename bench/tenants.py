@@ -76,7 +76,7 @@ class Growing:
         command = [sys.executable, "-m", "tolsey", "serve", "--port", str(self.port)]
         with measure.child(command, env=env, log=log) as process:
             try:
-                await asyncio.to_thread(measure.await_port, self.port, process, seconds=180)
+                await asyncio.to_thread(measure.await_service, self.port, process)
                 async with (
                     platform.serve(port=self.platform_port),
                     httpx.AsyncClient(base_url=self.base, timeout=120) as client,

@@ -62,7 +62,7 @@ def start_ours(
         measure.child([sys.executable, *command], env=env, log=folder / "service.log")
     )
     try:
-        measure.await_port(port, process, seconds=90)
+        measure.await_service(port, process)
     except RuntimeError:
         print((folder / "service.log").read_text(encoding="utf-8")[-4000:], file=sys.stderr)
         raise
