@@ -245,17 +245,37 @@ async def test_what_was_sold_of_a_product_is_kept_with_each_order(database: Data
 
 
 async def test_the_best_sellers_of_a_year_are_read_from_months(database: Database) -> None:
-    """Days only where the period begins and ends within a month."""
+    """Days only where the period begins within a month."""
     for id in range(300):
         await ordered(database, id, NOW - timedelta(days=id), parts=lines((7, 1, 1, "1.05")))
     await database.execute("ANALYZE commerce_orders, commerce_product_sales")
-    first, last = NOW.date().replace(month=1, day=1), NOW.date().replace(day=1)
+    first, following = NOW.date().replace(month=1, day=1), NOW.date().replace(month=8, day=1)
     asked = (SHOP, first - timedelta(days=9), NOW.date() + timedelta(days=1), "units", 10)
     plan = await database.fetch(
-        "EXPLAIN (ANALYZE, FORMAT JSON) " + products.BEST_OF_SUMS, *asked, first, last
+        "EXPLAIN (ANALYZE, FORMAT JSON) " + products.BEST_OF_SUMS, *asked, first, following
     )
     read = scanned(orjson.loads(plan[0][0])[0]["Plan"])
-    assert (read["commerce_orders"], read["commerce_product_sales"]) == (0, 9 + 6 + 1)
+    assert (read["commerce_orders"], read["commerce_product_sales"]) == (0, 9 + 7)
+
+
+async def test_the_best_sellers_of_any_days_are_those_of_their_orders(database: Database) -> None:
+    """Whole months more or less some days are the days that were asked for; some orders are yet to come."""
+    luck = random.Random(7)  # noqa: S311 - sales of their seed
+    for id in range(150):
+        at = NOW + timedelta(days=luck.randrange(-120, 30))
+        await ordered(
+            database, id, at, parts=lines((luck.randrange(4), 1 + id % 3, id % 2, "1.05"))
+        )
+    found = set[int]()
+    for _ in range(60):
+        start = NOW.date() + timedelta(days=luck.randrange(-125, 5))
+        end = start + timedelta(days=luck.randrange(1, 100))
+        asked = (database, SHOP, start, end)
+        kept = await products.best_sellers(*asked, by="revenue", limit=9)
+        rows = await database.fetch(products.BEST_OF_ROWS, SHOP, start, end, "revenue", 9)
+        assert [tuple(row) for row in kept] == [tuple(row) for row in rows], (start, end)
+        found.add(len(rows))
+    assert found >= {1, 3}
 
 
 @pytest.mark.parametrize("whole", [True, False])

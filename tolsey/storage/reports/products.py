@@ -1,6 +1,6 @@
 """SQL for what was sold of each product: what sells best, and how fast stock goes."""
 
-from datetime import date
+from datetime import date, timedelta
 from typing import Final, Literal
 
 from tolsey.storage.database import Reader, Row
@@ -10,11 +10,13 @@ from tolsey.storage.reports import sums
 Ranking = Literal["revenue", "units"]
 
 MOST_ROWS: Final = 500
-DAYS_SOLD: Final = """
-SELECT product_id, variant_id, currency, units, kept_units, sold FROM commerce_product_sales
-WHERE store_id = $1 AND span = 'day' AND day >= {start} AND day < {end}
+DAY: Final = timedelta(days=1)
+HALF_A_MONTH: Final = 15
+SOLD: Final = """
+SELECT product_id, variant_id, currency, {sign}units AS units, {sign}kept_units AS kept_units, {sign}sold AS sold
+FROM commerce_product_sales
+WHERE store_id = $1 AND span = '{span}' AND day >= {start} AND day < {end}
 """
-MONTHS_SOLD: Final = DAYS_SOLD.replace("'day'", "'month'")
 LINES_SOLD: Final = """
 SELECT l.product_id, l.variant_id, l.currency, l.units, l.kept_units, l.sold
 FROM commerce_orders o CROSS JOIN LATERAL sold_lines(1, o.store_id, o.order_id, o.processed_at,
@@ -38,14 +40,21 @@ WHERE place <= $5
 ORDER BY currency, place LIMIT {most}
 """
 BEST_OF_SUMS: Final = BEST.format(
-    sold=DAYS_SOLD.format(start="$2", end="$6")
-    + " UNION ALL "
-    + DAYS_SOLD.format(start="$7", end="$3")
-    + " UNION ALL "
-    + MONTHS_SOLD.format(start="$6", end="$7"),
+    sold=" UNION ALL ".join(
+        SOLD.format(sign=sign, span=span, start=start, end=end)
+        for sign, span, start, end in (
+            ("", "month", "$6", "$7"),
+            ("", "day", "$2", "$6"),
+            ("-", "day", "$6", "$2"),
+            ("-", "day", "$3", "$7"),
+        )
+    ),
     most=MOST_ROWS,
 )
-"""Whole months between `$6` and `$7`, and the days before and after them."""
+"""Whole months between `$6` and `$7`, and the days by which they differ from what is asked, on or off.
+
+The last month is whole: of the days that have not come, nothing is there to be taken off.
+"""
 BEST_OF_ROWS: Final = BEST.format(sold=LINES_SOLD, most=MOST_ROWS)
 RUNNING_OUT: Final = """
 WITH sold AS MATERIALIZED (
@@ -77,10 +86,9 @@ async def best_sellers(
     asked = (shop, start, end, by, limit)
     if not await sums.is_whole(database, shop):
         return await database.fetch(BEST_OF_ROWS, *asked)
-    first, last = _month(start, up=True), _month(end, up=False)
-    if first >= last:
-        first = last = end
-    return await database.fetch(BEST_OF_SUMS, *asked, first, last)
+    # Half a month at most is read day by day.
+    first = _next_month(start) if start.day > HALF_A_MONTH else start.replace(day=1)
+    return await database.fetch(BEST_OF_SUMS, *asked, first, _next_month(end - DAY))
 
 
 async def running_out(
@@ -89,14 +97,11 @@ async def running_out(
     """List the variants that are left for the shortest time, had they sold on as in these days."""
     whole, known = await sums.is_whole(database, shop), await sums.knows_stock(database, shop)
     sql = RUNNING_OUT.format(
-        sold=DAYS_SOLD.format(start="$2", end="$3") if whole else LINES_SOLD,
+        sold=SOLD.format(sign="", span="day", start="$2", end="$3") if whole else LINES_SOLD,
         stock=KEPT_STOCK if known else READ_STOCK,
     )
     return await database.fetch(sql, shop, start, end, limit)
 
 
-def _month(day: date, *, up: bool) -> date:
-    """Give the first of the month, of the next one where `up` and the month has begun."""
-    if not up or day.day == 1:
-        return day.replace(day=1)
+def _next_month(day: date) -> date:
     return date(day.year + day.month // 12, day.month % 12 + 1, 1)
