@@ -195,5 +195,13 @@ def await_port(port: int, process: subprocess.Popen[bytes], *, seconds: float = 
 
 def await_service(port: int, process: subprocess.Popen[bytes], *, seconds: float = 180.0) -> None:
     """Wait until the service answers: its port is there before its tables are."""
-    await_port(port, process, seconds=seconds)
-    httpx.get(f"http://127.0.0.1:{port}/api/health", timeout=seconds).raise_for_status()
+    until = monotonic() + seconds
+    while monotonic() < until:
+        await_port(port, process, seconds=seconds)
+        try:
+            if httpx.get(f"http://127.0.0.1:{port}/api/health", timeout=seconds).is_success:
+                return
+        except httpx.TransportError:
+            pass  # the port was closed again
+        sleep(0.05)
+    raise RuntimeError(f"nothing answers on port {port}")

@@ -134,7 +134,7 @@ def compare(loop: str, *, quick: bool) -> None:
             process = stack.enter_context(
                 measure.child([sys.executable, "-m", "bench.peers.shop", str(port), str(orders)])
             )
-            measure.await_service(port, process)
+            measure.await_port(port, process, seconds=90)
             rounds = 3 if orders <= 5_000 and not quick else 1
             runs = {"tolsey": [], "paging": []}  # type: dict[str, list[dict[str, Any]]]
             for _ in range(rounds):
