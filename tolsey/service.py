@@ -290,14 +290,16 @@ class Parts:
         keeping = CreditKeeping(
             self.database, self._ask, clock=self.clock, throttle=throttle
         ).work()
-        answers = CustomerAnswers(self.files, self.database, self._reports, self.vault, self.clock)
+        customers = CustomerAnswers(
+            self.files, self.database, self._reports, self.vault, self.clock
+        )
         erasing = Erasing(
             self.database,
             self._ask,
             self._outside.vectors,
             listed=self._outside.objects,
             rehash=Rehashing(self.database, self.vault).of_shop,
-            answer=answers.answer,
+            customers=customers,
             tell=self.mail.tell_people,
             throttle=throttle,
             clock=self.clock,
@@ -340,7 +342,7 @@ def _receivers(settings: Settings, vectors: Vectors, parts: "Parts") -> dict[str
     }
     return {
         **asked,
-        EVENTS_PATH: CommerceEvents(parts.runtime, parts.directory, parts.clock),
+        EVENTS_PATH: CommerceEvents(parts.runtime, parts.directory, requests, parts.clock),
         PAYMENTS_PATH: PaymentEvents(
             parts.payments,
             parts.clock,

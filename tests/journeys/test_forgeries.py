@@ -229,7 +229,7 @@ async def test_made_up_shops_neither_fill_the_directory_nor_push_a_real_one_out(
 
 
 @pytest.mark.parametrize("topic", ["shop/redact", "customers/redact", "customers/data_request"])
-async def test_an_erasure_on_the_events_route_erases_nothing(
+async def test_an_erasure_on_the_events_route_erases_nothing_at_once(
     live: Running, browser: httpx.AsyncClient, seller: Seller, topic: str
 ) -> None:
     await seller.connect()

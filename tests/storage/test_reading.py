@@ -525,7 +525,9 @@ SHORT: Final[dict[str, list[Case]]] = {
 
 UNBOUNDED: Final = {
     "chat.vectors": {"DatabaseVectors.count"},
-    "commerce.compliance": {"lately_redacted", "open_obligations", "unfinished"},  # what is open
+    "commerce.compliance": {
+        *("lately_redacted", "open_obligations", "unfinished", "uninstalled"),  # what is open
+    },
     "commerce.shop_erasure": {
         "count",
         "legacy",
@@ -561,7 +563,8 @@ WRITING: Final = {
     "commerce.agent_operations": {"put_on_record"},
     "commerce.compliance": {"complete", "keep_receipt", "redacted", "step_done"},
     "commerce.shop_erasure": {
-        *("clear_copies", "clear_free_text", "clear_hashes", "destroy_salt", "sanitise"),
+        *("clear_copies", "clear_free_text", "clear_hashes", "clear_words_of_order"),
+        *("destroy_salt", "sanitise"),
     },
     "commerce.stores": {"salt_of"},
     "erasure": {"erase"},

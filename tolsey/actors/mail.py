@@ -20,6 +20,7 @@ class MailEvent(StrEnum):
     CONNECTION_BROKEN = "connection_broken"
     DATA_REQUEST_ANSWERED = "data_request_answered"
     DEAL_MOVED = "deal_moved"
+    SHOP_ERASURE_NEARS = "shop_erasure_nears"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

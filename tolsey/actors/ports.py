@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol
 
 from tolsey.actors.edit import Edit
 from tolsey.actors.refusals import MissingCredential
+from tolsey.storage.records.commerce.compliance import ComplianceRequest
 from tolsey.storage.records.selling.revenue import PulledOrder
 
 UNAUTHORIZED: Final = 401
@@ -33,6 +34,30 @@ class AnswerKept:
     organization_id: str
     store_name: str
     rows: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CustomerMention:
+    """A row of a table in which the shop's people wrote an address of a customer's; `key` finds it in its store."""
+
+    table: str
+    key: str | int
+
+
+class CustomerRecords(Protocol):
+    """What a store keeps of a customer whom a request names."""
+
+    async def answer(
+        self, request: ComplianceRequest, store_id: str, shop_key: str
+    ) -> AnswerKept | None:
+        """Write it down for those who look after the store; None of a deleted store."""
+        ...
+
+    async def mentions(
+        self, request: ComplianceRequest, store_id: str, shop_key: str
+    ) -> Sequence[CustomerMention]:
+        """List where else the customer is named."""
+        ...
 
 
 class PlatformError(Exception):

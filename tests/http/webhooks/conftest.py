@@ -10,6 +10,7 @@ from tests.http.webhooks.merchant import NOON, Merchant
 from tolsey.actors.ports import CommercePlatform, GrantRefused, SubscriptionReport, TokenGrant
 from tolsey.actors.store.actor import StoreActor
 from tolsey.actors.store.effects import StoreEffects
+from tolsey.http.privacy.opening import PrivacyRequests
 from tolsey.http.webhooks.commerce import CommerceEvents
 from tolsey.http.webhooks.directory import ShopDirectory
 from tolsey.runtime.messages import ActorId, Message
@@ -107,8 +108,10 @@ async def merchant(
     vault: Vault, database: Database, runtime: Runtime, directory: ShopDirectory
 ) -> AsyncIterator[Merchant]:
     """Deliver to a store; whatever came, its kept sums are those of its rows in the end."""
-    app = CommerceEvents(runtime, directory, lambda: NOON + timedelta(hours=1), body_seconds=0.05)
-    yield Merchant(vault, database, runtime, directory, app)
+    clock = lambda: NOON + timedelta(hours=1)  # noqa: E731
+    requests = PrivacyRequests(database, vault, clock)
+    app = CommerceEvents(runtime, directory, requests, clock, body_seconds=0.05)
+    yield Merchant(vault, database, runtime, directory, app, requests)
     afterwards = Database(database.dsn)  # a test may have closed its own
     await afterwards.open()
     try:

@@ -11,6 +11,7 @@ import orjson
 
 from tolsey.actors.store.connection.messages import Connect
 from tolsey.actors.store.messages import store
+from tolsey.http.privacy.opening import PrivacyRequests
 from tolsey.http.webhooks.commerce import CommerceEvents
 from tolsey.http.webhooks.directory import ShopDirectory
 from tolsey.http.webhooks.signatures import sign
@@ -48,6 +49,7 @@ class Merchant:
     runtime: Runtime
     directory: ShopDirectory
     app: CommerceEvents
+    requests: PrivacyRequests
     ordinals: "count[int]" = field(default_factory=lambda: count(1))
 
     async def connect(

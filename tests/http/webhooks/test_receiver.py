@@ -231,7 +231,9 @@ async def test_an_uninstall_that_cannot_be_saved_is_answered_200_and_saved_later
         async def accept(self, to: ActorId, message: Message[Any], *, id: str, **how: Any) -> bool:
             raise AssertionError(to, message, id, how)
 
-    merchant.app = CommerceEvents(Failing(), merchant.directory, lambda: NOON + timedelta(hours=1))
+    merchant.app = CommerceEvents(
+        Failing(), merchant.directory, merchant.requests, lambda: NOON + timedelta(hours=1)
+    )
     answer = await merchant.deliver("app/uninstalled", GONE)
 
     assert (answer.status, answer.json) == (200, ACCEPTED)
@@ -460,7 +462,9 @@ class Busy:
 
 async def test_a_busy_store_takes_it_later(merchant: Merchant, database: Database) -> None:
     await merchant.connect()
-    merchant.app = CommerceEvents(Busy(merchant, disk=True), merchant.directory, lambda: NOON)
+    merchant.app = CommerceEvents(
+        Busy(merchant, disk=True), merchant.directory, merchant.requests, lambda: NOON
+    )
     answer = await merchant.deliver("orders/create", order(name="#7"), id="d1")
 
     assert answer.json == ACCEPTED
@@ -481,7 +485,9 @@ async def test_what_is_kept_is_known_and_not_overtaken_by_what_came_after(
     await merchant.connect()
     at_once, minute = merchant.app, timedelta(minutes=1)
     assert (await merchant.deliver("orders/create", order(name="#0"), id="d0")).json == ACCEPTED
-    merchant.app = CommerceEvents(Later(merchant, disk=True), merchant.directory, lambda: NOON)
+    merchant.app = CommerceEvents(
+        Later(merchant, disk=True), merchant.directory, merchant.requests, lambda: NOON
+    )
     assert (await merchant.deliver("orders/create", order(name="#1"), id="d1")).json == ACCEPTED
 
     merchant.app = at_once
@@ -509,7 +515,9 @@ async def test_what_cannot_be_kept_is_503_so_that_the_platform_tries_again(
     merchant: Merchant,
 ) -> None:
     await merchant.connect()
-    merchant.app = CommerceEvents(Busy(merchant, disk=False), merchant.directory, lambda: NOON)
+    merchant.app = CommerceEvents(
+        Busy(merchant, disk=False), merchant.directory, merchant.requests, lambda: NOON
+    )
     answer = await merchant.deliver("orders/create", order())
 
     assert (answer.status, answer.headers[b"retry-after"]) == (503, b"5")
@@ -543,7 +551,7 @@ async def test_all_steps_for_all_stores_of_a_shop_have_one_deadline(merchant: Me
         await merchant.connect(f"store_{n}")
     hanging = Hanging(merchant, hangs="disk")
     merchant.app = CommerceEvents(
-        hanging, merchant.directory, lambda: NOON, delivery_seconds=BRIEF_SECONDS
+        hanging, merchant.directory, merchant.requests, lambda: NOON, delivery_seconds=BRIEF_SECONDS
     )
     async with asyncio.timeout(40 * BRIEF_SECONDS / 4):
         answer = await merchant.deliver("orders/create", order())
@@ -556,7 +564,11 @@ async def test_shops_that_cannot_be_read_in_time_are_503(
     await merchant.connect()
     monkeypatch.setattr("tolsey.storage.commerce.connections.listeners_of", lambda *_: never(None))
     merchant.app = CommerceEvents(
-        merchant.runtime, merchant.directory, lambda: NOON, delivery_seconds=BRIEF_SECONDS
+        merchant.runtime,
+        merchant.directory,
+        merchant.requests,
+        lambda: NOON,
+        delivery_seconds=BRIEF_SECONDS,
     )
     async with asyncio.timeout(60):
         answer = await merchant.deliver("orders/create", order())
@@ -569,7 +581,11 @@ async def test_an_uninstall_that_others_do_not_hear_of_in_time_is_answered_200(
     await merchant.connect()
     merchant.directory.tell_others = never
     merchant.app = CommerceEvents(
-        Hanging(merchant, hangs="tell"), merchant.directory, lambda: NOON, delivery_seconds=4.0
+        Hanging(merchant, hangs="tell"),
+        merchant.directory,
+        merchant.requests,
+        lambda: NOON,
+        delivery_seconds=4.0,
     )
     async with asyncio.timeout(60):
         answer = await merchant.deliver("app/uninstalled", GONE)

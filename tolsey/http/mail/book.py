@@ -55,6 +55,7 @@ BOOK: Final[Mapping[MailEvent, Entry]] = {
     MailEvent.PAYMENT_FAILED: Entry(Role.KEEPERS, path="/billing"),
     MailEvent.PAYOUT_FAILED: Entry(Role.PAYEE),
     MailEvent.CONNECTION_BROKEN: Entry(Role.KEEPERS, MailTopic.STORES, path="/billing"),
+    MailEvent.SHOP_ERASURE_NEARS: Entry(Role.KEEPERS, path="/stores/{store}"),
     MailEvent.DATA_REQUEST_ANSWERED: Entry(Role.KEEPERS, path="/stores/{store}/privacy"),
     MailEvent.DEAL_MOVED: Entry(Role.KEEPERS),
 }

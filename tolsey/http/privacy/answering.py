@@ -5,12 +5,12 @@ It is assembled by the pseudonyms that the request's address was turned into; th
 
 import hashlib
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
-from tolsey.actors.ports import AnswerKept
+from tolsey.actors.ports import AnswerKept, CustomerMention
 from tolsey.actors.store.deliveries.identity import PURPOSE, pseudonym
 from tolsey.http.answers.privacy import CustomerAnswer, KeptUntil
 from tolsey.http.files.documents import head_of, in_chunks, section
@@ -30,6 +30,8 @@ from tolsey.storage.tables import Personal, Table
 ANSWER_PURPOSE: Final = "data_request"
 MOST_BYTES: Final = 1024**3
 MAIL_ADDRESS: Final = re.compile(r"""[^\s"'<>()\[\]{},;:\\|]+@[^\s"'<>()\[\]{},;:\\|@]+""")
+NAMED_BY: Final = {"facts": "name"}
+"""By what a row is asked for, where that is not the last column of its key."""
 ENDS_A_SENTENCE: Final = ".!?"
 
 
@@ -67,16 +69,9 @@ class CustomerAnswers:
 
         None of a deleted store: what it had is being erased.
         """
-        store = await stores.find(self._database, store_id)
-        if store is None:
+        whose = await self._whose(request, store_id, shop_key)
+        if whose is None:
             return None
-        subjects = await compliance.subjects(self._database, request.id)
-        whose = AnsweredFor(
-            request=request,
-            store=store,
-            shop_key=shop_key,
-            pseudonyms=frozenset(one.email_hash for one in subjects if one.store_id == shop_key),
-        )
         file_id = file_id_of(request, store_id)
         earlier = await files.find(self._database, file_id)
         if earlier is not None:
@@ -88,12 +83,41 @@ class CustomerAnswers:
                 "compliance.answered",
                 store_id,
                 actor="system",
-                organization_id=store.organization_id,
+                organization_id=whose.store.organization_id,
                 request=request.id,
                 file=file_id,
                 rows=rows,
             )
-        return AnswerKept(organization_id=store.organization_id, store_name=store.name, rows=rows)
+        return AnswerKept(
+            organization_id=whose.store.organization_id, store_name=whose.store.name, rows=rows
+        )
+
+    async def mentions(
+        self, request: ComplianceRequest, store_id: str, shop_key: str
+    ) -> Sequence[CustomerMention]:
+        """List where the shop's people wrote an address of a request's customer; nothing of a deleted store."""
+        whose = await self._whose(request, store_id, shop_key)
+        if whose is None:
+            return ()
+        return [
+            CustomerMention(table=table.name, key=row[NAMED_BY.get(table.name) or table.key[-1]])
+            for table, belongs in written_by_people()
+            async for row in self._naming(whose, table, belongs)
+        ]
+
+    async def _whose(
+        self, request: ComplianceRequest, store_id: str, shop_key: str
+    ) -> AnsweredFor | None:
+        store = await stores.find(self._database, store_id)
+        if store is None:
+            return None
+        subjects = await compliance.subjects(self._database, request.id)
+        return AnsweredFor(
+            request=request,
+            store=store,
+            shop_key=shop_key,
+            pseudonyms=frozenset(one.email_hash for one in subjects if one.store_id == shop_key),
+        )
 
     async def _write(self, whose: AnsweredFor, file_id: str) -> int:
         at, rows = self._clock(), 0
@@ -160,7 +184,8 @@ class CustomerAnswers:
         async for row in exports.rows(reader, table, belongs, key):
             texts = (row[column] for column in free_text_of(table))
             named = {pseudonym(identity, one, None) for one in addresses_in(list(texts))}
-            if named & whose.pseudonyms and not whose.pseudonyms & {*row.values()}:
+            is_theirs = any(str(value) in whose.pseudonyms for value in row.values())
+            if named & whose.pseudonyms and not is_theirs:
                 yield row
 
 

@@ -9,6 +9,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final, Protocol, TypeVar
 
@@ -27,7 +28,9 @@ from tolsey.actors.store.deliveries.messages import (
 from tolsey.actors.store.deliveries.reading import Reading
 from tolsey.actors.store.deliveries.topics import TOPICS
 from tolsey.actors.store.messages import Outcome, store
+from tolsey.http.privacy.opening import PrivacyRequests, PrivacyWish
 from tolsey.http.web.edge import Receive, Scope, Send
+from tolsey.http.webhooks.compliance import wish_of
 from tolsey.http.webhooks.directory import ShopDirectory, ShopListener
 from tolsey.http.webhooks.headers import (
     FAMILIES,
@@ -54,6 +57,7 @@ from tolsey.http.webhooks.signatures import is_signed
 from tolsey.runtime.errors import Duplicate, RuntimeFault
 from tolsey.runtime.messages import ActorId, Message
 from tolsey.storage.errors import StorageError
+from tolsey.storage.records.commerce.compliance import ComplianceTopic, RequestSource
 
 log = structlog.get_logger()
 
@@ -99,6 +103,7 @@ class CommerceEvents:
         self,
         mailboxes: Mailboxes,
         directory: ShopDirectory,
+        requests: PrivacyRequests,
         clock: Callable[[], datetime],
         *,
         families: Sequence[bytes] = FAMILIES,
@@ -108,6 +113,7 @@ class CommerceEvents:
     ) -> None:
         self._mailboxes = mailboxes
         self._directory = directory
+        self._requests = requests
         self._clock = clock
         self._headers = HeaderReader(families)
         self._bodies = Bodies(body_bytes, body_seconds)
@@ -151,6 +157,9 @@ class CommerceEvents:
         except MalformedPayload as error:
             raise DeliveryRefused(400, "malformed_payload", f"The body is {error}.") from error
         delivery = self._delivery(said, body)
+        wish = _wish_of(delivery, said, parsed, body)
+        if wish is not None:
+            return await self._open_request(wish, listeners)
         if len(listeners) == 1:
             new = await self._deliver(listeners[0], delivery, parsed, until)
         else:
@@ -159,6 +168,17 @@ class CommerceEvents:
         if delivery.topic == APP_UNINSTALLED:
             self._remember_uninstall(said, body)
         return ACCEPTED if new else DUPLICATE
+
+    async def _open_request(
+        self, wish: PrivacyWish, listeners: Sequence[ShopListener]
+    ) -> ReceiverAnswer:
+        """Keep what a shop's own app asks for, of the stores whose secret proved it (rules/shops#who-asks)."""
+        proven = frozenset(one.store_id for one in listeners)
+        try:
+            _, is_new = await self._requests.open(replace(wish, stores=proven))
+        except StorageError as error:
+            raise storage_unavailable() from error
+        return ACCEPTED if is_new else DUPLICATE
 
     def _remember_uninstall(self, said: Said, body: bytes) -> None:
         """Know a repeat of the delivery that took the secret away it could be verified with."""
@@ -292,6 +312,21 @@ def _fingerprint(said: Said, body: bytes) -> bytes:
     parts = (said.shop_domain, said.webhook_id, said.signature)
     head = b"\0".join(part or b"" for part in parts)
     return hashlib.sha256(head + b"\0" + hashlib.sha256(body).digest()).digest()
+
+
+def _wish_of(
+    delivery: Delivery, said: Said, parsed: Mapping[str, Any], body: bytes
+) -> PrivacyWish | None:
+    """Read what a shop's own app asks for about this very shop; other bodies are deliveries like any."""
+    if delivery.topic not in list(ComplianceTopic):
+        return None
+    try:
+        wish = wish_of(ComplianceTopic(delivery.topic), parsed, body, said)
+    except DeliveryRefused:
+        return None
+    if wish.shop_domain != delivery.shop_domain:
+        return None
+    return replace(wish, source=RequestSource.SHOP_APP)
 
 
 def _plain(value: bytes | None) -> str:

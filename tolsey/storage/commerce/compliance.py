@@ -1,6 +1,7 @@
 """SQL for compliance requests: taken, worked on leg by leg, and closed."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -29,6 +30,48 @@ FROM shops_of_stores k JOIN stores s ON s.id = k.store_id
 WHERE k.shop_domain = $1 ORDER BY s.id
 """
 """Every store that was ever connected to a shop: requests come 48 hours after none is any more."""
+
+
+UNINSTALLED: Final = """
+SELECT h.store_id, h.shop_domain, h.ended_at AS uninstalled_at, s.organization_id, s.name AS store_name,
+    coalesce(k.shop_key, s.id) AS shop_key
+FROM connection_history h JOIN stores s ON s.id = h.store_id AND s.deleted_at IS NULL
+LEFT JOIN shops_of_stores k ON k.store_id = h.store_id AND k.shop_domain = h.shop_domain
+WHERE h.ending = 'uninstalled' AND h.ended_at <= $1
+  AND NOT EXISTS (SELECT FROM connection_history later WHERE later.store_id = h.store_id
+    AND later.shop_domain = h.shop_domain AND later.connected_at > h.connected_at)
+  AND NOT EXISTS (SELECT FROM compliance_requests r WHERE r.stores @> ARRAY[h.store_id]
+    AND r.shop_domain = h.shop_domain AND r.topic = 'shop/redact' AND r.received_at >= h.ended_at)
+ORDER BY h.ended_at
+"""
+"""Shops that were not connected again by the store that they left, and are not being forgotten yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UninstalledShop:
+    """A shop that left a store, and what the store keeps its rows under."""
+
+    store_id: str
+    store_name: str
+    organization_id: str
+    shop_domain: str
+    shop_key: str
+    uninstalled_at: datetime
+
+
+async def uninstalled(database: Reader, before: datetime) -> list[UninstalledShop]:
+    """List shops whose app was removed before a moment, which nobody took back since."""
+    return [UninstalledShop(**row) for row in await database.fetch(UNINSTALLED, before)]
+
+
+async def withdraw(tx: Transaction, request: ComplianceRequest) -> bool:
+    """Take a request back of which nothing was done; False where something was."""
+    status: str = await tx.execute(
+        "DELETE FROM compliance_requests WHERE id = $1 AND NOT EXISTS"
+        " (SELECT FROM compliance_receipts WHERE request_id = $1)",
+        request.id,
+    )
+    return status == "DELETE 1"
 
 
 async def stores_of(database: Reader, shop_domain: str) -> dict[str, str]:

@@ -79,6 +79,16 @@ async def clear_free_text(database: Database, shop_key: str, limit: int) -> int:
     )
 
 
+async def clear_words_of_order(database: Database, shop_key: str, order_id: int) -> None:
+    """Clear the free text of one order, so that no older delivery brings it back."""
+    await database.execute(
+        "UPDATE commerce_orders SET metadata = '{}', updated_at = greatest(updated_at, now())"
+        " WHERE store_id = $1 AND order_id = $2",
+        shop_key,
+        order_id,
+    )
+
+
 async def destroy_salt(database: Database, store_id: str) -> None:
     """Destroy the salt of a store's first shop, which stands with the store."""
     await database.execute("UPDATE stores SET sealed_salt = '' WHERE id = $1", store_id)

@@ -15,19 +15,20 @@ from typing import Any, Final
 import structlog
 
 from tolsey.actors.job.effects import Progress, is_cut
+from tolsey.actors.job.uninstalls.effects import UninstalledShops
 from tolsey.actors.mail import MailEvent, TellPeople
 from tolsey.actors.organization.messages import organization
 from tolsey.actors.organization.stores.messages import CloseStore
-from tolsey.actors.ports import AnswerKept, ErasureList, Vectors
+from tolsey.actors.ports import CustomerRecords, ErasureList, Vectors
 from tolsey.actors.reach import Ask
-from tolsey.actors.refusals import NotFound
+from tolsey.actors.refusals import Conflict, NotFound
 from tolsey.actors.store.compliance.messages import DestroySalt, ForgetShopProfile, RedactShop
 from tolsey.actors.store.connection.messages import LeaveShop
-from tolsey.actors.store.memory.messages import ForgetMemory
+from tolsey.actors.store.memory.messages import ForgetFact, ForgetMemory, ForgetMessage
 from tolsey.actors.store.messages import store
 from tolsey.runtime.throttle import Throttle
-from tolsey.storage import erasure, erasure_list, exports
-from tolsey.storage.chat import memory
+from tolsey.storage import audit, erasure, erasure_list, exports
+from tolsey.storage.chat import embeddings, memory
 from tolsey.storage.commerce import compliance, identities, shop_erasure, stores
 from tolsey.storage.database import Database
 from tolsey.storage.erasure_list import ErasureCause
@@ -40,11 +41,16 @@ from tolsey.storage.records.commerce.compliance import (
     Leg,
     PendingStep,
     Receipt,
+    RequestSource,
 )
 from tolsey.storage.records.commerce.shops import ShopKey
+from tolsey.storage.records.memory import MemorySource
 from tolsey.storage.sealing.sealed import SealBroken
 
 log = structlog.get_logger()
+
+BY_THE_SERVICE: Final[Mapping[str, Any]] = {"source": MemorySource.MERCHANT, "user_id": "system"}
+"""Nobody's words outrank a customer who wants to be forgotten."""
 
 RETRIED_FOR: Final = timedelta(hours=48 + 1)
 """How long the platform tries a delivery again (rules/shops#webhooks), and the hour between two runs."""
@@ -52,7 +58,6 @@ RETRIED_FOR: Final = timedelta(hours=48 + 1)
 Counted = tuple[int, int]
 """How many rows there were before, and after."""
 Act = Callable[[ComplianceRequest, str, str], Awaitable[Counted]]
-Answer = Callable[[ComplianceRequest, str, str], Awaitable[AnswerKept | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,12 @@ class RequestLeg:
         return sha256("\n".join(self.queries).encode()).hexdigest()
 
 
+def spares_live(request: ComplianceRequest) -> bool:
+    """Tell whether a request lets a shop be that is connected."""
+    # The platform alone has a shop forgotten that is connected (rules/shops#who-asks).
+    return request.source != RequestSource.PLATFORM
+
+
 class Erasing:
     """Carries erasures out, a batch at a time."""
 
@@ -79,7 +90,7 @@ class Erasing:
         *,
         listed: ErasureList,
         rehash: Callable[[ShopKey], AsyncGenerator[int]],
-        answer: Answer,
+        customers: CustomerRecords,
         tell: Callable[[TellPeople], Awaitable[None]],
         throttle: Throttle,
         clock: Callable[[], datetime],
@@ -89,8 +100,9 @@ class Erasing:
         self._vectors = vectors
         self._listed = listed
         self._rehash = rehash
-        self._answer_kept = answer
+        self._records = customers
         self._tell = tell
+        self._uninstalled = UninstalledShops(database, tell, clock)
         self._throttle = throttle
         self._clock = clock
         sql = shop_erasure
@@ -101,6 +113,7 @@ class Erasing:
             Leg.WEBHOOK_ARCHIVE: RequestLeg(self._archive, (sql.ARCHIVE,)),
             Leg.ORDER_FREETEXT: RequestLeg(self._free_text, (sql.FREE_TEXT,)),
             Leg.COPIES: RequestLeg(self._copies, tuple(sql.COPIES.values())),
+            Leg.MENTIONS: RequestLeg(self._mentions_of, exports.queries(RowOwner.STORE)),
             Leg.CUSTOMER_ROWS: RequestLeg(self._customers, erasure.findings(RowOwner.BUYER)),
             PendingStep.IDENTITY_HASHES: RequestLeg(self._salt, (sql.SALTS,)),
             PendingStep.HISTORY: RequestLeg(self._history, erasure.findings(RowOwner.SHOP)),
@@ -125,9 +138,12 @@ class Erasing:
             counters["storesErased"] += 1
             progress(counters)
         counters["usersErased"] = await self._people()
+        counters["shopsLeft"] = await self._uninstalled.run()
         for request in await compliance.unfinished(self._database):
             try:
                 counters["requestsCompleted"] += await self._work_on(request)
+            except Conflict:
+                counters["requestsFailed"] += not await self._withdraw(request)
             except Exception as error:
                 if is_cut(error):
                     raise
@@ -175,7 +191,10 @@ class Erasing:
             for one in await compliance.receipts(self._database, [request.id])
         }
         whose = tuple(zip(request.stores, request.shop_keys, strict=True))
-        await self._list(ErasureCause.REQUEST, request.id)
+        is_shop = request.topic == ComplianceTopic.SHOP_REDACT
+        # What may still be taken back is no erasure before something was done.
+        if done or not (is_shop and spares_live(request)):
+            await self._list(ErasureCause.REQUEST, request.id)
         await self._move_identities(request)
         for store_id, shop_key in whose:
             for leg in LEGS[request.topic]:
@@ -205,6 +224,17 @@ class Erasing:
         entry = await erasure_list.entry_of(self._database, cause, id)
         await self._listed.keep_erasure(f"{cause}/{id}", entry)
 
+    async def _withdraw(self, request: ComplianceRequest) -> bool:
+        """Take back what the platform did not ask for: the shop is connected, and nothing was done yet."""
+        async with self._database.transaction() as tx:
+            if not await compliance.withdraw(tx, request):
+                return False
+            for store_id in request.stores:
+                await audit.write(
+                    tx, "compliance.withdrawn", store_id, actor="system", request=request.id
+                )
+        return True
+
     async def _move_identities(self, request: ComplianceRequest) -> None:
         """Have every row of a request's shops under pseudonyms first: by these its customers are found."""
         if not await identities.any_older(self._database, request.shop_keys):
@@ -233,7 +263,7 @@ class Erasing:
 
     async def _answer(self, request: ComplianceRequest, store_id: str, key: str) -> Counted:
         """Have what is kept of a customer written down, and tell those who look after the store."""
-        kept = await self._answer_kept(request, store_id, key)
+        kept = await self._records.answer(request, store_id, key)
         if kept is None:
             return 0, 0
         until = self._clock() + compliance.ANSWER_KEPT_FOR
@@ -255,7 +285,8 @@ class Erasing:
 
     async def _credentials(self, request: ComplianceRequest, store_id: str, _: str) -> Counted:
         shop = request.shop_domain
-        had = await self._ask(store(store_id), RedactShop(shop, self._clock()))
+        redact = RedactShop(shop, self._clock(), spares_live=spares_live(request))
+        had = await self._ask(store(store_id), redact)
         had += await shop_erasure.count(self._database, shop_erasure.HASHES, store_id, shop)
         await shop_erasure.clear_hashes(self._database, store_id, shop)
         left = await shop_erasure.count(self._database, shop_erasure.CREDENTIALS, store_id, shop)
@@ -305,6 +336,23 @@ class Erasing:
             for sql in shop_erasure.COPIES.values():
                 after += await shop_erasure.count(self._database, sql, *whose)
         return before, after
+
+    async def _mentions_of(self, request: ComplianceRequest, store_id: str, key: str) -> Counted:
+        """Forget what names a customer among the words of the shop's people; a listing's are the merchant's to mend."""
+        at, before = self._clock(), await self._records.mentions(request, store_id, key)
+        for one in before:
+            with suppress(NotFound):  # somebody was faster
+                match one.table:
+                    case "facts":
+                        forget = partial(ForgetFact, key=str(one.key))
+                        await self._ask(store(store_id), forget(**BY_THE_SERVICE, at=at))
+                    case "messages":
+                        said = partial(ForgetMessage, message_id=str(one.key))
+                        await self._ask(store(store_id), said(**BY_THE_SERVICE, at=at))
+                    case "commerce_orders":
+                        await shop_erasure.clear_words_of_order(self._database, key, int(one.key))
+        await embeddings.forget_left(self._database, store_id)
+        return len(before), len(await self._records.mentions(request, store_id, key))
 
     async def _customers(self, request: ComplianceRequest, _: str, key: str) -> Counted:
         before = after = 0

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from tolsey.actors.refusals import Conflict
 from tolsey.actors.store.compliance.messages import DestroySalt, ForgetShopProfile, RedactShop
 from tolsey.actors.store.connection import shops
 from tolsey.actors.store.connection.connecting import forgotten
@@ -22,6 +23,9 @@ def redact(state: StoreState, message: RedactShop) -> Decision[StoreState, int]:
     connection = state.connection
     if connection is None or connection.shop_domain != message.shop_domain:
         return Decision(state, reply=0)
+    # Connecting a shop again stops what its uninstall began (rules/shops#who-asks).
+    if message.spares_live and connection.status == ConnectionStatus.ACTIVE:
+        raise Conflict("The shop was connected again.")
     erased = replace(
         forgotten(connection),
         status=ConnectionStatus.REVOKED,

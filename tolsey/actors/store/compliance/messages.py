@@ -10,11 +10,13 @@ from tolsey.runtime.messages import Message
 class RedactShop(Message[int]):
     """A shop is to be forgotten: its credentials go, and nothing of it is taken any more.
 
-    The reply says how many connections had credentials of it.
+    The reply says how many connections had credentials of it. With `spares_live` a shop that is connected
+    is not forgotten: 409.
     """
 
     shop_domain: str
     at: datetime
+    spares_live: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,8 @@ class Leg(StrEnum):
     ORDER_FREETEXT = "order-freetext"
     COPIES = "copies"
     """What messages, calls, agents and files hold besides."""
+    MENTIONS = "mentions"
+    """Where the shop's people wrote an address of the customer's."""
     CUSTOMER_ROWS = "customer-rows"
 
 
@@ -60,7 +62,12 @@ LEGS: Final = {
         Leg.COPIES,
     ),
     # What agents did to a customer's orders is found by these, so before they forget whose they are.
-    ComplianceTopic.CUSTOMER_REDACT: (Leg.COPIES, Leg.CUSTOMER_ROWS, Leg.WEBHOOK_ARCHIVE),
+    ComplianceTopic.CUSTOMER_REDACT: (
+        Leg.COPIES,
+        Leg.MENTIONS,
+        Leg.CUSTOMER_ROWS,
+        Leg.WEBHOOK_ARCHIVE,
+    ),
     ComplianceTopic.DATA_REQUEST: (Leg.ANSWER,),
 }
 """In the order in which they are done: the actor refuses what is written before anything is swept."""

@@ -1,0 +1,1 @@
+"""Shops whose app was removed and that nobody connected again."""
