@@ -76,7 +76,8 @@ class RequestLeg:
 def spares_live(request: ComplianceRequest) -> bool:
     """Tell whether a request lets a shop be that is connected."""
     # The platform alone has a shop forgotten that is connected (rules/shops#who-asks).
-    return request.source != RequestSource.PLATFORM
+    is_of_shop = request.topic == ComplianceTopic.SHOP_REDACT
+    return is_of_shop and request.source != RequestSource.PLATFORM
 
 
 class Erasing:
@@ -191,9 +192,8 @@ class Erasing:
             for one in await compliance.receipts(self._database, [request.id])
         }
         whose = tuple(zip(request.stores, request.shop_keys, strict=True))
-        is_shop = request.topic == ComplianceTopic.SHOP_REDACT
         # What may still be taken back is no erasure before something was done.
-        if done or not (is_shop and spares_live(request)):
+        if done or not spares_live(request):
             await self._list(ErasureCause.REQUEST, request.id)
         await self._move_identities(request)
         for store_id, shop_key in whose:
@@ -203,6 +203,12 @@ class Erasing:
         completed = request.completed_at is None
         if completed:
             await compliance.complete(self._database, request.id, self._clock())
+        await self._take_steps(request, done)
+        await self._list(ErasureCause.REQUEST, request.id)
+        return completed
+
+    async def _take_steps(self, request: ComplianceRequest, done: set[tuple[str, str]]) -> None:
+        """Carry out the pending steps that an operator has given the word for, or that wait for nobody."""
         asked = set(request.asked_steps)
         # The machine does this step by itself once no row bears a global digest any more (rules/shops#erasure).
         if PendingStep.IDENTITY_HASHES in request.pending_steps and not (
@@ -212,12 +218,10 @@ class Erasing:
         for step in request.pending_steps:
             if step not in asked:
                 continue
-            for store_id, shop_key in whose:
+            for store_id, shop_key in zip(request.stores, request.shop_keys, strict=True):
                 if (store_id, step) not in done:
                     await self._do(request, step, store_id, shop_key)
             await compliance.step_done(self._database, request.id, step)
-        await self._list(ErasureCause.REQUEST, request.id)
-        return completed
 
     async def _list(self, cause: ErasureCause, id: str) -> None:
         """List outside the database what is erased from it, first: one that is restored is told of it."""
