@@ -15,6 +15,7 @@ from tolsey.storage.database import Database
 from tolsey.storage.owners import NAMED_BY, OF_USER, Belongs, RowOwner
 from tolsey.storage.records.commerce.deliveries import CommerceOrder
 from tolsey.storage.records.commerce.stores import StoreRecord
+from tolsey.storage.records.selling.deals import EVIDENCE
 from tolsey.storage.records.selling.listing import ListingRecord, ListingStatus
 from tolsey.storage.tables import Column, Personal, Table, bare, table_of
 
@@ -268,3 +269,43 @@ def test_the_page_for_operators_has_the_catalogue() -> None:
     found = catalogue.WRITTEN.search(catalogue.PAGE.read_text())
     assert found is not None
     assert found[0] == catalogue.written(), "python -m tolsey.storage.catalogue writes it"
+
+
+TOMBSTONES = {("commerce_customers", "customer_id")}
+"""What an emptied row keeps, so that an older delivery does not bring its buyer back."""
+TELLING = {Personal.EMAIL, Personal.FREE_TEXT}
+
+
+def personal_columns() -> list[tuple[Any, Column]]:
+    return [
+        (table, one)
+        for table in catalogue.declared()
+        for one in (*table.shape, *table.besides)
+        if one.personal
+    ]
+
+
+def test_what_tells_of_anyone_goes_with_an_owner_or_by_its_age() -> None:
+    kept = [
+        f"{table.name}.{one.name}"
+        for table, one in personal_columns()
+        if one.personal in TELLING
+        and all(fate.endswith(": stays") for fate in catalogue.fates(table, one.name))
+        and not any(owner.stays == EVIDENCE for owner in table.belongs)
+    ]
+    assert kept == []
+
+
+def test_an_owner_whose_rows_are_emptied_leaves_nothing_that_tells_of_anyone() -> None:
+    left = {
+        (table.name, one.name)
+        for table, one in personal_columns()
+        for owner in table.belongs
+        if owner.emptied
+        and one.name not in owner.emptied
+        and (
+            one.personal in TELLING
+            or (owner.to == RowOwner.BUYER and one.personal == Personal.PSEUDONYM)
+        )
+    }
+    assert left == TOMBSTONES

@@ -30,7 +30,7 @@ def declared() -> tuple[Table[Any], ...]:
 def written() -> str:
     """Write the catalogue as the page has it: people's columns, then tables and their owners."""
     personal = sorted(
-        f"| `{table.name}` | `{one.name}` | {one.personal.value} |"
+        f"| `{table.name}` | `{one.name}` | {one.personal.value} | {'; '.join(fates(table, one.name))} |"
         for table in declared()
         for one in (*table.shape, *table.besides)
         if one.personal
@@ -41,8 +41,8 @@ def written() -> str:
     )
     return "\n".join(
         (
-            "| table | column | says |",
-            "|---|---|---|",
+            "| table | column | says | what becomes of it when who it belongs to goes, and by its age |",
+            "|---|---|---|---|",
             *personal,
             "",
             "| table | whose, and what becomes of a row when they go | when it goes anyway | exported as |",
@@ -51,6 +51,18 @@ def written() -> str:
             "",
         )
     )
+
+
+def fates(table: Table[Any], column: str) -> tuple[str, ...]:
+    """Say what becomes of one column: with each owner of its rows, and when these go anyway."""
+    whose = [f"{one.to}: {_fate(one, column)}" for one in table.belongs]
+    return (*whose, _age(table)) if table.retention else tuple(whose)
+
+
+def _fate(belongs: Belongs, column: str) -> str:
+    if belongs.stays or (belongs.emptied and column not in belongs.emptied):
+        return "stays"
+    return "emptied" if belongs.emptied else "deleted"
 
 
 def _owners(table: Table[Any]) -> str:
