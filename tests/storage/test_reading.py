@@ -361,6 +361,7 @@ SHORT: Final[dict[str, list[Case]]] = {
         lambda db: compliance.page(db, "request_000700", PAGE),
         lambda db: compliance.page(db, None, PAGE, overdue_at=AT),
         lambda db: compliance.page(db, None, PAGE, store_id=STORE),
+        lambda db: compliance.page(db, None, PAGE, is_open=True),
     ],
     "commerce.compliance.receipts": [
         lambda db: compliance.receipts(db, ["request_000007", "request_000008"])

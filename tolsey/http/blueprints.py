@@ -34,6 +34,7 @@ from tolsey.http.oauth import routes as oauth
 from tolsey.http.operators import (
     admin,
     compliance,
+    compliance_pages,
     cron,
     finding,
     health,
@@ -114,6 +115,7 @@ BLUEPRINTS: Final[Sequence[Blueprint]] = (
     cron.routes,
     admin.routes,
     compliance.routes,
+    compliance_pages.routes,
     identities.routes,
     retention.routes,
     finding.routes,

@@ -429,7 +429,9 @@ async def test_privacy_requests_of_the_store_are_listed_with_what_is_still_to_be
         )
     agent = await two_stores.agent(two_stores.ann)
     items = result(await agent.call("list_compliance_requests"))["items"]
-    assert [(one["id"], one["overdue"]) for one in items] == [("req_2", False), ("req_0", True)]
+    clocks = [(one["id"], one["overdue"], one["clock"]) for one in items]
+    assert clocks == [("req_2", False, "urgent"), ("req_0", True, "overdue")]
+    assert {one["source"] for one in items} == {"platform"}
     assert items[0]["pending_steps"] == ["store-record"]
     first = result(await agent.call("list_compliance_requests", limit=1))
     rest = await agent.call("list_compliance_requests", cursor=first["next_cursor"])

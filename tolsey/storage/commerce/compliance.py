@@ -148,8 +148,9 @@ async def page(
     *,
     overdue_at: datetime | None = None,
     store_id: str | None = None,
+    is_open: bool = False,
 ) -> list[ComplianceRequest]:
-    """List requests, newest first: all, those overdue at a moment, or those of a store."""
+    """List requests, newest first: all, those overdue at a moment, those of a store, or those that nobody closed."""
     wanted = Conditions(limit)
     wanted.add("id < {}", after)
     # Found by the index of stores, whatever PostgreSQL thinks of how many there are.
@@ -157,6 +158,8 @@ async def page(
         "id = ANY(ARRAY(SELECT id FROM compliance_requests WHERE stores @> ARRAY[{}::text]))",
         store_id,
     )
+    if is_open:
+        wanted.add("id = ANY(ARRAY(SELECT id FROM compliance_requests WHERE handled_at IS NULL))")
     wanted.add("handled_at IS NULL AND received_at < {}", overdue_at and overdue_at - OVERDUE_AFTER)
     rows = await database.fetch(
         f"SELECT {REQUESTS.selected} FROM compliance_requests WHERE {wanted} ORDER BY id DESC LIMIT $1",  # noqa: S608 - conditions of this function

@@ -14,13 +14,17 @@ SCOPES: Final = frozenset({"compliance:read"})
 
 
 class PrivacyRequest(ToolAnswer):
-    """A request to tell or to forget; `pending_steps` wait for an operator, who closes it."""
+    """A request to tell or to forget, and its `clock`; `pending_steps` wait for an operator, who closes it."""
 
     id: str
     topic: str
+    source: str
     received_at: datetime
+    due_at: datetime
+    clock: str
     overdue: bool
     completed_at: datetime | None
+    handled_at: datetime | None
     pending_steps: list[str]
 
 
