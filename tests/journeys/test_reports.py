@@ -3,7 +3,7 @@
 import json
 import random
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from itertools import chain
@@ -151,17 +151,27 @@ def changed(platform: Platform, luck: random.Random, order: Order, variants: lis
             platform.edit_order(TRADING, order.id, [Item(variant=luck.choice(variants))])
 
 
-async def traded(platform: Platform, browser: httpx.AsyncClient) -> None:
-    """Sell for two months, change much of it, and deliver all in any order, some of it twice."""
-    luck = random.Random(18)  # noqa: S311 - a trade of its seed
-    shop, now, variants = platform.shop(TRADING), platform.now(), stocked(platform)
-    told: list[tuple[str, Mapping[str, Any]]] = []
-    for _ in range(60):
+class Trade:
+    """What a shop sells in two months and what becomes of it, and all that is delivered of that."""
+
+    def __init__(self, platform: Platform) -> None:
+        self.platform = platform
+        self.luck = random.Random(18)  # noqa: S311 - a trade of its seed
+        self.shop, self.began = platform.shop(TRADING), platform.now()
+        self.variants = stocked(platform)
+        self.told: list[tuple[str, Mapping[str, Any]]] = []
+
+    def sell(self, orders: int) -> list[Order]:
+        """Sell to whoever comes."""
+        return [self._sold() for _ in range(orders)]
+
+    def _sold(self) -> Order:
+        luck = self.luck
         items = [
             Item(variant=one, quantity=luck.randrange(1, 4), discount=luck.choice([0, 0, 5]))
-            for one in luck.sample(variants, luck.randrange(1, 4))
+            for one in luck.sample(self.variants, luck.randrange(1, 4))
         ]
-        order = platform.place_order(
+        order = self.platform.place_order(
             TRADING,
             [*items, *([Item()] if luck.random() < 0.2 else [])],
             email=luck.choice(BUYERS),
@@ -169,31 +179,53 @@ async def traded(platform: Platform, browser: httpx.AsyncClient) -> None:
             source_name=luck.choice(["web", "pos"]),
             landing_site=(visit := luck.choice([*VISITS]))[0],
             referring_site=visit[1],
-            processed_at=now - timedelta(minutes=luck.randrange(60 * 24 * 60)),
+            processed_at=self.began - timedelta(minutes=luck.randrange(60 * 24 * 60)),
         )
-        told.append(("orders/create", order_bodies.order_body(shop, order)))
-    for order in list(shop.orders.values()):
-        changed(platform, luck, order, variants)
-        told.append(("orders/updated", order_bodies.order_body(shop, order)))
-        told += [
-            ("refunds/create", order_bodies.refund_body(shop, order, one)) for one in order.refunds
+        self.told.append(("orders/create", order_bodies.order_body(self.shop, order)))
+        return order
+
+    def change(self, orders: Iterable[Order]) -> None:
+        """Cancel, give back or edit many of them."""
+        for order in orders:
+            changed(self.platform, self.luck, order, self.variants)
+            self.told.append(("orders/updated", order_bodies.order_body(self.shop, order)))
+            self.told += [
+                ("refunds/create", order_bodies.refund_body(self.shop, order, one))
+                for one in order.refunds
+            ]
+
+    async def tell(self, browser: httpx.AsyncClient) -> None:
+        """Deliver all of it in any order, some of it twice."""
+        shop = self.shop
+        self.told += [
+            ("products/create", bodies.product_body(shop, one)) for one in shop.products.values()
         ]
-    told += [("products/create", bodies.product_body(shop, one)) for one in shop.products.values()]
-    told += [("inventory_levels/update", bodies.stock_body(shop, one, now)) for one in variants]
-    luck.shuffle(told)
-    for topic, body in told:
-        raw = json.dumps(body).encode()
-        headers = signed(raw, topic, shop=TRADING)
-        for _ in range(luck.choice([1, 1, 2])):
-            assert (await deliver(browser, raw, headers)).status_code == 200
+        self.told += [
+            ("inventory_levels/update", bodies.stock_body(shop, one, self.began))
+            for one in self.variants
+        ]
+        self.luck.shuffle(self.told)
+        for topic, body in self.told:
+            raw = json.dumps(body).encode()
+            headers = signed(raw, topic, shop=TRADING)
+            for _ in range(self.luck.choice([1, 1, 2])):
+                assert (await deliver(browser, raw, headers)).status_code == 200
 
 
 async def test_every_report_is_what_the_shops_own_orders_add_up_to(
     live: Running, browser: httpx.AsyncClient, platform: Platform, seller: Seller
 ) -> None:
+    """Half of what was sold is imported; deliveries tell that half again, and all the rest."""
+    trade = Trade(platform)
+    earlier = trade.sell(30)
+    trade.change(earlier[:15])
     assert (await seller.connect(TRADING)).status_code == 200
     await quiet(live)
-    await traded(platform, browser)
+    imported = (await browser.get(f"/api/stores/{seller.store_id}/order-history")).json()
+    assert imported["orderImport"]["orders"] == 30
+    later = trade.sell(30)
+    trade.change([*earlier[15:], *later])
+    await trade.tell(browser)
     own = await ShopsOwn.ask(platform)
     assert len(own.orders) == 60
     agent = await agent_of(live, seller)

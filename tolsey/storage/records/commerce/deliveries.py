@@ -147,11 +147,19 @@ class AttributionTouch:
 @stored(
     "commerce_refunds",
     key=("store_id", "refund_id"),
-    newest=("amount_minor",),
-    # What a refund gave back only grows: its transactions are pending before they succeed.
-    replaces=("currency", "amount_minor", "processed_at"),
+    newest=("amount_minor", "reason"),
+    # What a refund gave back only grows: its transactions are pending before they succeed. An export
+    # does not say why; the delivery of the same refund does.
+    replaces=("currency", "amount_minor", "processed_at", "reason"),
+    merged={
+        "currency": "coalesce(excluded.currency, commerce_refunds.currency)",
+        "amount_minor": "greatest(excluded.amount_minor, commerce_refunds.amount_minor)",
+        "processed_at": "coalesce(excluded.processed_at, commerce_refunds.processed_at)",
+        "reason": "coalesce(commerce_refunds.reason, excluded.reason)",
+    },
     when="commerce_refunds.amount_minor IS NULL"
-    " OR excluded.amount_minor > commerce_refunds.amount_minor",
+    " OR excluded.amount_minor > commerce_refunds.amount_minor"
+    " OR commerce_refunds.reason IS NULL AND excluded.reason IS NOT NULL",
     export="refunds",
     belongs=(OF_SHOP, WITH_ORDERS_OF_BUYER),
 )
