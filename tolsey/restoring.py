@@ -63,13 +63,14 @@ async def check(
 async def _entries(settings: Settings, folder: Path | None, *, keep: bool) -> list[Entry]:
     """Read what is listed at the object store, and in a folder with a copy of a newer list, which is kept there."""
     objects = Objects.of(settings.objects_url, settings.data_dir)
+    found = {name: orjson.loads(entry) async for name, entry in objects.erasures()}
     if folder is not None:
         async for name, entry in Objects.in_folder(folder).erasures():
+            copied = orjson.loads(entry)
+            found[name] = erasure_list.further(copied, found.get(name, copied))
             if keep:
-                await objects.keep_erasure(name, entry)
-    sources = [objects] if keep or folder is None else [objects, Objects.in_folder(folder)]
-    found = {name: entry for one in sources async for name, entry in one.erasures()}
-    return [orjson.loads(found[name]) for name in sorted(found)]
+                await objects.keep_erasure(name, orjson.dumps(found[name]))
+    return [found[name] for name in sorted(found)]
 
 
 async def _erase(settings: Settings) -> None:

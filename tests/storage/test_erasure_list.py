@@ -127,6 +127,19 @@ async def test_a_step_that_was_carried_out_later_is_asked_for_again(database: Da
     assert row["asked_steps"] == ["commerce-history"]
 
 
+async def test_of_two_entries_the_one_that_is_further_counts(database: Database) -> None:
+    done = await listed(database, ErasureCause.REQUEST, "req_2")
+    begun = {**done, "request": {**done["request"], "completed_at": None}}
+    waiting = {
+        **done,
+        "request": {**done["request"], "pending_steps": ["commerce-history", "store-record"]},
+    }
+    closed = {**done, "request": {**done["request"], "handled_at": NOON.isoformat()}}
+    for earlier, later in ((begun, waiting), (begun, done), (waiting, done), (done, closed)):
+        assert erasure_list.further(earlier, later) is later
+        assert erasure_list.further(later, earlier) is later
+
+
 async def test_a_copy_of_the_list_from_another_disk_is_read_and_kept(
     database: Database, tmp_path: Path
 ) -> None:

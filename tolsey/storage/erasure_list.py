@@ -68,6 +68,19 @@ async def entry_of(database: Reader, cause: ErasureCause, id: str) -> bytes:
     return orjson.dumps({"cause": cause, "id": id, **told})
 
 
+def further(one: Entry, other: Entry) -> Entry:
+    """Choose of two entries of one erasure the one that was written later: more of it is done."""
+    return max(other, one, key=_done)
+
+
+def _done(entry: Entry) -> tuple[bool, int, bool]:
+    told = entry.get("request")
+    if told is None:
+        return (True, 0, True)
+    completed, handled = told["completed_at"] is not None, told["handled_at"] is not None
+    return (completed, -len(told["pending_steps"]), handled)
+
+
 async def is_newer(database: Reader, entry: Entry) -> bool:
     """Tell whether the database is from before an erasure: something of it is there."""
     cause = ErasureCause(entry["cause"])
