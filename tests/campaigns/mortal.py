@@ -130,7 +130,7 @@ async def ask(database_url: str, kind: str, url: str, asked: Any, loop: MortalLo
         empty = 0
         while empty < 2:
             found = await database.fetch(
-                "UPDATE outbox SET due_at = least(due_at, now()) WHERE name <> 'ProposalExpired'"
+                "UPDATE outbox SET due_at = least(due_at, now()) WHERE name NOT IN ('ProposalExpired', 'ChangeSetExpired')"
                 " RETURNING key"
             )
             empty = 0 if found else empty + 1

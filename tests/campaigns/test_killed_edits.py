@@ -6,7 +6,7 @@ kept of it says so.
 
 import signal
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -23,12 +23,17 @@ from tests.mcp.tools.shop import ANNS, ITEM, PRODUCT, stocked
 from tests.mcp.tools.two_stores import Owner, connect, settle
 from tolsey.actors.edit import Edit
 from tolsey.actors.store.editing import edits
-from tolsey.actors.store.editing.messages import BeginOperation, DecideProposal
+from tolsey.actors.store.editing.messages import (
+    BeginChangeSet,
+    BeginOperation,
+    DecideProposal,
+    PlannedChange,
+)
 from tolsey.sandbox.commerce.course.life import Item
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.orders import Order
 from tolsey.sandbox.commerce.shop.products import LOCATION_ID, Product
-from tolsey.sandbox.commerce.shop.state import ALL_SCOPES, WRITE_SCOPES, ShopSpec
+from tolsey.sandbox.commerce.shop.state import ALL_SCOPES, WRITE_SCOPES, Shop, ShopSpec
 from tolsey.service import running
 from tolsey.storage.commerce import agent_operations
 from tolsey.storage.database import Database
@@ -50,8 +55,12 @@ class Shelf:
     owner: Owner
 
     @property
+    def shop(self) -> Shop:
+        return self.platform.shop(ANNS)
+
+    @property
     def product(self) -> Product:
-        return self.platform.shop(ANNS).products[PRODUCT]
+        return self.shop.products[PRODUCT]
 
     @property
     def order(self) -> Order:
@@ -73,6 +82,25 @@ class Shelf:
             subject=edits.subject_of(edit),
             digest="d",
             intent=agent_operations.seal_intent(vault, store_id, operation_id, written),
+            at=datetime.now(UTC),
+        )
+
+    def asked_for_many(self, id: str, some: Sequence[Edit]) -> BeginChangeSet:
+        alone = [self.asked(f"{id}.{place:03}", edit) for place, edit in enumerate(some, start=1)]
+        return BeginChangeSet(
+            change_set=id,
+            user_id=self.owner.user_id,
+            client_id="client_1",
+            digest="d",
+            changes=tuple(
+                PlannedChange(
+                    operation_id=one.operation_id,
+                    tool=one.tool,
+                    subject=one.subject,
+                    intent=one.intent,
+                )
+                for one in alone
+            ),
             at=datetime.now(UTC),
         )
 
@@ -183,11 +211,36 @@ def sent(shelf: Shelf) -> tuple[int, int]:
     return shelf.order.fulfilled, sum(one.told for one in shelf.order.fulfilments)
 
 
+def discount(shelf: Shelf, turn: int) -> Edit:
+    del shelf
+    none = dict.fromkeys(("amount", "minimum", "usage_limit"))
+    wanted = {"title": "Spring", "percentage": 15, "once": True, **none}
+    return Edit(kind=edits.DISCOUNT, ids=(f"SPRING-{turn}",), wanted=wanted)
+
+
+def collection(shelf: Shelf, turn: int) -> Edit:
+    """Draft a new one, and edit it at the next turn."""
+    del shelf
+    wanted = {"title": "Summer", "body_html": f"<p>{turn}</p>"}
+    return Edit(kind=edits.COLLECTION, ids=(f"summer-{turn // 2}",), wanted=wanted)
+
+
+def page(shelf: Shelf, turn: int) -> Edit:
+    del shelf
+    wanted = {"title": "About us", "body_html": f"<p>{turn}</p>"}
+    return Edit(kind=edits.PAGE, ids=(f"about-{turn // 2}",), wanted=wanted)
+
+
 TRIALS = {
     edits.PRODUCT: Trial(status, lambda shelf: shelf.product.status),
     edits.PRICE: Trial(price, lambda shelf: shelf.product.variants[0].price),
     edits.FULFILMENT: Trial(fulfilment, sent),
     edits.TRACKING: Trial(tracking, sent),
+    edits.DISCOUNT: Trial(discount, lambda shelf: len(shelf.shop.discounts)),
+    edits.COLLECTION: Trial(
+        collection, lambda shelf: [one.description_html for one in shelf.shop.collections.values()]
+    ),
+    edits.PAGE: Trial(page, lambda shelf: [one.body for one in shelf.shop.pages.values()]),
 }
 
 
@@ -272,6 +325,56 @@ async def test_a_refund_that_a_person_confirmed_is_made_once_whatever_turn_a_pro
         await is_left_in_order(database, turn // STEP)
     with capsys.disabled():
         print(f"\n{turn} turns, died when it was {dict(died)}")  # noqa: T201 - what a campaign is for
+
+
+def stock(shelf: Shelf, turn: int) -> Edit:
+    del shelf, turn
+    return Edit(kind=edits.STOCK, ids=(str(ITEM), str(LOCATION_ID)), wanted={"delta": -1})
+
+
+BOTH = (stock, price)
+"""Under a key that the platform honours, and without one: each once, or told as not made."""
+
+
+async def test_a_plan_of_many_goes_on_where_a_process_died_and_makes_none_twice(
+    database: Database, database_url: str, redis_url: str, tmp_path: Path, capsys: Any
+) -> None:
+    died: Counter[int] = Counter()
+    turn = outlived = made = 0
+    async with (
+        opened(database, database_url, redis_url) as shelf,
+        mortals("store", database_url, shelf.platform.url_template, tmp_path) as forks,
+    ):
+        while outlived < IN_A_ROW:
+            turn += len(BOTH) * STEP
+            assert turn < len(BOTH) * MOST
+            id, before = f"op_turn_{turn}", shelf.platform.admin.mutations
+            some = [one(shelf, turn) for one in BOTH]
+            available = shelf.available
+            asked = shelf.asked_for_many(id, some)
+            code = await forks.ask(shelf.owner.store_id, asked, dies_at=turn)
+            assert code in {0, -signal.SIGKILL}, forks.said.read_text()[-4_000:]
+            outlived = outlived + 1 if code == 0 else 0
+            await shelf.settled()
+            kept = await agent_operations.of_change_set(database, id)
+            died[sum(one.is_over for one in kept)] += code != 0
+            await forks.follow(shelf.owner.store_id, asked)
+            kept = await agent_operations.of_change_set(database, id)
+            states = [(str(one.state), one.code) for one in kept]
+            assert states[0] == ("applied", None)
+            assert set(states) <= {("applied", None), ("rejected", "not_applied")}
+            assert outlived == 0 or set(states) == {("applied", None)}
+            assert shelf.available == available - 1
+            applied = sum(one.state == "applied" for one in kept)
+            # Only stock may be asked for twice: the platform makes it once under its key.
+            asked_twice = shelf.platform.admin.mutations - before - applied
+            assert asked_twice in {0, 1}
+            made += len(some)
+        await is_left_in_order(database, made)
+    with capsys.disabled():
+        print(f"\n{turn} turns, died after {dict(died)}")  # noqa: T201 - what a campaign is for
+    if STEP == 1:
+        assert {0, 1} <= died.keys()
 
 
 async def is_left_in_order(database: Database, edits_made: int) -> None:

@@ -12,7 +12,8 @@ class Edit:
 
     Wanted of a product are its new `values`; of stock a `delta`, and a `compare` it must be before;
     of a note a `text` to add; of tags the `tags` to add. With a `version` the thing must still be
-    the one that this version was told of. Once it is planned, `change` is what is sent for it.
+    the one that this version was told of. Once it is planned, `change` is what is sent for it, and
+    `planned` the version that it was planned from.
     """
 
     kind: str
@@ -20,6 +21,7 @@ class Edit:
     wanted: Mapping[str, Any]
     version: str | None = None
     change: Mapping[str, Any] | None = None
+    planned: str | None = None
 
     def written(self) -> str:
         """Write it down, to be sealed: a note may say anything."""
@@ -30,6 +32,7 @@ class Edit:
                 "wanted": dict(self.wanted),
                 "version": self.version,
                 "change": self.change,
+                "planned": self.planned,
             }
         )
 
@@ -43,4 +46,5 @@ class Edit:
             wanted=kept["wanted"],
             version=kept["version"],
             change=kept.get("change"),
+            planned=kept.get("planned"),
         )

@@ -1,5 +1,6 @@
 """Prices that an agent changes: planned, in the shop's currency, all of a call or none, and undone."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -109,3 +110,44 @@ async def test_of_two_agents_with_a_plan_of_the_same_prices_one_changes_them(
     late = answered(await other.call("change_price", **arguments, plan_token=theirs["plan_token"]))
     assert (done["status"], late["code"]) == ("applied", "version_changed")
     assert counter.platform.admin.mutations == 1
+
+
+@pytest.mark.parametrize(
+    ("moment", "states", "price"),
+    [
+        ("plans", ["version_changed", "version_changed"], 9990),
+        ("looks right before", ["version_changed", "version_changed"], 9990),
+        # The time of one request remains, in which nobody can tell (docs/agents.md).
+        ("writes", [None, "version_changed"], 1790),
+        ("looks right after", ["changed_since", "version_changed"], 9990),
+    ],
+)
+async def test_two_agents_and_a_person_race_for_a_price_and_nobody_is_told_what_is_not_so(
+    counter: Counter, moment: str, states: list[str | None], price: int
+) -> None:
+    other = await counter.two_stores.agent(counter.two_stores.ann)
+    calls = []
+    for agent, key in ((counter.agent, "key-00001"), (other, "key-00002")):
+        given = {"idempotency_key": key, "product_id": str(PRODUCT), "prices": LESS}
+        plan = answered(await agent.call("change_price", **given, dry_run=True))
+        calls.append(agent.call("change_price", **given, plan_token=plan["plan_token"]))
+    faults, requests = counter.platform.faults, ("plans", "looks right before", "writes")
+    passes = (*requests, "looks right after").index(moment)
+    for _ in range(passes):
+        faults.hold().set()
+    release, before = faults.hold(), faults.happened
+    racing = [asyncio.create_task(one) for one in calls]
+    async with asyncio.timeout(60):
+        while faults.happened <= before + passes:
+            await asyncio.sleep(0.01)
+    counter.product.variants[0].price = 9990
+    release.set()
+    told = sorted([answered(await one) for one in racing], key=lambda one: one["status"])
+    assert [one.get("code") for one in told] == states
+    assert charged(counter)[0][0] == price
+    assert counter.platform.admin.mutations == len(
+        [one for one in states if one != "version_changed"]
+    )
+    for one in told:
+        if one["status"] == "applied":
+            assert one["before"]["prices"]["770"]["price"] == usd("19.90")

@@ -67,7 +67,7 @@ class PersonsTools:
         return [_described(one) for one in self._server.registry.tools.values() if self._may(one)]
 
     def _may(self, tool: Tool) -> bool:
-        return grantable(self._principal, tool.scopes)
+        return grantable(self._principal, tool.scopes_of_all)
 
     async def use(self, call: ModelCall) -> ToolUse:
         """Use a tool, or plan what it would change."""

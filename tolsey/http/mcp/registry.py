@@ -92,7 +92,8 @@ async def _unnoted(call: ToolCall, code: str) -> None:
 class Tool:
     """Something an agent can do.
 
-    `scopes` are all that a call needs; `turned_away` hears of one that lacked them, or whose arguments
+    `scopes` are all that each call needs; some need more of `scopes_of_some`, and who could never be allowed
+    those is not offered it. `turned_away` hears of one that lacked them, or whose arguments
     could not be read, with the code of why.
     """
 
@@ -106,10 +107,16 @@ class Tool:
     output_schema: Mapping[str, Any] | None = None
     scopes: frozenset[str] = frozenset()
     turned_away: Callable[[ToolCall, str], Awaitable[None]] = _unnoted
+    scopes_of_some: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         if not TOOL_NAME.fullmatch(self.name):
             raise ValueError(f"{self.name!r} is no name of a tool")
+
+    @property
+    def scopes_of_all(self) -> frozenset[str]:
+        """What a role must allow for the tool to be offered."""
+        return self.scopes | self.scopes_of_some
 
     @property
     def listed(self) -> dict[str, Any]:

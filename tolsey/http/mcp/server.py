@@ -101,7 +101,7 @@ class McpServer:
             "resourceTemplates": [one.listed for one in registry.templates],
             "prompts": [one.listed for one in registry.prompts.values()],
         }
-        self._listed_tools = [(one.scopes, one.listed) for one in registry.tools.values()]
+        self._listed_tools = [(one.scopes_of_all, one.listed) for one in registry.tools.values()]
 
     async def answer(self, request: Request, principal: Any) -> dict[str, Any]:
         """Answer a request with its result. Raises RpcError for what is not one."""
@@ -186,7 +186,7 @@ class McpServer:
             await tool.turned_away(call, INVALID_ARGUMENTS)
             raise RpcError(wire.INVALID_PARAMS, "arguments must be an object.")
         # Whom a role keeps from a tool no consent helps, so they are sent to none (rules/agents#scopes).
-        if not self._grantable(call.principal, tool.scopes):
+        if not self._grantable(call.principal, tool.scopes_of_all):
             await tool.turned_away(call, "forbidden")
             return failure(BEYOND_ROLE, code="forbidden").result
         try:

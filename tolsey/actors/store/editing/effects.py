@@ -44,6 +44,8 @@ log = structlog.get_logger()
 KEY_HONOURED: Final = timedelta(hours=1)
 """How long after an operation began its key is relied on; the platform forgets keys at some time."""
 
+CHANGED_SINCE: Final = "This was done, and somebody changed it right after: look in the shop."
+
 Told = Message[Any]
 Step = Callable[["EditCalls", AgentOperation, Edit], Awaitable[Told]]
 
@@ -133,7 +135,7 @@ class EditCalls:
             self._vault,
             kept.store_id,
             kept.operation_id,
-            replace(edit, change=planned.change).written(),
+            replace(edit, change=planned.change, planned=edits.version_of(edit, facts)).written(),
         )
         told = orjson.dumps(before).decode()
         return OperationSending(
@@ -146,7 +148,16 @@ class EditCalls:
 
     @_or_not_sent
     async def _send(self, kept: AgentOperation, edit: Edit) -> Told:
-        """Send the change that was planned."""
+        """Send the change that was planned, if its thing is still as it was planned from.
+
+        Of stock alone the platform compares that itself; of all else we read it right before, and look right after
+        whether it is as it was made (rules/agents#races).
+        """
+        is_keyed = edits.KINDS[edit.kind].is_keyed
+        if not is_keyed and edit.planned is not None:
+            found = await self._look(kept, edit)
+            if found is None or edits.version_of(edit, found) != edit.planned:
+                return OperationOvertaken(kept.operation_id, kept.sends, self._clock())
         try:
             after = await self._change(kept, edit)
         except EditRefused as refused:
@@ -155,7 +166,19 @@ class EditCalls:
             if not error.maybe_done:
                 raise
             return await self._find_out(kept, edit)
-        return self._applied(kept, edit, _before(kept), after)
+        told = self._applied(kept, edit, _before(kept), after)
+        if is_keyed or await self._stands(kept, edit):
+            return told
+        return replace(told, code="changed_since", detail=CHANGED_SINCE)
+
+    async def _stands(self, kept: AgentOperation, edit: Edit) -> bool:
+        """Tell that a thing is not another than it was made; one that is not seen yet may be read late."""
+        try:
+            found = await self._look(kept, edit)
+        except (Refusal, PlatformError) as error:
+            log.warning("agent.operation_unseen", store_id=kept.store_id, why=str(error))
+            return True
+        return edits.verdict(edit, _before(kept), found) is not EditVerdict.UNCLEAR
 
     async def _find_out(self, kept: AgentOperation, edit: Edit) -> Told:
         """Find out what became of a change whose answer was lost, by its key or from the shop.
@@ -202,7 +225,7 @@ class EditCalls:
 
     def _applied(
         self, kept: AgentOperation, edit: Edit, before: Mapping[str, Any], after: Mapping[str, Any]
-    ) -> Told:
+    ) -> OperationApplied:
         return OperationApplied(
             operation_id=kept.operation_id,
             before=orjson.dumps(dict(before)).decode(),

@@ -178,13 +178,15 @@ class OperationGivenUp(Message[None]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationApplied(Message[None]):
-    """The shop is as was wanted."""
+    """The shop was made as was wanted; a `code` says what it is no more."""
 
     operation_id: str
     before: str
     after: str
     version: str
     at: datetime
+    code: str | None = None
+    detail: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

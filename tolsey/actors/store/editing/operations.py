@@ -250,8 +250,8 @@ def applied(state: StoreState, message: OperationApplied) -> Silence:
             before=message.before,
             after=message.after,
             version=message.version,
-            code=None,
-            detail=None,
+            code=message.code,
+            detail=message.detail,
         ),
         message.at,
     )

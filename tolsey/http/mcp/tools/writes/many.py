@@ -192,6 +192,7 @@ class ManyWriter:
             answer_schema_of(ManyResult),
             frozenset({"store:read"}),
             turned_away(self._service, MANY),
+            frozenset(one.scope for one in CHANGES),
         )
 
     async def _answer(self, principal: Principal, given: ManyChanges) -> ToolResult:
