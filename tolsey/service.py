@@ -15,6 +15,7 @@ from tolsey.actors.job.catalogue import JOBS
 from tolsey.actors.job.effects import CreditKeeping, JobEffects, Upkeep
 from tolsey.actors.job.erasing.effects import Erasing
 from tolsey.actors.job.messages import Tick, TickOfNewJob, job
+from tolsey.actors.job.ticking.effects import LaunchTicks
 from tolsey.actors.listing.actor import ListingActor
 from tolsey.actors.listing.effects import ListingEffects
 from tolsey.actors.organization.actor import OrganizationActor
@@ -25,6 +26,7 @@ from tolsey.actors.store.actor import StoreActor
 from tolsey.actors.store.editing.effects import EditCalls
 from tolsey.actors.store.effects import StoreEffects
 from tolsey.actors.store.imports.effects import OrderImportCalls
+from tolsey.actors.store.launch.effects import LaunchCalls
 from tolsey.actors.store.rehashing.effects import Rehashing
 from tolsey.actors.storefront.actor import StorefrontActor
 from tolsey.actors.storefront.effects import StorefrontCalls
@@ -267,6 +269,13 @@ class Parts:
             vault=self.vault,
             clock=self.clock,
         )
+        launches = LaunchCalls(
+            ask=self._ask,
+            platform=self._outside.commerce,
+            database=self.database,
+            vault=self.vault,
+            clock=self.clock,
+        )
         edits = EditCalls(
             ask=self._ask,
             editor=self._outside.commerce,
@@ -305,11 +314,13 @@ class Parts:
             clock=self.clock,
         ).work()
         payments = {"reconcile-payments": self.payments.reconcile}
-        jobs = JobEffects({**upkeep, **keeping, **erasing, **payments}, self.clock)
+        ticks = LaunchTicks(self.database, self._post, throttle).work()
+        jobs = JobEffects({**upkeep, **keeping, **erasing, **payments, **ticks}, self.clock)
         return {
             **store.handlers(),
             **edits.handlers(),
             **imports.handlers(),
+            **launches.handlers(),
             **listing_effects.handlers(),
             **jobs.handlers(),
             **ProcessorCalls(self._outside.payments, self.clock).handlers(),

@@ -22,6 +22,7 @@ from tolsey.storage.commerce import (
     agent_operations,
     compliance,
     connections,
+    launches,
     order_imports,
     stores,
 )
@@ -377,6 +378,12 @@ SHORT: Final[dict[str, list[Case]]] = {
     "commerce.connections.is_shared": [lambda db: connections.is_shared(db, STORE)],
     "commerce.connections.listeners_of": [lambda db: connections.listeners_of(db, "s1.example")],
     "commerce.connections.load": [lambda db: connections.load(db, [STORE])],
+    "commerce.launches.attempts": [
+        lambda db: launches.attempts(db, "sto_1", "brand.kit"),
+    ],
+    "commerce.launches.find": [lambda db: launches.find(db, "sto_1")],
+    "commerce.launches.load": [lambda db: launches.load(db, ["sto_1", "sto_2"])],
+    "commerce.launches.modules": [lambda db: launches.modules(db, "sto_1")],
     "commerce.order_imports.deleted_customers": [
         lambda db: order_imports.deleted_customers(db, STORE, [7, 8, 9])
     ],
@@ -529,6 +536,8 @@ UNBOUNDED: Final = {
     "commerce.compliance": {
         *("lately_redacted", "open_obligations", "unfinished", "uninstalled"),  # what is open
     },
+    "commerce.compliance": {"lately_redacted", "open_obligations", "unfinished"},  # what is open
+    "commerce.launches": {"waiting"},  # the work of ten minutes, a page at a time
     "commerce.shop_erasure": {
         "count",
         "legacy",

@@ -200,6 +200,17 @@ PLATFORM: Final = {
         "The shop no longer accepts our access: connect the store again.", 503
     ),
 }
+LAUNCHES: Final = {
+    "dependant_started": Code(
+        "What stands on this milestone has begun (`milestones`): it can no longer be undone.", 409
+    ),
+    "launch_exists": Code("The store's launch was begun with something else: look at it.", 409),
+    "launch_not_begun": Code("Begin the store's launch first.", 404),
+    "no_location_group": Code("Give the shop's shipping profile a location to ship from."),
+    "not_a_checkpoint": Code("This milestone runs by itself: run it, or skip it.", 409),
+    "not_ready": Code("Something comes first: `milestones` names it.", 409),
+    "not_skippable": Code("This milestone cannot be skipped.", 409),
+}
 AGENTS: Final = {
     "written_by_merchant": Code(
         "Somebody of the shop, or its launch (`source`), told this: agents cannot change it.", 409
@@ -252,6 +263,7 @@ CODES: Final = {
     **MONEY,
     **SELLING,
     **PLATFORM,
+    **LAUNCHES,
     **AGENTS,
     **INTELLIGENCE,
 }
@@ -267,6 +279,7 @@ GROUPS: Final = {
     "Money": MONEY,
     "Selling": SELLING,
     "The shop's platform": PLATFORM,
+    "Launches": LAUNCHES,
     "Agents": AGENTS,
     "Competitor intelligence": INTELLIGENCE,
 }

@@ -84,15 +84,21 @@ class PlatformUnreachable(PlatformError):  # noqa: N818 - a state of the world, 
     """No usable answer after the retries: trying later may help, after `retry_after` seconds.
 
     `maybe_done` says that what was asked may have been carried out all the same, which is assumed
-    of everything that is not known to have been turned away.
+    of everything that is not known to have been turned away. What `is_throttled` came too fast.
     """
 
     def __init__(
-        self, message: str, retry_after: float | None = None, *, maybe_done: bool = True
+        self,
+        message: str,
+        retry_after: float | None = None,
+        *,
+        maybe_done: bool = True,
+        is_throttled: bool = False,
     ) -> None:
         super().__init__(message)
         self.retry_after = retry_after
         self.maybe_done = maybe_done
+        self.is_throttled = is_throttled
 
 
 class PlatformDenied(PlatformError):  # noqa: N818 - the platform's answer
@@ -164,12 +170,13 @@ class MailServer(Protocol):
 class EditRefused(PlatformError):  # noqa: N818 - the platform's answer
     """The platform did not make a change, for a reason in what was asked.
 
-    `stale` says that the thing is no longer as the change expects it.
+    `stale` says that the thing is no longer as the change expects it, `code` is the platform's own.
     """
 
-    def __init__(self, message: str, *, stale: bool = False) -> None:
+    def __init__(self, message: str, *, stale: bool = False, code: str | None = None) -> None:
         super().__init__(message)
         self.stale = stale
+        self.code = code
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +186,23 @@ class Shop:
     shop_domain: str
     access_token: str = field(repr=False, metadata={"secret": True})
     scopes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlatformDocument:
+    """A GraphQL document and its variables, as they are sent."""
+
+    document: str
+    variables: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upload:
+    """A file that is to be put into a shop."""
+
+    filename: str
+    mime: str
+    content: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,6 +347,18 @@ class CommerceEditor(Protocol):
 
         `key` names this change among all that are ever made to the shop.
         """
+        ...
+
+    def told(self, edit: Edit, key: str) -> PlatformDocument:
+        """Say what `change` would send, and send nothing."""
+        ...
+
+    async def stage(self, shop: Shop, upload: Upload) -> str:
+        """Put a file where the platform takes it from, and answer where that is; nothing of the shop changes."""
+        ...
+
+    def told_of_upload(self, upload: Upload) -> PlatformDocument:
+        """Say what `stage` would send, and send nothing."""
         ...
 
 

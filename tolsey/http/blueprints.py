@@ -26,6 +26,7 @@ from tolsey.http.files import routes as files
 from tolsey.http.intelligence import routes as intelligence
 from tolsey.http.intelligence import scans
 from tolsey.http.launch import registry
+from tolsey.http.launch import routes as launch
 from tolsey.http.mail import pages as mail_pages
 from tolsey.http.memory import pages as memory_pages
 from tolsey.http.memory import routes as memory
@@ -93,6 +94,7 @@ BLUEPRINTS: Final[Sequence[Blueprint]] = (
     store_pages.routes,
     integrations.routes,
     registry.routes,
+    launch.routes,
     memory.routes,
     memory_pages.routes,
     sell.routes,

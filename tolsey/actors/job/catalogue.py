@@ -41,7 +41,7 @@ JOBS = {
             name="launch-tick",
             expression="*/10 * * * *",
             reason="Launch milestones move by themselves.",
-            built=False,
+            is_new=True,
         ),
         Job(
             name="prune-audit-log",

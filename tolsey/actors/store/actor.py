@@ -1,4 +1,4 @@
-"""The store: connection, deliveries, memory, imports and what agents want changed, one message at a time."""
+"""The store: connection, deliveries, memory, imports, launch and what agents want changed, one message at a time."""
 
 from typing import ClassVar
 
@@ -8,6 +8,7 @@ from tolsey.actors.store.connection.part import ShopConnection
 from tolsey.actors.store.deliveries.part import ShopDeliveries
 from tolsey.actors.store.editing.part import AgentEdits
 from tolsey.actors.store.imports.part import OrderImports
+from tolsey.actors.store.launch.part import StoreLaunching
 from tolsey.actors.store.memory.part import StoreMemory
 from tolsey.actors.store.state import StoreState
 from tolsey.runtime.actor import KindOfParts
@@ -27,5 +28,6 @@ class StoreActor(KindOfParts[StoreState]):
             AgentEdits(database),
             StoreMemory(database),
             OrderImports(database),
+            StoreLaunching(database),
             Compliance(),
         )

@@ -8,6 +8,7 @@ from typing import Any, Final
 from tolsey.storage.records.commerce.agent_operation import AgentOperation
 from tolsey.storage.records.commerce.connection import Connection, ShopProfile
 from tolsey.storage.records.commerce.imports import OrderImport
+from tolsey.storage.records.commerce.launches import Launch
 from tolsey.storage.records.commerce.shops import ShopKey, ShopOfStore
 from tolsey.storage.records.memory import StoreFact
 
@@ -39,6 +40,7 @@ class StoreState:
     embedding_since: datetime | None = None
     imports: tuple[OrderImport, ...] = ()
     forgotten_customers: tuple[int, ...] = ()
+    launch: Launch | None = None
 
     @property
     def order_import(self) -> OrderImport | None:

@@ -1,10 +1,16 @@
 """What the service says of launches."""
 
-from typing import Self
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Self
 
+import orjson
+
+from tolsey.actors.store.launch import graph
 from tolsey.actors.store.launch.executors import BUILT
-from tolsey.actors.store.launch.playbook import Kind, PlaybookMilestone
-from tolsey.http.answers.base import ApiAnswer
+from tolsey.actors.store.launch.messages import MilestoneOutcome, RunnerResult
+from tolsey.actors.store.launch.playbook import PLAYBOOK, Kind, PlaybookMilestone
+from tolsey.http.answers.base import ApiAnswer, Omittable, Timestamp
+from tolsey.storage.records.commerce.launches import Launch, LaunchMilestone, MilestoneState
 
 
 class SkillAnswer(ApiAnswer):
@@ -32,3 +38,189 @@ class SkillsAnswer(ApiAnswer):
     """All skills, in the order of the playbook."""
 
     items: list[SkillAnswer]
+
+
+class CheckpointAnswer(ApiAnswer):
+    """What a person does, where in the shop's admin, and why no program does it.
+
+    `detected`: a look at the shop finds it done by itself. `hinted`: the shop looks as if it were, which only a
+    person can say.
+    """
+
+    condition: str
+    instructions: str
+    admin_path: str | None
+    why: str
+    detected: bool
+    hinted: bool
+
+
+class MilestoneAnswer(ApiAnswer):
+    """A milestone of a launch: how far it is, what it waits for, and why it stands where it does.
+
+    `missingScopes` are those that the shop has not granted, as far as its audit told.
+    """
+
+    id: str
+    title: str
+    section: str
+    kind: Kind
+    skill: str
+    executor: bool
+    skippable: bool
+    state: MilestoneState
+    reason: str | None
+    detail: str | None
+    scope: str | None
+    waits_for: list[str]
+    attempts: int
+    max_attempts: int
+    run: int
+    queued_at: Timestamp | None
+    started_at: Timestamp | None
+    finished_at: Timestamp | None
+    not_before: Timestamp | None
+    decided_by: str | None
+    note: str | None
+    scopes: list[str]
+    missing_scopes: list[str]
+    checkpoint: Omittable[CheckpointAnswer] = None
+    manual_fallback: Omittable[str] = None
+    result: Omittable[dict[str, Any]] = None
+
+    @classmethod
+    def of(cls, launch: Launch, one: LaunchMilestone, missing: Mapping[str, Sequence[str]]) -> Self:
+        """Show a milestone."""
+        known = PLAYBOOK.milestones[one.milestone]
+        is_waiting = one.state == MilestoneState.QUEUED and one.milestone in BUILT
+        reason = one.reason or (launch.head.reason if is_waiting else None)
+        is_open = one.state in {MilestoneState.PENDING, MilestoneState.QUEUED}
+        return cls.read(
+            one,
+            id=known.id,
+            title=known.title,
+            section=known.section,
+            kind=known.kind,
+            skill=known.skill,
+            executor=known.id in BUILT,
+            skippable=known.is_skippable,
+            reason=reason,
+            waits_for=list(graph.unmet(launch, known.id, BUILT)) if is_open else [],
+            max_attempts=known.most_attempts,
+            scopes=list(known.scopes),
+            missing_scopes=list(missing.get(known.id, ())),
+            checkpoint=_checkpoint(known, one),
+            manual_fallback=known.manual_fallback,
+            result=None if one.result is None else orjson.loads(one.result),
+        )
+
+
+def _checkpoint(known: PlaybookMilestone, one: LaunchMilestone) -> CheckpointAnswer | None:
+    said = known.checkpoint
+    if said is None:
+        return None
+    return CheckpointAnswer(
+        condition=said.condition,
+        instructions=said.instructions,
+        admin_path=said.admin_path,
+        why=said.why,
+        detected=said.detect is not None,
+        hinted=one.is_hinted,
+    )
+
+
+class SectionAnswer(ApiAnswer):
+    """A part of the playbook, in its order."""
+
+    id: str
+    title: str
+    order: int
+
+
+class EdgeAnswer(ApiAnswer):
+    """A milestone that comes before another."""
+
+    before: str
+    after: str
+
+
+class LaunchAnswer(ApiAnswer):
+    """A launch that was begun, with its milestones in the order of the playbook."""
+
+    launch_id: str
+    milestones: list[MilestoneAnswer]
+
+    @classmethod
+    def of(cls, launch: Launch) -> Self:
+        """Show what was begun."""
+        return cls(launch_id=launch.head.launch_id, milestones=milestones_of(launch))
+
+
+class CockpitAnswer(LaunchAnswer):
+    """The whole launch of a store: milestones, edges, what it is about, and what it waits for.
+
+    `reason` says why nothing starts although something could: `plan_limit`, or `other_shop` while the store is
+    connected to another shop than the one that the launch began in. `unprobed` are the permissions for want
+    of which the last look at the shop left something out.
+    """
+
+    store_id: str
+    playbook: str
+    begun_at: Timestamp
+    shop_domain: str | None
+    reason: str | None
+    probed_at: Timestamp | None
+    unprobed: list[str]
+    sections: list[SectionAnswer]
+    edges: list[EdgeAnswer]
+    modules: dict[str, Any]
+
+    @classmethod
+    def whole(cls, launch: Launch, modules: Mapping[str, Any]) -> Self:
+        """Show a launch."""
+        edges = [
+            EdgeAnswer(before=before, after=one.id)
+            for one in PLAYBOOK.milestones.values()
+            for before in one.depends_on
+        ]
+        return cls.read(
+            launch.head,
+            milestones=milestones_of(launch),
+            unprobed=launch.head.unprobed.split(),
+            sections=[SectionAnswer.read(one) for one in PLAYBOOK.sections],
+            edges=edges,
+            modules=dict(modules),
+        )
+
+
+def milestones_of(launch: Launch) -> list[MilestoneAnswer]:
+    """Show all milestones of a launch, in the order of the playbook."""
+    audited = launch.milestones["foundation.audit"].result
+    missing = {} if audited is None else orjson.loads(audited)["missingScopes"]
+    return [
+        MilestoneAnswer.of(launch, launch.milestones[id], missing) for id in PLAYBOOK.milestones
+    ]
+
+
+class DocumentAnswer(ApiAnswer):
+    """A document that a milestone would send, with its variables."""
+
+    document: str
+    variables: dict[str, Any]
+
+
+class MilestoneRunAnswer(ApiAnswer):
+    """What the runner says of a milestone; with `dryRun`, `documents` has what it would send."""
+
+    result: RunnerResult | Literal["dry_run"]
+    milestone: str
+    state: MilestoneState
+    reason: str | None
+    detail: str | None
+    scope: str | None
+    documents: Omittable[list[DocumentAnswer]] = None
+
+    @classmethod
+    def of(cls, outcome: MilestoneOutcome) -> Self:
+        """Show what became of it."""
+        return cls.read(outcome, state=MilestoneState(outcome.state), documents=None)

@@ -53,6 +53,8 @@ PRIVACY = Policy("privacy", 60, HOUR)
 """Customers whose data is asked for or erased, of a user."""
 ORDER_IMPORTS = Policy("order-imports", 20, DAY)
 """Imports of orders begun or gone on with, of a user: each is an export at the platform."""
+LAUNCH = Policy("launch", 120, HOUR)
+"""Launches begun, milestones run and decided, of a user: each may call a shop."""
 STORE_CONNECT = Policy("store-connect", 60, HOUR)
 """Connections of stores, of a user: each is a call to a shop of the caller's choice."""
 LISTING_CREATION = Policy("listing-creation", 60, HOUR)
@@ -97,6 +99,7 @@ CATALOGUE = (
     MEMORY,
     ORDER_IMPORTS,
     PRIVACY,
+    LAUNCH,
     STORE_CONNECT,
     LISTING_CREATION,
     REVENUE_CONNECT,

@@ -6,9 +6,8 @@ from typing import Final
 PATHS: Final = (
     r"/api/stores/[^/]+/(preview|competitors(/[^/]+)?)",
     r"/api/(vendor/)?marketplace/.+",
-    r"/api/wizard/.+",
+    r"/api/wizard/store/(provision|transfer)",
     r"/api/preview/.+",
-    r"/api/registry/skills",
     r"/api/public/suppressions",
     r"/api/status/subscribe",
     r"/api/webhooks/(esign|escrow|mail|code-host|messaging)",

@@ -23,6 +23,7 @@ KEPT: Final[Mapping[str, Retention]] = {
             "agent",
             "api_key",
             "store",
+            "launch",
             "commerce",
             "compliance",
             "listing",

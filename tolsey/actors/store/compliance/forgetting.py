@@ -39,7 +39,7 @@ def redact(state: StoreState, message: RedactShop) -> Decision[StoreState, int]:
         replace(behind.state, ended=()),
         reply=int(connection.client_secret is not None or connection.access_token is not None),
         records=(*behind.records, *ended),
-        effects=(Perform(ForgetShops((message.shop_domain,))),),
+        effects=(Perform(ForgetShops((message.shop_domain,))), *behind.effects),
         resolve={WAITING: token_unavailable(), **(behind.resolve or {})},
     )
 

@@ -99,7 +99,7 @@ def connect(state: StoreState, message: Connect) -> Decision[StoreState, Connect
         behind.state,
         reply=view(after),
         records=(audit, *behind.records, *periods),
-        effects=effects,
+        effects=(*effects, *behind.effects),
         resolve={WAITING: token, **(behind.resolve or {})},
     )
 

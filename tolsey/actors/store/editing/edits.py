@@ -21,6 +21,7 @@ from tolsey.actors.store.editing.kinds.kind import (
 from tolsey.actors.store.editing.kinds.orders import NoteEdit, TagsEdit
 from tolsey.actors.store.editing.kinds.products import PriceEdit, ProductEdit, StockEdit
 from tolsey.actors.store.editing.kinds.refunds import RefundEdit
+from tolsey.actors.store.editing.kinds.setup import FileEdit, LocationEdit, MarketEdit, RatesEdit
 
 PRODUCT: Final = "product"
 PRICE: Final = "price"
@@ -33,6 +34,10 @@ REFUND: Final = "refund"
 DISCOUNT: Final = "discount"
 COLLECTION: Final = "collection"
 PAGE: Final = "page"
+LOCATION: Final = "location"
+MARKET: Final = "market"
+RATES: Final = "rates"
+FILE: Final = "file"
 
 KINDS: Final[Mapping[str, EditKind]] = {
     PRODUCT: ProductEdit(),
@@ -46,6 +51,10 @@ KINDS: Final[Mapping[str, EditKind]] = {
     DISCOUNT: DiscountEdit(),
     COLLECTION: CollectionEdit(),
     PAGE: PageEdit(),
+    LOCATION: LocationEdit(),
+    MARKET: MarketEdit(),
+    RATES: RatesEdit(),
+    FILE: FileEdit(),
 }
 """Every kind of edit. Another one is a class of `kinds`, and one of `http.clients.commerce.edits` with its two documents."""
 

@@ -60,7 +60,7 @@ def _or_not_sent(step: Step) -> Step:
         except Refusal as refusal:
             return self._not_sent(kept, refusal)
         except PlatformUnreachable as error:
-            return self._not_sent(kept, unreachable(error))
+            return self._not_sent(kept, unreachable(error), is_throttled=error.is_throttled)
         except PlatformDenied as error:
             return self._not_sent(kept, denied(error))
 
@@ -251,7 +251,8 @@ class EditCalls:
     def _refused(self, kept: AgentOperation, refused: EditRefused) -> Told:
         if refused.stale:
             return OperationOvertaken(kept.operation_id, kept.sends, self._clock())
-        return self._rejected(kept, "commerce_rejected", refused.message)
+        rejected = self._rejected(kept, "commerce_rejected", refused.message)
+        return replace(rejected, platform_code=refused.code)
 
     def _rejected(
         self,
@@ -260,7 +261,7 @@ class EditCalls:
         detail: str,
         before: str | None = None,
         version: str | None = None,
-    ) -> Told:
+    ) -> OperationRejected:
         return OperationRejected(
             operation_id=kept.operation_id,
             code=code,
@@ -270,7 +271,9 @@ class EditCalls:
             at=self._clock(),
         )
 
-    def _not_sent(self, kept: AgentOperation, refusal: Refusal) -> Told:
+    def _not_sent(
+        self, kept: AgentOperation, refusal: Refusal, *, is_throttled: bool = False
+    ) -> Told:
         return OperationNotSent(
             operation_id=kept.operation_id,
             status=refusal.status,
@@ -280,6 +283,7 @@ class EditCalls:
             at=self._clock(),
             platform_status=refusal.fields.get("platformStatus"),
             scope=refusal.fields.get("scope"),
+            is_throttled=is_throttled,
         )
 
     def _unanswered(self, kept: AgentOperation, verdict: EditVerdict) -> Told:

@@ -191,7 +191,7 @@ class OperationApplied(Message[None]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationRejected(Message[None]):
-    """It was not done and would not be done if it were asked again."""
+    """It was not done and would not be done if it were asked again; `platform_code` is the platform's own."""
 
     operation_id: str
     code: str
@@ -199,6 +199,7 @@ class OperationRejected(Message[None]):
     before: str | None
     version: str | None
     at: datetime
+    platform_code: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,6 +217,7 @@ class OperationNotSent(Message[None]):
     at: datetime
     platform_status: int | None = None
     scope: str | None = None
+    is_throttled: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ from tolsey.actors.store.editing.queueing import (
     view,
     waiter_of,
 )
+from tolsey.actors.store.launch.stops import tell_launch
 from tolsey.actors.store.messages import store
 from tolsey.actors.store.state import StoreState
 from tolsey.runtime.decision import Decision, Parked, Perform, Tell
@@ -273,6 +274,7 @@ def rejected(state: StoreState, message: OperationRejected) -> Silence:
             detail=message.detail,
         ),
         message.at,
+        platform_code=message.platform_code,
     )
 
 
@@ -295,7 +297,7 @@ def not_sent(state: StoreState, message: OperationNotSent) -> Silence:
         platformStatus=message.platform_status,
         scope=message.scope,
     )
-    return end(state, ended, message.at, refusal)
+    return end(state, ended, message.at, refusal, is_throttled=message.is_throttled)
 
 
 def unanswered(state: StoreState, message: OperationUnanswered) -> Silence:
@@ -355,7 +357,7 @@ def left_behind(state: StoreState, at: datetime) -> Decision[StoreState, None]:
     What may have reached the platform was sent with the former token, and nobody can look there now.
     """
     after, records = state, list[AgentOperation | AuditRecord]()
-    resolve = dict[str, Any]()
+    resolve, effects = dict[str, Any](), list[Tell]()
     for one in state.operations:
         is_sent = one.state in {OperationState.SENT, OperationState.UNKNOWN}
         ended = replace(
@@ -369,7 +371,8 @@ def left_behind(state: StoreState, at: datetime) -> Decision[StoreState, None]:
         after = after.with_ended(ended)
         records += [ended, audit_of(state, ended)]
         resolve |= {waiter_of(ended): view(ended), **plan_over(after, ended)}
-    return Decision(after, reply=None, records=records, resolve=resolve)
+        effects += tell_launch(ended, at)
+    return Decision(after, reply=None, records=records, effects=effects, resolve=resolve)
 
 
 def _replay(state: StoreState, known: AgentOperation) -> Shown:

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from tolsey.actors.refusals import Refusal, Unprocessable
 from tolsey.actors.store.editing.messages import CarryOut, ChangeSetView, OperationView
+from tolsey.actors.store.launch.stops import tell_launch
 from tolsey.actors.store.state import StoreState
 from tolsey.runtime.decision import Decision, Perform
 from tolsey.storage.records.commerce.agent_operation import AgentOperation, OperationState
@@ -45,8 +46,12 @@ def end(
     operation: AgentOperation,
     at: datetime,
     refusal: Refusal | None = None,
+    **said: Any,
 ) -> Silence:
-    """End an operation, answer who waits for it or its plan, and let the next of the same thing begin."""
+    """End an operation, answer who waits for it or its plan, and let the next of the same thing begin.
+
+    What the platform `said` of it beside that goes to the launch, where it is one of its.
+    """
     ended = replace(operation, intent=None, finished_at=at)
     after, effects = start_next(state.with_ended(ended))
     resolve = {waiter_of(ended): refusal or view(ended), **plan_over(after, ended)}
@@ -54,7 +59,7 @@ def end(
         after,
         reply=None,
         records=(ended, audit_of(state, ended)),
-        effects=effects,
+        effects=(*effects, *tell_launch(ended, at, refusal, **said)),
         resolve=resolve,
     )
 

@@ -16,13 +16,15 @@ from tolsey.actors.ports import (
     BulkExport,
     CommerceEditor,
     CommercePlatform,
+    PlatformDocument,
     Shop,
     ShopFacts,
     SubscriptionReport,
     TokenGrant,
+    Upload,
     measures_revenue,
 )
-from tolsey.http.clients.commerce import order_exports, queries, shapes
+from tolsey.http.clients.commerce import order_exports, queries, shapes, uploads
 from tolsey.http.clients.commerce.bulk import bulk_orders
 from tolsey.http.clients.commerce.calls import Address, CallLimits, Calls, Pace
 from tolsey.http.clients.commerce.edits import sending
@@ -164,6 +166,19 @@ class ShopifyAdmin(CommercePlatform, CommerceEditor):
     async def change(self, shop: Shop, edit: Edit, key: str) -> dict[str, Any]:
         """Make the change of an edit and answer what the thing is then; sent once, whatever becomes of it."""
         return await sending.change(self._calls, shop, edit, key)
+
+    def told(self, edit: Edit, key: str) -> PlatformDocument:
+        """Say what `change` would send, and send nothing."""
+        sent = sending.WAYS[edit.kind].change(edit, key)
+        return PlatformDocument(document=sent.text, variables=sent.variables)
+
+    async def stage(self, shop: Shop, upload: Upload) -> str:
+        """Put a file where the platform takes it from, and answer where that is."""
+        return await uploads.stage(self._calls, shop, upload)
+
+    def told_of_upload(self, upload: Upload) -> PlatformDocument:
+        """Say what `stage` would send, and send nothing."""
+        return uploads.told(upload)
 
     async def _count(self, shop: Shop, start: datetime, end: datetime, limit: int | None) -> int:
         variables = {"query": queries.processed_between(start, end), "limit": limit}

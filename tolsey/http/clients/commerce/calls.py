@@ -90,7 +90,10 @@ class CallBudget:
         wait = self._backoff() if fault.wait_seconds is None else fault.wait_seconds
         if self._failures >= self._attempts or self._throttles < 1 or wait >= self.seconds_left:
             raise PlatformUnreachable(
-                fault.reason, fault.wait_seconds, maybe_done=fault.done
+                fault.reason,
+                fault.wait_seconds,
+                maybe_done=fault.done,
+                is_throttled=fault.throttled,
             ) from fault
         await self._pace.sleep(wait)
 
@@ -98,7 +101,10 @@ class CallBudget:
         """Wait for points, or raise PlatformUnreachable when that is past the deadline."""
         if seconds >= self.seconds_left:
             raise PlatformUnreachable(
-                "The shop's request budget is used up.", seconds, maybe_done=False
+                "The shop's request budget is used up.",
+                seconds,
+                maybe_done=False,
+                is_throttled=True,
             )
         await self._pace.sleep(seconds)
 

@@ -67,6 +67,14 @@ def _add_downloads(platform: Shops, app: Quart) -> None:
             return shop
         return _json(200, {"shop": shop_body(shop)})
 
+    @app.put("/<domain>/uploads/<path:key>")
+    async def upload(domain: str, key: str) -> Response:
+        shop = platform.shops.get(domain)
+        if shop is None or key not in shop.setup.staged:
+            return Response("<Error><Code>AccessDenied</Code></Error>", 403)
+        shop.setup.staged[key] = await request.body
+        return Response("", 200)
+
     @app.get("/<domain>/bulk/<int:number>/<key>.jsonl")
     async def bulk_file(domain: str, number: int, key: str) -> Response:
         shop = platform.shops.get(domain)

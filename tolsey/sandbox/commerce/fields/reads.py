@@ -63,6 +63,7 @@ _SIMPLE_SEARCH: Mapping[str, Reader] = {
     "status": lambda x: getattr(x, "status", None),
     "title": lambda x: getattr(x, "title", None),
     "vendor": lambda x: getattr(x, "vendor", None),
+    "tag": lambda x: getattr(x, "tags", ()),
 }
 _SIMPLE_KEYS: Mapping[str, Callable[[Any], Key]] = {
     "ID": lambda x: (x.id, x.id),

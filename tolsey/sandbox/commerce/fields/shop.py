@@ -3,6 +3,7 @@
 from typing import Any
 
 from tolsey.sandbox.clock import instant
+from tolsey.sandbox.commerce.fields import setup
 from tolsey.sandbox.commerce.fields.leaves import gid
 from tolsey.sandbox.commerce.query.projection import Call, Getter
 from tolsey.sandbox.commerce.shop.state import Shop
@@ -52,13 +53,17 @@ def _domain(shop: Shop, _: Call) -> dict[str, Any]:
     return {
         "id": f"gid://shopify/Domain/{shop.id}",
         "host": host,
-        "sslEnabled": True,
+        "sslEnabled": shop.setup.has_tls,
         "url": f"https://{host}",
     }
 
 
 def _address(shop: Shop, _: Call) -> dict[str, Any]:
-    return {"id": f"gid://shopify/ShopAddress/{shop.id}", "countryCodeV2": shop.spec.country}
+    return {
+        "id": f"gid://shopify/ShopAddress/{shop.id}",
+        "countryCodeV2": shop.spec.country,
+        **{name: shop.setup.address.get(name) for name in ("address1", "city", "zip", "phone")},
+    }
 
 
 SHOP: dict[str, Getter] = {
@@ -81,4 +86,10 @@ SHOP: dict[str, Getter] = {
     "setupRequired": lambda _s, _: False,
     "taxShipping": lambda _s, _: False,
     "taxesIncluded": lambda _s, _: False,
+    "alerts": lambda _s, _: [],
+    "checkoutApiSupported": lambda _s, _: True,
+    "resourceLimits": lambda _s, _: {"locationLimit": 4},
+    "shipsToCountries": lambda s, _: sorted({c for z in s.setup.zones for c in z["codes"]}),
+    "shopPolicies": setup.policies,
+    "weightUnit": lambda _s, _: "KILOGRAMS",
 }

@@ -14,6 +14,7 @@ from tolsey.sandbox.commerce.fields import (
     edits,
     fulfilments,
     refunds,
+    setup,
     subscriptions,
 )
 from tolsey.sandbox.commerce.fields.leaves import gid, legacy, when
@@ -49,6 +50,7 @@ from tolsey.sandbox.commerce.shop.discounts import Discount
 from tolsey.sandbox.commerce.shop.money import Money, decimal
 from tolsey.sandbox.commerce.shop.orders import Customer, Order, Transaction
 from tolsey.sandbox.commerce.shop.products import Product, Variant
+from tolsey.sandbox.commerce.shop.setup import AppCatalog, StoredFile
 from tolsey.sandbox.commerce.shop.state import Shop
 from tolsey.sandbox.commerce.shop.subscriptions import Subscription
 
@@ -189,6 +191,7 @@ FIELDS: Mapping[str, Mapping[str, Getter]] = {
         "webhookSubscription": lambda _r, c: find(c, c.args["id"]),
         "webhookSubscriptions": webhook_subscriptions,
         "webhookSubscriptionsCount": webhook_subscriptions_count,
+        **setup.QUERIES,
     },
     "Mutation": {
         "bulkOperationRunQuery": operations.run_query,
@@ -209,6 +212,7 @@ FIELDS: Mapping[str, Mapping[str, Getter]] = {
         "webhookSubscriptionCreate": subscriptions.create,
         "webhookSubscriptionUpdate": subscriptions.update,
         "webhookSubscriptionDelete": subscriptions.delete,
+        **setup.MUTATIONS,
     },
     "MoneyBag": {"shopMoney": lambda m, _: m, "presentmentMoney": lambda m, _: m},
     "MoneyV2": {"amount": lambda m, _: decimal(m[0], m[1]), "currencyCode": lambda m, _: m[1]},
@@ -239,6 +243,8 @@ FIELDS: Mapping[str, Mapping[str, Getter]] = {
     "InventoryLevel": {"quantities": quantities},
     "WebhookSubscription": _SUBSCRIPTION,
     "BulkOperation": _BULK,
+    **setup.TYPES,
+    **{f"{name}Connection": _PAGE for name in setup.PAGES},
     **{f"{name}Connection": _PAGE for name in _LISTED},
     **{f"{name}Edge": _EDGE for name in _LISTED},
 }
@@ -252,6 +258,8 @@ _NAMES: Mapping[type, str] = {
     Variant: "ProductVariant",
     Transaction: "OrderTransaction",
     Shop: "Shop",
+    StoredFile: "MediaImage",
+    AppCatalog: "AppCatalog",
     Subscription: "WebhookSubscription",
     BulkOperation: "BulkOperation",
 }

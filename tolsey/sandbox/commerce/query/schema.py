@@ -17,7 +17,8 @@ _loading = threading.Lock()
 @lru_cache(maxsize=1)
 def own_schema() -> GraphQLSchema:
     """Build the schema this stand-in serves."""
-    return build_schema((_ROOM / "schema.graphql").read_text(encoding="utf-8"))
+    parts = ("schema.graphql", "launch.graphql")
+    return build_schema("\n".join((_ROOM / name).read_text(encoding="utf-8") for name in parts))
 
 
 @lru_cache(maxsize=2)

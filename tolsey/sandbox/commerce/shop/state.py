@@ -12,6 +12,7 @@ from tolsey.sandbox.commerce.shop.content import Collection, ContentPage
 from tolsey.sandbox.commerce.shop.discounts import Discount
 from tolsey.sandbox.commerce.shop.orders import FIRST_ID, Customer, Order, Refund, new_ids
 from tolsey.sandbox.commerce.shop.products import Product
+from tolsey.sandbox.commerce.shop.setup import Setup
 from tolsey.sandbox.commerce.shop.subscriptions import Subscription
 
 TOKEN_LIFETIME_SECONDS = 86_399
@@ -34,6 +35,19 @@ WRITE_SCOPES = (
     "write_content",
 )
 """What an app needs beside, to change what it reads."""
+LAUNCH_SCOPES = (
+    "read_locations",
+    "read_publications",
+    "read_legal_policies",
+    "read_shopify_payments_accounts",
+    "read_themes",
+    "write_files",
+    "write_locations",
+    "write_shipping",
+    "write_markets",
+    "read_markets",
+)
+"""What an app needs beside, to set a shop up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +114,7 @@ class Shop:
     """By their codes in small letters."""
     collections: dict[int, Collection] = field(default_factory=dict)
     pages: dict[int, ContentPage] = field(default_factory=dict)
+    setup: Setup = field(default_factory=Setup, repr=False)
     ids: Iterator[int] = field(default_factory=new_ids, repr=False)
     revision: int = 0
     idempotent: dict[str, tuple[Any, Mapping[str, Any] | Exception]] = field(default_factory=dict)

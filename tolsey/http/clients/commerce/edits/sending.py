@@ -19,6 +19,7 @@ from tolsey.http.clients.commerce.edits.fulfilment import FulfilWay, TrackWay
 from tolsey.http.clients.commerce.edits.orders import NoteWay, TagsWay
 from tolsey.http.clients.commerce.edits.products import PriceWay, ProductWay, StockWay
 from tolsey.http.clients.commerce.edits.refunds import RefundWay
+from tolsey.http.clients.commerce.edits.setup import FileWay, LocationWay, MarketWay, RatesWay
 from tolsey.http.clients.commerce.edits.way import EditWay
 
 WAYS: Final[Mapping[str, EditWay]] = {
@@ -33,6 +34,10 @@ WAYS: Final[Mapping[str, EditWay]] = {
     edits.DISCOUNT: DiscountWay(),
     edits.COLLECTION: CollectionWay(),
     edits.PAGE: PageWay(),
+    edits.LOCATION: LocationWay(),
+    edits.MARKET: MarketWay(),
+    edits.RATES: RatesWay(),
+    edits.FILE: FileWay(),
 }
 STALE: Final = "CHANGE_FROM_QUANTITY_STALE"
 UNDER_WAY: Final = "IDEMPOTENCY_CONCURRENT_REQUEST"
@@ -71,5 +76,5 @@ def _payload(answer: GraphqlAnswer, field: str) -> Mapping[str, Any]:
         if said.get("code") == UNDER_WAY:
             raise PlatformUnreachable("The platform is still at work on the same change.")
         message = plain(str(said.get("message") or "The platform refuses this."))
-        raise EditRefused(message, stale=said.get("code") == STALE)
+        raise EditRefused(message, stale=said.get("code") == STALE, code=said.get("code"))
     return payload

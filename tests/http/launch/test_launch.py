@@ -1,0 +1,151 @@
+"""A store is launched as far as this version goes, by its merchant and by itself."""
+
+from tests.http.launch.merchant import SPEC, Merchant
+
+
+async def test_a_merchant_launches_a_store_as_far_as_this_version_goes(merchant: Merchant) -> None:
+    begun = await merchant.launch()
+    assert begun.status_code == 201, begun.text
+    assert len(begun.json()["milestones"]) == 29
+    again = await merchant.launch()
+    assert (again.status_code, again.json()["launchId"]) == (201, begun.json()["launchId"])
+
+    shipping = await merchant.until("operations.shipping", "succeeded", "failed", "blocked")
+    assert shipping["state"] == "succeeded", shipping
+    kit = await merchant.until("brand.kit", "succeeded")
+    assert kit["attempts"] == 1
+    approved = await merchant.decide("brand.approve", "done", note="As we talked")
+    assert approved.status_code == 200, approved.text
+    assets = await merchant.until("brand.assets", "succeeded", "failed", "blocked")
+    assert assets["state"] == "succeeded", assets
+
+    setup = merchant.shop.setup
+    assert (setup.location["name"], setup.location["address"]["city"]) == ("Mill", "Salem")
+    assert {one["handle"] for one in setup.markets} == {"country-ca", "country-de"}
+    assert {zone["name"]: zone["codes"] for zone in setup.zones} == {
+        "Domestic": {"US"},
+        "International": {"CA", "DE"},
+    }
+    assert sorted(file.filename.partition("-")[0] for file in setup.files.values()) == [
+        "mark",
+        "wordmark",
+    ]
+    assert all(file.content.startswith(b"<svg") for file in setup.files.values())
+
+    cockpit = await merchant.cockpit()
+    states = {one["id"]: one["state"] for one in cockpit["milestones"]}
+    assert (
+        states["catalog.products"] == "queued"
+    )  # nothing carries it out, and nothing waits for it
+    assert states["catalog.review"] == "pending"
+    assert cockpit["modules"]["onboardingSpec"]["businessName"] == SPEC["businessName"]
+    assert cockpit["modules"]["recommendations"]["pricing"][0]["isBelowMargin"] is True
+    found = await merchant.client.get(f"/api/stores/{merchant.store_id}/memory/facts?limit=100")
+    facts = {one["key"]: (one["value"], one["source"]) for one in found.json()["items"]}
+    assert facts["brand.name"] == ("Loom & Co", "launch")
+    assert facts["store.currency"] == ("USD", "launch")
+    assert "brand.logo_file_id" in facts
+    activity = await merchant.two_stores.database.fetch("SELECT milestone FROM platform_activity")
+    assert len(activity) == 29
+
+
+async def test_a_launch_is_decided_by_people_shown_before_it_is_sent_and_seen_by_nobody_else(
+    merchant: Merchant,
+) -> None:
+    shop = merchant.shop
+    shop.scopes = tuple(one for one in shop.scopes if one != "write_locations")
+    missing = await merchant.client.get(f"/api/wizard/store/{merchant.store_id}")
+    assert (missing.status_code, missing.json()["code"]) == (404, "launch_not_begun")
+    assert (await merchant.launch()).status_code == 201
+    other = await merchant.launch(businessName="Another")
+    assert (other.status_code, other.json()["code"]) == (409, "launch_exists")
+    await strangers_find_nothing(merchant)
+
+    # The grant that the store knows covers it; the platform says otherwise, and what is missing.
+    location = await merchant.until("operations.location", "blocked", "failed", "succeeded")
+    assert (location["state"], location["reason"]) == ("blocked", "scope_missing"), location
+    assert location["scope"] == "write_locations"
+
+    await merchant.until("brand.kit", "succeeded")
+    human = await merchant.run("approve-brand")
+    assert human["result"] == "human_required"
+    assert (await merchant.run("brand-assets"))["result"] == "not_ready"
+    assert (await merchant.run("product-import"))["result"] == "no_executor"
+    assert (await merchant.run("brand-kit"))["result"] == "already_done"
+    early = await merchant.decide("launch.test_order", "done")
+    assert (early.status_code, early.json()["code"]) == (409, "not_ready")
+    fixed = await merchant.decide("legal.review", "skip")
+    assert (fixed.status_code, fixed.json()["code"]) == (409, "not_skippable")
+    auto = await merchant.decide("brand.kit", "done")
+    assert (auto.status_code, auto.json()["code"]) == (409, "not_a_checkpoint")
+
+    skipped = await merchant.decide("brand.approve", "skip", note="No brand yet")
+    assert skipped.json()["state"] == "skipped"
+    assets = await merchant.until("brand.assets", "succeeded")
+    assert (await merchant.milestone("brand.approve"))["note"] == "No brand yet"
+    late = await merchant.decide("brand.approve", "unskip")
+    assert (late.status_code, late.json()["code"]) == (409, "dependant_started")
+    assert len(shop.setup.files) == 2
+    again = await merchant.run("brand-assets", force=True)
+    assert (again["result"], len(shop.setup.files)) == ("succeeded", 2), assets
+
+    shop.scopes = (*shop.scopes, "write_locations")
+    shown = await merchant.run("location-setup", dryRun=True)
+    assert shown["result"] == "dry_run"
+    (document,) = shown["documents"]
+    assert "locationEdit" in document["document"]
+    assert document["variables"]["input"]["name"] == "Mill"
+    assert shop.setup.location["name"] == "Main"
+    assert (await merchant.run("location-setup"))["result"] == "succeeded"
+    # What the merchant changed since stays as they want it, whoever asks again.
+    shop.setup.location["name"] = "Old mill"
+    assert (await merchant.run("location-setup", force=True))["result"] == "succeeded"
+    assert shop.setup.location["name"] == "Old mill"
+    assert (await merchant.milestone("operations.location"))["result"]["note"] == "merchant_edit"
+
+
+async def strangers_find_nothing(merchant: Merchant) -> None:
+    """Knock at every route of the launch as somebody of another organization."""
+    two_stores = merchant.two_stores
+    async with await two_stores.person(two_stores.bob.user_id) as bob:
+        of = {"storeId": merchant.store_id}
+        answers = [
+            await bob.get(f"/api/wizard/store/{merchant.store_id}"),
+            await bob.post("/api/wizard/store/launch", json={**of, "spec": SPEC, "brandKit": {}}),
+            await bob.post("/api/wizard/skill/run", json={**of, "skill": "brand-kit"}),
+            await bob.post(
+                "/api/wizard/skill/run", json={**of, "skill": "brand-kit", "dryRun": True}
+            ),
+            await bob.post(
+                "/api/wizard/store/checkpoint",
+                json={**of, "milestone": "brand.approve", "action": "done"},
+            ),
+        ]
+    assert {(one.status_code, one.json()["code"]) for one in answers} == {(404, "not_found")}
+
+
+async def test_a_tick_approves_what_people_did_and_goes_to_launches_that_wait_alone(
+    merchant: Merchant,
+) -> None:
+    assert (await merchant.tick())["launches"] == 0
+    assert (await merchant.launch()).status_code == 201
+    await merchant.until("operations.shipping", "succeeded")
+    merchant.shop.plan, merchant.shop.partner_development = "Basic", False
+    merchant.shop.setup.payments_activated = True
+    counted = await merchant.tick()
+    assert (counted["launches"], counted["probe"]) == (1, 1)
+    plan = await merchant.until("foundation.plan", "approved")
+    assert plan["decidedBy"] is None
+    payments = await merchant.until("operations.payments", "approved")
+    assert payments["finishedAt"] is not None
+
+    undone = await merchant.decide("operations.payments", "undo")
+    assert undone.json()["state"] == "pending"
+    probed_at = (await merchant.cockpit())["probedAt"]
+    await merchant.tick()
+    await merchant.until_probed_after(probed_at)
+    assert (await merchant.milestone("operations.payments"))["state"] == "pending"
+    marked = await merchant.decide("operations.payments", "done", note="Another provider")
+    assert marked.json()["state"] == "approved"
+    payments = await merchant.milestone("operations.payments")
+    assert payments["decidedBy"] == merchant.two_stores.ann.user_id

@@ -1,0 +1,1 @@
+"""The job that moves what waits in stores by itself."""

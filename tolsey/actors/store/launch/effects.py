@@ -1,0 +1,296 @@
+"""The calls of a launch: its place among workflows, the steps of milestones, and looks at the shop."""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Protocol
+
+import orjson
+import structlog
+
+from tolsey.actors.edit import Edit
+from tolsey.actors.organization.messages import organization
+from tolsey.actors.organization.workflows.messages import ClaimWorkflow
+from tolsey.actors.ports import (
+    CommerceEditor,
+    CommercePlatform,
+    PlatformDocument,
+    PlatformError,
+    Shop,
+)
+from tolsey.actors.reach import Ask
+from tolsey.actors.refusals import PaymentRequired, Refusal
+from tolsey.actors.store.editing import edits
+from tolsey.actors.store.editing.messages import BeginOperation
+from tolsey.actors.store.effects import shops
+from tolsey.actors.store.launch import probing
+from tolsey.actors.store.launch.executors import EXECUTORS
+from tolsey.actors.store.launch.executors.work import (
+    Finished,
+    LaunchWork,
+    LookAt,
+    PutUp,
+    Question,
+    ReadShop,
+    StepOutcome,
+    WriteShop,
+)
+from tolsey.actors.store.launch.grants import covers
+from tolsey.actors.store.launch.graph import MilestoneStop
+from tolsey.actors.store.launch.launching import PLAN_LIMIT, SYSTEM
+from tolsey.actors.store.launch.messages import (
+    CLAIM_LIFE,
+    ClaimPlace,
+    PlaceClaimed,
+    PlaceRefused,
+    ProbeShop,
+    ShopProbed,
+    StepFinished,
+    StepOf,
+    StepStopped,
+    StepWrites,
+    TakeStep,
+    ToldFact,
+    ToldModule,
+)
+from tolsey.actors.store.launch.playbook import PLAYBOOK
+from tolsey.actors.store.launch.stops import LAUNCH_CLIENT, stop_of_error
+from tolsey.runtime.ids import new_id
+from tolsey.runtime.messages import Call, Message
+from tolsey.storage.commerce import agent_operations, launches
+from tolsey.storage.database import Database
+from tolsey.storage.records.commerce.launches import Launch, MilestoneState
+from tolsey.storage.sealing.sealed import Vault
+
+log = structlog.get_logger()
+
+MOST_QUESTIONS = 1_000
+"""A step that asks more than that of a shop asks in a circle."""
+STAGED = "(the address that stagedUploadsCreate answers)"
+"""What a dry run has in the place of an address that nobody was asked for."""
+
+
+class LaunchPlatform(CommercePlatform, CommerceEditor, Protocol):
+    """The platform as a launch uses it: read, changed, and told what a change would send."""
+
+
+class LaunchCalls:
+    """Carries launches out, one step at a time; what changes the shop goes as operations of the store."""
+
+    def __init__(
+        self,
+        *,
+        ask: Ask,
+        platform: LaunchPlatform,
+        database: Database,
+        vault: Vault,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._ask = ask
+        self._shops = shops(ask, vault, clock)
+        self._platform = platform
+        self._database = database
+        self._vault = vault
+        self._clock = clock
+
+    def handlers(self) -> dict[type[Call[Any]], Any]:
+        """Say which method answers which call."""
+        return {ClaimPlace: self.claim, TakeStep: self.step, ProbeShop: self.probe}
+
+    async def claim(self, call: ClaimPlace) -> PlaceClaimed | PlaceRefused:
+        """Ask the organization for a place; 402 leaves the launch queued."""
+        at = self._clock()
+        wish = ClaimWorkflow(
+            workflow_id=call.launch_id, kind="launch", at=at, lease_until=at + CLAIM_LIFE
+        )
+        try:
+            await self._ask(organization(call.organization_id), wish)
+        except PaymentRequired:
+            return PlaceRefused(launch_id=call.launch_id, reason=PLAN_LIMIT, at=at)
+        return PlaceClaimed(launch_id=call.launch_id, until=wish.lease_until, at=at)
+
+    async def step(self, call: TakeStep) -> Message[None] | None:
+        """Have the executor of a milestone say what is to be done; nothing once it is further."""
+        launch = await launches.find(self._database, call.store_id)
+        if launch is None or not _is_at(launch, call):
+            return None
+        try:
+            came = await self._come_to(launch, call.of.milestone, self._asked)
+        except (Refusal, PlatformError) as error:
+            log.warning("launch.step_stopped", store_id=call.store_id, why=str(error))
+            came = stop_of_error(error)
+        if isinstance(came, MilestoneStop):
+            return StepStopped(of=call.of, stop=came, at=self._clock())
+        if isinstance(came, Finished):
+            return self._finished(call.of, came)
+        wishes = [self._wish(launch, call.of, edit, n) for n, edit in enumerate(came.edits)]
+        return StepWrites(of=call.of, writes=tuple(wishes), at=self._clock())
+
+    async def rehearse(
+        self, launch: Launch, milestone: str
+    ) -> tuple[Sequence[PlatformDocument], StepOutcome]:
+        """Say what a milestone would send now, without sending it, and what it would come to."""
+        sent = list[PlatformDocument]()
+
+        async def asked(store_id: str, question: Question) -> Any:
+            if isinstance(question, PutUp):
+                sent.append(self._platform.told_of_upload(question.upload))
+                return STAGED
+            return await self._asked(store_id, question)
+
+        try:
+            came = await self._come_to(launch, milestone, asked)
+        except (Refusal, PlatformError) as error:
+            return sent, stop_of_error(error)
+        if isinstance(came, WriteShop):
+            for edit in came.edits:
+                facts = await self._asked(launch.head.store_id, LookAt(edit))
+                planned = edits.plan(edit, facts)
+                change = getattr(planned, "change", None)
+                if change is not None:
+                    sent.append(self._platform.told(replace(edit, change=change), "dry-run"))
+        return sent, came
+
+    async def _come_to(
+        self, launch: Launch, milestone: str, asked: Callable[[str, Question], Any]
+    ) -> StepOutcome:
+        """Drive an executor until it has come to something."""
+        store_id = launch.head.store_id
+        work = await self._work(launch, milestone)
+        needed = PLAYBOOK.milestones[milestone].scopes
+        lacking = [scope for scope in needed if work.scopes and not covers(work.scopes, scope)]
+        # What the shop is known not to have granted is not tried (rules/launch#retries).
+        if lacking:
+            return MilestoneStop(
+                kind="blocked",
+                reason="scope_missing",
+                detail=f"The merchant's app does not have the scope {lacking[0]}.",
+                scope=lacking[0],
+            )
+        taken = EXECUTORS[milestone](work)
+        answer: Any = None
+        for _ in range(MOST_QUESTIONS):
+            try:
+                question = taken.send(answer)
+            except StopIteration as end:
+                came: StepOutcome = end.value
+                return came
+            answer = await asked(store_id, question)
+        raise RuntimeError(f"{milestone} asks in a circle")
+
+    async def _work(self, launch: Launch, milestone: str) -> LaunchWork:
+        """Gather what an executor is given."""
+        store_id = launch.head.store_id
+        modules = await launches.modules(self._database, store_id)
+        scopes: tuple[str, ...] = ()
+        if PLAYBOOK.milestones[milestone].scopes:
+            scopes = await self._shops.call(store_id, _scopes)
+        return LaunchWork(
+            store_id=store_id,
+            spec=modules.get("onboardingSpec") or {},
+            given_kit=modules.get("givenBrandKit") or {},
+            kit=modules.get("brandKit") or {},
+            results={
+                id: orjson.loads(one.result)
+                for id, one in launch.milestones.items()
+                if one.result is not None
+            },
+            written=orjson.loads(launch.milestones[milestone].written),
+            scopes=scopes,
+        )
+
+    async def _asked(self, store_id: str, question: Question) -> Any:
+        """Ask the shop what an executor wants to know."""
+
+        async def of(shop: Shop) -> Any:
+            match question:
+                case ReadShop():
+                    return await self._platform.graphql(shop, question.document, question.variables)
+                case LookAt():
+                    return await self._platform.look(shop, question.edit)
+                case PutUp():
+                    return await self._platform.stage(shop, question.upload)
+
+        return await self._shops.call(store_id, of)
+
+    def _wish(self, launch: Launch, of: StepOf, edit: Edit, number: int) -> BeginOperation:
+        """Write a change down as an operation: the same step of the same attempt asks for the same ones."""
+        named = (
+            f"{launch.head.launch_id}\n{of.milestone}\n{of.run}\n{of.attempt}\n{of.step}\n{number}"
+        )
+        operation_id = f"op_{hashlib.sha256(named.encode()).hexdigest()[:32]}"
+        store_id, written = launch.head.store_id, edit.written()
+        return BeginOperation(
+            operation_id=operation_id,
+            user_id=launch.head.begun_by or SYSTEM,
+            client_id=LAUNCH_CLIENT,
+            tool=of.milestone,
+            subject=edits.subject_of(edit),
+            digest=hashlib.sha256(written.encode()).hexdigest(),
+            intent=agent_operations.seal_intent(self._vault, store_id, operation_id, written),
+            at=self._clock(),
+        )
+
+    def _finished(self, of: StepOf, came: Finished) -> StepFinished:
+        return StepFinished(
+            of=of,
+            result=orjson.dumps(came.result).decode(),
+            facts=told_facts(came.facts),
+            modules=told_modules(came.modules),
+            draft_hash=came.draft_hash,
+            lacks_topics=came.lacks_topics,
+            at=self._clock(),
+        )
+
+    async def probe(self, call: ProbeShop) -> ShopProbed | None:
+        """Look once at the shop for all that people do; a shop that cannot be looked at tells nothing."""
+        left_out = tuple[str, ...]()
+
+        async def looked(shop: Shop) -> Mapping[str, Any]:
+            nonlocal left_out
+            blocks = probing.BLOCKS.items()
+            left_out = tuple(
+                name for name, scope in blocks if shop.scopes and not covers(shop.scopes, scope)
+            )
+            asked = probing.variables(call.launch_id, call.orders_since, left_out)
+            return await self._platform.graphql(shop, PLAYBOOK.documents["pass3.probe"], asked)
+
+        try:
+            found = await self._shops.call(call.store_id, looked)
+        except (Refusal, PlatformError) as error:
+            log.warning("launch.probe_failed", store_id=call.store_id, why=str(error))
+            return None
+        return ShopProbed(
+            launch_id=call.launch_id,
+            probe=orjson.dumps(found).decode(),
+            unprobed=tuple(probing.BLOCKS[name] for name in left_out),
+            at=self._clock(),
+        )
+
+
+async def _scopes(shop: Shop) -> tuple[str, ...]:
+    """Tell what a shop granted."""
+    return shop.scopes
+
+
+def told_facts(facts: Mapping[str, Any]) -> tuple[ToldFact, ...]:
+    """Write facts as the memory takes them."""
+    return tuple(
+        ToldFact(fact_id=new_id("fact"), key=key, value=orjson.dumps(value).decode())
+        for key, value in facts.items()
+    )
+
+
+def told_modules(modules: Mapping[str, Any]) -> tuple[ToldModule, ...]:
+    """Write modules as the store's context takes them."""
+    return tuple(
+        ToldModule(name=name, value=orjson.dumps(value).decode()) for name, value in modules.items()
+    )
+
+
+def _is_at(launch: Launch, call: TakeStep) -> bool:
+    """Tell whether a launch is still at the step of a call."""
+    one = launch.milestones[call.of.milestone]
+    is_same = (one.run, one.attempts, one.step) == (call.of.run, call.of.attempt, call.of.step)
+    return is_same and one.state == MilestoneState.RUNNING and not one.waits_for

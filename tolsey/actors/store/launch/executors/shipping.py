@@ -1,0 +1,116 @@
+"""Markets, shipping zones and rates for the countries that the merchant's form names."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, Final
+
+from tolsey.actors.edit import Edit
+from tolsey.actors.store.editing import edits
+from tolsey.actors.store.editing.kinds.kind import Planned
+from tolsey.actors.store.launch.executors.work import (
+    Finished,
+    LaunchWork,
+    LookAt,
+    ReadShop,
+    Taken,
+    WriteShop,
+)
+from tolsey.actors.store.launch.graph import MilestoneStop
+from tolsey.storage.records.money.currencies import to_minor
+
+FIND_PROFILE: Final = """
+query FindProfile { deliveryProfiles(first: 10) { nodes { id default } } }
+"""
+"""The playbook's own document for this costs more than the platform answers at once."""
+DOMESTIC: Final = "Domestic"
+INTERNATIONAL: Final = "International"
+MOST_AT_ONCE: Final = 20
+"""So many changes are asked for in one step."""
+NO_RATE: Final = MilestoneStop(
+    kind="permanent",
+    reason="missing_input",
+    detail=(
+        "The form names no shipping rate, and the shop has none. Set rates under Settings > Shipping and"
+        " delivery, then run this again."
+    ),
+)
+NO_PROFILE: Final = MilestoneStop(
+    kind="permanent",
+    reason="no_delivery_profile",
+    detail="The shop has no general shipping profile. Make one, then run this again.",
+)
+
+
+def set_up(work: LaunchWork) -> Taken:
+    """Make the markets and zones that are not there; what is there is left as it is."""
+    form = work.spec.get("shipping") or {}
+    home = work.results["foundation.audit"]["shop"]["country"] or work.spec["country"]
+    countries = list(form.get("countries") or [home])
+    missing = list[Edit]()
+    for country in countries:
+        market = _market(country)
+        # The shop's own country is in its first market already.
+        if country == home or work.was_written(market):
+            continue
+        facts = yield LookAt(market)
+        if not facts["is_there"]:
+            missing.append(market)
+    if missing:
+        return WriteShop(missing[:MOST_AT_ONCE])
+    found = yield ReadShop(document=FIND_PROFILE)
+    profile = next((one for one in found["deliveryProfiles"]["nodes"] if one["default"]), None)
+    if profile is None:
+        return NO_PROFILE
+    rates = Edit(
+        kind=edits.RATES,
+        ids=(profile["id"].rpartition("/")[2],),
+        wanted={"zones": _zones(work, form, countries, home)},
+    )
+    facts = yield LookAt(rates)
+    if facts is None:
+        return NO_PROFILE
+    planned = edits.plan(rates, facts)
+    is_done = isinstance(planned, Planned) and planned.change is None
+    # Zones that we made and somebody took away stay away.
+    if rates.wanted["zones"] and not is_done and not work.was_written(rates):
+        return WriteShop([rates])
+    if not facts["methods"] or facts["without_rates"]:
+        return NO_RATE
+    return Finished(
+        result={
+            "profileId": profile["id"],
+            "countries": countries,
+            "zones": facts["zones"],
+            "rates": facts["methods"],
+        }
+    )
+
+
+def _market(country: str) -> Edit:
+    handle = f"country-{country.lower()}"
+    return Edit(kind=edits.MARKET, ids=(handle,), wanted={"name": country, "country": country})
+
+
+def _zones(
+    work: LaunchWork, form: Mapping[str, Any], countries: list[str], home: str
+) -> list[dict[str, Any]]:
+    """Say which zones there are to be; none without a rate, which the merchant alone names."""
+    if form.get("flatRate") is None:
+        return []
+    currency = work.results["foundation.audit"]["shop"]["currency"]
+    free_from = form.get("freeFrom")
+    priced = {
+        "rate_name": "Standard",
+        "rate": _amount(form["flatRate"], currency),
+        "free_name": "Free shipping",
+        "free_from": None if free_from is None else _amount(free_from, currency),
+    }
+    parts = {
+        DOMESTIC: [one for one in countries if one == home],
+        INTERNATIONAL: [one for one in countries if one != home],
+    }
+    return [{"name": name, "countries": some, **priced} for name, some in parts.items() if some]
+
+
+def _amount(written: str, currency: str) -> dict[str, Any]:
+    return {"amount": to_minor(Decimal(written), currency), "currency": currency}

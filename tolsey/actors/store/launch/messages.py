@@ -1,0 +1,243 @@
+"""What a store is asked about its launch, and the calls that carry it out."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import ClassVar, Literal
+
+from tolsey.actors.store.editing.messages import BeginOperation
+from tolsey.actors.store.launch.graph import MilestoneStop
+from tolsey.runtime.messages import Call, LaneName, Message, Patience
+
+CheckpointAction = Literal["done", "undo", "skip", "unskip"]
+RunnerResult = Literal[
+    "queued",
+    "running",
+    "succeeded",
+    "failed",
+    "blocked",
+    "human_required",
+    "not_ready",
+    "already_done",
+    "no_executor",
+]
+
+STEP_PATIENCE = Patience(waits=(1.0, 5.0, 30.0), tries=4)
+"""For faults of ours: what the platform answers is an outcome, and tried again by the milestone's own rules."""
+CLAIM_LIFE = timedelta(hours=1)
+"""So long a launch has its place among the workflows of its organization without asking again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToldFact:
+    """A fact for the store's memory: `value` is JSON text, `fact_id` its id if there is none of its key yet."""
+
+    fact_id: str
+    key: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToldModule:
+    """What becomes a module of the store's context; `value` is JSON text."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepOf:
+    """Which step of which attempt of a milestone a call is."""
+
+    milestone: str
+    run: int
+    attempt: int
+    step: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MilestoneOutcome:
+    """What a runner says of a milestone."""
+
+    result: RunnerResult
+    milestone: str
+    state: str
+    reason: str | None = None
+    detail: str | None = None
+    scope: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeginLaunch(Message[str]):
+    """Somebody begins the launch of a store; the reply is its id.
+
+    The same `digest` again answers the same; another is refused with 409 `launch_exists`.
+    """
+
+    launch_id: str
+    user_id: str
+    digest: str
+    modules: tuple[ToldModule, ...]
+    facts: tuple[ToldFact, ...]
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunMilestone(Message[MilestoneOutcome]):
+    """Somebody wants a milestone run now; waits until it is known what became of it."""
+
+    milestone: str
+    user_id: str
+    is_forced: bool
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecideCheckpoint(Message[MilestoneOutcome]):
+    """A person marks a milestone done, takes that back, skips it or takes that back."""
+
+    milestone: str
+    action: CheckpointAction
+    user_id: str
+    note: str | None
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContinueLaunch(Message[None]):
+    """Something of a launch may be due; a tick also looks at the shop for what people did."""
+
+    at: datetime
+    is_tick: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaceClaimed(Message[None]):
+    """The launch is one of the workflows that its organization may run at once, until then."""
+
+    launch_id: str
+    until: datetime
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaceRefused(Message[None]):
+    """The plan runs no more workflows at once for now, or nobody could ask."""
+
+    launch_id: str
+    reason: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimPlace(Call[PlaceClaimed | PlaceRefused]):
+    """Ask the organization for a place among its workflows."""
+
+    lane: ClassVar[LaneName] = "short"
+    patience: ClassVar[Patience | None] = STEP_PATIENCE
+
+    store_id: str
+    organization_id: str
+    launch_id: str
+
+    def given_up(self, why: str, at: datetime) -> PlaceRefused:
+        """Ask again with the next tick."""
+        del why
+        return PlaceRefused(launch_id=self.launch_id, reason="unavailable", at=at)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepWrites(Message[None]):
+    """A step found what is to be changed: the next one looks at what became of it."""
+
+    of: StepOf
+    writes: tuple[BeginOperation, ...]
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepFinished(Message[None]):
+    """The shop is as the milestone wants it; `result` is JSON text.
+
+    With `lacks_topics` the shop does not yet tell us of everything that it should.
+    """
+
+    of: StepOf
+    result: str
+    facts: tuple[ToldFact, ...]
+    modules: tuple[ToldModule, ...]
+    draft_hash: str | None
+    lacks_topics: bool
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepStopped(Message[None]):
+    """A step could not be done."""
+
+    of: StepOf
+    stop: MilestoneStop
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakeStep(Call[StepWrites | StepFinished | StepStopped]):
+    """Look at the shop for a milestone, and say what is to be changed in it."""
+
+    lane: ClassVar[LaneName] = "platform"
+    patience: ClassVar[Patience | None] = STEP_PATIENCE
+
+    store_id: str
+    organization_id: str
+    launch_id: str
+    of: StepOf
+
+    def given_up(self, why: str, at: datetime) -> StepStopped:
+        """Have it tried again later."""
+        stop = MilestoneStop(kind="retryable", reason="internal_error", detail=why)
+        return StepStopped(of=self.of, stop=stop, at=at)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchWriteEnded(Message[None]):
+    """It is known what became of a change that a milestone wanted; `version` is that of the thing after it."""
+
+    milestone: str
+    operation_id: str
+    subject: str
+    state: str
+    at: datetime
+    version: str | None = None
+    code: str | None = None
+    detail: str | None = None
+    platform_code: str | None = None
+    platform_status: int | None = None
+    scope: str | None = None
+    wait_seconds: float | None = None
+    is_throttled: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShopProbed(Message[None]):
+    """What a look at the shop found for those milestones that people do; `probe` is JSON text.
+
+    `unprobed` names the permissions for want of which something was left out.
+    """
+
+    launch_id: str
+    probe: str
+    unprobed: tuple[str, ...]
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeShop(Call[ShopProbed]):
+    """Look at the shop once for all that people do."""
+
+    lane: ClassVar[LaneName] = "platform"
+    patience: ClassVar[Patience | None] = Patience(waits=(5.0, 30.0), tries=2)
+    """The next tick looks again."""
+
+    store_id: str
+    organization_id: str
+    launch_id: str
+    orders_since: datetime

@@ -1,0 +1,97 @@
+"""SQL for launches."""
+
+from collections import defaultdict
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from tolsey.storage.database import Database
+from tolsey.storage.records.commerce.launches import (
+    Launch,
+    LaunchAttempt,
+    LaunchMilestone,
+    StoreContextModule,
+    StoreLaunch,
+)
+from tolsey.storage.tables import table_of
+
+LAUNCHES: Final = table_of(StoreLaunch)
+MILESTONES: Final = table_of(LaunchMilestone)
+ATTEMPTS: Final = table_of(LaunchAttempt)
+MODULES: Final = table_of(StoreContextModule)
+PAGE: Final = 1_000
+
+
+async def load(database: Database, store_ids: Sequence[str]) -> Mapping[str, Launch]:
+    """Read the launches of stores; a store without one is absent."""
+    heads = await database.fetch(
+        f"SELECT {LAUNCHES.selected} FROM store_launches WHERE store_id = ANY($1::text[])",  # noqa: S608 - names of our own table
+        list(store_ids),
+    )
+    if not heads:
+        return {}
+    rows = await database.fetch(
+        f"SELECT {MILESTONES.selected} FROM launch_milestones WHERE store_id = ANY($1::text[])",  # noqa: S608 - names of our own table
+        [row["store_id"] for row in heads],
+    )
+    milestones: dict[str, dict[str, LaunchMilestone]] = defaultdict(dict)
+    for row in rows:
+        milestones[row["store_id"]][row["milestone"]] = MILESTONES.read(row)
+    return {
+        row["store_id"]: Launch(head=LAUNCHES.read(row), milestones=milestones[row["store_id"]])
+        for row in heads
+    }
+
+
+async def find(database: Database, store_id: str) -> Launch | None:
+    """Read the launch of a store."""
+    return (await load(database, [store_id])).get(store_id)
+
+
+async def modules(database: Database, store_id: str) -> dict[str, Any]:
+    """Read all modules of a store's context, by their names."""
+    rows = await database.fetch(
+        "SELECT module, value FROM store_contexts WHERE store_id = $1", store_id
+    )
+    return {row["module"]: orjson.loads(row["value"]) for row in rows}
+
+
+async def attempts(database: Database, store_id: str, milestone: str) -> Sequence[LaunchAttempt]:
+    """List the tries of a milestone, the last first."""
+    rows = await database.fetch(
+        f"SELECT {ATTEMPTS.selected} FROM launch_attempts"  # noqa: S608 - names of our own table
+        " WHERE store_id = $1 AND milestone = $2 ORDER BY run DESC, attempt DESC LIMIT 100",
+        store_id,
+        milestone,
+    )
+    return [ATTEMPTS.read(row) for row in rows]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingLaunch:
+    """A launch that a tick has something to do for: something to send or unblock, or to look for."""
+
+    store_id: str
+    has_work: bool
+    is_looking: bool
+
+
+async def waiting(database: Database) -> AsyncIterator[list[WaitingLaunch]]:
+    """List the launches that wait for something that a tick can do, a page at a time."""
+    after = ""
+    while True:
+        rows = await database.fetch(
+            """
+            SELECT l.store_id, l.has_work, l.is_looking
+            FROM store_launches l JOIN stores s ON s.id = l.store_id AND s.deleted_at IS NULL
+            WHERE (l.has_work OR l.is_looking) AND l.store_id > $1 ORDER BY l.store_id LIMIT $2
+            """,
+            after,
+            PAGE,
+        )
+        if not rows:
+            return
+        yield [WaitingLaunch(**dict(row)) for row in rows]
+        after = rows[-1]["store_id"]
