@@ -536,7 +536,6 @@ UNBOUNDED: Final = {
     "commerce.compliance": {
         *("lately_redacted", "open_obligations", "unfinished", "uninstalled"),  # what is open
     },
-    "commerce.compliance": {"lately_redacted", "open_obligations", "unfinished"},  # what is open
     "commerce.launches": {"waiting"},  # the work of ten minutes, a page at a time
     "commerce.shop_erasure": {
         "count",
