@@ -90,6 +90,7 @@ KEPT_WHOLE = {
     "ChatPlanAnswer.before": "what the thing was, as the tool shows it",
     "AuditAnswer.metadata": "what an event says besides",
     "DeadLetterAnswer.payload": "a message, whatever its class",
+    "FieldAnswer.value": "what a scan saw: a text, a number, a list, by the field",
     "InspectedActorAnswer.state": "an actor's state, whatever its kind",
     "OperationAnswer.result": "what the route of its kind answers with",
     "OrganizationAnswer.rules": "rules/accounts#members",
