@@ -28,9 +28,11 @@ STORE = StoreRecord(
 
 def test_the_first_store_of_a_free_organization_is_opened() -> None:
     assert opening.open_store(EMPTY, OPEN) == Decision(
-        replace(EMPTY, stores=(STORE,)),
+        # An organization that is awake must not know a salt that is destroyed elsewhere.
+        replace(EMPTY, stores=(replace(STORE, sealed_salt=""),)),
         reply=StoreOpened("store_1", "Corner shop", AT),
         records=(
+            STORE,
             AuditRecord(
                 event="store.created", subject="store_1", organization_id="org_1", actor="usr_1"
             ),

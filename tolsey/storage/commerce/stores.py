@@ -3,7 +3,7 @@
 import base64
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -11,7 +11,7 @@ from tolsey.storage.conditions import Conditions
 from tolsey.storage.database import Database, Reader, Row, Transaction
 from tolsey.storage.lookups import records
 from tolsey.storage.records.commerce.shops import ShopKey, ShopOfStore, later_key
-from tolsey.storage.records.commerce.stores import StoreRecord
+from tolsey.storage.records.commerce.stores import NOT_HELD, StoreRecord
 from tolsey.storage.sealing.sealed import SealBroken, Vault
 from tolsey.storage.tables import table_of
 
@@ -132,7 +132,7 @@ async def load(
     where = "organization_id = ANY($1::text[]) ORDER BY id"
     owned: dict[str, list[StoreRecord]] = defaultdict(list)
     for one in await records(database, STORES, where, list(organization_ids)):
-        owned[one.organization_id].append(one)
+        owned[one.organization_id].append(replace(one, sealed_salt=NOT_HELD))
     return {
         row["id"]: OrganizationStores(
             row["plan"], row["stores_contracted"], tuple(owned[row["id"]])

@@ -7,7 +7,7 @@ from tolsey.actors.organization.state import OrganizationState
 from tolsey.actors.organization.stores.messages import CloseStore, OpenStore, StoreOpened
 from tolsey.actors.refusals import Conflict, NotFound, PaymentRequired
 from tolsey.runtime.decision import Decision
-from tolsey.storage.records.commerce.stores import StoreRecord
+from tolsey.storage.records.commerce.stores import NOT_HELD, StoreRecord
 from tolsey.storage.records.journal import AuditRecord
 
 
@@ -44,8 +44,10 @@ def open_store(
         organization_id=state.organization_id,
         actor=message.user_id,
     )
-    after = replace(state, stores=(*state.stores, opened))
-    return Decision(after, reply=_opened(opened), records=(made,))
+    # The salt is written and not remembered: nobody here could let go of it when it is destroyed.
+    kept = replace(opened, sealed_salt=NOT_HELD)
+    after = replace(state, stores=(*state.stores, kept))
+    return Decision(after, reply=_opened(opened), records=(opened, made))
 
 
 def close_store(state: OrganizationState, message: CloseStore) -> Decision[OrganizationState, bool]:

@@ -36,12 +36,12 @@ class Stores(KindPart[OrganizationState]):
         }
 
     def changes(self, old: OrganizationState, new: OrganizationState) -> Iterable[Any]:
-        """List the stores that were opened or closed, and the plan when it is another."""
+        """List the stores that were closed, and the plan when it is another; one that is opened is a record."""
         terms = new.plan, new.stores_contracted
         if new.stores is old.stores and terms == (old.plan, old.stores_contracted):
             return ()
         before = {store.id: store for store in old.stores}
-        moved: list[Any] = [store for store in new.stores if before.get(store.id) != store]
+        moved: list[Any] = [store for store in new.stores if before.get(store.id, store) != store]
         if terms != (old.plan, old.stores_contracted):
             plan, contracted = terms
             whose = new.organization_id

@@ -2,9 +2,13 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
 
 from tolsey.storage.owners import Belongs, RowOwner
 from tolsey.storage.tables import stored
+
+NOT_HELD: Final = ""
+"""What stands for a salt in an organization's memory, which never has one; its row is not written over."""
 
 
 @stored(
