@@ -17,6 +17,7 @@ import structlog
 from tolsey.actors.job.effects import Progress, is_cut
 from tolsey.actors.job.uninstalls.effects import UninstalledShops
 from tolsey.actors.mail import MailEvent, TellPeople
+from tolsey.actors.organization.billing.messages import LeaveProcessor
 from tolsey.actors.organization.messages import organization
 from tolsey.actors.organization.stores.messages import CloseStore
 from tolsey.actors.ports import CustomerRecords, ErasureList, Vectors
@@ -179,6 +180,8 @@ class Erasing:
                     with suppress(NotFound):  # never connected
                         await self._ask(store(store_id), LeaveShop(at, user_id))
                     await self._ask(organization(one.id), CloseStore(store_id, user_id, at))
+                # What is left of a subscription ends with the organization (rules/accounts#people-who-leave).
+                await self._ask(organization(one.id), LeaveProcessor(at))
             await self._erase(RowOwner.USER, user_id)
         for organization_id in await leaving.organizations_due(self._database, at):
             await self._list(ErasureCause.ORGANIZATION, organization_id)

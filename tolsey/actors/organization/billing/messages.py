@@ -148,6 +148,13 @@ class CancelPlan(Message[Operation]):
 
 
 @dataclass(frozen=True, slots=True)
+class LeaveProcessor(Message[bool]):
+    """The organization is deleted: what is left of its subscription ends at once. False where nothing is."""
+
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class RefundBegun:
     """What is to be done at the processor: refund (unless `is_returned`), and end a subscription."""
 

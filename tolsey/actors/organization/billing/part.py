@@ -25,6 +25,7 @@ from tolsey.actors.organization.billing.messages import (
     CancelPlan,
     ChangePlan,
     GiveBackPayment,
+    LeaveProcessor,
     ReadSubscription,
     RecordBillingAct,
 )
@@ -67,6 +68,7 @@ class Billing(KindPart[OrganizationState]):
             about_payment(database, RefundRefused, returns.refused, PAYMENT),
             about_payment(database, ReturnGivenUp, returns.given_up, PAYMENT),
             on(SubscriptionEndedNow, returns.ended),
+            on(LeaveProcessor, returns.leave),
             on(PaymentEventGivenUp, applying.give_up),
         )
 

@@ -18,13 +18,14 @@ from tolsey.actors.organization.billing.calls import (
     ReturnGivenUp,
     SubscriptionEndedNow,
 )
-from tolsey.actors.organization.billing.messages import GiveBackPayment
+from tolsey.actors.organization.billing.messages import ALIVE, GiveBackPayment, LeaveProcessor
 from tolsey.actors.organization.ledger import payments
 from tolsey.actors.organization.ledger.messages import PaymentObserved
 from tolsey.actors.organization.operations import under_way
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.actors.refusals import Refusal
 from tolsey.runtime.decision import Decision, Perform
+from tolsey.storage.records.journal import audit_record
 from tolsey.storage.records.runtime.operations import Operation
 
 REFUND: Final = "refund"
@@ -119,6 +120,32 @@ def ended(state: OrganizationState, message: SubscriptionEndedNow) -> Step:
     if operation is None:
         return Decision(state, None)
     return under_way.end(Decision(state, None), operation, message.at)
+
+
+def leave(state: OrganizationState, message: LeaveProcessor) -> Decision[OrganizationState, bool]:
+    """Have what is left of the subscription ended at the processor; nobody waits for it."""
+    del message
+    known = state.subscription
+    if known is None or known.subscription_id is None or known.status not in ALIVE:
+        return Decision(state, reply=False)
+    call = EndSubscriptionNow(
+        organization_id=state.organization_id,
+        operation_id=f"left:{state.organization_id}",
+        payment_ref="",
+        subscription_id=known.subscription_id,
+    )
+    ended = audit_record(
+        "subscription.ended_with_organization",
+        known.subscription_id,
+        state.organization_id,
+        "system",
+    )
+    return Decision(
+        state,
+        reply=True,
+        records=(ended,),
+        effects=(Perform(call, key=f"end:{known.subscription_id}"),),
+    )
 
 
 def given_up(state: OrganizationState, message: ReturnGivenUp) -> Step:
