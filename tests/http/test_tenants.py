@@ -105,6 +105,7 @@ async def things_of(owner: Person) -> dict[str, str]:
         "listing_id": made.json()["id"],
         "event_id": "evt_1",
         "operation_id": "op_1",
+        "change_set": "op_1",
         "resource": f"api/mcp/v1/{store['id']}",
         "request_id": "nobody-asked",
         "mail_id": "mail_1",
