@@ -34,6 +34,8 @@ OURS = frozenset(
             "MemoryEntry.source",
             "PrivacyRequest.topic",
             "PrivacyRequest.pending_steps",
+            "PrivacyRequest.clock",
+            "PrivacyRequest.source",
             "flags",
             "kind",
             "reference",
