@@ -48,6 +48,12 @@ COPIES: Final = {
           AND $3 = '' AND $4::text IS NOT NULL
     """,
     "files": f"FROM files WHERE store_id = $1 AND expires_at > now() AND {_ANY_WORDS}",
+    # What a member of the store's organization was answered may be about anyone; that a key was used stays.
+    "idempotency_keys": """
+        FROM idempotency_keys WHERE answer->>'body' <> '{}' AND user_id IN (
+            SELECT m.user_id FROM stores s JOIN members m USING (organization_id) WHERE s.id = $1)
+          AND $2::text IS NOT NULL AND $3::text IS NOT NULL AND $4::text IS NOT NULL
+    """,
 }
 """What holds words of a shop's customers beside the shop's own tables: $1 the store, $2 the shop's domain, $3
 the pseudonym of the customer whom a request is about or '' for all of them, $4 the key of the shop's rows."""
@@ -106,6 +112,15 @@ async def clear_copies(
     )
     await database.execute(
         "UPDATE files SET expires_at = now() WHERE store_id = $1 AND expires_at > now()", store_id
+    )
+    answered = f"SELECT ctid {COPIES['idempotency_keys']}"
+    await database.execute(
+        "UPDATE idempotency_keys SET answer = answer || jsonb_build_object('body', '{}')"  # noqa: S608 - constants of this module
+        f" WHERE ctid = ANY(ARRAY({answered}))",
+        store_id,
+        shop_domain,
+        customer,
+        shop_key,
     )
 
 

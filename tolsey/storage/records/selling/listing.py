@@ -80,8 +80,8 @@ class ListingFields:
     currency: str | None = None
     min_offer: int | None = None
     reason_for_sale: Annotated[str | None, Personal.FREE_TEXT] = None
-    included_assets: Annotated[str, Jsonb] = "[]"
-    excluded_assets: Annotated[str, Jsonb] = "[]"
+    included_assets: Annotated[str, Jsonb, Personal.FREE_TEXT] = "[]"
+    excluded_assets: Annotated[str, Jsonb, Personal.FREE_TEXT] = "[]"
     domain: str | None = None
     self_reported: Annotated[str, Jsonb] = "{}"
     auto_approve_access: bool = False
@@ -91,10 +91,13 @@ class ListingFields:
 
 
 WITHOUT_WORDS: Final = {
+    "slug": "id",
     "title": "''",
     "teaser": "NULL",
     "reason_for_sale": "NULL",
     "domain": "NULL",
+    "included_assets": "'[]'",
+    "excluded_assets": "'[]'",
     "self_reported": "'{}'",
 }
 """What is left of a listing whose owner is gone."""
