@@ -41,6 +41,7 @@ SLOW_PLACES = tuple(
         "campaigns",
         "mcp/real",
         "http/chat/test_crashes.py",
+        "journeys/canary/test_planted_leaks.py",
         "journeys/client",
         "journeys/test_newcomer.py",
         "journeys/test_processes.py",

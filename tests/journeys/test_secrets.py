@@ -14,7 +14,7 @@ import redis.asyncio
 import structlog
 
 from tests.http.people import KEYRING, PASSWORD
-from tests.journeys.canaries import CANARY, DELIVERIES, personal, spelled
+from tests.journeys.canary.spelling import CANARY, DELIVERIES, personal, spelled
 from tests.journeys.conftest import CRON_SECRET, EVENTS, SHOP, Seller, signed
 from tests.journeys.strangers import LISTINGS, PUBLIC, browsing, listing_of, quiet
 from tolsey import logs

@@ -1,7 +1,7 @@
 """A world in which a person is told of through every way into the service."""
 
 import io
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ from tests.http.oauth.client import Client, boxes
 from tests.http.payments.market import Market, opened
 from tests.http.payments.shop import WEBHOOK_SECRET
 from tests.http.people import PASSWORD, Person, settings_of
-from tests.journeys.canaries import DELIVERIES, personal, places
+from tests.journeys.canary.spelling import DELIVERIES, personal, places
 from tests.journeys.conftest import EVENTS, Seller, signed
 from tests.journeys.strangers import LISTINGS, browsing
 from tests.mcp.wire import Agent
@@ -30,10 +30,19 @@ from tolsey.sandbox.model import KEY, NAME, Model
 from tolsey.sandbox.payments.processor import SECRET_KEY
 from tolsey.sandbox.server import listening
 from tolsey.service import PAYMENTS_PATH, Running, running
+from tolsey.storage.catalogue import declared
+from tolsey.storage.owners import OF_SHOP
 from tolsey.storage.people import administrators
+from tolsey.storage.records.commerce.compliance import PendingStep
 
 PLATFORM_SECRET = "platform-secret-of-the-service"
 CREDITS = 10_000_000
+OTHER, OTHER_SECRET = "second.myshopify.com", "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"
+USED_KEYS = "table idempotency_keys.key"
+"""What a caller called a request goes after a day."""
+NAMELESS = {"table facts.value", "table messages.text", "table agent_operations.after"}
+"""What a store was told to remember goes with it: no request says the names that words go by."""
+
 DUE = "SELECT FROM outbox WHERE due_at <= now() LIMIT 1"
 
 
@@ -136,8 +145,11 @@ async def agent_of(seller: Seller) -> Agent:
     return Agent(seller.browser, client.resource, bearer)
 
 
-async def deliveries(seller: Seller, shop: str, secret: str, buyer: Mapping[str, str]) -> None:
-    """Tell of a buyer in every topic, in its body, its free text and its headers."""
+async def deliveries(
+    seller: Seller, shop: str, secret: str, buyer: Mapping[str, str]
+) -> list[tuple[bytes, dict[str, str]]]:
+    """Tell of a buyer in every topic, in its body, its free text and its headers; answer what was sent."""
+    sent = []
     landing = f"/welcome/{quote(buyer['first_name'])}?utm_campaign={quote(buyer['last_name'])}"
     written: dict[str, Any] = {
         "tags": buyer["words"],
@@ -149,11 +161,15 @@ async def deliveries(seller: Seller, shop: str, secret: str, buyer: Mapping[str,
     for topic, body in DELIVERIES:
         # Tags of products are the shop's own words.
         told = written if topic.startswith(("orders/", "customers/", "checkouts/")) else {}
-        raw = personal(buyer, {**told, **body})
+        if topic == "shop/update" and "shop_name" in buyer:
+            told = {"name": buyer["shop_name"]}
+        raw = personal(buyer, {**body, **told} if "name" in told else {**told, **body})
         more = {"User-Agent": buyer["email"], "X-Request-Id": buyer["email"][:20]}
         headers = signed(raw, topic, shop=shop, secret=secret, **more)
         answer = await seller.browser.post(EVENTS, content=raw, headers=headers)
         assert answer.status_code == 200, answer.text
+        sent.append((raw, headers))
+    return sent
 
 
 async def notes_of_agents(agent: Agent, order: Order, buyer: Mapping[str, str]) -> None:
@@ -244,3 +260,71 @@ async def account_of(world: World, browser: httpx.AsyncClient, user: Mapping[str
     )
     await world.market.pay(page.json()["url"], email=user["email"], name=name)
     return seller
+
+
+async def plant(
+    world: World, seller: Seller, shop: str, secret: str, buyer: Mapping[str, str]
+) -> list[tuple[bytes, dict[str, str]]]:
+    """Connect a store to a shop, and tell it of a buyer through every way in; answer what was delivered."""
+    order = world.platform.place_order(shop, email=buyer["email"])
+    assert order.customer is not None
+    order.customer.first_name, order.customer.last_name = buyer["first_name"], buyer["last_name"]
+    order.note, order.tags = buyer["words"], (buyer["words"],)
+    assert (await seller.connect(shop, secret)).status_code == 200
+    await world.settled()
+    await notes_of_agents(await agent_of(seller), order, buyer)
+    await world.settled()
+    sent = await deliveries(seller, shop, secret, buyer)
+    await words_of_people(world, seller, buyer)
+    await world.settled()
+    return sent
+
+
+OF_THE_SHOP = {
+    PendingStep.HISTORY: {one.name for one in declared() if OF_SHOP in one.belongs},
+    PendingStep.STORE_RECORD: {"store_shops"},
+}
+"""What the open steps of a redacted shop name."""
+
+
+def unnamed(places: Iterable[str], request: Mapping[str, Any]) -> set[str]:
+    """Tell which places the open steps of a request do not name; free text of orders goes at once."""
+    named = set().union(*(OF_THE_SHOP.get(one, set()) for one in request["pendingSteps"]))
+    return {
+        place
+        for place in places
+        if place == "table commerce_orders.metadata"
+        or place.removeprefix("table ").partition(".")[0] not in named
+    } - {USED_KEYS, "dump"}
+
+
+async def carry_out_steps(world: World, request: Mapping[str, Any]) -> None:
+    """Have an operator say that what is pending is to be done."""
+    admin = f"/api/admin/compliance/{request['id']}"
+    for step in request["pendingSteps"]:
+        done = await world.operator.post(f"{admin}/steps/{step}/done", json={"reason": "Asked."})
+        assert done.status_code == 202, done.text
+    await world.run("gdpr-erasure")
+
+
+async def requested(world: World) -> dict[str, Any]:
+    """Read the one request of the platform."""
+    (request,) = (await world.operator.get("/api/admin/compliance")).json()["items"]
+    return cast("dict[str, Any]", request)
+
+
+async def secrets_of(world: World, store_id: str, buyer: Mapping[str, str]) -> dict[str, str]:
+    """Add to a person what a store knows them by, and what opens their shop: these go with them."""
+    row = await world.live.service.database.fetchrow(
+        """
+        SELECT s.sealed_salt AS salt, c.access_token AS token, o.customer_hash AS pseudonym,
+            c.metadata->>'clientSecretEncrypted' AS secret
+        FROM stores s JOIN integration_connections c ON c.store_id = s.id
+            JOIN commerce_orders o ON o.store_id = s.id AND o.metadata::text LIKE '%' || $2 || '%'
+        WHERE s.id = $1 AND o.customer_hash IS NOT NULL LIMIT 1
+        """,
+        store_id,
+        buyer["words"],
+    )
+    assert row is not None
+    return {**buyer, **{name: str(value) for name, value in row.items()}}
