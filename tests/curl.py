@@ -30,6 +30,7 @@ VARIABLES: Final[Mapping[str, str]] = {
     "item": "ITEM",
     "metrics": "METRICS_TOKEN",
     "offer_id": "OFFER_ID",
+    "signature_id": "SIGNATURE_ID",
     "organizationId": "ORGANIZATION_ID",
     "organization_id": "ORGANIZATION_ID",
     "session_id": "SESSION_ID",
@@ -79,6 +80,11 @@ OF_OPERATION: Final[Mapping[str, Mapping[str, Any]]] = {
         "clientSecret": "shpss_0123456789abcdef0123456789abcdef",
     },
     "/api/sell/listings": {"askingPrice": {"amount": 12_000_000, "currency": "USD"}},
+    "/api/marketplace/signatures": {
+        "typedName": "Ann Owner",
+        "consentVersion": "esign-consent-2026-01",
+        "documentSha256": "0" * 64,
+    },
     "/api/marketplace": {"amount": {"amount": 9_000_000, "currency": "USD"}},
     "/api/admin/organizations/{organization_id}/contract": {"plan": "free"},
     "/api/chat/plans": {"plan": "$PLAN"},
@@ -137,8 +143,6 @@ def _proof(path: str, method: str, operation: Mapping[str, Any]) -> Iterator[str
                 yield '-H "Authorization: Bearer $CRON_SECRET"'
             case "metricsToken":
                 yield '-H "Authorization: Bearer $METRICS_TOKEN"'
-            case "apiKey":
-                yield '-H "Authorization: Bearer $API_KEY"'
     if path in SESSION_GIVEN:
         yield "-c session.txt"
     if path == SESSION_TAKEN:

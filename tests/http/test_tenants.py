@@ -123,6 +123,7 @@ async def things_of(owner: Person) -> dict[str, str]:
         "step": "commerce-history",
         "deal_id": "deal_1",
         "offer_id": "offer_1",
+        "signature_id": "sig_1",
         "item": "asset-1",
     }
 
@@ -156,6 +157,15 @@ def body_of(rule: str, things: dict[str, str]) -> dict[str, Any]:
         "/api/marketplace/deals/<deal_id>/offers": {"amount": PRICE},
         "/api/marketplace/deals/<deal_id>/transfer-items/<item>": {"verdict": "accepted"},
         "/api/marketplace/offers/<offer_id>/counter": {"amount": PRICE},
+        "/api/vendor/marketplace/deals/<deal_id>/request-signature": {"documentType": "NDA"},
+        "/api/marketplace/signatures/<signature_id>": {
+            "typedName": "A Stranger",
+            "consent": True,
+            "consentVersion": "esign-consent-2026-01",
+            "documentSha256": "0" * 64,
+        },
+        "/api/marketplace/signatures/<signature_id>/decline": {"reason": "No."},
+        "/api/marketplace/signatures/<signature_id>/void": {"reason": "No."},
         "/api/affiliate/redeem": {**foreign, "code": "BCDFGHJKLM"},
         "/api/payments/checkout": {**foreign, "plan": "pro", "cadence": "monthly"},
         "/api/payments/change": {**foreign, "plan": "pro", "cadence": "monthly"},
@@ -167,7 +177,6 @@ def body_of(rule: str, things: dict[str, str]) -> dict[str, Any]:
         "/api/stores/<store_id>/memory/facts/<key>": {"value": "Theirs"},
         "/api/stores/<store_id>/privacy": {"email": "buyer@example.com", "action": "erase"},
         "/api/stores/<store_id>/memory/messages": {"text": "Theirs"},
-        "/api/stores/<store_id>/competitors": {"domain": "shop.example"},
         "/api/stores/<store_id>/memory/messages/<message_id>": {"text": "Theirs"},
         "/selling/new": {**foreign, "title": "Theirs", "price": "1", "currency": "USD"},
         "/selling/<listing_id>/prove/<any(shop, processor):source>": {

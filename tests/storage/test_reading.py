@@ -443,6 +443,7 @@ SHORT: Final[dict[str, list[Case]]] = {
     "oauth.grants.of_user": [lambda db: grants.of_user(db, "usr_1", PAGE)],
     "oauth.grants.only_resource": [lambda db: grants.only_resource(db, "cli_7")],
     "oauth.requests.find": [lambda db: requests.find(db, "request", AT)],
+    "people.accounts.names_of": [lambda db: accounts.names_of(db, ["org_1", "org_2"])],
     "people.accounts.find_organization": [
         lambda db: accounts.find_organization(db, "org_1", "usr_1")
     ],
@@ -491,6 +492,10 @@ SHORT: Final[dict[str, list[Case]]] = {
     "runtime.slots.versions": [lambda db: slots.versions(db, "store", [STORE, "sto_2"])],
     "runtime.workflows.load": [lambda db: workflows.load(db, ["org_1"])],
     "selling.deals.deal_of_offer": [lambda db: deals.deal_of_offer(db, "offer_000001")],
+    "selling.deals.deal_of_signature": [lambda db: deals.deal_of_signature(db, "sig_1")],
+    "selling.deals.document": [lambda db: deals.document(db, "0")],
+    "selling.deals.is_in_ledger": [lambda db: deals.is_in_ledger(db, "deal_000001", "0")],
+    "selling.deals.signature_events": [lambda db: deals.signature_events(db, "sig_1")],
     "selling.deals.events": [lambda db: deals.events(db, "deal_000001", 1, PAGE)],
     "selling.deals.find": [lambda db: deals.find(db, "deal_000001")],
     "selling.deals.is_store_selling": [lambda db: deals.is_store_selling(db, "sto_1")],

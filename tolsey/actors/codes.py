@@ -167,6 +167,8 @@ SELLING: Final = {
     "guard_failed": Code(
         "Something else has to happen before; `allowed` lists what you can do now.", 409
     ),
+    "document_changed": Code("The document is not the one you were shown: look at it again.", 409),
+    "signature_open": Code("A document of this deal waits for signatures already.", 409),
     "not_for_sale": Code("This business is not for sale now.", 409),
     "own_listing": Code("This is a listing of your own.", 409),
     "account_not_live": Code("The account cannot take payments yet.", 422),
@@ -251,11 +253,9 @@ AGENTS: Final = {
     "unreadable": Code("This was asked of another version and can no longer be read: ask again."),
 }
 INTELLIGENCE: Final = {
-    "competitor_limit": Code("Choose the plan in `plan`, or name fewer competitors.", 402),
     "invalid_domain": Code("Name a storefront by its domain, such as `shop.example.com`.", 422),
     "scan_cancelled": Code("The domain was to be left alone before its scan had ended."),
     "scan_failed": Code("The scan failed at our side: ask again in a minute.", 502),
-    "too_many_domains": Code("Name fewer domains at once.", 422),
     "suppressed": Code("The owner of the domain asked to be left alone.", 409),
 }
 CODES: Final = {

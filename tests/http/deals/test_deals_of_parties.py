@@ -10,11 +10,11 @@ import httpx
 import pytest
 
 from tests.http.people import Clock, Person, SignUp, add_member, made_operator
-from tolsey.actors.listing.deals.messages import AdvanceDeal, DealDue
+from tolsey.actors.listing.deals.messages import DealDue
 from tolsey.actors.listing.messages import listing
 from tolsey.actors.mail import TellPeople
 from tolsey.http.app import create_app
-from tolsey.http.deals import offers, threads
+from tolsey.http.deals import offers, signing_routes, threads
 from tolsey.http.people import auth, organizations
 from tolsey.http.selling import public, reviews, sell
 from tolsey.http.stores import routes as stores
@@ -30,7 +30,7 @@ PRICE = {"amount": 2_000_000, "currency": "USD"}
 
 @pytest.fixture
 def edge(service: Service) -> Edge:
-    parts = (auth, organizations, stores, sell, public, reviews, threads, offers)
+    parts = (auth, organizations, stores, sell, public, reviews, threads, offers, signing_routes)
     return create_app(service, [part.routes for part in parts], {})
 
 
@@ -56,6 +56,20 @@ class Table:
     ) -> httpx.Response:
         body = {"event": event, "expectedStage": deal["stage"], **given}
         return await who.browser.post(f"{MARKET}/deals/{deal['id']}/advance", json=body)
+
+    async def sign(self, who: Person, signature_id: str, **changed: Any) -> httpx.Response:
+        """Look at the document, hash what is shown, and sign that."""
+        path = f"{MARKET}/signatures/{signature_id}"
+        shown = await who.browser.get(f"{path}/document")
+        wanted = (await who.browser.get(path)).json()
+        body = {
+            "typedName": who.email.split("@")[0].title(),
+            "consent": True,
+            "consentVersion": wanted["consentVersion"],
+            "documentSha256": hashlib.sha256(shown.content).hexdigest(),
+            **changed,
+        }
+        return await who.browser.post(path, json=body)
 
     async def deal(self, who: Person, id: str) -> dict[str, Any]:
         found = await who.browser.get(f"{MARKET}/deals/{id}")
@@ -142,28 +156,21 @@ async def test_a_repeat_with_its_key_asks_once(table: Table) -> None:
     assert (own.status_code, own.json()["code"]) == (409, "own_listing")
 
 
-async def signed(table: Table, buyer: Person, runtime: Runtime, clock: Clock) -> dict[str, Any]:
-    """Bring a buyer to the signed NDA; the signature itself is the documents' to test."""
+async def signed(table: Table, buyer: Person) -> dict[str, Any]:
+    """Bring a buyer to the signed NDA."""
     asked = (await table.access(buyer)).json()
     await table.advance(table.ann, asked, "access.approve")
-    nda = AdvanceDeal(
-        deal_id=asked["id"],
-        event="nda.signed_by_all",
-        expected_stage=None,
-        actor="X",
-        by="service",
-        at=clock.now,
-    )
-    await runtime.ask(listing(table.listing_id), nda)
+    deal = await table.deal(buyer, asked["id"])
+    for who in (buyer, table.ann):
+        given = await table.sign(who, deal["signatureId"])
+        assert given.status_code == 200, given.text
     return await table.deal(buyer, asked["id"])
 
 
-async def test_of_two_buyers_accepted_at_once_one_has_the_business(
-    table: Table, runtime: Runtime, clock: Clock
-) -> None:
+async def test_of_two_buyers_accepted_at_once_one_has_the_business(table: Table) -> None:
     offered = []
     for buyer in (table.ben, table.cleo):
-        deal = await signed(table, buyer, runtime, clock)
+        deal = await signed(table, buyer)
         made = await buyer.browser.post(
             f"{MARKET}/deals/{deal['id']}/offers", json={"amount": PRICE}
         )
@@ -188,9 +195,9 @@ async def test_of_two_buyers_accepted_at_once_one_has_the_business(
 
 
 async def test_an_offer_is_countered_by_the_other_party_and_bounded_by_the_listing(
-    table: Table, runtime: Runtime, clock: Clock
+    table: Table,
 ) -> None:
-    deal = await signed(table, table.ben, runtime, clock)
+    deal = await signed(table, table.ben)
     path = f"{MARKET}/deals/{deal['id']}/offers"
     low = await table.ben.browser.post(path, json={"amount": {**PRICE, "amount": 100}})
     assert (low.status_code, low.json()["errors"][0]["field"]) == (422, "amount.amount")
@@ -214,15 +221,16 @@ async def test_an_offer_is_countered_by_the_other_party_and_bounded_by_the_listi
 
 
 async def test_both_parties_read_a_ledger_that_anyone_can_check_and_a_changed_line_is_named(
-    table: Table, runtime: Runtime, clock: Clock, database: Database
+    table: Table, database: Database
 ) -> None:
-    deal = await signed(table, table.ben, runtime, clock)
+    deal = await signed(table, table.ben)
     path = f"{MARKET}/deals/{deal['id']}"
     lines = (await table.ann.browser.get(f"{path}/events")).json()["items"]
     assert lines == (await table.ben.browser.get(f"{path}/events")).json()["items"]
     assert [one["event"] for one in lines] == [
         "access.request",
         "access.approve",
+        "signature.requested",
         "nda.signed_by_all",
     ]
     for line in lines:
@@ -244,22 +252,20 @@ async def test_both_parties_read_a_ledger_that_anyone_can_check_and_a_changed_li
     assert (forged["valid"], forged["firstBreak"]) == (False, 2)
 
 
-async def test_what_is_kept_wakes_as_it_was(
-    table: Table, runtime: Runtime, clock: Clock, database: Database
-) -> None:
-    deal = await signed(table, table.ben, runtime, clock)
+async def test_what_is_kept_wakes_as_it_was(table: Table, database: Database) -> None:
+    deal = await signed(table, table.ben)
     await table.ben.browser.post(f"{MARKET}/deals/{deal['id']}/offers", json={"amount": PRICE})
     before = await table.deal(table.ann, deal["id"])
-    ((kept, offer),) = (await deals.load(database, [table.listing_id]))[table.listing_id]
+    ((kept, offer, _),) = (await deals.load(database, [table.listing_id]))[table.listing_id]
 
     assert (kept.id, kept.seq, kept.hash) == (deal["id"], before["events"], before["ledgerHash"])
     assert offer is not None
     assert offer.id == before["offer"]["id"]
     due = await database.fetch(
         "SELECT key FROM outbox WHERE due_at > now() AND key LIKE '%/%/%'"
-        " OR due_at > now() AND key LIKE 'offer_%/%' ORDER BY key"
+        " OR due_at > now() AND (key LIKE 'offer_%/%' OR key LIKE 'sig_%/%') ORDER BY key"
     )
-    assert [row["key"].split("_")[0] for row in due] == ["deal", "offer"]
+    assert [row["key"].split("_")[0] for row in due] == ["deal", "offer", "sig"]
 
 
 async def test_time_ends_what_nobody_answered(
@@ -295,3 +301,153 @@ async def test_an_operator_ends_a_deal_with_a_reason_and_a_withdrawn_listing_end
     gone = await table.ann.browser.post(f"/api/sell/listings/{table.listing_id}/withdraw")
     assert gone.json()["status"] == "WITHDRAWN"
     assert (await table.deal(table.ben, asked["id"]))["stage"] == "CLOSED_LOST"
+
+
+async def test_a_document_is_signed_as_it_was_shown_and_the_last_signature_moves_the_deal(
+    table: Table,
+) -> None:
+    asked = (await table.access(table.ben)).json()
+    let_in = (await table.advance(table.ann, asked, "access.approve")).json()
+    path = f"{MARKET}/signatures/{let_in['signatureId']}"
+    assert (await table.eve.browser.get(path)).status_code == 404
+    assert (await table.eve.browser.get(f"{path}/document")).status_code == 404
+
+    shown = await table.ben.browser.get(f"{path}/document")
+    assert "sandbox" in shown.headers["Content-Security-Policy"]
+    assert table.listing_id in shown.text
+    other = await table.sign(table.ben, let_in["signatureId"], documentSha256="0" * 64)
+    assert (other.status_code, other.json()["code"]) == (409, "document_changed")
+    unconsented = await table.sign(table.ben, let_in["signatureId"], consent=False)
+    assert unconsented.status_code == 422
+
+    first = await table.sign(table.ben, let_in["signatureId"])
+    assert (first.json()["status"], first.json()["stage"]) == ("VIEWED", "NDA_PENDING")
+    again = await table.sign(table.ben, let_in["signatureId"])
+    assert again.json()["auditHash"] == first.json()["auditHash"]
+    last = await table.sign(table.ann, let_in["signatureId"])
+    assert (last.json()["status"], last.json()["stage"]) == ("SIGNED", "NDA_SIGNED")
+    deal = await table.deal(table.ben, asked["id"])
+    assert deal["ndaSignedAt"] is not None
+
+    checked = (await table.ben.browser.get(f"{path}/verify")).json()
+    assert (checked["valid"], checked["inLedger"], checked["firstBreak"]) == (True, True, None)
+    assert [one["name"] for one in checked["signers"]] == ["B…", "A…"]
+    assert checked["auditHash"] == last.json()["auditHash"]
+    # `sha256sum` alone follows the chain.
+    before = checked["genesis"]
+    for event in checked["events"]:
+        assert before in event["body"]
+        before = hashlib.sha256(event["body"].encode()).hexdigest()
+        assert before == event["hash"]
+
+
+@pytest.mark.parametrize(
+    ("sql", "broken"),
+    [
+        ("UPDATE signature_events SET body = replace(body, 'Ben', 'Bob') WHERE seq = 3", 3),
+        ("DELETE FROM signature_events WHERE seq = 2", 2),
+        ("UPDATE legal_documents SET content = replace(content, 'Two years', 'Ten years')", None),
+    ],
+)
+async def test_what_is_changed_of_a_signature_is_named(
+    table: Table, database: Database, sql: str, broken: int | None
+) -> None:
+    deal = await signed(table, table.ben)
+    for one in ("signature_events", "legal_documents"):
+        with pytest.raises(Exception, match="only added"):
+            await database.execute(f"DELETE FROM {one}")  # noqa: S608 - a constant
+        await database.execute(f"ALTER TABLE {one} DISABLE TRIGGER ALL")
+    await database.execute(sql)
+
+    path = f"{MARKET}/signatures/{deal['signatureId']}/verify"
+    checked = (await table.ann.browser.get(path)).json()
+
+    assert (checked["valid"], checked["firstBreak"]) == (False, broken)
+    assert checked["documentValid"] is (broken is not None)
+
+
+async def test_a_declined_document_leaves_the_deal_where_it_is_and_another_can_be_asked_for(
+    table: Table,
+) -> None:
+    asked = (await table.access(table.ben)).json()
+    first = (await table.advance(table.ann, asked, "access.approve")).json()["signatureId"]
+    wants = f"/api/vendor/marketplace/deals/{asked['id']}/request-signature"
+    open_one = await table.ben.browser.post(wants, json={"documentType": "NDA"})
+    assert (open_one.status_code, open_one.json()["code"]) == (409, "signature_open")
+    no = await table.ben.browser.post(
+        f"{MARKET}/signatures/{first}/decline", json={"reason": "Too long."}
+    )
+    assert (no.json()["status"], no.json()["stage"]) == ("DECLINED", "NDA_PENDING")
+    assert (await table.sign(table.ann, first)).json()["code"] == "invalid_transition"
+    early = await table.ann.browser.post(wants, json={"documentType": "APA"})
+    assert (early.status_code, early.json()["code"]) == (409, "invalid_transition")
+    outside = await table.ann.browser.post(
+        wants, json={"documentType": "NDA", "provider": "EXTERNAL_A"}
+    )
+    assert (outside.status_code, outside.json()["hostedUrl"]) == (201, None)
+    assert (await table.sign(table.ben, outside.json()["id"])).json()["code"] == "conflict"
+
+
+async def test_a_business_is_sold_from_the_first_question_to_the_closing(
+    table: Table, database: Database
+) -> None:
+    deal = await signed(table, table.ben)
+    other = await signed(table, table.cleo)
+    id = deal["id"]
+    wants = f"/api/vendor/marketplace/deals/{id}/request-signature"
+    made = await table.ben.browser.post(f"{MARKET}/deals/{id}/offers", json={"amount": PRICE})
+    await table.ann.browser.post(f"{MARKET}/offers/{made.json()['offer']['id']}/accept")
+
+    async def moved(who: Person, event: str, **given: Any) -> dict[str, Any]:
+        answer = await table.advance(who, await table.deal(who, id), event, **given)
+        assert answer.status_code == 200, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    async def signed_by_both(kind: str) -> None:
+        asked = await table.ann.browser.post(wants, json={"documentType": kind})
+        assert asked.status_code == 201, asked.text
+        for who in (table.ann, table.ben):
+            given = await table.sign(who, asked.json()["id"])
+            assert given.status_code == 200, given.text
+
+    await signed_by_both("LOI")
+    waits = await table.deal(table.cleo, other["id"])
+    assert (waits["paused"], waits["allowed"]) == (True, ["withdraw"])
+    opened = await moved(table.ann, "diligence.open")
+    early = await table.ann.browser.post(wants, json={"documentType": "APA"})
+    assert (early.status_code, early.json()["code"]) == (409, "guard_failed")
+    for item in opened["diligence"]:
+        await moved(table.ben, "diligence.resolve", item=item["id"])
+    await signed_by_both("APA")
+    wrong = await table.advance(
+        table.ann,
+        await table.deal(table.ann, id),
+        "escrow.open",
+        escrowId="esc_1",
+        amount={**PRICE, "amount": 1},
+    )
+    assert (wrong.status_code, wrong.json()["code"]) == (409, "guard_failed")
+    await moved(table.ann, "escrow.open", escrowId="esc_1", amount=PRICE)
+    await moved(table.ben, "funding.confirm")
+    await moved(table.ann, "escrow.funded")
+    handing = await moved(table.ann, "transfer.start")
+    for item in handing["transferItems"]:
+        await moved(table.ann, "transfer.deliver", item=item["id"])
+        path = f"{MARKET}/deals/{id}/transfer-items/{item['id']}"
+        assert (await table.ben.browser.post(path, json={"verdict": "accepted"})).status_code == 200
+    closed = await moved(table.ann, "deal.close")
+
+    assert (closed["stage"], closed["closedAt"] is not None) == ("CLOSED", True)
+    sold = (await table.ann.browser.get(f"/api/sell/listings/{table.listing_id}")).json()
+    assert sold["status"] == "SOLD"
+    assert (await table.deal(table.cleo, other["id"]))["stage"] == "CLOSED_LOST"
+    checked = (await table.ben.browser.get(f"{MARKET}/deals/{id}/verify")).json()
+    assert (checked["valid"], checked["follows"]) == (True, True)
+    rows = await database.fetch(
+        "SELECT organization_id FROM audit_log WHERE event = 'marketplace.transaction'"
+    )
+    assert {row["organization_id"] for row in rows} == {
+        table.ann.organization_id,
+        table.ben.organization_id,
+    }

@@ -6,7 +6,7 @@ from typing import Final
 
 from rpds import HashTrieMap
 
-from tolsey.storage.records.selling.deals import DealOffer, DealThread
+from tolsey.storage.records.selling.deals import DealOffer, DealThread, LegalSignature
 from tolsey.storage.records.selling.listing import (
     COMMERCE,
     PROVIDERS,
@@ -32,10 +32,11 @@ class Proof:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DealHead:
-    """One buyer's thread, with its last offer; what was before is in rows alone."""
+    """One buyer's thread, with its last offer and document; what was before is in rows alone."""
 
     deal: DealThread
     offer: DealOffer | None = None
+    signature: LegalSignature | None = None
 
 
 NO_DEALS: "Final[HashTrieMap[str, DealHead]]" = HashTrieMap()

@@ -7,9 +7,16 @@ from typing import Any, Self, TypeVar
 import orjson
 
 from tolsey.actors.listing.deals.messages import DealView
+from tolsey.actors.listing.deals.signatures import CONSENT, CONSENT_VERSION, signed_by
 from tolsey.http.answers.base import ApiAnswer, Timestamp
 from tolsey.http.answers.money import MoneyAnswer, money
-from tolsey.storage.records.selling.deals import DealEvent, DealOffer, DealThread
+from tolsey.storage.records.selling.deals import (
+    DealEvent,
+    DealOffer,
+    DealThread,
+    LegalSignature,
+    Side,
+)
 
 Shape = TypeVar("Shape", bound=ApiAnswer)
 
@@ -122,6 +129,7 @@ class DealAnswer(ApiAnswer):
     closed_at: Timestamp | None
     price: MoneyAnswer | None
     offer: OfferAnswer | None
+    signature_id: str | None
     exclusivity_until: Timestamp | None
     exclusivity_proposed_by: str | None
     exclusivity_proposed_until: Timestamp | None
@@ -154,6 +162,7 @@ class DealAnswer(ApiAnswer):
             turn=view.turn,
             due_at=view.due_at,
             due_event=view.due_event,
+            signature_id=view.signature_id,
             offer=OfferAnswer.of(offer, of_offer) if offer is not None else None,
             allowed=list(
                 {"buyer": view.of_buyer, "seller": view.of_seller}.get(role, view.of_operator)
@@ -235,3 +244,91 @@ class LedgerCheckAnswer(ApiAnswer):
     events: int
     genesis: str
     head: str
+
+
+class SignerAnswer(ApiAnswer):
+    """Who signed for a party; all but the first letter of the name is left to the party itself."""
+
+    role: str
+    name: str
+    signed_at: Timestamp
+
+
+class LegalSignatureAnswer(ApiAnswer):
+    """A document that both parties sign: `documentSha256` is of its exact text, at `documentUrl`.
+
+    Whoever signs echoes that hash, and consents to `consentText`. `hostedUrl` is null where another provider
+    is to sign it.
+    """
+
+    id: str
+    deal_id: str
+    document_type: str
+    provider: str
+    status: str
+    hosted_url: str | None
+    document_url: str
+    template_version: str
+    document_sha256: str
+    audit_hash: str
+    signers: list[SignerAnswer]
+    requested_at: Timestamp
+    expires_at: Timestamp
+    ended_at: Timestamp | None
+    consent_version: str
+    consent_text: str
+    stage: str
+    allowed: list[str]
+
+    @classmethod
+    def of(cls, signature: LegalSignature, stage: str, *, allowed: list[str], url: str) -> Self:
+        """Show a signature."""
+        return cls.read(
+            signature,
+            status=signature.status.value,
+            document_url=url,
+            signers=signers_of(signature),
+            consent_version=CONSENT_VERSION,
+            consent_text=CONSENT,
+            stage=stage,
+            allowed=allowed,
+        )
+
+
+def signers_of(signature: LegalSignature) -> list[SignerAnswer]:
+    """Show who has signed, with masked names."""
+    found = signed_by(signature)
+    return [
+        SignerAnswer(
+            role=side,
+            name=f"{found[side]['name'][:1]}…",
+            signed_at=datetime.fromisoformat(found[side]["signedAt"]),
+        )
+        for side in Side
+        if side in found
+    ]
+
+
+class SignatureEventAnswer(ApiAnswer):
+    """A line of a signature's chain: `hash` is the sha256 of `body`."""
+
+    seq: int
+    body: str
+    hash: str
+
+
+class SignatureCheckAnswer(ApiAnswer):
+    """Whether a signature is what was written: the text, the chain, and its place in the deal's ledger.
+
+    `firstBreak` is the line of the chain that is missing or changed.
+    """
+
+    valid: bool
+    first_break: int | None
+    document_valid: bool
+    in_ledger: bool | None
+    document_sha256: str
+    audit_hash: str
+    genesis: str
+    signers: list[SignerAnswer]
+    events: list[SignatureEventAnswer]

@@ -7,6 +7,7 @@ from quart_schema import tag_blueprint
 
 from tolsey.actors.listing.deals import ledger
 from tolsey.actors.listing.deals.messages import AdvanceDeal, ReadDeals, RequestAccess
+from tolsey.actors.listing.deals.moves import DealMoveName
 from tolsey.actors.listing.messages import listing
 from tolsey.actors.refusals import NotFound
 from tolsey.http.answers.base import Created, ListAnswer, list_of
@@ -17,13 +18,14 @@ from tolsey.http.deals.bodies_of_deals import (
     DealQuery,
     TransferVerdict,
 )
-from tolsey.http.deals.parties import may_sell, party_to, told
+from tolsey.http.deals.parties import Party, may_sell, party_to, told
+from tolsey.http.deals.signing_routes import WantedSignature, issued
 from tolsey.http.web import limits, policies
 from tolsey.http.web.access import caller, member_of, session
 from tolsey.http.web.context import ask, new_id, now, service
 from tolsey.http.web.idempotency import idempotent
 from tolsey.http.web.paging import PageQuery
-from tolsey.storage.records.selling.deals import DealEvent, Side
+from tolsey.storage.records.selling.deals import DealEvent, DealStage, Side
 from tolsey.storage.records.selling.listing import PUBLIC_STATUSES
 from tolsey.storage.selling import deals, listings
 
@@ -53,7 +55,15 @@ async def request_access(listing_id: str, data: AccessRequest) -> tuple[DealAnsw
         at=now(),
     )
     made = await ask(listing(listing_id), message)
+    if made.deal.stage == DealStage.NDA_PENDING and made.signature_id is None:
+        return await _with_nda(await party_to(deal_id), Side.SELLER), 201
     return DealAnswer.of(made, Side.BUYER), 201
+
+
+async def _with_nda(party: Party, side: Side) -> DealAnswer:
+    """Put the NDA before both parties as soon as a buyer is let in."""
+    view = await issued(party, WantedSignature(document_type="NDA"), side)
+    return DealAnswer.of(view.deal, party.role)
 
 
 @routes.get("/api/vendor/marketplace/deals")
@@ -111,7 +121,10 @@ async def advance_deal(deal_id: str, data: DealMove) -> DealAnswer:
         fields=data.fields(),
         may_sell=await may_sell(party.deal.seller_id),
     )
-    return await told(party, message)
+    answer = await told(party, message)
+    if data.event is DealMoveName.ACCESS_APPROVE and answer.signature_id is None:
+        return await _with_nda(party, Side.SELLER)
+    return answer
 
 
 @routes.post("/api/marketplace/deals/<deal_id>/transfer-items/<item>")

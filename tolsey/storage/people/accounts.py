@@ -1,7 +1,7 @@
 """SQL for users and organizations."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -105,6 +105,15 @@ async def owned_by(database: Database, user_id: str) -> list[str]:
         user_id,
     )
     return [row["organization_id"] for row in rows]
+
+
+async def names_of(database: Database, organization_ids: Sequence[str]) -> dict[str, str]:
+    """Read what organizations are called; one that is gone has no name."""
+    rows = await database.fetch(
+        "SELECT id, name FROM organizations WHERE id = ANY($1::text[])", list(organization_ids)
+    )
+    known = {row["id"]: row["name"] for row in rows}
+    return {id: known.get(id, "") for id in organization_ids}
 
 
 async def organizations_of(

@@ -10,13 +10,17 @@ from tolsey.storage.records.selling.deals import (
     DealEvent,
     DealOffer,
     DealThread,
+    LegalSignature,
     Side,
+    SignatureEvent,
 )
 from tolsey.storage.tables import table_of
 
 THREAD: Final = table_of(DealThread)
 OFFER: Final = table_of(DealOffer)
 EVENT: Final = table_of(DealEvent)
+SIGNATURE: Final = table_of(LegalSignature)
+SIGNATURE_EVENT: Final = table_of(SignatureEvent)
 
 OPEN: Final = f"""(
     d.stage IN ({", ".join(f"'{stage}'" for stage in BINDING)}, 'REFUND_REQUESTED')
@@ -25,16 +29,18 @@ OPEN: Final = f"""(
 """Which deals keep their parties: from an accepted offer until the money cannot be asked back any more
 (rules/accounts#people-who-leave)."""
 
-Head = tuple[DealThread, DealOffer | None]
+Head = tuple[DealThread, DealOffer | None, LegalSignature | None]
 
 
 async def load(database: Database, listing_ids: Sequence[str]) -> dict[str, list[Head]]:
-    """Read the threads of listings, each with its last offer."""
+    """Read the threads of listings, each with its last offer and document."""
     rows = await database.fetch(
         """
         SELECT t AS thread, (
             SELECT o FROM deal_offers o WHERE o.deal_id = t.id ORDER BY o.made_at DESC, o.id DESC LIMIT 1
-        ) AS offer
+        ) AS offer, (
+            SELECT s FROM legal_signatures s WHERE s.deal_id = t.id ORDER BY s.requested_at DESC, s.id DESC LIMIT 1
+        ) AS signature
         FROM deal_threads t WHERE t.listing_id = ANY($1::text[])
         """,
         list(listing_ids),
@@ -43,7 +49,8 @@ async def load(database: Database, listing_ids: Sequence[str]) -> dict[str, list
     for row in rows:
         deal = THREAD.read(row["thread"])
         offer = OFFER.read(row["offer"]) if row["offer"] is not None else None
-        found[deal.listing_id].append((deal, offer))
+        asked = SIGNATURE.read(row["signature"]) if row["signature"] is not None else None
+        found[deal.listing_id].append((deal, offer, asked))
     return found
 
 
@@ -121,3 +128,39 @@ async def is_store_selling(database: Reader, store_id: str) -> bool:
         store_id,
     )
     return bool(row and row["selling"])
+
+
+async def deal_of_signature(
+    database: Reader, signature_id: str
+) -> tuple[DealThread, LegalSignature] | None:
+    """Read a document's signature and its thread."""
+    row = await database.fetchrow(
+        "SELECT s AS signature, t AS thread FROM legal_signatures s"
+        " JOIN deal_threads t ON t.id = s.deal_id WHERE s.id = $1",
+        signature_id,
+    )
+    return (THREAD.read(row["thread"]), SIGNATURE.read(row["signature"])) if row else None
+
+
+async def signature_events(database: Reader, signature_id: str) -> list[SignatureEvent]:
+    """Read the chain of a signature: a line for each who asked, saw, signed or ended it."""
+    rows = await database.fetch(
+        "SELECT * FROM signature_events WHERE signature_id = $1 ORDER BY seq", signature_id
+    )
+    return [SIGNATURE_EVENT.read(row) for row in rows]
+
+
+async def document(database: Reader, sha256: str) -> str | None:
+    """Read the exact text of a document."""
+    row = await database.fetchrow("SELECT content FROM legal_documents WHERE sha256 = $1", sha256)
+    return row["content"] if row else None
+
+
+async def is_in_ledger(database: Reader, deal_id: str, audit_hash: str) -> bool:
+    """Tell whether a deal's ledger names the head of a signature's chain."""
+    row = await database.fetchrow(
+        "SELECT EXISTS (SELECT FROM deal_events WHERE deal_id = $1 AND position($2 IN body) > 0) AS found",
+        deal_id,
+        f'"auditHash":"{audit_hash}"',
+    )
+    return bool(row and row["found"])

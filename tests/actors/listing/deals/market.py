@@ -5,7 +5,7 @@ What is checked is written against `machines.json` and the ledger alone, not aga
 
 import heapq
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import count
@@ -18,24 +18,35 @@ import orjson
 from tests.actors.listing.deals.rules_of_moves import HELD, Line
 from tests.actors.listing.states import NOON, drafted
 from tolsey.actors.listing import lifecycle, machines
-from tolsey.actors.listing.deals import ledger, moves, negotiating
+from tolsey.actors.listing.deals import ledger, moves, negotiating, signatures, signing
 from tolsey.actors.listing.deals.messages import (
     AdvanceDeal,
     AnswerOffer,
     DealDue,
     DealFields,
     DealView,
+    EndSignature,
     MakeOffer,
     OfferDue,
     OfferTerms,
     RequestAccess,
+    RequestSignature,
+    SignatureDue,
+    SignDocument,
+    SignerFacts,
 )
 from tolsey.actors.listing.messages import PauseListing, PublishListing, ReviewListing
 from tolsey.actors.listing.state import ListingState
 from tolsey.actors.refusals import Forbidden, InvalidTransition, Refusal
 from tolsey.runtime.decision import Decision, Tell
 from tolsey.storage.records.journal import AuditRecord
-from tolsey.storage.records.selling.deals import DealEvent, DealOffer, DealThread
+from tolsey.storage.records.selling.deals import (
+    DealEvent,
+    DealOffer,
+    DealThread,
+    LegalSignature,
+    SignatureEvent,
+)
 from tolsey.storage.records.selling.listing import ListingStatus
 
 WRITTEN: Final = orjson.loads(Path(machines.__file__).with_name("machines.json").read_bytes())
@@ -60,6 +71,7 @@ ENDS: Final = (
     *("withdraw", "decline", "access.decline", "dispute.open", "offer.reopen"),
     *("cancel.propose", "exclusivity.propose"),
 )
+PAPERS: Final = {"NDA": SIGNATURES[0], "LOI": SIGNATURES[1], "APA": SIGNATURES[2]}
 PROVIDED: Final = (("escrow.funded", "E"), ("escrow.released", "E"), ("escrow.refunded", "E"))
 OPEN: Final = ("PENDING", "PENDING_COUNTER")
 PRICE: Final = 2_000_000
@@ -69,6 +81,12 @@ MOMENTS: Final = (
     *("escrow_released_at", "funding_confirmed_at", "refund_requested_at", "exclusivity_until"),
     *("accepted_by_buyer_at", "inspection_ends_at", "cancel_proposed_at"),
 )
+
+DUE: Final[Mapping[type[Any], Any]] = {
+    DealDue: negotiating.due,
+    OfferDue: negotiating.offer_due,
+    SignatureDue: signing.due,
+}
 
 
 @dataclass
@@ -85,6 +103,8 @@ class Market:
     may_sell: bool = True
     lines: dict[str, list[DealEvent]] = field(default_factory=lambda: defaultdict(list))
     offers: dict[str, DealOffer] = field(default_factory=dict)
+    papers: dict[str, LegalSignature] = field(default_factory=dict)
+    chains: dict[str, list[SignatureEvent]] = field(default_factory=lambda: defaultdict(list))
     audits: list[AuditRecord] = field(default_factory=list)
     waiting: list[tuple[datetime, int, Any]] = field(default_factory=list)
     reached: set[str] = field(default_factory=set)
@@ -102,7 +122,7 @@ class Market:
         ]
         if deals:
             choices += [(4, self.advance), (10, self.make_offer), (8, self.answer), (8, self.sign)]
-            choices += [(14, self.press_on)]
+            choices += [(14, self.press_on), (6, self.ask_signature), (8, self.sign_paper)]
         (act,) = self.random.choices([one for _, one in choices], [n for n, _ in choices])
         act()
 
@@ -194,6 +214,80 @@ class Market:
             return
         self.follow(Decision(turn.state, None, turn.records, turn.effects))
 
+    def ask_signature(self) -> None:
+        """Put a document before both parties, sometimes one of a deal that moved meanwhile."""
+        deal, kind = self.deal(), self.random.choice(("NDA", "LOI", "APA"))
+        stale = self.random.random() < 0.1
+        message = RequestSignature(
+            deal_id=deal.id,
+            signature_id=f"sig_{next(self.ids)}",
+            document_type=kind,
+            provider="PLATFORM",
+            hosted_url=None,
+            template_version="t",
+            document=f"{kind} of {deal.id} at {deal.hash}",
+            basis="stale" if stale else deal.hash,
+            actor=self.random.choice("BS"),
+            by="usr_1",
+            at=self.now,
+            may_sell=self.may_sell,
+        )
+        if self.take(signing.request, message) is None:
+            assert not stale, "a document of another state was put before the parties"
+
+    def sign_paper(self) -> None:
+        """Sign or decline what waits, with the right hash or another."""
+        heads = [head for head in self.state.deals.values() if head.signature is not None]
+        if not heads:
+            return
+        head = self.random.choice(heads)
+        signature, before = head.signature, head.deal
+        assert signature is not None
+        side = self.random.choice(("buyer", "seller"))
+        if self.random.random() < 0.05:
+            event = self.random.choice(("decline", "void"))
+            ends = EndSignature(
+                deal_id=before.id,
+                signature_id=signature.id,
+                event=event,
+                reason="no",
+                side=side,
+                by="usr_1",
+                at=self.now,
+            )
+            self.take(signing.end, ends)
+            return
+        is_other = self.random.random() < 0.1
+        signer = SignerFacts(
+            user_id=f"usr_{side}",
+            side=side,
+            email_sha256="e",
+            session_sha256="s",
+            ip="203.0.113.7",
+            user_agent="test",
+        )
+        gives = SignDocument(
+            deal_id=before.id,
+            signature_id=signature.id,
+            typed_name="Ada",
+            consent_version=signatures.CONSENT_VERSION,
+            document_sha256="0" * 64 if is_other else signature.document_sha256,
+            signer=signer,
+            at=self.now,
+            may_sell=self.may_sell,
+        )
+        had = signatures.signed_by(signature)
+        refused = self.take(signing.sign, gives)
+        after = self.state.deals[before.id]
+        assert after.signature is not None
+        if refused is None and side not in had:
+            assert not is_other, "another text was signed"
+            assert self.now < signature.expires_at, "signed after its end"
+        both = {"buyer", "seller"} <= signatures.signed_by(after.signature).keys()
+        assert both == (after.signature.status == "SIGNED"), "signed by one party alone"
+        if refused is not None or side in had:
+            assert after.deal == before, "a refused signature moved the deal"
+
     def make_offer(self) -> None:
         deal = self.deal()
         terms = self.terms()
@@ -261,7 +355,7 @@ class Market:
         while self.waiting and self.waiting[0][0] <= until:
             due_at, _, message = heapq.heappop(self.waiting)
             self.now = max(self.now, due_at)
-            decide = negotiating.due if isinstance(message, DealDue) else negotiating.offer_due
+            decide: Any = DUE[type(message)]
             self.follow(decide(self.state, message))
         self.now = until
 
@@ -282,10 +376,14 @@ class Market:
         written = [one for one in decision.records if isinstance(one, DealEvent)]
         for line in written:
             self.read_line(before, line)
+        self.papers |= {one.id: one for one in decision.records if isinstance(one, LegalSignature)}
+        for one in decision.records:
+            if isinstance(one, SignatureEvent):
+                self.chains[one.signature_id].append(one)
         self.offers |= {one.id: one for one in decision.records if isinstance(one, DealOffer)}
         self.audits += [one for one in decision.records if isinstance(one, AuditRecord)]
         for effect in decision.effects:
-            if isinstance(effect, Tell) and isinstance(effect.message, DealDue | OfferDue):
+            if isinstance(effect, Tell) and type(effect.message) in DUE:
                 assert effect.due_at is not None
                 assert effect.key
                 heapq.heappush(self.waiting, (effect.due_at, next(self.ids), effect.message))
@@ -302,7 +400,9 @@ class Market:
         last = orjson.loads(kept[-1].body) if kept else None
         assert said["from"] == (last["to"] if last else None), "a stage was skipped"
         event, actor = said["event"], said["actor"]
-        if event.startswith("offer.") and event not in ("offer.accepted", "offer.reopen"):
+        if event == "signature.requested" or (
+            event.startswith("offer.") and event not in ("offer.accepted", "offer.reopen")
+        ):
             assert said["from"] == said["to"]
         else:
             move = DEAL[said["from"] or "-", event]
@@ -431,7 +531,18 @@ class Market:
 
     def check_ledgers(self) -> None:
         """Read every ledger again: it is whole, and what is kept follows from it."""
+        for id, paper in self.papers.items():
+            assert signatures.broken_at(paper, self.chains[id]) is None
+            if paper.status == "SIGNED":
+                anchored = f'"auditHash":"{paper.audit_hash}"'
+                assert any(anchored in line.body for line in self.lines[paper.deal_id])
         for id, head in self.state.deals.items():
+            if head.signature is not None:
+                assert head.signature == self.papers[head.signature.id]
+                waits = head.signature.status in ("PENDING", "VIEWED")
+                assert not waits or DEAL.get(
+                    (head.deal.stage, PAPERS[head.signature.document_type])
+                )
             lines = self.lines[id]
             assert ledger.broken_at(id, lines, head.deal.hash) is None
             told = ledger.replayed(lines)

@@ -13,7 +13,7 @@ from tolsey.actors.listing.messages import ReviewListing
 from tolsey.actors.refusals import Conflict
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32))
 def test_no_sequence_of_moves_breaks_a_rule_of_the_market(seed: int) -> None:
     walked(seed)

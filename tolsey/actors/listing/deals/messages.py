@@ -6,7 +6,7 @@ from datetime import date, datetime
 from typing import Final
 
 from tolsey.runtime.messages import Message
-from tolsey.storage.records.selling.deals import DealOffer, DealThread
+from tolsey.storage.records.selling.deals import DealOffer, DealThread, LegalSignature
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +65,8 @@ class DealView:
     offer_of_buyer: tuple[str, ...]
     """What each may do with the open offer."""
     offer_of_seller: tuple[str, ...]
+    signature_id: str | None
+    """The last document that was to be signed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,4 +143,88 @@ class OfferDue(Message[None]):
 
     deal_id: str
     offer_id: str
+    at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignerFacts:
+    """Whose browser it was, as far as the service saw it."""
+
+    user_id: str
+    side: str
+    email_sha256: str
+    session_sha256: str
+    ip: str
+    user_agent: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignatureView:
+    """A signature as it stands, with the deal that it moves."""
+
+    signature: LegalSignature
+    deal: DealView
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestSignature(Message[SignatureView]):
+    """A party wants a document signed: its text was made of the deal as it was at `basis`, its ledger's head."""
+
+    deal_id: str
+    signature_id: str
+    document_type: str
+    provider: str
+    hosted_url: str | None
+    template_version: str
+    document: str
+    basis: str
+    actor: str
+    by: str
+    at: datetime
+    may_sell: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class ViewDocument(Message[SignatureView]):
+    """A party opened the document."""
+
+    deal_id: str
+    signature_id: str
+    signer: SignerFacts
+    at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignDocument(Message[SignatureView]):
+    """A party signs what it was shown: it types its name, consents, and says the hash of the text."""
+
+    deal_id: str
+    signature_id: str
+    typed_name: str
+    consent_version: str
+    document_sha256: str
+    signer: SignerFacts
+    at: datetime
+    may_sell: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndSignature(Message[SignatureView]):
+    """A party declines, or who asked for the signature takes it back: `event` is the machine's."""
+
+    deal_id: str
+    signature_id: str
+    event: str
+    reason: str
+    side: str
+    by: str
+    at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignatureDue(Message[None]):
+    """Nobody, or not everybody, signed in time."""
+
+    deal_id: str
+    signature_id: str
     at: datetime

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any, Final, NoReturn
 
 from tolsey.actors.listing import lifecycle, machines, source
-from tolsey.actors.listing.deals import guards, ledger, marks, timers
+from tolsey.actors.listing.deals import guards, ledger, marks, signatures, timers
 from tolsey.actors.listing.deals.cases import DealCase, Stage, is_paused, is_taken, open_offer
 from tolsey.actors.listing.deals.ledger import Happening
 from tolsey.actors.listing.deals.messages import NO_FIELDS, DealFields, DealView
@@ -23,8 +23,10 @@ from tolsey.runtime.decision import Decision, Effect, Perform
 from tolsey.storage.records.journal import audit_record
 from tolsey.storage.records.selling.deals import (
     BINDING,
+    OPEN_SIGNATURES,
     DealOffer,
     DealThread,
+    LegalSignature,
     OfferStatus,
     Side,
 )
@@ -162,7 +164,23 @@ class DealTurn:
         self.records.append(line)
         if offer is not None:
             self.records.append(offer)
-        self.put(DealHead(deal=kept, offer=offer or head.offer))
+        self.put(replace(head, deal=kept, offer=offer or head.offer))
+        return kept
+
+    def note(
+        self,
+        head: DealHead,
+        signature: LegalSignature,
+        event: str,
+        *,
+        by: str,
+        role: str,
+        data: Mapping[str, Any],
+    ) -> LegalSignature:
+        """Move a signature, write the line of its chain, and keep it as it is after it."""
+        kept, line = signatures.happened(signature, event, at=self.at, by=by, role=role, data=data)
+        self.records += [line, kept]
+        self.put(replace(head, signature=kept))
         return kept
 
     def move(
@@ -238,6 +256,7 @@ class DealTurn:
             self._end_offer(after, "supersede")
         elif after.stage in machines.DEAL.final:
             self._end_offer(after, "timer")
+        self._void_document(after, event)
         if after.stage is Stage.REFUNDED:
             self._audit(after, by, "refunded")
         was, now = before.stage in BINDING, after.stage in BINDING
@@ -258,6 +277,13 @@ class DealTurn:
         if offer is not None and move is not None:
             ended = replace(offer, status=OfferStatus(move.to), ended_at=self.at)
             self.enter(head, deal, event=f"offer.{event}", actor=CLOCK, by=SERVICE, offer=ended)
+
+    def _void_document(self, deal: DealThread, event: str) -> None:
+        """End the document that waits for signatures when its deal goes elsewhere."""
+        head = self.head(deal.id)
+        if head.signature is not None and head.signature.status in OPEN_SIGNATURES:
+            data = {"reason": event}
+            self.note(head, head.signature, "void", by=SERVICE, role="service", data=data)
 
     def _list(self, event: ListingEvent) -> ListingRecord:
         """Move the listing as its deal moved."""
@@ -423,4 +449,5 @@ def view_of(state: ListingState, deal_id: str, at: datetime, *, may_sell: bool =
         of_operator=of(OPERATOR),
         offer_of_buyer=_answers(state, head, at, Side.BUYER),
         offer_of_seller=_answers(state, head, at, Side.SELLER),
+        signature_id=head.signature.id if head.signature else None,
     )

@@ -5,15 +5,20 @@ from typing import Any, ClassVar
 
 from rpds import HashTrieMap
 
-from tolsey.actors.listing.deals import negotiating
+from tolsey.actors.listing.deals import negotiating, signing
 from tolsey.actors.listing.deals.messages import (
     AdvanceDeal,
     AnswerOffer,
     DealDue,
+    EndSignature,
     MakeOffer,
     OfferDue,
     ReadDeals,
     RequestAccess,
+    RequestSignature,
+    SignatureDue,
+    SignDocument,
+    ViewDocument,
 )
 from tolsey.actors.listing.state import DealHead, ListingState
 from tolsey.runtime.actor import KindPart, on
@@ -33,6 +38,11 @@ class Deals(KindPart[ListingState]):
         on(ReadDeals, negotiating.read),
         on(DealDue, negotiating.due),
         on(OfferDue, negotiating.offer_due),
+        on(RequestSignature, signing.request),
+        on(ViewDocument, signing.view),
+        on(SignDocument, signing.sign),
+        on(EndSignature, signing.end),
+        on(SignatureDue, signing.due),
     )
 
     def __init__(self, database: Database) -> None:
@@ -44,7 +54,10 @@ class Deals(KindPart[ListingState]):
         return {
             key: {
                 "deals": HashTrieMap(
-                    {deal.id: DealHead(deal=deal, offer=offer) for deal, offer in heads}
+                    {
+                        deal.id: DealHead(deal=deal, offer=offer, signature=signature)
+                        for deal, offer, signature in heads
+                    }
                 )
             }
             for key, heads in found.items()

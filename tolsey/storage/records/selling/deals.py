@@ -191,3 +191,83 @@ class DealEvent:
     body: Annotated[str, Personal.FREE_TEXT]
     hash: str
     at: datetime
+
+
+class SignatureStatus(StrEnum):
+    """How far a document is signed."""
+
+    PENDING = "PENDING"
+    VIEWED = "VIEWED"
+    SIGNED = "SIGNED"
+    DECLINED = "DECLINED"
+    EXPIRED = "EXPIRED"
+    VOIDED = "VOIDED"
+    FAILED = "FAILED"
+
+
+OPEN_SIGNATURES: Final = (SignatureStatus.PENDING, SignatureStatus.VIEWED)
+
+
+@stored(
+    "legal_documents",
+    key=("sha256",),
+    conflict="ON CONFLICT (sha256) DO NOTHING",
+    belongs=(OF_PARTY,),
+    export="legalDocuments",
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LegalDocument:
+    """The exact text of what is signed, kept once under its sha256: a row of legal_documents."""
+
+    sha256: str
+    deal_id: str
+    content: Annotated[str, Personal.FREE_TEXT]
+    made_at: datetime
+
+
+@stored(
+    "legal_signatures",
+    key=("id",),
+    belongs=(OF_PARTY, Belongs(to=RowOwner.USER, by="requested_by", stays=EVIDENCE)),
+    export="legalSignatures",
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LegalSignature:
+    """A document that both parties are to sign: a row of legal_signatures.
+
+    `audit_hash` is of the last of its events; `signers` is JSON text: who signed, by their side.
+    """
+
+    id: str
+    deal_id: str
+    document_type: str
+    provider: str
+    status: SignatureStatus
+    hosted_url: str | None
+    template_version: str
+    document_sha256: str
+    signers: Annotated[str, Jsonb, Personal.FREE_TEXT] = "{}"
+    seq: int = 0
+    audit_hash: str
+    requested_by: Annotated[str, Personal.USER]
+    requested_at: datetime
+    expires_at: datetime
+    ended_at: datetime | None = None
+
+
+@stored(
+    "signature_events",
+    appended=("signature_id", "seq"),
+    belongs=(OF_PARTY,),
+    export="signatureEvents",
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignatureEvent:
+    """What happened to a document that is signed: `body` is its exact RFC 8785 text, `hash` the sha256 of that."""
+
+    signature_id: str
+    deal_id: str
+    seq: int
+    body: Annotated[str, Personal.FREE_TEXT]
+    hash: str
+    at: datetime

@@ -1,0 +1,263 @@
+"""Decisions about signatures: asked for, seen, given and ended; the last one moves the deal in the same commit."""
+
+from dataclasses import replace
+from typing import Any, Final
+
+import orjson
+
+from tolsey.actors.listing import evidence
+from tolsey.actors.listing.deals import signatures
+from tolsey.actors.listing.deals.cases import DealCase, is_paused
+from tolsey.actors.listing.deals.messages import (
+    EndSignature,
+    RequestSignature,
+    SignatureDue,
+    SignatureView,
+    SignDocument,
+    SignerFacts,
+    ViewDocument,
+)
+from tolsey.actors.listing.deals.moves import SERVICE, DealTurn, target_of, view_of
+from tolsey.actors.listing.machines import CLOCK
+from tolsey.actors.listing.messages import listing
+from tolsey.actors.listing.state import DealHead, ListingState
+from tolsey.actors.refusals import Conflict, InvalidTransition, NotFound, Unprocessable
+from tolsey.runtime.decision import Decision, Tell
+from tolsey.storage.records.selling.deals import (
+    OPEN_SIGNATURES,
+    LegalDocument,
+    LegalSignature,
+    Side,
+    SignatureStatus,
+)
+
+Answer = Decision[ListingState, SignatureView]
+
+PLATFORM: Final = "PLATFORM"
+
+
+def request(state: ListingState, message: RequestSignature) -> Answer:
+    """Put a document before both parties, if the deal could go on once it is signed."""
+    turn = DealTurn(state, message.at)
+    head = turn.head(message.deal_id)
+    known = head.signature
+    if known is not None and known.id == message.signature_id:
+        return _answered(turn, known)
+    if known is not None and known.status in OPEN_SIGNATURES:
+        raise Conflict(
+            "A document of this deal waits for signatures already.",
+            code="signature_open",
+            signature=known.id,
+        )
+    # The text is of the deal as it stands, or it is made anew (rules/marketplace#signatures).
+    if message.basis != head.deal.hash:
+        raise Conflict("The deal moved meanwhile: ask for the document again.")
+    event = signatures.SIGNED_BY_ALL[message.document_type]
+    target_of(_case(turn, head, may_sell=message.may_sell), event)
+    digest = evidence.sha256(message.document.encode())
+    asked = LegalSignature(
+        id=message.signature_id,
+        deal_id=message.deal_id,
+        document_type=message.document_type,
+        provider=message.provider,
+        status=SignatureStatus.PENDING,
+        hosted_url=message.hosted_url,
+        template_version=message.template_version,
+        document_sha256=digest,
+        audit_hash=signatures.first_of(message.signature_id, digest),
+        requested_by=message.by,
+        requested_at=message.at,
+        expires_at=message.at + signatures.VALID_FOR,
+    )
+    data = {
+        "documentType": message.document_type,
+        "templateVersion": message.template_version,
+        "signers": [head.deal.buyer_id, head.deal.seller_id],
+        "expiresAt": signatures.moment(asked.expires_at),
+    }
+    turn.records.append(
+        LegalDocument(
+            sha256=digest, deal_id=message.deal_id, content=message.document, made_at=message.at
+        )
+    )
+    kept = turn.note(head, asked, "request", by=message.by, role=message.actor, data=data)
+    facts = {
+        "signatureId": kept.id,
+        "documentType": kept.document_type,
+        "documentSha256": kept.document_sha256,
+    }
+    head = turn.head(message.deal_id)
+    deal = turn.enter(
+        head,
+        head.deal,
+        event="signature.requested",
+        actor=message.actor,
+        by=message.by,
+        facts=facts,
+    )
+    turn.tell(deal, "signature.requested", message.actor)
+    due = SignatureDue(deal_id=deal.id, signature_id=kept.id, at=kept.expires_at)
+    turn.effects.append(
+        Tell(
+            to=listing(state.id),
+            message=due,
+            key=f"{kept.id}/expires",
+            due_at=kept.expires_at,
+        )
+    )
+    return _answered(turn, kept)
+
+
+def view(state: ListingState, message: ViewDocument) -> Answer:
+    """Write down that a party saw the document, the first time that each does."""
+    turn = DealTurn(state, message.at)
+    head, found = _found(turn, message.deal_id, message.signature_id)
+    side = message.signer.side
+    if found.status not in OPEN_SIGNATURES or side in signatures.signed_by(found).get("seen", []):
+        return _answered(turn, found)
+    signers = signatures.signed_by(found)
+    seen = {**signers, "seen": [*signers.get("seen", []), side]}
+    found = replace(found, signers=orjson.dumps(seen).decode())
+    data = _of_browser(message.signer)
+    kept = turn.note(head, found, "view", by=message.signer.user_id, role=side, data=data)
+    return _answered(turn, kept)
+
+
+def sign(state: ListingState, message: SignDocument) -> Answer:
+    """Take a signature; the last one stamps the deal and moves it, or is not taken at all."""
+    turn = DealTurn(state, message.at)
+    head, found = _found(turn, message.deal_id, message.signature_id)
+    side = Side(message.signer.side)
+    signers = signatures.signed_by(found)
+    if side in signers:
+        return _answered(turn, found)
+    if found.provider != PLATFORM:
+        raise Conflict("This document is signed at its provider, not here.")
+    if found.status not in OPEN_SIGNATURES or message.at >= found.expires_at:
+        raise InvalidTransition("This document cannot be signed any more.", [])
+    if is_paused(state, message.deal_id):
+        raise InvalidTransition("Another buyer has the exclusivity now: wait until it ends.", [])
+    # Whoever signs says which text they saw: another one is not signed (rules/marketplace#signatures).
+    if message.document_sha256 != found.document_sha256:
+        raise Conflict(
+            "The document is not the one that you were shown: look at it again.",
+            code="document_changed",
+        )
+    if message.consent_version != signatures.CONSENT_VERSION:
+        raise Unprocessable(
+            f"Consent to {signatures.CONSENT_VERSION}.",
+            code="invalid_request",
+            errors=[{"field": "consentVersion", "message": "is not the present one"}],
+        )
+    consent = evidence.sha256(signatures.CONSENT.encode())
+    data = {
+        "name": message.typed_name,
+        "emailSha256": message.signer.email_sha256,
+        "method": signatures.METHOD,
+        "consentTextSha256": consent,
+        "consentVersion": message.consent_version,
+        "documentSha256Echo": message.document_sha256,
+        "authMethod": "session",
+        **_of_browser(message.signer),
+    }
+    given = {
+        "userId": message.signer.user_id,
+        "name": message.typed_name,
+        "emailSha256": message.signer.email_sha256,
+        "signedAt": signatures.moment(message.at),
+    }
+    is_last = signatures.is_last(found, side)
+    found = replace(found, signers=orjson.dumps({**signers, side.value: given}).decode())
+    event = "sign.last" if is_last else "sign"
+    kept = turn.note(head, found, event, by=message.signer.user_id, role=side, data=data)
+    if is_last:
+        _complete(turn, kept, message)
+    return _answered(turn, kept)
+
+
+def _complete(turn: DealTurn, signature: LegalSignature, message: SignDocument) -> None:
+    """Move the deal by its last signature: a guard that fails refuses the whole turn."""
+    turn.move(
+        message.deal_id,
+        signatures.SIGNED_BY_ALL[signature.document_type],
+        actor=CLOCK,
+        by=message.signer.user_id,
+        may_sell=message.may_sell,
+        facts={
+            "signatureId": signature.id,
+            "documentSha256": signature.document_sha256,
+            "auditHash": signature.audit_hash,
+        },
+    )
+
+
+def end(state: ListingState, message: EndSignature) -> Answer:
+    """Decline a document, or take back that one asked for it."""
+    turn = DealTurn(state, message.at)
+    head, found = _found(turn, message.deal_id, message.signature_id)
+    if found.status not in OPEN_SIGNATURES:
+        raise InvalidTransition("This document waits for nobody any more.", [])
+    data = {"reason": message.reason}
+    kept = turn.note(head, found, message.event, by=message.by, role=message.side, data=data)
+    turn.move(
+        message.deal_id,
+        "signature.ended",
+        actor=CLOCK,
+        by=message.by,
+        facts={"signatureId": kept.id, "status": kept.status},
+    )
+    return _answered(turn, kept)
+
+
+def due(state: ListingState, message: SignatureDue) -> Decision[ListingState, None]:
+    """End a document that was not signed in time."""
+    turn = DealTurn(state, message.at)
+    head = state.deals.get(message.deal_id)
+    found = head.signature if head is not None else None
+    is_open = found is not None and found.status in OPEN_SIGNATURES
+    if head is None or found is None or found.id != message.signature_id or not is_open:
+        return Decision(state, None)
+    kept = turn.note(head, found, "timer", by=SERVICE, role="service", data={})
+    if not is_paused(state, message.deal_id):
+        turn.move(
+            message.deal_id,
+            "signature.ended",
+            actor=CLOCK,
+            facts={"signatureId": kept.id, "status": kept.status},
+        )
+    return Decision(turn.state, None, turn.records, turn.effects)
+
+
+def _found(turn: DealTurn, deal_id: str, signature_id: str) -> tuple[DealHead, LegalSignature]:
+    head = turn.head(deal_id)
+    if head.signature is None:
+        raise NotFound("There is no such document.")
+    # Of a deal's documents only the last can still be signed.
+    if head.signature.id != signature_id:
+        raise InvalidTransition("This document cannot be signed any more.", [])
+    return head, head.signature
+
+
+def _case(turn: DealTurn, head: DealHead, *, may_sell: bool) -> DealCase:
+    return DealCase(
+        state=turn.state,
+        deal=head.deal,
+        offer=head.offer,
+        actor=CLOCK,
+        at=turn.at,
+        may_sell=may_sell,
+    )
+
+
+def _of_browser(signer: SignerFacts) -> dict[str, Any]:
+    return {
+        "ip": signer.ip,
+        "userAgent": signer.user_agent,
+        "sessionIdSha256": signer.session_sha256,
+    }
+
+
+def _answered(turn: DealTurn, signature: LegalSignature) -> Answer:
+    deal = view_of(turn.state, signature.deal_id, turn.at)
+    reply = SignatureView(signature=signature, deal=deal)
+    return Decision(turn.state, reply, turn.records, turn.effects)
