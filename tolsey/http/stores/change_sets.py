@@ -102,6 +102,7 @@ class ChangeSetPage(Page):
     plan: PlanLine
     changes: Sequence[ChangeLine]
     may_stop: bool
+    stopped_why: str
     may_resume: bool
 
     @property
@@ -133,7 +134,8 @@ def change_line(change: AgentOperation) -> ChangeLine:
         after=_in_words(change.after),
         tone=tone,
         state=_(state),
-        detail=_(change.detail) if change.detail else "",
+        # Why the rest is stopped is said once for all of it.
+        detail=_(change.detail) if change.detail and change.state != OperationState.STOPPED else "",
     )
 
 
@@ -145,10 +147,12 @@ def _in_words(written: str | None) -> str:
 def change_set_page(row: StoreRow, changes: Sequence[AgentOperation]) -> ChangeSetPage:
     """Show what was planned together."""
     states = {one.state for one in changes}
+    why = [one.detail for one in changes if one.state == OperationState.STOPPED and one.detail]
     return ChangeSetPage(
         store=row,
         plan=plan_line(changes),
         changes=[change_line(one) for one in changes],
+        stopped_why=_(why[0]) if why else "",
         may_stop=OperationState.WAITING in states,
         may_resume=OperationState.STOPPED in states,
     )
