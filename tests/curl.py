@@ -98,6 +98,16 @@ OF_OPERATION: Final[Mapping[str, Mapping[str, Any]]] = {
         "text": "Parcels leave on Mondays.",
         "value": "Dry and kind",
     },
+    "/api/wizard/skill/run": {"skill": "brand-kit"},
+    "/api/wizard/store/checkpoint": {"milestone": "brand.approve", "action": "done"},
+    "/api/wizard/store/launch": {
+        "spec": {
+            "businessName": "Corner shop",
+            "country": "US",
+            "shipping": {"countries": ["US", "CA"], "flatRate": "6.50", "freeFrom": "80"},
+        },
+        "brandKit": {"tagline": "Good things, near you."},
+    },
     "/api/mcp": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
 }
 """Where a name says something else, or is said though nobody must, by how a path begins; the longest counts."""

@@ -175,6 +175,16 @@ def body_of(rule: str, things: dict[str, str]) -> dict[str, Any]:
         "/stores/new": {**foreign, "name": "Theirs"},
         "/stores/<store_id>/connect": CREDENTIALS,
         "/api/stores/<store_id>/memory/facts/<key>": {"value": "Theirs"},
+        "/api/wizard/store/launch": {
+            "storeId": things["store_id"],
+            "spec": {"businessName": "Theirs", "country": "US"},
+        },
+        "/api/wizard/skill/run": {"storeId": things["store_id"], "skill": "brand-kit"},
+        "/api/wizard/store/checkpoint": {
+            "storeId": things["store_id"],
+            "milestone": "brand.approve",
+            "action": "done",
+        },
         "/api/stores/<store_id>/privacy": {"email": "buyer@example.com", "action": "erase"},
         "/api/stores/<store_id>/memory/messages": {"text": "Theirs"},
         "/api/stores/<store_id>/memory/messages/<message_id>": {"text": "Theirs"},

@@ -310,7 +310,9 @@ def _dispatched(
         launch = launch.with_head(shop_domain=domain, changed_at=at)
     elif domain and head.shop_domain != domain:
         # What was found and made in one shop says nothing of another.
-        return launch.with_head(reason=OTHER_SHOP, changed_at=at), effects, ()
+        if head.reason != OTHER_SHOP:
+            launch = launch.with_head(reason=OTHER_SHOP, changed_at=at)
+        return launch, effects, ()
     until = head.claimed_until
     if until is None or until - at < RENEW_BEFORE:
         claim = ClaimPlace(
@@ -322,6 +324,8 @@ def _dispatched(
     # No more workflows at once than the plan lets run (rules/limits#workflows).
     if until is None or until <= at:
         return launch, effects, ()
+    if head.reason is not None:
+        launch = launch.with_head(reason=None, changed_at=at)
     sent = [graph.sent(launch.milestones[id], at) for id in ready]
     launch = launch.with_milestone(*sent) if sent else launch
     effects += (step(launch, one) for one in sent)
