@@ -181,10 +181,10 @@ def columns_of(table: Table[Any]) -> dict[str, Column]:
     return {one.name: one for one in (*table.shape, *table.besides)}
 
 
-async def planted(database: Database, table: Table[Any], belongs: Belongs) -> None:
-    """Put a row of an owner into a table."""
+async def planted(database: Database, table: Table[Any], belongs: Belongs, **told: Any) -> None:
+    """Put a row of an owner into a table, with what columns are told to say."""
     columns = columns_of(table)
-    values = {name: example(one) for name, one in columns.items() if name not in GENERATED}
+    values = {name: example(one) for name, one in columns.items() if name not in GENERATED} | told
     by = belongs.by or NAMED_BY[belongs.to]
     if kind := re.match(r"kind = '(\w+)' AND (\w+) = ", by):
         values |= {"kind": kind[1], kind[2]: WHOSE}
