@@ -94,7 +94,6 @@ KEPT_WHOLE = {
     "AuditAnswer.metadata": "what an event says besides",
     "CockpitAnswer.modules": "what a merchant told of a store, and what was made of it",
     "DeadLetterAnswer.payload": "a message, whatever its class",
-    "FieldAnswer.value": "what a scan saw: a text, a number, a list, by the field",
     "DocumentAnswer.variables": "what a document of the platform is sent with",
     "InspectedActorAnswer.state": "an actor's state, whatever its kind",
     "MilestoneAnswer.result": "what a milestone came to, whatever it is",
