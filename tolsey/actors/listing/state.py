@@ -6,7 +6,12 @@ from typing import Final
 
 from rpds import HashTrieMap
 
-from tolsey.storage.records.selling.deals import DealOffer, DealThread, LegalSignature
+from tolsey.storage.records.selling.deals import (
+    BINDING,
+    DealOffer,
+    DealThread,
+    LegalSignature,
+)
 from tolsey.storage.records.selling.listing import (
     COMMERCE,
     PROVIDERS,
@@ -39,6 +44,7 @@ class DealHead:
     signature: LegalSignature | None = None
 
 
+NEVER_LED: Final = "[]"
 NO_DEALS: "Final[HashTrieMap[str, DealHead]]" = HashTrieMap()
 
 
@@ -51,6 +57,22 @@ class ListingState:
     proofs: tuple[Proof, ...] = ()
     deals: "HashTrieMap[str, DealHead]" = NO_DEALS
     """Every thread, by its id."""
+    bound: str | None = None
+    """The thread whose offer was accepted and whose deal goes on: there is one at most."""
+    led: tuple[str, ...] = ()
+    """The threads that others ever waited for."""
+
+    def with_deal(self, head: DealHead) -> "ListingState":
+        """Put a thread in its place, and remember whether others wait for it."""
+        deal = head.deal
+        others = None if self.bound == deal.id else self.bound
+        is_known = deal.leads == NEVER_LED or deal.id in self.led
+        return replace(
+            self,
+            deals=self.deals.insert(deal.id, head),
+            bound=deal.id if deal.stage in BINDING else others,
+            led=self.led if is_known else (*self.led, deal.id),
+        )
 
     def proof(self, provider: str = COMMERCE) -> Proof:
         """Return the proof by a provider."""

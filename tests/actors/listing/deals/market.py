@@ -481,6 +481,9 @@ class Market:
         assert now is not None
         stages = [head.deal.stage for head in self.state.deals.values()]
         assert sum(stage in SOLD_ONCE for stage in stages) <= 1, "two buyers"
+        held = [id for id, head in self.state.deals.items() if head.deal.stage in SOLD_ONCE]
+        led = {id for id, head in self.state.deals.items() if head.deal.leads != "[]"}
+        assert ([self.state.bound] if self.state.bound else [], set(self.state.led)) == (held, led)
         bound = any(stage in SOLD_ONCE for stage in stages)
         assert bound == (now.status == "UNDER_OFFER") or now.status == "SUSPENDED", (
             f"a listing that is {now.status} with {stages}"

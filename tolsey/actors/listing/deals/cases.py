@@ -1,6 +1,6 @@
 """A deal as it stands at a moment: among the others of its listing, on its clock, and in its lists."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -46,26 +46,23 @@ class DealCase:
         return SIDES.get(self.actor)
 
 
-def others(state: ListingState, deal_id: str) -> Iterator[DealThread]:
-    """List the other threads of the listing."""
-    return (head.deal for id, head in state.deals.items() if id != deal_id)
-
-
 def is_taken(state: ListingState, deal_id: str) -> bool:
     """Whether another buyer's offer was accepted: one business is sold once (rules/marketplace#one-buyer)."""
-    return any(other.stage in BINDING for other in others(state, deal_id))
+    return state.bound not in (None, deal_id)
 
 
 def is_paused(state: ListingState, deal_id: str) -> bool:
     """Whether the thread waits for another one that has a letter of intent."""
-    return any(other.stage in LEADING for other in others(state, deal_id))
+    bound = state.bound
+    return bound is not None and bound != deal_id and state.deals[bound].deal.stage in LEADING
 
 
 def stood_still(state: ListingState, deal_id: str, since: datetime, until: datetime) -> timedelta:
     """Say for how long of a time a thread waited for others: its timers stood still then."""
     still = timedelta()
-    for other in others(state, deal_id):
-        for begun, ended in orjson.loads(other.leads):
+    for other in state.led:
+        leads = [] if other == deal_id else orjson.loads(state.deals[other].deal.leads)
+        for begun, ended in leads:
             first = max(since, datetime.fromisoformat(begun))
             last = min(until, datetime.fromisoformat(ended)) if ended else until
             still += max(last - first, timedelta())

@@ -133,7 +133,7 @@ class DealTurn:
 
     def put(self, head: DealHead) -> None:
         """Keep a thread as it is now."""
-        self.state = replace(self.state, deals=self.state.deals.insert(head.deal.id, head))
+        self.state = self.state.with_deal(head)
 
     def enter(
         self,

@@ -20,16 +20,17 @@ from tolsey.actors.listing.deals.messages import (
     SignDocument,
     ViewDocument,
 )
-from tolsey.actors.listing.state import DealHead, ListingState
+from tolsey.actors.listing.state import NEVER_LED, DealHead, ListingState
 from tolsey.runtime.actor import KindPart, on
 from tolsey.storage.database import Database
+from tolsey.storage.records.selling.deals import BINDING
 from tolsey.storage.selling import deals
 
 
 class Deals(KindPart[ListingState]):
     """Who may see more, what they offer, and how the business is handed over."""
 
-    owns: ClassVar[tuple[str, ...]] = ("deals",)
+    owns: ClassVar[tuple[str, ...]] = ("deals", "bound", "led")
     decides = (
         on(RequestAccess, negotiating.request),
         on(AdvanceDeal, negotiating.advance),
@@ -51,17 +52,7 @@ class Deals(KindPart[ListingState]):
     async def load(self, keys: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
         """Read every thread with its last offer."""
         found = await deals.load(self._database, keys)
-        return {
-            key: {
-                "deals": HashTrieMap(
-                    {
-                        deal.id: DealHead(deal=deal, offer=offer, signature=signature)
-                        for deal, offer, signature in heads
-                    }
-                )
-            }
-            for key, heads in found.items()
-        }
+        return {key: _fields(heads) for key, heads in found.items()}
 
     def changes(self, old: ListingState, new: ListingState) -> Iterable[Any]:
         """List the threads that are to be written; offers and lines of ledgers are by their turns."""
@@ -71,3 +62,17 @@ class Deals(KindPart[ListingState]):
             before = old.deals.get(id)
             if before is None or head.deal is not before.deal:
                 yield head.deal
+
+
+def _fields(heads: Sequence[deals.Head]) -> dict[str, Any]:
+    """Put threads in their places."""
+    return {
+        "deals": HashTrieMap(
+            {
+                deal.id: DealHead(deal=deal, offer=offer, signature=signature)
+                for deal, offer, signature in heads
+            }
+        ),
+        "bound": next((deal.id for deal, *_ in heads if deal.stage in BINDING), None),
+        "led": tuple(deal.id for deal, *_ in heads if deal.leads != NEVER_LED),
+    }
