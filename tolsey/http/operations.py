@@ -1,6 +1,7 @@
 """Operations: what takes longer than an answer waits, asked for and looked up (rules/requests#operations)."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Final, TypeVar
 
 from quart import Blueprint
@@ -30,6 +31,8 @@ Shape = TypeVar("Shape", bound=ApiAnswer)
 routes = Blueprint("operations", __name__, url_prefix="/api/operations")
 tag_blueprint(routes, ["Operations"])
 
+LOOKED_FOR: Final = timedelta(days=7)
+"""How long after its end whoever asked may look (rules/requests#operations)."""
 WAIT_SECONDS: Final = 10.0
 """How long whoever asks waits; after that they are told where to look."""
 
@@ -80,7 +83,12 @@ async def scanned(domain: str, scan: StorefrontScan) -> StorefrontScan:
 async def read_operation(id: str) -> OperationBodyAnswer:
     """Tell how far an operation is that the caller asked for; kept for seven days after its end."""
     database, user_id = service().database, caller().user_id
-    changes = await agent_operations.of_change_set(database, id)
+    since = now() - LOOKED_FOR
+    changes = [
+        one
+        for one in await agent_operations.of_change_set(database, id)
+        if one.finished_at is None or one.finished_at > since
+    ]
     if changes and user_id in {one for row in changes for one in (row.user_id, row.decided_by)}:
         return OperationBodyAnswer(operation=OperationAnswer.of_many(changes))
     edit = await agent_operations.asked_for(database, id, now())
