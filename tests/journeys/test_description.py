@@ -17,8 +17,6 @@ from tolsey.service import Running
 FOR_PROGRAMS = ("/api/", "/oauth/", "/.well-known/", "/metrics", "/openapi.json")
 FOR_BROWSERS = ("/oauth/consent/", "/api/files/{file_id}/content")
 """Beside all that is not for programs: pages, and what they send; a program has no use of them."""
-NOT_BUILT = "/api/intelligence/"
-"""What proves its callers and answers nothing yet."""
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +62,6 @@ async def test_all_that_is_served_is_described_and_nothing_else(
         for path in paths_of(rule)
     }
     served |= {("post", path) for path in application.receivers}
-    served -= {one for one in served if one[1].startswith(NOT_BUILT)}
     named = {(method, path) for path, found in described["paths"].items() for method in found}
     of_agents = {one for one in named if one[1].startswith(PREFIX)}
 

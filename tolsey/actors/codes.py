@@ -253,9 +253,11 @@ AGENTS: Final = {
     "unreadable": Code("This was asked of another version and can no longer be read: ask again."),
 }
 INTELLIGENCE: Final = {
+    "competitor_limit": Code("Choose the plan in `plan`, or name fewer competitors.", 402),
     "invalid_domain": Code("Name a storefront by its domain, such as `shop.example.com`.", 422),
     "scan_cancelled": Code("The domain was to be left alone before its scan had ended."),
     "scan_failed": Code("The scan failed at our side: ask again in a minute.", 502),
+    "too_many_domains": Code("Name fewer domains at once.", 422),
     "suppressed": Code("The owner of the domain asked to be left alone.", 409),
 }
 CODES: Final = {

@@ -23,8 +23,8 @@ from tolsey.http.chat import routes as chat
 from tolsey.http.deals import offers, signing_routes, threads
 from tolsey.http.description import guides
 from tolsey.http.files import routes as files
+from tolsey.http.intelligence import competitors, scans
 from tolsey.http.intelligence import routes as intelligence
-from tolsey.http.intelligence import scans
 from tolsey.http.launch import registry
 from tolsey.http.launch import routes as launch
 from tolsey.http.mail import pages as mail_pages
@@ -76,6 +76,7 @@ BLUEPRINTS: Final[Sequence[Blueprint]] = (
     api_keys.routes,
     intelligence.routes,
     scans.routes,
+    competitors.routes,
     member_pages.routes,
     credential_pages.routes,
     operations.routes,

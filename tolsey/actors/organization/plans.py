@@ -52,8 +52,8 @@ class Price:
 class Plan:
     """A plan. What a contract says is None: stores included, monthly allowance, daily bonus.
 
-    `concurrent_workflows` the calls an organization's MCP endpoints and API keys take, and the scans it asks for, are None
-    when unbounded.
+    `concurrent_workflows`, the calls an organization's MCP endpoints and API keys take, the scans it asks for, and how many
+    competitors a store may name are None when unbounded.
     """
 
     code: str
@@ -68,6 +68,7 @@ class Plan:
     intelligence_per_minute: int | None
     intelligence_per_day: int | None
     scans_per_day: int | None
+    competitors_per_store: int | None
     prices: Mapping[Cadence, Price]
 
     @property
@@ -96,6 +97,7 @@ FREE = Plan(
     intelligence_per_minute=10,
     intelligence_per_day=200,
     scans_per_day=1,
+    competitors_per_store=5,
     prices={},
 )
 PRO = Plan(
@@ -111,6 +113,7 @@ PRO = Plan(
     intelligence_per_minute=60,
     intelligence_per_day=5_000,
     scans_per_day=20,
+    competitors_per_store=25,
     prices=_prices("PRO", 79_00, 750_00),
 )
 MAX_5X = Plan(
@@ -126,6 +129,7 @@ MAX_5X = Plan(
     intelligence_per_minute=300,
     intelligence_per_day=50_000,
     scans_per_day=100,
+    competitors_per_store=100,
     prices=_prices("MAX5", 199_00, 1_910_00),
 )
 MAX_20X = Plan(
@@ -141,6 +145,7 @@ MAX_20X = Plan(
     intelligence_per_minute=600,
     intelligence_per_day=200_000,
     scans_per_day=500,
+    competitors_per_store=500,
     prices=_prices("MAX20", 399_00, 3_830_00),
 )
 CUSTOM = Plan(
@@ -156,6 +161,7 @@ CUSTOM = Plan(
     intelligence_per_minute=None,
     intelligence_per_day=None,
     scans_per_day=None,
+    competitors_per_store=None,
     prices={},
 )
 
@@ -197,6 +203,12 @@ def proposed_for_workflows(workflows: int) -> str:
     """Name the smallest plan that runs so many workflows at once."""
     bounds = {plan.code: plan.concurrent_workflows for plan in CATALOGUE}
     return next(code for code, bound in bounds.items() if bound is None or bound >= workflows)
+
+
+def proposed_for_competitors(competitors: int) -> str:
+    """Name the smallest plan whose stores may name so many competitors."""
+    bounds = {plan.code: plan.competitors_per_store for plan in CATALOGUE}
+    return next(code for code, bound in bounds.items() if bound is None or bound >= competitors)
 
 
 def daily_bonus(code: str, contracted_micro: int | None) -> int:

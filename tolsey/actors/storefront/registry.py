@@ -238,6 +238,7 @@ def _seen(row: StorefrontRow, message: ScanEnded) -> StorefrontRow:
         state=StorefrontStatus(str(message.reached)),
         canonical=message.canonical,
         platform=_value(facts, "platform") or row.platform,
+        category=_value(facts, "category") or row.category,
         country=_value(facts, "country") or row.country,
         currency=_value(facts, "currency") or row.currency,
         product_count=message.product_count

@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 PATHS: Final = (
-    r"/api/stores/[^/]+/(preview|competitors(/[^/]+)?)",
+    r"/api/stores/[^/]+/preview",
     r"/api/(vendor/)?marketplace/.+",
     r"/api/wizard/store/(provision|transfer)",
     r"/api/preview/.+",

@@ -6,7 +6,14 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Annotated, Final, Literal
 
-from tolsey.storage.owners import OF_ORGANIZATION, OF_USER
+from tolsey.storage.owners import (
+    ID_ALONE,
+    OF_ORGANIZATION,
+    OF_STORE,
+    OF_USER,
+    Belongs,
+    RowOwner,
+)
 from tolsey.storage.tables import Age, Integer, Jsonb, Personal, bare, stored
 
 PUBLIC: Final = "What anybody can read at a shop's public address."
@@ -41,6 +48,7 @@ class StorefrontRow:
     discovered_at: datetime
     canonical: str | None = None
     platform: str | None = None
+    category: str | None = None
     country: str | None = None
     currency: str | None = None
     product_count: int | None = None
@@ -167,3 +175,19 @@ CHANGES: Final = bare(
     swept="storefrontChanges",
     nobodys=PUBLIC,
 )
+
+
+@stored(
+    "competitors",
+    key=("store_id", "domain"),
+    belongs=(OF_STORE, Belongs(to=RowOwner.USER, by="added_by", stays=ID_ALONE)),
+    export="competitors",
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Competitor:
+    """A storefront that a store competes with, as its people named it."""
+
+    store_id: str
+    domain: str
+    added_by: Annotated[str, Personal.USER]
+    added_at: datetime

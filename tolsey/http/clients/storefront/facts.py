@@ -1,5 +1,6 @@
 """What a storefront's pages come to: fields with their provenance, and a verdict on each category."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from statistics import median
@@ -94,6 +95,16 @@ def pricing(products: Sequence[ObservedProduct], currency: str | None) -> Found:
         reason = "The shop does not say the currency of its prices."
         return found, Judged(verdict=ScanVerdict.PARTIAL, reason=reason)
     return found, OK
+
+
+def category(products: Sequence[ObservedProduct]) -> Facts:
+    """Say what the shop mostly sells: the type that most of its products have."""
+    types = Counter(one.product_type for one in products if one.product_type)
+    if not types:
+        return {}
+    value, _ = types.most_common(1)[0]
+    source = "product types of /products.json"
+    return {"category": Fact(value=value, provenance=Provenance.INFERRED, source=source)}
 
 
 def technology(technologies: Sequence[Technology], marks: Marks) -> Found:

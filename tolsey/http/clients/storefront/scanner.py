@@ -171,6 +171,7 @@ class Findings:
             source = "/products.json"
             self._facts["product_count"] = facts.observed(len(products), source)
             self._facts["variant_count"] = facts.observed(reading.variants, source)
+            self._facts |= facts.category(tuple(products.values()))
         if unread and verdict is facts.OK:
             some = ScanVerdict.PARTIAL if products else ScanVerdict.FAILED
             verdict = Judged(verdict=some, reason=f"{unread} entries are no products.")

@@ -1,0 +1,190 @@
+"""A store names whom it competes with, and programs read what is known of them by a key."""
+
+from datetime import timedelta
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+
+from tests.http.people import Clock
+from tests.journeys.conftest import Seller
+from tests.journeys.test_scans import DOMAIN, clock, live, scanned, settings, shop, web
+from tolsey.actors.storefront.messages import SuppressStorefront, storefront
+from tolsey.sandbox.storefronts import Storefront
+from tolsey.service import Running
+
+__all__ = ["clock", "live", "settings", "shop", "web"]
+
+API = "/api/intelligence"
+KINDS = {"observed", "detected", "inferred", "estimated", "unavailable"}
+
+
+async def on_plan(live: Running, plan: str) -> None:
+    await live.service.database.execute("UPDATE organizations SET plan = $1", plan)
+
+
+@pytest.fixture
+async def key(seller: Seller) -> dict[str, str]:
+    body = {
+        "organizationId": seller.organization_id,
+        "scopes": ["intelligence:read", "intelligence:write"],
+    }
+    answer = await seller.post("/api/account/api-keys", **body)
+    return {"Authorization": f"Bearer {answer.json()['value']}"}
+
+
+def of(seller: Seller) -> str:
+    return f"/api/stores/{seller.store_id}/competitors"
+
+
+async def read(
+    browser: httpx.AsyncClient, key: dict[str, str], path: str, **params: Any
+) -> dict[str, Any]:
+    answer = await browser.get(API + path, headers=key, params=params)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+async def test_a_store_names_competitors_as_many_as_its_plan_lets_it(
+    seller: Seller, live: Running
+) -> None:
+    added = await seller.post(of(seller), domain="https://www.Shop.Example/collections")
+    assert added.status_code == 201, added.text
+    assert added.json()["domain"] == DOMAIN
+    assert added.json()["storefront"]["state"] == "discovered"
+    again = await seller.post(of(seller), domain=DOMAIN)
+    assert (again.status_code, again.json()["addedAt"]) == (200, added.json()["addedAt"])
+    for n in range(4):
+        assert (await seller.post(of(seller), domain=f"other{n}.example")).status_code == 201
+    refused = await seller.post(of(seller), domain="one-more.example")
+    assert (refused.status_code, refused.json()["plan"]) == (402, "pro")
+    bad = await seller.post(of(seller), domain="127.0.0.1")
+    assert (bad.status_code, bad.json()["code"]) == (422, "invalid_domain")
+
+    listed = (await seller.browser.get(of(seller), params={"limit": 3})).json()
+    rest = (
+        await seller.browser.get(of(seller), params={"limit": 3, "cursor": listed["nextCursor"]})
+    ).json()
+    assert {one["domain"] for one in listed["items"] + rest["items"]} == {
+        DOMAIN,
+        *(f"other{n}.example" for n in range(4)),
+    }
+    assert rest["nextCursor"] is None
+    gone = await seller.browser.delete(f"{of(seller)}/{DOMAIN}")
+    assert gone.status_code == 204
+    assert (await seller.browser.delete(f"{of(seller)}/{DOMAIN}")).status_code == 404
+    assert (await seller.post(of(seller), domain="one-more.example")).status_code == 201
+
+
+async def test_a_program_reads_what_is_known_of_a_shop_and_how_it_is_known(
+    browser: httpx.AsyncClient,
+    seller: Seller,
+    key: dict[str, str],
+    live: Running,
+    operator: httpx.AsyncClient,
+    *,
+    shop: Storefront,
+    clock: Clock,
+) -> None:
+    await on_plan(live, "max_20x")
+    missing = await browser.get(f"{API}/stores/{DOMAIN}", headers=key)
+    assert (missing.status_code, missing.json()["code"]) == (404, "not_found")
+    await seller.post(of(seller), domain=DOMAIN)
+    await scanned(operator, persist=True)
+    clock.advance(timedelta(days=1))
+    shop.products[0]["variants"][0]["inventory_quantity"] = 90
+    shop.products[1]["variants"][0]["price"] = "25.00"
+    await scanned(operator, persist=True)
+
+    known = await read(browser, key, f"/stores/{DOMAIN}")
+    assert known["state"] == "active"
+    assert {one["provenance"] for one in known["fields"].values()} <= KINDS
+    assert all(one["source"] for one in known["fields"].values())
+    assert known["fields"]["monthly_visits"]["source"] == "Set TRAFFIC_API_KEY to read this."
+    assert known["diagnosis"]["ads"]["env"] == "ADS_API_KEY"
+
+    products = await read(browser, key, f"/stores/{DOMAIN}/products", limit=2)
+    assert [one["id"] for one in products["items"]] == [3, 2]
+    assert products["items"][1]["lowestPrice"] == {"amount": 2500, "currency": "USD"}
+    more = await read(
+        browser, key, f"/stores/{DOMAIN}/products", limit=2, cursor=products["nextCursor"]
+    )
+    assert [(one["id"], one["quantity"]) for one in more["items"]] == [(1, 90)]
+
+    velocity = (await read(browser, key, f"/stores/{DOMAIN}/velocity"))["items"]
+    told = {one["productId"]: one for one in velocity}
+    assert (told[1]["value"], told[1]["n"], told[1]["provenance"]) == (10.0, 1, "observed")
+    assert told[1]["low"] < 10 < told[1]["high"]
+    assert (told[2]["value"], told[2]["low"]) == (0.0, 0.0)
+
+    snapshots = (await read(browser, key, f"/stores/{DOMAIN}/snapshots"))["items"]
+    assert [(one["changed"], one["productCount"]) for one in snapshots] == [(2, 3), (6, 3)]
+    since = (clock() - timedelta(hours=1)).isoformat()
+    changes = (await read(browser, key, "/changes", since=since))["items"]
+    assert {(one["kind"], one["before"], one["after"]) for one in changes} == {
+        ("quantity", "100", "90"),
+        ("price", "20.00", "25.00"),
+    }
+    first = await read(browser, key, "/changes", since=since, limit=1)
+    second = await read(browser, key, "/changes", since=since, limit=1, cursor=first["nextCursor"])
+    assert first["items"] + second["items"] == changes
+
+    made_with = (await read(browser, key, f"/stores/{DOMAIN}/technologies"))["items"]
+    assert [one["name"] for one in made_with] == ["Shopify", "Klaviyo", "Judge.me"]
+    compared = (await read(browser, key, "/compare", domains=f"{DOMAIN},unheard.example"))["items"]
+    assert [(one["domain"], one["state"]) for one in compared] == [
+        (DOMAIN, "active"),
+        ("unheard.example", None),
+    ]
+    assert compared[0]["highlights"]["best_seller_velocity"]["value"] == 10.0
+    crowd = ",".join(f"shop{n}.example" for n in range(6))
+    answer = await browser.get(f"{API}/compare", headers=key, params={"domains": crowd})
+    assert (answer.status_code, answer.json()["code"]) == (422, "too_many_domains")
+
+    for asked, count in (
+        ({"platform": "Shopify", "country": "BE", "category": "Thing", "minVelocity": 9}, 1),
+        ({"minVelocity": 11}, 0),
+        ({"country": "NL"}, 0),
+    ):
+        assert len((await read(browser, key, "/stores", **asked))["items"]) == count, asked
+
+
+async def test_a_program_asks_for_scans_by_its_plan_and_sees_what_is_used(
+    browser: httpx.AsyncClient, key: dict[str, str], live: Running
+) -> None:
+    asked = await browser.post(f"{API}/scans", headers=key, json={"domain": DOMAIN})
+    assert asked.status_code == 202, asked.text
+    path = f"/scans/{asked.json()['id']}"
+    with anyio.fail_after(60):
+        while (found := await read(browser, key, path))["state"] != "done":
+            await on_plan(live, "max_20x")
+            await anyio.sleep(0.05)
+    assert found["report"]["persisted"]
+    usage = await read(browser, key, "/usage")
+    assert {one["name"]: one["used"] for one in usage["windows"]}["scans-day"] == 1
+    await on_plan(live, "free")
+    again = await browser.post(f"{API}/scans", headers=key, json={"domain": DOMAIN})
+    assert (again.status_code, again.json()["violated-policies"]) == (429, ["scans-day"])
+    other = await browser.get(f"{API}/scans/scan_1", headers=key)
+    assert other.status_code == 404
+
+
+async def test_a_shop_that_is_left_alone_is_named_by_nobody_and_scanned_for_nobody(
+    browser: httpx.AsyncClient,
+    seller: Seller,
+    key: dict[str, str],
+    live: Running,
+    *,
+    clock: Clock,
+    shop: Storefront,
+) -> None:
+    suppress = SuppressStorefront(reason="asked", source="owner", at=clock())
+    await live.service.runtime.ask(storefront(DOMAIN), suppress)
+    refused = await seller.post(of(seller), domain=DOMAIN)
+    assert (refused.status_code, refused.json()["code"]) == (409, "suppressed")
+    scan = await browser.post(f"{API}/scans", headers=key, json={"domain": DOMAIN})
+    assert (scan.status_code, scan.json()["code"]) == (409, "suppressed")
+    assert shop.asked == []
+    assert (await browser.get(f"{API}/stores/{DOMAIN}", headers=key)).status_code == 404

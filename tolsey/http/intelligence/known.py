@@ -1,0 +1,50 @@
+"""What is known of several storefronts or products at once, for routes and agents alike."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import orjson
+
+from tolsey.actors.storefront import sales
+from tolsey.actors.storefront.effects import stock_move, tracked
+from tolsey.actors.storefront.registry import shown_state
+from tolsey.actors.storefront.sales import TrackedProduct
+from tolsey.actors.storefront.velocity import Figure
+from tolsey.http.answers.intelligence import ComparedAnswer, highlights
+from tolsey.storage.database import Database
+from tolsey.storage.intelligence import history, registry
+
+
+async def compared(
+    database: Database, domains: Sequence[str], now: datetime
+) -> list[ComparedAnswer]:
+    """Put the figures of some shops side by side, in the order in which they were named."""
+    rows = await registry.load(database, domains)
+    found = list[ComparedAnswer]()
+    for domain in domains:
+        row = rows.get(domain)
+        facts = orjson.loads(row.facts) if row is not None else {}
+        found.append(
+            ComparedAnswer(
+                domain=domain,
+                state=None if row is None else shown_state(row, now),
+                highlights=highlights(facts, row.scanned_at if row is not None else None),
+            )
+        )
+    return found
+
+
+async def sales_of(
+    database: Database, domain: str, products: Sequence[int], now: datetime
+) -> dict[int, tuple[TrackedProduct, Figure]]:
+    """Tell how fast some products of a shop sell."""
+    since = now - timedelta(days=history.LONGEST_DAYS)
+    times = await history.snapshot_times(database, domain, since)
+    rows = await history.stock_changes(database, domain, since, products)
+    moves = dict[int, list[sales.StockMove]]()
+    for row in rows:
+        moves.setdefault(row["product_id"], []).append(stock_move(row))
+    return {
+        one.id: (one, sales.of_product(one, times, moves.get(one.id, ())))
+        for one in map(tracked, await history.stocked(database, domain, products))
+    }
