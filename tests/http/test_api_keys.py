@@ -150,7 +150,7 @@ async def test_scans_want_the_scope_that_writes(
     refused = await program.post(SCANS, headers=headers, json={"domain": "shop.example"})
     assert (*said(refused), refused.json()["scope"]) == (403, "missing_scope", WRITE)
     opened, _ = await called(program, writes["value"], SCANS, "POST")
-    assert opened == 400  # it says nothing of what is to be scanned
+    assert opened == 422  # it says nothing of what is to be scanned
 
 
 @pytest.mark.parametrize(
