@@ -153,6 +153,8 @@ def _proof(path: str, method: str, operation: Mapping[str, Any]) -> Iterator[str
                 yield '-H "Authorization: Bearer $CRON_SECRET"'
             case "metricsToken":
                 yield '-H "Authorization: Bearer $METRICS_TOKEN"'
+            case "apiKey":
+                yield '-H "Authorization: Bearer $API_KEY"'
     if path in SESSION_GIVEN:
         yield "-c session.txt"
     if path == SESSION_TAKEN:
