@@ -113,6 +113,15 @@ OF_OPERATION: Final[Mapping[str, Mapping[str, Any]]] = {
 """Where a name says something else, or is said though nobody must, by how a path begins; the longest counts."""
 
 
+PROOFS: Final[Mapping[str, str]] = {
+    "apiKey": "Authorization: Bearer $API_KEY",
+    "cronSecret": "Authorization: Bearer $CRON_SECRET",
+    "metricsToken": "Authorization: Bearer $METRICS_TOKEN",
+    "queueSignature": "Queue-Signature: $QUEUE_SIGNATURE",
+}
+"""The header that proves who calls, by the scheme of a route."""
+
+
 def example(path: str, method: str, operation: Mapping[str, Any]) -> str:
     """Write how an operation is called from a shell."""
     return " \\\n  ".join(_parts(path, method, operation))
@@ -149,12 +158,8 @@ def _proof(path: str, method: str, operation: Mapping[str, Any]) -> Iterator[str
             case "agent":
                 yield '-H "Authorization: Bearer $ACCESS_TOKEN"'
                 yield "-H 'Accept: application/json, text/event-stream'"
-            case "cronSecret":
-                yield '-H "Authorization: Bearer $CRON_SECRET"'
-            case "metricsToken":
-                yield '-H "Authorization: Bearer $METRICS_TOKEN"'
-            case "apiKey":
-                yield '-H "Authorization: Bearer $API_KEY"'
+            case name:
+                yield f'-H "{PROOFS[name]}"'
     if path in SESSION_GIVEN:
         yield "-c session.txt"
     if path == SESSION_TAKEN:

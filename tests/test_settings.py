@@ -10,7 +10,6 @@ from tolsey.settings import Settings, SettingsError, read
 
 EXAMPLE = Path(tolsey.__file__).parents[1] / "deploy" / "env.example"
 TO_COME = {
-    *("QUEUE_URL", "QUEUE_TOKEN", "QUEUE_SIGNING_KEY", "DATASET_TOKEN", "DATASET_ID"),
     *("TRAFFIC_API_KEY", "SOCIAL_API_KEY", "ADS_API_KEY", "CDN_ORIGINS"),
 }
 """Settings of what is not built yet: nothing reads them."""

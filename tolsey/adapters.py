@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
 
-from tolsey.actors.ports import MailServer, Unset, Vectors
+from tolsey.actors.ports import DatasetReader, MailServer, ScanQueue, Unset, Vectors
 from tolsey.actors.storefront.observed import StorefrontScanner
 from tolsey.http.clients.certificates import trusted_certificates
 from tolsey.http.clients.commerce.admin import API_VERSION, ShopifyAdmin
@@ -16,6 +16,7 @@ from tolsey.http.clients.model import ChatModel, StreamingModel
 from tolsey.http.clients.objects import Objects
 from tolsey.http.clients.payments.processor import StripePayments
 from tolsey.http.clients.payments.revenue import RestrictedAccounts
+from tolsey.http.clients.scan_queue import ExternalDataset, PublishedScans
 from tolsey.http.clients.smtp import SmtpServer
 from tolsey.http.clients.storefront.robots import AGENT
 from tolsey.http.clients.storefront.scanner import WebScanner
@@ -41,6 +42,9 @@ class Adapters:
     mail: MailServer | None
     """None where none is set: mails are kept."""
     storefronts: StorefrontScanner
+    scan_queue: ScanQueue
+    dataset: DatasetReader | None
+    """None where none is set."""
 
 
 async def adapters(
@@ -58,6 +62,9 @@ async def adapters(
     seller_accounts = RestrictedAccounts(settings.payments_api_base)
     stack.push_async_callback(seller_accounts.close)
     vectors = await _vectors(stack, settings, database)
+    callback = f"{settings.base_url}/api/internal/scans"
+    scan_queue = PublishedScans(settings.queue_url, settings.queue_token, callback)
+    stack.push_async_callback(scan_queue.close)
     return Adapters(
         commerce=commerce,
         payments=payments,
@@ -67,6 +74,8 @@ async def adapters(
         embeddings=_embeddings(stack, settings),
         objects=Objects.of(settings.objects_url, settings.data_dir),
         mail=_mail(settings),
+        scan_queue=scan_queue,
+        dataset=_dataset(stack, settings),
         storefronts=WebScanner(
             agent=f"{AGENT}/1.0 (+{settings.base_url}/docs/rules/intelligence)",
             configured=settings.provider_keys,
@@ -75,6 +84,14 @@ async def adapters(
             via=settings.storefront_url,
         ),
     )
+
+
+def _dataset(stack: AsyncExitStack, settings: Settings) -> DatasetReader | None:
+    if settings.dataset_token is None or settings.dataset_id is None:
+        return None
+    read = ExternalDataset(settings.dataset_url, settings.dataset_id, settings.dataset_token)
+    stack.push_async_callback(read.close)
+    return read
 
 
 def _mail(settings: Settings) -> MailServer | None:

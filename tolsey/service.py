@@ -12,6 +12,7 @@ import structlog
 
 from tolsey.actors.job.actor import JobActor
 from tolsey.actors.job.catalogue import JOBS
+from tolsey.actors.job.discovery.effects import Discovery
 from tolsey.actors.job.effects import CreditKeeping, JobEffects, Upkeep
 from tolsey.actors.job.erasing.effects import Erasing
 from tolsey.actors.job.messages import Tick, TickOfNewJob, job
@@ -315,7 +316,15 @@ class Parts:
         ).work()
         payments = {"reconcile-payments": self.payments.reconcile}
         ticks = LaunchTicks(self.database, self._post, throttle).work()
-        jobs = JobEffects({**upkeep, **keeping, **erasing, **payments, **ticks}, self.clock)
+        discovery = Discovery(
+            self.database,
+            self._ask_for,
+            queue=self._outside.scan_queue,
+            dataset=self._outside.dataset,
+            clock=self.clock,
+        ).work()
+        upkeep_of_all = {**upkeep, **keeping, **erasing, **payments}
+        jobs = JobEffects({**upkeep_of_all, **discovery, **ticks}, self.clock)
         return {
             **store.handlers(),
             **edits.handlers(),
@@ -334,6 +343,15 @@ class Parts:
 
     async def _ask(self, to: ActorId, message: Message[Any]) -> Any:
         return await self.runtime.ask(to, message)
+
+    async def _ask_for(
+        self,
+        to: ActorId,
+        message: Message[Any],
+        *,
+        timeout: float = 30.0,  # noqa: ASYNC109 - the deadline travels with the message
+    ) -> Any:
+        return await self.runtime.ask(to, message, timeout=timeout)
 
     def _dispatch(self, rows: Sequence[OutboxRow]) -> None:
         self.runtime.dispatch(rows)

@@ -309,6 +309,8 @@ class Settings(BaseSettings):
     """Where storefronts are reached instead of at their own addresses, each by its Host: for the sandbox."""
     scan_pace_seconds: Annotated[float, Field(ge=0, le=60)] = 2.0
     """How long a scan waits between two requests to a storefront, at least."""
+    dataset_url: WebAddress = "https://api.apify.com"
+    """Where the external data set is served."""
     dataset_token: Secret | None = None
     """What opens the external data set."""
     dataset_id: str | None = None

@@ -19,6 +19,7 @@ REFUSALS = {
     Access.CRON: ({401}, {401}),
     Access.METRICS: ({401}, {401}),
     Access.API_KEY: ({401}, {401}),
+    Access.INTERNAL: ({404}, {404}),
 }
 OWN = {
     ("GET", "/api/auth/session"),

@@ -382,6 +382,22 @@ class ErasureList(Protocol):
         ...
 
 
+class ScanQueue(Protocol):
+    """Where scans wait for their turn outside the service."""
+
+    async def publish(self, domain: str) -> None:
+        """Queue a scan. Raises MissingCredential, and ConnectionError where the queue does not take it."""
+        ...
+
+
+class DatasetReader(Protocol):
+    """An external data set of storefronts."""
+
+    def domains(self) -> AsyncIterator[str | None]:
+        """Give what each entry names; None for an entry that cannot be read."""
+        ...
+
+
 class Unset:
     """A port whose credential is missing: every use is refused, naming the variable."""
 

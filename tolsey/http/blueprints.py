@@ -23,7 +23,7 @@ from tolsey.http.chat import routes as chat
 from tolsey.http.deals import offers, signing_routes, threads
 from tolsey.http.description import guides
 from tolsey.http.files import routes as files
-from tolsey.http.intelligence import competitors, scans
+from tolsey.http.intelligence import callback, competitors, scans
 from tolsey.http.intelligence import routes as intelligence
 from tolsey.http.launch import registry
 from tolsey.http.launch import routes as launch
@@ -77,6 +77,7 @@ BLUEPRINTS: Final[Sequence[Blueprint]] = (
     intelligence.routes,
     scans.routes,
     competitors.routes,
+    callback.routes,
     member_pages.routes,
     credential_pages.routes,
     operations.routes,

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import orjson
 
+from tolsey.actors.domains import domain_named, hash_of
 from tolsey.actors.refusals import Conflict, NotFound, Unavailable
-from tolsey.actors.storefront.domains import domain_named, hash_of
 from tolsey.actors.storefront.messages import (
     AwaitScan,
     DiscoverStorefront,

@@ -174,7 +174,7 @@ class OutcomeAnswer(ApiAnswer):
     """How a run of a job ended: its status, what it counted, its error if it has one."""
 
     model_config = ConfigDict(extra="allow")
-    __pydantic_extra__: dict[str, int] = Field(init=False)
+    __pydantic_extra__: dict[str, bool | int | str] = Field(init=False)
 
     status: str
     error: Omittable[str] = None

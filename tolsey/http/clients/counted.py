@@ -8,7 +8,9 @@ from prometheus_client import Histogram
 
 from tolsey.runtime.telemetry import CALL_BUCKETS
 
-Peer: TypeAlias = Literal["commerce", "payments", "model", "vectors", "agents", "storefronts"]
+Peer: TypeAlias = Literal[
+    "commerce", "payments", "model", "vectors", "agents", "storefronts", "queue", "dataset"
+]
 
 REQUESTS: Final = Histogram(
     "http_client_request_duration_seconds",

@@ -27,6 +27,7 @@ from tolsey.http.answers.base import Described, Media, answers_of
 from tolsey.http.description import by_hand, refusals
 from tolsey.http.layout.assets import address_of
 from tolsey.http.layout.templates import Page, rendered
+from tolsey.http.web import queue_proof
 from tolsey.http.web.access import Access, access_of, public
 
 ASSETS = {
@@ -49,6 +50,7 @@ SECURITY: dict[Access, list[dict[str, list[str]]]] = {
     Access.CRON: [{"cronSecret": []}],
     Access.METRICS: [{"metricsToken": []}],
     Access.API_KEY: [{"apiKey": []}],
+    Access.INTERNAL: [{"queueSignature": []}],
 }
 WORDS = re.compile(r"[^A-Za-z0-9]+")
 PLACE = re.compile(r"<(?:[^<>:]*:)?([^<>]+)>")
@@ -253,6 +255,7 @@ def install(app: Quart, base_url: str) -> None:
             "metricsToken": HttpSecurityScheme(scheme="bearer"),
             "agent": HttpSecurityScheme(scheme="bearer"),
             "apiKey": HttpSecurityScheme(scheme="bearer"),
+            "queueSignature": APIKeySecurityScheme(name=queue_proof.HEADER, in_="header"),
         },
         conversion_preference="pydantic",
         openapi_provider_class=Provider,

@@ -6,9 +6,9 @@ from pydantic import Field
 from quart import Blueprint
 from quart_schema import tag_blueprint
 
+from tolsey.actors.domains import required_domain
 from tolsey.actors.organization import plans
 from tolsey.actors.refusals import Conflict, NotFound, PaymentRequired
-from tolsey.actors.storefront.domains import required_domain
 from tolsey.actors.storefront.messages import DiscoverStorefront, storefront
 from tolsey.http.answers.base import Created, ListAnswer, NoBody, NoContent, list_of
 from tolsey.http.answers.intelligence import CompetitorAnswer

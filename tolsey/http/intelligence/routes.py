@@ -12,9 +12,9 @@ from pydantic import AwareDatetime, Field
 from quart import Blueprint
 from quart_schema import tag_blueprint
 
+from tolsey.actors.domains import domain_named, required_domain
 from tolsey.actors.organization import plans
 from tolsey.actors.refusals import NotFound, Unprocessable
-from tolsey.actors.storefront.domains import domain_named, required_domain
 from tolsey.actors.storefront.messages import RequestScan, storefront
 from tolsey.http.answers.base import Accepted, ListAnswer, list_of
 from tolsey.http.answers.intelligence import (

@@ -6,8 +6,8 @@ from pydantic import Field
 from quart import Blueprint
 from quart_schema import tag_blueprint
 
+from tolsey.actors.domains import required_domain
 from tolsey.actors.refusals import Refusal
-from tolsey.actors.storefront.domains import required_domain
 from tolsey.actors.storefront.messages import RequestScan, storefront
 from tolsey.http.answers.intelligence import ScanReportAnswer
 from tolsey.http.answers.operations import OperationAnswer, OperationBodyAnswer

@@ -14,7 +14,7 @@ from quart_schema.validation import QUART_SCHEMA_REQUEST_ATTRIBUTE
 
 from tolsey.actors.job.catalogue import JOBS
 from tolsey.actors.refusals import Forbidden, MissingCredential, NotFound, Refusal, Unauthorized
-from tolsey.http.web import addresses, cookies
+from tolsey.http.web import addresses, cookies, queue_proof
 from tolsey.http.web.context import now, service
 from tolsey.storage.commerce import stores
 from tolsey.storage.commerce.stores import StoreRow
@@ -45,6 +45,7 @@ class Access(StrEnum):
     CRON = "cron"
     METRICS = "metrics"
     API_KEY = "api key"
+    INTERNAL = "internal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,11 @@ def cron(view: View) -> Route:
 def operator_metrics(view: View) -> Route:
     """Let call who knows `METRICS_TOKEN`; without one, this machine, unless it serves the public."""
     return _guarded(view, Access.METRICS, _prove_metrics)
+
+
+def internal(view: View) -> Route:
+    """Let our queue call, which proves itself; for all others there is nothing at the address."""
+    return _guarded(view, Access.INTERNAL, _prove_queue)
 
 
 def api_key(scope: str) -> Callable[[View], Route]:
@@ -213,6 +219,17 @@ async def _prove_cron() -> None:
         raise MissingCredential("CRON_SECRET")
     if not hmac.compare_digest(bearer(), secret.encode()):
         raise Unauthorized("The cron secret is missing or wrong.")
+
+
+async def _prove_queue() -> None:
+    key = service().settings.queue_signing_key
+    token = request.headers.get(queue_proof.HEADER, "")
+    body = cast("bytes", await request.get_data())
+    claims = queue_proof.proven(token, body, key, now()) if key else None
+    # It is the same in every environment: who has no proof learns nothing of the route.
+    if claims is None:
+        raise NotFound("There is nothing at this address.")
+    g.queue_claims = claims
 
 
 async def _prove_metrics() -> None:

@@ -10,7 +10,7 @@ import httpcore
 import pytest
 
 from tests.http.clients.storefront.web import HASTE, SHOP, looked, scanner
-from tolsey.actors.storefront.domains import domain_named
+from tolsey.actors.domains import domain_named
 from tolsey.actors.storefront.observed import CATEGORIES, Reached, ScanVerdict
 from tolsey.http.clients.guard import guarded_client
 from tolsey.http.clients.storefront.visit import Manners

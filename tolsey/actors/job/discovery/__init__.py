@@ -1,0 +1,1 @@
+"""The work of the jobs that find storefronts and look at them again."""
