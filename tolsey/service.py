@@ -159,6 +159,7 @@ async def running(
             mail=parts.mail,
             files=parts.files,
             payment_inbox=parts.payments,
+            storefronts=outside.storefronts,
             clock=clock,
         )
         agents = opened(service)

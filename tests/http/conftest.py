@@ -12,6 +12,7 @@ from tolsey.actors.organization.actor import OrganizationActor
 from tolsey.actors.organization.effects import PaymentInbox
 from tolsey.actors.ports import CommercePlatform, Unset
 from tolsey.actors.store.actor import StoreActor
+from tolsey.actors.storefront.observed import StorefrontScanner
 from tolsey.http.app import create_app
 from tolsey.http.chat.answering import AnswerService
 from tolsey.http.chat.terms import Terms
@@ -126,6 +127,7 @@ def service(
         mail=PostOffice(database, Vault.from_keys(KEYRING), None, settings, clock),
         files=cast("FileKeeper", None),  # no route here has files
         payment_inbox=cast("PaymentInbox", None),  # nobody has an event applied again here
+        storefronts=cast("StorefrontScanner", None),  # no route here looks at any
         clock=clock,
     )
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.http.people import Clock
 from tests.journeys.conftest import Seller
-from tests.journeys.test_scans import DOMAIN, clock, live, scanned, settings, shop, web
+from tests.journeys.test_scans import DOMAIN, clock, count, live, scanned, settings, shop, web
 from tolsey.actors.storefront.messages import SuppressStorefront, storefront
 from tolsey.sandbox.storefronts import Storefront
 from tolsey.service import Running
@@ -143,12 +143,12 @@ async def test_a_program_reads_what_is_known_of_a_shop_and_how_it_is_known(
     answer = await browser.get(f"{API}/compare", headers=key, params={"domains": crowd})
     assert (answer.status_code, answer.json()["code"]) == (422, "too_many_domains")
 
-    for asked, count in (
+    for asked, matches in (
         ({"platform": "Shopify", "country": "BE", "category": "Thing", "minVelocity": 9}, 1),
         ({"minVelocity": 11}, 0),
         ({"country": "NL"}, 0),
     ):
-        assert len((await read(browser, key, "/stores", **asked))["items"]) == count, asked
+        assert len((await read(browser, key, "/stores", **asked))["items"]) == matches, asked
 
 
 async def test_a_program_asks_for_scans_by_its_plan_and_sees_what_is_used(
@@ -188,3 +188,30 @@ async def test_a_shop_that_is_left_alone_is_named_by_nobody_and_scanned_for_nobo
     assert (scan.status_code, scan.json()["code"]) == (409, "suppressed")
     assert shop.asked == []
     assert (await browser.get(f"{API}/stores/{DOMAIN}", headers=key)).status_code == 404
+
+
+async def test_an_owner_proves_a_domain_by_a_file_and_is_left_alone(
+    browser: httpx.AsyncClient, operator: httpx.AsyncClient, live: Running, shop: Storefront
+) -> None:
+    await scanned(operator, persist=True)
+    shop.robots = (
+        "User-agent: *\nDisallow: /"  # which is about crawlers, not about their owner's word
+    )
+    wish = {"domain": f"www.{DOMAIN}"}
+    told = await browser.post("/api/public/suppressions", json=wish)
+    assert (told.status_code, told.json()["state"]) == (202, "unproven")
+    assert told.json()["file"] == f"https://{DOMAIN}/.well-known/tolsey-opt-out.txt"
+    path = "/.well-known/tolsey-opt-out.txt"
+    another = await browser.post("/api/public/suppressions", json={"domain": "other.example"})
+    shop.files[path] = another.json()["content"]  # what somebody else was told proves nothing
+    assert (await browser.post("/api/public/suppressions", json=wish)).status_code == 202
+    shop.files[path] = told.json()["content"] + "\n"
+    done = await browser.post("/api/public/suppressions", json=wish)
+    assert (done.status_code, done.json()["state"]) == (200, "suppressed")
+    with anyio.fail_after(30):
+        while await count(live, "storefronts"):
+            await anyio.sleep(0.05)
+    refused = await operator.post(
+        "/api/admin/intelligence/scan", json={"domain": DOMAIN, "persist": False}
+    )
+    assert (refused.status_code, refused.json()["code"]) == (409, "suppressed")

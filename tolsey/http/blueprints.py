@@ -23,7 +23,7 @@ from tolsey.http.chat import routes as chat
 from tolsey.http.deals import offers, signing_routes, threads
 from tolsey.http.description import guides
 from tolsey.http.files import routes as files
-from tolsey.http.intelligence import callback, competitors, scans
+from tolsey.http.intelligence import callback, competitors, opting_out, scans
 from tolsey.http.intelligence import routes as intelligence
 from tolsey.http.launch import registry
 from tolsey.http.launch import routes as launch
@@ -78,6 +78,7 @@ BLUEPRINTS: Final[Sequence[Blueprint]] = (
     scans.routes,
     competitors.routes,
     callback.routes,
+    opting_out.routes,
     member_pages.routes,
     credential_pages.routes,
     operations.routes,

@@ -84,6 +84,8 @@ class Storefront:
     throttled: list[tuple[int, str | None]] = field(default_factory=list)
     """Statuses, with what they say in Retry-After, that the next pages but robots.txt get."""
     trap: Trap | None = None
+    files: dict[str, str] = field(default_factory=dict)
+    """Texts at paths of their own."""
     asked: list[Asked] = field(default_factory=list)
 
     def paths(self) -> list[str]:
@@ -136,6 +138,8 @@ def _page(
     if shop.throttled:
         status, wait = shop.throttled.pop(0)
         return status, {"retry-after": wait} if wait else {}, b""
+    if path in shop.files:
+        return 200, {"content-type": "text/plain"}, shop.files[path].encode()
     if path in shop.redirects:
         return 302, {"location": shop.redirects[path]}, b""
     if shop.has_password and path != "/password":

@@ -160,3 +160,7 @@ class StorefrontScanner(Protocol):
     ) -> Observation:
         """Look at a domain: all of its catalogue when `is_deep`, else its first page."""
         ...
+
+    async def invited(self, domain: str, path: str) -> str | None:
+        """Read a short text that a domain's owner put there for us; None where it is not."""
+        ...

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final, Self
+from typing import Any, Final, Literal, Self
 
 import orjson
 
@@ -292,6 +292,15 @@ class CompetitorAnswer(ApiAnswer):
         """Show a competitor; the registry has none whose owner asked to be left alone since."""
         known = None if row is None else StorefrontAnswer.of(row, now)
         return cls.read(competitor, storefront=known)
+
+
+class SuppressionAnswer(ApiAnswer):
+    """How far an opt-out is: put `content` at `file`, and ask again; `suppressed` is the end of it."""
+
+    domain: str
+    state: Literal["unproven", "suppressed"]
+    file: str
+    content: str
 
 
 def verdicts(diagnosis: Mapping[str, Any]) -> dict[str, VerdictAnswer]:

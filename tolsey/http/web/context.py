@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tolsey.actors.organization.effects import PaymentInbox
     from tolsey.actors.ports import CommercePlatform, Vectors
     from tolsey.actors.processor import PaymentProcessor
+    from tolsey.actors.storefront.observed import StorefrontScanner
     from tolsey.http.chat.answering import AnswerService
     from tolsey.http.files.keeping import FileKeeper
     from tolsey.http.mail.office import PostOffice
@@ -60,6 +61,7 @@ class Service:
     mail: "PostOffice"
     files: "FileKeeper"
     payment_inbox: "PaymentInbox"
+    storefronts: "StorefrontScanner"
     clock: Callable[[], datetime]
 
 

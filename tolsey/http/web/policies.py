@@ -77,6 +77,8 @@ AGENT_TOKENS = Policy("agent-tokens", 300, MINUTE)
 """Calls of the token endpoint and its neighbours, of an address."""
 CSP_REPORT = Policy("csp-report", 60, MINUTE)
 """Reports of browsers, of an address."""
+SUPPRESSIONS = Policy("suppressions", 20, HOUR)
+"""Owners who ask to be left alone, of an address: each may have a file read at a domain of their choice."""
 
 CATALOGUE = (
     REVENUE_REFRESH,
@@ -110,6 +112,7 @@ CATALOGUE = (
     AGENT_REQUESTS,
     AGENT_TOKENS,
     CSP_REPORT,
+    SUPPRESSIONS,
 )
 """All but those of MCP calls and of the intelligence API, which follow the plan."""
 

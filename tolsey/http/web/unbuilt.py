@@ -8,7 +8,6 @@ PATHS: Final = (
     r"/api/(vendor/)?marketplace/.+",
     r"/api/wizard/store/(provision|transfer)",
     r"/api/preview/.+",
-    r"/api/public/suppressions",
     r"/api/status/subscribe",
     r"/api/webhooks/(esign|escrow|mail|code-host|messaging)",
     r"/api/admin/(calls|dead-letters/groups/.+|devstore-pool|disputes)",

@@ -40,6 +40,7 @@ LIMITS: Final = httpx.Limits(max_connections=1, max_keepalive_connections=1)
 """One connection for a site: it is never asked for two things at once."""
 ROBOTS_KEPT: Final = timedelta(hours=24)
 ROBOTS_REMEMBERED: Final = 512
+INVITED_BYTES: Final = 1_024
 NOT_READ: Final = Judged(verdict=ScanVerdict.EMPTY, reason="The first page could not be read.")
 
 
@@ -82,6 +83,17 @@ class WebScanner:
             await found.look(visit, is_deep=is_deep, known=known)
         self._remember(visit.robots)
         return found.observation(domain, visit, self._clock())
+
+    async def invited(self, domain: str, path: str) -> str | None:
+        """Read a short text that a domain's owner put there for us; None where it is not."""
+        local = [self._via] if self._via else []
+        async with self._client(local, peer="storefronts", limits=LIMITS) as client:
+            visit = Visit(domain, client, self._manners, agent=self._agent, via=self._via)
+            try:
+                page = await visit.read(path, is_invited=True)
+            except PageUnread:
+                return None
+        return page.body[:INVITED_BYTES].decode("utf-8", "replace") if page.is_found else None
 
     def _remembered(self, host: str) -> Robots | None:
         kept = self._robots.get(host)

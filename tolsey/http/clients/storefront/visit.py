@@ -112,15 +112,20 @@ class Visit:
         took = time.monotonic() - self._began
         return ScanCost(requests=self._requests, bytes=self._bytes, seconds=round(took, 3))
 
-    async def read(self, path: str, known: Validators | None = None) -> FetchedPage:
-        """Read a page of the site, its redirects followed while they stay there. Raises PageUnread."""
+    async def read(
+        self, path: str, known: Validators | None = None, *, is_invited: bool = False
+    ) -> FetchedPage:
+        """Read a page of the site, its redirects followed while they stay there. Raises PageUnread.
+
+        One that the site's owner put there for us to read `is_invited`: robots.txt is about others.
+        """
         try:
             url = httpx.URL(self.base).join(path)
         except httpx.InvalidURL as error:
             why = f"{self._domain} is no address of the web."
             raise PageUnread(ScanVerdict.FAILED, why, is_unreachable=True) from error
         for _ in range(MOST_REDIRECTS + 1):
-            robots = await self._robots_of(url)
+            robots = Robots(None) if is_invited else await self._robots_of(url)
             refusal = robots.refusal(str(url))
             if refusal:
                 raise PageUnread(ScanVerdict.ROBOTS_DENIED, f"{url.path}: {refusal}.")

@@ -1,0 +1,62 @@
+"""Owners who want their shop to be left alone prove that it is theirs (rules/intelligence#opting-out)."""
+
+import hmac
+from typing import Annotated, Final
+
+from pydantic import Field
+from quart import Blueprint
+from quart_schema import tag_blueprint
+
+from tolsey.actors.domains import required_domain
+from tolsey.actors.storefront.messages import SuppressStorefront, storefront
+from tolsey.http.answers.base import Accepted
+from tolsey.http.answers.intelligence import SuppressionAnswer
+from tolsey.http.web import policies
+from tolsey.http.web.access import public
+from tolsey.http.web.api_model import ApiModel
+from tolsey.http.web.context import ask, now, service
+from tolsey.http.web.limits import limited
+from tolsey.storage.sealing.sealed import base64url
+
+routes = Blueprint("opting_out", __name__, url_prefix="/api/public/suppressions")
+tag_blueprint(routes, ["Intelligence"])
+
+PATH: Final = "/.well-known/tolsey-opt-out.txt"
+PURPOSE: Final = "storefront-opt-out"
+
+
+class OptOut(ApiModel):
+    """Which domain is to be left alone."""
+
+    domain: Annotated[str, Field(max_length=300)]
+
+
+@routes.post("")
+@public
+@limited(policies.SUPPRESSIONS)
+async def suppress_storefront(
+    data: OptOut,
+) -> SuppressionAnswer | tuple[SuppressionAnswer, Accepted]:
+    """Leave a domain alone for good, once its owner has proved that it is theirs by a file there.
+
+    The first call says what to put where, a later one looks for it: then all that is kept of the domain is
+    deleted, and it is scanned no more. The file may go after that.
+    """
+    domain = required_domain(data.domain)
+    expected = [_content(key_id, domain) for key_id in service().vault.key_ids]
+    told = SuppressionAnswer(
+        domain=domain, state="unproven", file=f"https://{domain}{PATH}", content=expected[0]
+    )
+    found = (await service().storefronts.invited(domain, PATH) or "").strip().encode()
+    # A key that was rotated meanwhile still proves what was told under it.
+    if not any(hmac.compare_digest(found, one.encode()) for one in expected):
+        return told, 202
+    wish = SuppressStorefront(reason="The owner asked for it.", source="owner", at=now())
+    await ask(storefront(domain), wish)
+    return told.model_copy(update={"state": "suppressed"})
+
+
+def _content(key_id: str, domain: str) -> str:
+    """Make what only we can tell a domain's owner to put there."""
+    secret = service().vault.secret_for(key_id, PURPOSE)
+    return base64url(hmac.digest(secret, domain.encode(), "sha256"))
