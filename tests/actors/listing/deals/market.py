@@ -69,7 +69,7 @@ LASTS: Final = {
 SIGNATURES: Final = ("nda.signed_by_all", "loi.signed_by_all", "apa.signed_by_all")
 ENDS: Final = (
     *("withdraw", "decline", "access.decline", "dispute.open", "offer.reopen"),
-    *("cancel.propose", "exclusivity.propose"),
+    "cancel.propose",
 )
 PAPERS: Final = {"NDA": SIGNATURES[0], "LOI": SIGNATURES[1], "APA": SIGNATURES[2]}
 PROVIDED: Final = (("escrow.funded", "E"), ("escrow.released", "E"), ("escrow.refunded", "E"))
