@@ -171,7 +171,11 @@ def strict(schema: Any) -> Any:
 async def test_resources_are_what_the_tools_tell(two_stores: TwoStores) -> None:
     agent, base = await two_stores.agent(two_stores.ann), two_stores.ann.base
     found = (await agent.ask("resources/list")).json()["result"]["resources"]
-    assert [one["uri"] for one in found] == ["store://summary", "store://policies/limits"]
+    assert [one["uri"] for one in found] == [
+        "store://summary",
+        "store://policies/limits",
+        "store://launch/playbook",
+    ]
     found = (await agent.ask("resources/templates/list")).json()["result"]["resourceTemplates"]
     assert [one["uriTemplate"] for one in found] == ["store://order/{id}", "store://product/{id}"]
     for uri, name, wanted in (
@@ -185,6 +189,9 @@ async def test_resources_are_what_the_tools_tell(two_stores: TwoStores) -> None:
         assert json.loads(held["text"]) == result(await agent.call(name, **wanted))
     answer = await agent.ask("resources/read", {"uri": "store://policies/limits"})
     assert json.loads(answer.json()["result"]["contents"][0]["text"])["plan"] == "pro"
+    answer = await agent.ask("resources/read", {"uri": "store://launch/playbook"})
+    playbook = json.loads(answer.json()["result"]["contents"][0]["text"])
+    assert len(playbook["milestones"]) == 29
 
 
 async def test_no_resource_of_another_store_is_there(two_stores: TwoStores) -> None:
@@ -196,7 +203,7 @@ async def test_no_resource_of_another_store_is_there(two_stores: TwoStores) -> N
         f"store://order/{'9' * 5_000}",
         "store://order/",
         f"store://store_bob/order/{base + 2}",
-        "store://launch/playbook",
+        "store://launch/other",
     ):
         error = (await agent.ask("resources/read", {"uri": uri})).json()["error"]
         assert error["code"] == wire.INVALID_PARAMS

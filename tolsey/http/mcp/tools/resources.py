@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from tolsey.actors.refusals import NotFound
+from tolsey.actors.store.launch.playbook import PLAYBOOK
 from tolsey.http.mcp.call import ToolCall
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import Contents, OfferedResource, Template
@@ -18,6 +19,7 @@ from tolsey.http.web.context import Service
 from tolsey.storage.reports import catalog, orders
 
 JSON: Final = "application/json"
+LAUNCH: Final = frozenset({"launch:read"})
 PROPOSED: Final = MOST_COMPLETIONS + 1
 LONGEST_TYPED: Final = 100
 
@@ -55,6 +57,15 @@ class Resources:
                 self.limits,
                 money.SCOPES,
             ),
+            OfferedResource(
+                "store://launch/playbook",
+                "playbook",
+                "The launch playbook",
+                "What a launch goes by: milestones, what each depends on, and what it takes.",
+                JSON,
+                self.playbook,
+                LAUNCH,
+            ),
             Template(
                 "store://order/{id}",
                 "order",
@@ -84,6 +95,11 @@ class Resources:
     async def limits(self, call: ToolCall) -> Contents:
         """Read the limits."""
         return await _read(self._money.limits, call.principal, Nothing())
+
+    async def playbook(self, call: ToolCall) -> Contents:
+        """Read the playbook."""
+        del call
+        return {"text": PLAYBOOK.text}
 
     async def order(self, call: ToolCall, variables: Mapping[str, str]) -> Contents | None:
         """Read an order; None when there is none of that id."""
