@@ -92,6 +92,7 @@ KEPT_WHOLE = {
     "CockpitAnswer.modules": "what a merchant told of a store, and what was made of it",
     "DeadLetterAnswer.payload": "a message, whatever its class",
     "DocumentAnswer.variables": "what a document of the platform is sent with",
+    "FieldAnswer.value": "what a scan saw: a text, a number, a list, by the field",
     "InspectedActorAnswer.state": "an actor's state, whatever its kind",
     "MilestoneAnswer.result": "what a milestone came to, whatever it is",
     "OperationAnswer.result": "what the route of its kind answers with",

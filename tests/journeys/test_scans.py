@@ -12,8 +12,10 @@ import pytest
 from tests.http.people import Clock
 from tests.journeys.conftest import sign_up
 from tolsey.actors.domains import hash_of
+from tolsey.actors.storefront.effects import StorefrontCalls
 from tolsey.actors.storefront.messages import (
     DiscoverStorefront,
+    ScanStorefront,
     SuppressStorefront,
     storefront,
 )
@@ -21,9 +23,11 @@ from tolsey.actors.storefront.observed import CATEGORIES
 from tolsey.sandbox.storefronts import Storefront, Storefronts, product
 from tolsey.service import Running, running
 from tolsey.settings import Settings
+from tolsey.storage.migrate import MIGRATIONS
 
 SCAN = "/api/admin/intelligence/scan"
 DOMAIN = "shop.example"
+PENDING = "0076_storefront_catalogues.sql"
 CATALOGUE = (
     "storefront_snapshots",
     "storefront_products",
@@ -217,16 +221,31 @@ async def test_a_domain_that_is_to_be_left_alone_is_forgotten_and_only_a_kept_sc
 
 
 async def test_a_schema_that_lags_behind_is_healed_and_the_scan_kept(
-    operator: httpx.AsyncClient, live: Running
+    live: Running, clock: Clock
 ) -> None:
-    database = live.service.database
+    database, healed = live.service.database, list[str]()
     for table in CATALOGUE:
         await database.execute(f"DROP TABLE {table}")
     await database.execute(
-        "DELETE FROM schema_migrations WHERE name LIKE '%storefront_catalogues%'"
+        """
+        INSERT INTO storefront_scans (id, domain, mode, is_kept, was_restored, source, state, asked_at)
+        VALUES ('scan_1', $1, 'full', true, false, 'test', 'running', now())
+        """,
+        DOMAIN,
     )
-    told = await scanned(operator, persist=True)
-    assert told["persisted"], told["diagnosis"]
+
+    async def heal() -> None:
+        """Apply what is pending, as the service does: here the one migration that is missing."""
+        healed.append(PENDING)
+        await database.execute((MIGRATIONS / PENDING).read_text())
+
+    calls = StorefrontCalls(live.service.storefronts, database, clock, heal)
+    look = ScanStorefront(
+        domain=DOMAIN, scan_id="scan_1", is_deep=True, is_kept=True, takes_snapshot=True
+    )
+    ended = await calls.scan(look)
+    assert ended.is_persisted, ended.report
+    assert healed == [PENDING]
     assert await count(live, "storefront_products") == 3
 
 
