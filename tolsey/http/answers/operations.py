@@ -92,6 +92,7 @@ class OperationAnswer(ApiAnswer):
             operation,
             result=orjson.loads(operation.result or "{}") if operation.state == "done" else None,
             error=refused,
+            changes=None,
         )
 
     @classmethod
