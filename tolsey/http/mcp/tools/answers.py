@@ -64,14 +64,14 @@ def said_of(known: Mapping[str, str]) -> Any:
     return Field(description=f"{', '.join(known)}; in any case.")
 
 
-OrderId = Annotated[str, _of("Order"), Field(description="The order's id.")]
-ProductId = Annotated[str, _of("Product"), Field(description="The product's id.")]
-VariantId = Annotated[str, _of("ProductVariant"), Field(description="The variant's id.")]
+OrderId = Annotated[str, _of("Order")]
+ProductId = Annotated[str, _of("Product")]
+VariantId = Annotated[str, _of("ProductVariant")]
 FulfilmentOrderId = Annotated[str, _of("FulfillmentOrder")]
-FulfilmentId = Annotated[str, _of("Fulfillment"), Field(description="The fulfilment's id.")]
-LineId = Annotated[str, _of("LineItem"), Field(description="The line's id.")]
-ItemId = Annotated[str, _of("InventoryItem"), Field(description="The inventory item's id.")]
-LocationId = Annotated[str, _of("Location"), Field(description="The location's id.")]
+FulfilmentId = Annotated[str, _of("Fulfillment")]
+LineId = Annotated[str, _of("LineItem")]
+ItemId = Annotated[str, _of("InventoryItem")]
+LocationId = Annotated[str, _of("Location")]
 Instant = Annotated[datetime, BeforeValidator(_instant)]
 Pseudonym = Annotated[
     str, Field(pattern=r"^s1:[0-9a-f]{64}$", description="The buyer's pseudonym.")

@@ -20,7 +20,9 @@ This server works with exactly one commerce store. Begin with get_store_summary.
   mean that the merchant must connect the store again; waiting does not help. On 429 wait for Retry-After;
   get_plan_limits tells what is left.
 - Changes need an idempotency_key of 8 to 64 characters: repeat a call whose answer was lost with the same key and arguments,
-  or ask get_operation. Plan first with dry_run, show the user before and after, then call with the
-  plan_token.
+  or ask get_operation. Plan first with dry_run, which changes nothing; show the user before and after, then call
+  with its plan_token. With expected_version a thing is changed only if that is still its version.
+  A status is planned, proposed (a person of the store decides), applied, replayed (as it was answered before),
+  rejected or unknown (ask get_operation); of many also running, stopped or partly.
   change_many makes up to 100 of them in one plan: arguments are those of each tool, as a JSON object in a text.
 """.strip()

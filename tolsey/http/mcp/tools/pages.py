@@ -27,10 +27,8 @@ def _unsaid(schema: dict[str, Any]) -> None:
 class PageArguments(ToolArguments):
     """Which part of a list is wanted."""
 
-    limit: Annotated[
-        int, Field(ge=1, le=MOST, description="Items wanted.", json_schema_extra=_unsaid)
-    ] = USUAL
-    cursor: Annotated[str | None, Field(description="next_cursor of the part before.")] = None
+    limit: Annotated[int, Field(ge=1, le=MOST, json_schema_extra=_unsaid)] = USUAL
+    cursor: str | None = None
 
 
 class Pages:

@@ -15,8 +15,14 @@ DEFINED: Final = "#/$defs/"
 OF_NAMES: Final = frozenset({"properties", "$defs"})
 UNSAID: Final = frozenset({"title"})
 """Names repeat titles."""
-UNSAID_OF_ANSWERS: Final = UNSAID | {"additionalProperties", "format", "pattern"}
-"""An answer is made by us: it holds nothing beside, and each time is RFC 3339."""
+UNSAID_OF_ANSWERS: Final = UNSAID | {
+    "additionalProperties",
+    "enum",
+    "format",
+    "pattern",
+    "required",
+}
+"""An answer is made by us: it holds nothing beside, each time is RFC 3339, and its parts are whole."""
 NULL: Final = {"type": "null"}
 ANYTHING: Final = ("additionalProperties", True)
 """What a schema allows that says nothing of it."""
@@ -30,8 +36,10 @@ def schema_of(model: type[BaseModel]) -> dict[str, Any]:
 
 @cache
 def answer_schema_of(model: type[BaseModel]) -> dict[str, Any]:
-    """Write what a tool answers: what is always there is required; what is not known is left out."""
-    return _written(model, UNSAID_OF_ANSWERS, most_uses=1)
+    """Write what a tool answers: what always stands at its top is required; what is not known is left out."""
+    written = _written(model, UNSAID_OF_ANSWERS, most_uses=1)
+    needed = _needed(model.model_json_schema(mode="validation")).get("required")
+    return {**written, "required": needed} if needed else written
 
 
 def _written(model: type[BaseModel], unsaid: frozenset[str], *, most_uses: float) -> dict[str, Any]:
@@ -47,7 +55,7 @@ def _written(model: type[BaseModel], unsaid: frozenset[str], *, most_uses: float
 
 
 def _shortened(schema: Any, unsaid: frozenset[str], *, names: bool = False) -> Any:
-    """Leave out titles, words about models, and that what is absent may be null.
+    """Leave out titles, words about models, and that what is absent may be null or is false.
 
     `names` says that keys are names of fields.
     """
@@ -86,7 +94,7 @@ def _said_without_null(schema: dict[str, Any]) -> dict[str, Any]:
     kept = {
         key: value
         for key, value in schema.items()
-        if key != "anyOf" and not (key == "default" and value is None)
+        if key != "anyOf" and not (key == "default" and (value is None or value is False))
     }
     if len(options) == 1:
         return {**options[0], **kept}

@@ -41,12 +41,8 @@ WORDED: Final = AfterValidator(_worded)
 
 Key = Annotated[
     str,
-    Field(
-        min_length=8,
-        max_length=64,
-        pattern=r"^[!-~]+$",
-        description="One for each change; the same to repeat it.",
-    ),
+    Field(min_length=8, max_length=64, description="One for each change; the same to repeat it."),
+    _looks(r"[!-~]+", "a key of ASCII without spaces"),
 ]
 Status: TypeAlias = Literal["applied", "planned", "proposed", "replayed", "rejected", "unknown"]
 
@@ -55,17 +51,14 @@ class WriteArguments(ToolArguments):
     """What every change takes."""
 
     idempotency_key: Key
-    dry_run: Annotated[bool, Field(description="Plan only, and change nothing.")] = False
+    dry_run: bool = False
 
 
 class EditArguments(WriteArguments):
     """What every change of the shop takes."""
 
-    plan_token: Annotated[str | None, Field(description="Of the dry_run.")] = None
-    expected_version: Annotated[
-        Annotated[str, _looks(r".+", "a version")] | None,
-        Field(description="Change it only if it is still this."),
-    ] = None
+    plan_token: str | None = None
+    expected_version: Annotated[str, _looks(r".+", "a version")] | None = None
 
 
 class GivenMoney(ToolArguments):

@@ -88,7 +88,7 @@ class OneOfMany(ToolArguments):
 class ManyChanges(WriteArguments):
     """Changes to plan and make, or a plan to stop or resume."""
 
-    plan_token: Annotated[str | None, Field(description="Of the dry_run.")] = None
+    plan_token: str | None = None
     changes: Annotated[
         Annotated[list[OneOfMany], Field(min_length=1, max_length=MOST_CHANGES)] | None,
         Field(description="Each of another thing."),
