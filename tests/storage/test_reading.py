@@ -295,6 +295,10 @@ REPORTS: Final[dict[str, list[Case]]] = {
         lambda db: listings.listings_of_store(db, "sto_1", "org_1", "lst_000001.example"),
         lambda db: listings.listings_of_store(db, "sto_7", "org_7", None),
     ],
+    "selling.listings.to_withdraw": [
+        lambda db: listings.to_withdraw(db, "sto_1"),
+        lambda db: listings.to_withdraw(db, "org_7"),
+    ],
     "operations.calls_of": [lambda db: operations.calls_of(db, "store", "s", PAGE)],
     "operations.deliveries": [
         lambda db: operations.deliveries(db, PAGE, None),

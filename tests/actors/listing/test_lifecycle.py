@@ -160,6 +160,14 @@ def test_a_removed_listing_is_withdrawn_and_stays_as_a_tombstone() -> None:
     assert record_of(after).deleted_at == NOON
 
 
+def test_a_suspended_listing_goes_with_its_store_or_account_alone() -> None:
+    wanted = WithdrawListing(NOON, "usr_1")
+    with pytest.raises(InvalidTransition):
+        lifecycle.withdraw(drafted(Status.SUSPENDED), wanted)
+    gone = lifecycle.withdraw(drafted(Status.SUSPENDED), replace(wanted, owner_goes=True))
+    assert record_of(gone.state).status == Status.WITHDRAWN
+
+
 @pytest.mark.parametrize("status", [Status.UNDER_OFFER, Status.SOLD, Status.SUSPENDED])
 def test_a_listing_that_others_have_a_claim_on_is_not_removed(status: Status) -> None:
     with pytest.raises(InvalidTransition):

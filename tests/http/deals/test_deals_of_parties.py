@@ -15,7 +15,7 @@ from tolsey.actors.listing.messages import listing
 from tolsey.actors.mail import TellPeople
 from tolsey.http.app import create_app
 from tolsey.http.deals import offers, signing_routes, threads
-from tolsey.http.people import auth, organizations
+from tolsey.http.people import account, auth, organizations
 from tolsey.http.selling import public, reviews, sell
 from tolsey.http.stores import routes as stores
 from tolsey.http.web.context import Service
@@ -30,7 +30,18 @@ PRICE = {"amount": 2_000_000, "currency": "USD"}
 
 @pytest.fixture
 def edge(service: Service) -> Edge:
-    parts = (auth, organizations, stores, sell, public, reviews, threads, offers, signing_routes)
+    parts = (
+        auth,
+        organizations,
+        account,
+        stores,
+        sell,
+        public,
+        reviews,
+        threads,
+        offers,
+        signing_routes,
+    )
     return create_app(service, [part.routes for part in parts], {})
 
 
@@ -42,6 +53,7 @@ class Table:
     ben: Person
     cleo: Person
     eve: Person
+    store_id: str
     listing_id: str
 
     async def access(self, buyer: Person, **headers: str) -> httpx.Response:
@@ -82,13 +94,19 @@ class Table:
 async def table(sign_up: SignUp) -> Table:
     ann, ben = await sign_up("ann@example.com"), await sign_up("ben@example.com")
     cleo, eve = await sign_up("cleo@example.com"), await sign_up("eve@example.com")
-    body = {"organizationId": ann.organization_id, "title": "Corner shop", "askingPrice": PRICE}
+    store_id = (await ann.store()).json()["id"]
+    body = {
+        "organizationId": ann.organization_id,
+        "storeId": store_id,
+        "title": "Corner shop",
+        "askingPrice": PRICE,
+    }
     made = await ann.browser.post("/api/sell/listings", json=body)
     assert made.status_code == 201, made.text
     id = made.json()["id"]
     shown = await ann.browser.post(f"/api/sell/listings/{id}/publish")
     assert shown.json()["status"] == "ACTIVE", shown.text
-    return Table(ann, ben, cleo, eve, id)
+    return Table(ann, ben, cleo, eve, store_id, id)
 
 
 async def test_a_buyer_is_let_in_by_the_seller_and_each_is_told_what_is_theirs_to_do(
@@ -192,6 +210,28 @@ async def test_of_two_buyers_accepted_at_once_one_has_the_business(table: Table)
     assert sorted(one["stage"] for one in seen) == ["NDA_SIGNED", "UNDER_OFFER"]
     sold = (await table.ann.browser.get(f"/api/sell/listings/{table.listing_id}")).json()
     assert sold["status"] == "UNDER_OFFER"
+
+
+async def test_nobody_leaves_a_deal_by_deleting_the_store_or_the_account(
+    table: Table, database: Database
+) -> None:
+    deal = await signed(table, table.ben)
+    path = f"{MARKET}/deals/{deal['id']}/offers"
+    offer = (await table.ben.browser.post(path, json={"amount": PRICE})).json()["offer"]
+    accepted = await table.ann.browser.post(f"{MARKET}/offers/{offer['id']}/accept")
+    assert accepted.status_code == 200, accepted.text
+    for refused in (
+        await table.ann.browser.delete(f"/api/stores/{table.store_id}"),
+        await table.ann.browser.delete("/api/account"),
+        await table.ben.browser.delete("/api/account"),
+    ):
+        assert (refused.status_code, refused.json()["code"]) == (409, "open_deals")
+    # The money can be asked back for seven days.
+    await database.execute("UPDATE deal_threads SET stage = 'CLOSED', closed_at = now()")
+    late = await table.ben.browser.delete("/api/account")
+    assert (late.status_code, late.json()["code"]) == (409, "open_deals")
+    await database.execute("UPDATE deal_threads SET closed_at = now() - interval '8 days'")
+    assert (await table.ben.browser.delete("/api/account")).status_code == 202
 
 
 async def test_an_offer_is_countered_by_the_other_party_and_bounded_by_the_listing(

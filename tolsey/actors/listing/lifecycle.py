@@ -201,7 +201,9 @@ def pause(state: ListingState, message: PauseListing) -> Answer:
 
 def withdraw(state: ListingState, message: WithdrawListing) -> Answer:
     """Take the listing off the market and forget its credentials."""
-    withdrawn = moved(existing(state), ListingEvent.WITHDRAW)
+    # Nobody takes a suspended listing back, but with its store or account it goes (rules/marketplace#machines).
+    actor = CLOCK if message.owner_goes else SELLER
+    withdrawn = moved(existing(state), ListingEvent.WITHDRAW, actor)
     freed, records = source.released(state, message.at, reason="withdrawn", by=message.by)
     return _kept(freed, withdrawn, message.at, records)
 

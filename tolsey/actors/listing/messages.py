@@ -67,10 +67,11 @@ class PauseListing(Message[str]):
 
 @dataclass(frozen=True)
 class WithdrawListing(Message[str]):
-    """A seller gives up selling."""
+    """A seller gives up selling; with `owner_goes` what is sold is deleted, or who sells it."""
 
     at: datetime
     by: str
+    owner_goes: bool = False
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import structlog
 from quart import Blueprint
 from quart_schema import tag_blueprint
 
+from tolsey.actors.listing.messages import WithdrawListing, listing
 from tolsey.actors.organization.messages import organization
 from tolsey.actors.organization.stores.messages import CloseStore, OpenStore
 from tolsey.actors.refusals import Conflict, NotFound, Refusal, Unavailable
@@ -27,7 +28,7 @@ from tolsey.storage.commerce import stores
 from tolsey.storage.commerce.stores import SALT_BYTES
 from tolsey.storage.errors import StorageError
 from tolsey.storage.records.commerce.connection import PROVIDER
-from tolsey.storage.selling import deals
+from tolsey.storage.selling import deals, listings
 
 routes = Blueprint("stores", __name__, url_prefix="/api/stores")
 tag_blueprint(routes, ["Stores"])
@@ -86,7 +87,7 @@ async def get_store(store_id: str) -> StoreAnswer:
 @routes.delete("/<store_id>")
 @session
 async def delete_store(store_id: str) -> tuple[NoBody, NoContent]:
-    """Purge a store's vector namespaces, erase its grant, delete it; without the purge it stays."""
+    """Purge a store's vector namespaces, withdraw its listing, erase its grant, delete it; without the purge it stays."""
     row = await store_of(store_id, at_least="admin")
     # Nobody leaves a buyer without what they buy (rules/accounts#people-who-leave).
     if await deals.is_store_selling(service().database, store_id):
@@ -100,10 +101,14 @@ async def delete_store(store_id: str) -> tuple[NoBody, NoContent]:
             code="vector_purge_failed",
             retryAfter=5,
         ) from error
+    leaver = caller().user_id
+    # Not before the purge: a store that stays keeps its listing.
+    for listing_id in await listings.to_withdraw(service().database, store_id):
+        await ask(listing(listing_id), WithdrawListing(now(), leaver, owner_goes=True))
     await ask(store(store_id), ForgetMemory(now()))
     with suppress(NotFound):  # never connected
-        await ask(store(store_id), LeaveShop(now(), caller().user_id))
-    closing = CloseStore(store_id, caller().user_id, now())
+        await ask(store(store_id), LeaveShop(now(), leaver))
+    closing = CloseStore(store_id, leaver, now())
     if not await ask(organization(row.organization_id), closing):
         raise NotFound("There is no such store.")
     await service().agents.access_tokens.forget()

@@ -261,6 +261,18 @@ async def listings_of_store(
     return [read_view(row) for row in rows]
 
 
+async def to_withdraw(database: Reader, owner_id: str) -> list[str]:
+    """Name the listings of a store or an organization that are neither sold nor withdrawn."""
+    rows = await database.fetch(
+        """
+        SELECT id FROM listings WHERE (store_id = $1 OR organization_id = $1)
+          AND deleted_at IS NULL AND status NOT IN ('SOLD', 'WITHDRAWN') ORDER BY id
+        """,
+        owner_id,
+    )
+    return [row["id"] for row in rows]
+
+
 async def due_for_sync(database: Database) -> dict[str, bool]:
     """Name the listings that are read each hour, and whether another definition made their numbers."""
     rows = await database.fetch(

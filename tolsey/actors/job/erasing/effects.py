@@ -16,6 +16,7 @@ import structlog
 
 from tolsey.actors.job.effects import Progress, is_cut
 from tolsey.actors.job.uninstalls.effects import UninstalledShops
+from tolsey.actors.listing.messages import WithdrawListing, listing
 from tolsey.actors.mail import MailEvent, TellPeople
 from tolsey.actors.organization.billing.messages import LeaveProcessor
 from tolsey.actors.organization.messages import organization
@@ -47,6 +48,7 @@ from tolsey.storage.records.commerce.compliance import (
 from tolsey.storage.records.commerce.shops import ShopKey
 from tolsey.storage.records.memory import MemorySource
 from tolsey.storage.sealing.sealed import SealBroken
+from tolsey.storage.selling import listings
 
 log = structlog.get_logger()
 
@@ -176,6 +178,10 @@ class Erasing:
         for user_id in due:
             await self._list(ErasureCause.USER, user_id)
             for one in await leaving.owned_alone(self._database, user_id):
+                for listing_id in await listings.to_withdraw(self._database, one.id):
+                    with suppress(Conflict):  # one that somebody buys since is an operator's to end
+                        gone = WithdrawListing(at, user_id, owner_goes=True)
+                        await self._ask(listing(listing_id), gone)
                 for store_id in await leaving.end_organization(self._database, one.id, at):
                     with suppress(NotFound):  # never connected
                         await self._ask(store(store_id), LeaveShop(at, user_id))
