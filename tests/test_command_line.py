@@ -142,14 +142,14 @@ def lines_of(done: subprocess.CompletedProcess[str]) -> dict[str, tuple[str, str
 
 def test_the_doctor_says_what_is_set_and_what_answers_503(shell: Shell) -> None:
     secret = "c" * 32
-    seen = shell.tolsey("doctor", CRON_SECRET=secret, QUEUE_URL="http://127.0.0.1:1")
+    seen = shell.tolsey("doctor", CRON_SECRET=secret, OPERATOR_EMAIL="o@example.com")
 
     assert seen.returncode == 1, seen.stderr
     assert secret not in seen.stdout
     said = lines_of(seen)
     assert said["CRON_SECRET"] == ("set", "opens /api/cron/*")
     assert said["LLM_MODEL"] == ("MISSING", "/api/chat answers 503 without it")
-    assert said["QUEUE_URL"] == ("unread", "is set, but nothing that is built reads it")
+    assert said["OPERATOR_EMAIL"] == ("unread", "is set, but nothing that is built reads it")
     assert said["METRICS_TOKEN"][0] == "default"
     assert not (shell.folder / "data").exists()
 

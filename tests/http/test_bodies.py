@@ -16,7 +16,10 @@ from tolsey.http.web.edge import Edge
 from tolsey.service import Running, running
 
 READ = {"GET", "DELETE"}
-REASONS_THEMSELVES = {"/api/integrations/commerce/rehash-identities"}
+REASONS_THEMSELVES = {
+    "/api/integrations/commerce/rehash-identities",
+    "/api/admin/intelligence/scan",
+}
 """Acts whose body the specification gives, with no reason in it: there is only one to do them."""
 
 

@@ -116,7 +116,7 @@ async def test_an_unset_cron_secret_names_the_variable_and_runs_nothing(
 
 
 async def test_a_job_that_is_not_built_says_so(browser: httpx.AsyncClient) -> None:
-    answer = await browser.post("/api/cron/launch-tick", headers=CRON)
+    answer = await browser.post("/api/cron/alerts-tick", headers=CRON)
     unknown = await browser.post("/api/cron/no-such-job", headers=CRON)
 
     assert (answer.status_code, answer.json()["code"]) == (501, "not_built")
@@ -396,9 +396,9 @@ async def test_a_dead_letter_is_listed_replayed_and_discarded(
         [
             OutboxRow(
                 key="k1",
-                slot=slot_of("launch-tick"),
+                slot=slot_of("alerts-tick"),
                 kind="job",
-                actor_key="launch-tick",
+                actor_key="alerts-tick",
                 name="Tick",
                 payload=tick,
                 due_at=datetime.now(UTC),
@@ -412,7 +412,7 @@ async def test_a_dead_letter_is_listed_replayed_and_discarded(
             await anyio.sleep(0.01)
     (dead,) = (await operator.get("/api/admin/dead-letters")).json()["items"]
     assert dead["message"] == "Tick"
-    assert dead["error"] == "refused: The job launch-tick is not built yet."
+    assert dead["error"] == "refused: The job alerts-tick is not built yet."
 
     replayed = await operator.post(
         f"/api/admin/dead-letters/{dead['id']}/replay", json={"reason": "mended"}

@@ -88,8 +88,8 @@ def test_the_end_of_a_run_that_is_long_over_changes_nothing() -> None:
 
 
 def test_a_job_that_is_not_built_says_so() -> None:
-    with pytest.raises(NotBuilt, match="intelligence-tick"):
-        schedule.tick(JobState(name="intelligence-tick"), Tick(TEN, "run_1", TEN))
+    with pytest.raises(NotBuilt, match="alerts-tick"):
+        schedule.tick(JobState(name="alerts-tick"), Tick(TEN, "run_1", TEN))
     with pytest.raises(NotFound):
         schedule.tick(JobState(name="no-such-job"), Tick(TEN, "run_1", TEN))
 

@@ -63,6 +63,12 @@ SCAN_STAGES: Final[Mapping[ScanStage, Stage]] = {
 }
 """How far a scan of a storefront is, likewise."""
 
+NOT_SCANNED: Final[Mapping[ScanStage, str]] = {
+    "failed": "scan_failed",
+    "cancelled": "scan_cancelled",
+}
+"""The codes of scans that came to nothing."""
+
 
 class OperationAnswer(ApiAnswer):
     """How far something is that takes calls to the outside.
@@ -121,17 +127,15 @@ class OperationAnswer(ApiAnswer):
     @classmethod
     def of_scan(cls, scan: StorefrontScan, result: ApiAnswer | None) -> Self:
         """Show a scan to whoever asked for it; `result` is what it came to when it is done."""
-        stage, refused = SCAN_STAGES[scan.state], None
-        if stage not in {"running", "done"}:
-            refused = RefusedAnswer(status=None, code=f"scan_{scan.state}", detail=None)
+        code = NOT_SCANNED.get(scan.state)
         return cls(
             id=scan.id,
             kind="scan",
-            state=stage,
+            state=SCAN_STAGES[scan.state],
             created_at=scan.asked_at,
             finished_at=scan.ended_at,
             result=None if result is None else result.model_dump(mode="json"),
-            error=refused,
+            error=RefusedAnswer(status=None, code=code, detail=None) if code else None,
         )
 
     @classmethod

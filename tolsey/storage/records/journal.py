@@ -18,6 +18,7 @@ KEPT: Final[Mapping[str, Retention]] = {
             "admin",
             "administrator",
             "encryption_keys",
+            "identities",
             "user",
             "organization",
             "agent",

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, Final, NoReturn
+from functools import wraps
+from typing import Final, NoReturn, TypeVar
 
 from tolsey.actors.listing import lifecycle, machines
 from tolsey.actors.listing.deals import ledger, timers
@@ -28,7 +29,12 @@ from tolsey.actors.listing.deals.messages import (
 )
 from tolsey.actors.listing.deals.moves import SERVICE, DealTurn, offer_verbs, target_of, view_of
 from tolsey.actors.listing.machines import BUYER, CLOCK, SELLER
-from tolsey.actors.listing.messages import ReviewListing
+from tolsey.actors.listing.messages import (
+    ClockTick,
+    RemoveListing,
+    ReviewListing,
+    WithdrawListing,
+)
 from tolsey.actors.listing.state import DealHead, ListingState
 from tolsey.actors.refusals import Conflict, Forbidden, InvalidTransition, Unprocessable
 from tolsey.runtime.decision import Decision
@@ -43,6 +49,8 @@ from tolsey.storage.records.selling.listing import ListingRecord, ListingStatus
 
 Answer = Decision[ListingState, DealView]
 Silence = Decision[ListingState, None]
+Ending = TypeVar("Ending", WithdrawListing, RemoveListing, ReviewListing, ClockTick)
+Reply = TypeVar("Reply")
 
 FIRST_STAGE: Final = Stage.INQUIRY
 VALID_FOR: Final = timedelta(hours=72)
@@ -296,11 +304,12 @@ def offer_due(state: ListingState, message: OfferDue) -> Silence:
 
 
 def following(
-    decide: Callable[[ListingState, Any], Decision[ListingState, Any]],
-) -> Callable[[ListingState, Any], Decision[ListingState, Any]]:
+    decide: Callable[[ListingState, Ending], Decision[ListingState, Reply]],
+) -> Callable[[ListingState, Ending], Decision[ListingState, Reply]]:
     """End the threads of a listing whose seller, operator or time took it off the market."""
 
-    def followed(state: ListingState, message: Any) -> Decision[ListingState, Any]:
+    @wraps(decide)
+    def followed(state: ListingState, message: Ending) -> Decision[ListingState, Reply]:
         decision = decide(state, message)
         before, after = state.listing, decision.state.listing
         is_gone = after is not None and (after.status in GONE or after.deleted_at is not None)
