@@ -155,3 +155,30 @@ INSERT INTO compliance_receipts (request_id, store_id, leg, rows_before, rows_af
 SELECT id, stores[1], 'orders', 1, 0, now() FROM compliance_requests;
 INSERT INTO customer_redactions (request_id, store_id, subject_key, email_hash)
 SELECT id, stores[1], 'subject', 's1:1' FROM compliance_requests;
+
+INSERT INTO storefronts (domain, state, source, discovered_at, platform, country, category, velocity,
+    scanned_at, next_scan_at)
+SELECT 'd' || lpad(n::text, 6, '0') || '.example', 'active', 'competitor', now() - n * interval '1 minute',
+    CASE WHEN n = 15000 THEN 'rare' ELSE 'common' END, CASE WHEN n = 15000 THEN 'MT' ELSE 'DE' END,
+    CASE WHEN n = 15000 THEN 'rare' ELSE 'common' END, n % 100, now(), now() + interval '1 day'
+FROM generate_series(1, 20000) n;
+INSERT INTO storefront_scans (id, domain, mode, is_kept, was_restored, source, state, asked_at, ended_at)
+SELECT 'scan_' || n, 'd' || lpad((n % 5000)::text, 6, '0') || '.example', 'full', true, false, 'operator', 'done',
+    now(), now() FROM generate_series(1, 20000) n;
+INSERT INTO intelligence_suppressions (domain_hash, suppressed_at, reason, source)
+SELECT sha256(n::text::bytea), now(), 'asked', 'owner' FROM generate_series(1, 20000) n;
+INSERT INTO storefront_snapshots (domain, taken_at, scan_id, product_count, variant_count, changed)
+SELECT 'd' || lpad((1 + n % 4)::text, 6, '0') || '.example', now() - n * interval '1 hour', 'scan_' || n, 1, 1, 1
+FROM generate_series(1, 20000) n;
+INSERT INTO storefront_products (domain, product_id, title, handle, vendor, product_type, first_seen_at, changed_at)
+SELECT 'd' || lpad((1 + n % 4)::text, 6, '0') || '.example', n, 'Robe', 'robe', 'House', 'Dress', now(), now()
+FROM generate_series(1, 20000) n;
+INSERT INTO storefront_variants (domain, variant_id, product_id, title, sku, price, changed_at)
+SELECT domain, product_id, product_id, 'S', 'K', 1, now() FROM storefront_products;
+INSERT INTO storefront_changes (domain, at, variant_id, kind, product_id)
+SELECT domain, now() - product_id * interval '1 minute', product_id, 'price', product_id FROM storefront_products;
+INSERT INTO competitors (store_id, domain, added_by, added_at)
+SELECT 'sto_' || 1 + n % 5000, 'd' || lpad(n::text, 6, '0') || '.example', 'usr_1', now()
+FROM generate_series(1, 20000) n;
+INSERT INTO competitors (store_id, domain, added_by, added_at)
+SELECT 'sto_1', 'e' || n || '.example', 'usr_1', now() - n * interval '1 minute' FROM generate_series(1, 5000) n;

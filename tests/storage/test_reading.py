@@ -6,6 +6,8 @@ import pkgutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,18 +17,23 @@ import pytest
 import tolsey.storage
 from tests.databases import Servers, copied
 from tolsey.http.selling.badge import RED_FLAGS
-from tolsey.storage import files, finding, operations
+from tolsey.storage import erasure_list, files, finding, operations, retention
 from tolsey.storage.chat import embeddings, generations, memory
 from tolsey.storage.chat.knowledge import knowledge
 from tolsey.storage.commerce import (
     agent_operations,
     compliance,
     connections,
+    identities,
     launches,
     order_imports,
     stores,
 )
 from tolsey.storage.database import Database, Row, Transaction
+from tolsey.storage.erasure_list import ErasureCause
+from tolsey.storage.intelligence import competitors, history, registry
+from tolsey.storage.intelligence import reading as known_shops
+from tolsey.storage.intelligence.reading import StorefrontFilter
 from tolsey.storage.lookups import Lookups
 from tolsey.storage.money import (
     affiliates,
@@ -68,6 +75,7 @@ from tolsey.storage.reports import (
 from tolsey.storage.runtime import executions, slots, workflows
 from tolsey.storage.runtime import operations as asked
 from tolsey.storage.runtime.outbox import Outbox
+from tolsey.storage.sealing.sealed import Vault
 from tolsey.storage.selling import deals, listings, snapshots
 
 GROWN: Final = (Path(__file__).parent / "grown.sql").read_text()
@@ -93,6 +101,19 @@ ASKED_BEFORE: Final = ComplianceRequest(
 )
 AGO: Final = AT - timedelta(days=30)
 KNOWN: Final = Known({"N": 1}, {"store": 1})
+VAULT: Final = Vault({"one": bytes(32)})
+LISTED_REQUEST: Final = {
+    "cause": "request",
+    "id": "request_000007",
+    "request": {"completed_at": None, "pending_steps": []},
+}
+KNOWN_SHOP: Final = "d000002.example"
+WANTED: Final = (
+    *(StorefrontFilter(platform=one) for one in ("common", "rare")),
+    *(StorefrontFilter(category=one) for one in ("common", "rare")),
+    *(StorefrontFilter(country=one) for one in ("DE", "MT")),
+    *(StorefrontFilter(min_velocity=Decimal(one)) for one in (0, 1_000)),
+)
 OTHERS_WAIT: Final = """
 INSERT INTO outbox (key, slot, kind, actor_key, name, payload)
 SELECT 'o' || n, 512 + n % 512, 'store', 's', 'N', '{}' FROM generate_series(1, 60000) n
@@ -382,6 +403,10 @@ SHORT: Final[dict[str, list[Case]]] = {
     "commerce.connections.is_shared": [lambda db: connections.is_shared(db, STORE)],
     "commerce.connections.listeners_of": [lambda db: connections.listeners_of(db, "s1.example")],
     "commerce.connections.load": [lambda db: connections.load(db, [STORE])],
+    "commerce.identities.any_older": [lambda db: identities.any_older(db, [STORE, "sto_2"])],
+    "commerce.identities.digests": [
+        lambda db: identities.digests(db, STORE, after="", page_size=PAGE)
+    ],
     "commerce.launches.attempts": [
         lambda db: launches.attempts(db, "sto_1", "brand.kit"),
     ],
@@ -401,6 +426,66 @@ SHORT: Final[dict[str, list[Case]]] = {
         lambda db: stores.stores_for(db, "usr_1", None, "", PAGE),
         lambda db: stores.stores_for(db, "usr_1", "org_1", "", PAGE),
     ],
+    "commerce.stores.salt_of_key": [
+        lambda db: stores.salt_of_key(db, VAULT, ShopKey("sto_none@s1.example"))
+    ],
+    "erasure_list.entry_of": [
+        lambda db: erasure_list.entry_of(db, ErasureCause.REQUEST, "request_000007"),
+        lambda db: erasure_list.entry_of(db, ErasureCause.STORE, STORE),
+        lambda db: erasure_list.entry_of(db, ErasureCause.USER, "usr_1"),
+        lambda db: erasure_list.entry_of(db, ErasureCause.ORGANIZATION, "org_1"),
+    ],
+    "erasure_list.is_newer": [
+        lambda db: erasure_list.is_newer(db, LISTED_REQUEST),
+        lambda db: erasure_list.is_newer(db, {"cause": "store", "id": STORE}),
+        lambda db: erasure_list.is_newer(db, {"cause": "user", "id": "usr_1"}),
+        lambda db: erasure_list.is_newer(db, {"cause": "organization", "id": "org_1"}),
+    ],
+    "intelligence.competitors.load": [
+        lambda db: competitors.load(db, STORE, [KNOWN_SHOP, "e7.example"])
+    ],
+    "intelligence.competitors.page": [
+        lambda db: competitors.page(db, STORE, PAGE, None),
+        lambda db: competitors.page(db, STORE, PAGE, (AT - timedelta(hours=9), "e540.example")),
+    ],
+    "intelligence.history.snapshot_times": [lambda db: history.snapshot_times(db, KNOWN_SHOP, AGO)],
+    "intelligence.reading.changes": [
+        lambda db: known_shops.changes(db, AGO, PAGE, domains=[KNOWN_SHOP], before=None),
+        lambda db: known_shops.changes(
+            db, AGO, PAGE, domains=[KNOWN_SHOP, "d000003.example"], before=None
+        ),
+        lambda db: known_shops.changes(
+            db,
+            AGO,
+            PAGE,
+            domains=[KNOWN_SHOP],
+            before=(AT - timedelta(days=9), KNOWN_SHOP, 7, "price"),
+        ),
+        lambda db: known_shops.changes(db, AGO, PAGE, domains=["d015000.example"], before=None),
+    ],
+    "intelligence.reading.products": [
+        lambda db: known_shops.products(db, KNOWN_SHOP, PAGE, None),
+        lambda db: known_shops.products(db, KNOWN_SHOP, PAGE, 9_000),
+    ],
+    "intelligence.reading.snapshots": [
+        lambda db: known_shops.snapshots(db, KNOWN_SHOP, PAGE, None),
+        lambda db: known_shops.snapshots(db, KNOWN_SHOP, PAGE, AGO),
+    ],
+    "intelligence.reading.storefronts": [
+        lambda db: known_shops.storefronts(db, PAGE, None, StorefrontFilter()),
+        lambda db: known_shops.storefronts(
+            db, PAGE, (AT - timedelta(days=9), KNOWN_SHOP), StorefrontFilter()
+        ),
+        *(
+            lambda db, wanted=wanted: known_shops.storefronts(db, PAGE, None, wanted)
+            for wanted in WANTED
+        ),
+    ],
+    "intelligence.registry.find": [lambda db: registry.find(db, KNOWN_SHOP)],
+    "intelligence.registry.find_scan": [lambda db: registry.find_scan(db, "scan_7")],
+    "intelligence.registry.load": [lambda db: registry.load(db, [KNOWN_SHOP, "d000007.example"])],
+    "intelligence.registry.open_scans": [lambda db: registry.open_scans(db, [KNOWN_SHOP])],
+    "intelligence.registry.suppressions": [lambda db: registry.suppressions(db, [KNOWN_SHOP])],
     "money.affiliates.code_use": [lambda db: affiliates.code_use(db, "CODE7", "org_1", "usr_1")],
     "money.affiliates.codes_of": [
         lambda db: affiliates.codes_of(db, "usr_1", None, PAGE),
@@ -480,6 +565,7 @@ SHORT: Final[dict[str, list[Case]]] = {
     "people.resets.is_open": [lambda db: resets.is_open(db, "token", AT)],
     "people.tokens.find": [lambda db: tokens.find(db, "token", AT)],
     "people.tokens.open_sessions": [lambda db: tokens.open_sessions(db, "usr_1", "token", AT)],
+    "retention.due": [partial(retention.due, rule=rule, most=PAGE) for rule in retention.RULES],
     "runtime.executions.last": [
         lambda db: executions.last(db, ["sweep"], 10),
         lambda db: executions.last(db, ["sweep"], trigger="schedule"),
@@ -543,15 +629,17 @@ SHORT: Final[dict[str, list[Case]]] = {
 UNBOUNDED: Final = {
     "chat.vectors": {"DatabaseVectors.count"},
     "commerce.compliance": {
-        *("lately_redacted", "open_obligations", "unfinished", "uninstalled"),  # what is open
+        *("open_obligations", "unfinished", "uninstalled"),  # what is open
+        *("lately_handled", "lately_redacted"),  # a job's look at the last days
     },
     "commerce.launches": {"waiting"},  # the work of ten minutes, a page at a time
-    "commerce.shop_erasure": {
-        "count",
-        "legacy",
-    },  # receipts of an erasure: all that there is of a shop
+    "commerce.identities": {"waiting"},  # a command that goes through all that is older
+    "commerce.shop_erasure": {"count"},  # receipts of an erasure: all that there is of a shop
     "erasure": {"left"},  # the same, of whoever's rows they are
     "exports": {"rows"},  # everything, a page at a time
+    "intelligence.competitors": {"of_organization"},  # all, for a question about them together
+    "intelligence.feeding": {"count", "due", "hot", "unheard"},  # the work of a tick
+    "intelligence.history": {"stock_changes", "stocked"},  # added up, of 60 days of one shop
     "sealing.keys": {"accept", "forget_unused", "open_vault", "trouble"},  # a look at each start
     "money.credit_jobs": {"books", "changed"},  # what one has open; a walk through all ledgers
     "money.credits": {"load"},  # what is open
@@ -588,6 +676,8 @@ WRITING: Final = {
     "erasure": {"erase"},
     "idempotency": {"answer", "claim", "release"},
     "sealing.keys": {"note_rotation"},
+    "intelligence.catalogue": {"keep"},
+    "intelligence.registry": {"forget"},
     "money.affiliates": {"add_code"},
     "money.checkouts": {"follow"},
     "money.credit_jobs": {"keep_check"},
