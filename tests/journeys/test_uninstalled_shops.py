@@ -134,9 +134,14 @@ async def test_the_shop_that_a_store_left_is_forgotten_and_the_one_it_went_to_is
     await seller.connect(OTHER, OTHER_SECRET)
     await quiet(live)
     await tell(seller.browser, OTHER, OTHER_SECRET, tags="stays")
+    fact = f"/api/stores/{seller.store_id}/memory/facts/delivery"
+    told = await seller.browser.put(fact, json={"value": "by bicycle"})
+    assert told.status_code == 200, told.text
     await ago(database, 31)
     assert (await erased(live))["shopsLeft"] == 1
     assert await places(database, WORDS) == set()
+    (kept,) = await database.fetch("SELECT value FROM facts")
+    assert "by bicycle" in kept["value"]
     (order,) = (await seller.browser.get(f"/api/stores/{seller.store_id}/export")).json()["orders"]
     assert order["metadata"]["tags"] == "stays"
     assert order["customerHash"].startswith("s1:")

@@ -4,8 +4,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from tests.actors.store.test_connection import CONNECTED, NOON, SHOP, connect
 from tests.actors.store.test_edits_in_turn import begun, sent, wish
+from tolsey.actors.refusals import Conflict
+from tolsey.actors.store.compliance import forgetting
+from tolsey.actors.store.compliance.messages import DestroySalt
 from tolsey.actors.store.connection import connecting as rules
 from tolsey.actors.store.connection import shops
 from tolsey.actors.store.connection.messages import Disconnect, RevokeGrant
@@ -66,6 +71,21 @@ def test_the_shop_that_is_connected_says_under_which_key_its_rows_are() -> None:
     away = rules.connect(CONNECTED, connect(OTHER)).state
     assert away.shop_key == "store_1@b.myshopify.com"
     assert rules.connect(away, connect(SHOP)).state.shop_key == "store_1"
+
+
+def test_a_step_that_comes_late_takes_no_salt_of_a_shop_that_came_back() -> None:
+    late = DestroySalt(SHOP, "store_1")
+    known = replace(CONNECTED, shops=(HOME,))
+    left = rules.disconnect(known, Disconnect(LATER, "usr_1")).state
+    gone = forgetting.destroy_salt(left, late)
+    assert gone.reply is True
+    back = rules.connect(gone.state, replace(connect(SHOP), sealed_salt="new")).state
+    again = forgetting.destroy_salt(back, late)
+    assert (again.reply, again.state) == (False, back)
+
+    same = rules.connect(left, connect(SHOP)).state
+    with pytest.raises(Conflict):
+        forgetting.destroy_salt(same, late)
 
 
 def test_each_connection_has_its_time_in_the_history_and_its_end() -> None:

@@ -25,7 +25,7 @@ from tolsey.actors.ports import CustomerRecords, ErasureList, Vectors
 from tolsey.actors.reach import Ask
 from tolsey.actors.refusals import Conflict, NotFound
 from tolsey.actors.store.compliance.messages import DestroySalt, ForgetShopProfile, RedactShop
-from tolsey.actors.store.connection.messages import LeaveShop
+from tolsey.actors.store.connection.messages import LeaveShop, ReadConnection
 from tolsey.actors.store.memory.messages import ForgetFact, ForgetMemory, ForgetMessage
 from tolsey.actors.store.messages import store
 from tolsey.runtime.throttle import Throttle
@@ -45,6 +45,7 @@ from tolsey.storage.records.commerce.compliance import (
     Receipt,
     RequestSource,
 )
+from tolsey.storage.records.commerce.connection import ConnectionStatus
 from tolsey.storage.records.commerce.shops import ShopKey
 from tolsey.storage.records.memory import MemorySource
 from tolsey.storage.sealing.sealed import SealBroken
@@ -305,7 +306,13 @@ class Erasing:
         left = await shop_erasure.count(self._database, shop_erasure.CREDENTIALS, store_id, shop)
         return had, left
 
-    async def _purge(self, _: ComplianceRequest, store_id: str, __: str) -> Counted:
+    async def _purge(self, request: ComplianceRequest, store_id: str, _: str) -> Counted:
+        # The memory is the store's: it goes with the shop, but where the platform does not ask for it the shop
+        # that the store went to keeps it (rules/shops#who-asks).
+        if spares_live(request):
+            live = await self._ask(store(store_id), ReadConnection())
+            if live is not None and live.status == ConnectionStatus.ACTIVE:
+                return 0, 0
         namespaces = memory.namespaces_of(store_id)
         before = await self._vectors.count(namespaces)
         # What they are made of first: else they would be made again.
@@ -395,7 +402,7 @@ class Erasing:
             request.shop_domain,
         )
         before = await found()
-        await self._ask(store(store_id), DestroySalt(request.shop_domain))
+        await self._ask(store(store_id), DestroySalt(request.shop_domain, key))
         if key == store_id:  # the salt of a store's first shop is the store's own
             await shop_erasure.destroy_salt(self._database, store_id)
         return before, await found()

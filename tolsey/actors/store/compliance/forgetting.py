@@ -47,6 +47,18 @@ def redact(state: StoreState, message: RedactShop) -> Decision[StoreState, int]:
 def destroy_salt(state: StoreState, message: DestroySalt) -> Decision[StoreState, bool]:
     """Let go of the salt of a shop's pseudonyms: whatever still bears one can be linked by nobody."""
     known = next((one for one in state.shops if one.shop_domain == message.shop_domain), None)
+    key = state.store_id if known is None else known.shop_key
+    # A shop that came back as a new one has a salt of its own, which nobody asked to destroy (rules/shops#erasure).
+    if message.shop_key not in {"", key}:
+        return Decision(state, reply=False)
+    connection = state.connection
+    # Nor does a shop lose the salt that it is connected with: the step waits until it leaves (rules/shops#erasure).
+    if (
+        connection is not None
+        and connection.shop_domain == message.shop_domain
+        and connection.status == ConnectionStatus.ACTIVE
+    ):
+        raise Conflict("The shop was connected again with the salt that its rows had.")
     if known is None or known.sealed_salt == shops.DESTROYED:
         return Decision(state, reply=False)
     bare = replace(known, sealed_salt=shops.DESTROYED)

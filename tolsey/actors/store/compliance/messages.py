@@ -21,9 +21,15 @@ class RedactShop(Message[int]):
 
 @dataclass(frozen=True, slots=True)
 class DestroySalt(Message[bool]):
-    """Nobody is to be linked to what is left of a shop's buyers. The reply is False where it was done."""
+    """Nobody is to be linked to what is left of a shop's buyers. The reply is False where it was done.
+
+    The salt is that of the rows under `shop_key`: the shop may have come back with one of another key. 409
+    while the shop is connected with this very salt.
+    """
 
     shop_domain: str
+    shop_key: str = ""
+    """Any, for who asks as the release before did."""
 
 
 @dataclass(frozen=True, slots=True)
