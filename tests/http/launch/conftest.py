@@ -18,5 +18,8 @@ async def merchant(two_stores: TwoStores, platform: Platform) -> AsyncIterator[M
     shop.scopes = (*ALL_SCOPES, *WRITE_SCOPES, *LAUNCH_SCOPES)
     token = shop.issue_token(platform.now())
     await connect(two_stores.service, two_stores.ann, token.text, shop.scopes)
+    # A merchant begins their launch themselves.
+    await two_stores.database.execute("DELETE FROM launch_milestones")
+    await two_stores.database.execute("DELETE FROM store_launches")
     async with await two_stores.person(two_stores.ann.user_id) as client:
         yield Merchant(two_stores, shop, client)

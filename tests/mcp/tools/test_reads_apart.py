@@ -38,6 +38,7 @@ LISTS: dict[str, dict[str, Any]] = {
     "list_audit_events": {},
     "list_memory": {},
     "list_compliance_requests": {},
+    "list_competitors": {},
 }
 """How each list is asked for all it has."""
 
@@ -51,6 +52,8 @@ def singles(owner: Owner) -> dict[str, dict[str, Any]]:
         "get_customer": {"customer": owner.buyer},
         "fetch": {"id": f"product-{base + 1}"},
         "get_operation": {"operation_id": f"op_{owner.name}"},
+        "get_competitor": {"domain": owner.rival},
+        "compare_competitors": {"domains": [owner.rival]},
     }
 
 
@@ -70,6 +73,8 @@ def everything(owner: Owner) -> dict[str, dict[str, Any]]:
         "get_plan_limits": {},
         "search": {"query": f"#{owner.base + 2}"},
         "search_memory": {"query": "voice"},
+        "list_launch_milestones": {},
+        "get_launch_milestone": {"milestone_id": "foundation.audit"},
         **LISTS,
         **singles(owner),
     }
@@ -161,7 +166,7 @@ async def test_a_cursor_that_this_list_never_gave_is_refused(two_stores: TwoStor
 
 
 async def test_a_scope_that_is_missing_is_named_for_every_tool(two_stores: TwoStores) -> None:
-    agent = await two_stores.agent(two_stores.ann, ["launch:read"])
+    agent = await two_stores.agent(two_stores.ann, ["offers:write"])
     for name, wanted in everything(two_stores.ann).items():
         answer = await agent.call(name, **wanted)
         assert answer.status_code == 403, name

@@ -18,7 +18,7 @@ from tolsey.http.oauth.scopes import SCOPES
 
 pytestmark = pytest.mark.anyio
 
-MOST_BYTES = 53_000
+MOST_BYTES = 57_200
 """Every agent reads all of it: a tool says in as few words as it can what it is for (rules/agents#tools)."""
 VOCABULARY = frozenset(
     keyword
@@ -27,7 +27,6 @@ VOCABULARY = frozenset(
 )
 SAID_ONCE = frozenset({"limit", "cursor", "dry_run", "plan_token", "expected_version"})
 """Arguments that mean the same in every tool: the instructions say what, once for all."""
-NOT_BUILT = ("launch", "competitor", "milestone")
 
 
 async def listed(two_stores: TwoStores) -> list[dict[str, Any]]:
@@ -137,11 +136,6 @@ async def test_every_scope_that_a_tool_needs_can_be_asked_for(two_stores: TwoSto
     for tool in registry.tools.values():
         assert tool.scopes, tool.name
         assert tool.scopes <= SCOPES.keys()
-
-
-async def test_areas_that_are_not_built_are_not_offered(two_stores: TwoStores) -> None:
-    names = " ".join(one["name"] for one in await listed(two_stores))
-    assert not [area for area in NOT_BUILT if area in names]
 
 
 async def test_every_answer_is_as_its_schema_says(two_stores: TwoStores) -> None:

@@ -8,9 +8,11 @@ from tolsey.http.mcp.tools.platform.reading import PlatformTools
 from tolsey.http.mcp.tools.prompts import prompts
 from tolsey.http.mcp.tools.reads.audit import AuditTools
 from tolsey.http.mcp.tools.reads.catalog import CatalogTools
+from tolsey.http.mcp.tools.reads.competitors import CompetitorTools
 from tolsey.http.mcp.tools.reads.compliance import ComplianceTools
 from tolsey.http.mcp.tools.reads.customers import CustomerTools
 from tolsey.http.mcp.tools.reads.inventory import InventoryTools
+from tolsey.http.mcp.tools.reads.launch import LaunchTools
 from tolsey.http.mcp.tools.reads.memory import MemoryTools
 from tolsey.http.mcp.tools.reads.money import MoneyTools
 from tolsey.http.mcp.tools.reads.orders import OrderTools
@@ -32,6 +34,8 @@ READERS: Final[tuple[type[ReadTools], ...]] = (
     MoneyTools,
     AuditTools,
     ComplianceTools,
+    LaunchTools,
+    CompetitorTools,
     OutcomeTools,
     MemoryTools,
     PlatformTools,
