@@ -350,6 +350,24 @@ async def test_what_a_deleted_store_had_goes_after_a_day(live: Running, seller: 
     assert (await erased(live))["storesErased"] == 0
 
 
+async def test_a_store_whose_first_shop_was_forgotten_is_erased_when_it_is_deleted(
+    live: Running, seller: Seller
+) -> None:
+    database = live.service.database
+    await seller.connect()
+    await quiet(live)
+    await asked(seller.browser, "redact", ROUTES["redact"])
+    await erased(live)
+    assert (await seller.connect(OTHER, OTHER_SECRET)).status_code == 200
+    await quiet(live)
+    await tell(seller.browser, OTHER, OTHER_SECRET)
+    assert (await seller.browser.delete(f"/api/stores/{seller.store_id}")).status_code == 204
+    await database.execute("UPDATE stores SET deleted_at = now() - interval '2 days'")
+    assert (await erased(live))["storesErased"] == 1
+    assert await places(database, EMAIL, WORDS) == set()
+    assert await database.fetch("SELECT FROM commerce_orders") == []
+
+
 async def test_who_asked_to_go_is_gone_after_thirty_days_with_what_they_owned_alone(
     live: Running, seller: Seller
 ) -> None:

@@ -37,7 +37,7 @@ CAUSES = {
 EMPTIED = """
 UPDATE organizations SET name = '', deleted_at = NULL;
 UPDATE users SET password_hash = '', deletion_requested_at = NULL;
-UPDATE stores SET sealed_salt = '', deleted_at = NULL
+UPDATE stores SET name = '', sealed_salt = '', deleted_at = NULL
 """
 REQUESTS = """
 SELECT id, stores, shop_keys, pending_steps, asked_steps, completed_at, handled_at FROM compliance_requests
@@ -73,7 +73,7 @@ async def test_what_is_there_again_has_its_cause_put_back_and_what_is_gone_is_le
 
     await database.execute("UPDATE organizations SET name = 'A'")
     await database.execute("UPDATE users SET password_hash = 'hash'")
-    await database.execute("UPDATE stores SET sealed_salt = 'salt'")
+    await database.execute("UPDATE stores SET name = 'A'")
     assert [await erasure_list.is_newer(database, one) for one in entries] == [True] * 3
     for entry in entries:
         await put_back(database, entry)
@@ -156,7 +156,7 @@ async def test_a_copy_of_the_list_from_another_disk_is_read_and_kept(
     counted = await restoring.check(database, settings, copy, dry_run=True)
     assert (without.listed, counted.listed, counted.newer, counted.left) == (0, 1, 1, 1)
     assert not kept.exists()
-    await database.execute("UPDATE stores SET sealed_salt = ''")
+    await database.execute("UPDATE stores SET name = '', sealed_salt = ''")
     done = await restoring.check(database, settings, copy, dry_run=False)
     assert (done.listed, done.newer, done.left) == (1, 0, 0)
     assert kept.exists()

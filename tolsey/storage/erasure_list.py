@@ -49,7 +49,7 @@ TOLD: Final = {
     ),
 }
 THERE: Final = {
-    ErasureCause.STORE: "stores WHERE id = $1 AND sealed_salt <> ''",
+    ErasureCause.STORE: "stores WHERE id = $1 AND name <> ''",
     ErasureCause.USER: "users WHERE id = $1 AND password_hash <> ''",
     ErasureCause.ORGANIZATION: "organizations WHERE id = $1 AND name <> ''",
 }

@@ -114,7 +114,7 @@ async def to_erase(database: Database, deleted_before: datetime) -> dict[str, li
         """
         SELECT s.id, array_remove(array_agg(DISTINCT k.shop_key), NULL) AS keys
         FROM stores s LEFT JOIN shops_of_stores k ON k.store_id = s.id
-        WHERE s.deleted_at < $1 AND s.deleted_at IS NOT NULL AND s.sealed_salt <> '' GROUP BY s.id
+        WHERE s.deleted_at < $1 AND s.deleted_at IS NOT NULL AND s.name <> '' GROUP BY s.id
         """,
         deleted_before,
     )
