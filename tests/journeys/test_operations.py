@@ -12,6 +12,7 @@ import structlog
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.journeys.conftest import CRON_SECRET, EVENTS, SHOP, Seller, order_body, signed
+from tests.journeys.strangers import quiet
 from tolsey.actors.job.catalogue import JOBS
 from tolsey.actors.job.messages import Tick, job
 from tolsey.runtime.codec import encode
@@ -375,9 +376,7 @@ async def test_an_actor_that_was_put_to_sleep_wakes_on_its_next_message(
     seller: Seller, operator: httpx.AsyncClient, live: Running
 ) -> None:
     await seller.connect()
-    with anyio.fail_after(60):
-        while live.service.runtime.admin.effects_in_flight:
-            await anyio.sleep(0.01)
+    await quiet(live)
     asleep = await operator.post(
         f"/api/admin/actors/store/{seller.store_id}/passivate", json={"reason": "trying"}
     )
