@@ -17,7 +17,7 @@ import pytest
 import tolsey.storage
 from tests.databases import Servers, copied
 from tolsey.http.selling.badge import RED_FLAGS
-from tolsey.storage import erasure_list, files, finding, operations, retention
+from tolsey.storage import erasure_list, exports, files, finding, operations, retention
 from tolsey.storage.chat import embeddings, generations, memory
 from tolsey.storage.chat.knowledge import knowledge
 from tolsey.storage.commerce import (
@@ -48,6 +48,7 @@ from tolsey.storage.money import (
 )
 from tolsey.storage.oauth import clients, grants, requests
 from tolsey.storage.operations import AuditFilter
+from tolsey.storage.owners import RowOwner
 from tolsey.storage.people import (
     accounts,
     api_keys,
@@ -806,6 +807,18 @@ async def test_a_store_of_which_one_topic_was_ever_told_is_looked_at_without_its
             database.read = 0
             assert await connections.delivered_at(database, "sto_1", ("orders/updated", "x", "y"))
             assert database.read <= MOST
+
+
+@pytest.mark.parametrize("owner", [RowOwner.USER, RowOwner.ORGANIZATION, RowOwner.STORE])
+async def test_the_export_of_an_owner_reads_no_row_of_others(grown: str, owner: RowOwner) -> None:
+    async with connected(grown) as database:
+        read = {}
+        for table, belongs in exports.sections(owner):
+            database.read = 0
+            assert [one async for one in exports.rows(database, table, belongs, "nobody")] == []
+            read[table.name] = database.read
+    far = {name: rows for name, rows in read.items() if rows > MOST}
+    assert not far, ", ".join(far)
 
 
 async def test_the_rows_that_a_statement_reads_are_counted(grown: str) -> None:

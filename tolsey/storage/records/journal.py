@@ -64,6 +64,8 @@ def retention_of(event: str) -> Retention:
     return KEPT.get(".".join(words[:2])) or KEPT.get(words[0], FINANCIAL)
 
 
+ACTS: Final = "event NOT LIKE 'commerce.webhook.%'"
+"""What somebody did; what a shop told is its store's, and too much to be indexed by organization as well."""
 TRAIL: Final = "The audit trail: its ids lead to nobody once their rows are empty."
 
 
@@ -80,8 +82,8 @@ TRAIL: Final = "The audit trail: its ids lead to nobody once their rows are empt
         for stays in ("180_days", "7_years")
     ),
     belongs=(
-        Belongs(to=RowOwner.USER, by="actor", stays=TRAIL),
-        Belongs(to=RowOwner.ORGANIZATION, stays=TRAIL),
+        Belongs(to=RowOwner.USER, by=f"actor = $1 AND {ACTS}", stays=TRAIL),
+        Belongs(to=RowOwner.ORGANIZATION, by=f"organization_id = $1 AND {ACTS}", stays=TRAIL),
         Belongs(to=RowOwner.STORE, by="subject", stays=TRAIL),
     ),
     export="auditTrail",
