@@ -132,7 +132,7 @@ RULES: Final = (
         age=Age(
             column="deleted_at",
             interval=f"{stores.REST.days} days",
-            where="deleted_at IS NOT NULL AND sealed_salt <> ''",
+            where="deleted_at IS NOT NULL AND name <> ''",
         ),
     ),
     RetentionRule(
