@@ -72,6 +72,11 @@ ASKED: Mapping[str, Mapping[str, Any]] = {
     "list_memory": {},
     "search_memory": {"query": "shirt"},
     "platform_query": {"query": "{ shop { myshopifyDomain } }"},
+    "list_launch_milestones": {},
+    "get_launch_milestone": {"milestone_id": "foundation.audit"},
+    "list_competitors": {},
+    "get_competitor": {"domain": "rival.example"},
+    "compare_competitors": {"domains": ["rival.example"]},
 }
 """How each tool that reads is asked for all it has. A tool that is not here fails the test."""
 
