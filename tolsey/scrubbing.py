@@ -36,7 +36,7 @@ NAMED: Final = re.compile(
 _ATOM: Final = r"\w.!#$%&'*+/=?^`{|}~-"
 EMAILS: Final = re.compile(
     rf"(?:\"[^\"\r\n]{{1,64}}\"|(?<![{_ATOM}])(?:(?!%40)[{_ATOM}])++)(?:@|%40)"
-    r"(?:\[[^\]\s]{1,64}\]|[\w-]+(?:\.[\w-]+)*+)"
+    r"(?:\[(?!masked\])[^\]\s]{1,64}\]|[\w-]+(?:\.[\w-]+)*+)"
 )
 """E-mail addresses (RFC 5321, section 4.1.2), and as a page's address spells them."""
 PHONES: Final = re.compile(
