@@ -70,7 +70,7 @@ _RISKY: Final = re.compile(
 
 
 def scrub(text: str) -> str:
-    """Mask secrets, addresses, telephone numbers and cards in a text; doing it again changes nothing."""
+    """Mask secrets, addresses, telephone numbers and cards in a text."""
     if not _RISKY.search(text) and not _BEGINS.match(text):
         return text
     return scrub_anyway(text)
