@@ -35,8 +35,8 @@ NAMED: Final = re.compile(
 """What stands behind the name of a secret, as in a query, a header, or an address of a database."""
 _ATOM: Final = r"\w.!#$%&'*+/=?^`{|}~-"
 EMAILS: Final = re.compile(
-    rf"(?:\"[^\"\r\n]{{1,64}}\"|(?<![{_ATOM}])(?:(?!%40)[{_ATOM}])++)(?:@|%40)"
-    r"(?:\[(?!masked\])[^\]\s]{1,64}\]|[\w-]+(?:\.[\w-]+)*+)"
+    rf"(?:\"[^\"\r\n]{{1,64}}\"|(?<![{_ATOM}])(?:(?!%40)[{_ATOM}])+)(?:@|%40)"
+    r"(?:\[(?!masked\])[^\]\s]{1,64}\]|[\w-]+(?:\.[\w-]+)*)"
 )
 """E-mail addresses (RFC 5321, section 4.1.2), and as a page's address spells them."""
 PHONES: Final = re.compile(
