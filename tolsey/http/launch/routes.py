@@ -1,7 +1,7 @@
 """The launch wizard: a launch begun, its milestones run and decided, and all of it shown (rules/launch#milestones)."""
 
 import hashlib
-from typing import Annotated, Any, Final, Literal, cast
+from typing import Annotated, Any, Literal
 
 import orjson
 from pydantic import Field, StringConstraints
@@ -9,45 +9,23 @@ from quart import Blueprint
 from quart_schema import tag_blueprint
 
 from tolsey.actors.refusals import NotFound
-from tolsey.actors.store.launch import launching
-from tolsey.actors.store.launch.effects import (
-    LaunchCalls,
-    LaunchPlatform,
-    told_facts,
-    told_modules,
-)
-from tolsey.actors.store.launch.executors import BUILT
-from tolsey.actors.store.launch.graph import MilestoneStop, unmet
-from tolsey.actors.store.launch.messages import (
-    BeginLaunch,
-    DecideCheckpoint,
-    MilestoneOutcome,
-    RunMilestone,
-)
+from tolsey.actors.store.launch.effects import told_facts, told_modules
+from tolsey.actors.store.launch.messages import BeginLaunch, DecideCheckpoint
 from tolsey.actors.store.launch.playbook import PLAYBOOK
 from tolsey.actors.store.messages import store
 from tolsey.http.answers.base import Created
-from tolsey.http.answers.launch import (
-    CockpitAnswer,
-    DocumentAnswer,
-    LaunchAnswer,
-    MilestoneRunAnswer,
-)
+from tolsey.http.answers.launch import CockpitAnswer, LaunchAnswer, MilestoneRunAnswer
+from tolsey.http.launch import running
 from tolsey.http.launch.forms import LaunchBody, pricing_of
 from tolsey.http.web import policies
 from tolsey.http.web.access import caller, session, store_of
 from tolsey.http.web.api_model import ApiModel, Identifier
 from tolsey.http.web.context import ask, new_id, now, service
 from tolsey.http.web.limits import limited
-from tolsey.runtime.errors import DeadlineExceeded
 from tolsey.storage.commerce import launches
-from tolsey.storage.records.commerce.launches import Launch, MilestoneState
 
 routes = Blueprint("launch", __name__, url_prefix="/api/wizard")
 tag_blueprint(routes, ["Launch"])
-
-WAIT_SECONDS: Final = 20.0
-"""How long whoever runs a milestone waits for what becomes of it."""
 
 MilestoneId = Annotated[str, StringConstraints(pattern=r"^[a-z]+\.[a-z_]+$", max_length=64)]
 Note = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1_000)]
@@ -102,7 +80,7 @@ async def begin_launch(data: LaunchBody) -> tuple[LaunchAnswer, Created]:
         at=now(),
     )
     await ask(store(data.store_id), message)
-    return LaunchAnswer.of(await _launch(data.store_id)), 201
+    return LaunchAnswer.of(await running.launch_of(service(), data.store_id)), 201
 
 
 @routes.get("/store/<store_id>")
@@ -110,7 +88,7 @@ async def begin_launch(data: LaunchBody) -> tuple[LaunchAnswer, Created]:
 async def read_cockpit(store_id: str) -> CockpitAnswer:
     """Show the whole launch of a store: every milestone with its state, reason and times, and what comes before what."""
     await store_of(store_id)
-    launch = await _launch(store_id)
+    launch = await running.launch_of(service(), store_id)
     return CockpitAnswer.whole(launch, await launches.modules(service().database, store_id))
 
 
@@ -124,16 +102,14 @@ async def run_skill(data: RunBody) -> MilestoneRunAnswer:
     if found is None:
         raise NotFound("No milestone of the playbook takes this skill.")
     if data.dry_run:
-        return await _rehearsed(data.store_id, found.id)
-    message = RunMilestone(
-        milestone=found.id, user_id=caller().user_id, is_forced=data.force, at=now()
+        return await running.rehearse(service(), data.store_id, found.id)
+    return await running.run(
+        service(),
+        data.store_id,
+        found.id,
+        user_id=caller().user_id,
+        is_forced=data.force,
     )
-    try:
-        outcome = await service().runtime.ask(store(data.store_id), message, timeout=WAIT_SECONDS)
-    except DeadlineExceeded:
-        launch = await _launch(data.store_id)
-        outcome = launching.outcome(launch, launch.milestones[found.id])
-    return MilestoneRunAnswer.of(outcome)
 
 
 @routes.post("/store/checkpoint")
@@ -150,52 +126,3 @@ async def decide_checkpoint(data: CheckpointBody) -> MilestoneRunAnswer:
         at=now(),
     )
     return MilestoneRunAnswer.of(await ask(store(data.store_id), message))
-
-
-async def _rehearsed(store_id: str, milestone: str) -> MilestoneRunAnswer:
-    """Show what a milestone would send now."""
-    launch = await _launch(store_id)
-    one = launch.milestones[milestone]
-    known = PLAYBOOK.milestones[milestone]
-    if known.is_human or milestone not in BUILT or unmet(launch, milestone, BUILT):
-        # These say by themselves that nothing would be sent.
-        return MilestoneRunAnswer.of(_unsent(launch, milestone))
-    running = service()
-    calls = LaunchCalls(
-        ask=running.runtime.ask,
-        platform=cast("LaunchPlatform", running.commerce),
-        database=running.database,
-        vault=running.vault,
-        clock=running.clock,
-    )
-    sent, came = await calls.rehearse(launch, milestone)
-    stop = came if isinstance(came, MilestoneStop) else None
-    return MilestoneRunAnswer(
-        result="dry_run",
-        milestone=milestone,
-        state=MilestoneState(one.state),
-        reason=stop.reason if stop else None,
-        detail=stop.detail if stop else None,
-        scope=stop.scope if stop else None,
-        documents=[
-            DocumentAnswer(document=each.document, variables=dict(each.variables)) for each in sent
-        ],
-    )
-
-
-def _unsent(launch: Launch, milestone: str) -> MilestoneOutcome:
-    """Say of a milestone why it sends nothing."""
-    one = launch.milestones[milestone]
-    if PLAYBOOK.milestones[milestone].is_human:
-        return launching.outcome(launch, one, "human_required")
-    if milestone not in BUILT:
-        return launching.outcome(launch, one, "no_executor")
-    return launching.outcome(launch, one, "not_ready")
-
-
-async def _launch(store_id: str) -> Launch:
-    """Read the launch of a store. Raises NotFound."""
-    found = await launches.find(service().database, store_id)
-    if found is None:
-        raise launching.not_begun()
-    return found

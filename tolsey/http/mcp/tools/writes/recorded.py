@@ -14,7 +14,7 @@ import orjson
 from tolsey.actors.store.editing.messages import RecordOperation
 from tolsey.actors.store.messages import store
 from tolsey.http.mcp.call import ToolCall
-from tolsey.http.mcp.gate import Principal
+from tolsey.http.mcp.gate import Principal, too_many
 from tolsey.http.mcp.registry import Hints, Tool, ToolResult
 from tolsey.http.mcp.tools.building import reading
 from tolsey.http.mcp.tools.schemas import answer_schema_of, schema_of
@@ -32,6 +32,7 @@ from tolsey.http.mcp.tools.writes.operations import (
 from tolsey.http.mcp.tools.writes.plans import digest_of
 from tolsey.http.web.context import Service
 from tolsey.storage.commerce import agent_operations
+from tolsey.storage.limits import Policy
 
 Given = TypeVar("Given", bound=WriteArguments)
 
@@ -93,6 +94,12 @@ class RecordedWrite(ABC, Generic[Given]):
             frozenset({self.scope}),
             turned_away(self._service, self.name),
         )
+
+    async def _count(self, principal: Principal, policy: Policy) -> None:
+        """Count against the same window as the route of the user who asks by an agent."""
+        verdict = await self._service.limits.admit((policy,), f"user:{principal.user_id}")
+        if not verdict.allowed:
+            raise too_many(verdict)
 
     async def _answer(self, principal: Principal, given: Given) -> ToolResult:
         operation_id = id_of(principal, given.idempotency_key)

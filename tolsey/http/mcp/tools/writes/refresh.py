@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from tolsey.actors.listing.messages import RefreshRevenue, listing
 from tolsey.actors.refusals import Conflict, Refusal
-from tolsey.http.mcp.gate import Principal, too_many
+from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.tools.writes.contract import WriteArguments
 from tolsey.http.mcp.tools.writes.recorded import Effected, RecordedWrite
 from tolsey.http.web import policies
@@ -38,7 +38,7 @@ class Refresh(RecordedWrite[WriteArguments]):
         """Have each listing read its sources; answers those that have one that works."""
         del given, operation_id
         found = await self._listings(principal)
-        await self._count(principal)
+        await self._count(principal, policies.REVENUE_REFRESH)
         done: list[str] = []
         refused: Refusal | None = None
         for listing_id in found:
@@ -60,10 +60,3 @@ class Refresh(RecordedWrite[WriteArguments]):
         if not views:
             raise Conflict("No listing shows this store's revenue.", code="no_listing")
         return [view.listing.id for view in views]
-
-    async def _count(self, principal: Principal) -> None:
-        """Count against the same window as the route of a listing's seller."""
-        policy = (policies.REVENUE_REFRESH,)
-        verdict = await self._service.limits.admit(policy, f"user:{principal.user_id}")
-        if not verdict.allowed:
-            raise too_many(verdict)

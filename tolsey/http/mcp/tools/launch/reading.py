@@ -5,12 +5,11 @@ from datetime import datetime
 from typing import Final
 
 from tolsey.actors.refusals import NotFound
-from tolsey.actors.store.launch import launching
 from tolsey.http.answers.launch import MilestoneAnswer, milestones_of
+from tolsey.http.launch import running
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.tools.building import Nothing, ReadTools, ToolAnswer, ToolArguments, reads
 from tolsey.http.mcp.tools.shop_words import ShopText, ShopValues
-from tolsey.storage.commerce import launches
 
 SCOPES: Final = frozenset({"launch:read"})
 
@@ -100,7 +99,4 @@ class LaunchTools(ReadTools):
 
     async def _all(self, principal: Principal) -> Sequence[MilestoneAnswer]:
         """Read all milestones. Raises NotFound where no launch was begun."""
-        found = await launches.find(self._service.database, principal.store_id)
-        if found is None:
-            raise launching.not_begun()
-        return milestones_of(found)
+        return milestones_of(await running.launch_of(self._service, principal.store_id))

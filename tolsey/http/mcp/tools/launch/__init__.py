@@ -1,0 +1,1 @@
+"""The launch of a store for agents: read, run, and looked after."""
