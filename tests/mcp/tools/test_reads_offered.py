@@ -1,31 +1,39 @@
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
+from datetime import datetime
+from typing import Annotated, Any
 
 import orjson
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it has no types
 from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]  # it has no types
+from pydantic import Field
 
 from tests.mcp.tools.test_reads_apart import everything
 from tests.mcp.tools.two_stores import EVERYTHING, TwoStores, connect, result
 from tolsey.http.mcp import wire
+from tolsey.http.mcp.tools.answers import DecimalMoney
+from tolsey.http.mcp.tools.building import ToolAnswer
 from tolsey.http.mcp.tools.instructions import INSTRUCTIONS
 from tolsey.http.mcp.tools.registry import stores_registry
+from tolsey.http.mcp.tools.schemas import answer_schema_of
 from tolsey.http.mcp.tools.shop_words import SHOP_WORDS
+from tolsey.http.mcp.tools.writes.contract import WriteResult
 from tolsey.http.oauth.scopes import SCOPES
 
 pytestmark = pytest.mark.anyio
 
-MOST_BYTES = 57_200
+MOST_BYTES = 55_000
 """Every agent reads all of it: a tool says in as few words as it can what it is for (rules/agents#tools)."""
 VOCABULARY = frozenset(
     keyword
     for part in Draft202012Validator.META_SCHEMA["$vocabulary"]
     for keyword in REGISTRY.contents(part.replace("/vocab/", "/meta/"))["properties"]
 )
-SAID_ONCE = frozenset({"limit", "cursor", "dry_run", "plan_token", "expected_version"})
+SAID_ONCE = frozenset(
+    {"limit", "cursor", "idempotency_key", "dry_run", "plan_token", "expected_version"}
+)
 """Arguments that mean the same in every tool: the instructions say what, once for all."""
 
 
@@ -64,7 +72,7 @@ async def test_every_tool_says_what_it_is_does_takes_and_answers(two_stores: Two
 
 def test_what_an_argument_of_many_tools_means_is_said_once() -> None:
     words = set(re.findall(r"\w+", INSTRUCTIONS))
-    assert words >= SAID_ONCE | {"idempotency_key"}
+    assert words >= SAID_ONCE | WriteResult.model_fields.keys() - {"operation_id"}
 
 
 def untyped(schema: Any, where: str) -> Iterator[str]:
@@ -79,9 +87,49 @@ def untyped(schema: Any, where: str) -> Iterator[str]:
 
 async def test_every_value_of_an_answer_has_a_type(two_stores: TwoStores) -> None:
     for one in await listed(two_stores):
-        schema = one["outputSchema"]
-        for root in (schema, *schema.get("$defs", {}).values()):
-            assert list(untyped(root, one["name"])) == []
+        assert list(untyped(one["outputSchema"], one["name"])) == []
+
+
+class Line(ToolAnswer):
+    price: Annotated[DecimalMoney | None, Field(description="Of one.")]
+    tags: list[str]
+
+
+class Sale(ToolAnswer):
+    id: str
+    total: DecimalMoney
+    lines: Annotated[list[Line], Field(description="As sold.")]
+    first: Line | None
+
+
+class Report(ToolAnswer):
+    at: datetime
+    best: Sale
+    sales: list[Sale] | None
+
+
+def test_an_answer_lists_its_fields_by_type_and_what_those_hold_by_name() -> None:
+    line = "{price (of one), tags}"
+    sale = f"{{id, total, lines: {line} (as sold), first: {line}}}"
+    assert answer_schema_of(Sale)["properties"] == {
+        "id": {"type": "string"},
+        "total": {"type": "object"},
+        "lines": {
+            "description": "As sold.",
+            "items": {"description": line, "type": "object"},
+            "type": "array",
+        },
+        "first": {"description": line, "type": "object"},
+    }
+    assert answer_schema_of(Report) == {
+        "properties": {
+            "at": {"type": "string"},
+            "best": {"description": sale, "type": "object"},
+            "sales": {"items": {"description": sale, "type": "object"}, "type": "array"},
+        },
+        "required": ["at", "best"],
+        "type": "object",
+    }
 
 
 async def test_what_can_take_something_away_says_so(two_stores: TwoStores) -> None:
@@ -128,7 +176,6 @@ async def test_schemas_say_bounds_in_words_that_every_client_knows(two_stores: T
         if "idempotency_key" in taken:
             key = taken["idempotency_key"]
             assert (key["minLength"], key["maxLength"]) == (8, 64)
-            assert key["description"]
 
 
 async def test_every_scope_that_a_tool_needs_can_be_asked_for(two_stores: TwoStores) -> None:
@@ -160,16 +207,16 @@ async def test_every_answer_is_as_its_schema_says(two_stores: TwoStores) -> None
         Draft202012Validator(strict(tools[name]["outputSchema"])).validate(value)
 
 
-def strict(schema: Any) -> Any:
-    """Let objects have no field but those that are listed, so that every one of them is."""
-    if isinstance(schema, list):
-        return [strict(one) for one in schema]
-    if not isinstance(schema, dict):
-        return schema
-    inner = {key: strict(value) for key, value in schema.items()}
-    if isinstance(schema.get("properties"), dict) and "type" not in schema["properties"]:
-        return {**inner, "additionalProperties": False}
-    return inner
+def strict(schema: dict[str, Any]) -> dict[str, Any]:
+    """Let objects have no field but those that are listed, by type or by name, so that every one of them is."""
+    if "items" in schema:
+        return {**schema, "items": strict(schema["items"])}
+    if "properties" in schema:
+        inner = {name: strict(one) for name, one in schema["properties"].items()}
+        return {**schema, "properties": inner, "additionalProperties": False}
+    if schema.get("description", "").startswith("{"):
+        return {**schema, "propertyNames": {"enum": re.findall(r"\w+", schema["description"])}}
+    return schema
 
 
 async def test_resources_are_what_the_tools_tell(two_stores: TwoStores) -> None:

@@ -6,7 +6,7 @@ INSTRUCTIONS: Final = """
 This server works with exactly one commerce store. Begin with get_store_summary.
 
 - Lists take limit (25 if not said, 100 at most) and cursor; pass next_cursor on unchanged until there is none.
-- Money is {amount: decimal text, currency}. Never add amounts of different currencies.
+- Money is {amount: decimal text, currency}; times are RFC 3339; a schema of an answer names the fields of what is in it. Never add amounts of different currencies.
 - Ids are opaque texts; the platform's own (gid://shopify/Product/1) is taken for them too. Fields
   that are not known are left out.
 - Buyers are pseudonyms of this store (s1:…). Names, e-mail and postal addresses and notes of orders
@@ -22,6 +22,7 @@ This server works with exactly one commerce store. Begin with get_store_summary.
 - Changes need an idempotency_key of 8 to 64 characters: repeat a call whose answer was lost with the same key and arguments,
   or ask get_operation. Plan first with dry_run, which changes nothing; show the user before and after, then call
   with its plan_token. With expected_version a thing is changed only if that is still its version.
+  A change answers also version, audit_id, plan_expires_at and, if it was not made, code and detail.
   A status is planned, proposed (a person of the store decides), applied, replayed (as it was answered before),
   rejected or unknown (ask get_operation); of many also running, stopped or partly.
   change_many makes up to 100 of them in one plan: arguments are those of each tool, as a JSON object in a text.

@@ -3,9 +3,6 @@
 The whole list of tools is bounded (rules/agents#tools), so a schema says what a name does not.
 """
 
-import math
-from collections import Counter
-from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final
 
@@ -23,35 +20,67 @@ UNSAID_OF_ANSWERS: Final = UNSAID | {
     "required",
 }
 """An answer is made by us: it holds nothing beside, each time is RFC 3339, and its parts are whole."""
+AMOUNT: Final = {"amount", "currency"}
+"""What money is, the instructions say, once for all tools."""
 NULL: Final = {"type": "null"}
 ANYTHING: Final = ("additionalProperties", True)
 """What a schema allows that says nothing of it."""
+NOTHING_BESIDE: Final = ("additionalProperties", False)
+"""Said of all that a tool takes, not again of each part: clients with strict schemas add it themselves."""
 
 
 @cache
 def schema_of(model: type[BaseModel]) -> dict[str, Any]:
     """Write what a tool takes, without references: not every client makes strict schemas of those."""
-    return _written(model, UNSAID, most_uses=math.inf)
+    return _written(model, UNSAID)
 
 
 @cache
 def answer_schema_of(model: type[BaseModel]) -> dict[str, Any]:
-    """Write what a tool answers: what always stands at its top is required; what is not known is left out."""
-    written = _written(model, UNSAID_OF_ANSWERS, most_uses=1)
+    """Write what a tool answers: its fields by type, and what those hold by name.
+
+    What always stands at its top is required; what is not known is left out.
+    """
+    written = _written(model, UNSAID_OF_ANSWERS)
     needed = _needed(model.model_json_schema(mode="validation")).get("required")
-    return {**written, "required": needed} if needed else written
+    held = {name: _listed(field) for name, field in written["properties"].items()}
+    return {**written, "properties": held, **({"required": needed} if needed else {})}
 
 
-def _written(model: type[BaseModel], unsaid: frozenset[str], *, most_uses: float) -> dict[str, Any]:
+def _listed(field: dict[str, Any]) -> dict[str, Any]:
+    """List what the objects of a field hold: names tell a model as much as types, in a fifth of the bytes."""
+    if "items" in field:
+        return {**field, "items": _listed(field["items"])}
+    if "properties" not in field:
+        return field
+    if field["properties"].keys() == AMOUNT:
+        return {key: value for key, value in field.items() if key != "properties"}
+    return {"type": "object", "description": _beside(field).removeprefix(": ")}
+
+
+def _names(schema: dict[str, Any]) -> str:
+    """Name the fields of an object, as `{id, price (of one), refunds: {id, amount}}`."""
+    return f"{{{', '.join(f'{name}{_beside(one)}' for name, one in schema['properties'].items())}}}"
+
+
+def _beside(field: dict[str, Any]) -> str:
+    """Say what stands beside the name of a field: what it holds, and what is said of it."""
+    one = field.get("items", field)
+    held = one.get("properties", {})
+    said = field.get("description", "").rstrip(".")
+    within = f": {_names(one)}" if held and held.keys() != AMOUNT else ""
+    return f"{within} ({said[0].lower()}{said[1:]})" if said else within
+
+
+def _written(model: type[BaseModel], unsaid: frozenset[str]) -> dict[str, Any]:
     schema: dict[str, Any] = _shortened(model.model_json_schema(mode="validation"), unsaid)
     schema.setdefault("properties", {})
-    definitions: dict[str, Any] = schema.pop("$defs", {})
-    uses = Counter(_references([schema, *definitions.values()]))
-    moved = {name: one for name, one in definitions.items() if uses[name] <= most_uses}
-    kept = {name: _inlined(one, moved) for name, one in definitions.items() if name not in moved}
-    written: dict[str, Any] = _inlined(schema, moved)
-    written["type"] = "object"
-    return {**written, "$defs": kept} if kept else written
+    definitions = {
+        name: {key: value for key, value in one.items() if (key, value) != NOTHING_BESIDE}
+        for name, one in schema.pop("$defs", {}).items()
+    }
+    written: dict[str, Any] = _inlined(schema, definitions)
+    return {**written, "type": "object"}
 
 
 def _shortened(schema: Any, unsaid: frozenset[str], *, names: bool = False) -> Any:
@@ -101,28 +130,14 @@ def _said_without_null(schema: dict[str, Any]) -> dict[str, Any]:
     return {"anyOf": options, **kept} if options else kept
 
 
-def _references(schema: Any) -> Iterator[str]:
-    """Name the definitions that a schema refers to, each time it does."""
+def _inlined(schema: Any, definitions: dict[str, Any]) -> Any:
+    """Write each definition wherever it is referred to."""
     if isinstance(schema, list):
-        for one in schema:
-            yield from _references(one)
-    elif isinstance(schema, dict):
-        target = schema.get("$ref")
-        if isinstance(target, str):
-            yield target.removeprefix(DEFINED)
-        for one in schema.values():
-            yield from _references(one)
-
-
-def _inlined(schema: Any, moved: dict[str, Any]) -> Any:
-    """Write a definition of `moved` wherever it is referred to."""
-    if isinstance(schema, list):
-        return [_inlined(one, moved) for one in schema]
+        return [_inlined(one, definitions) for one in schema]
     if not isinstance(schema, dict):
         return schema
     target = schema.get("$ref")
-    name = target.removeprefix(DEFINED) if isinstance(target, str) else None
-    if name in moved:
+    if isinstance(target, str):
         beside = {key: value for key, value in schema.items() if key != "$ref"}
-        return _inlined({**moved[name], **beside}, moved)
-    return {key: _inlined(value, moved) for key, value in schema.items()}
+        return _inlined({**definitions[target.removeprefix(DEFINED)], **beside}, definitions)
+    return {key: _inlined(value, definitions) for key, value in schema.items()}

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field, model_validator
+from pydantic.json_schema import SkipJsonSchema
 
 from tolsey.actors.edit import Edit
 from tolsey.http.mcp.registry import Hints
@@ -41,7 +42,7 @@ WORDED: Final = AfterValidator(_worded)
 
 Key = Annotated[
     str,
-    Field(min_length=8, max_length=64, description="One for each change; the same to repeat it."),
+    Field(min_length=8, max_length=64),
     _looks(r"[!-~]+", "a key of ASCII without spaces"),
 ]
 Status: TypeAlias = Literal["applied", "planned", "proposed", "replayed", "rejected", "unknown"]
@@ -83,18 +84,18 @@ class GivenMoney(ToolArguments):
 
 
 class WriteResult(ToolAnswer):
-    """What became of a change."""
+    """What became of a change; the instructions name what no schema does, once for all changes."""
 
     operation_id: str
     status: Status
     before: ShopValues | None = None
     after: ShopValues | None = None
-    version: str | None = None
-    audit_id: str | None = None
+    version: SkipJsonSchema[str | None] = None
+    audit_id: SkipJsonSchema[str | None] = None
     plan_token: str | None = None
-    plan_expires_at: datetime | None = None
-    code: str | None = None
-    detail: ShopText | None = None
+    plan_expires_at: SkipJsonSchema[datetime | None] = None
+    code: SkipJsonSchema[str | None] = None
+    detail: SkipJsonSchema[ShopText | None] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import orjson
 from pydantic import Field, Json, WithJsonSchema, model_validator
+from pydantic.json_schema import SkipJsonSchema
 
 from tolsey.actors.edit import Edit
 from tolsey.actors.ports import PlatformDenied, PlatformUnreachable
@@ -122,9 +123,9 @@ class ManyResult(ToolAnswer):
     status: Literal["planned", "rejected", "running", "stopped", "applied", "replayed", "partly"]
     items: list[ItemOutcome]
     plan_token: str | None = None
-    plan_expires_at: datetime | None = None
-    audit_id: str | None = None
-    detail: ShopText | None = None
+    plan_expires_at: SkipJsonSchema[datetime | None] = None
+    audit_id: SkipJsonSchema[str | None] = None
+    detail: SkipJsonSchema[ShopText | None] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
