@@ -91,6 +91,7 @@ KEPT_WHOLE = {
     "AuditAnswer.metadata": "what an event says besides",
     "CockpitAnswer.modules": "what a merchant told of a store, and what was made of it",
     "DeadLetterAnswer.payload": "a message, whatever its class",
+    "LetterAct.payload": "a message, whatever its class",
     "DocumentAnswer.variables": "what a document of the platform is sent with",
     "FieldAnswer.value": "what a scan saw: a text, a number, a list, by the field",
     "InspectedActorAnswer.state": "an actor's state, whatever its kind",
@@ -167,16 +168,17 @@ async def test_an_operation_names_its_refusals_with_their_codes(described: dict[
 
 
 @pytest.mark.parametrize(
-    "path",
+    ("path", "shape"),
     [
-        "/api/admin/actors/{kind}/{id}/passivate",
-        "/api/admin/dead-letters/{id}/discard",
-        "/api/admin/listings/{listing_id}/suspend",
-        "/api/admin/listings/{listing_id}/verification/clear",
+        ("/api/admin/actors/{kind}/{id}/passivate", "Reason"),
+        ("/api/admin/dead-letters/{id}/discard", "LetterAct"),
+        ("/api/admin/dead-letters/groups/{fingerprint}/replay", "GroupAct"),
+        ("/api/admin/listings/{listing_id}/suspend", "Reason"),
+        ("/api/admin/listings/{listing_id}/verification/clear", "Reason"),
     ],
 )
 async def test_each_act_of_an_operator_is_an_operation_that_takes_a_reason(
-    described: dict[str, Any], path: str
+    described: dict[str, Any], path: str, shape: str
 ) -> None:
     operation = described["paths"][path]["post"]
 
@@ -184,8 +186,8 @@ async def test_each_act_of_an_operator_is_an_operation_that_takes_a_reason(
         part[1:-1] for part in path.split("/") if part.startswith("{")
     ]
     body = operation["requestBody"]["content"]["application/json"]["schema"]
-    assert body == {"$ref": "#/components/schemas/Reason"}
-    assert described["components"]["schemas"]["Reason"]["required"] == ["reason"]
+    assert body == {"$ref": f"#/components/schemas/{shape}"}
+    assert described["components"]["schemas"][shape]["required"] == ["reason"]
 
 
 async def test_raw_and_streamed_routes_answer_as_they_are_described(

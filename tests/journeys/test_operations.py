@@ -338,6 +338,14 @@ async def test_an_operator_sees_what_a_store_asks_of_the_outside(
     assert (done["state"], done["lane"], done["attempts"]) == ("done", "platform", 1)
     assert (done["nextTryAt"], done["lastError"]) == (None, None)
     assert done["createdAt"] <= done["finishedAt"]
+    ended = (await operator.get("/api/admin/calls?state=done")).json()
+    assert done in ended["items"]
+    first = (await operator.get("/api/admin/calls?state=done&limit=1")).json()
+    rest = await operator.get(f"/api/admin/calls?state=done&cursor={first['nextCursor']}")
+    assert first["items"][0] not in rest.json()["items"]
+    assert first["items"] + rest.json()["items"] == ended["items"]
+    assert (await operator.get("/api/admin/calls")).json()["items"] == []
+    assert (await operator.get("/api/admin/calls?state=failed")).json()["items"] == []
 
 
 async def test_a_paused_store_keeps_its_deliveries_waiting_until_it_is_resumed(
@@ -386,7 +394,7 @@ async def test_an_actor_that_was_put_to_sleep_wakes_on_its_next_message(
     assert again.json()["status"] == "active"
 
 
-async def test_a_dead_letter_is_listed_replayed_and_discarded(
+async def test_a_dead_letter_is_listed_grouped_replayed_and_discarded(
     operator: httpx.AsyncClient, live: Running
 ) -> None:
     database = live.service.database
@@ -413,8 +421,27 @@ async def test_a_dead_letter_is_listed_replayed_and_discarded(
     assert dead["message"] == "Tick"
     assert dead["error"] == "refused: The job alerts-tick is not built yet."
 
+    (group,) = (await operator.get("/api/admin/dead-letters/groups")).json()["items"]
+    assert (group["message"], group["letters"], group["fingerprint"]) == (
+        "Tick",
+        1,
+        dead["fingerprint"],
+    )
+    one, all_of_it = (
+        f"/api/admin/dead-letters/{dead['id']}",
+        (f"/api/admin/dead-letters/groups/{group['fingerprint']}"),
+    )
+    for path in (one, all_of_it):
+        tried = await operator.post(f"{path}/replay", json={"reason": "a look", "dryRun": True})
+        assert (tried.status_code, tried.json()["dryRun"]) == (200, True), tried.text
+    wrong = await operator.post(
+        f"{one}/replay", json={"reason": "mended", "payload": {"scheduled_at": "soon"}}
+    )
+    assert (wrong.status_code, wrong.json()["code"]) == (422, "invalid_payload")
+    assert len((await operator.get("/api/admin/dead-letters")).json()["items"]) == 1
+
     replayed = await operator.post(
-        f"/api/admin/dead-letters/{dead['id']}/replay", json={"reason": "mended"}
+        f"{one}/replay", json={"reason": "mended", "payload": dead["payload"]}
     )
     assert replayed.json()["status"] == "replayed"
     with anyio.fail_after(60):
@@ -422,10 +449,12 @@ async def test_a_dead_letter_is_listed_replayed_and_discarded(
             await anyio.sleep(0.01)
     (again,) = (await operator.get("/api/admin/dead-letters")).json()["items"]
     assert again["key"] == "k1"
-    discarded = await operator.post(
-        f"/api/admin/dead-letters/{again['id']}/discard", json={"reason": "hopeless"}
-    )
-    assert discarded.status_code == 200
+    slow = await operator.post(f"{all_of_it}/discard", json={"reason": "hopeless", "perSecond": 1})
+    assert (slow.status_code, slow.json()["code"]) == (422, "unprocessable")
+    discarded = await operator.post(f"{all_of_it}/discard", json={"reason": "hopeless"})
+    assert (discarded.json()["affected"], discarded.json()["remaining"]) == (1, 0)
+    gone = await operator.post(f"{all_of_it}/discard", json={"reason": "hopeless"})
+    assert gone.status_code == 404
     assert (await operator.get("/api/admin/dead-letters")).json()["items"] == []
     twice = await operator.post(
         f"/api/admin/dead-letters/{again['id']}/discard", json={"reason": "x"}

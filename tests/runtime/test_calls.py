@@ -21,7 +21,8 @@ from tests.runtime.test_restarts import cut
 from tolsey.runtime.messages import LookFirst
 from tolsey.storage import operations, retention
 from tolsey.storage.database import Database
-from tolsey.storage.runtime.outbox import Outbox
+from tolsey.storage.runtime import dead_letters
+from tolsey.storage.runtime.dead_letters import WhichLetters
 
 
 class Partner:
@@ -137,8 +138,8 @@ async def test_a_dead_call_that_is_replayed_is_looked_up_first(counters: Databas
         await tested.ask(counter("a"), Order("parcel"))
         await until(lambda: is_dead(tested))
         partner.taken.append("parcel")
-        (dead,) = await operations.dead_letters(counters, 10, None)
-        assert await Outbox(counters).revive(dead["id"]) is not None
+        (dead,) = await dead_letters.listed(counters, 10, None)
+        assert await dead_letters.replay(counters, WhichLetters(id=dead["id"])) == 1
         await until(lambda: is_settled(tested))
         assert (partner.tries, await tested.total("a")) == (4, 1)
 
@@ -170,7 +171,7 @@ async def test_a_try_ends_at_its_deadline(
     async with running(counters, handlers=partner.handlers) as tested:
         await tested.ask(counter("a"), Order("parcel"))
         await until(lambda: is_dead(tested))
-        (dead,) = await operations.dead_letters(counters, 10, None)
+        (dead,) = await dead_letters.listed(counters, 10, None)
         assert "no result in 0.01 seconds" in dead["error"]
 
 

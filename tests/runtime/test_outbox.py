@@ -20,10 +20,10 @@ from tests.runtime.counter import (
 from tests.runtime.runtime_on_disk import RuntimeOnDisk, running, until
 from tolsey.runtime.decision import Tell
 from tolsey.runtime.messages import Message
-from tolsey.storage import operations
 from tolsey.storage.database import Database
 from tolsey.storage.records.runtime.turns import OutboxRow
-from tolsey.storage.runtime import slots
+from tolsey.storage.runtime import dead_letters, slots
+from tolsey.storage.runtime.dead_letters import WhichLetters
 from tolsey.storage.runtime.outbox import Outbox
 
 QUICK = (0.0, 0.0, 0.0, 0.0)
@@ -232,19 +232,19 @@ async def test_retries_wait_longer_each_time(counters: Database) -> None:
 
 async def test_a_call_that_keeps_failing_is_buried_and_can_be_replayed(counters: Database) -> None:
     world = World(failures=5)
-    handlers, outbox = {FetchNumber: world.fetch}, Outbox(counters)
+    handlers = {FetchNumber: world.fetch}
     async with running(counters, handlers=handlers, backoff_seconds=QUICK) as tested:
         asked = asyncio.ensure_future(tested.ask(counter("z"), Fetch()))
         await until(lambda: buried(tested, 1))
         assert world.calls == 5
-        (dead,) = await operations.dead_letters(counters, 10, None)
+        (dead,) = await dead_letters.listed(counters, 10, None)
         assert (dead["name"], dead["attempts"], dead["key"]) == ("FetchNumber", 5, "f:z")
         assert "hung up" in dead["error"]
         assert await tested.count("outbox") == 0
-        assert await outbox.revive(dead["id"]) is not None
-        assert await outbox.revive(dead["id"]) is None
+        assert await dead_letters.replay(counters, WhichLetters(id=dead["id"])) == 1
+        assert await dead_letters.replay(counters, WhichLetters(id=dead["id"])) == 0
         assert await asked == 6
-        assert await operations.dead_letters(counters, 10, None) == []
+        assert await dead_letters.listed(counters, 10, None) == []
 
 
 async def test_what_a_call_tells_to_others_takes_its_place(counters: Database) -> None:

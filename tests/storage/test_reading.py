@@ -73,8 +73,9 @@ from tolsey.storage.reports import (
     store,
     sums,
 )
-from tolsey.storage.runtime import executions, slots, workflows
+from tolsey.storage.runtime import dead_letters, executions, slots, workflows
 from tolsey.storage.runtime import operations as asked
+from tolsey.storage.runtime.dead_letters import WhichLetters
 from tolsey.storage.runtime.outbox import Outbox
 from tolsey.storage.sealing.sealed import Vault
 from tolsey.storage.selling import deals, listings, snapshots
@@ -286,13 +287,6 @@ REPORTS: Final[dict[str, list[Case]]] = {
         *(lambda db, one=one: operations.audit_rows(db, PAGE, None, one) for one in AUDITED),
         *(lambda db, one=one: operations.audit_rows(db, PAGE, 30_000, one) for one in AUDITED),
     ],
-    "operations.dead_letters": [
-        lambda db: operations.dead_letters(db, PAGE, None),
-        lambda db: operations.dead_letters(db, PAGE, "dl_00000002"),
-        lambda db: operations.dead_letters(db, PAGE, None, "discarded"),
-        lambda db: operations.dead_letters(db, PAGE, None, "replayed"),
-    ],
-    "operations.dead_letters_by_kind": [lambda db: operations.dead_letters_by_kind(db, 10_000)],
     "files.among": [lambda db: files.among(db, ["file_7", "file_8"])],
     "files.find": [lambda db: files.find(db, "file_7")],
     "files.page_of_store": [
@@ -320,6 +314,14 @@ REPORTS: Final[dict[str, list[Case]]] = {
     "selling.listings.to_withdraw": [
         lambda db: listings.to_withdraw(db, "sto_1"),
         lambda db: listings.to_withdraw(db, "org_7"),
+    ],
+    "operations.calls": [
+        lambda db: operations.calls(db, PAGE, None),
+        lambda db: operations.calls(db, PAGE, (AT, "k"), state="unknown", lane="platform"),
+        *(
+            lambda db, state=state: operations.calls(db, PAGE, (AT, "k"), state=state)
+            for state in ("failed", "done")
+        ),
     ],
     "operations.calls_of": [lambda db: operations.calls_of(db, "store", "s", PAGE)],
     "operations.deliveries": [
@@ -572,6 +574,19 @@ SHORT: Final[dict[str, list[Case]]] = {
         lambda db: executions.last(db, ["sweep"], trigger="schedule"),
     ],
     "runtime.executions.running": [lambda db: executions.running(db, ["sweep"])],
+    "runtime.dead_letters.by_kind": [lambda db: dead_letters.by_kind(db, 10_000)],
+    "runtime.dead_letters.count": [
+        lambda db: dead_letters.count(db, WhichLetters(id="dl_00000002")),
+        lambda db: dead_letters.count(db, WhichLetters(fingerprint="0123456789abcdef")),
+    ],
+    "runtime.dead_letters.find": [lambda db: dead_letters.find(db, "dl_00000002")],
+    "runtime.dead_letters.groups": [lambda db: dead_letters.groups(db, PAGE, "")],
+    "runtime.dead_letters.listed": [
+        lambda db: dead_letters.listed(db, PAGE, None),
+        lambda db: dead_letters.listed(db, PAGE, "dl_00000002"),
+        lambda db: dead_letters.listed(db, PAGE, None, status="discarded"),
+        lambda db: dead_letters.listed(db, PAGE, None, fingerprint="0123456789abcdef"),
+    ],
     "runtime.operations.find": [lambda db: asked.find(db, "operation_7")],
     "runtime.operations.load": [lambda db: asked.load(db, ["org_1"])],
     "runtime.outbox.Outbox.due": [
@@ -692,9 +707,10 @@ WRITING: Final = {
     "people.mail": {"end", "keep", "postpone"},
     "people.members": {"remove", "set_role"},
     "reports.sums": {"build", "forget"},
+    "runtime.dead_letters": {"discard", "replay"},
     "runtime.outbox": {
-        *("Outbox.add", "Outbox.begin", "Outbox.bury", "Outbox.discard", "Outbox.give_back"),
-        *("Outbox.postpone", "Outbox.replace", "Outbox.revive"),
+        *("Outbox.add", "Outbox.begin", "Outbox.bury", "Outbox.give_back"),
+        *("Outbox.postpone", "Outbox.replace"),
     },
     "retention": {"commit"},
     "runtime.slots": {"Slots.beat", "Slots.forget", "Slots.pin"},

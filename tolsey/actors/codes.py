@@ -61,6 +61,10 @@ REQUESTS: Final = {
     "idempotency_key_reused": Code("The key belongs to another request: use a new one.", 422),
     "invalid_cursor": Code("The cursor is not one of this list: begin at its first page.", 400),
     "invalid_idempotency_key": Code("An Idempotency-Key has 1 to 255 visible characters.", 400),
+    "invalid_payload": Code("The payload is none of this message: `detail` says where.", 422),
+    "message_unknown": Code(
+        "This version does not know the message: replay it as it is, when one does.", 409
+    ),
     "invalid_request": Code("A field is not as documented: `errors` names it.", 422),
     "malformed_json": Code("The body is no JSON.", 400),
     "method_not_allowed": Code("This address takes another method: see `Allow`.", 405),

@@ -87,34 +87,6 @@ async def deliveries(
     return await database.fetch(each, *wanted.args)
 
 
-async def dead_letters(
-    database: Reader, limit: int, before: str | None, status: str = "dead"
-) -> list[Row]:
-    """Read messages and calls that failed for good, newest first, after a cursor."""
-    wanted = Conditions(status, limit)
-    wanted.add("id < {}", before)
-    return await database.fetch(
-        f"""
-        SELECT id, key, kind, actor_key, name, payload::text AS payload, attempts, error,
-               status, request_id, created_at, died_at, settled_at
-        FROM dead_letters WHERE status = $1 AND {wanted} ORDER BY id DESC LIMIT $2
-        """,  # noqa: S608 - conditions of this function
-        *wanted.args,
-    )
-
-
-async def dead_letters_by_kind(database: Reader, most: int) -> dict[str, int]:
-    """Count what failed for good and was not settled, by kind of actor, up to so many in all."""
-    rows = await database.fetch(
-        """
-        SELECT kind, count(*) AS n
-        FROM (SELECT kind FROM dead_letters WHERE status = 'dead' LIMIT $1) AS dead GROUP BY kind
-        """,
-        most,
-    )
-    return {row["kind"]: row["n"] for row in rows}
-
-
 async def calls_of(database: Reader, kind: str, key: str, limit: int) -> list[Row]:
     """Read the calls of an actor: those that wait or are made, then failed ones, then what is done."""
     return await database.fetch(
@@ -138,6 +110,47 @@ async def calls_of(database: Reader, kind: str, key: str, limit: int) -> list[Ro
         key,
         limit,
     )
+
+
+PENDING: Final = """
+SELECT key, kind, actor_key, name, lane, state, attempts, due_at, last_error, request_id,
+    created_at, NULL::timestamptz AS finished_at
+FROM outbox WHERE lane IS NOT NULL AND {} ORDER BY due_at, key LIMIT $1
+"""
+FAILED: Final = """
+SELECT key, kind, actor_key, name, lane, 'failed' AS state, attempts, NULL::timestamptz AS due_at,
+    error AS last_error, request_id, created_at, died_at AS finished_at
+FROM dead_letters WHERE lane IS NOT NULL AND status = 'dead' AND {}
+ORDER BY died_at DESC, key DESC LIMIT $1
+"""
+DONE: Final = """
+SELECT key, kind, actor_key, name, lane, 'done' AS state, attempts, NULL::timestamptz AS due_at,
+    last_error, request_id, created_at, finished_at
+FROM finished_calls WHERE {} ORDER BY finished_at DESC, key DESC LIMIT $1
+"""
+
+
+async def calls(
+    database: Reader,
+    limit: int,
+    after: tuple[datetime, str] | None,
+    *,
+    state: str | None = None,
+    lane: str | None = None,
+) -> list[Row]:
+    """Read calls to the outside after a cursor: what is pending, first due first; or failed or done ones, newest first."""
+    sql, place = PENDING, "(due_at, key) >"
+    if state == "failed":
+        sql, place = FAILED, "(died_at, key) <"
+    elif state == "done":
+        sql, place = DONE, "(finished_at, key) <"
+    wanted = Conditions(limit)
+    if after is not None:
+        wanted.add(f"{place} ({{}}, {{}})", *after)
+    if sql is PENDING:
+        wanted.add("state = {}", state)
+    wanted.add("lane = {}", lane)
+    return await database.fetch(sql.format(wanted), *wanted.args)
 
 
 async def has_map(database: Database) -> bool:

@@ -1,13 +1,16 @@
-"""What operators are told: what something is, why it does not work, what is asked of the outside."""
+"""What operators are told: what something is, why it does not work, what is asked of the outside and failed."""
 
+import json
 from collections.abc import Container
 from typing import Any, Self
 
 from tolsey.http.answers.base import ApiAnswer, Timestamp
 from tolsey.http.answers.stores import StoreAnswer
 from tolsey.runtime.messages import ActorId
+from tolsey.storage.database import Row
 from tolsey.storage.finding import Found
 from tolsey.storage.retention import RetentionRule
+from tolsey.storage.runtime.dead_letters import MOST_COUNTED
 from tolsey.storage.selling.listings import ListingView
 
 
@@ -150,3 +153,70 @@ class RetentionAnswer(ApiAnswer):
             due=min(due, most),
             more=due > most,
         )
+
+
+class DeadLetterAnswer(ApiAnswer):
+    """A message or call that failed for good; `payload` is the message, kept whole, `fingerprint` its group."""
+
+    id: str
+    key: str
+    kind: str
+    actor_id: str
+    message: str
+    payload: dict[str, Any]
+    attempts: int
+    error: str
+    fingerprint: str
+    status: str
+    request_id: str | None
+    created_at: Timestamp
+    died_at: Timestamp
+    settled_at: Timestamp | None
+
+    @classmethod
+    def of(cls, row: Row) -> Self:
+        """Show a row of the dead letters."""
+        payload = json.loads(row["payload"])
+        return cls.read(row, actor_id=row["actor_key"], message=row["name"], payload=payload)
+
+
+class DeadLetterGroupAnswer(ApiAnswer):
+    """Dead letters of one message that failed for one cause: how many (`more`: at least), and the newest one's error."""
+
+    fingerprint: str
+    kind: str
+    message: str
+    lane: str | None
+    error: str
+    letters: int
+    more: bool
+    first_died_at: Timestamp
+    last_died_at: Timestamp
+
+    @classmethod
+    def of(cls, row: Row) -> Self:
+        """Show a group."""
+        return cls.read(
+            row,
+            message=row["name"],
+            letters=min(row["letters"], MOST_COUNTED),
+            more=row["letters"] > MOST_COUNTED,
+        )
+
+
+class SettledLetterAnswer(ApiAnswer):
+    """A dead letter that was sent again or given up; of a dry run, one that would be."""
+
+    id: str
+    status: str
+    dry_run: bool
+
+
+class SettledGroupAnswer(ApiAnswer):
+    """How many letters of a group were sent again or given up, or would be; `remaining` are for the next request."""
+
+    fingerprint: str
+    status: str
+    affected: int
+    remaining: int
+    dry_run: bool

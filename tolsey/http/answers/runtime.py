@@ -67,37 +67,6 @@ class InspectedActorAnswer(ActorAnswer):
     listings: Omittable[list[SoldAnswer]] = None
 
 
-class DeadLetterAnswer(ApiAnswer):
-    """A message or call that failed for good; `payload` is the message, kept whole."""
-
-    id: str
-    key: str
-    kind: str
-    actor_id: str
-    message: str
-    payload: dict[str, Any]
-    attempts: int
-    error: str
-    status: str
-    request_id: str | None
-    created_at: Timestamp
-    died_at: Timestamp
-    settled_at: Timestamp | None
-
-    @classmethod
-    def of(cls, row: Row) -> Self:
-        """Show a row of the dead letters."""
-        payload = json.loads(row["payload"])
-        return cls.read(row, actor_id=row["actor_key"], message=row["name"], payload=payload)
-
-
-class SettledLetterAnswer(ApiAnswer):
-    """A dead letter that was sent again or given up."""
-
-    id: str
-    status: str
-
-
 class AuditAnswer(ApiAnswer):
     """Who did what, and why; `metadata` is what the event says besides, kept whole."""
 

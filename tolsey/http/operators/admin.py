@@ -1,4 +1,4 @@
-"""What operators see and do: actors, dead letters, crons, audit rows, deliveries (rules/operators#what-is-shown).
+"""What operators see and do: actors, crons, audit rows, deliveries (rules/operators#what-is-shown).
 
 Every act writes an AuditLog row with who, what and why before it is answered.
 """
@@ -25,10 +25,8 @@ from tolsey.http.answers.runtime import (
     ActorAnswer,
     ActorsAnswer,
     AuditAnswer,
-    DeadLetterAnswer,
     DeliveryAnswer,
     InspectedActorAnswer,
-    SettledLetterAnswer,
 )
 from tolsey.http.operators import diagnosis
 from tolsey.http.operators.cron import WAIT_SECONDS
@@ -38,7 +36,7 @@ from tolsey.http.web.context import new_id, now, service
 from tolsey.http.web.paging import InvalidCursor, PageQuery
 from tolsey.runtime.admin import Busy, Rank, Sort
 from tolsey.runtime.errors import DeadlineExceeded
-from tolsey.runtime.messages import ActorId
+from tolsey.runtime.messages import ActorId, LaneName
 from tolsey.runtime.shards.oversight import Oversight
 from tolsey.runtime.turns.mailbox import SLOTS
 from tolsey.storage import audit, operations
@@ -46,7 +44,6 @@ from tolsey.storage.commerce import stores
 from tolsey.storage.operations import AuditFilter
 from tolsey.storage.reports.pool import OPERATORS
 from tolsey.storage.runtime import executions
-from tolsey.storage.runtime.outbox import Outbox
 
 HISTORY = 20
 EventName = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9._/-]{1,128}$")]
@@ -74,10 +71,11 @@ class ActorQuery(PageQuery):
             raise InvalidCursor from error
 
 
-class DeadLetterQuery(PageQuery):
-    """Which dead letters to list."""
+class CallQuery(PageQuery):
+    """Which calls to list: those that are not done yet, or those of one state; of all lanes or one."""
 
-    status: Literal["dead", "replayed", "discarded"] = "dead"
+    state: Literal["waiting", "sent", "unknown", "failed", "done"] | None = None
+    lane: LaneName | None = None
 
 
 class AuditQuery(PageQuery):
@@ -181,33 +179,23 @@ async def act_on_actor(
         raise Conflict("Messages or commits wait for this actor.", code="actor_busy") from error
 
 
-@routes.get("/dead-letters")
+@routes.get("/calls")
 @administrator
-async def dead_letters(query_args: DeadLetterQuery) -> ListAnswer[DeadLetterAnswer]:
-    """List messages and calls that failed for good, newest first."""
-    rows = await operations.dead_letters(
+async def calls(query_args: CallQuery) -> ListAnswer[CallAnswer]:
+    """List calls to the outside, first due first; failed and done ones, of which a day is kept, newest first."""
+    rows = await operations.calls(
         service().reports.of(OPERATORS),
         query_args.limit + 1,
-        query_args.after or None,
-        query_args.status,
+        query_args.after_moment,
+        state=query_args.state,
+        lane=query_args.lane,
     )
-    return list_of(rows, query_args.limit, key=lambda row: row["id"], answer=DeadLetterAnswer.of)
-
-
-@routes.post("/dead-letters/<id>/<any(replay, discard):act>")
-@administrator
-async def act_on_dead_letter(id: str, act: str, data: Reason) -> SettledLetterAnswer:
-    """Send a dead letter again under its own key, or give it up."""
-    outbox = Outbox(service().database)
-    await note(f"admin.dead_letter.{act}", id, data.reason)
-    if act == "replay":
-        done = await outbox.revive(id) is not None
-        service().runtime.slots.wake_outbox()
-    else:
-        done = await outbox.discard(id)
-    if not done:
-        raise NotFound("There is no such dead letter, or it is settled.")
-    return SettledLetterAnswer(id=id, status="replayed" if act == "replay" else "discarded")
+    return list_of(
+        rows,
+        query_args.limit,
+        key=lambda row: f"{(row['due_at'] or row['finished_at']).isoformat()}|{row['key']}",
+        answer=lambda row: CallAnswer.of(ActorId(row["kind"], row["actor_key"]), row, ()),
+    )
 
 
 @routes.get("/crons")

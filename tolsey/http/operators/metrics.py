@@ -14,12 +14,10 @@ from tolsey.http.web.access import operator_metrics
 from tolsey.http.web.context import service
 from tolsey.storage import operations
 from tolsey.storage.errors import StorageError
-from tolsey.storage.runtime import executions
+from tolsey.storage.runtime import dead_letters, executions
 
 GATHER_SECONDS = 2.0
 LAST_RUNS = 20
-MOST_COUNTED = 10_000
-"""Dead letters; whoever has more has to look at the list anyway."""
 
 routes = Blueprint("metrics", __name__)
 tag_blueprint(routes, ["Health"])
@@ -47,7 +45,7 @@ async def _on_disk() -> OnDisk | None:
     try:
         return OnDisk(
             outbox_due=sum((await operations.due_by_slot(database)).values()),
-            dead_letters=await operations.dead_letters_by_kind(database, MOST_COUNTED),
+            dead_letters=await dead_letters.by_kind(database, dead_letters.MOST_COUNTED),
             runs=await executions.last(database, list(JOBS), LAST_RUNS),
         )
     except StorageError:

@@ -10,7 +10,7 @@ PATHS: Final = (
     r"/api/preview/.+",
     r"/api/status/subscribe",
     r"/api/webhooks/(esign|escrow|mail|code-host|messaging)",
-    r"/api/admin/(calls|dead-letters/groups/.+|devstore-pool|disputes)",
+    r"/api/admin/(devstore-pool|disputes)",
     r"/api/admin/(incidents|payouts)",
     r"/api/admin/actors/[^/]+/[^/]+/at",
     r"/status(/history|/incidents\.rss|\.json)?",

@@ -1,4 +1,4 @@
-"""SQL for work that follows commits, and for messages that failed for good."""
+"""SQL for work that follows commits."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -82,7 +82,7 @@ async def put(tx: Transaction, rows: Sequence[OutboxRow]) -> None:
 
 
 class Outbox:
-    """The outbox of a service, and what becomes of its dead letters."""
+    """The outbox of a service."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -216,35 +216,3 @@ class Outbox:
             )
             if gone is not None and follow:
                 await put(tx, follow)
-
-    async def revive(self, id: str) -> OutboxRow | None:
-        """Put a dead letter back into the outbox under its own key; none when it is not dead.
-
-        Nobody knows whether a call that was given up was done.
-        """
-        async with self._database.transaction() as tx:
-            row = await tx.fetchrow(
-                """
-                UPDATE dead_letters SET status = 'replayed', settled_at = now()
-                WHERE id = $1 AND status = 'dead'
-                RETURNING key, slot, kind, actor_key, name, payload::text AS payload,
-                          now() AS due_at, request_id, lane,
-                          CASE WHEN lane IS NULL THEN 'waiting' ELSE 'unknown' END AS state
-                """,
-                id,
-            )
-            if row is None:
-                return None
-            revived = OutboxRow(**dict(row))
-            await put(tx, [revived])
-            return revived
-
-    async def discard(self, id: str) -> bool:
-        """Give a dead letter up; false when it is not dead."""
-        return bool(
-            await self._database.execute(
-                "UPDATE dead_letters SET status = 'discarded', settled_at = now()"
-                " WHERE id = $1 AND status = 'dead'",
-                id,
-            )
-        )
