@@ -317,7 +317,7 @@ REPORTS: Final[dict[str, list[Case]]] = {
     ],
     "operations.calls": [
         lambda db: operations.calls(db, PAGE, None),
-        lambda db: operations.calls(db, PAGE, (AT, "k"), state="unknown", lane="platform"),
+        lambda db: operations.calls(db, PAGE, (AT, "k"), state="waiting"),
         *(
             lambda db, state=state: operations.calls(db, PAGE, (AT, "k"), state=state)
             for state in ("failed", "done")

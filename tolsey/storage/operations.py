@@ -138,7 +138,10 @@ async def calls(
     state: str | None = None,
     lane: str | None = None,
 ) -> list[Row]:
-    """Read calls to the outside after a cursor: what is pending, first due first; or failed or done ones, newest first."""
+    """Read calls to the outside after a cursor: what is pending, first due first; or failed or done ones, newest first.
+
+    A rare state or lane is looked for among all that are pending: an index of it would be written with every call.
+    """
     sql, place = PENDING, "(due_at, key) >"
     if state == "failed":
         sql, place = FAILED, "(died_at, key) <"
