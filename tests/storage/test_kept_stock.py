@@ -183,3 +183,22 @@ async def test_what_runs_out_first_is_what_sells_fastest_beside_what_is_left(
         ("Mug", "sku-10", 30, 6),
         ("Mug", "sku-11", 30, 3),
     ]
+
+
+async def test_what_runs_out_first_is_the_same_however_few_are_wanted(database: Database) -> None:
+    """What sells slowly is not held against its stock, unless so little is left that it may be first."""
+    await opened(database)
+    luck = random.Random(5)  # noqa: S311 - sales of their seed
+    for id in range(1, 121):
+        await made(database, id, variant(id, luck.choice((0, 1, 2, 30, 300))))
+    await database.execute(
+        "INSERT INTO commerce_product_sales SELECT 'store_1', 'day', $1::date - n % 9 - 1, n, n, 'EUR',"
+        " 1 + 200 / n, 1 + 200 / n, 1 FROM generate_series(1, 120) n",
+        NOW,
+    )
+    days = NOW.date() - timedelta(days=28), NOW.date()
+    every = [tuple(row) for row in await products.running_out(database, SHOP, *days, 500)]
+    assert len(every) > 80
+    for limit in range(1, 30):
+        rows = await products.running_out(database, SHOP, *days, limit)
+        assert [tuple(row) for row in rows] == every[:limit]

@@ -25,6 +25,10 @@ SESSION: Final = {
     # A request is given up after this long, and its statement ends with it.
     "statement_timeout": f"{int(REQUEST_SECONDS * 1000)}",
     "default_transaction_read_only": "on",
+    # What is added up of twenty thousand products fits, so that nothing is sorted on disk.
+    "work_mem": "16MB",
+    # To compile a statement takes longer than any of these may.
+    "jit": "off",
 }
 
 
