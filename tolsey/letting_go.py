@@ -20,7 +20,7 @@ SWEPT: Final = {
 async def count(database: Database) -> None:
     """Say of every rule how many rows are due."""
     for rule in retention.RULES:
-        due = await retention.due(database, rule, MOST_COUNTED)
+        (due,) = await retention.due(database, [rule], MOST_COUNTED)
         after = f"{rule.age.interval} after {rule.age.column}"
         click.echo(f"{rule.table:26} {after:42} {rule.job:26} {due}")
 

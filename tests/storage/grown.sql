@@ -62,6 +62,8 @@ SELECT 'sto_301', 'c' || n, 'orders/create', 's301.example',
     now() - n * interval '2 seconds' FROM generate_series(1, 3000) n;
 
 INSERT INTO audit_log (event, subject, organization_id, actor, metadata)
+SELECT 'store.renamed', 'sto_' || 2 + n, 'org_' || 2 + n % 4000, 'usr_2', '{}' FROM generate_series(1, 4000) n;
+INSERT INTO audit_log (event, subject, organization_id, actor, metadata)
 SELECT CASE WHEN n % 20000 = 0 THEN 'agent.write' ELSE 'commerce.webhook.orders/create' END,
     'sto_1', 'org_1', 'platform', '{}' FROM generate_series(1, 60000) n;
 INSERT INTO agent_operations (store_id, operation_id, user_id, client_id, tool, subject, digest,

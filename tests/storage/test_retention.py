@@ -119,10 +119,10 @@ async def test_what_is_due_is_counted_before_it_goes(database: Database) -> None
     for name in ("webhookDeliveries", "idempotencyKeys"):
         await database.execute(rows(name, DUE, "now() - interval '500 days'"))
         await database.execute(rows(name, KEPT, "now() + interval '1 day'"))
-    assert [await retention.due(database, one, KEPT) for one in (deliveries, keys)] == [DUE, DUE]
-    assert await retention.due(database, deliveries, 2) == 2
+    assert await retention.due(database, (deliveries, keys), KEPT) == [DUE, DUE]
+    assert await retention.due(database, [deliveries], 2) == [2]
     assert await retention.sweep(database, retention.WEBHOOK_DELIVERIES, 100) == DUE
-    assert [await retention.due(database, one, KEPT) for one in (deliveries, keys)] == [0, DUE]
+    assert await retention.due(database, (deliveries, keys), KEPT) == [0, DUE]
 
 
 def test_every_table_with_an_age_has_its_rule() -> None:

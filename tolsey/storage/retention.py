@@ -159,14 +159,15 @@ RULES: Final = (
 """Everything that goes by its age: each is found by an index, and counted before it goes."""
 
 
-async def due(database: Database, rule: RetentionRule, most: int) -> int:
-    """Count what a rule would let go now, up to so many rows, and change nothing."""
+async def due(database: Database, rules: Sequence[RetentionRule], most: int) -> list[int]:
+    """Count what each rule would let go now, up to so many rows, and change nothing."""
+    counts = ", ".join(
+        f"(SELECT count(*) FROM (SELECT FROM {rule.table} WHERE {rule.age.due} LIMIT $1) AS found)"  # noqa: S608 - names of our own tables
+        for rule in rules
+    )
     async with database.transaction(readonly=True) as tx:
         await tx.execute("SET LOCAL enable_seqscan = off")
-        return await tx.fetchval(  # type: ignore[no-any-return]  # a count is a number
-            f"SELECT count(*) FROM (SELECT FROM {rule.table} WHERE {rule.age.due} LIMIT $1) AS found",  # noqa: S608 - names of our own tables
-            most,
-        )
+        return list(await tx.fetchval(f"SELECT ARRAY[{counts}]", most))
 
 
 async def sweep(database: Database, statements: Sequence[str], limit: int) -> int:
