@@ -33,6 +33,7 @@ OWN = {
     ("GET", "/api/stores"),
     ("GET", "/api/sell/listings"),
     ("GET", "/api/vendor/marketplace/deals"),
+    ("GET", "/api/marketplace/watched"),
     ("GET", "/api/payouts/account"),
     ("GET", "/api/affiliate/codes"),
     ("GET", "/account/agents"),
@@ -53,6 +54,7 @@ OF_ORGANIZATION = {
     *("/api/payments/subscription", "/api/payments/portal"),
     *("/billing", "/billing/change", "/billing/cancel"),
     *("/people", "/people/<user_id>", "/stores/new", "/selling/new"),
+    "/api/sell/account",
 }
 """Routes that a query tells whose thing is asked for."""
 

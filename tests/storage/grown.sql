@@ -105,6 +105,14 @@ INSERT INTO revenue_sources (listing_id, organization_id, provider, shop_domain,
     connected_by, connected_at)
 SELECT id, organization_id, 'commerce', id || '.example', 'c', 'usr_1', now() FROM listings;
 
+INSERT INTO market_entries (listing_id, words, status, category, currency, price, financing, revenue_until,
+    revenue_currency, revenue_low, revenue_high)
+SELECT 'lst_' || lpad(n::text, 6, '0'),
+    to_tsvector('simple', 'shop ' || n || CASE WHEN n % 5000 = 7 THEN ' rare' ELSE '' END), 'ACTIVE', 'c' || n % 9, 'USD',
+    n * 100, false, '2100-01-01', 'USD', n, n FROM generate_series(1, 20000) n;
+INSERT INTO listing_watchers SELECT 'lst_' || lpad((n * 9)::text, 6, '0'), 'usr_' || n % 200, now()
+FROM generate_series(1, 2000) n;
+
 INSERT INTO oauth_clients (id, name, redirect_uris, auth_method, created_at, used_at)
 SELECT 'cli_' || n, 'Agent', '{}', 'none', now(), now() FROM generate_series(1, 2000) n;
 INSERT INTO oauth_grants (id, user_id, client_id, client_name, redirect_uri, organization_id,

@@ -50,6 +50,7 @@ EXAMPLES = {
     "numeric": Decimal("9.90"),
     "bytea": b"7",
     "vector": "[1,2]",
+    "tsvector": "'word':1",
     "uuid": UUID(int=7),
 }
 

@@ -78,7 +78,8 @@ from tolsey.storage.runtime import operations as asked
 from tolsey.storage.runtime.dead_letters import WhichLetters
 from tolsey.storage.runtime.outbox import Outbox
 from tolsey.storage.sealing.sealed import Vault
-from tolsey.storage.selling import deals, listings, snapshots
+from tolsey.storage.selling import deals, listings, market, snapshots
+from tolsey.storage.selling.market import MarketSearch
 
 GROWN: Final = (Path(__file__).parent / "grown.sql").read_text()
 TIMES: Final = 12
@@ -530,6 +531,7 @@ SHORT: Final[dict[str, list[Case]]] = {
     ],
     "money.payouts.failures": [lambda db: payouts.failures(db, "acct_1")],
     "money.payouts.find": [lambda db: payouts.find(db, "usr_1")],
+    "money.payouts.account_of_sellers": [lambda db: payouts.account_of_sellers(db, "org_1")],
     "money.payouts.may_sell": [lambda db: payouts.may_sell(db, "org_1")],
     "money.sponsorships.is_known": [lambda db: sponsorships.is_known(db, "pi_1")],
     "money.subscriptions.load": [lambda db: subscriptions.load(db, ["org_1"])],
@@ -630,10 +632,28 @@ SHORT: Final[dict[str, list[Case]]] = {
         lambda db: listings.page_of_user(db, "usr_1", None, None, PAGE),
         lambda db: listings.page_of_user(db, "usr_1", "org_1", "lst_000002", PAGE),
     ],
-    "selling.listings.page_public": [
-        lambda db: listings.page_public(db, None, PAGE),
-        lambda db: listings.page_public(db, "lst_000003", PAGE),
+    "selling.market.search": [
+        lambda db: market.search(db, MarketSearch(), after=None, at=AT, limit=PAGE),
+        lambda db: market.search(
+            db, MarketSearch(words="rare"), after=(None, "lst_004000"), at=AT, limit=PAGE
+        ),
+        lambda db: market.search(
+            db,
+            MarketSearch(currency="USD", least_price=400_000, order="price_asc"),
+            after=(400_100, "lst_000003"),
+            at=AT,
+            limit=PAGE,
+        ),
+        lambda db: market.search(
+            db,
+            MarketSearch(currency="USD", order="revenue_desc"),
+            after=None,
+            at=AT,
+            limit=PAGE,
+        ),
     ],
+    "selling.market.attention_of": [lambda db: market.attention_of(db, ["lst_000001"])],
+    "selling.market.watched_by": [lambda db: market.watched_by(db, "usr_1", None, PAGE)],
     "selling.listings.source_of": [lambda db: listings.source_of(db, "lst_000001")],
     "selling.snapshots.earlier": [
         lambda db: snapshots.earlier(db, "lst_000001", "lst_000001.example", "rv2", [AT])
@@ -695,6 +715,7 @@ WRITING: Final = {
     },
     "commerce.stores": {"salt_of"},
     "erasure": {"erase"},
+    "selling.market": {"note_view", "unwatch", "watch"},
     "idempotency": {"answer", "claim", "release"},
     "sealing.keys": {"note_rotation"},
     "intelligence.catalogue": {"keep"},

@@ -28,6 +28,7 @@ from tolsey.http.intelligence import routes as intelligence
 from tolsey.http.launch import registry
 from tolsey.http.launch import routes as launch
 from tolsey.http.mail import pages as mail_pages
+from tolsey.http.market import selling_accounts, watching
 from tolsey.http.memory import pages as memory_pages
 from tolsey.http.memory import routes as memory
 from tolsey.http.oauth import pages as consent
@@ -102,8 +103,10 @@ BLUEPRINTS: Final[Sequence[Blueprint]] = (
     memory.routes,
     memory_pages.routes,
     sell.routes,
+    selling_accounts.routes,
     reviews.routes,
     public.routes,
+    watching.routes,
     selling_pages.routes,
     listing_form_pages.routes,
     public_pages.routes,

@@ -50,6 +50,10 @@ class Vector:
     """Marks an embedding."""
 
 
+class SearchedWords:
+    """Marks what a text search looks through."""
+
+
 class Sealed:
     """Marks what gives power to whoever reads it: a secret, sealed, or a hash of one."""
 
@@ -76,6 +80,7 @@ SQL_TYPES: Final[Mapping[Any, str]] = {
     Decimal: "numeric",
     UUID: "uuid",
     Vector: "vector",
+    SearchedWords: "tsvector",
     Jsonb: "jsonb",
     Integer: "int",
 }

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.http.listings.seller_side import Seller, listed
-from tests.http.payouts.conftest import ACCOUNT, Bank, begun
+from tests.http.payouts.conftest import ACCOUNT, Bank, begun, read
 from tests.http.people import Clock, Person, SignUp, add_member, made_operator
 from tests.payees import verified
 from tests.sandbox.payments.stage import STRIPE
@@ -41,6 +41,7 @@ async def test_the_first_listing_waits_for_an_account_and_says_where_to_begin(
         answer = await seller.post(command)
         assert (answer.status_code, answer.json()["code"]) == REQUIRED
         assert answer.json()["begin"] == f"http://127.0.0.1:8000{ACCOUNT}"
+        assert answer.json()["missing"] == ["payout_account"]
     assert (await seller.read())["status"] == "DRAFT"
 
     await bank.browser.post((await begun(ann))["url"])
@@ -59,7 +60,13 @@ async def test_an_account_that_is_only_begun_or_restricted_does_not_do(
     bank: Bank, ann: Person, seller: Seller
 ) -> None:
     account = (await begun(ann))["account"]["id"]
-    assert await refused(seller, "publish") == REQUIRED
+    refusal = (await seller.post("publish")).json()
+    assert refusal["code"] == "payout_account_required"
+    query = {"organizationId": ann.organization_id}
+    stands = (await ann.browser.get("/api/sell/account", params=query)).json()
+    assert (stands["required"], stands["ready"], stands["state"]) == (True, False, "onboarding")
+    assert stands["missing"] == refusal["missing"] == (await read(ann))["currentlyDue"]
+    assert stands["missing"]
     bank.processor.onboard(account, disabled_reason="rejected.fraud")
     await bank.told()
     assert await refused(seller, "publish") == REQUIRED

@@ -36,7 +36,11 @@ from tolsey.actors.listing.state import ListingState, Proof, blank
 from tolsey.runtime.actor import Actor, handles, on
 from tolsey.runtime.decision import Decision
 from tolsey.storage.database import Database
-from tolsey.storage.records.selling.listing import VerificationState, VisibilityRecord
+from tolsey.storage.records.selling.listing import (
+    ListingDetails,
+    VerificationState,
+    VisibilityRecord,
+)
 from tolsey.storage.records.selling.revenue import DEFINITION
 from tolsey.storage.selling import listings
 
@@ -121,6 +125,8 @@ class ListingActor(Actor[ListingState]):
             shown = new.listing.visibility
             if shown != (old.listing.visibility if old.listing else SHOWN_AS_IT_IS):
                 yield VisibilityRecord(listing_id=new.id, visibility=shown)
+            if (beside := _details(new)) != _details(old):
+                yield beside
         for before, after in zip(old.proofs, new.proofs, strict=True):
             if after.verification != before.verification:
                 yield after.verification
@@ -134,6 +140,17 @@ class ListingActor(Actor[ListingState]):
         holder = await listings.listing_using(self._database, message.provider, message.shop_domain)
         in_use = holder is not None and holder != state.id
         return source.accept(state, message, in_use=in_use)
+
+
+def _details(state: ListingState) -> ListingDetails:
+    """Give what is kept beside a listing; it may be that nobody said any of it."""
+    if state.listing is None:
+        return ListingDetails(listing_id=state.id)
+    return ListingDetails(
+        listing_id=state.id,
+        private=state.listing.private,
+        required_documents=state.listing.required_documents,
+    )
 
 
 def _state(listing_id: str, found: listings.ListingRows) -> ListingState:

@@ -207,6 +207,34 @@ class SellerStatedAnswer(ApiAnswer):
     published_at: Timestamp | None
 
 
+class PrivateAnswer(ApiAnswer):
+    """What a buyer is shown after the NDA, and nobody before; the seller stands behind it alone."""
+
+    business_name: str | None = None
+    url: str | None = None
+    profit_and_loss: str | None = None
+    team: str | None = None
+    ad_accounts: str | None = None
+    suppliers: str | None = None
+    notes: str | None = None
+
+
+class SellerAccountAnswer(ApiAnswer):
+    """Whether an organization can be paid for what it sells, and what the processor still wants for that.
+
+    `required` is false where nothing is shown only to who can be paid: without a processor, or once a listing
+    was shown. `begin` is where the account is made or gone on with.
+    """
+
+    organization_id: str
+    required: bool
+    ready: bool
+    state: str
+    missing: list[str]
+    disabled_reason: str | None
+    begin: str
+
+
 class ListingAnswer(SellerStatedAnswer):
     """A listing as its seller sees it, with what they may do next."""
 
@@ -215,6 +243,10 @@ class ListingAnswer(SellerStatedAnswer):
     status_reason: str | None
     min_offer: MoneyAnswer | None
     auto_approve_access: bool
+    private: PrivateAnswer
+    required_documents: list[str]
+    watchers: int
+    views: int
     created_at: Timestamp
     allowed: list[str]
     verification: VerificationAnswer

@@ -1,16 +1,21 @@
 """What a person's payout account lets them do, for the routes that ask (rules/payments#payout-accounts)."""
 
+from typing import Any
+
 import structlog
 
 from tolsey.actors.processor import ProcessorError
 from tolsey.actors.refusals import Forbidden, MissingCredential
+from tolsey.http.answers.selling import SellerAccountAnswer
 from tolsey.http.web import policies
 from tolsey.http.web.access import caller
 from tolsey.http.web.context import service
 from tolsey.storage.money import payouts
-from tolsey.storage.records.money.payouts import PayoutAccount
+from tolsey.storage.records.money.payouts import PayoutAccount, PayoutState
 
 ACCOUNT_PATH = "/api/payouts/account"
+PAYOUT_ACCOUNT = "payout_account"
+"""What is missing before there is an account that anything could be missing of."""
 
 log = structlog.get_logger()
 
@@ -20,8 +25,8 @@ class AccountRequired(Forbidden):
 
     code = "payout_account_required"
 
-    def __init__(self, detail: str) -> None:
-        super().__init__(detail, begin=service().settings.base_url + ACCOUNT_PATH)
+    def __init__(self, detail: str, **besides: Any) -> None:
+        super().__init__(detail, begin=service().settings.base_url + ACCOUNT_PATH, **besides)
 
 
 async def own_account() -> PayoutAccount | None:
@@ -59,14 +64,31 @@ async def require_seller_account(organization_id: str) -> None:
 
     Without a payment processor there are no payouts, so nothing is required.
     """
-    running = service()
-    if running.settings.payments_secret_key is None:
-        return
-    if await payouts.may_sell(running.database, organization_id):
-        return
-    await own_account()
-    if not await payouts.may_sell(running.database, organization_id):
+    found = await seller_account(organization_id)
+    if not found.ready:
         raise AccountRequired(
             "Before the first listing is shown, an owner or admin of the organization needs a"
-            " verified payout account."
+            " verified payout account.",
+            missing=found.missing,
         )
+
+
+async def seller_account(organization_id: str) -> SellerAccountAnswer:
+    """Say whether an organization can be paid, as the processor sees it, and what it still wants."""
+    running = service()
+    required = running.settings.payments_secret_key is not None
+    ready = not required or await payouts.may_sell(running.database, organization_id)
+    if not ready:
+        await own_account()
+        ready = await payouts.may_sell(running.database, organization_id)
+    account = await payouts.account_of_sellers(running.database, organization_id)
+    missing = [] if account is None else [*account.past_due, *account.currently_due]
+    return SellerAccountAnswer(
+        organization_id=organization_id,
+        required=required,
+        ready=ready,
+        state=(PayoutState.NONE if account is None else account.state).value,
+        missing=list(dict.fromkeys(missing)) if account is not None else [PAYOUT_ACCOUNT],
+        disabled_reason=account.disabled_reason if account is not None else None,
+        begin=running.settings.base_url + ACCOUNT_PATH,
+    )

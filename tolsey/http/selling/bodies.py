@@ -2,7 +2,7 @@
 
 import re
 from datetime import date
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 import orjson
 from pydantic import (
@@ -49,6 +49,18 @@ Short = Annotated[str, _text(80)]
 Long = Annotated[str, _text(4000)]
 Asset = Annotated[str, _text(200)]
 Assets = Annotated[tuple[Asset, ...], Field(max_length=50)]
+DocumentKind = Literal[
+    "profit_and_loss",
+    "tax_return",
+    "bank_statement",
+    "contract",
+    "traffic",
+    "advertising",
+    "inventory",
+    "incorporation",
+    "other",
+]
+"""What a file of a data room is about."""
 Domain = Annotated[str, StringConstraints(max_length=260), AfterValidator(_host)]
 
 
@@ -86,6 +98,18 @@ class ShownMetrics(ApiModel):
     subscribers: Visibility = Visibility.EXACT
 
 
+class PrivateDetails(ApiModel):
+    """What a buyer is shown after the NDA, and nobody before."""
+
+    business_name: Short | None = None
+    url: Annotated[str, _text(300)] | None = None
+    profit_and_loss: Long | None = None
+    team: Long | None = None
+    ad_accounts: Long | None = None
+    suppliers: Long | None = None
+    notes: Long | None = None
+
+
 def _without_defaults(schema: dict[str, Any]) -> None:
     """Take the defaults out of a description: what is not given stays as it is."""
     for field in schema["properties"].values():
@@ -114,6 +138,8 @@ class ListingChanges(ApiModel):
     auto_approve_access: bool = False
     financing_offered: bool = False
     visibility: ShownMetrics = ShownMetrics()
+    private: PrivateDetails = PrivateDetails()
+    required_documents: Annotated[tuple[DocumentKind, ...], Field(max_length=20)] = ()
 
     @model_validator(mode="after")
     def _one_currency(self) -> Self:
@@ -146,6 +172,8 @@ class ListingChanges(ApiModel):
             auto_approve_access=self.auto_approve_access,
             financing_offered=self.financing_offered,
             visibility=_json(self.visibility.model_dump(mode="json")),
+            private=_json(self.private.model_dump(exclude_none=True)),
+            required_documents=_json(sorted(set(self.required_documents))),
         )
 
     def given(self) -> tuple[str, ...]:

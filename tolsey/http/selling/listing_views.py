@@ -12,6 +12,7 @@ from tolsey.http.answers.selling import (
     DefinitionChangeAnswer,
     ListingAnswer,
     MultiplesAnswer,
+    PrivateAnswer,
     PublicListingAnswer,
     SelfReportedAnswer,
     SourceAnswer,
@@ -27,8 +28,9 @@ from tolsey.storage.records.selling.listing import (
     VerificationRecord,
 )
 from tolsey.storage.records.selling.revenue import RevenueSnapshot
-from tolsey.storage.selling import listings
+from tolsey.storage.selling import listings, market
 from tolsey.storage.selling.listings import ListingView
+from tolsey.storage.selling.market import Attention
 
 WHY_RV2: Final = {
     COMMERCE: (
@@ -52,15 +54,30 @@ async def existing(listing_id: str) -> ListingView:
 
 async def shown(listing_id: str) -> ListingAnswer:
     """Read a listing as its seller sees it; 404 as in `existing`."""
-    return to_seller(await existing(listing_id), now())
+    return await shown_to_seller(await existing(listing_id))
 
 
-def to_seller(view: ListingView, at: datetime) -> ListingAnswer:
+async def shown_to_seller(view: ListingView) -> ListingAnswer:
+    """Show a listing to its seller, with how many look at it."""
+    found = await market.attention_of(service().database, [view.listing.id])
+    return to_seller(view, now(), found[view.listing.id])
+
+
+def private_of(listing: ListingRecord) -> PrivateAnswer:
+    """Show what only buyers under an NDA are shown."""
+    return PrivateAnswer.model_validate(orjson.loads(listing.private), by_alias=True, by_name=False)
+
+
+def to_seller(view: ListingView, at: datetime, attention: Attention) -> ListingAnswer:
     """Show a listing to its seller, with what they may do next."""
     listing = view.listing
     return ListingAnswer.read(
         listing,
         **_seller_stated(listing),
+        private=private_of(listing),
+        required_documents=orjson.loads(listing.required_documents),
+        watchers=attention.watchers,
+        views=attention.views,
         min_offer=money(listing.min_offer, listing.currency),
         allowed=lifecycle.allowed(listing.status),
         verification=verification_of(view, at, owner=True),

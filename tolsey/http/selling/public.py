@@ -13,7 +13,7 @@ from quart_schema import tag_blueprint
 from tolsey.actors.listing.ranges import shown_as
 from tolsey.actors.listing.verification import Badge, State
 from tolsey.actors.refusals import NotFound
-from tolsey.http.answers.base import ListAnswer, Media, list_of
+from tolsey.http.answers.base import ListAnswer, Media
 from tolsey.http.answers.selling import (
     DayAnswer,
     KeysAnswer,
@@ -21,6 +21,7 @@ from tolsey.http.answers.selling import (
     SignedVerificationAnswer,
 )
 from tolsey.http.layout.templates import rendered
+from tolsey.http.market.searching import MarketQuery, listed
 from tolsey.http.selling import badge as badges
 from tolsey.http.selling import preview
 from tolsey.http.selling.attestation import (
@@ -33,12 +34,12 @@ from tolsey.http.selling.attestation import (
     verification_of,
 )
 from tolsey.http.selling.listing_views import to_anyone
+from tolsey.http.web import limits, policies
 from tolsey.http.web.access import public
 from tolsey.http.web.api_model import ApiModel
 from tolsey.http.web.context import now, service
-from tolsey.http.web.paging import PageQuery
 from tolsey.storage.records.selling.revenue import RevenueSnapshot
-from tolsey.storage.selling import listings, snapshots
+from tolsey.storage.selling import listings, market, snapshots
 from tolsey.storage.selling.listings import ListingView
 
 LONGEST_HISTORY_DAYS = 365
@@ -78,27 +79,28 @@ async def listing_at(slug: str) -> ListingView:
     return view
 
 
+async def noted(view: ListingView) -> None:
+    """Count that somebody saw a listing: once a day, whoever it is."""
+    whose = f"{limits.identity()}|{view.listing.id}"
+    verdict = await service().limits.admit((policies.LISTING_VIEWS,), whose)
+    if verdict.allowed:
+        await market.note_view(service().database, view.listing.id)
+
+
 @routes.get("/api/public/listings")
 @public
-async def list_public(query_args: PageQuery) -> ListAnswer[PublicListingAnswer]:
-    """List the listings that are on the market or were sold, newest first; without a price none is."""
-    at = now()
-    found = await listings.page_public(
-        service().database, query_args.after or None, query_args.limit + 1
-    )
-    return list_of(
-        found,
-        query_args.limit,
-        key=lambda view: view.listing.id,
-        answer=lambda view: to_anyone(view, at),
-    )
+async def list_public(query_args: MarketQuery) -> ListAnswer[PublicListingAnswer]:
+    """Find listings that are on the market or were sold, by words, filters and orders; without a price none is."""
+    return await listed(query_args)
 
 
 @routes.get("/api/public/listings/<slug>")
 @public
 async def get_public(slug: str) -> PublicListingAnswer:
     """Read a listing."""
-    return to_anyone(await listing_at(slug), now())
+    view = await listing_at(slug)
+    await noted(view)
+    return to_anyone(view, now())
 
 
 @routes.get("/api/public/listings/<slug>/verification")

@@ -19,7 +19,7 @@ from tolsey.http.selling import badge as badges
 from tolsey.http.selling.attestation import badge, signed, verification_of
 from tolsey.http.selling.badge import Shown, Words, notes_of
 from tolsey.http.selling.listing_views import to_anyone
-from tolsey.http.selling.public import listing_at
+from tolsey.http.selling.public import listing_at, noted
 from tolsey.http.web.access import identify, public
 from tolsey.http.web.context import now, service
 
@@ -151,6 +151,7 @@ async def show_listing(slug: str) -> Response:
     """Show a listing to everyone."""
     await identify()
     view, at = await listing_at(slug), now()
+    await noted(view)
     return shown(
         ListingPage(
             answer=to_anyone(view, at),

@@ -13,7 +13,7 @@ from tolsey.http.web.api_model import Reason
 from tolsey.http.web.context import ask, now, service
 from tolsey.http.web.paging import PageQuery
 from tolsey.storage.reports.pool import OPERATORS
-from tolsey.storage.selling import listings
+from tolsey.storage.selling import listings, market
 
 VERDICTS = {"flag": "fraud.flag", "clear": "admin.clear", "reject": "admin.reject"}
 
@@ -32,11 +32,12 @@ async def list_flagged(query_args: PageQuery) -> ListAnswer[ListingAnswer]:
         query_args.after or None,
         query_args.limit + 1,
     )
+    attention = await market.attention_of(service().database, [view.listing.id for view in found])
     return list_of(
         found,
         query_args.limit,
         key=lambda view: view.listing.id,
-        answer=lambda view: to_seller(view, at),
+        answer=lambda view: to_seller(view, at, attention[view.listing.id]),
     )
 
 

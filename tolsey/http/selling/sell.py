@@ -27,7 +27,7 @@ from tolsey.http.answers.selling import ListingAnswer, OpenedProofAnswer, ProofA
 from tolsey.http.billing.payout_accounts import require_seller_account
 from tolsey.http.selling.attestation import opening_of, signed, verification_of
 from tolsey.http.selling.bodies import ListingChanges, NewListing
-from tolsey.http.selling.listing_views import existing, shown, to_seller
+from tolsey.http.selling.listing_views import existing, shown, shown_to_seller, to_seller
 from tolsey.http.selling.merchant_apps import MerchantApp, tried
 from tolsey.http.selling.restricted_keys import PaymentsKey, ending, opened_account
 from tolsey.http.web import limits, policies
@@ -45,7 +45,7 @@ from tolsey.http.web.idempotency import idempotent
 from tolsey.http.web.paging import OrganizationQuery
 from tolsey.runtime.errors import TurnFailed
 from tolsey.storage.records.selling.listing import COMMERCE, PAYMENTS
-from tolsey.storage.selling import listings
+from tolsey.storage.selling import listings, market
 
 routes = Blueprint("sell", __name__, url_prefix="/api/sell/listings")
 tag_blueprint(routes, ["Selling"])
@@ -76,11 +76,12 @@ async def list_listings(query_args: OrganizationQuery) -> ListAnswer[ListingAnsw
         query_args.limit + 1,
     )
     at = now()
+    attention = await market.attention_of(service().database, [view.listing.id for view in found])
     return list_of(
         found,
         query_args.limit,
         key=lambda view: view.listing.id,
-        answer=lambda view: to_seller(view, at),
+        answer=lambda view: to_seller(view, at, attention[view.listing.id]),
     )
 
 
@@ -111,7 +112,7 @@ async def create_listing(data: NewListing) -> tuple[ListingAnswer, Created]:
 @session
 async def get_listing(listing_id: str) -> ListingAnswer:
     """Read a listing."""
-    return to_seller(await listing_of(listing_id), now())
+    return await shown_to_seller(await listing_of(listing_id))
 
 
 @routes.patch("/<listing_id>")

@@ -162,6 +162,14 @@ async def may_sell(database: Database, organization_id: str) -> bool:
     return bool(row and row["may"])
 
 
+async def account_of_sellers(database: Database, organization_id: str) -> PayoutAccount | None:
+    """Read the account that an organization is paid to: of those of its owners and admins the one that is furthest."""
+    where = """user_id IN (
+        SELECT user_id FROM members WHERE organization_id = $1 AND role IN ('owner', 'admin'))
+        ORDER BY is_verified DESC, has_submitted_details DESC, created_at LIMIT 1"""
+    return await record(database, ACCOUNTS, where, organization_id)
+
+
 async def _locked(tx: Transaction, account_id: str) -> PayoutAccount | None:
     return await record(tx, ACCOUNTS, "account_id = $1 FOR UPDATE", account_id)
 

@@ -12,6 +12,7 @@ from tolsey.storage.records.selling.listing import (
     COMMERCE,
     PROVIDERS,
     PUBLIC_STATUSES,
+    ListingDetails,
     ListingRecord,
     RevenueSource,
     VerificationRecord,
@@ -35,6 +36,7 @@ SYNCED_STATES: Final = (
 )
 
 LISTING: Final = table_of(ListingRecord)
+DETAILS: Final = table_of(ListingDetails)
 VERIFICATION: Final = table_of(VerificationRecord)
 SOURCE: Final = table_of(RevenueSource)
 SNAPSHOT: Final = table_of(RevenueSnapshot)
@@ -68,6 +70,7 @@ class ListingView:
 VIEW: Final = """
 SELECT l AS listing,
     (SELECT s.visibility::text FROM listing_visibility s WHERE s.listing_id = l.id) AS visibility,
+    (SELECT d FROM listing_details d WHERE d.listing_id = l.id) AS details,
     ARRAY(SELECT v FROM listing_verifications v WHERE v.listing_id = l.id) AS verifications,
     ARRAY(
         SELECT s.snapshot FROM listing_verifications v
@@ -88,10 +91,6 @@ SELECT found.* FROM members m CROSS JOIN LATERAL ({VIEW}
 ) AS found
 WHERE m.user_id = $1 ORDER BY (found.listing).id DESC LIMIT $2
 """  # noqa: S608 - put together from constants
-ON_THE_MARKET: Final = f"""{VIEW}
-  AND l.status IN ({", ".join(f"'{status}'" for status in PUBLIC_STATUSES)})
-  AND l.asking_price IS NOT NULL AND {{}} ORDER BY l.id DESC LIMIT $1
-"""
 FLAGGED: Final = f"""
 WITH RECURSIVE once(listing_id) AS (
     (SELECT listing_id FROM revenue_snapshots WHERE flags <> '[]' AND {{}}
@@ -123,8 +122,9 @@ async def load(database: Database, listing_ids: Sequence[str]) -> dict[str, List
     ids = list(listing_ids)
     listings = await database.fetch(
         """
-        SELECT l AS listing, s.visibility::text AS visibility
+        SELECT l AS listing, s.visibility::text AS visibility, d AS details
         FROM listings l LEFT JOIN listing_visibility s ON s.listing_id = l.id
+        LEFT JOIN listing_details d ON d.listing_id = l.id
         WHERE l.id = ANY($1::text[])
         """,
         ids,
@@ -167,14 +167,6 @@ async def page_of_user(
     wanted.add("m.organization_id = {}", organization_id)
     wanted.add("l.id < {}", after)
     rows = await database.fetch(OF_USER.format(wanted), *wanted.args)
-    return [read_view(row) for row in rows]
-
-
-async def page_public(database: Database, after: str | None, limit: int) -> list[ListingView]:
-    """List what is or was for sale, newest first: a listing without a price shows its badge alone."""
-    wanted = Conditions(limit)
-    wanted.add("l.id < {}", after)
-    rows = await database.fetch(ON_THE_MARKET.format(wanted), *wanted.args)
     return [read_view(row) for row in rows]
 
 
@@ -336,9 +328,14 @@ def sealed_row(listing_id: str, provider: str) -> str:
 
 
 def _listing(row: Row) -> ListingRecord:
-    """Read a listing with how its metrics are shown; it may be that nobody chose."""
-    found = LISTING.read(row["listing"])
-    return replace(found, visibility=row["visibility"]) if row["visibility"] else found
+    """Read a listing with what is kept beside it; it may be that nobody chose any."""
+    found, details = LISTING.read(row["listing"]), row["details"]
+    if row["visibility"]:
+        found = replace(found, visibility=row["visibility"])
+    if details is None:
+        return found
+    beside = DETAILS.read(details)
+    return replace(found, private=beside.private, required_documents=beside.required_documents)
 
 
 def read_view(row: Row) -> ListingView:

@@ -88,6 +88,10 @@ class ListingFields:
     financing_offered: bool = False
     visibility: Annotated[str, Elsewhere] = "{}"
     """How each metric is shown, by its name; one that is not named is shown as it is. JSON text."""
+    private: Annotated[str, Elsewhere] = "{}"
+    """What a buyer is shown after the NDA. JSON text."""
+    required_documents: Annotated[str, Elsewhere] = "[]"
+    """What the data room of a deal has to have before due diligence begins. JSON text."""
 
 
 WITHOUT_WORDS: Final = {
@@ -148,6 +152,21 @@ class VisibilityRecord:
 
     listing_id: str
     visibility: Annotated[str, Jsonb]
+
+
+@stored(
+    "listing_details",
+    key=("listing_id",),
+    belongs=(OF_LISTINGS, OF_LISTINGS_OF_STORE),
+    export="listingDetails",
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListingDetails:
+    """What only buyers under an NDA are shown of a listing, and what its data rooms have to have."""
+
+    listing_id: str
+    private: Annotated[str, Jsonb, Personal.FREE_TEXT] = "{}"
+    required_documents: Annotated[str, Jsonb] = "[]"
 
 
 @stored(

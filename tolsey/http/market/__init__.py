@@ -1,0 +1,1 @@
+"""Looking for a business, and watching one."""
