@@ -47,6 +47,10 @@ from tolsey.http.operators.exposition import ProcessCollector
 from tolsey.http.privacy.answering import CustomerAnswers
 from tolsey.http.privacy.opening import PrivacyRequests
 from tolsey.http.stores.exports import ExportWriter
+from tolsey.http.subaddresses.object_storage import AssetHost
+from tolsey.http.subaddresses.preview.addresses import PREVIEW_PREFIX
+from tolsey.http.subaddresses.preview.proxy import StorefrontPreview
+from tolsey.http.subaddresses.table import subaddresses
 from tolsey.http.web.context import Service
 from tolsey.http.web.edge import ASGIApp
 from tolsey.http.web.requests import RequestTally
@@ -165,12 +169,16 @@ async def running(
         agents = opened(service)
         if settings.llm_tools:
             service.chat.tools = partial(tools_of, service, agents.server)
+        preview = StorefrontPreview(service)
+        stack.push_async_callback(preview.close)
+        assets = AssetHost(settings.cdn_origins)
+        stack.push_async_callback(assets.close)
         app = create_app(
             service,
             BLUEPRINTS,
             _receivers(settings, outside.vectors, parts),
-            mounted=agents.mounted,
-            hosts=agents.hosts,
+            mounted={**agents.mounted, PREVIEW_PREFIX: preview},
+            hosts=partial(subaddresses, settings, agents=agents.on_subaddress, assets=assets),
             requests=parts.requests,
         )
         if timers:

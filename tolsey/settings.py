@@ -217,9 +217,9 @@ class Settings(BaseSettings):
     cleartext_http2: bool = False
     """HTTP/2 without TLS, too: only behind a proxy that speaks it itself."""
     next_public_live_subdomains: Annotated[Words, AfterValidator(_known_subdomains)] = frozenset()
-    """Sub-addresses that are live; `mcp` serves each store's endpoint for agents at `mcp.<host>/<storeId>`."""
+    """Sub-addresses that are live, of `mcp`, `api`, `cdn`, `hooks`, `status`, `docs` and `preview`, each before the main address's host."""
     cdn_origins: Mapping[str, WebAddress] = Field(default_factory=dict)
-    """`CDN_ORIGIN_<LABEL>`: the public object storage of a label."""
+    """`CDN_ORIGIN_<LABEL>`: the public object storage of a label, which `cdn.<host>/<label>/<path>` answers with."""
     admin_organization_id: str | None = None
     """Whose members are administrators; unset: the organization that `tolsey admin create` made."""
     operator_email: Annotated[str, Field(pattern=r"^[^@\s]+@[^@\s]+$")] | None = None

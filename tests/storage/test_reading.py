@@ -404,6 +404,7 @@ SHORT: Final[dict[str, list[Case]]] = {
     "commerce.compliance.stores_of": [lambda db: compliance.stores_of(db, "s7.example")],
     "commerce.compliance.subjects": [lambda db: compliance.subjects(db, "request_000007")],
     "commerce.connections.history": [lambda db: connections.history(db, STORE)],
+    "commerce.connections.storefront_of": [lambda db: connections.storefront_of(db, STORE)],
     "commerce.connections.shop_key_of": [lambda db: connections.shop_key_of(db, STORE)],
     "commerce.connections.credentials_of": [lambda db: connections.credentials_of(db, STORE, AT)],
     "commerce.connections.delivered_at": [

@@ -48,6 +48,8 @@ REQUESTS: Final = {
     "ambiguous_length": Code(
         "The request says its length in two ways: send `Content-Length` or chunks, not both.", 400
     ),
+    "ambiguous_host": Code("The request names its host more than once: name one.", 400),
+    "misdirected_request": Code("This service has no such host: call it by its own address.", 421),
     "bad_request": Code("The request cannot be read.", 400),
     "confirmation_required": Code(
         "This cannot be taken back: send it again with `confirmed` once a person has said so.", 409

@@ -2,16 +2,20 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 from quart import Blueprint, Quart, request
 from quart.routing import QuartRule
+from quart.wrappers import BaseRequestWebsocket
+from typing_extensions import override
+from werkzeug.routing import MapAdapter
 
 from tolsey.http.description import documentation
 from tolsey.http.layout import answers as pages
 from tolsey.http.layout import assets, gallery, templates
 from tolsey.http.web import access, context, cookies, errors, json, limits
 from tolsey.http.web.context import Service
-from tolsey.http.web.edge import NO_HOSTS, NOTHING, ASGIApp, Edge, Scope
+from tolsey.http.web.edge import NOTHING, ASGIApp, Edge, Hosts, Scope
 from tolsey.http.web.requests import ROUTE, RequestTally
 
 MAXIMUM_BODY_BYTES = 1024 * 1024
@@ -33,28 +37,46 @@ class Route(QuartRule):
         return build
 
 
+class Application(Quart):
+    """Finds views by their path alone: whose host it is was decided before, and may be any text."""
+
+    @override
+    def create_url_adapter(self, request: BaseRequestWebsocket | None) -> MapAdapter | None:
+        if request is None:
+            return None
+        return self.url_map.bind(
+            urlsplit(self.config["BASE_URL"]).netloc,
+            url_scheme=request.scheme,
+            default_method=request.method,
+            path_info=request.path,
+            query_args=request.query_string.decode(errors="replace"),
+        )
+
+
 def create_app(
     service: Service,
     blueprints: Iterable[Blueprint],
     receivers: Mapping[str, ASGIApp],
     *,
     mounted: Mapping[str, ASGIApp] = NOTHING,
-    hosts: Mapping[bytes, ASGIApp] = NO_HOSTS,
+    hosts: Hosts | None = None,
     requests: RequestTally | None = None,
 ) -> Edge:
     """Put the routes in front of the actors; a route that does not say who may call is refused.
 
     `receivers` serve an exact path each, as plain ASGI, before Quart sees the request; `mounted` serve
-    all paths that begin like theirs, and `hosts` a host of their own.
+    all paths that begin like theirs, and `hosts` hosts of their own.
     """
-    app = routed(tuple(blueprints), service.settings.base_url)
+    settings = service.settings
+    app = routed(tuple(blueprints), settings.base_url)
     context.attach(app, service)
     return Edge(
         cast("ASGIApp", app),
         receivers,
-        is_https=service.settings.is_https,
+        is_https=settings.is_https,
         mounted=mounted,
         hosts=hosts,
+        public_host=None if settings.is_local else urlsplit(settings.base_url).netloc,
         requests=requests,
     )
 
@@ -67,7 +89,8 @@ async def _name_route() -> None:
 
 def routed(blueprints: Sequence[Blueprint], base_url: str) -> Quart:
     """Put the routes together, with what all of them share; whose they are comes later."""
-    app = Quart("tolsey", static_folder=None)
+    app = Application("tolsey", static_folder=None)
+    app.config["BASE_URL"] = base_url
     app.url_rule_class = Route
     # A path with two slashes is no path of ours: the redirect would be built from the Host header.
     app.url_map.merge_slashes = False

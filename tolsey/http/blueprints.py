@@ -66,6 +66,7 @@ from tolsey.http.selling import public, public_pages, reviews, sell
 from tolsey.http.stores import change_sets, exports, home, integrations, order_history, proposals
 from tolsey.http.stores import pages as store_pages
 from tolsey.http.stores import routes as stores
+from tolsey.http.subaddresses.preview import routes as previews
 
 BLUEPRINTS: Final[Sequence[Blueprint]] = (
     health.routes,
@@ -86,6 +87,7 @@ BLUEPRINTS: Final[Sequence[Blueprint]] = (
     operations.routes,
     plans.routes,
     stores.routes,
+    previews.routes,
     proposals.routes,
     proposals.pages,
     change_sets.routes,

@@ -40,9 +40,7 @@ def edge(service: Service, settings: Settings, clock: Clock) -> Edge:
     gate = StoreGate(service.agents.access_tokens, service.limits)
     endpoint = Endpoint(server, gate, OwnAddresses(resources.origins, local=settings.is_local))
     issuer = settings.base_url
-    hosts = {}
-    if resources.host is not None:
-        hosts[resources.host] = Door(resources, endpoint, issuer, on_subaddress=True)
+    own = Door(resources, endpoint, issuer, on_subaddress=True)
     return create_app(
         service,
         [
@@ -51,7 +49,7 @@ def edge(service: Service, settings: Settings, clock: Clock) -> Edge:
         ],
         {},
         mounted={PREFIX: Door(resources, endpoint, issuer, on_subaddress=False)},
-        hosts=hosts,
+        hosts=lambda _: {resources.host: own} if resources.host else {},
     )
 
 

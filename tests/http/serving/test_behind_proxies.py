@@ -40,10 +40,10 @@ server {
     listen 443 ssl;
     ssl_certificate /etc/nginx/tls/fullchain.pem;
     ssl_certificate_key /etc/nginx/tls/privkey.pem;
-    location / { proxy_pass http://${UPSTREAM}; }
+    location / { proxy_pass http://${UPSTREAM}; proxy_set_header Host tolsey.example; }
 }
 """
-"""Says nothing of its visitors, and passes on what they say."""
+"""Says nothing of its visitors but whose service they want, and passes on what they say."""
 
 HAPROXY = """
 defaults

@@ -30,6 +30,13 @@ class StoreAnswer(ApiAnswer):
     created_at: Timestamp
 
 
+class PreviewAnswer(ApiAnswer):
+    """Where a store's storefront can be looked at, and until when."""
+
+    url: str
+    expires_at: Timestamp
+
+
 class ConnectionAnswer(ApiAnswer):
     """A store's connection, without any secret; one that never was has no status."""
 

@@ -9,7 +9,15 @@ from prometheus_client import Histogram
 from tolsey.runtime.telemetry import CALL_BUCKETS
 
 Peer: TypeAlias = Literal[
-    "commerce", "payments", "model", "vectors", "agents", "storefronts", "queue", "dataset"
+    "commerce",
+    "payments",
+    "model",
+    "vectors",
+    "agents",
+    "storefronts",
+    "queue",
+    "dataset",
+    "assets",
 ]
 
 REQUESTS: Final = Histogram(

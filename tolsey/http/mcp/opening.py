@@ -1,23 +1,18 @@
 """Opens the stores' endpoints: the registry of tools behind the gate, at every address there is."""
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
-from urllib.parse import urlsplit
 
 from tolsey import __version__
-from tolsey.actors.refusals import NotBuilt
 from tolsey.http.mcp.doors import PREFIX, Door
-from tolsey.http.mcp.endpoint import Denied, Endpoint, OwnAddresses, answer_denied
+from tolsey.http.mcp.endpoint import Endpoint, OwnAddresses
 from tolsey.http.mcp.gate import StoreGate, grantable, name_of, require
 from tolsey.http.mcp.server import McpServer
 from tolsey.http.mcp.state import RequestStates
 from tolsey.http.mcp.tools.instructions import INSTRUCTIONS
 from tolsey.http.mcp.tools.registry import stores_registry
-from tolsey.http.web import unbuilt
 from tolsey.http.web.context import Service
-from tolsey.http.web.edge import ASGIApp, Receive, Scope, Send
-from tolsey.settings import SUBDOMAINS
+from tolsey.http.web.edge import ASGIApp
 from tolsey.storage.sealing.sealed import SealBroken, Vault
 
 NAME: Final = "tolsey"
@@ -26,10 +21,10 @@ TITLE: Final = "tolsey store"
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """Where the endpoints are served: below a path, and on a host of their own when it is live."""
+    """Where the endpoints are served: below a path, and on a host of their own."""
 
     mounted: dict[str, ASGIApp]
-    hosts: dict[bytes, ASGIApp]
+    on_subaddress: ASGIApp
     server: McpServer
 
 
@@ -68,25 +63,5 @@ def opened(service: Service) -> Opened:
     endpoint = Endpoint(server, gate, places)
     issuer = settings.base_url.rstrip("/")
     base = Door(agents.resources, endpoint, issuer, on_subaddress=False)
-    # Each sub-address answers for its own surface only (rules/service#sub-addresses).
-    netloc = urlsplit(issuer).netloc.lower()
-    hosts: dict[bytes, ASGIApp] = {
-        f"{name}.{netloc}".encode(): partial(
-            refuse_subaddress, is_live=name in settings.next_public_live_subdomains
-        )
-        for name in SUBDOMAINS
-    }
-    if agents.resources.host is not None:
-        hosts[agents.resources.host] = Door(agents.resources, endpoint, issuer, on_subaddress=True)
-    return Opened({PREFIX: base}, hosts, server)
-
-
-async def refuse_subaddress(scope: Scope, receive: Receive, send: Send, *, is_live: bool) -> None:
-    """Answer for a sub-address that nothing is served at: 501 for one that should be live."""
-    denied = (
-        Denied(NotBuilt.status, NotBuilt.code, unbuilt.SENTENCE)
-        if is_live
-        else Denied(404, "not_found", "There is nothing at this address.")
-    )
-    del receive
-    await answer_denied(scope, send, denied)
+    own = Door(agents.resources, endpoint, issuer, on_subaddress=True)
+    return Opened({PREFIX: base}, own, server)

@@ -53,7 +53,12 @@ HEADERS = (
 STRICT_TRANSPORT = (b"strict-transport-security", b"max-age=31536000; includeSubDomains")
 
 NOTHING: Mapping[str, Any] = {}
-NO_HOSTS: Mapping[bytes, ASGIApp] = {}
+NAMELESS = frozenset({"/api/health", "/metrics"})
+"""What machines ask for by the address of one process, under whatever name (rules/requests#sizes)."""
+MISDIRECTED = 421
+
+Hosts: TypeAlias = Callable[[ASGIApp], Mapping[bytes, ASGIApp]]
+"""Given what serves the main address by path, who serves which other host."""
 
 log = structlog.get_logger()
 
@@ -111,7 +116,8 @@ class Edge:
     """The service as one ASGI application.
 
     `receivers` serve an exact path each, `mounted` all paths that begin like theirs, and `hosts` every
-    path of their own host.
+    path of a host of their own. A public service is `public_host` and these, and no other; on its own
+    machine it is whatever it is called there.
     """
 
     def __init__(
@@ -121,7 +127,8 @@ class Edge:
         *,
         is_https: bool,
         mounted: Mapping[str, ASGIApp] = NOTHING,
-        hosts: Mapping[bytes, ASGIApp] = NO_HOSTS,
+        hosts: Hosts | None = None,
+        public_host: str | None = None,
         requests: RequestTally | None = None,
     ) -> None:
         self.application = application
@@ -129,7 +136,10 @@ class Edge:
         self.receivers = dict(receivers)
         self._mounted = tuple(mounted.items())
         self._default_port = b"443" if is_https else b"80"
-        self._hosts = {self._canonical(host): application for host, application in hosts.items()}
+        self._is_public = public_host is not None
+        self._own = self._canonical((public_host or "").encode())
+        others = hosts(self._serve_path) if hosts is not None else {}
+        self._hosts = {self._canonical(host): served for host, served in others.items()}
         self._headers = (*HEADERS, STRICT_TRANSPORT) if is_https else HEADERS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -195,28 +205,36 @@ class Edge:
             closes = (CLOSE,) if ends else ()
             await answer_problem(send, scope, status, code, detail, headers=closes)
 
-    def _server_of(self, scope: Scope) -> ASGIApp:
-        """Say who serves a request."""
-        if self._hosts:
-            for name, value in scope["headers"]:
-                if name == b"host" and (host := self._canonical(value)) in self._hosts:
-                    scope[ROUTE] = f"//{host.decode()}/<path>"
-                    return self._hosts[host]
+    async def _serve_path(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer with what is at a path of the main address."""
         path = scope["path"]
         for prefix, application in self._mounted:
             if path.startswith(prefix):
                 scope[ROUTE] = f"{prefix}<path>"
-                return application
+                await application(scope, receive, send)
+                return
         receiver = self.receivers.get(path)
-        if receiver is None:
-            return self.application
-        scope[ROUTE] = path
-        return receiver
+        if receiver is not None:
+            scope[ROUTE] = path
+        await (receiver or self.application)(scope, receive, send)
+
+    def _server_of(self, scope: Scope) -> ASGIApp:
+        """Say who serves a request."""
+        called = next((value for name, value in scope["headers"] if name == b"host"), b"")
+        host = self._canonical(called)
+        if host in self._hosts:
+            scope[ROUTE] = f"//{host.decode()}/<path>"
+            return self._hosts[host]
+        # RFC 9110, section 15.5.20: under a name that is not ours an answer would be somebody else's.
+        if self._is_public and host != self._own and scope["path"] not in NAMELESS:
+            return _answer_misdirected
+        return self._serve_path
 
     def _canonical(self, host: bytes) -> bytes:
         """Write a host in the one form of all that mean it: in lower case, without what need not be said.
 
-        The default port (RFC 9110, section 4.2.3) and the dot of the root (RFC 3986, section 3.2.2).
+        The default port (RFC 9110, section 4.2.3) and the dot of the root (RFC 3986, section 3.2.2). On
+        its own machine a service is the same at whichever port it is found.
         """
         name, _, port = host.lower().rpartition(b":")
         if not name or (
@@ -224,7 +242,8 @@ class Edge:
         ):  # no port; an address in brackets holds colons
             return host.lower().removesuffix(b".")
         name = name.removesuffix(b".")
-        return name if port in (b"", self._default_port) else name + b":" + port
+        is_said = self._is_public and port not in (b"", self._default_port)
+        return name + b":" + port if is_said else name
 
     def _dress(self, headers: Any, request_id: str) -> list[tuple[bytes, bytes]]:
         given = [(bytes(name).lower(), bytes(value)) for name, value in headers]
@@ -253,12 +272,22 @@ def _refusal(scope: Scope) -> tuple[int, str, str, bool] | None:
     lengths = {value for name, value in headers if name.lower() == b"content-length"}
     if (lengths and b"transfer-encoding" in names) or len(lengths) > 1:
         return 400, "ambiguous_length", "The request says its length in two ways.", ends
+    hosts = [value for name, value in headers if name.lower() == b"host"]
+    # RFC 9112, section 3.2: two lines are refused even when they agree; HTTP/2 may repeat its authority.
+    if len(set(hosts)) > 1 or (len(hosts) > 1 and ends):
+        return 400, "ambiguous_host", "The request names its host more than once.", ends
     # An HTTP/2 connection says "2"; "2.0" is its preface, in one that speaks HTTP/1.
     if scope.get("http_version") == "2.0":
         return 505, "http_version_not_supported", "This address speaks HTTP/1.1.", ends
     if "\x00" in scope["path"] or b"%00" in scope.get("query_string", b""):
         return 400, "bad_request", "The address holds a NUL character.", False
     return None
+
+
+async def _answer_misdirected(scope: Scope, receive: Receive, send: Send) -> None:
+    del receive
+    sentence = "This service has no such host. Call it by its own address."
+    await answer_problem(send, scope, MISDIRECTED, "misdirected_request", sentence)
 
 
 async def answer_problem(

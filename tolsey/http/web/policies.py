@@ -82,6 +82,11 @@ CSP_REPORT = Policy("csp-report", 60, MINUTE)
 SUPPRESSIONS = Policy("suppressions", 20, HOUR)
 """Owners who ask to be left alone, of an address: each may have a file read at a domain of their choice."""
 
+PREVIEWS = Policy("previews", 120, HOUR)
+"""Previews of storefronts asked for, of a user."""
+PREVIEW_PAGES = Policy("preview-pages", 600, MINUTE)
+"""What is shown in previews of a store: each is a request to its shop."""
+
 CATALOGUE = (
     REVENUE_REFRESH,
     CHAT,
@@ -116,6 +121,8 @@ CATALOGUE = (
     AGENT_TOKENS,
     CSP_REPORT,
     SUPPRESSIONS,
+    PREVIEWS,
+    PREVIEW_PAGES,
 )
 """All but those of MCP calls and of the intelligence API, which follow the plan."""
 

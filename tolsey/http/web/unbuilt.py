@@ -4,10 +4,8 @@ import re
 from typing import Final
 
 PATHS: Final = (
-    r"/api/stores/[^/]+/preview",
     r"/api/(vendor/)?marketplace/.+",
     r"/api/wizard/store/(provision|transfer)",
-    r"/api/preview/.+",
     r"/api/status/subscribe",
     r"/api/webhooks/(esign|escrow|mail|code-host|messaging)",
     r"/api/admin/(devstore-pool|disputes)",

@@ -205,6 +205,22 @@ async def listeners_of(database: Database, shop_domain: str) -> list[Listener]:
     return [Listener(**row) for row in rows]
 
 
+async def storefront_of(database: Database, store_id: str) -> str | None:
+    """Name the host at which the shop that a store is connected to shows itself; None without one."""
+    row = await database.fetchrow(
+        """
+        SELECT coalesce(p.primary_domain, c.shop_domain) AS host
+        FROM integration_connections c
+        JOIN stores ON stores.id = c.store_id AND stores.deleted_at IS NULL
+        LEFT JOIN store_shops p ON p.store_id = c.store_id AND p.shop_domain = c.shop_domain
+        WHERE c.store_id = $1 AND c.provider = 'commerce' AND c.status = $2
+        """,
+        store_id,
+        ConnectionStatus.ACTIVE,
+    )
+    return row["host"] if row else None
+
+
 async def shop_key_of(database: Database, store_id: str) -> ShopKey:
     """Tell what the rows of the shop that a store is, or was last, connected to are kept under."""
     row = await database.fetchrow(

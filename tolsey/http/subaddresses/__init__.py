@@ -1,0 +1,1 @@
+"""The public sub-addresses: each answers for its own surface and for nothing else (rules/service#sub-addresses)."""
