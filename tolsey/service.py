@@ -30,7 +30,7 @@ from tolsey.actors.store.imports.effects import OrderImportCalls
 from tolsey.actors.store.launch.effects import LaunchCalls
 from tolsey.actors.store.rehashing.effects import Rehashing
 from tolsey.actors.storefront.actor import StorefrontActor
-from tolsey.actors.storefront.effects import StorefrontCalls
+from tolsey.actors.storefront.effects import StorefrontCalls, calibrate
 from tolsey.adapters import Adapters, adapters
 from tolsey.http.app import create_app
 from tolsey.http.assistant.tools import tools_of
@@ -330,6 +330,7 @@ class Parts:
             self._ask_for,
             queue=self._outside.scan_queue,
             dataset=self._outside.dataset,
+            calibrate=partial(calibrate, self.database),
             clock=self.clock,
         ).work()
         upkeep_of_all = {**upkeep, **keeping, **erasing, **payments}

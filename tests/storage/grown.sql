@@ -187,6 +187,10 @@ INSERT INTO storefront_variants (domain, variant_id, product_id, title, sku, pri
 SELECT domain, product_id, product_id, 'S', 'K', 1, now() FROM storefront_products;
 INSERT INTO storefront_changes (domain, at, variant_id, kind, product_id)
 SELECT domain, now() - product_id * interval '1 minute', product_id, 'price', product_id FROM storefront_products;
+INSERT INTO calibrating_listings (listing_id, domain, agreed_by, agreed_at)
+SELECT id, id || '.example', 'usr_1', now() FROM listings;
+INSERT INTO calibrations (fitted_at, factor, spread, shops, median_error)
+SELECT now() - n * interval '1 hour', 1, 1, 10, 0.1 FROM generate_series(1, 9000) n;
 INSERT INTO competitors (store_id, domain, added_by, added_at)
 SELECT 'sto_' || 1 + n % 5000, 'd' || lpad(n::text, 6, '0') || '.example', 'usr_1', now()
 FROM generate_series(1, 20000) n;

@@ -34,7 +34,9 @@ async def test_what_is_due_is_read_and_little_else(database_url: str, each: int)
     for sql in (SHOPS, NEW):
         await connection.execute(sql, AT)
     await connection.execute(WATCHED, AT, each)
-    await connection.execute("ANALYZE storefronts, competitors, storefront_scans")
+    await connection.execute(
+        "ANALYZE storefronts, competitors, calibrating_listings, storefront_scans"
+    )
     await connection.close()
     database = Counted(database_url, {})
     await database.open()

@@ -31,7 +31,7 @@ from tolsey.storage.commerce import (
 )
 from tolsey.storage.database import Database, Row, Transaction
 from tolsey.storage.erasure_list import ErasureCause
-from tolsey.storage.intelligence import competitors, history, registry
+from tolsey.storage.intelligence import calibrating, competitors, history, registry
 from tolsey.storage.intelligence import reading as known_shops
 from tolsey.storage.intelligence.reading import StorefrontFilter
 from tolsey.storage.lookups import Lookups
@@ -451,6 +451,8 @@ SHORT: Final[dict[str, list[Case]]] = {
         lambda db: erasure_list.is_newer(db, {"cause": "user", "id": "usr_1"}),
         lambda db: erasure_list.is_newer(db, {"cause": "organization", "id": "org_1"}),
     ],
+    "intelligence.calibrating.find": [lambda db: calibrating.find(db, "lst_000001")],
+    "intelligence.calibrating.latest": [lambda db: calibrating.latest(db, AGO)],
     "intelligence.competitors.load": [
         lambda db: competitors.load(db, STORE, [KNOWN_SHOP, "e7.example"])
     ],
@@ -680,6 +682,7 @@ UNBOUNDED: Final = {
     "erasure": {"left"},  # the same, of whoever's rows they are
     "exports": {"rows"},  # everything, a page at a time
     "intelligence.competitors": {"of_organization"},  # all, for a question about them together
+    "intelligence.calibrating": {"verified"},  # the shops that are compared once a day
     "intelligence.feeding": {"count", "due", "hot", "unheard"},  # the work of a tick
     "intelligence.history": {"stock_changes", "stocked"},  # added up, of 60 days of one shop
     "sealing.keys": {"accept", "forget_unused", "open_vault", "trouble"},  # a look at each start
@@ -719,6 +722,7 @@ WRITING: Final = {
     "selling.market": {"note_view", "unwatch", "watch"},
     "idempotency": {"answer", "claim", "release"},
     "sealing.keys": {"note_rotation"},
+    "intelligence.calibrating": {"keep"},
     "intelligence.catalogue": {"keep"},
     "intelligence.registry": {"forget"},
     "money.affiliates": {"add_code"},

@@ -266,6 +266,7 @@ AGENTS: Final = {
 INTELLIGENCE: Final = {
     "competitor_limit": Code("Choose the plan in `plan`, or name fewer competitors.", 402),
     "invalid_domain": Code("Name a storefront by its domain, such as `shop.example.com`.", 422),
+    "not_verified": Code("Verify the listing's revenue by its shop first.", 409),
     "scan_cancelled": Code("The domain was to be left alone before its scan had ended."),
     "scan_failed": Code("The scan failed at our side: ask again in a minute.", 502),
     "too_many_domains": Code("Name fewer domains at once.", 422),

@@ -23,7 +23,7 @@ from tolsey.http.chat import routes as chat
 from tolsey.http.deals import offers, signing_routes, threads
 from tolsey.http.description import guides
 from tolsey.http.files import routes as files
-from tolsey.http.intelligence import callback, competitors, opting_out, scans
+from tolsey.http.intelligence import calibrating, callback, competitors, opting_out, scans
 from tolsey.http.intelligence import routes as intelligence
 from tolsey.http.launch import registry
 from tolsey.http.launch import routes as launch
@@ -82,6 +82,7 @@ BLUEPRINTS: Final[Sequence[Blueprint]] = (
     competitors.routes,
     callback.routes,
     opting_out.routes,
+    calibrating.routes,
     member_pages.routes,
     credential_pages.routes,
     operations.routes,

@@ -16,6 +16,7 @@ from tolsey.storage.records.commerce.deliveries import WebhookEvent
 from tolsey.storage.records.intelligence import (
     CHANGES,
     SNAPSHOTS,
+    FittedCalibration,
     IntelligenceSuppression,
     StorefrontScan,
 )
@@ -58,6 +59,7 @@ SWEPT_TABLES: Final = (
     table_of(PaymentEventSettled),
     table_of(StoreFact),
     table_of(StoreMessage),
+    table_of(FittedCalibration),
     table_of(StorefrontScan),
     table_of(IntelligenceSuppression),
     SNAPSHOTS,

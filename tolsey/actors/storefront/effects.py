@@ -9,7 +9,8 @@ from typing import Any, Final
 import orjson
 import structlog
 
-from tolsey.actors.storefront import sales
+from tolsey.actors.storefront import calibration, sales
+from tolsey.actors.storefront.calibration import Calibration, Verified
 from tolsey.actors.storefront.messages import (
     ForgetStorefront,
     ScanEnded,
@@ -31,12 +32,17 @@ from tolsey.actors.storefront.velocity import Figure, unknown
 from tolsey.runtime.messages import Call
 from tolsey.storage.database import Database, Row
 from tolsey.storage.errors import SchemaDrift, StorageError
-from tolsey.storage.intelligence import catalogue, history, registry
+from tolsey.storage.intelligence import calibrating, catalogue, history, registry
 from tolsey.storage.intelligence.catalogue import Snapshot
+from tolsey.storage.records.intelligence import FittedCalibration
+from tolsey.storage.records.money.currencies import in_units
 
 log = structlog.get_logger()
 
 CENT: Final = Decimal("0.0001")
+CALIBRATED_AGAIN: Final = timedelta(days=1)
+CALIBRATION_LASTS: Final = timedelta(days=30)
+"""What shops took a month ago says nothing of what they take now."""
 
 
 class StorefrontCalls:
@@ -131,16 +137,21 @@ class StorefrontCalls:
         """Put what the shop sells among the facts; answers its best seller's rate and how much it lists."""
         try:
             told = await shop_sales(self._database, call.domain, self._clock())
+            corrected = await calibration_of(self._database, self._clock())
         except StorageError as error:
             log.warning("intelligence.sales_not_told", error=str(error))
             none = unknown("What was sold could not be read.")
             told = sales.ShopSales(best_seller=none, best_seller_title=None, monthly_revenue=none)
-        named = {"best_seller_velocity": told.best_seller, "monthly_revenue": told.monthly_revenue}
+            corrected = None
+        revenue = (
+            told.monthly_revenue if corrected is None else corrected.applied(told.monthly_revenue)
+        )
+        named = {"best_seller_velocity": told.best_seller, "monthly_revenue": revenue}
         for name, figure in named.items():
             facts[name] = _fact(figure)
         for category, figure in (
             ("velocity", told.best_seller),
-            ("revenue", told.monthly_revenue),
+            ("revenue", revenue),
         ):
             if diagnosis[category].verdict not in {ScanVerdict.BLOCKED, ScanVerdict.ROBOTS_DENIED}:
                 diagnosis[category] = _judged(figure)
@@ -165,6 +176,43 @@ async def shop_sales(database: Database, domain: str, now: datetime) -> sales.Sh
     products = [tracked(row) for row in await history.stocked(database, domain)]
     moves = [stock_move(row) for row in await history.stock_changes(database, domain, since)]
     return sales.of_shop(products, times, moves)
+
+
+async def calibration_of(database: Database, now: datetime) -> Calibration | None:
+    """Say by what estimates of revenue are corrected now; None while too few shops take part."""
+    fitted = await calibrating.latest(database, now - CALIBRATION_LASTS)
+    if fitted is None:
+        return None
+    return Calibration(
+        factor=float(fitted.factor),
+        spread=float(fitted.spread),
+        shops=fitted.shops,
+        median_error=float(fitted.median_error),
+    )
+
+
+async def calibrate(database: Database, now: datetime) -> int | None:
+    """Compare what is estimated of shops with their books, once a day; None where it is not due or they are too few."""
+    if await calibrating.latest(database, now - CALIBRATED_AGAIN) is not None:
+        return None
+    shops = list[Verified]()
+    for row in await calibrating.verified(database, now):
+        estimate = (await shop_sales(database, row["domain"], now)).monthly_revenue.value
+        taken = in_units(row["taken"], row["currency"])
+        if estimate and taken > 0:
+            shops.append(Verified(taken=float(taken), estimated=estimate))
+    found = calibration.fit(shops)
+    if found is None:
+        return None
+    fitted = FittedCalibration(
+        fitted_at=now,
+        factor=Decimal(str(found.factor)),
+        spread=Decimal(str(found.spread)),
+        shops=found.shops,
+        median_error=Decimal(str(found.median_error)),
+    )
+    await calibrating.keep(database, fitted)
+    return found.shops
 
 
 def tracked(row: Row) -> sales.TrackedProduct:

@@ -148,5 +148,5 @@ def _revenue(
         low=(figure.low or 0.0) * MONTH_DAYS,
         high=None if figure.high is None else figure.high * MONTH_DAYS,
         method=Provenance.ESTIMATED,
-        reason="What was sold of the stock that is shown, at its price; it is not calibrated yet.",
+        reason="What was sold of the stock that is shown, at its price; not calibrated by verified shops.",
     )

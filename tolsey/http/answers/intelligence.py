@@ -14,7 +14,13 @@ from tolsey.actors.storefront.velocity import Figure
 from tolsey.http.answers.base import ApiAnswer, Timestamp
 from tolsey.http.answers.money import MoneyAnswer
 from tolsey.storage.database import Row
-from tolsey.storage.records.intelligence import Competitor, StorefrontRow, StorefrontScan
+from tolsey.storage.records.intelligence import (
+    CalibratingListing,
+    Competitor,
+    FittedCalibration,
+    StorefrontRow,
+    StorefrontScan,
+)
 from tolsey.storage.records.money.currencies import to_minor
 
 UNITS: Final = {
@@ -292,6 +298,50 @@ class CompetitorAnswer(ApiAnswer):
         """Show a competitor; the registry has none whose owner asked to be left alone since."""
         known = None if row is None else StorefrontAnswer.of(row, now)
         return cls.read(competitor, storefront=known)
+
+
+class CalibrationConsentAnswer(ApiAnswer):
+    """Whether a listing's verified revenue corrects what is estimated of others, seen from outside at `domain`."""
+
+    agreed: bool
+    agreed_at: Timestamp | None
+    domain: str | None
+
+    @classmethod
+    def of(cls, agreed: CalibratingListing | None) -> Self:
+        """Show whether a listing takes part."""
+        return cls(
+            agreed=agreed is not None,
+            agreed_at=None if agreed is None else agreed.agreed_at,
+            domain=None if agreed is None else agreed.domain,
+        )
+
+
+class CalibrationAnswer(ApiAnswer):
+    """By what estimates of revenue are corrected, and how far off they are: null while too few shops take part.
+
+    Half of the shops lie within `medianError` of what they took, each told by the others; nine in ten within
+    `spread` times.
+    """
+
+    factor: float | None
+    spread: float | None
+    median_error: float | None
+    shops: int
+    fitted_at: Timestamp | None
+
+    @classmethod
+    def of(cls, fitted: FittedCalibration | None) -> Self:
+        """Show what was fitted last."""
+        if fitted is None:
+            return cls(factor=None, spread=None, median_error=None, shops=0, fitted_at=None)
+        return cls(
+            factor=float(fitted.factor),
+            spread=float(fitted.spread),
+            median_error=float(fitted.median_error),
+            shops=fitted.shops,
+            fitted_at=fitted.fitted_at,
+        )
 
 
 class SuppressionAnswer(ApiAnswer):

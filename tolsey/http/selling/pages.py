@@ -16,6 +16,7 @@ from tolsey.actors.refusals import NotFound, Refusal, Unprocessable
 from tolsey.http.answers.selling import RangeAnswer, VerificationAnswer
 from tolsey.http.billing import payouts
 from tolsey.http.billing.hosted import hosted_pages
+from tolsey.http.intelligence.calibrating import CalibrationConsent, agree_to_calibration
 from tolsey.http.layout import forms
 from tolsey.http.layout.answers import answer_with_pages, filled_again, sent_on, sentence, shown
 from tolsey.http.layout.catalogue import _
@@ -34,6 +35,7 @@ from tolsey.http.web import limits, policies
 from tolsey.http.web.access import RANKS, listing_of, member_of, page
 from tolsey.http.web.context import now, service
 from tolsey.storage.commerce import connections
+from tolsey.storage.intelligence import calibrating
 from tolsey.storage.records.commerce.connection import Connection, ConnectionStatus
 from tolsey.storage.records.selling.listing import (
     COMMERCE,
@@ -79,6 +81,7 @@ class SellerPage(Page):
     came_from: str = ""
     by_shop: Filled = field(default_factory=Filled)
     by_processor: Filled = field(default_factory=Filled)
+    calibrates: bool = False
     create_key_url = CREATE_KEY_URL
 
     @property
@@ -316,6 +319,14 @@ async def prove(listing_id: str, source: str) -> Response:
     return sent_on(f"/selling/{listing_id}?from=prove")
 
 
+@routes.post("/selling/<listing_id>/calibration")
+@page
+async def calibrate(listing_id: str) -> Response:
+    """Let the revenue correct what is estimated of other shops, or no longer."""
+    consent = CalibrationConsent(agreed="agreed" in await forms.sent())
+    return await _acted(listing_id, agree_to_calibration(listing_id, data=consent), "calibration")
+
+
 @routes.get("/selling/<listing_id>/remove/<any(commerce, payments):source>")
 @page
 async def ask_removal(listing_id: str, source: str) -> Response:
@@ -368,6 +379,7 @@ async def _page(listing_id: str, **said: Any) -> SellerPage:
         shop=await _shop_of(view),
         at=now(),
         base_url=service().settings.base_url,
+        calibrates=await calibrating.find(service().database, listing_id) is not None,
         **said,
     )
 

@@ -8,8 +8,9 @@ from tolsey.storage.database import Database
 Moment = Literal["scanned_at", "snapshot_at"]
 LEFT: Final = "(s.hold_until IS NULL OR s.hold_until <= $1)"
 """A site that asked for patience is left alone until then."""
-WATCHED: Final = "s.domain IN (SELECT domain FROM competitors)"
-"""Somebody competes with it."""
+WATCHED: Final = """s.domain IN (
+    SELECT domain FROM competitors UNION ALL SELECT domain FROM calibrating_listings)"""
+"""Somebody competes with it, or its seller lets it correct what is estimated of others."""
 
 
 async def due(database: Database, at: datetime, limit: int) -> list[str]:

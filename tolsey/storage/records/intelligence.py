@@ -8,6 +8,8 @@ from typing import Annotated, Final, Literal
 
 from tolsey.storage.owners import (
     ID_ALONE,
+    OF_LISTINGS,
+    OF_LISTINGS_OF_STORE,
     OF_ORGANIZATION,
     OF_STORE,
     OF_USER,
@@ -191,3 +193,41 @@ class Competitor:
     domain: str
     added_by: Annotated[str, Personal.USER]
     added_at: datetime
+
+
+@stored(
+    "calibrating_listings",
+    key=("listing_id",),
+    belongs=(
+        OF_LISTINGS,
+        OF_LISTINGS_OF_STORE,
+        Belongs(to=RowOwner.USER, by="agreed_by", stays=ID_ALONE),
+    ),
+    export="calibratingListings",
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibratingListing:
+    """A listing whose seller lets its verified revenue correct what is estimated of others."""
+
+    listing_id: str
+    domain: str
+    agreed_by: Annotated[str, Personal.USER]
+    agreed_at: datetime
+
+
+@stored(
+    "calibrations",
+    key=("fitted_at",),
+    retention=Age(column="fitted_at", interval=KEPT),
+    swept="calibrations",
+    nobodys="What many shops have in common; none of them can be told from it.",
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FittedCalibration:
+    """What estimates were corrected by from a moment on."""
+
+    fitted_at: datetime
+    factor: Decimal
+    spread: Decimal
+    shops: Annotated[int, Integer]
+    median_error: Decimal

@@ -69,6 +69,7 @@ class Discovery:
         *,
         queue: ScanQueue,
         dataset: DatasetReader | None,
+        calibrate: Callable[[datetime], Awaitable[int | None]],
         clock: Callable[[], datetime],
         sync_seconds: float = SYNC_SECONDS,
     ) -> None:
@@ -76,6 +77,7 @@ class Discovery:
         self._ask = ask
         self._queue = queue
         self._dataset = dataset
+        self._calibrate = calibrate
         self._clock = clock
         self._sync_seconds = sync_seconds
 
@@ -124,7 +126,7 @@ class Discovery:
         return bool(ended.state == "done")
 
     async def refresh(self, _: datetime, progress: Progress) -> Mapping[str, int]:
-        """Look again at the shops that somebody competes with: at their first page, and at all of it."""
+        """Look again at shops that somebody competes with, at their first page or all of it; and calibrate."""
         at = self._clock()
         deep = await feeding.hot(
             self._database, "snapshot_at", at - DEEP_AFTER, MAX_REFRESHED_PER_TICK
@@ -138,7 +140,9 @@ class Discovery:
         light = [one for one in light if one not in deep]
         asked = await self._each(light, "light")
         log.info("refresh_hot.done", due=len(light), asked=asked)
-        return {"refreshed": asked, "refreshedDeep": asked_deep}
+        counters = {"refreshed": asked, "refreshedDeep": asked_deep}
+        calibrated = await self._calibrate(at)
+        return counters if calibrated is None else {**counters, "calibratedBy": calibrated}
 
     async def _each(self, domains: Sequence[str], mode: ScanMode) -> int:
         asked = 0
