@@ -74,6 +74,11 @@ def listed(state: str, reason: str | None = None) -> Facts:
     return replace(WELL, listed=(sold,))
 
 
+def stuck(cause: str, subject: str | None, said: str | None) -> Facts:
+    row = {"cause": cause, "subject": subject, "said": said, "since": AT}
+    return replace(WELL, obstacles=[row])
+
+
 @pytest.mark.parametrize(
     ("facts", "cause", "said"),
     [
@@ -92,6 +97,22 @@ def listed(state: str, reason: str | None = None) -> Facts:
         (called("waiting", "the error"), "call_failing", "failed 3 times"),
         (called("sent", "the error"), "call_failing", "failed 3 times"),
         (called("sent", age=LONG_UNDER_WAY), "call_under_way", "is under way"),
+        (
+            stuck("milestone_blocked", "shipping.rates", "missing_scope: write_shipping"),
+            "milestone_blocked",
+            "at shipping.rates: missing_scope: write_shipping",
+        ),
+        (stuck("milestone_failed", "brand.kit", None), "milestone_failed", "no reason given"),
+        (stuck("payment_failing", "sub_1", "past_due"), "payment_failing", "sub_1 is past_due"),
+        (stuck("credits_used_up", "org_1", None), "credits_used_up", "no credits left"),
+        (stuck("deal_disputed", "deal_1", "late"), "deal_disputed", "deal_1 about this store"),
+        (stuck("message_given_up", "Tick (dl_1)", "no"), "message_given_up", "Tick (dl_1)"),
+        (stuck("privacy_overdue", "cr_1", "shop/redact"), "privacy_overdue", "(shop/redact)"),
+        (
+            replace(called("waiting"), full_lanes={"processor": 9, "mail": 1}),
+            "lane_full",
+            "lane processor is taken; 9 calls",
+        ),
         (listed("failed", "platform_500"), "listing_unverified", "is failed (platform_500)"),
         (listed("token_unavailable"), "listing_unverified", "is token_unavailable."),
         (listed("verified", "commerce_unreachable"), "listing_unverified", "unreachable"),
@@ -110,6 +131,7 @@ def test_a_cause_is_told_with_what_to_do(facts: Facts, cause: str, said: str) ->
         WELL,
         called("done", "an earlier error"),
         called("waiting"),
+        replace(WELL, full_lanes={"processor": 9}),
         called("sent", age=LONG_UNDER_WAY - timedelta(seconds=1)),
         listed("verified"),
         listed("none"),

@@ -329,6 +329,9 @@ REPORTS: Final[dict[str, list[Case]]] = {
             for state in ("failed", "done")
         ),
     ],
+    "operations.obstacles": [
+        lambda db: operations.obstacles(db, STORE, "org_1", most=PAGE, overdue=timedelta(days=30))
+    ],
     "operations.calls_of": [lambda db: operations.calls_of(db, "store", "s", PAGE)],
     "operations.deliveries": [
         lambda db: operations.deliveries(db, PAGE, None),

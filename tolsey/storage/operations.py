@@ -1,7 +1,7 @@
 """SQL behind what operators read."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from tolsey.storage.conditions import Conditions
@@ -114,6 +114,42 @@ async def calls_of(database: Reader, kind: str, key: str, limit: int) -> list[Ro
         key,
         limit,
     )
+
+
+OBSTACLES: Final = """
+(SELECT 'milestone_' || state AS cause, milestone AS subject,
+    concat_ws(': ', reason, coalesce(detail, scope)) AS said, changed_at AS since
+FROM launch_milestones WHERE store_id = $1 AND state IN ('blocked', 'failed')
+ORDER BY milestone LIMIT $3)
+UNION ALL
+(SELECT 'payment_failing', subscription_id, status, dunning_since
+FROM subscriptions WHERE organization_id = $2 AND dunning_since IS NOT NULL)
+UNION ALL
+(SELECT 'credits_used_up', $2, NULL, NULL FROM credit_accounts
+WHERE organization_id = $2 AND NOT EXISTS (
+    SELECT FROM credit_lots l WHERE l.organization_id = $2 AND NOT l.spent
+        AND l.expires_at > now() AND l.remaining > l.pinned))
+UNION ALL
+(SELECT 'deal_disputed', d.id, d.reason, d.entered_at FROM deal_threads d
+WHERE d.stage = 'DISPUTED' AND d.listing_id = ANY(ARRAY(
+    SELECT id FROM listings WHERE store_id = $1 AND deleted_at IS NULL)) LIMIT $3)
+UNION ALL
+(SELECT 'message_given_up', name || ' (' || id || ')', error, died_at FROM dead_letters
+WHERE kind = 'store' AND actor_key = $1 AND lane IS NULL AND status = 'dead'
+ORDER BY died_at DESC LIMIT $3)
+UNION ALL
+(SELECT 'privacy_overdue', id, topic, received_at FROM compliance_requests
+WHERE stores @> ARRAY[$1] AND handled_at IS NULL AND received_at < now() - $4::interval
+ORDER BY received_at LIMIT $3)
+"""
+"""What keeps a store from going on, beside its connection and its calls."""
+
+
+async def obstacles(
+    database: Reader, store_id: str, organization_id: str, *, most: int, overdue: timedelta
+) -> list[Row]:
+    """Read what keeps a store and its organization from going on: `cause`, `subject`, what is `said`, `since` when."""
+    return await database.fetch(OBSTACLES, store_id, organization_id, most, overdue)
 
 
 PENDING: Final = """

@@ -1,9 +1,10 @@
 """Why a store does not work: what its connection, deliveries, calls and listings say, worst first."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 import orjson
 
@@ -15,8 +16,10 @@ from tolsey.runtime.messages import ActorId
 from tolsey.runtime.shards.oversight import Oversight
 from tolsey.storage import operations
 from tolsey.storage.commerce import connections, stores
+from tolsey.storage.commerce.compliance import OVERDUE_AFTER
 from tolsey.storage.commerce.connections import StoreParts
 from tolsey.storage.commerce.stores import StoreRow
+from tolsey.storage.database import Row
 from tolsey.storage.records.commerce.connection import DISCONNECTED, ConnectionStatus
 from tolsey.storage.records.selling.listing import VerificationState
 from tolsey.storage.reports.pool import OPERATORS
@@ -48,6 +51,10 @@ class Facts:
     refused_at: datetime | None
     status: str
     """Of the store's actor: awake, cold or paused."""
+    obstacles: Sequence[Mapping[str, Any] | Row] = ()
+    """Rows of `operations.obstacles`."""
+    full_lanes: Mapping[str, int] = field(default_factory=dict)
+    """How many calls wait in each lane that has no place left in some process."""
 
 
 def causes_of(facts: Facts) -> list[CauseAnswer]:
@@ -56,6 +63,7 @@ def causes_of(facts: Facts) -> list[CauseAnswer]:
         *_of_connection(facts),
         *_of_deliveries(facts),
         *_of_calls(facts),
+        *_of_obstacles(facts),
         *(cause for sold in facts.listed for cause in _of_listing(sold)),
     ]
     return sorted(found, key=lambda one: RANKS[one.cause])
@@ -71,9 +79,17 @@ RANKS: Final[Mapping[str, int]] = {
             "disconnected",
             "token_refused",
             "deliveries_refused",
+            "privacy_overdue",
+            "message_given_up",
             "call_given_up",
+            "lane_full",
             "call_failing",
             "topics_refused",
+            "payment_failing",
+            "credits_used_up",
+            "milestone_failed",
+            "milestone_blocked",
+            "deal_disputed",
             "listing_unverified",
             "call_under_way",
         )
@@ -166,6 +182,56 @@ def _of_calls(facts: Facts) -> Iterator[CauseAnswer]:
             )
 
 
+OBSTACLES: Final[Mapping[str, tuple[str, str]]] = {
+    "milestone_blocked": (
+        "The launch cannot go on at {subject}: {said}.",
+        "The merchant does what it names; the launch looks again by itself within ten minutes.",
+    ),
+    "milestone_failed": (
+        "The launch gave {subject} up: {said}.",
+        "Mend what it says, then run the milestone again on the launch's page.",
+    ),
+    "payment_failing": (
+        "The organization's subscription {subject} is {said}: its last payment failed.",
+        "The merchant pays or changes the card at /billing; until then the plan's limits may fall.",
+    ),
+    "credits_used_up": (
+        "The organization has no credits left: chat, texts of the launch and embeddings stop.",
+        "The merchant buys credits at /billing, or waits for the plan's next allowance.",
+    ),
+    "deal_disputed": (
+        "The deal {subject} about this store is in dispute ({said}).",
+        "Decide it at /api/admin/disputes.",
+    ),
+    "message_given_up": (
+        "The message {subject} to the store failed for good: {said}",
+        "Mend what it says, then replay the dead letter at /api/admin/dead-letters.",
+    ),
+    "privacy_overdue": (
+        "The request {subject} ({said}) is open for more than 30 days.",
+        "Carry out its pending steps at /admin/compliance.",
+    ),
+}
+
+
+def _of_obstacles(facts: Facts) -> Iterator[CauseAnswer]:
+    for row in facts.obstacles:
+        why, do = OBSTACLES[row["cause"]]
+        yield CauseAnswer(
+            cause=row["cause"],
+            why=why.format(subject=row["subject"], said=row["said"] or "no reason given"),
+            do=do,
+            since=row["since"],
+        )
+    wanted = {call.lane for call in facts.calls if call.state in {"waiting", "unknown"}}
+    for lane in sorted(wanted & facts.full_lanes.keys()):
+        yield CauseAnswer(
+            cause="lane_full",
+            why=f"Every place of the lane {lane} is taken; {facts.full_lanes[lane]} calls of all organizations wait.",
+            do=f"Look at /api/admin/calls?lane={lane} for whoever does not answer; turns go round, so that each comes.",
+        )
+
+
 def _of_listing(sold: SoldAnswer) -> Iterator[CauseAnswer]:
     for proof in sold.proofs:
         if proof.state in WELL and not proof.reason:
@@ -195,6 +261,13 @@ async def of_store(store_id: str) -> DiagnosisAnswer:
     calls = [call for to in actors for call in await calls_of(to)]
     reported = await Oversight(service().shard, service().runtime).actor("inspect", actors[0])
     refused, refused_at = await _refused(shop)
+    obstacles = await operations.obstacles(
+        service().reports.of(OPERATORS),
+        store_id,
+        row.organization_id,
+        most=SHOWN,
+        overdue=OVERDUE_AFTER,
+    )
     facts = Facts(
         at=now(),
         parts=parts,
@@ -203,6 +276,8 @@ async def of_store(store_id: str) -> DiagnosisAnswer:
         refused=refused,
         refused_at=refused_at,
         status=reported["status"],
+        obstacles=obstacles,
+        full_lanes=await _full_lanes(),
     )
     return DiagnosisAnswer(
         store=StoreAnswer.read(row),
@@ -227,6 +302,15 @@ async def calls_of(to: ActorId) -> list[CallAnswer]:
     reported = await Oversight(service().shard, service().runtime).actor("inspect", to)
     rows = await operations.calls_of(service().reports.of(OPERATORS), *to, SHOWN)
     return [CallAnswer.of(to, row, set(reported["atWorkOn"])) for row in rows]
+
+
+async def _full_lanes() -> Mapping[str, int]:
+    waiting: Counter[str] = Counter()
+    for vitals in (await Oversight(service().shard, service().runtime).vitals()).values():
+        waiting.update(
+            (vitals or {}).get("waitingCalls", {})
+        )  # a release before says nothing of them
+    return waiting
 
 
 async def _refused(shop: str | None) -> tuple[int, datetime | None]:

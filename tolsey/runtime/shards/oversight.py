@@ -125,6 +125,9 @@ class Oversight:
                     for found in runtime.admin.unread
                 ],
             },
+            "waitingCalls": {
+                name: lane.waiting for name, lane in runtime.admin.lanes if lane.waiting
+            },
             "inFlight": {"asks": bus.in_flight, "effects": runtime.admin.effects_in_flight},
         }
 
