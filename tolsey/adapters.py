@@ -82,6 +82,7 @@ async def adapters(
             clock=clock,
             manners=Manners(pace_seconds=settings.scan_pace_seconds),
             via=settings.storefront_url,
+            dns_url=settings.dns_url,
         ),
     )
 

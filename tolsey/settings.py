@@ -307,6 +307,8 @@ class Settings(BaseSettings):
     """Where files are: `s3://bucket/prefix`, reached by the provider's `AWS_ENDPOINT_URL`, `AWS_REGION`, `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY` in the environment. Unset: a folder under `DATA_DIR`, which processes on several machines do not share."""
     storefront_url: WebAddress | None = None
     """Where storefronts are reached instead of at their own addresses, each by its Host: for the sandbox."""
+    dns_url: Annotated[str, _scheme("dns")] | None = None
+    """Which resolver is asked for the records with which owners prove domains, such as `dns://127.0.0.1:53`. Unset: the machine's own."""
     scan_pace_seconds: Annotated[float, Field(ge=0, le=60)] = 2.0
     """How long a scan waits between two requests to a storefront, at least."""
     dataset_url: WebAddress = "https://api.apify.com"

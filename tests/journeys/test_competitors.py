@@ -1,20 +1,26 @@
 """A store names whom it competes with, and programs read what is known of them by a key."""
 
+import asyncio
+from collections.abc import AsyncIterator
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import anyio
+import dns.message
+import dns.rcode
+import dns.rrset
 import httpx
 import pytest
 
 from tests.http.people import Clock
 from tests.journeys.conftest import Seller
-from tests.journeys.test_scans import DOMAIN, clock, count, live, scanned, settings, shop, web
-from tolsey.actors.storefront.messages import SuppressStorefront, storefront
+from tests.journeys.test_scans import DOMAIN, clock, count, live, scanned, shop, web
+from tolsey.actors.storefront.messages import DiscoverStorefront, SuppressStorefront, storefront
 from tolsey.sandbox.storefronts import Storefront
 from tolsey.service import Running
+from tolsey.settings import Settings
 
-__all__ = ["clock", "live", "settings", "shop", "web"]
+__all__ = ["clock", "live", "shop", "web"]
 
 API = "/api/intelligence"
 KINDS = {"observed", "detected", "inferred", "estimated", "unavailable"}
@@ -188,6 +194,68 @@ async def test_a_shop_that_is_left_alone_is_named_by_nobody_and_scanned_for_nobo
     assert (scan.status_code, scan.json()["code"]) == (409, "suppressed")
     assert shop.asked == []
     assert (await browser.get(f"{API}/stores/{DOMAIN}", headers=key)).status_code == 404
+
+
+class Names(asyncio.DatagramProtocol):
+    """The DNS as its clients see it: TXT records by their names."""
+
+    def __init__(self) -> None:
+        self.texts = dict[str, list[str]]()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast("asyncio.DatagramTransport", transport)
+
+    def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
+        asked = dns.message.from_wire(data)
+        name = asked.question[0].name
+        answer = dns.message.make_response(asked)
+        texts = self.texts.get(name.to_text(omit_final_dot=True))
+        if texts:
+            answer.answer.append(dns.rrset.from_text(name, 60, "IN", "TXT", *texts))
+        else:
+            answer.set_rcode(dns.rcode.NXDOMAIN)
+        self.transport.sendto(answer.to_wire(), addr)
+
+
+@pytest.fixture
+async def names() -> AsyncIterator[Names]:
+    loop = asyncio.get_running_loop()
+    transport, protocol = await loop.create_datagram_endpoint(Names, local_addr=("127.0.0.1", 0))
+    yield protocol
+    transport.close()
+
+
+@pytest.fixture
+def settings(settings: Settings, names: Names, web: str) -> Settings:
+    port = names.transport.get_extra_info("sockname")[1]
+    return settings.model_copy(
+        update={
+            "storefront_url": web,
+            "scan_pace_seconds": 0.0,
+            "dns_url": f"dns://127.0.0.1:{port}",
+        }
+    )
+
+
+async def test_an_owner_proves_a_domain_by_a_record_of_its_dns(
+    browser: httpx.AsyncClient, live: Running, names: Names, clock: Clock
+) -> None:
+    heard = DiscoverStorefront(source="test", at=clock())
+    await live.service.runtime.ask(storefront(DOMAIN), heard)
+    wish = {"domain": DOMAIN}
+    told = await browser.post("/api/public/suppressions", json=wish)
+    assert (told.status_code, told.json()["record"]) == (202, f"_tolsey-opt-out.{DOMAIN}")
+    content = told.json()["content"]
+    names.texts[DOMAIN] = [f'"{content}"']  # at the domain itself it is somebody else's text
+    names.texts[told.json()["record"]] = ['"v=spf1 -all"']
+    assert (await browser.post("/api/public/suppressions", json=wish)).status_code == 202
+    # Long texts come in pieces, and a name may have several.
+    names.texts[told.json()["record"]].append(f'"{content[:9]}" "{content[9:]}"')
+    done = await browser.post("/api/public/suppressions", json=wish)
+    assert (done.status_code, done.json()["state"]) == (200, "suppressed")
+    with anyio.fail_after(30):
+        while await count(live, "storefronts"):
+            await anyio.sleep(0.05)
 
 
 async def test_an_owner_proves_a_domain_by_a_file_and_is_left_alone(

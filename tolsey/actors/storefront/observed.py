@@ -161,6 +161,6 @@ class StorefrontScanner(Protocol):
         """Look at a domain: all of its catalogue when `is_deep`, else its first page."""
         ...
 
-    async def invited(self, domain: str, path: str) -> str | None:
-        """Read a short text that a domain's owner put there for us; None where it is not."""
+    async def proofs(self, domain: str, *, path: str, record: str) -> Sequence[str]:
+        """Read the texts that a domain's owner put there for us: in a file, and in TXT records below the domain."""
         ...

@@ -345,11 +345,12 @@ class CalibrationAnswer(ApiAnswer):
 
 
 class SuppressionAnswer(ApiAnswer):
-    """How far an opt-out is: put `content` at `file`, and ask again; `suppressed` is the end of it."""
+    """How far an opt-out is: put `content` at `file` or into a TXT record at `record`, then ask again; `suppressed` is its end."""
 
     domain: str
     state: Literal["unproven", "suppressed"]
     file: str
+    record: str
     content: str
 
 

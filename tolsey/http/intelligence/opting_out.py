@@ -22,6 +22,8 @@ routes = Blueprint("opting_out", __name__, url_prefix="/api/public/suppressions"
 tag_blueprint(routes, ["Intelligence"])
 
 PATH: Final = "/.well-known/tolsey-opt-out.txt"
+RECORD: Final = "_tolsey-opt-out"
+"""Below the domain, as names for one purpose begin with an underscore (RFC 8552)."""
 PURPOSE: Final = "storefront-opt-out"
 
 
@@ -37,19 +39,24 @@ class OptOut(ApiModel):
 async def suppress_storefront(
     data: OptOut,
 ) -> SuppressionAnswer | tuple[SuppressionAnswer, Accepted]:
-    """Leave a domain alone for good, once its owner has proved that it is theirs by a file there.
+    """Leave a domain alone for good, once its owner has proved that it is theirs by a file or a DNS record.
 
     The first call says what to put where, a later one looks for it: then all that is kept of the domain is
-    deleted, and it is scanned no more. The file may go after that.
+    deleted, and it is scanned no more. The file, or the record, may go after that.
     """
     domain = required_domain(data.domain)
     expected = [_content(key_id, domain) for key_id in service().vault.key_ids]
     told = SuppressionAnswer(
-        domain=domain, state="unproven", file=f"https://{domain}{PATH}", content=expected[0]
+        domain=domain,
+        state="unproven",
+        file=f"https://{domain}{PATH}",
+        record=f"{RECORD}.{domain}",
+        content=expected[0],
     )
-    found = (await service().storefronts.invited(domain, PATH) or "").strip().encode()
+    found = await service().storefronts.proofs(domain, path=PATH, record=RECORD)
+    given = [one.strip().encode() for one in found]
     # A key that was rotated meanwhile still proves what was told under it.
-    if not any(hmac.compare_digest(found, one.encode()) for one in expected):
+    if not any(hmac.compare_digest(one, told.encode()) for one in given for told in expected):
         return told, 202
     wish = SuppressStorefront(reason="The owner asked for it.", source="owner", at=now())
     await ask(storefront(domain), wish)

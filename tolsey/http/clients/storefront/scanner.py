@@ -26,6 +26,7 @@ from tolsey.http.clients.guard import guarded_client
 from tolsey.http.clients.storefront import facts
 from tolsey.http.clients.storefront.markup import Marks, read_marks
 from tolsey.http.clients.storefront.reading import CatalogueReading
+from tolsey.http.clients.storefront.records import DomainRecords
 from tolsey.http.clients.storefront.robots import Robots
 from tolsey.http.clients.storefront.technologies import Technology, detect
 from tolsey.http.clients.storefront.visit import (
@@ -55,6 +56,7 @@ class WebScanner:
         clock: Callable[[], datetime],
         manners: Manners = Manners(),  # noqa: B008 - it is frozen
         via: str | None = None,
+        dns_url: str | None = None,
         client: Callable[..., httpx.AsyncClient] = guarded_client,
     ) -> None:
         self._agent = agent
@@ -62,6 +64,7 @@ class WebScanner:
         self._clock = clock
         self._manners = manners
         self._via = via
+        self._records = DomainRecords(dns_url)
         self._client = client
         self._robots = OrderedDict[str, tuple[datetime, Robots]]()
 
@@ -84,16 +87,20 @@ class WebScanner:
         self._remember(visit.robots)
         return found.observation(domain, visit, self._clock())
 
-    async def invited(self, domain: str, path: str) -> str | None:
-        """Read a short text that a domain's owner put there for us; None where it is not."""
+    async def proofs(self, domain: str, *, path: str, record: str) -> Sequence[str]:
+        """Read the texts that a domain's owner put there for us: in a file, and in TXT records below the domain."""
+        in_file = await self._invited(domain, path)
+        return [*in_file, *await self._records.texts(f"{record}.{domain}")]
+
+    async def _invited(self, domain: str, path: str) -> Sequence[str]:
         local = [self._via] if self._via else []
         async with self._client(local, peer="storefronts", limits=LIMITS) as client:
             visit = Visit(domain, client, self._manners, agent=self._agent, via=self._via)
             try:
                 page = await visit.read(path, is_invited=True)
             except PageUnread:
-                return None
-        return page.body[:INVITED_BYTES].decode("utf-8", "replace") if page.is_found else None
+                return ()
+        return (page.body[:INVITED_BYTES].decode("utf-8", "replace"),) if page.is_found else ()
 
     def _remembered(self, host: str) -> Robots | None:
         kept = self._robots.get(host)
