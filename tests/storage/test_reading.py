@@ -612,6 +612,8 @@ SHORT: Final[dict[str, list[Case]]] = {
     "runtime.workflows.load": [lambda db: workflows.load(db, ["org_1"])],
     "selling.deals.deal_of_offer": [lambda db: deals.deal_of_offer(db, "offer_000001")],
     "selling.deals.deal_of_signature": [lambda db: deals.deal_of_signature(db, "sig_1")],
+    "selling.deals.metrics_of": [lambda db: deals.metrics_of(db, "sig_1")],
+    "selling.deals.agreed_metrics": [lambda db: deals.agreed_metrics(db, "deal_000001")],
     "selling.deals.document": [lambda db: deals.document(db, "0")],
     "selling.deals.is_in_ledger": [lambda db: deals.is_in_ledger(db, "deal_000001", "0")],
     "selling.deals.signature_events": [lambda db: deals.signature_events(db, "sig_1")],

@@ -173,6 +173,11 @@ SELLING: Final = {
     "guard_failed": Code(
         "Something else has to happen before; `allowed` lists what you can do now.", 409
     ),
+    "revenue_moved": Code(
+        "Verified revenue moved by more than 10% since the letter of intent: look at both figures, and sign with"
+        " `revenueAcknowledged: true`.",
+        409,
+    ),
     "document_changed": Code("The document is not the one you were shown: look at it again.", 409),
     "signature_open": Code("A document of this deal waits for signatures already.", 409),
     "not_for_sale": Code("This business is not for sale now.", 409),

@@ -2,13 +2,23 @@
 
 from collections.abc import AsyncIterator
 from functools import partial
+from typing import Any
 
 import pytest
 
-from tests.http.people import Clock
+from tests.http.deals.table import PRICE, Table
+from tests.http.people import Clock, SignUp
 from tolsey.actors.listing.actor import ListingActor
 from tolsey.actors.mail import TellPeople
 from tolsey.actors.organization.actor import OrganizationActor
+from tolsey.http.app import create_app
+from tolsey.http.deals import offers, signing_routes, threads
+from tolsey.http.people import account, auth, organizations
+from tolsey.http.selling import public, reviews, sell
+from tolsey.http.stores import routes as stores
+from tolsey.http.web.context import Service
+from tolsey.http.web.edge import Edge
+from tolsey.runtime.messages import Call
 from tolsey.runtime.registry import Runtime
 from tolsey.storage.database import Database
 from tolsey.storage.runtime import slots
@@ -23,12 +33,19 @@ def told() -> list[TellPeople]:
 
 
 @pytest.fixture
-async def runtime(
-    database: Database, clock: Clock, told: list[TellPeople]
-) -> AsyncIterator[Runtime]:
+def calls(told: list[TellPeople]) -> dict[type[Call[Any]], Any]:
+    """Who performs what follows a move."""
+
     async def tell_people(call: TellPeople) -> None:
         told.append(call)
 
+    return {TellPeople: tell_people}
+
+
+@pytest.fixture
+async def runtime(
+    database: Database, clock: Clock, calls: dict[type[Call[Any]], Any]
+) -> AsyncIterator[Runtime]:
     journal = Journal(database)
     async with Runtime(
         [OrganizationActor(database), ListingActor(database)],
@@ -36,9 +53,45 @@ async def runtime(
         Outbox(database),
         partial(slots.versions, database),
         epochs=await slots.claim(database, "test"),
-        handlers={TellPeople: tell_people},
+        handlers=calls,
         clock=clock,
         poll_seconds=0.05,
     ) as running:
         yield running
     await journal.close()
+
+
+@pytest.fixture
+def edge(service: Service) -> Edge:
+    parts = (
+        auth,
+        organizations,
+        account,
+        stores,
+        sell,
+        public,
+        reviews,
+        threads,
+        offers,
+        signing_routes,
+    )
+    return create_app(service, [part.routes for part in parts], {})
+
+
+@pytest.fixture
+async def table(sign_up: SignUp) -> Table:
+    ann, ben = await sign_up("ann@example.com"), await sign_up("ben@example.com")
+    cleo, eve = await sign_up("cleo@example.com"), await sign_up("eve@example.com")
+    store_id = (await ann.store()).json()["id"]
+    body = {
+        "organizationId": ann.organization_id,
+        "storeId": store_id,
+        "title": "Corner shop",
+        "askingPrice": PRICE,
+    }
+    made = await ann.browser.post("/api/sell/listings", json=body)
+    assert made.status_code == 201, made.text
+    id = made.json()["id"]
+    shown = await ann.browser.post(f"/api/sell/listings/{id}/publish")
+    assert shown.json()["status"] == "ACTIVE", shown.text
+    return Table(ann, ben, cleo, eve, store_id, id)

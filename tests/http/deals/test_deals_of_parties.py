@@ -1,112 +1,20 @@
 """Deals as their parties, members, strangers and operators see them, on the real actors and database."""
 
 import hashlib
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 import anyio
-import httpx
 import pytest
 
-from tests.http.people import Clock, Person, SignUp, add_member, made_operator
+from tests.http.deals.table import MARKET, PRICE, Table, signed
+from tests.http.people import Clock, Person, add_member, made_operator
 from tolsey.actors.listing.deals.messages import DealDue
 from tolsey.actors.listing.messages import listing
 from tolsey.actors.mail import TellPeople
-from tolsey.http.app import create_app
-from tolsey.http.deals import offers, signing_routes, threads
-from tolsey.http.people import account, auth, organizations
-from tolsey.http.selling import public, reviews, sell
-from tolsey.http.stores import routes as stores
-from tolsey.http.web.context import Service
-from tolsey.http.web.edge import Edge
 from tolsey.runtime.registry import Runtime
 from tolsey.storage.database import Database
 from tolsey.storage.selling import deals
-
-MARKET = "/api/marketplace"
-PRICE = {"amount": 2_000_000, "currency": "USD"}
-
-
-@pytest.fixture
-def edge(service: Service) -> Edge:
-    parts = (
-        auth,
-        organizations,
-        account,
-        stores,
-        sell,
-        public,
-        reviews,
-        threads,
-        offers,
-        signing_routes,
-    )
-    return create_app(service, [part.routes for part in parts], {})
-
-
-@dataclass
-class Table:
-    """A seller, two buyers and a stranger, and a listing between them."""
-
-    ann: Person
-    ben: Person
-    cleo: Person
-    eve: Person
-    store_id: str
-    listing_id: str
-
-    async def access(self, buyer: Person, **headers: str) -> httpx.Response:
-        return await buyer.browser.post(
-            f"{MARKET}/listings/{self.listing_id}/access",
-            json={"organizationId": buyer.organization_id, "message": "Tell me more."},
-            headers=headers,
-        )
-
-    async def advance(
-        self, who: Person, deal: dict[str, Any], event: str, **given: Any
-    ) -> httpx.Response:
-        body = {"event": event, "expectedStage": deal["stage"], **given}
-        return await who.browser.post(f"{MARKET}/deals/{deal['id']}/advance", json=body)
-
-    async def sign(self, who: Person, signature_id: str, **changed: Any) -> httpx.Response:
-        """Look at the document, hash what is shown, and sign that."""
-        path = f"{MARKET}/signatures/{signature_id}"
-        shown = await who.browser.get(f"{path}/document")
-        wanted = (await who.browser.get(path)).json()
-        body = {
-            "typedName": who.email.split("@")[0].title(),
-            "consent": True,
-            "consentVersion": wanted["consentVersion"],
-            "documentSha256": hashlib.sha256(shown.content).hexdigest(),
-            **changed,
-        }
-        return await who.browser.post(path, json=body)
-
-    async def deal(self, who: Person, id: str) -> dict[str, Any]:
-        found = await who.browser.get(f"{MARKET}/deals/{id}")
-        assert found.status_code == 200, found.text
-        answer: dict[str, Any] = found.json()
-        return answer
-
-
-@pytest.fixture
-async def table(sign_up: SignUp) -> Table:
-    ann, ben = await sign_up("ann@example.com"), await sign_up("ben@example.com")
-    cleo, eve = await sign_up("cleo@example.com"), await sign_up("eve@example.com")
-    store_id = (await ann.store()).json()["id"]
-    body = {
-        "organizationId": ann.organization_id,
-        "storeId": store_id,
-        "title": "Corner shop",
-        "askingPrice": PRICE,
-    }
-    made = await ann.browser.post("/api/sell/listings", json=body)
-    assert made.status_code == 201, made.text
-    id = made.json()["id"]
-    shown = await ann.browser.post(f"/api/sell/listings/{id}/publish")
-    assert shown.json()["status"] == "ACTIVE", shown.text
-    return Table(ann, ben, cleo, eve, store_id, id)
 
 
 async def test_a_buyer_is_let_in_by_the_seller_and_each_is_told_what_is_theirs_to_do(
@@ -172,17 +80,6 @@ async def test_a_repeat_with_its_key_asks_once(table: Table) -> None:
     assert third.json()["deal"] == first.json()["id"]
     own = await table.access(table.ann)
     assert (own.status_code, own.json()["code"]) == (409, "own_listing")
-
-
-async def signed(table: Table, buyer: Person) -> dict[str, Any]:
-    """Bring a buyer to the signed NDA."""
-    asked = (await table.access(buyer)).json()
-    await table.advance(table.ann, asked, "access.approve")
-    deal = await table.deal(buyer, asked["id"])
-    for who in (buyer, table.ann):
-        given = await table.sign(who, deal["signatureId"])
-        assert given.status_code == 200, given.text
-    return await table.deal(buyer, asked["id"])
 
 
 async def test_of_two_buyers_accepted_at_once_one_has_the_business(table: Table) -> None:

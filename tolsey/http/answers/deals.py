@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
-from typing import Any, Self, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 import orjson
+from pydantic import Field
 
 from tolsey.actors.listing.deals.messages import DealView
 from tolsey.actors.listing.deals.signatures import CONSENT, CONSENT_VERSION, signed_by
@@ -12,6 +13,7 @@ from tolsey.http.answers.base import ApiAnswer, Timestamp
 from tolsey.http.answers.money import MoneyAnswer, money
 from tolsey.storage.records.selling.deals import (
     DealEvent,
+    DealMetrics,
     DealOffer,
     DealThread,
     LegalSignature,
@@ -254,6 +256,41 @@ class SignerAnswer(ApiAnswer):
     signed_at: Timestamp
 
 
+class DealFiguresAnswer(ApiAnswer):
+    """Verified figures of 30 days in minor units, as a document names them; null where nothing was proven."""
+
+    state: str
+    source: str | None
+    definition: str
+    currency: str | None
+    revenue30d: Annotated[int | None, Field(serialization_alias="revenue30d")]
+    mrr: int | None
+    window_end: Timestamp | None
+
+
+class DealMetricsAnswer(ApiAnswer):
+    """The figures of a document beside those of the letter of intent; with `moved` both parties acknowledge it."""
+
+    figures: DealFiguresAnswer
+    agreed: DealFiguresAnswer | None
+    percent: str | None
+    moved: bool
+
+    @classmethod
+    def of(cls, kept: DealMetrics) -> Self:
+        """Show figures."""
+        return cls(
+            figures=_figures(kept.figures),
+            agreed=_figures(kept.agreed) if kept.agreed else None,
+            percent=kept.percent,
+            moved=kept.moved,
+        )
+
+
+def _figures(text: str) -> DealFiguresAnswer:
+    return DealFiguresAnswer.model_validate_json(text, by_alias=False, by_name=True)
+
+
 class LegalSignatureAnswer(ApiAnswer):
     """A document that both parties sign: `documentSha256` is of its exact text, at `documentUrl`.
 
@@ -278,13 +315,23 @@ class LegalSignatureAnswer(ApiAnswer):
     consent_version: str
     consent_text: str
     stage: str
+    metrics: DealMetricsAnswer | None
     allowed: list[str]
 
     @classmethod
-    def of(cls, signature: LegalSignature, stage: str, *, allowed: list[str], url: str) -> Self:
+    def of(
+        cls,
+        signature: LegalSignature,
+        stage: str,
+        *,
+        allowed: list[str],
+        url: str,
+        metrics: DealMetrics | None,
+    ) -> Self:
         """Show a signature."""
         return cls.read(
             signature,
+            metrics=DealMetricsAnswer.of(metrics) if metrics is not None else None,
             status=signature.status.value,
             document_url=url,
             signers=signers_of(signature),

@@ -7,10 +7,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from tolsey.actors.listing.deals.marks import INSPECTION_DAYS
 from tolsey.actors.listing.deals.messages import DealView
+from tolsey.actors.listing.deals.metrics import compared
+from tolsey.http.answers.deals import DealFiguresAnswer
 from tolsey.http.layout.words import money
 from tolsey.storage.records.selling.listing import ListingRecord
 
-VERSIONS: Final = {"NDA": "nda-2026-11", "LOI": "loi-2026-11", "APA": "apa-2026-11"}
+VERSIONS: Final = {"NDA": "nda-2026-11", "LOI": "loi-2026-11-b", "APA": "apa-2026-11-b"}
 """The form that is signed now; a change of words is a new file, and the old ones stay."""
 # Their words are signed, so no catalogue translates them.
 FORMS: Final = Environment(
@@ -28,6 +30,8 @@ def written(
     *,
     seller_name: str,
     buyer_name: str,
+    figures: DealFiguresAnswer | None = None,
+    agreed: DealFiguresAnswer | None = None,
 ) -> str:
     """Write a document of a deal, as one self-contained page of HTML."""
     deal, offer, version = view.deal, view.offer, VERSIONS[document_type]
@@ -45,7 +49,21 @@ def written(
         assets=orjson.loads(listing.included_assets),
         excluded=orjson.loads(listing.excluded_assets),
         inspection_days=INSPECTION_DAYS,
+        revenue=_revenue(figures),
+        agreed=_revenue(agreed),
+        move=compared(agreed.model_dump(by_alias=False), figures.model_dump(by_alias=False))
+        if figures is not None and agreed is not None
+        else None,
     )
+
+
+def _revenue(figures: DealFiguresAnswer | None) -> str:
+    """Say what revenue is proven: of which days, by which source, under which definition."""
+    if figures is None or figures.revenue30d is None or figures.currency is None:
+        return ""
+    end = figures.window_end.strftime("%Y-%m-%d %H:%M UTC") if figures.window_end else ""
+    amount = money(figures.revenue30d, figures.currency)
+    return f"{amount} in the 30 days before {end} ({figures.source}, {figures.definition}, {figures.state})"
 
 
 def _flat(terms: str) -> list[tuple[str, str]]:

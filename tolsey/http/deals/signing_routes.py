@@ -32,6 +32,7 @@ from tolsey.http.answers.deals import (
 )
 from tolsey.http.deals import papers
 from tolsey.http.deals.bodies_of_deals import Words
+from tolsey.http.deals.figures import named_figures
 from tolsey.http.deals.parties import Party, may_sell, party_to
 from tolsey.http.web import addresses, cookies
 from tolsey.http.web.access import caller, session
@@ -67,6 +68,7 @@ class GivenSignature(ApiModel):
     consent: Literal[True]
     consent_version: Annotated[str, StringConstraints(max_length=60)]
     document_sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+    revenue_acknowledged: bool = False
 
 
 class Declined(ApiModel):
@@ -84,7 +86,7 @@ async def request_signature(
     """Put a document before both parties: the NDA, the letter of intent, or the purchase agreement."""
     party = await party_to(deal_id)
     view = await issued(party, data, party.side())
-    return _shown(view, party), 201
+    return await _shown(view, party), 201
 
 
 async def issued(party: Party, data: WantedSignature, side: Side) -> SignatureView:
@@ -95,6 +97,7 @@ async def issued(party: Party, data: WantedSignature, side: Side) -> SignatureVi
     offered = await listings.find(running.database, deal.listing_id)
     if offered is None:
         raise NotFound("There is no such deal.")
+    figures, agreed = await named_figures(data.document_type, deal_id, offered)
     names = await accounts.names_of(running.database, [deal.seller_id, deal.buyer_id])
     document = papers.written(
         data.document_type,
@@ -102,6 +105,8 @@ async def issued(party: Party, data: WantedSignature, side: Side) -> SignatureVi
         offered.listing,
         seller_name=names[deal.seller_id],
         buyer_name=names[deal.buyer_id],
+        figures=figures,
+        agreed=agreed,
     )
     signature_id = new_id("sig")
     is_ours = data.provider == PLATFORM
@@ -120,6 +125,8 @@ async def issued(party: Party, data: WantedSignature, side: Side) -> SignatureVi
         by=caller().user_id,
         at=now(),
         may_sell=await may_sell(deal.seller_id),
+        figures=figures.model_dump_json(by_alias=False) if figures is not None else None,
+        agreed=agreed.model_dump_json(by_alias=False) if agreed is not None else None,
     )
     return await ask(listing(deal.listing_id), message)
 
@@ -129,7 +136,7 @@ async def issued(party: Party, data: WantedSignature, side: Side) -> SignatureVi
 async def get_signature(signature_id: str) -> LegalSignatureAnswer:
     """Read how far a document is signed, and what signing it takes."""
     party, signature = await _party_to(signature_id)
-    return _answer(signature, party.deal.stage, party)
+    return await _answer(signature, party.deal.stage, party)
 
 
 @routes.get("/api/marketplace/signatures/<signature_id>/document")
@@ -160,6 +167,7 @@ async def read_document(signature_id: str) -> Annotated[Response, Media("text/ht
 async def sign_document(signature_id: str, data: GivenSignature) -> LegalSignatureAnswer:
     """Sign for a party, as one of its owners or admins; the last signature moves the deal."""
     party, _ = await _party_to(signature_id)
+    named = await deals.metrics_of(service().database, signature_id)
     message = SignDocument(
         deal_id=party.deal.id,
         signature_id=signature_id,
@@ -169,8 +177,10 @@ async def sign_document(signature_id: str, data: GivenSignature) -> LegalSignatu
         signer=_signer(party.side()),
         at=now(),
         may_sell=await may_sell(party.deal.seller_id),
+        revenue_moved=named is not None and named.moved,
+        acknowledged=data.revenue_acknowledged,
     )
-    return _shown(await ask(listing(party.deal.listing_id), message), party)
+    return await _shown(await ask(listing(party.deal.listing_id), message), party)
 
 
 @routes.post("/api/marketplace/signatures/<signature_id>/decline")
@@ -233,7 +243,7 @@ async def _ended(
         by=caller().user_id,
         at=now(),
     )
-    return _shown(await ask(listing(party.deal.listing_id), message), party)
+    return await _shown(await ask(listing(party.deal.listing_id), message), party)
 
 
 async def _party_to(signature_id: str) -> tuple[Party, LegalSignature]:
@@ -267,13 +277,17 @@ def _document_url(signature_id: str) -> str:
     return f"{service().settings.base_url}/api/marketplace/signatures/{signature_id}/document"
 
 
-def _shown(view: SignatureView, party: Party) -> LegalSignatureAnswer:
-    return _answer(view.signature, view.deal.deal.stage, party)
+async def _shown(view: SignatureView, party: Party) -> LegalSignatureAnswer:
+    return await _answer(view.signature, view.deal.deal.stage, party)
 
 
-def _answer(signature: LegalSignature, stage: str, party: Party) -> LegalSignatureAnswer:
+async def _answer(signature: LegalSignature, stage: str, party: Party) -> LegalSignatureAnswer:
     return LegalSignatureAnswer.of(
-        signature, stage, allowed=_allowed(signature, party), url=_document_url(signature.id)
+        signature,
+        stage,
+        allowed=_allowed(signature, party),
+        url=_document_url(signature.id),
+        metrics=await deals.metrics_of(service().database, signature.id),
     )
 
 

@@ -5,9 +5,11 @@ from typing import Final
 
 from tolsey.storage.conditions import Conditions
 from tolsey.storage.database import Database, Reader
+from tolsey.storage.lookups import record
 from tolsey.storage.records.selling.deals import (
     BINDING,
     DealEvent,
+    DealMetrics,
     DealOffer,
     DealThread,
     LegalSignature,
@@ -20,6 +22,7 @@ THREAD: Final = table_of(DealThread)
 OFFER: Final = table_of(DealOffer)
 EVENT: Final = table_of(DealEvent)
 SIGNATURE: Final = table_of(LegalSignature)
+METRICS: Final = table_of(DealMetrics)
 SIGNATURE_EVENT: Final = table_of(SignatureEvent)
 
 OPEN: Final = f"""(
@@ -148,6 +151,19 @@ async def signature_events(database: Reader, signature_id: str) -> list[Signatur
         "SELECT * FROM signature_events WHERE signature_id = $1 ORDER BY seq", signature_id
     )
     return [SIGNATURE_EVENT.read(row) for row in rows]
+
+
+async def metrics_of(database: Reader, signature_id: str) -> DealMetrics | None:
+    """Read the verified figures that a document names."""
+    return await record(database, METRICS, "signature_id = $1", signature_id)
+
+
+async def agreed_metrics(database: Reader, deal_id: str) -> DealMetrics | None:
+    """Read the verified figures of the letter of intent that both parties signed last."""
+    where = """deal_id = $1 AND document_type = 'LOI' AND signature_id IN (
+        SELECT id FROM legal_signatures WHERE deal_id = $1 AND status = 'SIGNED')
+        ORDER BY at DESC LIMIT 1"""
+    return await record(database, METRICS, where, deal_id)
 
 
 async def document(database: Reader, sha256: str) -> str | None:

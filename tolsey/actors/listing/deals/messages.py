@@ -182,6 +182,10 @@ class RequestSignature(Message[SignatureView]):
     by: str
     at: datetime
     may_sell: bool = True
+    figures: str | None = None
+    """The verified figures that the document names, as JSON text."""
+    agreed: str | None = None
+    """Those of the letter of intent that was signed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,6 +210,9 @@ class SignDocument(Message[SignatureView]):
     signer: SignerFacts
     at: datetime
     may_sell: bool = True
+    revenue_moved: bool = False
+    """Whether the document says that revenue moved since the letter of intent."""
+    acknowledged: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -238,7 +238,7 @@ class DealTurn:
             call = TellPeople(
                 event=MailEvent.DEAL_MOVED,
                 organization_id=deal.buyer_id if side is Side.BUYER else deal.seller_id,
-                about=f"{deal.id}/{deal.seq}",
+                about=f"{deal.id}/{deal.seq}/{event}",
                 facts={
                     "title": listing.title,
                     "stage": deal.stage,
@@ -246,7 +246,7 @@ class DealTurn:
                     "yours": "yes" if turn_of(self.head(deal.id)) in (side, "both") else "",
                 },
             )
-            self.effects.append(Perform(call, key=f"{deal.id}/{deal.seq}/{side}"))
+            self.effects.append(Perform(call, key=f"{deal.id}/{deal.seq}/{event}/{side}"))
 
     def _follow(self, before: DealThread, after: DealThread, event: str, by: str) -> None:
         """Do what a move means for offers, for the listing and for the other threads."""

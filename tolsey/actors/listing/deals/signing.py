@@ -17,6 +17,7 @@ from tolsey.actors.listing.deals.messages import (
     SignerFacts,
     ViewDocument,
 )
+from tolsey.actors.listing.deals.metrics import compared
 from tolsey.actors.listing.deals.moves import SERVICE, DealTurn, target_of, view_of
 from tolsey.actors.listing.machines import CLOCK
 from tolsey.actors.listing.messages import listing
@@ -25,6 +26,7 @@ from tolsey.actors.refusals import Conflict, InvalidTransition, NotFound, Unproc
 from tolsey.runtime.decision import Decision, Tell
 from tolsey.storage.records.selling.deals import (
     OPEN_SIGNATURES,
+    DealMetrics,
     LegalDocument,
     LegalSignature,
     Side,
@@ -81,11 +83,16 @@ def request(state: ListingState, message: RequestSignature) -> Answer:
         )
     )
     kept = turn.note(head, asked, "request", by=message.by, role=message.actor, data=data)
-    facts = {
+    facts: dict[str, Any] = {
         "signatureId": kept.id,
         "documentType": kept.document_type,
         "documentSha256": kept.document_sha256,
     }
+    said = _figures_of(message)
+    if said is not None:
+        turn.records.append(said)
+        facts["figures"] = orjson.loads(said.figures)
+        facts |= {"revenuePercent": said.percent, "revenueMoved": said.moved}
     head = turn.head(message.deal_id)
     deal = turn.enter(
         head,
@@ -96,6 +103,9 @@ def request(state: ListingState, message: RequestSignature) -> Answer:
         facts=facts,
     )
     turn.tell(deal, "signature.requested", message.actor)
+    if said is not None and said.moved:
+        # Both learn it, also who asked for the document (rules/marketplace#figures).
+        turn.tell(deal, "revenue.moved", CLOCK)
     due = SignatureDue(deal_id=deal.id, signature_id=kept.id, at=kept.expires_at)
     turn.effects.append(
         Tell(
@@ -106,6 +116,25 @@ def request(state: ListingState, message: RequestSignature) -> Answer:
         )
     )
     return _answered(turn, kept)
+
+
+def _figures_of(message: RequestSignature) -> DealMetrics | None:
+    """Keep the figures that a document names, beside those of the letter of intent."""
+    if message.figures is None:
+        return None
+    move = None
+    if message.agreed is not None:
+        move = compared(orjson.loads(message.agreed), orjson.loads(message.figures))
+    return DealMetrics(
+        signature_id=message.signature_id,
+        deal_id=message.deal_id,
+        document_type=message.document_type,
+        figures=message.figures,
+        agreed=message.agreed,
+        percent=move.percent if move is not None else None,
+        moved=move is not None and move.is_large,
+        at=message.at,
+    )
 
 
 def view(state: ListingState, message: ViewDocument) -> Answer:
@@ -149,6 +178,13 @@ def sign(state: ListingState, message: SignDocument) -> Answer:
             code="invalid_request",
             errors=[{"field": "consentVersion", "message": "is not the present one"}],
         )
+    # It blocks nothing, but nobody signs without having said that they saw it (rules/marketplace#figures).
+    if message.revenue_moved and not message.acknowledged:
+        raise Conflict(
+            "Verified revenue moved by more than 10% since the letter of intent. Look at both figures, and sign"
+            " with revenueAcknowledged: true.",
+            code="revenue_moved",
+        )
     consent = evidence.sha256(signatures.CONSENT.encode())
     data = {
         "name": message.typed_name,
@@ -158,6 +194,7 @@ def sign(state: ListingState, message: SignDocument) -> Answer:
         "consentVersion": message.consent_version,
         "documentSha256Echo": message.document_sha256,
         "authMethod": "session",
+        **({"revenueAcknowledged": True} if message.revenue_moved else {}),
         **_of_browser(message.signer),
     }
     given = {

@@ -256,6 +256,30 @@ class LegalSignature:
 
 
 @stored(
+    "deal_metrics",
+    appended=("signature_id",),
+    belongs=(OF_PARTY,),
+    export="dealMetrics",
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DealMetrics:
+    """The verified figures of a business as a document was asked for: a row of deal_metrics.
+
+    `agreed` has those of the letter of intent that both parties signed before, `percent` says how far revenue
+    went since, and `moved` that this is more than both have to acknowledge. Figures are JSON text.
+    """
+
+    signature_id: str
+    deal_id: str
+    document_type: str
+    figures: Annotated[str, Jsonb]
+    agreed: Annotated[str | None, Jsonb] = None
+    percent: str | None = None
+    moved: bool = False
+    at: datetime
+
+
+@stored(
     "signature_events",
     appended=("signature_id", "seq"),
     belongs=(OF_PARTY,),
