@@ -1,5 +1,6 @@
 """A world in which a person is told of through every way into the service."""
 
+import hashlib
 import io
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -19,8 +20,9 @@ from tests.http.payments.shop import WEBHOOK_SECRET
 from tests.http.people import PASSWORD, Person, settings_of
 from tests.journeys.canary.spelling import DELIVERIES, personal, places
 from tests.journeys.conftest import EVENTS, Seller, signed
-from tests.journeys.strangers import LISTINGS, browsing
+from tests.journeys.strangers import LISTINGS, browsing, listing_of
 from tests.mcp.wire import Agent
+from tests.payees import verified
 from tolsey.actors.job.messages import RunNow, job
 from tolsey.runtime.ids import new_id
 from tolsey.sandbox.commerce.platform import Platform
@@ -31,16 +33,21 @@ from tolsey.sandbox.payments.processor import SECRET_KEY
 from tolsey.sandbox.server import listening
 from tolsey.service import PAYMENTS_PATH, Running, running
 from tolsey.storage.catalogue import declared
+from tolsey.storage.money import payouts
 from tolsey.storage.owners import OF_SHOP
 from tolsey.storage.people import administrators
 from tolsey.storage.records.commerce.compliance import PendingStep
+from tolsey.storage.records.selling.deals import EVIDENCE
 
 PLATFORM_SECRET = "platform-secret-of-the-service"
 CREDITS = 10_000_000
 OTHER, OTHER_SECRET = "second.myshopify.com", "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"
 USED_KEYS = "table idempotency_keys.key"
 """What a caller called a request goes after a day."""
-NAMELESS = {"table facts.value", "table messages.text", "table agent_operations.after"}
+NAMELESS = {
+    *("table facts.value", "table messages.text", "table agent_operations.after"),
+    "table store_contexts.value",
+}
 """What a store was told to remember goes with it: no request says the names that words go by."""
 
 DUE = "SELECT FROM outbox WHERE due_at <= now() LIMIT 1"
@@ -222,6 +229,33 @@ async def words_of_people(world: World, seller: Seller, buyer: Mapping[str, str]
     assert kept.status_code in {201, 202}, kept.text
 
 
+async def launch_of(seller: Seller, buyer: Mapping[str, str]) -> None:
+    """Have a merchant begin a launch, and write about a buyer wherever it has a place for it."""
+    words = f"{buyer['words']}: {buyer['email']}"
+    spec = {
+        "businessName": "The corner shop",
+        "country": "US",
+        "industry": words,
+        "description": words,
+        "contactEmail": "corner@shop.example",
+        "location": {"name": buyer["last_name"], "phone": buyer["phone"]},
+        "products": [{"title": buyer["words"], "price": "10"}],
+    }
+    kit = {"voice": buyer["words"], "tagline": buyer["words"]}
+    begun = await seller.post(
+        "/api/wizard/store/launch", storeId=seller.store_id, spec=spec, brandKit=kit
+    )
+    assert begun.status_code == 201, begun.text
+    done = await seller.post(
+        "/api/wizard/store/checkpoint",
+        storeId=seller.store_id,
+        milestone="foundation.plan",
+        action="done",
+        note=words,
+    )
+    assert done.status_code == 200, done.text
+
+
 async def account_of(world: World, browser: httpx.AsyncClient, user: Mapping[str, str]) -> Seller:
     """Let someone have an account and leave their name wherever it has a place for it."""
     name = f"{user['first_name']} {user['last_name']}"
@@ -262,6 +296,52 @@ async def account_of(world: World, browser: httpx.AsyncClient, user: Mapping[str
     return seller
 
 
+async def sign(who: Seller, signature_id: str, name: str) -> None:
+    """Sign a document as it is shown."""
+    path = f"/api/marketplace/signatures/{signature_id}"
+    shown = await who.browser.get(f"{path}/document")
+    wanted = (await who.browser.get(path)).json()
+    signed = await who.post(
+        path,
+        typedName=name,
+        consent=True,
+        consentVersion=wanted["consentVersion"],
+        documentSha256=hashlib.sha256(shown.content).hexdigest(),
+    )
+    assert signed.status_code == 200, signed.text
+
+
+async def deal_between(
+    world: World, seller: Seller, buyer: Seller, user: Mapping[str, str]
+) -> None:
+    """Have someone ask for a business, sign the NDA, offer and walk away, with their words at each step."""
+    price = {"amount": 2_000_000, "currency": "USD"}
+    whose = (await seller.browser.get("/api/auth/session")).json()["user"]["id"]
+    now = datetime.now(UTC)
+    await payouts.opened(world.live.service.database, whose, verified(), now)
+    sold = await listing_of(seller, storeId=seller.store_id, askingPrice=price)
+    shown = await seller.post(f"{LISTINGS}/{sold['id']}/publish")
+    assert shown.json()["status"] == "ACTIVE", shown.text
+    market = "/api/marketplace"
+    asked = await buyer.post(
+        f"{market}/listings/{sold['id']}/access",
+        organizationId=buyer.organization_id,
+        message=user["words"],
+    )
+    deal = f"{market}/deals/{asked.json()['id']}"
+    let_in = {"event": "access.approve", "expectedStage": "INQUIRY"}
+    answered = await seller.post(f"{deal}/advance", **let_in)
+    signature_id = answered.json()["signatureId"]
+    await sign(buyer, signature_id, f"{user['first_name']} {user['last_name']}")
+    await sign(seller, signature_id, "Ann")
+    offered = await buyer.post(f"{deal}/offers", amount=price, message=user["words"])
+    offer = offered.json()["offer"]["id"]
+    assert (await seller.post(f"{market}/offers/{offer}/reject")).status_code == 200
+    leaves = {"event": "withdraw", "expectedStage": "NDA_SIGNED", "reason": user["words"]}
+    left = await buyer.post(f"{deal}/advance", **leaves)
+    assert left.json()["stage"] == "WITHDRAWN", left.text
+
+
 async def plant(
     world: World, seller: Seller, shop: str, secret: str, buyer: Mapping[str, str]
 ) -> list[tuple[bytes, dict[str, str]]]:
@@ -275,10 +355,18 @@ async def plant(
     await notes_of_agents(await agent_of(seller), order, buyer)
     await world.settled()
     sent = await deliveries(seller, shop, secret, buyer)
+    await launch_of(seller, buyer)
     await words_of_people(world, seller, buyer)
     await world.settled()
     return sent
 
+
+EVIDENCE_OF_DEALS = {
+    f"table {one.name}"
+    for one in declared()
+    if any(belongs.stays == EVIDENCE for belongs in one.belongs)
+}
+"""What two parties said and signed is kept for seven years, whoever of them leaves: the one exception."""
 
 OF_THE_SHOP = {
     PendingStep.HISTORY: {one.name for one in declared() if OF_SHOP in one.belongs},

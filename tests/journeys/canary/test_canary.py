@@ -5,12 +5,14 @@ from collections.abc import Mapping
 import redis.asyncio
 
 from tests.journeys.canary.planting import (
+    EVIDENCE_OF_DEALS,
     NAMELESS,
     OTHER,
     OTHER_SECRET,
     World,
     account_of,
     carry_out_steps,
+    deal_between,
     plant,
     requested,
     secrets_of,
@@ -46,6 +48,7 @@ async def test_who_was_told_of_through_every_way_in_is_found_nowhere_once_they_a
         await plant(planted, seller, SHOP, SECRET, dora)
         other = await account_of(planted, two, fiona)
         await plant(planted, other, OTHER, OTHER_SECRET, emil)
+        await deal_between(planted, seller, other, fiona)
         for found in await planted.places(dora, emil, fiona):
             assert {"dump", "log"} & found.keys() == {"dump"}
             assert len(found) > 8
@@ -91,4 +94,8 @@ async def an_account_is_deleted(
         await forget_what_expires(world)
         for job in ("gdpr-erasure", "retention-sweep", "prune-audit-log"):
             await world.run(job)
-    assert await world.places(user, buyer) == [{}, {}]
+    left, none = await world.places(user, buyer)
+    assert none == {}
+    # What they said and signed as a party to a deal is evidence of the other party, and alone left.
+    assert {one.partition(".")[0] for one in left.keys() - {"dump"}} <= EVIDENCE_OF_DEALS, left
+    assert not {user["email"].lower(), user["phone"]} & set().union(*left.values())

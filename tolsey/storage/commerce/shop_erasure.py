@@ -34,6 +34,20 @@ FROM store_shops p WHERE store_id = $1 AND shop_domain = $2
   AND jsonb_strip_nulls(to_jsonb(p) - '{store_id,shop_domain,facts_at}'::text[])
     <> '{"custom_domains": [], "subscriptions": {}}'
 """
+_OF_LAUNCH: Final = """
+FROM {} WHERE store_id = $1 AND $3 = '' AND $4::text IS NOT NULL AND NOT EXISTS (
+    SELECT FROM store_launches l WHERE l.store_id = $1 AND l.shop_domain IS DISTINCT FROM $2
+      AND (l.shop_domain IS NOT NULL OR EXISTS (
+        SELECT FROM integration_connections c WHERE c.store_id = $1 AND c.status = 'active')))
+"""
+"""What a launch holds, unless it worked in another shop, or in none yet and the store has another one now."""
+LAUNCH: Final = {
+    table: _OF_LAUNCH.format(table)
+    for table in (
+        *("platform_activity", "store_contexts", "launch_attempts", "launch_milestones"),
+        "store_launches",  # which tells whose the others are, so it goes last
+    )
+}
 _ANY_WORDS: Final = "$2::text IS NOT NULL AND $3::text IS NOT NULL AND $4::text IS NOT NULL"
 COPIES: Final = {
     # A message that was given up holds what it was to tell.
@@ -54,6 +68,7 @@ COPIES: Final = {
             SELECT m.user_id FROM stores s JOIN members m USING (organization_id) WHERE s.id = $1)
           AND $2::text IS NOT NULL AND $3::text IS NOT NULL AND $4::text IS NOT NULL
     """,
+    **LAUNCH,
 }
 """What holds words of a shop's customers beside the shop's own tables: $1 the store, $2 the shop's domain, $3
 the pseudonym of the customer whom a request is about or '' for all of them, $4 the key of the shop's rows."""
@@ -95,6 +110,19 @@ async def clear_words_of_order(database: Database, shop_key: str, order_id: int)
     )
 
 
+async def clear_addresses(database: Database, store_id: str, module: str) -> None:
+    """Clear the mail addresses in a module of a store's context, but for the merchant's own."""
+    await database.execute(
+        """
+        UPDATE store_contexts SET value = regexp_replace(value::text, '[^[:space:]"]+@[^[:space:]"]+', '', 'g')::jsonb
+            || jsonb_strip_nulls(jsonb_build_object('contact_email', value->'contact_email'))
+        WHERE store_id = $1 AND module = $2
+        """,
+        store_id,
+        module,
+    )
+
+
 async def destroy_salt(database: Database, store_id: str) -> None:
     """Destroy the salt of a store's first shop, which stands with the store."""
     await database.execute("UPDATE stores SET sealed_salt = '' WHERE id = $1", store_id)
@@ -104,7 +132,7 @@ async def clear_copies(
     database: Database, store_id: str, shop_domain: str, customer: str, shop_key: str
 ) -> None:
     """Clear what holds words of a shop's customers, or of one, beside the shop's own tables; a store has few of it."""
-    for table in ("dead_letters", "agent_operations"):
+    for table in ("dead_letters", "agent_operations", *LAUNCH):
         await database.execute(f"DELETE {COPIES[table]}", store_id, shop_domain, customer, shop_key)
     await database.execute(
         "UPDATE actor_journal SET reply = NULL WHERE kind = 'store' AND key = $1 AND reply IS NOT NULL",

@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
+from tolsey.actors.organization.workflows.messages import ReleaseWorkflow
 from tolsey.actors.refusals import Conflict
+from tolsey.actors.store.compliance import forgetting
+from tolsey.actors.store.compliance.messages import ForgetCheckpointNote, ForgetLaunch
 from tolsey.actors.store.editing.messages import BeginOperation
 from tolsey.actors.store.launch import launching, results
 from tolsey.actors.store.launch.graph import MilestoneStop
@@ -15,6 +18,7 @@ from tolsey.actors.store.launch.messages import (
     BeginLaunch,
     ClaimPlace,
     ContinueLaunch,
+    DecideCheckpoint,
     LaunchWriteEnded,
     PlaceClaimed,
     PlaceRefused,
@@ -33,6 +37,7 @@ from tolsey.storage.records.commerce.connection import Connection, ConnectionSta
 from tolsey.storage.records.commerce.launches import LaunchMilestone, MilestoneState
 
 NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
+LATER = NOON + timedelta(hours=1)
 AUDIT = StepOf(milestone="foundation.audit", run=1, attempt=1, step=0)
 CONNECTION = Connection(
     store_id="store_1",
@@ -277,3 +282,60 @@ def test_a_store_that_went_to_another_shop_runs_nothing_until_it_is_back() -> No
     again = launching.go_on(back, ContinueLaunch(at=later))
     asked = calls(again, TakeStep) or calls(claimed(again.state, later), TakeStep)
     assert [call.of.attempt for call in asked] == [2]
+
+
+OTHER_SHOP = "bob.myshopify.com"
+LEFT = replace(CONNECTION, status=ConnectionStatus.REVOKED)
+
+
+@pytest.mark.parametrize(
+    ("worked_in", "connection", "goes"),
+    [
+        (CONNECTION.shop_domain, LEFT, True),
+        (CONNECTION.shop_domain, replace(CONNECTION, shop_domain=OTHER_SHOP), True),
+        (None, LEFT, True),
+        (None, None, True),
+        (None, replace(CONNECTION, shop_domain=OTHER_SHOP), False),
+        (OTHER_SHOP, LEFT, False),
+    ],
+)
+def test_a_launch_is_forgotten_with_the_shop_that_it_worked_in(
+    worked_in: str | None, connection: Connection | None, goes: bool
+) -> None:
+    state = launching.begin(EMPTY, begin(), {}).state
+    launch = launch_of(state).with_head(shop_domain=worked_in, changed_at=NOON)
+    state = replace(state, launch=launch, connection=connection)
+    decided = forgetting.forget_launch(state, ForgetLaunch(CONNECTION.shop_domain, NOON))
+    assert decided.reply is goes
+    assert (decided.state.launch is None) is goes
+    told = [one.message for one in decided.effects if isinstance(one, Tell)]
+    assert told == ([ReleaseWorkflow("launch_1", NOON)] if goes else [])
+
+
+def test_a_step_that_ends_after_its_launch_was_forgotten_writes_nothing() -> None:
+    state = claimed(launching.begin(EMPTY, begin(), {}).state).state
+    forgotten = forgetting.forget_launch(state, ForgetLaunch(CONNECTION.shop_domain, NOON)).state
+    ended = StepFinished(
+        of=AUDIT,
+        result='{"shop": "of Ann"}',
+        facts=(),
+        modules=(),
+        draft_hash=None,
+        lacks_topics=False,
+        at=NOON,
+    )
+    decided = results.finished(forgotten, ended, {})
+    assert (decided.state, decided.records, decided.effects) == (forgotten, (), ())
+
+
+def test_a_note_is_forgotten_and_who_decided_stays() -> None:
+    state = launching.begin(EMPTY, begin(), {}).state
+    told = DecideCheckpoint(
+        milestone="foundation.plan", action="done", user_id="usr_1", note="As Dora said.", at=NOON
+    )
+    state = launching.decide(state, told).state
+    decided = forgetting.forget_note(state, ForgetCheckpointNote("foundation.plan", LATER))
+    kept = launch_of(decided.state).milestones["foundation.plan"]
+    assert (decided.reply, kept.note, kept.decided_by) == (True, None, "usr_1")
+    again = forgetting.forget_note(decided.state, ForgetCheckpointNote("foundation.plan", LATER))
+    assert again == Decision(decided.state, reply=False)

@@ -2,15 +2,24 @@
 
 from dataclasses import replace
 
+from tolsey.actors.organization.messages import organization
+from tolsey.actors.organization.workflows.messages import ReleaseWorkflow
 from tolsey.actors.refusals import Conflict
-from tolsey.actors.store.compliance.messages import DestroySalt, ForgetShopProfile, RedactShop
+from tolsey.actors.store.compliance.messages import (
+    DestroySalt,
+    ForgetCheckpointNote,
+    ForgetLaunch,
+    ForgetShopProfile,
+    RedactShop,
+)
 from tolsey.actors.store.connection import shops
 from tolsey.actors.store.connection.connecting import forgotten
 from tolsey.actors.store.connection.messages import ForgetShops
 from tolsey.actors.store.editing import operations
 from tolsey.actors.store.grants import WAITING, token_unavailable
+from tolsey.actors.store.launch import launching
 from tolsey.actors.store.state import StoreState
-from tolsey.runtime.decision import Decision, Perform
+from tolsey.runtime.decision import Decision, Perform, Tell
 from tolsey.storage.records.commerce.connection import ConnectionStatus, ShopProfile
 from tolsey.storage.records.commerce.shops import ConnectionEnding
 
@@ -82,3 +91,33 @@ def forget_profile(state: StoreState, message: ForgetShopProfile) -> Decision[St
     ):
         return Decision(state, reply=False)
     return Decision(replace(state, shop=blank), reply=True)
+
+
+def forget_launch(state: StoreState, message: ForgetLaunch) -> Decision[StoreState, bool]:
+    """Let go of a shop's launch: no step that ends late writes anything back, and another can be begun."""
+    launch = state.launch
+    if launch is None:
+        return Decision(state, reply=False)
+    head, connection = launch.head, state.connection
+    is_connected = connection is not None and connection.status == ConnectionStatus.ACTIVE
+    # A launch is of the shop that it worked in; one that met none yet is of the shop where the store is now (rules/shops#erasure).
+    if head.shop_domain != message.shop_domain and (head.shop_domain or is_connected):
+        return Decision(state, reply=False)
+    release = ReleaseWorkflow(head.launch_id, message.at)
+    key = f"launch-release:{head.launch_id}:{message.at.isoformat()}"
+    return Decision(
+        replace(state, launch=None),
+        reply=True,
+        effects=(Tell(organization(head.organization_id), release, key=key),),
+        resolve={launching.waiter(id): launching.not_begun() for id in launch.milestones},
+    )
+
+
+def forget_note(state: StoreState, message: ForgetCheckpointNote) -> Decision[StoreState, bool]:
+    """Keep of what a person decided about a milestone who and when, and not what they wrote."""
+    launch = state.launch
+    one = None if launch is None else launch.milestones.get(message.milestone)
+    if launch is None or one is None or one.note is None:
+        return Decision(state, reply=False)
+    bare = replace(one, note=None, changed_at=message.at)
+    return Decision(replace(state, launch=launch.with_milestone(bare)), reply=True)

@@ -38,3 +38,19 @@ class ForgetShopProfile(Message[bool]):
 
     shop_domain: str
     at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetLaunch(Message[bool]):
+    """What was told, found and made for the launch of a shop is to be forgotten. The reply is False where the store holds none."""
+
+    shop_domain: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetCheckpointNote(Message[bool]):
+    """What a person wrote beside a milestone is to be forgotten. The reply is False where there is nothing."""
+
+    milestone: str
+    at: datetime

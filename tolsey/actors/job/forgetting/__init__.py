@@ -1,0 +1,1 @@
+"""What is done about each leg of a request to forget."""
