@@ -11,11 +11,18 @@ from tolsey.actors.job.actor import JobActor
 from tolsey.actors.listing.actor import ListingActor
 from tolsey.actors.organization.actor import OrganizationActor
 from tolsey.actors.store.actor import StoreActor
+from tolsey.actors.storefront.actor import StorefrontActor
 from tolsey.runtime.actor import Actor, Turn, on
 from tolsey.runtime.codec import reply_type
 from tolsey.runtime.decision import Decision
 
-KINDS: list[Callable[..., Actor[Any]]] = [StoreActor, ListingActor, OrganizationActor, JobActor]
+KINDS: list[Callable[..., Actor[Any]]] = [
+    StoreActor,
+    ListingActor,
+    OrganizationActor,
+    JobActor,
+    StorefrontActor,
+]
 TURNS = [turn for kind in KINDS for turn in kind(None).turns.values()]
 
 
