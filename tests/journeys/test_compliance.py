@@ -84,6 +84,15 @@ async def tell(browser: httpx.AsyncClient, shop: str, secret: str, **order: Any)
     assert (await deliver(browser, buyer, headers)).status_code == 200
 
 
+@pytest.fixture
+async def merchant(live: Running, seller: Seller) -> Seller:
+    """Someone whose store was connected to a shop and told of a buyer there."""
+    await seller.connect()
+    await quiet(live)
+    await tell(seller.browser, SHOP, SECRET)
+    return seller
+
+
 async def erased(live: Running) -> dict[str, Any]:
     """Run the job, and answer its counters."""
     at = live.service.clock()
@@ -138,19 +147,16 @@ async def test_a_shop_that_nobody_knows_is_kept_with_no_store(
 
 
 async def test_a_shop_is_forgotten_and_the_one_the_store_went_to_is_not(
-    live: Running, seller: Seller, operator: httpx.AsyncClient
+    live: Running, merchant: Seller, operator: httpx.AsyncClient
 ) -> None:
     database = live.service.database
-    await seller.connect()
-    await quiet(live)
-    await tell(seller.browser, SHOP, SECRET)
-    assert (await seller.connect(OTHER, OTHER_SECRET)).status_code == 200
+    assert (await merchant.connect(OTHER, OTHER_SECRET)).status_code == 200
     await quiet(live)
     kept = {"email": "kept@example.com", "customer": {"id": 8, "email": "kept@example.com"}}
-    await tell(seller.browser, OTHER, OTHER_SECRET, **kept, tags="stays")
+    await tell(merchant.browser, OTHER, OTHER_SECRET, **kept, tags="stays")
     assert "commerce_orders.metadata" in await places(database, WORDS)
 
-    assert (await asked(seller.browser, "redact", ROUTES["redact"])).status_code == 200
+    assert (await asked(merchant.browser, "redact", ROUTES["redact"])).status_code == 200
     outcome = await erased(live)
     assert (outcome["requestsCompleted"], outcome["requestsFailed"]) == (1, 0)
     (request,) = (await operator.get("/api/admin/compliance")).json()["items"]
@@ -167,9 +173,11 @@ async def test_a_shop_is_forgotten_and_the_one_the_store_went_to_is_not(
     assert await places(database, EMAIL, WORDS) == set()
 
     # The shop that the store is connected to now has its connection, its salt and its orders.
-    path = f"/api/stores/{seller.store_id}"
-    assert (await seller.browser.get(f"{path}/integrations/commerce")).json()["status"] == "active"
-    (order,) = (await seller.browser.get(f"{path}/export")).json()["orders"]
+    path = f"/api/stores/{merchant.store_id}"
+    assert (await merchant.browser.get(f"{path}/integrations/commerce")).json()[
+        "status"
+    ] == "active"
+    (order,) = (await merchant.browser.get(f"{path}/export")).json()["orders"]
     assert order["metadata"]["tags"] == "stays"
     assert order["customerHash"].startswith("s1:")
     salts = await database.fetch(
@@ -189,7 +197,7 @@ async def test_a_shop_is_forgotten_and_the_one_the_store_went_to_is_not(
         assert (await operator.post(f"{admin}/steps/{step}/done", json=why)).status_code == 202
     await erased(live)
     left = await database.fetch("SELECT DISTINCT store_id FROM commerce_orders")
-    assert [row["store_id"] for row in left] == [f"{seller.store_id}@{OTHER}"]
+    assert [row["store_id"] for row in left] == [f"{merchant.store_id}@{OTHER}"]
     closed = await operator.post(f"{admin}/handled", json=why)
     assert closed.status_code == 200, closed.text
     assert closed.json()["handledAt"] is not None
@@ -197,48 +205,42 @@ async def test_a_shop_is_forgotten_and_the_one_the_store_went_to_is_not(
 
 
 async def test_a_forgotten_shop_takes_no_old_delivery_and_comes_back_as_a_new_one(
-    live: Running, seller: Seller
+    live: Running, merchant: Seller
 ) -> None:
     database = live.service.database
-    await seller.connect()
-    await quiet(live)
-    await tell(seller.browser, SHOP, SECRET)
     (before,) = await database.fetch("SELECT customer_hash FROM commerce_orders")
-    await asked(seller.browser, "redact", ROUTES["redact"])
+    await asked(merchant.browser, "redact", ROUTES["redact"])
     await erased(live)
     raw = order_body(1, tags=WORDS)
-    assert (await deliver(seller.browser, raw, signed(raw))).status_code == 401
+    assert (await deliver(merchant.browser, raw, signed(raw))).status_code == 401
     assert await places(database, WORDS) == set()
 
-    assert (await seller.connect()).status_code == 200
+    assert (await merchant.connect()).status_code == 200
     await quiet(live)
-    await tell(seller.browser, SHOP, SECRET)
-    path = f"/api/stores/{seller.store_id}/export"
-    (order,) = (await seller.browser.get(path)).json()["orders"]
+    await tell(merchant.browser, SHOP, SECRET)
+    path = f"/api/stores/{merchant.store_id}/export"
+    (order,) = (await merchant.browser.get(path)).json()["orders"]
     assert order["customerHash"].startswith("s1:")
     assert order["customerHash"] != before["customer_hash"]
 
 
 async def test_a_customer_is_forgotten_and_what_is_delivered_again_creates_nothing(
-    live: Running, seller: Seller, operator: httpx.AsyncClient
+    live: Running, merchant: Seller, operator: httpx.AsyncClient
 ) -> None:
     database = live.service.database
-    await seller.connect()
-    await quiet(live)
-    await tell(seller.browser, SHOP, SECRET)
     (order,) = await database.fetch("SELECT customer_hash FROM commerce_orders")
     known = order["customer_hash"]
     assert known.startswith("s1:")
     # What agents did to another's order, and a message given up that names another, are not the customer's.
-    await database.execute(KEPT_BESIDE, seller.store_id, known)
-    answer = await asked(seller.browser, "customer-redact", ROUTES["customer-redact"])
+    await database.execute(KEPT_BESIDE, merchant.store_id, known)
+    answer = await asked(merchant.browser, "customer-redact", ROUTES["customer-redact"])
     assert answer.status_code == 200
     await erased(live)
     left = await database.fetch(
         "SELECT subject AS what FROM agent_operations UNION ALL SELECT id FROM dead_letters"
     )
     assert sorted(row["what"] for row in left) == ["dl_2", "order/2", "product/3/4"]
-    await tell(seller.browser, SHOP, SECRET)  # as it was, under ids of its own
+    await tell(merchant.browser, SHOP, SECRET)  # as it was, under ids of its own
     rows = await database.fetch("SELECT customer_hash, metadata::text AS said FROM commerce_orders")
     assert [tuple(row.values()) for row in rows] == [(None, "{}")]
     await erased(live)
@@ -253,18 +255,15 @@ async def test_a_customer_is_forgotten_and_what_is_delivered_again_creates_nothi
 
 
 async def test_what_still_names_a_customer_by_the_older_digest_is_forgotten_with_them(
-    live: Running, seller: Seller, operator: httpx.AsyncClient
+    live: Running, merchant: Seller, operator: httpx.AsyncClient
 ) -> None:
     database = live.service.database
-    await seller.connect()
-    await quiet(live)
-    await tell(seller.browser, SHOP, SECRET)
     digest = hashlib.sha256(EMAIL.encode()).hexdigest()
     await database.execute("UPDATE commerce_orders SET customer_hash = $1", digest)
     await database.execute("UPDATE commerce_customers SET email_hash = $1", digest)
     assert len(await places(database, EMAIL)) == 2
 
-    await asked(seller.browser, "customer-redact", ROUTES["customer-redact"])
+    await asked(merchant.browser, "customer-redact", ROUTES["customer-redact"])
     assert (await erased(live))["requestsFailed"] == 0
     rows = await database.fetch("SELECT customer_hash, metadata::text AS said FROM commerce_orders")
     assert [tuple(row.values()) for row in rows] == [(None, "{}")]
@@ -312,13 +311,10 @@ async def test_memory_that_cannot_be_emptied_is_told_and_tried_again(
 
 
 async def test_nothing_is_erased_that_could_not_be_listed_outside_the_database(
-    live: Running, settings: Settings, seller: Seller
+    live: Running, settings: Settings, merchant: Seller
 ) -> None:
     database = live.service.database
-    await seller.connect()
-    await quiet(live)
-    await tell(seller.browser, SHOP, SECRET)
-    await asked(seller.browser, "redact", ROUTES["redact"])
+    await asked(merchant.browser, "redact", ROUTES["redact"])
     in_the_way = settings.data_dir / "objects" / "erasures"
     in_the_way.write_text("")
     outcome = await erased(live)
@@ -335,12 +331,9 @@ async def test_nothing_is_erased_that_could_not_be_listed_outside_the_database(
     assert entry["request"]["completed_at"] is not None
 
 
-async def test_what_a_deleted_store_had_goes_after_a_day(live: Running, seller: Seller) -> None:
+async def test_what_a_deleted_store_had_goes_after_a_day(live: Running, merchant: Seller) -> None:
     database = live.service.database
-    await seller.connect()
-    await quiet(live)
-    await tell(seller.browser, SHOP, SECRET)
-    assert (await seller.browser.delete(f"/api/stores/{seller.store_id}")).status_code == 204
+    assert (await merchant.browser.delete(f"/api/stores/{merchant.store_id}")).status_code == 204
     assert (await erased(live))["storesErased"] == 0
     await database.execute("UPDATE stores SET deleted_at = now() - interval '2 days'")
     assert (await erased(live))["storesErased"] == 1
@@ -369,19 +362,16 @@ async def test_a_store_whose_first_shop_was_forgotten_is_erased_when_it_is_delet
 
 
 async def test_who_asked_to_go_is_gone_after_thirty_days_with_what_they_owned_alone(
-    live: Running, seller: Seller
+    live: Running, merchant: Seller
 ) -> None:
     database = live.service.database
-    await seller.connect()
-    await quiet(live)
-    await tell(seller.browser, SHOP, SECRET)
-    assert (await seller.browser.delete("/api/account")).status_code == 202
+    assert (await merchant.browser.delete("/api/account")).status_code == 202
     assert (await erased(live))["usersErased"] == 0
     await database.execute(
         "UPDATE users SET deletion_requested_at = deletion_requested_at - interval '31 days'"
     )
     assert (await erased(live))["usersErased"] == 1
-    assert await places(database, "seller@example.com") == set()
+    assert await places(database, "merchant@example.com") == set()
     (user,) = await database.fetch("SELECT email, password_hash FROM users")
     assert (user["email"].endswith("@deleted.invalid"), user["password_hash"]) == (True, "")
     # What people did stays on record, under an id that leads to nobody.

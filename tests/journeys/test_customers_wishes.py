@@ -20,6 +20,7 @@ from tests.journeys.test_compliance import (
     asked,
     client,
     erased,
+    merchant,
     places,
     tell,
 )
@@ -27,6 +28,8 @@ from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.state import ShopSpec
 from tolsey.service import Running
 from tolsey.settings import Settings
+
+__all__ = ["merchant"]
 
 SOMEBODY_ELSE = "else@example.com"
 
@@ -114,13 +117,10 @@ async def test_what_is_kept_of_a_customer_is_told_to_each_store_of_the_shop_and_
     ]
 
 
-async def test_an_answer_is_gone_after_thirty_days(live: Running, seller: Seller) -> None:
-    await seller.connect()
-    await quiet(live)
-    await tell(seller.browser, SHOP, SECRET)
-    await asked(seller.browser, "data-request", ROUTES["data-request"])
+async def test_an_answer_is_gone_after_thirty_days(live: Running, merchant: Seller) -> None:
+    await asked(merchant.browser, "data-request", ROUTES["data-request"])
     await erased(live)
-    (request,) = (await seller.browser.get(f"/api/stores/{seller.store_id}/privacy")).json()[
+    (request,) = (await merchant.browser.get(f"/api/stores/{merchant.store_id}/privacy")).json()[
         "items"
     ]
     assert request["fileId"]
@@ -128,9 +128,9 @@ async def test_an_answer_is_gone_after_thirty_days(live: Running, seller: Seller
     assert row is not None
     assert row["expires_at"] - row["created_at"] == timedelta(days=30)
     await live.service.database.execute("UPDATE files SET expires_at = now()")
-    path = f"/api/stores/{seller.store_id}/privacy"
-    assert (await seller.browser.get(f"{path}/{request['id']}/file")).status_code == 404
-    (request,) = (await seller.browser.get(path)).json()["items"]
+    path = f"/api/stores/{merchant.store_id}/privacy"
+    assert (await merchant.browser.get(f"{path}/{request['id']}/file")).status_code == 404
+    (request,) = (await merchant.browser.get(path)).json()["items"]
     assert request["fileId"] is None
     assert await live.service.files.sweep(10) == 1
     assert await live.service.database.fetch("SELECT FROM files") == []

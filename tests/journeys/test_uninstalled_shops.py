@@ -17,12 +17,15 @@ from tests.journeys.test_compliance import (
     WORDS,
     client,
     erased,
+    merchant,
     places,
     tell,
 )
 from tests.journeys.test_customers_wishes import platform  # noqa: F401 - shops that sold nothing
 from tolsey.service import Running
 from tolsey.storage.database import Database
+
+__all__ = ["merchant"]
 
 GONE = json.dumps({"id": 1, "name": "Demo", "domain": SHOP, "myshopify_domain": SHOP}).encode()
 
@@ -47,13 +50,10 @@ async def mails(database: Database, event: str) -> list[str]:
 
 
 async def test_a_shop_that_nobody_connects_again_is_announced_and_forgotten_after_thirty_days(
-    live: Running, seller: Seller
+    live: Running, merchant: Seller
 ) -> None:
     database = live.service.database
-    await seller.connect()
-    await quiet(live)
-    await tell(seller.browser, SHOP, SECRET)
-    await uninstall(seller)
+    await uninstall(merchant)
     await quiet(live)
     assert await mails(database, "connection_broken") == [f"{SHOP} is no longer connected"]
     await ago(database, 22)
@@ -76,17 +76,14 @@ async def test_a_shop_that_nobody_connects_again_is_announced_and_forgotten_afte
 
 
 async def test_connecting_again_stops_what_an_uninstall_began(
-    live: Running, seller: Seller
+    live: Running, merchant: Seller
 ) -> None:
     database = live.service.database
-    await seller.connect()
-    await quiet(live)
-    await tell(seller.browser, SHOP, SECRET)
-    await uninstall(seller)
+    await uninstall(merchant)
     await quiet(live)
     await ago(database, 31)
     (left,) = await database.fetch("SELECT store_id, ended_at FROM connection_history")
-    assert (await seller.connect()).status_code == 200
+    assert (await merchant.connect()).status_code == 200
     await quiet(live)
     assert (await erased(live))["shopsLeft"] == 0
     assert await database.fetch("SELECT FROM compliance_requests") == []
@@ -103,46 +100,42 @@ async def test_connecting_again_stops_what_an_uninstall_began(
     )
     assert (await erased(live))["requestsFailed"] == 0
     assert await database.fetch("SELECT FROM compliance_requests") == []
-    path = f"/api/stores/{seller.store_id}/integrations/commerce"
-    assert (await seller.browser.get(path)).json()["status"] == "active"
+    path = f"/api/stores/{merchant.store_id}/integrations/commerce"
+    assert (await merchant.browser.get(path)).json()["status"] == "active"
     assert "commerce_orders.metadata" in await places(database, WORDS)
 
 
 async def test_a_shop_that_is_connected_is_not_forgotten_on_the_word_of_its_own_app(
-    live: Running, seller: Seller
+    live: Running, merchant: Seller
 ) -> None:
-    await seller.connect()
-    await quiet(live)
-    await tell(seller.browser, SHOP, SECRET)
     raw = json.dumps(ROUTES["redact"]).encode()
-    assert (await deliver(seller.browser, raw, signed(raw, "shop/redact"))).status_code == 200
+    assert (await deliver(merchant.browser, raw, signed(raw, "shop/redact"))).status_code == 200
     assert (await erased(live))["requestsFailed"] == 0
     assert await live.service.database.fetch("SELECT FROM compliance_requests") == []
-    path = f"/api/stores/{seller.store_id}/integrations/commerce"
-    assert (await seller.browser.get(path)).json()["status"] == "active"
+    path = f"/api/stores/{merchant.store_id}/integrations/commerce"
+    assert (await merchant.browser.get(path)).json()["status"] == "active"
     assert "commerce_orders.metadata" in await places(live.service.database, WORDS)
 
 
 async def test_the_shop_that_a_store_left_is_forgotten_and_the_one_it_went_to_is_not(
-    live: Running, seller: Seller
+    live: Running, merchant: Seller
 ) -> None:
     database = live.service.database
-    await seller.connect()
+    await uninstall(merchant)
+    await merchant.connect(OTHER, OTHER_SECRET)
     await quiet(live)
-    await tell(seller.browser, SHOP, SECRET)
-    await uninstall(seller)
-    await seller.connect(OTHER, OTHER_SECRET)
-    await quiet(live)
-    await tell(seller.browser, OTHER, OTHER_SECRET, tags="stays")
-    fact = f"/api/stores/{seller.store_id}/memory/facts/delivery"
-    told = await seller.browser.put(fact, json={"value": "by bicycle"})
+    await tell(merchant.browser, OTHER, OTHER_SECRET, tags="stays")
+    fact = f"/api/stores/{merchant.store_id}/memory/facts/delivery"
+    told = await merchant.browser.put(fact, json={"value": "by bicycle"})
     assert told.status_code == 200, told.text
     await ago(database, 31)
     assert (await erased(live))["shopsLeft"] == 1
     assert await places(database, WORDS) == set()
     (kept,) = await database.fetch("SELECT value FROM facts")
     assert "by bicycle" in kept["value"]
-    (order,) = (await seller.browser.get(f"/api/stores/{seller.store_id}/export")).json()["orders"]
+    (order,) = (await merchant.browser.get(f"/api/stores/{merchant.store_id}/export")).json()[
+        "orders"
+    ]
     assert order["metadata"]["tags"] == "stays"
     assert order["customerHash"].startswith("s1:")
 

@@ -44,7 +44,10 @@ FROM {} WHERE store_id = $1 AND $3 = '' AND $4::text IS NOT NULL AND NOT EXISTS 
 LAUNCH: Final = {
     table: _OF_LAUNCH.format(table)
     for table in (
-        *("platform_activity", "store_contexts", "launch_attempts", "launch_milestones"),
+        "platform_activity",
+        "store_contexts",
+        "launch_attempts",
+        "launch_milestones",
         "store_launches",  # which tells whose the others are, so it goes last
     )
 }
