@@ -12,7 +12,7 @@ from typing import Any, Final
 import asyncpg
 import httpx
 
-from bench import measure, orders, surface, world
+from bench import made, measure, orders, surface, world
 from bench.webhooks import CLIENT_ID
 from bench.world import Tenant
 from tolsey.http.oauth.scopes import SCOPES
@@ -55,6 +55,8 @@ class Growing:
         self.tenants: list[Tenant] = []
         self.administrator: Mapping[str, str] = {}
         self.delivered = 0
+        self.made: Mapping[str, Mapping[str, Any]] = {}
+        """What the tenants have made, as values of parameters, by the tenant's name."""
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[httpx.AsyncClient]:
@@ -100,6 +102,7 @@ class Growing:
             small = self.tenants[1]
             await world.fill_store(database, small.store_id, 0, world.SMALL_TENANT)
             await world.fill_ledger(database, small.organization_id, 4)
+            self.made = await made.make(client, self.url, self.tenants)
         finally:
             await database.close()
 
@@ -235,7 +238,7 @@ def values_of(tenant: Tenant, orders_there: int) -> dict[str, Any]:
     its_own = orders_there if tenant.name == "large" else world.SMALL_TENANT
     last = world.FIRST_ORDER + max(its_own - 1, 0)
     product = world.FIRST_PRODUCT + max(its_own // 100 - 1, 0)
-    # Each twentieth listing is the large tenant's, each tenth has a proof, each fiftieth its badge.
+    # Each tenth listing has a proof, each fiftieth its badge.
     listing = max(orders_there // 10 - 1, 0) // 100 * 100
     at = datetime.now(UTC)
     return {
@@ -244,7 +247,6 @@ def values_of(tenant: Tenant, orders_there: int) -> dict[str, Any]:
         "storeId": tenant.store_id,
         "store_id": tenant.store_id,
         "provider": "commerce",
-        "listing_id": f"lst_g{listing:09}",
         "slug": f"lamps-{listing}",
         "kind": "organization",
         "/api/admin/actors/{kind}/{id} id": tenant.organization_id,
@@ -253,16 +255,12 @@ def values_of(tenant: Tenant, orders_there: int) -> dict[str, Any]:
         "/password/reset": {"token": secret_of(tenant, "reset")},
         "/invitations/{token} token": secret_of(tenant, "invitation"),
         "/oauth/consent/{request_id} request_id": secret_of(tenant, "consent"),
-        "/api/operations/{id} id": "op_g0",
         "/api/admin/stores/{id}/diagnosis id": tenant.store_id,
         "/admin/find": {"q": tenant.store_id},
         "q": tenant.store_id,
         "user_id": tenant.user_id,
         "mail_id": tenant.mail_id,
         "file_id": f"file_{tenant.name}",
-        "scan_id": "scan_1",
-        "domain": "www.example.com",
-        "domains": "www.example.com,shop.example.com",
         "recipient": f"{tenant.name}@example.com",
         "/api/admin/audit subject": {"subject": tenant.store_id},
         "/api/admin/audit actor": {"actor": tenant.user_id},
@@ -282,7 +280,6 @@ def values_of(tenant: Tenant, orders_there: int) -> dict[str, Any]:
         "inventory_item_id": "11",
         "location_id": "1",
         "threshold": 5,
-        "operation_id": "op_g0",
         "customer": f"s1:{hashlib.sha256(b'buyer0').hexdigest()}",
         "query": "lamp brass",
         "platform_query query": "{ shop { name } }",

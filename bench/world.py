@@ -14,6 +14,7 @@ import asyncpg
 
 from bench import measure
 from tolsey.actors import chain
+from tolsey.actors.store.memory.remembering import MOST_MESSAGES
 from tolsey.storage.records.journal import retention_of
 
 SIZES: Final[Mapping[str, tuple[int, ...]]] = {
@@ -71,6 +72,7 @@ class Size:
             "audit rows": self.orders * 5 // 2,
             "ledger entries": self.orders,
             "listings": self.orders // 10,
+            "storefronts": self.orders // 20,
         }
 
 
@@ -229,6 +231,47 @@ INSERT INTO agent_operations (store_id, operation_id, user_id, client_id, tool, 
 SELECT $1, 'op_g' || n, $4, 'bench', 'tag_order', n::text, '', 'applied', now(), now()
 FROM generate_series($2::integer, $3::integer - 1) n
 """
+STOREFRONTS: Final = """
+INSERT INTO storefronts (domain, state, source, discovered_at, platform, country, category, velocity,
+    product_count, scanned_at, snapshot_at, next_scan_at)
+SELECT 's' || lpad(n::text, 6, '0') || '.bench-shops.com', 'active', 'competitor',
+    now() - n * interval '1 minute', CASE WHEN n % 50 = 0 THEN 'rare' ELSE 'common' END,
+    CASE WHEN n % 50 = 0 THEN 'MT' ELSE 'DE' END, CASE WHEN n % 50 = 0 THEN 'rare' ELSE 'common' END,
+    n % 100, 100, now(), now(), now() + interval '1 day'
+FROM generate_series($1::integer, $2::integer - 1) n
+"""
+COMPETITORS: Final = """
+INSERT INTO competitors (store_id, domain, added_by, added_at)
+SELECT CASE WHEN n BETWEEN 5 AND 19 THEN $1 ELSE 'store_g' || (hashint4(n) & 1023) END,
+    's' || lpad(n::text, 6, '0') || '.bench-shops.com', 'usr_g0', now() - n * interval '1 minute'
+FROM generate_series($2::integer, $3::integer - 1) n
+"""
+"""Of the shops of the registry, one in four has somebody who competes with it."""
+CATALOGUE: Final = """
+WITH products AS (
+    INSERT INTO storefront_products (domain, product_id, title, handle, vendor, product_type, first_seen_at,
+        changed_at)
+    SELECT 's' || lpad((n % 5)::text, 6, '0') || '.bench-shops.com', n, 'Lamp ' || n, 'lamp-' || n, 'House',
+        'Lamp', now() - interval '60 days', now()
+    FROM generate_series($1::integer, $2::integer - 1) n
+    RETURNING domain, product_id
+), variants AS (
+    INSERT INTO storefront_variants (domain, variant_id, product_id, title, sku, price, available, quantity,
+        changed_at)
+    SELECT domain, product_id, product_id, 'S', 'K' || product_id, 19.90, true, 40, now() FROM products
+)
+INSERT INTO storefront_changes (domain, at, variant_id, kind, product_id, before, after)
+SELECT domain, now() - k * interval '6 hours' - interval '1 hour', product_id, 'quantity', product_id,
+    (40 + k)::text, (39 + k)::text
+FROM products, generate_series(0, 19) k
+"""
+"""Most is known of five shops; each product of theirs sells one every six hours."""
+SNAPSHOTS_OF_SHOPS: Final = """
+INSERT INTO storefront_snapshots (domain, taken_at, scan_id, product_count, variant_count, changed)
+SELECT 's' || lpad((n % 5)::text, 6, '0') || '.bench-shops.com', now() - n * interval '6 hours', 'seen_' || n,
+    100, 100, 1
+FROM generate_series($1::integer, $2::integer - 1) n
+"""
 MESSAGES: Final = """
 INSERT INTO messages (id, organization_id, store_id, role, text)
 SELECT 'msg_g' || n, $1, $4, 'user', 'How many lamps did we sell in week ' || n || '?'
@@ -303,10 +346,16 @@ async def fill(
     await write(connection, DEAD_LETTERS, *span("deliveries", 20), at=0)
     await write(connection, REMINDERS, *span("deliveries", 20), at=0)
     await write(connection, OPERATIONS, store, *span("orders", 100), large.user_id, at=1)
-    await write(connection, MESSAGES, organization, *span("orders", 10), store, at=1)
+    await write(connection, STOREFRONTS, *span("storefronts"), at=0)
+    await write(connection, COMPETITORS, store, *span("storefronts", 4), at=1)
+    await write(connection, CATALOGUE, *span("products"), at=0)
+    await write(connection, SNAPSHOTS_OF_SHOPS, *span("products", 20), at=0)
+    remembered = (min(rows["orders"] // 10, MOST_MESSAGES) for rows in (was, becomes))
+    await write(connection, MESSAGES, organization, *remembered, store, at=1)
     await write(connection, PAYMENT_EVENTS, organization, *span("ledger entries", 10), at=1)
     await fill_ledgers(connection, organization, span("ledger entries"), span("organizations"))
-    await connection.execute("ANALYZE")
+    # As the server itself does within minutes of so many rows; else who reads them first writes, too.
+    await connection.execute("VACUUM (ANALYZE)")
 
 
 async def fill_ledgers(
