@@ -43,6 +43,18 @@ VALUES ($1, $2, $3, $4, 'answer.json', 'application/json', repeat('0', 64), 1, $
     now() + interval '30 days')
 """
 FINGERPRINT: Final = "SELECT dead_letter_fingerprint('store', 'store.Gone', 'it failed')"
+DOLLARS: Final = {"currency": "USD"}
+MARKET: Final[Mapping[str, Any]] = {
+    "businessModel": "saas",
+    "/api/public/listings q": "lamps",
+    "currency": "USD",
+    **dict.fromkeys(("minPrice", "minRevenue"), 2_000_00),
+    **dict.fromkeys(("maxPrice", "maxRevenue"), 20_000_00),
+    **{
+        f"/api/public/listings {name} with": DOLLARS
+        for name in ("minPrice", "maxPrice", "minRevenue", "maxRevenue", "sort")
+    },
+}
 FIRST_SHOP: Final = "s000000.bench-shops.com"
 """The shop of the registry of which most is known."""
 COMPARED: Final = [f"s00000{n}.bench-shops.com" for n in range(5)]
@@ -112,6 +124,7 @@ async def _alone(
         "category": "common",
         "country": "DE",
         "minVelocity": 5,
+        **MARKET,
     }
 
 

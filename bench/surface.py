@@ -197,7 +197,8 @@ def _route(
             for value in _choices(f"{rule} {name}", name, schema, values):
                 label = f"GET {rule}?{_label(name, schema, value)}"
                 # What goes only with others, or without, is known as the whole of a query.
-                asked = value if isinstance(value, Mapping) else {**plain, name: value}
+                whole = {**plain, **values.get(f"{rule} {name} with", {}), name: value}
+                asked = value if isinstance(value, Mapping) else whole
                 yield Ask(label, kind, path, asked)
         except Unknown:
             left[f"GET {rule}?{name}"] = "nothing is known to ask for it"

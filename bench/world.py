@@ -185,11 +185,12 @@ CROSS JOIN LATERAL (
 LISTINGS: Final = """
 INSERT INTO listings (id, organization_id, title, slug, status, anonymous, included_assets,
     excluded_assets, self_reported, auto_approve_access, financing_offered, created_by, created_at,
-    seller_active_at, published_at)
+    seller_active_at, published_at, asking_price, currency, country, category, business_model)
 SELECT 'lst_g' || lpad(n::text, 9, '0'),
     CASE WHEN n % 20 = 0 THEN $1 ELSE 'org_g' || (hashint4(n) & 1023) END, 'A shop of lamps ' || n,
     'lamps-' || n, CASE n % 5 WHEN 4 THEN 'DRAFT' ELSE 'ACTIVE' END, false, '[]', '[]', '{}', false,
-    false, 'usr_g0', now(), now(), now()
+    false, 'usr_g0', now(), now(), now(), 1000000 + n % 5000 * 1000, CASE n % 3 WHEN 0 THEN 'EUR' ELSE 'USD' END,
+    'DE', CASE WHEN n % 50 = 0 THEN 'rare' ELSE 'common' END, CASE WHEN n % 2 = 0 THEN 'dtc' ELSE 'saas' END
 FROM generate_series($2::integer, $3::integer - 1) n
 """
 PROOFS: Final = """

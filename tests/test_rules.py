@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.rules import ROOT, cited, unknown
-from tolsey.http.description.guides import guides
+from tolsey.http.description.guides import guide_of
 
 LINK = re.compile(r"\]\(([^)#\s]+\.md)")
 
@@ -45,4 +45,4 @@ def test_every_page_is_reached_from_the_readme() -> None:
 
 @pytest.mark.parametrize("slug", ["rules", "rules/credits", "operate/install", "start"])
 def test_the_rules_are_served_like_the_other_guides(slug: str) -> None:
-    assert guides()[slug].title
+    assert guide_of(slug).title

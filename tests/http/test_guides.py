@@ -37,6 +37,18 @@ async def test_every_document_of_a_clone_is_listed_and_shown(reader: httpx.Async
         assert f"<title>{title}" in page.text
 
 
+async def test_the_list_of_documents_is_there_before_any_is_written(
+    reader: httpx.AsyncClient,
+) -> None:
+    """Each is written for who asks for it first; nobody waits for all of them."""
+    guides.guide_of.cache_clear()
+    assert (await reader.get("/docs")).status_code == 200
+    assert guides.guide_of.cache_info().currsize == 0
+    for slug in ("start", "start", "nothing"):
+        await reader.get(f"/docs/{slug}")
+    assert guides.guide_of.cache_info().currsize == 1
+
+
 async def test_links_between_documents_lead_to_pages_and_headings(
     reader: httpx.AsyncClient,
 ) -> None:

@@ -2,13 +2,13 @@
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from importlib.resources.abc import Traversable
 from typing import Final
 
+import anyio.to_thread
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
@@ -61,32 +61,45 @@ async def index() -> Response:
 async def read(slug: str) -> Response:
     """Show a document."""
     await identify()
-    guide = guides().get(slug)
-    if guide is None:
+    if slug not in sources():
         raise NotFound("There is no such document.")
+    # A long one takes a tenth of a second to write, for which nobody else waits.
+    guide = await anyio.to_thread.run_sync(guide_of, slug)
     return shown(GuidePage(titles=titles(), slug=slug, guide=guide))
 
 
 @cache
 def titles() -> Mapping[str, str]:
     """Name the documents by their slugs, those for newcomers first."""
-    found = guides()
+    found = sources()
     rest = sorted(found.keys() - set(ORDER))
-    return {slug: found[slug].title for slug in (*ORDER, *rest) if slug in found}
+    return {slug: _title(*found[slug]) for slug in (*ORDER, *rest) if slug in found}
 
 
 @cache
-def guides() -> Mapping[str, Guide]:
-    """Read all documents, once, when somebody asks for the first."""
-    return {_slug_of(name): _guide(name, file.read_text("utf-8")) for name, file in _files()}
+def guide_of(slug: str) -> Guide:
+    """Write one of the documents, once, when somebody asks for it first."""
+    return _guide(*sources()[slug])
 
 
-def _files() -> Iterator[tuple[str, Traversable]]:
+@cache
+def sources() -> Mapping[str, tuple[str, str]]:
+    """Read the file's name and the text of each document, by its slug."""
     folder = resources.files("tolsey") / "docs"
-    for part in ("", *PARTS):
-        for one in folder.joinpath(part).iterdir():
-            if one.name.endswith(".md"):
-                yield posixpath.join(part, one.name), one
+    return {
+        _slug_of(posixpath.join(part, one.name)): (
+            posixpath.join(part, one.name),
+            one.read_text("utf-8"),
+        )
+        for part in ("", *PARTS)
+        for one in folder.joinpath(part).iterdir()
+        if one.name.endswith(".md")
+    }
+
+
+def _title(name: str, source: str) -> str:
+    heading = source.partition("\n")[0]
+    return heading.removeprefix("# ").strip() if heading.startswith("# ") else name
 
 
 def _slug_of(name: str) -> str:
@@ -97,7 +110,6 @@ def _slug_of(name: str) -> str:
 def _guide(name: str, source: str) -> Guide:
     reader = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = reader.parse(source)
-    title = tokens[1].content if tokens and tokens[0].tag == "h1" else name
     for at, token in enumerate(tokens):
         if token.type == "heading_open":
             token.attrSet("id", anchor_of(tokens[at + 1].content))
@@ -105,7 +117,7 @@ def _guide(name: str, source: str) -> Guide:
             if part.type == "link_open":
                 _lead(part, posixpath.dirname(name))
     # Written by us and kept with the code; what it says as HTML is shown as text.
-    return Guide(title, Markup(reader.renderer.render(tokens, reader.options, {})))  # noqa: S704 - as just said
+    return Guide(_title(name, source), Markup(reader.renderer.render(tokens, reader.options, {})))  # noqa: S704 - as just said
 
 
 def anchor_of(heading: str) -> str:
