@@ -108,6 +108,9 @@ OF_OPERATION: Final[Mapping[str, Mapping[str, Any]]] = {
         },
         "brandKit": {"tagline": "Good things, near you."},
     },
+    "/api/wizard/store/{store_id}": {
+        "spec": {"businessName": "Corner shop & Sons", "country": "US"},
+    },
     "/api/mcp": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
 }
 """Where a name says something else, or is said though nobody must, by how a path begins; the longest counts."""

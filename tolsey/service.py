@@ -28,6 +28,7 @@ from tolsey.actors.store.editing.effects import EditCalls
 from tolsey.actors.store.effects import StoreEffects
 from tolsey.actors.store.imports.effects import OrderImportCalls
 from tolsey.actors.store.launch.effects import LaunchCalls
+from tolsey.actors.store.provisioning.effects import TransferCalls
 from tolsey.actors.store.rehashing.effects import Rehashing
 from tolsey.actors.storefront.actor import StorefrontActor
 from tolsey.actors.storefront.effects import StorefrontCalls, calibrate
@@ -286,6 +287,9 @@ class Parts:
             vault=self.vault,
             clock=self.clock,
         )
+        transfers = TransferCalls(
+            ask=self._ask, platform=self._outside.commerce, vault=self.vault, clock=self.clock
+        )
         edits = EditCalls(
             ask=self._ask,
             editor=self._outside.commerce,
@@ -340,6 +344,7 @@ class Parts:
             **edits.handlers(),
             **imports.handlers(),
             **launches.handlers(),
+            **transfers.handlers(),
             **listing_effects.handlers(),
             **jobs.handlers(),
             **ProcessorCalls(self._outside.payments, self.clock).handlers(),

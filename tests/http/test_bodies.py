@@ -19,6 +19,7 @@ READ = {"GET", "DELETE"}
 REASONS_THEMSELVES = {
     "/api/integrations/commerce/rehash-identities",
     "/api/admin/intelligence/scan",
+    "/api/admin/devstore-pool",
 }
 """Acts whose body the specification gives, with no reason in it: there is only one to do them."""
 

@@ -188,6 +188,12 @@ def body_of(rule: str, things: dict[str, str]) -> dict[str, Any]:
             "milestone": "brand.approve",
             "action": "done",
         },
+        "/api/wizard/store/<store_id>": {"spec": {"businessName": "Theirs", "country": "US"}},
+        "/api/wizard/store/provision": {"storeId": things["store_id"]},
+        "/api/wizard/store/transfer": {
+            "storeId": things["store_id"],
+            "email": "eve@example.com",
+        },
         "/api/stores/<store_id>/privacy": {"email": "buyer@example.com", "action": "erase"},
         "/api/stores/<store_id>/memory/messages": {"text": "Theirs"},
         "/api/stores/<store_id>/competitors": {"domain": "shop.example"},

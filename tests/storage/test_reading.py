@@ -24,6 +24,7 @@ from tolsey.storage.commerce import (
     agent_operations,
     compliance,
     connections,
+    devstores,
     identities,
     launches,
     order_imports,
@@ -416,6 +417,8 @@ SHORT: Final[dict[str, list[Case]]] = {
     "commerce.connections.is_shared": [lambda db: connections.is_shared(db, STORE)],
     "commerce.connections.listeners_of": [lambda db: connections.listeners_of(db, "s1.example")],
     "commerce.connections.load": [lambda db: connections.load(db, [STORE])],
+    "commerce.devstores.available": [lambda db: devstores.available(db, 1)],
+    "commerce.devstores.holdings": [lambda db: devstores.holdings(db, ["sto_1", "sto_2"])],
     "commerce.identities.any_older": [lambda db: identities.any_older(db, [STORE, "sto_2"])],
     "commerce.identities.digests": [
         lambda db: identities.digests(db, STORE, after="", page_size=PAGE)
@@ -681,6 +684,7 @@ UNBOUNDED: Final = {
         *("open_obligations", "unfinished", "uninstalled"),  # what is open
         *("lately_handled", "lately_redacted"),  # a job's look at the last days
     },
+    "commerce.devstores": {"awaited", "pool"},  # shops that we made by hand
     "commerce.launches": {"waiting"},  # the work of ten minutes, a page at a time
     "commerce.identities": {"waiting"},  # a command that goes through all that is older
     "commerce.shop_erasure": {"count"},  # receipts of an erasure: all that there is of a shop
@@ -718,6 +722,7 @@ WRITING: Final = {
     "chat.vectors": {"DatabaseVectors.purge"},
     "commerce.agent_operations": {"put_on_record"},
     "commerce.compliance": {"complete", "keep_receipt", "redacted", "step_done"},
+    "commerce.devstores": {"refuse"},
     "commerce.shop_erasure": {
         *("clear_copies", "clear_free_text", "clear_hashes", "clear_words_of_order"),
         *("destroy_salt", "sanitise"),

@@ -19,6 +19,7 @@ ROWS: Mapping[str, Mapping[str, str]] = {
     "stores": {"id": "store_1"},
     "shops_of_stores": {"store_id": "store_1", "shop_key": "store_1@b.myshopify.com"},
     "integration_connections": {"store_id": "store_1", "provider": "commerce"},
+    "devstore_pool": {"shop_domain": "pool.myshopify.com"},
     "revenue_sources": {"listing_id": "lst_1", "provider": "payments"},
     "agent_operations": {"store_id": "store_1", "operation_id": "op_1"},
     "outbound_mail": {"id": "mail_1"},
@@ -52,6 +53,12 @@ async def fill(database: Database, vault: Vault) -> None:
         " first_connected_at) VALUES ('store_1', 'b.myshopify.com', $1, $2, now())",
         ROWS["shops_of_stores"]["shop_key"],
         held["shops_of_stores", "sealed_salt"],
+    )
+    await database.execute(
+        "INSERT INTO devstore_pool (shop_domain, client_secret, access_token, registered_by,"
+        " registered_at) VALUES ('pool.myshopify.com', $1, $2, 'usr_1', now())",
+        held["devstore_pool", "client_secret"],
+        held["devstore_pool", "access_token"],
     )
     await database.execute(
         "INSERT INTO integration_connections (store_id, provider, shop_domain, status,"

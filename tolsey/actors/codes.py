@@ -214,6 +214,8 @@ PLATFORM: Final = {
     ),
 }
 LAUNCHES: Final = {
+    "already_connected": Code("The store is connected to a shop: disconnect it first.", 409),
+    "already_transferred": Code("The shop is the merchant's own already.", 409),
     "dependant_started": Code(
         "What stands on this milestone has begun (`milestones`): it can no longer be undone.", 409
     ),
@@ -222,7 +224,15 @@ LAUNCHES: Final = {
     "no_location_group": Code("Give the shop's shipping profile a location to ship from."),
     "not_a_checkpoint": Code("This milestone runs by itself: run it, or skip it.", 409),
     "not_ready": Code("Something comes first: `milestones` names it.", 409),
+    "devstore_claimed": Code("This shop of the pool was handed out: its keys stay.", 409),
+    "not_provisioned": Code("The store's shop is not of the pool, so nobody transfers it.", 409),
+    "not_transferable": Code(
+        "Only a client-transfer store of the Partner Dashboard can be handed over.", 422
+    ),
+    "pool_empty": Code("No shop of the pool is left: connect one of your own, or wait.", 409),
     "not_skippable": Code("This milestone cannot be skipped.", 409),
+    "products_made": Code("Products were made of the form: change them in the shop's admin.", 409),
+    "transfer_requested": Code("Another address was invited, and has a week to accept.", 409),
 }
 AGENTS: Final = {
     "written_by_merchant": Code(

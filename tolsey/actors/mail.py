@@ -21,6 +21,8 @@ class MailEvent(StrEnum):
     DATA_REQUEST_ANSWERED = "data_request_answered"
     DEAL_MOVED = "deal_moved"
     SHOP_ERASURE_NEARS = "shop_erasure_nears"
+    TRANSFER_REQUESTED = "transfer_requested"
+    DEV_STORE_TRANSFERRED = "dev_store_transferred"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

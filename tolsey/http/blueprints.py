@@ -25,7 +25,7 @@ from tolsey.http.description import guides
 from tolsey.http.files import routes as files
 from tolsey.http.intelligence import calibrating, callback, competitors, opting_out, scans
 from tolsey.http.intelligence import routes as intelligence
-from tolsey.http.launch import registry
+from tolsey.http.launch import devstores, pool, pool_pages, registry
 from tolsey.http.launch import routes as launch
 from tolsey.http.mail import pages as mail_pages
 from tolsey.http.market import selling_accounts, watching
@@ -103,6 +103,9 @@ BLUEPRINTS: Final[Sequence[Blueprint]] = (
     integrations.routes,
     registry.routes,
     launch.routes,
+    devstores.routes,
+    pool.routes,
+    pool_pages.routes,
     memory.routes,
     memory_pages.routes,
     sell.routes,

@@ -149,3 +149,32 @@ async def test_a_tick_approves_what_people_did_and_goes_to_launches_that_wait_al
     assert marked.json()["state"] == "approved"
     payments = await merchant.milestone("operations.payments")
     assert payments["decidedBy"] == merchant.two_stores.ann.user_id
+
+
+async def test_a_merchant_tells_the_store_anew_until_its_products_were_made(
+    merchant: Merchant,
+) -> None:
+    address = f"/api/wizard/store/{merchant.store_id}"
+    early = await merchant.client.patch(address, json={"spec": SPEC})
+    assert (early.status_code, early.json()["code"]) == (404, "launch_not_begun")
+    assert (await merchant.launch()).status_code == 201
+    await merchant.until("operations.shipping", "succeeded")
+    await merchant.until("brand.kit", "succeeded")
+    moved = {**SPEC["location"], "city": "Portland"}
+    anew = {**SPEC, "businessName": "Loom & Sons", "location": moved}
+    told = await merchant.client.patch(address, json={"spec": anew})
+    assert told.status_code == 200, told.text
+    assert told.json()["modules"]["onboardingSpec"]["businessName"] == "Loom & Sons"
+    await merchant.until("operations.shipping", "succeeded")
+    assert merchant.shop.setup.location["address"]["city"] == "Portland"
+    kit = await merchant.until("brand.kit", "succeeded")
+    assert kit["run"] == 2
+    cockpit = await merchant.cockpit()
+    assert cockpit["modules"]["brandKit"]["name"] == "Loom & Sons"
+    # The form as it is now is the same launch.
+    again = await merchant.launch(businessName="Loom & Sons", location=moved)
+    assert (again.status_code, again.json()["launchId"]) == (201, cockpit["launchId"])
+    two_stores = merchant.two_stores
+    async with await two_stores.person(two_stores.bob.user_id) as bob:
+        answer = await bob.patch(address, json={"spec": SPEC})
+        assert (answer.status_code, answer.json()["code"]) == (404, "not_found")

@@ -10,6 +10,7 @@ from tolsey.actors.store.editing.part import AgentEdits
 from tolsey.actors.store.imports.part import OrderImports
 from tolsey.actors.store.launch.part import StoreLaunching
 from tolsey.actors.store.memory.part import StoreMemory
+from tolsey.actors.store.provisioning.part import StoreProvisioning
 from tolsey.actors.store.state import StoreState
 from tolsey.runtime.actor import KindOfParts
 from tolsey.storage.database import Database
@@ -29,5 +30,6 @@ class StoreActor(KindOfParts[StoreState]):
             StoreMemory(database),
             OrderImports(database),
             StoreLaunching(database),
+            StoreProvisioning(database),
             Compliance(),
         )

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from tolsey.storage.records.commerce.agent_operation import AgentOperation
 from tolsey.storage.records.commerce.connection import Connection, ShopProfile
+from tolsey.storage.records.commerce.devstores import DevStoreHolding
 from tolsey.storage.records.commerce.imports import OrderImport
 from tolsey.storage.records.commerce.launches import Launch
 from tolsey.storage.records.commerce.shops import ShopKey, ShopOfStore
@@ -41,6 +42,7 @@ class StoreState:
     imports: tuple[OrderImport, ...] = ()
     forgotten_customers: tuple[int, ...] = ()
     launch: Launch | None = None
+    dev_store: DevStoreHolding | None = None
 
     @property
     def order_import(self) -> OrderImport | None:

@@ -9,7 +9,10 @@ from tolsey.actors.store.launch import graph
 from tolsey.actors.store.launch.executors import BUILT
 from tolsey.actors.store.launch.messages import MilestoneOutcome, RunnerResult
 from tolsey.actors.store.launch.playbook import PLAYBOOK, Kind, PlaybookMilestone
+from tolsey.actors.store.provisioning.transferring import view
 from tolsey.http.answers.base import ApiAnswer, Omittable, Timestamp
+from tolsey.http.answers.devstores import DevStoreAnswer
+from tolsey.storage.records.commerce.devstores import DevStoreHolding
 from tolsey.storage.records.commerce.launches import Launch, LaunchMilestone, MilestoneState
 
 
@@ -174,10 +177,13 @@ class CockpitAnswer(LaunchAnswer):
     sections: list[SectionAnswer]
     edges: list[EdgeAnswer]
     modules: dict[str, Any]
+    dev_store: Omittable[DevStoreAnswer] = None
 
     @classmethod
-    def whole(cls, launch: Launch, modules: Mapping[str, Any]) -> Self:
-        """Show a launch."""
+    def whole(
+        cls, launch: Launch, modules: Mapping[str, Any], held: DevStoreHolding | None
+    ) -> Self:
+        """Show a launch, and the shop of the pool that the store was handed if it was."""
         edges = [
             EdgeAnswer(before=before, after=one.id)
             for one in PLAYBOOK.milestones.values()
@@ -190,6 +196,7 @@ class CockpitAnswer(LaunchAnswer):
             sections=[SectionAnswer.read(one) for one in PLAYBOOK.sections],
             edges=edges,
             modules=dict(modules),
+            dev_store=None if held is None else DevStoreAnswer.of(view(held)),
         )
 
 

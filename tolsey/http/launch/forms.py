@@ -104,6 +104,12 @@ class LaunchBody(ApiModel):
     brand_kit: BrandKitForm = BrandKitForm()
 
 
+class SpecBody(ApiModel):
+    """What a merchant tells of the store now."""
+
+    spec: OnboardingSpec
+
+
 def pricing_of(spec: OnboardingSpec) -> list[dict[str, Any]]:
     """Compare each price with the margin and the range of the form; nothing is changed (rules/launch#executors)."""
     wanted = spec.pricing or PricingForm()

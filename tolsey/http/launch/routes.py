@@ -10,19 +10,19 @@ from quart_schema import tag_blueprint
 
 from tolsey.actors.refusals import NotFound
 from tolsey.actors.store.launch.effects import told_facts, told_modules
-from tolsey.actors.store.launch.messages import BeginLaunch, DecideCheckpoint
+from tolsey.actors.store.launch.messages import BeginLaunch, ChangeLaunchSpec, DecideCheckpoint
 from tolsey.actors.store.launch.playbook import PLAYBOOK
 from tolsey.actors.store.messages import store
 from tolsey.http.answers.base import Created
 from tolsey.http.answers.launch import CockpitAnswer, LaunchAnswer, MilestoneRunAnswer
 from tolsey.http.launch import running
-from tolsey.http.launch.forms import LaunchBody, pricing_of
+from tolsey.http.launch.forms import LaunchBody, OnboardingSpec, SpecBody, pricing_of
 from tolsey.http.web import policies
 from tolsey.http.web.access import caller, session, store_of
 from tolsey.http.web.api_model import ApiModel, Identifier
 from tolsey.http.web.context import ask, new_id, now, service
 from tolsey.http.web.limits import limited
-from tolsey.storage.commerce import launches
+from tolsey.storage.commerce import devstores, launches
 
 routes = Blueprint("launch", __name__, url_prefix="/api/wizard")
 tag_blueprint(routes, ["Launch"])
@@ -55,32 +55,62 @@ class CheckpointBody(ApiModel):
 async def begin_launch(data: LaunchBody) -> tuple[LaunchAnswer, Created]:
     """Begin the launch of a store; the same body again answers the same, another one 409 `launch_exists`."""
     await store_of(data.store_id, at_least="admin")
-    spec = data.spec.model_dump(mode="json", exclude_none=True)
     kit = data.brand_kit.model_dump(mode="json", exclude_none=True)
-    told: dict[str, Any] = {
-        "onboardingSpec": spec,
-        "givenBrandKit": kit,
-        "brandKit": {"name": data.spec.business_name, **kit},
-        "recommendations": {"pricing": pricing_of(data.spec)},
-    }
-    facts = {
-        "brand.name": data.spec.business_name,
-        "store.name": data.spec.business_name,
-        "store.country": data.spec.country,
-        "store.industry": data.spec.industry,
-        "store.description": data.spec.description,
-    }
-    body = orjson.dumps([spec, kit], option=orjson.OPT_SORT_KEYS)
+    drafted = {"givenBrandKit": kit, "brandKit": {"name": data.spec.business_name, **kit}}
     message = BeginLaunch(
         launch_id=new_id("launch"),
         user_id=caller().user_id,
-        digest=hashlib.sha256(body).hexdigest(),
-        modules=told_modules(told),
-        facts=told_facts({key: value for key, value in facts.items() if value is not None}),
+        digest=_digest(data.spec, kit),
+        modules=told_modules({**drafted, **_told(data.spec)}),
+        facts=told_facts(_facts(data.spec)),
         at=now(),
     )
     await ask(store(data.store_id), message)
     return LaunchAnswer.of(await running.launch_of(service(), data.store_id)), 201
+
+
+@routes.patch("/store/<store_id>")
+@session
+@limited(policies.LAUNCH)
+async def change_spec(store_id: str, data: SpecBody) -> CockpitAnswer:
+    """Tell the store anew; refused with 409 `products_made` once its products were made."""
+    await store_of(store_id, at_least="admin")
+    modules = await launches.modules(service().database, store_id)
+    message = ChangeLaunchSpec(
+        user_id=caller().user_id,
+        digest=_digest(data.spec, modules.get("givenBrandKit") or {}),
+        modules=told_modules(_told(data.spec)),
+        facts=told_facts(_facts(data.spec)),
+        at=now(),
+    )
+    await ask(store(store_id), message)
+    return await _cockpit(store_id)
+
+
+def _digest(spec: OnboardingSpec, kit: dict[str, Any]) -> str:
+    """Name what a launch goes by: the same form again is the same launch."""
+    body = [spec.model_dump(mode="json", exclude_none=True), kit]
+    return hashlib.sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def _told(spec: OnboardingSpec) -> dict[str, Any]:
+    """Say what the store's context keeps of the form."""
+    return {
+        "onboardingSpec": spec.model_dump(mode="json", exclude_none=True),
+        "recommendations": {"pricing": pricing_of(spec)},
+    }
+
+
+def _facts(spec: OnboardingSpec) -> dict[str, Any]:
+    """Say what the store's memory keeps of the form."""
+    facts = {
+        "brand.name": spec.business_name,
+        "store.name": spec.business_name,
+        "store.country": spec.country,
+        "store.industry": spec.industry,
+        "store.description": spec.description,
+    }
+    return {key: value for key, value in facts.items() if value is not None}
 
 
 @routes.get("/store/<store_id>")
@@ -88,8 +118,15 @@ async def begin_launch(data: LaunchBody) -> tuple[LaunchAnswer, Created]:
 async def read_cockpit(store_id: str) -> CockpitAnswer:
     """Show the whole launch of a store: every milestone with its state, reason and times, and what comes before what."""
     await store_of(store_id)
+    return await _cockpit(store_id)
+
+
+async def _cockpit(store_id: str) -> CockpitAnswer:
+    database = service().database
     launch = await running.launch_of(service(), store_id)
-    return CockpitAnswer.whole(launch, await launches.modules(service().database, store_id))
+    held = await devstores.holdings(database, [store_id])
+    modules = await launches.modules(database, store_id)
+    return CockpitAnswer.whole(launch, modules, held.get(store_id))
 
 
 @routes.post("/skill/run")

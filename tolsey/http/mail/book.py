@@ -21,6 +21,8 @@ class Role(StrEnum):
     """The owners and admins of the organization."""
     PAYEE = "payee"
     """Whose payout account it is."""
+    OPERATORS = "operators"
+    """The owners and admins of the administrators' organization."""
 
 
 class MailTopic(StrEnum):
@@ -58,4 +60,6 @@ BOOK: Final[Mapping[MailEvent, Entry]] = {
     MailEvent.SHOP_ERASURE_NEARS: Entry(Role.KEEPERS, path="/stores/{store}"),
     MailEvent.DATA_REQUEST_ANSWERED: Entry(Role.KEEPERS, path="/stores/{store}/privacy"),
     MailEvent.DEAL_MOVED: Entry(Role.KEEPERS),
+    MailEvent.TRANSFER_REQUESTED: Entry(Role.OPERATORS, path="/admin/devstores"),
+    MailEvent.DEV_STORE_TRANSFERRED: Entry(Role.KEEPERS, path="/stores/{store}/launch"),
 }

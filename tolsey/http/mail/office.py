@@ -26,8 +26,8 @@ from tolsey.runtime.messages import Call
 from tolsey.runtime.outbox.rows import row_of
 from tolsey.settings import Settings
 from tolsey.storage.database import Database, Transaction
+from tolsey.storage.people import administrators, resets
 from tolsey.storage.people import mail as mails
-from tolsey.storage.people import resets
 from tolsey.storage.people.mail import Addressee
 from tolsey.storage.records.mail import OutboundMail
 from tolsey.storage.runtime import outbox
@@ -164,9 +164,13 @@ class PostOffice:
     async def _addressees(self, call: TellPeople, role: Role) -> list[Addressee]:
         if role is Role.PAYEE:
             return await mails.payee(self._database, call.facts["account"])
-        if call.organization_id is None:
+        organization_id = call.organization_id
+        if role is Role.OPERATORS:
+            configured = self._settings.admin_organization_id
+            organization_id = await administrators.organization_id(self._database, configured)
+        if organization_id is None:
             return []
-        return await mails.those_in(self._database, call.organization_id, ("owner", "admin"))
+        return await mails.those_in(self._database, organization_id, ("owner", "admin"))
 
     async def send(self, call: SendMail) -> None:
         """Hand a mail to the server, and note what it said."""

@@ -29,14 +29,13 @@ tag_blueprint(routes, ["Integrations"])
 log = structlog.get_logger()
 
 
-class CustomApp(InstalledApp):
-    """The app through which a store is connected.
+class ShopApp(InstalledApp):
+    """An app that opens a shop.
 
     One of today is named by `clientId`, and tokens are granted to it. One that was made in the shop
     itself, as could be until 2026, has one `accessToken` for good (rules/shops#connecting).
     """
 
-    store_id: Identifier
     client_id: Credential | None = None
     access_token: Annotated[Credential | None, Field(repr=False)] = None
 
@@ -48,6 +47,12 @@ class CustomApp(InstalledApp):
                 " was made in the shop's own admin."
             )
         return self
+
+
+class CustomApp(ShopApp):
+    """The app through which a store is connected."""
+
+    store_id: Identifier
 
 
 class StoreQuery(ApiModel):
@@ -62,41 +67,44 @@ class StoreQuery(ApiModel):
 async def connect_custom_app(data: CustomApp) -> ConnectedAnswer:
     """Connect a store: the platform must take or grant a token first, else nothing is stored."""
     await store_of(data.store_id, at_least="admin")
-    token, facts, lifetime = await _opened(data)
-    plan_name = await _plan_name(Shop(facts.shop_domain, token))
-    at = now()
-    vault = service().vault
-    message = Connect(
-        at=at,
-        user_id=caller().user_id,
-        shop=profile(data.store_id, facts, plan_name),
-        client_id=data.client_id or "",
-        access_token=connections.seal_token(vault, data.store_id, token),
-        client_secret=connections.seal_secret(vault, data.store_id, data.client_secret),
-        scopes=facts.scopes,
-        expires_at=STATIC_UNTIL if lifetime is None else at + lifetime,
-        sealed_salt=stores.seal_salt_of_shop(
-            vault, data.store_id, facts.shop_domain, secrets.token_bytes(SALT_BYTES)
-        ),
-    )
+    message = await connecting(data.store_id, data)
     view = await ask(store(data.store_id), message)
     # Their agents read the shop that is connected now.
     await service().agents.access_tokens.forget()
     return ConnectedAnswer(connection=ConnectionAnswer.of(view))
 
 
-async def _opened(data: CustomApp) -> tuple[str, ShopFacts, timedelta | None]:
+async def connecting(store_id: str, app: ShopApp) -> Connect:
+    """Open a shop by an app, and say it as the store is connected; a Refusal where the platform lets nobody in."""
+    token, facts, lifetime = await opened(app)
+    vault, at = service().vault, now()
+    return Connect(
+        at=at,
+        user_id=caller().user_id,
+        shop=profile(store_id, facts, await plan_name(Shop(facts.shop_domain, token))),
+        client_id=app.client_id or "",
+        access_token=connections.seal_token(vault, store_id, token),
+        client_secret=connections.seal_secret(vault, store_id, app.client_secret),
+        scopes=facts.scopes,
+        expires_at=STATIC_UNTIL if lifetime is None else at + lifetime,
+        sealed_salt=stores.seal_salt_of_shop(
+            vault, store_id, facts.shop_domain, secrets.token_bytes(SALT_BYTES)
+        ),
+    )
+
+
+async def opened(app: ShopApp) -> tuple[str, ShopFacts, timedelta | None]:
     """Open the shop: the token that does, what the shop is, and how long the token lives if it ends."""
-    if data.client_id is not None:
-        grant, facts = await tried(data.shop_domain, data.client_id, data.client_secret)
+    if app.client_id is not None:
+        grant, facts = await tried(app.shop_domain, app.client_id, app.client_secret)
         facts = replace(facts, scopes=grant.scopes or facts.scopes)
         return grant.access_token, facts, timedelta(seconds=grant.expires_in)
-    token = str(data.access_token)
+    token = str(app.access_token)
     with refusals_told():
-        return token, await service().commerce.connect_probe(Shop(data.shop_domain, token)), None
+        return token, await service().commerce.connect_probe(Shop(app.shop_domain, token)), None
 
 
-async def _plan_name(shop: Shop) -> str | None:
+async def plan_name(shop: Shop) -> str | None:
     """Read the plan's name; a shop that does not tell it is connected all the same."""
     try:
         return await service().commerce.plan_name(shop)

@@ -71,6 +71,16 @@ COLUMNS: Final = (
         row=STORE,
         tenant="store_id",
     ),
+    *(
+        SealedColumn(
+            table="devstore_pool",
+            column=column,
+            key=("shop_domain",),
+            row=itemgetter("shop_domain"),
+            tenant="shop_domain",
+        )
+        for column in ("client_secret", "access_token")
+    ),
     SealedColumn(
         table="revenue_sources",
         column="sealed_secret",

@@ -8,9 +8,10 @@ from typing import Final
 from tolsey.actors.job.effects import Progress, Work
 from tolsey.actors.store.launch.messages import ContinueLaunch
 from tolsey.actors.store.messages import store
+from tolsey.actors.store.provisioning.messages import FollowTransfer
 from tolsey.runtime.decision import Tell
 from tolsey.runtime.throttle import Throttle
-from tolsey.storage.commerce import launches
+from tolsey.storage.commerce import devstores, launches
 from tolsey.storage.database import Database
 
 SPREAD: Final = timedelta(minutes=8)
@@ -35,8 +36,12 @@ class LaunchTicks:
         return {"launch-tick": self.tick}
 
     async def tick(self, scheduled_at: datetime, progress: Progress) -> Mapping[str, int]:
-        """Tell those launches that wait for something, and no others; each pass is counted."""
-        counters = {"launches": 0, "dispatch": 0, "probe": 0}
+        """Tell those launches and transfers that wait for something, and no others; each pass is counted."""
+        awaited = await devstores.awaited(self._database)
+        counters = {"transfers": len(awaited), "launches": 0, "dispatch": 0, "probe": 0}
+        followed = [_follow(store_id, scheduled_at) for store_id in awaited]
+        async for _ in self._throttle.portions(followed, self._post):
+            progress(counters)
         async for page in launches.waiting(self._database):
             tells = [_tick(one.store_id, scheduled_at) for one in page]
             async for _ in self._throttle.portions(tells, self._post):
@@ -45,6 +50,14 @@ class LaunchTicks:
             counters["dispatch"] += sum(one.has_work for one in page)
             counters["probe"] += sum(one.is_looking for one in page)
         return counters
+
+
+def _follow(store_id: str, scheduled_at: datetime) -> Tell:
+    return Tell(
+        store(store_id),
+        FollowTransfer(at=scheduled_at),
+        key=f"follow-transfer:{store_id}:{scheduled_at.isoformat()}",
+    )
 
 
 def _tick(store_id: str, scheduled_at: datetime) -> Tell:

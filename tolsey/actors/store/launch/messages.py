@@ -82,6 +82,17 @@ class BeginLaunch(Message[str]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeLaunchSpec(Message[None]):
+    """The merchant tells the store anew, as they may until its products were made; `digest` is as of BeginLaunch."""
+
+    user_id: str
+    digest: str
+    modules: tuple[ToldModule, ...]
+    facts: tuple[ToldFact, ...]
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunMilestone(Message[MilestoneOutcome]):
     """Somebody wants a milestone run now; waits until it is known what became of it."""
 

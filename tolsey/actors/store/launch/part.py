@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from tolsey.actors.store.launch import launching, results
+from tolsey.actors.store.launch import launching, results, telling
 from tolsey.actors.store.launch.messages import (
     BeginLaunch,
+    ChangeLaunchSpec,
     ContinueLaunch,
     DecideCheckpoint,
     LaunchWriteEnded,
@@ -34,6 +35,7 @@ class StoreLaunching(KindPart[StoreState]):
         self._database = database
         self.decides = (
             gathers(BeginLaunch, self._facts, launching.begin),
+            gathers(ChangeLaunchSpec, self._facts, telling.change),
             on(RunMilestone, launching.run),
             on(DecideCheckpoint, launching.decide),
             on(ContinueLaunch, launching.go_on),
@@ -62,7 +64,9 @@ class StoreLaunching(KindPart[StoreState]):
             if before is None or one is not before.milestones[id]:
                 yield one
 
-    async def _facts(self, state: StoreState, message: BeginLaunch | StepFinished) -> Facts:
+    async def _facts(
+        self, state: StoreState, message: BeginLaunch | ChangeLaunchSpec | StepFinished
+    ) -> Facts:
         """Read what the store remembers, unless it is in memory."""
         del message
         if state.facts is not None:

@@ -1,0 +1,49 @@
+"""A merchant may tell their store anew until products stand in the shop."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.actors.store.launch.test_launching import EMPTY, NOON, begin
+from tolsey.actors.refusals import Conflict
+from tolsey.actors.store.launch import launching, telling
+from tolsey.actors.store.launch.messages import ChangeLaunchSpec
+from tolsey.actors.store.state import StoreState
+from tolsey.storage.records.commerce.launches import MilestoneState
+
+ANEW = ChangeLaunchSpec(user_id="usr_1", digest="e", modules=(), facts=(), at=NOON)
+DONE = MilestoneState.SUCCEEDED
+
+
+def standing(**states: tuple[MilestoneState, int]) -> StoreState:
+    """Begin a launch whose milestones stand as named, each with its tries."""
+    state = launching.begin(EMPTY, begin(), {}).state
+    launch = launching.launch_of(state)
+    moved = [
+        replace(launch.milestones[id.replace("__", ".")], state=one, attempts=tries)
+        for id, (one, tries) in states.items()
+    ]
+    return replace(state, launch=launch.with_milestone(*moved))
+
+
+def test_what_was_made_of_the_form_is_made_anew_and_an_approved_brand_stays() -> None:
+    made = {"foundation__audit": (DONE, 1), "brand__kit": (DONE, 1)}
+    after = launching.launch_of(telling.change(standing(**made), ANEW, {}).state)
+    assert (after.head.digest, after.milestones["brand.kit"].run) == ("e", 2)
+    approved = standing(**made, brand__approve=(MilestoneState.APPROVED, 0))
+    kept = launching.launch_of(telling.change(approved, ANEW, {}).state)
+    assert kept.milestones["brand.kit"].state == DONE
+
+
+def test_the_same_form_once_more_changes_nothing() -> None:
+    state = standing(foundation__audit=(DONE, 1), brand__kit=(DONE, 1))
+    decided = telling.change(state, replace(ANEW, digest="d"), {})
+    assert launching.launch_of(decided.state).milestones["brand.kit"].run == 1
+
+
+@pytest.mark.parametrize("tries", [0, 1])
+def test_nothing_is_told_anew_once_products_were_sent(tries: int) -> None:
+    stood = MilestoneState.QUEUED if tries else MilestoneState.RUNNING
+    with pytest.raises(Conflict) as refused:
+        telling.change(standing(catalog__products=(stood, tries)), ANEW, {})
+    assert refused.value.code == "products_made"

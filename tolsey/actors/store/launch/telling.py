@@ -1,0 +1,62 @@
+"""Decisions about what a merchant tells of a store whose launch is under way."""
+
+from typing import Final
+
+from tolsey.actors.refusals import Conflict
+from tolsey.actors.store.launch import graph
+from tolsey.actors.store.launch.launching import (
+    BRAND_APPROVAL,
+    Silence,
+    advanced,
+    audit,
+    launch_of,
+    modules_of,
+    remembered,
+)
+from tolsey.actors.store.launch.messages import ChangeLaunchSpec
+from tolsey.actors.store.memory.remembering import Facts
+from tolsey.actors.store.state import StoreState
+from tolsey.storage.records.commerce.launches import Launch, LaunchMilestone, MilestoneState
+
+PRODUCTS: Final = "catalog.products"
+BRAND_KIT: Final = "brand.kit"
+OF_THE_SPEC: Final = (BRAND_KIT, "operations.location", "operations.shipping")
+"""What was made by what the merchant told, and is made anew by what they tell now."""
+ENDED: Final = frozenset({MilestoneState.SUCCEEDED, MilestoneState.FAILED})
+
+
+def change(state: StoreState, message: ChangeLaunchSpec, facts: Facts) -> Silence:
+    """Take what the merchant tells now in place of what they told; what was made by it is made anew.
+
+    What they changed in the shop themselves stays: an executor looks before it writes.
+    """
+    launch = launch_of(state)
+    if launch.head.digest == message.digest:
+        return advanced(state, launch, message.at, reply=None)
+    products = launch.milestones[PRODUCTS]
+    # Products stand in the shop as they were told: from then on they are changed there (rules/launch#playbook).
+    if products.attempts or products.state in {MilestoneState.RUNNING, MilestoneState.SUCCEEDED}:
+        raise Conflict(
+            "Products were made of what was told before. Change them in the shop's admin.",
+            code="products_made",
+        )
+    again = [
+        graph.run_again(launch.milestones[id], message.at)
+        for id in OF_THE_SPEC
+        if _is_made_anew(launch, launch.milestones[id])
+    ]
+    launch = launch.with_head(digest=message.digest, changed_at=message.at)
+    launch = launch.with_milestone(*again)
+    state, told = remembered(state, launch, message.facts, facts, message.at)
+    records = (
+        *told,
+        *modules_of(launch, message.modules, message.at),
+        audit(state, "told_anew", message.user_id, launchId=launch.head.launch_id),
+    )
+    return advanced(state, launch, message.at, reply=None, records=records)
+
+
+def _is_made_anew(launch: Launch, one: LaunchMilestone) -> bool:
+    # A brand that a person approved stays until they undo that (rules/launch#checkpoints).
+    is_decided = launch.milestones[BRAND_APPROVAL].state in graph.DONE
+    return one.state in ENDED and not (one.milestone == BRAND_KIT and is_decided)
