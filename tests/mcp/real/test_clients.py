@@ -53,6 +53,7 @@ async def live_site(
         database_url=database_url,
         redis_url=redis_url,
         commerce_url_template=platform.url_template,
+        storefront_url="http://127.0.0.1:9",  # nobody is there
     )
     async with served(settings, port) as opened_hall:
         yield opened_hall
@@ -122,6 +123,7 @@ async def furnished(
         "add_order_note": {**order, "note": "Wrap it"},
         "tag_order": {**order, "tags": ["gift"]},
         "refresh_revenue": {},
+        "request_competitor_scan": {"domain": owner.rival},
         "save_memory": {"text": "The owner asked for blue shirts."},
         "delete_memory": {"id": "fact_told"},
     }

@@ -35,6 +35,7 @@ async def two_stores(
         database_url=database_url,
         redis_url=redis_url,
         commerce_url_template=platform.url_template,
+        storefront_url="http://127.0.0.1:9",  # nobody is there
     )
     async with running(settings, clock=clock, timers=False) as started:
         service = started.service

@@ -38,6 +38,7 @@ WRITES: dict[str, dict[str, Any]] = {
         "changes": [{"tool": "tag_order", "arguments": '{"order_id": "1", "tags": ["gift"]}'}],
     },
     "refresh_revenue": KEY,
+    "request_competitor_scan": {**KEY, "domain": "rival.example"},
     "save_memory": {**KEY, "key": "brand.voice", "text": "Warm"},
     "delete_memory": {**KEY, "id": "1"},
 }

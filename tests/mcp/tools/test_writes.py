@@ -357,6 +357,7 @@ async def test_the_tools_say_what_they_do(counter: Counter) -> None:
         "save_collection",
         "save_page",
         "refresh_revenue",
+        "request_competitor_scan",
         "save_memory",
         "delete_memory",
     }

@@ -38,7 +38,7 @@ LATER_AFTER: Final = timedelta(days=7)
 LONGEST_HOLD_SECONDS: Final = 24 * 3600
 FIRST_HOLD_SECONDS: Final = 60
 MOST_QUEUED: Final = 8
-ENDED_REMEMBERED: Final = 4
+ENDED_REMEMBERED: Final = MOST_QUEUED
 
 Scanned = Decision["StorefrontState", StorefrontScan]
 
@@ -110,24 +110,31 @@ def ended(state: StorefrontState, message: ScanEnded) -> Decision[StorefrontStat
     scan = next((one for one in state.scans if one.id == message.scan_id), None)
     if scan is None:
         return Decision(state, None)
-    over = replace(
-        scan,
-        state="failed" if message.reached is None else "done",
-        ended_at=message.at,
-        report=message.report,
-    )
-    left = tuple(one for one in state.scans if one.id != scan.id)
+    is_failed = message.reached is None
+    # What one look saw serves all who asked for no more meanwhile (rules/intelligence#registry).
+    over = {
+        one.id: replace(
+            one,
+            state="failed" if is_failed else "done",
+            ended_at=message.at,
+            report=message.report,
+        )
+        for one in state.scans
+        if one.id == scan.id or (not is_failed and _covers(scan, one))
+    }
+    left = tuple(one for one in state.scans if one.id not in over)
     row = state.row
     if scan.is_kept and row is not None:
         row = _seen(row, message)
-    after = replace(state, row=row, scans=left, ended=(*state.ended, over)[-ENDED_REMEMBERED:])
-    records, effects = [over], list(_found_elsewhere(state, message))
+    ended = (*state.ended, *over.values())[-ENDED_REMEMBERED:]
+    after = replace(state, row=row, scans=left, ended=ended)
+    records, effects = [*over.values()], list(_found_elsewhere(state, message))
     if left and left[0].state == "queued":
         following = replace(left[0], state="running")
         after = replace(after, scans=(following, *left[1:]))
         records.append(following)
         effects.append(_begin(after, following, message.at))
-    return Decision(after, None, records=records, effects=effects, resolve={scan.id: over})
+    return Decision(after, None, records=records, effects=effects, resolve=over)
 
 
 def discover(
@@ -181,9 +188,13 @@ def shown_state(row: StorefrontRow, now: datetime) -> str:
 
 def _does(scan: StorefrontScan, message: RequestScan) -> bool:
     """Whether a scan that has not ended does all that is asked for."""
-    is_theirs = scan.organization_id == message.organization_id
-    is_deep = scan.mode == "full" or message.mode == "light"
-    return is_theirs and is_deep and (scan.is_kept or not message.is_kept)
+    return scan.organization_id == message.organization_id and _covers(scan, message)
+
+
+def _covers(scan: StorefrontScan, wanted: StorefrontScan | RequestScan) -> bool:
+    """Whether what a scan sees, and keeps, is all that is wanted."""
+    is_deep = scan.mode == "full" or wanted.mode == "light"
+    return is_deep and (scan.is_kept or not wanted.is_kept)
 
 
 def _new(domain: str, source: str, at: datetime) -> StorefrontRow:

@@ -4,12 +4,12 @@ from typing import Final
 
 from tolsey.http.mcp.registry import Registry
 from tolsey.http.mcp.tools.building import ReadTools
+from tolsey.http.mcp.tools.competitors.reading import CompetitorTools
 from tolsey.http.mcp.tools.launch.reading import LaunchTools
 from tolsey.http.mcp.tools.platform.reading import PlatformTools
 from tolsey.http.mcp.tools.prompts import prompts
 from tolsey.http.mcp.tools.reads.audit import AuditTools
 from tolsey.http.mcp.tools.reads.catalog import CatalogTools
-from tolsey.http.mcp.tools.reads.competitors import CompetitorTools
 from tolsey.http.mcp.tools.reads.compliance import ComplianceTools
 from tolsey.http.mcp.tools.reads.customers import CustomerTools
 from tolsey.http.mcp.tools.reads.inventory import InventoryTools

@@ -55,12 +55,13 @@ class ComparedCompetitors(ToolAnswer):
 
 
 Domain = Annotated[str, Field(max_length=LONGEST_DOMAIN)]
+NamedDomain = Annotated[Domain, Field(description="As list_competitors names it.")]
 
 
 class AskedCompetitor(ToolArguments):
     """Which competitor is wanted."""
 
-    domain: Annotated[Domain, Field(description="As list_competitors names it.")]
+    domain: NamedDomain
 
 
 class AskedCompetitors(ToolArguments):

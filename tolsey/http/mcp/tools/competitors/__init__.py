@@ -1,0 +1,1 @@
+"""Tools about the storefronts that a store competes with."""
