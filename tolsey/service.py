@@ -38,6 +38,7 @@ from tolsey.http.assistant.tools import tools_of
 from tolsey.http.blueprints import BLUEPRINTS
 from tolsey.http.chat.answering import AnswerService
 from tolsey.http.chat.terms import Terms
+from tolsey.http.deals.sealing.effects import DocumentSealing
 from tolsey.http.files.keeping import FileKeeper
 from tolsey.http.mail.office import PostOffice
 from tolsey.http.mcp.opening import opened
@@ -307,6 +308,7 @@ class Parts:
         storefronts = StorefrontCalls(
             self._outside.storefronts, self.database, self.clock, self._heal
         )
+        sealing = DocumentSealing(self.database, self.vault, self._settings.base_url, self.clock)
         written = ExportWriter(self.files, self.database, self._reports, self._ask, self.clock)
         throttle = Throttle(partial(retention.commit, self.database))
         upkeep = Upkeep(self.database, self._post, throttle, self.files.sweep).work()
@@ -353,6 +355,7 @@ class Parts:
             **self.mail.handlers(),
             **(self.embedder.handlers() if self.embedder else {}),
             **written.handlers(),
+            **sealing.handlers(),
             **storefronts.handlers(),
         }
 

@@ -9,10 +9,11 @@ import pytest
 from tests.http.deals.table import PRICE, Table
 from tests.http.people import Clock, SignUp
 from tolsey.actors.listing.actor import ListingActor
+from tolsey.actors.listing.deals.messages import SealDocument
 from tolsey.actors.mail import TellPeople
 from tolsey.actors.organization.actor import OrganizationActor
 from tolsey.http.app import create_app
-from tolsey.http.deals import offers, signing_routes, threads
+from tolsey.http.deals import evidence_routes, offers, signing_routes, threads
 from tolsey.http.people import account, auth, organizations
 from tolsey.http.selling import public, reviews, sell
 from tolsey.http.stores import routes as stores
@@ -34,12 +35,15 @@ def told() -> list[TellPeople]:
 
 @pytest.fixture
 def calls(told: list[TellPeople]) -> dict[type[Call[Any]], Any]:
-    """Who performs what follows a move."""
+    """Who performs what follows a move; a PDF is made by tests of PDFs alone."""
 
     async def tell_people(call: TellPeople) -> None:
         told.append(call)
 
-    return {TellPeople: tell_people}
+    async def leave_unsealed(call: SealDocument) -> None:
+        del call
+
+    return {TellPeople: tell_people, SealDocument: leave_unsealed}
 
 
 @pytest.fixture
@@ -74,6 +78,7 @@ def edge(service: Service) -> Edge:
         threads,
         offers,
         signing_routes,
+        evidence_routes,
     )
     return create_app(service, [part.routes for part in parts], {})
 

@@ -17,7 +17,7 @@ from tolsey.http.web.context import ask, new_id, now, service
 from tolsey.runtime.errors import Duplicate
 from tolsey.runtime.messages import Message
 from tolsey.storage.people import accounts
-from tolsey.storage.records.selling.deals import DealThread, Side
+from tolsey.storage.records.selling.deals import DealThread, LegalSignature, Side
 from tolsey.storage.selling import deals
 
 OF_OPERATOR: Final = "operator"
@@ -76,6 +76,17 @@ async def party_to(deal_id: str) -> Party:
     if not roles and not operates:
         raise NotFound("There is no such deal.")
     return Party(deal, roles, operates)
+
+
+async def signature_of(signature_id: str) -> tuple[Party, LegalSignature]:
+    """Tell who the caller is in the deal of a document; 404 for who is nobody in it."""
+    found = await deals.deal_of_signature(service().database, signature_id)
+    if found is None:
+        raise NotFound("There is no such document.")
+    try:
+        return await party_to(found[0].id), found[1]
+    except NotFound as error:
+        raise NotFound("There is no such document.") from error
 
 
 async def may_sell(organization_id: str) -> bool:

@@ -8,7 +8,6 @@ from pydantic import StringConstraints
 from quart import Blueprint, Response, request
 from quart_schema import tag_blueprint
 
-from tolsey.actors.listing import evidence
 from tolsey.actors.listing.deals import signatures
 from tolsey.actors.listing.deals.messages import (
     EndSignature,
@@ -24,16 +23,11 @@ from tolsey.actors.listing.machines import OPERATOR
 from tolsey.actors.listing.messages import listing
 from tolsey.actors.refusals import Forbidden, NotFound
 from tolsey.http.answers.base import Created, Media
-from tolsey.http.answers.deals import (
-    LegalSignatureAnswer,
-    SignatureCheckAnswer,
-    SignatureEventAnswer,
-    signers_of,
-)
+from tolsey.http.answers.deals import LegalSignatureAnswer
 from tolsey.http.deals import papers
 from tolsey.http.deals.bodies_of_deals import Words
 from tolsey.http.deals.figures import named_figures
-from tolsey.http.deals.parties import Party, may_sell, party_to
+from tolsey.http.deals.parties import Party, may_sell, party_to, signature_of
 from tolsey.http.web import addresses, cookies
 from tolsey.http.web.access import caller, session
 from tolsey.http.web.api_model import ApiModel
@@ -135,7 +129,7 @@ async def issued(party: Party, data: WantedSignature, side: Side) -> SignatureVi
 @session
 async def get_signature(signature_id: str) -> LegalSignatureAnswer:
     """Read how far a document is signed, and what signing it takes."""
-    party, signature = await _party_to(signature_id)
+    party, signature = await signature_of(signature_id)
     return await _answer(signature, party.deal.stage, party)
 
 
@@ -143,7 +137,7 @@ async def get_signature(signature_id: str) -> LegalSignatureAnswer:
 @session
 async def read_document(signature_id: str) -> Annotated[Response, Media("text/html")]:
     """Read the exact text that is signed; the first time that a party does is written down."""
-    party, signature = await _party_to(signature_id)
+    party, signature = await signature_of(signature_id)
     if party.roles and signature.status in OPEN_SIGNATURES:
         message = ViewDocument(
             deal_id=party.deal.id,
@@ -166,7 +160,7 @@ async def read_document(signature_id: str) -> Annotated[Response, Media("text/ht
 @idempotent
 async def sign_document(signature_id: str, data: GivenSignature) -> LegalSignatureAnswer:
     """Sign for a party, as one of its owners or admins; the last signature moves the deal."""
-    party, _ = await _party_to(signature_id)
+    party, _ = await signature_of(signature_id)
     named = await deals.metrics_of(service().database, signature_id)
     message = SignDocument(
         deal_id=party.deal.id,
@@ -188,7 +182,7 @@ async def sign_document(signature_id: str, data: GivenSignature) -> LegalSignatu
 @idempotent
 async def decline_document(signature_id: str, data: Declined) -> LegalSignatureAnswer:
     """Say that a document is not signed, and why; another one may be asked for."""
-    party, _ = await _party_to(signature_id)
+    party, _ = await signature_of(signature_id)
     side = party.side()
     return await _ended(party, signature_id, "decline", side=side, reason=data.reason)
 
@@ -198,37 +192,11 @@ async def decline_document(signature_id: str, data: Declined) -> LegalSignatureA
 @idempotent
 async def void_document(signature_id: str, data: Declined) -> LegalSignatureAnswer:
     """Take back a document that one asked for, while not everybody has signed it."""
-    party, signature = await _party_to(signature_id)
+    party, signature = await signature_of(signature_id)
     # Who asked for it takes it back, or an operator (rules/marketplace#signatures).
     if signature.requested_by != caller().user_id and not party.operates:
         raise Forbidden("Only who asked for this document can take it back.")
     return await _ended(party, signature_id, "void", side=party.role, reason=data.reason)
-
-
-@routes.get("/api/marketplace/signatures/<signature_id>/verify")
-@session
-async def verify_signature(signature_id: str) -> SignatureCheckAnswer:
-    """Compute everything about a signature again: its text, its chain, and its line in the deal's ledger."""
-    party, signature = await _party_to(signature_id)
-    database = service().database
-    events = await deals.signature_events(database, signature_id)
-    text = await deals.document(database, signature.document_sha256)
-    is_text = text is not None and evidence.sha256(text.encode()) == signature.document_sha256
-    broken = signatures.broken_at(signature, events)
-    anchored: bool | None = None
-    if signature.status == "SIGNED":
-        anchored = await deals.is_in_ledger(database, party.deal.id, signature.audit_hash)
-    return SignatureCheckAnswer(
-        valid=is_text and broken is None and anchored is not False,
-        first_break=broken,
-        document_valid=is_text,
-        in_ledger=anchored,
-        document_sha256=signature.document_sha256,
-        audit_hash=signature.audit_hash,
-        genesis=signatures.first_of(signature_id, signature.document_sha256),
-        signers=signers_of(signature),
-        events=[SignatureEventAnswer.read(event) for event in events],
-    )
 
 
 async def _ended(
@@ -244,16 +212,6 @@ async def _ended(
         at=now(),
     )
     return await _shown(await ask(listing(party.deal.listing_id), message), party)
-
-
-async def _party_to(signature_id: str) -> tuple[Party, LegalSignature]:
-    found = await deals.deal_of_signature(service().database, signature_id)
-    if found is None:
-        raise NotFound("There is no such document.")
-    try:
-        return await party_to(found[0].id), found[1]
-    except NotFound as error:
-        raise NotFound("There is no such document.") from error
 
 
 def _signer(side: Side) -> SignerFacts:

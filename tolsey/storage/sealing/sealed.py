@@ -10,6 +10,7 @@ from pathlib import Path
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
@@ -20,6 +21,7 @@ VERSION = "v1"
 NONCE_BYTES = 12
 KEY_BYTES = 32
 KEY_FILE = "encryption_keys"
+P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 TRANSIT = "between processes"
 """In the place of a table's name: the key of what is sealed on its way and kept nowhere."""
 
@@ -172,6 +174,18 @@ class Vault:
         return Ed25519PrivateKey.from_private_bytes(
             _derive(self._keys[key_id], b"tolsey/ed25519/v1")
         )
+
+    def seal_key(self, key_id: str) -> ec.EllipticCurvePrivateKey:
+        """Derive the key that seals PDFs, which goes with a key of the ring; KeyError for an unknown id.
+
+        On P-256, which every reader of PDF knows; 16 bytes more than the curve's order keep the
+        remainder even (FIPS 186-5, A.2.1).
+        """
+        wide = HKDF(
+            hashes.SHA256(), length=KEY_BYTES + 16, salt=None, info=b"tolsey/seal-key/p256/v1"
+        ).derive(self._keys[key_id])
+        secret = int.from_bytes(wide, "big") % (P256_ORDER - 1) + 1
+        return ec.derive_private_key(secret, ec.SECP256R1())
 
     def _cipher(self, key_id: str, table: str) -> AESGCM:
         """Use a key per table, so that no single key seals more than a table's worth of texts."""

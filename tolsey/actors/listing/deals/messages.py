@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Final
+from typing import ClassVar, Final
 
-from tolsey.runtime.messages import Message
+from tolsey.runtime.messages import Call, LaneName, Message
 from tolsey.storage.records.selling.deals import DealOffer, DealThread, LegalSignature
 
 
@@ -235,3 +235,13 @@ class SignatureDue(Message[None]):
     deal_id: str
     signature_id: str
     at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class SealDocument(Call[None]):
+    """Make the PDF of a document that everybody has signed, and put the service's seal under it."""
+
+    lane: ClassVar[LaneName] = "job"
+
+    signature_id: str
+    organization_id: str

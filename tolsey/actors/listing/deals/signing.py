@@ -11,6 +11,7 @@ from tolsey.actors.listing.deals.cases import DealCase, is_paused
 from tolsey.actors.listing.deals.messages import (
     EndSignature,
     RequestSignature,
+    SealDocument,
     SignatureDue,
     SignatureView,
     SignDocument,
@@ -23,7 +24,7 @@ from tolsey.actors.listing.machines import CLOCK
 from tolsey.actors.listing.messages import listing
 from tolsey.actors.listing.state import DealHead, ListingState
 from tolsey.actors.refusals import Conflict, InvalidTransition, NotFound, Unprocessable
-from tolsey.runtime.decision import Decision, Tell
+from tolsey.runtime.decision import Decision, Perform, Tell
 from tolsey.storage.records.selling.deals import (
     OPEN_SIGNATURES,
     DealMetrics,
@@ -214,7 +215,7 @@ def sign(state: ListingState, message: SignDocument) -> Answer:
 
 def _complete(turn: DealTurn, signature: LegalSignature, message: SignDocument) -> None:
     """Move the deal by its last signature: a guard that fails refuses the whole turn."""
-    turn.move(
+    deal = turn.move(
         message.deal_id,
         signatures.SIGNED_BY_ALL[signature.document_type],
         actor=CLOCK,
@@ -226,6 +227,8 @@ def _complete(turn: DealTurn, signature: LegalSignature, message: SignDocument) 
             "auditHash": signature.audit_hash,
         },
     )
+    seal = SealDocument(signature_id=signature.id, organization_id=deal.seller_id)
+    turn.effects.append(Perform(seal, key=f"{signature.id}/seal"))
 
 
 def end(state: ListingState, message: EndSignature) -> Answer:
