@@ -79,7 +79,7 @@ from tolsey.storage.runtime import operations as asked
 from tolsey.storage.runtime.dead_letters import WhichLetters
 from tolsey.storage.runtime.outbox import Outbox
 from tolsey.storage.sealing.sealed import Vault
-from tolsey.storage.selling import deals, listings, market, snapshots
+from tolsey.storage.selling import deals, listings, market, seals, snapshots
 from tolsey.storage.selling.market import MarketSearch
 
 GROWN: Final = (Path(__file__).parent / "grown.sql").read_text()
@@ -621,6 +621,8 @@ SHORT: Final[dict[str, list[Case]]] = {
     "selling.deals.is_in_ledger": [lambda db: deals.is_in_ledger(db, "deal_000001", "0")],
     "selling.deals.signature_events": [lambda db: deals.signature_events(db, "sig_1")],
     "selling.deals.events": [lambda db: deals.events(db, "deal_000001", 1, PAGE)],
+    "selling.seals.certificate": [lambda db: seals.certificate(db, "k1")],
+    "selling.seals.find": [lambda db: seals.find(db, "sig_1")],
     "selling.deals.find": [lambda db: deals.find(db, "deal_000001")],
     "selling.deals.is_store_selling": [lambda db: deals.is_store_selling(db, "sto_1")],
     "selling.deals.load": [lambda db: deals.load(db, ["lst_000001"])],
@@ -679,6 +681,7 @@ SHORT: Final[dict[str, list[Case]]] = {
 """What is read over the pool of all."""
 
 UNBOUNDED: Final = {
+    "selling.seals": {"certificates"},  # one for each key there ever was
     "chat.vectors": {"DatabaseVectors.count"},
     "commerce.compliance": {
         *("open_obligations", "unfinished", "uninstalled"),  # what is open
@@ -731,6 +734,7 @@ WRITING: Final = {
     "erasure": {"erase"},
     "selling.market": {"note_view", "unwatch", "watch"},
     "idempotency": {"answer", "claim", "release"},
+    "selling.seals": {"keep", "keep_certificate"},
     "sealing.keys": {"note_rotation"},
     "intelligence.calibrating": {"keep"},
     "intelligence.catalogue": {"keep"},
