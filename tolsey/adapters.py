@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import cast
 
 from tolsey.actors.ports import DatasetReader, MailServer, ScanQueue, Unset, Vectors
-from tolsey.actors.storefront.observed import StorefrontScanner
 from tolsey.http.clients.certificates import trusted_certificates
 from tolsey.http.clients.commerce.admin import API_VERSION, ShopifyAdmin
 from tolsey.http.clients.counted import CountedClient
@@ -41,7 +40,7 @@ class Adapters:
     objects: Objects
     mail: MailServer | None
     """None where none is set: mails are kept."""
-    storefronts: StorefrontScanner
+    storefronts: WebScanner
     scan_queue: ScanQueue
     dataset: DatasetReader | None
     """None where none is set."""

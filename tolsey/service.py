@@ -287,6 +287,8 @@ class Parts:
             database=self.database,
             vault=self.vault,
             clock=self.clock,
+            storefronts=self._outside.storefronts,
+            theme_url=self._settings.launch_theme_url,
         )
         transfers = TransferCalls(
             ask=self._ask, platform=self._outside.commerce, vault=self.vault, clock=self.clock

@@ -227,6 +227,8 @@ class Settings(BaseSettings):
     listing_review: Literal["automatic", "manual"] = "automatic"
     """`automatic`: sellers publish their listings themselves; `manual`: an administrator approves each."""
 
+    launch_theme_url: WebAddress | None = None
+    """The ZIP of the theme that launches prepare, which the platform fetches; unset: that milestone is blocked, the rest goes on."""
     commerce_client_id: str | None = None
     """The app of the commerce platform that stores are connected through by default; merchants' own apps need none."""
     commerce_client_secret: Secret | None = None

@@ -362,6 +362,16 @@ class CommerceEditor(Protocol):
         ...
 
 
+class OwnStorefront(Protocol):
+    """Reads pages of a store's own site for the store."""
+
+    async def owned(
+        self, domain: str, paths: Sequence[str]
+    ) -> Mapping[str, tuple[int | None, str]]:
+        """Look at pages of a site for its owner: the status and text of each, None where none came."""
+        ...
+
+
 class Vectors(Protocol):
     """Where embeddings are kept, by namespace."""
 

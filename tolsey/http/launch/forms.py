@@ -1,9 +1,9 @@
 """The onboarding form: what a merchant tells of the store that is to be launched."""
 
 from decimal import Decimal
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, model_validator
 
 from tolsey.http.web.api_model import ApiModel, Email, Identifier, Name
 
@@ -14,8 +14,14 @@ Colour = Annotated[str, StringConstraints(pattern=r"^#[0-9A-Fa-f]{6}$")]
 Font = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9 ]{1,60}$")]
 Sentence = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1_000)]
 
+Stock = Annotated[int, Field(ge=0, le=1_000_000)]
+ImageUrl = Annotated[str, StringConstraints(pattern=r"^https://[^\s]+$", max_length=2_000)]
+OldPath = Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9/_.~%-]{1,250}$")]
+
 MOST_COUNTRIES = 250
 MOST_PRODUCTS = 100
+MOST_OPTIONS = 3
+MOST_VARIANTS = 20
 
 
 class LocationForm(ApiModel):
@@ -39,12 +45,55 @@ class ShippingForm(ApiModel):
     free_from: Price | None = None
 
 
+class OptionForm(ApiModel):
+    """What a product can be chosen by, such as its size."""
+
+    name: Line
+    values: Annotated[list[Line], Field(min_length=1, max_length=MOST_VARIANTS)]
+
+
+class VariantForm(ApiModel):
+    """One form of a product: a value of each option, and what is another than of the product itself."""
+
+    values: Annotated[list[Line], Field(min_length=1, max_length=MOST_OPTIONS)]
+    price: Price | None = None
+    cost: Price | None = None
+    sku: Line | None = None
+    stock: Stock | None = None
+
+
 class ProductForm(ApiModel):
-    """Something that is to be sold, at the merchant's price; `cost` is what it costs them."""
+    """Something that is to be sold, at the merchant's price; `cost` is what it costs them.
+
+    `old_path` is where it was found in the shop before: it leads to the product then.
+    """
 
     title: Line
     price: Price
     cost: Price | None = None
+    description: Sentence | None = None
+    type: Line | None = None
+    tags: Annotated[list[Line], Field(default_factory=list, max_length=50)]
+    sku: Line | None = None
+    stock: Stock | None = None
+    image_url: ImageUrl | None = None
+    old_path: OldPath | None = None
+    options: Annotated[list[OptionForm], Field(default_factory=list, max_length=MOST_OPTIONS)]
+    variants: Annotated[list[VariantForm], Field(default_factory=list, max_length=MOST_VARIANTS)]
+
+    @model_validator(mode="after")
+    def _each_variant_chooses(self) -> Self:
+        """Hold every variant against the options: each names one value of each, and no two the same."""
+        chosen = [tuple(one.values) for one in self.variants]
+        if bool(self.options) != bool(self.variants) or len(set(chosen)) != len(chosen):
+            raise ValueError("name each variant once, by its options")
+        for values in chosen:
+            if len(values) != len(self.options) or any(
+                value not in option.values
+                for value, option in zip(values, self.options, strict=True)
+            ):
+                raise ValueError("a variant names one value of each option, in their order")
+        return self
 
 
 class PricingForm(ApiModel):

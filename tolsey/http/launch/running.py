@@ -2,6 +2,7 @@
 
 from typing import Final, cast
 
+from tolsey.actors.ports import OwnStorefront
 from tolsey.actors.store.launch import launching
 from tolsey.actors.store.launch.effects import LaunchCalls, LaunchPlatform
 from tolsey.actors.store.launch.executors import BUILT
@@ -55,6 +56,8 @@ async def rehearse(service: Service, store_id: str, milestone: str) -> Milestone
         database=service.database,
         vault=service.vault,
         clock=service.clock,
+        storefronts=cast("OwnStorefront", service.storefronts),
+        theme_url=service.settings.launch_theme_url,
     )
     sent, came = await calls.rehearse(launch, milestone)
     stop = came if isinstance(came, MilestoneStop) else None

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tolsey.actors.edit import Edit
+from tolsey.actors.store.editing.kinds import things
 from tolsey.actors.store.editing.kinds.discounts import DiscountEdit
 from tolsey.actors.store.editing.kinds.drafts import CollectionEdit, PageEdit
 from tolsey.actors.store.editing.kinds.fulfilment import FulfilEdit, TrackEdit
@@ -38,6 +39,23 @@ LOCATION: Final = "location"
 MARKET: Final = "market"
 RATES: Final = "rates"
 FILE: Final = "file"
+NEW_PRODUCT: Final = "new-product"
+OPENING_STOCK: Final = "opening-stock"
+NEW_COLLECTION: Final = "new-collection"
+PUBLISHED: Final = "published"
+CORE_PAGE: Final = "core-page"
+POLICY: Final = "policy"
+MENU: Final = "menu"
+THEME: Final = "theme"
+THEME_FILES: Final = "theme-files"
+PRODUCT_SEO: Final = "product-seo"
+SEO_FIELD: Final = "seo-field"
+ALT_TEXT: Final = "alt-text"
+REDIRECT: Final = "redirect"
+CONSENT: Final = "consent"
+PIXEL: Final = "pixel"
+WELCOME_CODE: Final = "welcome-code"
+SEGMENT: Final = "segment"
 
 KINDS: Final[Mapping[str, EditKind]] = {
     PRODUCT: ProductEdit(),
@@ -55,6 +73,23 @@ KINDS: Final[Mapping[str, EditKind]] = {
     MARKET: MarketEdit(),
     RATES: RatesEdit(),
     FILE: FileEdit(),
+    NEW_PRODUCT: things.NewProductEdit(),
+    OPENING_STOCK: things.OpeningStockEdit(),
+    NEW_COLLECTION: things.NewCollectionEdit(),
+    PUBLISHED: things.PublishedEdit(),
+    CORE_PAGE: things.CorePageEdit(),
+    POLICY: things.PolicyEdit(),
+    MENU: things.MenuEdit(),
+    THEME: things.ThemeEdit(),
+    THEME_FILES: things.ThemeFilesEdit(),
+    PRODUCT_SEO: things.ProductSeoEdit(),
+    SEO_FIELD: things.SeoFieldEdit(),
+    ALT_TEXT: things.AltTextEdit(),
+    REDIRECT: things.RedirectEdit(),
+    CONSENT: things.ConsentEdit(),
+    PIXEL: things.PixelEdit(),
+    WELCOME_CODE: things.WelcomeCodeEdit(),
+    SEGMENT: things.SegmentEdit(),
 }
 """Every kind of edit. Another one is a class of `kinds`, and one of `http.clients.commerce.edits` with its two documents."""
 

@@ -4,8 +4,10 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any, Protocol
 
+import anyio
 import orjson
 import structlog
 
@@ -15,6 +17,7 @@ from tolsey.actors.organization.workflows.messages import ClaimWorkflow
 from tolsey.actors.ports import (
     CommerceEditor,
     CommercePlatform,
+    OwnStorefront,
     PlatformDocument,
     PlatformError,
     Shop,
@@ -22,7 +25,9 @@ from tolsey.actors.ports import (
 from tolsey.actors.reach import Ask
 from tolsey.actors.refusals import PaymentRequired, Refusal
 from tolsey.actors.store.editing import edits
+from tolsey.actors.store.editing.asking import EditRequest, ShopEditor
 from tolsey.actors.store.editing.messages import BeginOperation
+from tolsey.actors.store.editing.queueing import AT_ONCE
 from tolsey.actors.store.effects import shops
 from tolsey.actors.store.launch import probing
 from tolsey.actors.store.launch.executors import EXECUTORS
@@ -30,8 +35,10 @@ from tolsey.actors.store.launch.executors.work import (
     Finished,
     LaunchWork,
     LookAt,
+    LookAtAll,
     PutUp,
     Question,
+    ReadPages,
     ReadShop,
     StepOutcome,
     WriteShop,
@@ -58,7 +65,8 @@ from tolsey.actors.store.launch.playbook import PLAYBOOK
 from tolsey.actors.store.launch.stops import LAUNCH_CLIENT, stop_of_error
 from tolsey.runtime.ids import new_id
 from tolsey.runtime.messages import Call, Message
-from tolsey.storage.commerce import agent_operations, launches
+from tolsey.runtime.tasks import together
+from tolsey.storage.commerce import launches
 from tolsey.storage.database import Database
 from tolsey.storage.records.commerce.launches import Launch, MilestoneState
 from tolsey.storage.sealing.sealed import Vault
@@ -86,13 +94,17 @@ class LaunchCalls:
         database: Database,
         vault: Vault,
         clock: Callable[[], datetime],
+        storefronts: OwnStorefront,
+        theme_url: str | None = None,
     ) -> None:
         self._ask = ask
         self._shops = shops(ask, vault, clock)
+        self._editor = ShopEditor(ask=ask, editor=platform, vault=vault, clock=clock)
         self._platform = platform
         self._database = database
-        self._vault = vault
         self._clock = clock
+        self._storefronts = storefronts
+        self._theme_url = theme_url
 
     def handlers(self) -> dict[type[Call[Any]], Any]:
         """Say which method answers which call."""
@@ -188,6 +200,9 @@ class LaunchCalls:
             scopes = await self._shops.call(store_id, _scopes)
         return LaunchWork(
             store_id=store_id,
+            launch_id=launch.head.launch_id,
+            milestone=milestone,
+            began_at=launch.milestones[milestone].started_at or self._clock(),
             spec=modules.get("onboardingSpec") or {},
             given_kit=modules.get("givenBrandKit") or {},
             kit=modules.get("brandKit") or {},
@@ -198,10 +213,18 @@ class LaunchCalls:
             },
             written=orjson.loads(launch.milestones[milestone].written),
             scopes=scopes,
+            decided=frozenset(
+                id for id, one in launch.milestones.items() if one.decided_by is not None
+            ),
+            theme_url=self._theme_url,
         )
 
     async def _asked(self, store_id: str, question: Question) -> Any:
         """Ask the shop what an executor wants to know."""
+        if isinstance(question, LookAtAll):
+            return await self._looked_at(store_id, question.edits)
+        if isinstance(question, ReadPages):
+            return await self._storefronts.owned(question.host, question.paths)
 
         async def of(shop: Shop) -> Any:
             match question:
@@ -214,23 +237,31 @@ class LaunchCalls:
 
         return await self._shops.call(store_id, of)
 
+    async def _looked_at(self, store_id: str, some: Sequence[Edit]) -> list[Any]:
+        """Look at many things, as many at once as a store may (rules/shops#writing-to-the-platform)."""
+        places = anyio.CapacityLimiter(AT_ONCE)
+
+        async def one(edit: Edit) -> Any:
+            async with places:
+                return await self._asked(store_id, LookAt(edit))
+
+        return await together([partial(one, edit) for edit in some])
+
     def _wish(self, launch: Launch, of: StepOf, edit: Edit, number: int) -> BeginOperation:
         """Write a change down as an operation: the same step of the same attempt asks for the same ones."""
         named = (
             f"{launch.head.launch_id}\n{of.milestone}\n{of.run}\n{of.attempt}\n{of.step}\n{number}"
         )
-        operation_id = f"op_{hashlib.sha256(named.encode()).hexdigest()[:32]}"
-        store_id, written = launch.head.store_id, edit.written()
-        return BeginOperation(
-            operation_id=operation_id,
+        asked = EditRequest(
+            store_id=launch.head.store_id,
+            operation_id=f"op_{hashlib.sha256(named.encode()).hexdigest()[:32]}",
             user_id=launch.head.begun_by or SYSTEM,
             client_id=LAUNCH_CLIENT,
             tool=of.milestone,
-            subject=edits.subject_of(edit),
-            digest=hashlib.sha256(written.encode()).hexdigest(),
-            intent=agent_operations.seal_intent(self._vault, store_id, operation_id, written),
-            at=self._clock(),
+            digest=hashlib.sha256(edit.written().encode()).hexdigest(),
+            edit=edit,
         )
+        return self._editor.begin_message(asked)
 
     def _finished(self, of: StepOf, came: Finished) -> StepFinished:
         return StepFinished(

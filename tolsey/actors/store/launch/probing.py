@@ -16,6 +16,7 @@ from tolsey.actors.store.launch.playbook import PLAYBOOK, Checkpoint
 from tolsey.storage.records.commerce.launches import Launch, LaunchMilestone, MilestoneState
 
 TEST_ORDER: Final = "launch.test_order"
+THEME: Final = "storefront.theme"
 
 Condition = Mapping[str, Any]
 Probe = Mapping[str, Any]
@@ -119,10 +120,15 @@ def internal(launch: Launch, probe: Probe, built: Collection[str]) -> Probe:
     """Say what we know ourselves of what conditions are about; what nobody found out is null."""
     since = orders_since(launch, built)
     recent = _at("recent.nodes.0.id", probe)
+    prepared = orjson.loads(launch.milestones[THEME].result or "{}")
     return {
         "brandKit": {
             "draftHash": launch.head.draft_hash,
             "approvedHash": launch.head.approved_hash,
+        },
+        "theme": {
+            "preparedId": prepared.get("themeId"),
+            "mainIdAtPreparation": prepared.get("mainThemeId"),
         },
         "webOrderSinceDeps": None if since is None else recent is not None,
     }

@@ -19,13 +19,22 @@ UNAUTHORIZED: Final = 401
 SHOP_AWAY: Final = frozenset({402, 423})
 AGAIN: Final = frozenset({"version_changed", "contended", "not_applied", "shop_changed"})
 """Why a change was not made that may be made when the shop is looked at again."""
-COVERED: Final = frozenset({"DUPLICATE_REGION_MARKET", "DUPLICATE_UNIQUE_MARKET"})
-"""What the platform says of what is there already."""
+COVERED: Final = frozenset(
+    {
+        "DUPLICATE_REGION_MARKET",
+        "DUPLICATE_UNIQUE_MARKET",
+        "SHOPIFY_COOKIE_BANNER_NOT_DISABLED",
+        "TAKEN",
+        "NO_EXTENSION",
+    }
+)
+"""What the platform says of what is there already, and of what an app of the merchant's own cannot have."""
 PLAN: Final = frozenset(
     {
         "NOT_ENTITLED_TO_ACTIVATE_MARKET",
         "SHOP_REACHED_PLAN_MARKETS_LIMIT",
         "THEME_LIMITED_PLAN",
+        "ZIP_TOO_LARGE",
         "THEME_CREATION_NOT_ALLOWED_FOR_THEME_LIMITED_PLAN",
     }
 )

@@ -102,6 +102,23 @@ class WebScanner:
                 return ()
         return (page.body[:INVITED_BYTES].decode("utf-8", "replace"),) if page.is_found else ()
 
+    async def owned(
+        self, domain: str, paths: Sequence[str]
+    ) -> Mapping[str, tuple[int | None, str]]:
+        """Look at pages of a site for its owner: the status and text of each, None where none came."""
+        local = [self._via] if self._via else []
+        found = dict[str, tuple[int | None, str]]()
+        async with self._client(local, peer="storefronts", limits=LIMITS) as client:
+            visit = Visit(domain, client, self._manners, agent=self._agent, via=self._via)
+            for path in paths:
+                try:
+                    page = await visit.read(path, is_invited=True)
+                except PageUnread:
+                    found[path] = (None, "")
+                else:
+                    found[path] = (page.status, page.body.decode("utf-8", "replace"))
+        return found
+
     def _remembered(self, host: str) -> Robots | None:
         kept = self._robots.get(host)
         if kept is None or self._clock() - kept[0] > ROBOTS_KEPT:

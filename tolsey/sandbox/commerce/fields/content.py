@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tolsey.sandbox.clock import instant
+from tolsey.sandbox.commerce.fields import catalogue, things
 from tolsey.sandbox.commerce.fields.leaves import gid, when
 from tolsey.sandbox.commerce.fields.mutations import Wrong, mutation, number
 from tolsey.sandbox.commerce.fields.reads import need
@@ -129,6 +130,8 @@ COLLECTION: dict[str, Getter] = {
     "handle": lambda c, _: c.handle,
     "title": lambda c, _: c.title,
     "descriptionHtml": lambda c, _: c.description_html,
+    "metafield": things.metafield("Collection"),
+    "publishedOnPublication": catalogue.is_published,
     "resourcePublicationsCount": lambda c, _: {"count": c.channels, "precision": "EXACT"},
 }
 PAGE: dict[str, Getter] = {
@@ -136,6 +139,7 @@ PAGE: dict[str, Getter] = {
     "handle": lambda p, _: p.handle,
     "title": lambda p, _: p.title,
     "body": lambda p, _: p.body,
+    "metafield": things.metafield("Page"),
     "isPublished": _is_published,
     "publishedAt": lambda p, _: when(p.published_at),
     "createdAt": lambda p, _: instant(p.created_at),

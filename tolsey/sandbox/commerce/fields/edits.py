@@ -58,8 +58,9 @@ def update_product(shop: Shop, call: Call) -> dict[str, Any]:
     for name, attribute in PRODUCT_FIELDS.items():
         if asked.get(name) is not None:
             setattr(product, attribute, asked[name])
+    product.seo |= {name: text for name, text in (asked.get("seo") or {}).items() if text}
     if asked.get("tags") is not None:
-        product.tags = _tags(asked["tags"])
+        product.tags = tags_of(asked["tags"])
     call.request.platform.save_product(shop.domain, product)
     return {"product": product}
 
@@ -103,7 +104,7 @@ def update_order(shop: Shop, call: Call) -> dict[str, Any]:
     if "note" in asked:
         order.note = asked["note"]
     if asked.get("tags") is not None:
-        order.tags = _tags(asked["tags"])
+        order.tags = tags_of(asked["tags"])
     call.request.platform.update_order(shop.domain, order.id)
     return {"order": order}
 
@@ -120,12 +121,12 @@ def add_tags(shop: Shop, call: Call) -> dict[str, Any]:
     kind, id = _kind(call), number(call.args["id"])
     if kind == "Order" and id in shop.orders:
         order = shop.orders[id]
-        tags = _tags([*order.tags, *call.args["tags"]])
+        tags = tags_of([*order.tags, *call.args["tags"]])
         call.request.platform.update_order(shop.domain, id, tags=tags)
         return {"node": order}
     if kind == "Product" and id in shop.products:
         product = shop.products[id]
-        product.tags = _tags([*product.tags, *call.args["tags"]])
+        product.tags = tags_of([*product.tags, *call.args["tags"]])
         call.request.platform.save_product(shop.domain, product)
         return {"node": product}
     raise Wrong(["id"], f"{kind} does not exist")
@@ -168,7 +169,7 @@ def adjust_quantities(shop: Shop, call: Call) -> dict[str, Any]:
 
 def _stocked(shop: Shop, change: Mapping[str, Any], where: list[str]) -> Variant:
     """Find the variant whose stock a change may move."""
-    variant = _variant(shop, change["inventoryItemId"])
+    variant = stocked_variant(shop, change["inventoryItemId"])
     if variant is None:
         message = "The specified inventory item could not be found."
         raise Wrong([*where, "inventoryItemId"], message, "INVALID_INVENTORY_ITEM")
@@ -197,13 +198,14 @@ def _product(shop: Shop, gid: str, where: list[str]) -> Product:
     return product
 
 
-def _variant(shop: Shop, gid: str) -> Variant | None:
+def stocked_variant(shop: Shop, gid: str) -> Variant | None:
+    """Find a variant by its inventory item."""
     wanted = number(gid)
     products: list[Product] = list(shop.products.values())
     return next((v for p in products for v in p.variants if v.inventory_item_id == wanted), None)
 
 
-def _tags(tags: list[str]) -> tuple[str, ...]:
+def tags_of(tags: list[str]) -> tuple[str, ...]:
     """Keep each tag once whatever its case, in the order of the alphabet."""
     kept: dict[str, str] = {}
     for tag in tags:

@@ -64,6 +64,7 @@ _SIMPLE_SEARCH: Mapping[str, Reader] = {
     "title": lambda x: getattr(x, "title", None),
     "vendor": lambda x: getattr(x, "vendor", None),
     "tag": lambda x: getattr(x, "tags", ()),
+    "published_status": lambda x: "published" if getattr(x, "publications", ()) else "unpublished",
 }
 _SIMPLE_KEYS: Mapping[str, Callable[[Any], Key]] = {
     "ID": lambda x: (x.id, x.id),
@@ -168,12 +169,13 @@ def inventory_item(_root: Any, call: Call) -> Variant | None:
 
 def inventory_levels(variant: Variant, call: Call) -> Page:
     """Give the stock at the shop's one location."""
-    return listed([_level(variant)]).page(call.args)
+    return listed([_level(variant)] if variant.is_stocked else []).page(call.args)
 
 
 def inventory_level(variant: Variant, call: Call) -> dict[str, Any] | None:
     """Give the stock at a location, or nothing where it is not stocked."""
-    return _level(variant) if _number(call.args["locationId"]) == LOCATION_ID else None
+    is_here = variant.is_stocked and _number(call.args["locationId"]) == LOCATION_ID
+    return _level(variant) if is_here else None
 
 
 def _level(variant: Variant) -> dict[str, Any]:
@@ -216,6 +218,9 @@ def find(call: Call, gid: str) -> Any:
         "ProductVariant": {v.id: v for p in shop.products.values() for v in p.variants},
         "WebhookSubscription": shop.subscriptions,
         "Shop": {shop.id: shop},
+        "Collection": shop.collections,
+        "Page": shop.pages,
+        "MediaImage": shop.setup.files,
     }
     return places.get(kind, {}).get(number)
 

@@ -4,13 +4,12 @@ import secrets
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tolsey.sandbox.clock import instant
 from tolsey.sandbox.commerce.fields.mutations import Wrong, mutation, number
 from tolsey.sandbox.commerce.fields.reads import need
 from tolsey.sandbox.commerce.query.pages import Page, listed
 from tolsey.sandbox.commerce.query.projection import Call, Getter
 from tolsey.sandbox.commerce.query.search import compile_search
-from tolsey.sandbox.commerce.shop.setup import StoredFile
+from tolsey.sandbox.commerce.shop.files import StoredFile
 from tolsey.sandbox.commerce.shop.state import Shop
 
 PROFILE_ID = 1
@@ -54,12 +53,6 @@ def _payments(_root: Any, call: Call) -> dict[str, Any]:
         "id": f"gid://shopify/ShopifyPaymentsAccount/{shop.id}",
         "activated": shop.setup.payments_activated,
     }
-
-
-def _themes(_root: Any, call: Call) -> Page:
-    shop = need(call, "themes", "read_themes")
-    moment = instant(shop.updated_at)
-    return listed([{"updatedAt": moment, **one} for one in shop.setup.themes]).page(call.args)
 
 
 def policies(shop: Shop, call: Call) -> list[dict[str, Any]]:
@@ -207,7 +200,6 @@ QUERIES: dict[str, Getter] = {
         "publications", "read_publications", lambda shop: shop.setup.publications
     ),
     "shopifyPaymentsAccount": _payments,
-    "themes": _themes,
 }
 MUTATIONS: dict[str, Getter] = {
     "deliveryProfileUpdate": update_profile,
@@ -238,6 +230,7 @@ TYPES: dict[str, Mapping[str, Getter]] = {
     "MediaImage": {
         "id": lambda f, _: f"gid://shopify/MediaImage/{f.id}",
         "fileStatus": lambda f, _: f.fileStatus,
+        "alt": lambda f, _: f.alt,
     },
     "AppCatalog": {"title": lambda c, _: c.title},
 }

@@ -9,6 +9,7 @@ from typing import Any
 from tolsey.sandbox.clock import instant
 from tolsey.sandbox.commerce.bulk import operations
 from tolsey.sandbox.commerce.fields import (
+    catalogue,
     content,
     discounts,
     edits,
@@ -16,6 +17,7 @@ from tolsey.sandbox.commerce.fields import (
     refunds,
     setup,
     subscriptions,
+    things,
 )
 from tolsey.sandbox.commerce.fields.leaves import gid, legacy, when
 from tolsey.sandbox.commerce.fields.orders import (
@@ -46,11 +48,13 @@ from tolsey.sandbox.commerce.fields.shop import SHOP, installation, version, ver
 from tolsey.sandbox.commerce.query.pages import listed
 from tolsey.sandbox.commerce.query.projection import Call, Getter
 from tolsey.sandbox.commerce.shop.bulk import BulkOperation
+from tolsey.sandbox.commerce.shop.content import Collection, ContentPage
 from tolsey.sandbox.commerce.shop.discounts import Discount
+from tolsey.sandbox.commerce.shop.files import StoredFile, ThemeText
 from tolsey.sandbox.commerce.shop.money import Money, decimal
 from tolsey.sandbox.commerce.shop.orders import Customer, Order, Transaction
 from tolsey.sandbox.commerce.shop.products import Product, Variant
-from tolsey.sandbox.commerce.shop.setup import AppCatalog, StoredFile
+from tolsey.sandbox.commerce.shop.setup import AppCatalog
 from tolsey.sandbox.commerce.shop.state import Shop
 from tolsey.sandbox.commerce.shop.subscriptions import Subscription
 
@@ -86,6 +90,9 @@ _PRODUCT: dict[str, Getter] = {
     "updatedAt": lambda p, _: instant(p.updated_at),
     "publishedAt": lambda p, _: when(p.published_at),
     "totalInventory": lambda p, _: p.stock,
+    "featuredMedia": lambda p, _: p.media,
+    "publishedOnPublication": catalogue.is_published,
+    "seo": lambda p, _: {name: p.seo.get(name) for name in ("title", "description")},
     "variants": lambda p, c: listed(p.variants).page(c.args),
 }
 
@@ -103,6 +110,7 @@ _VARIANT: dict[str, Getter] = {
     "inventoryQuantity": lambda v, _: v.available,
     "product": lambda v, _: v.product,
     "inventoryItem": lambda v, _: v,
+    "inventoryPolicy": lambda _v, _: "DENY",
 }
 
 _INVENTORY_ITEM: dict[str, Getter] = {
@@ -191,7 +199,9 @@ FIELDS: Mapping[str, Mapping[str, Getter]] = {
         "webhookSubscription": lambda _r, c: find(c, c.args["id"]),
         "webhookSubscriptions": webhook_subscriptions,
         "webhookSubscriptionsCount": webhook_subscriptions_count,
+        "productByIdentifier": catalogue.by_identifier,
         **setup.QUERIES,
+        **things.QUERIES,
     },
     "Mutation": {
         "bulkOperationRunQuery": operations.run_query,
@@ -213,6 +223,8 @@ FIELDS: Mapping[str, Mapping[str, Getter]] = {
         "webhookSubscriptionUpdate": subscriptions.update,
         "webhookSubscriptionDelete": subscriptions.delete,
         **setup.MUTATIONS,
+        **catalogue.MUTATIONS,
+        **things.MUTATIONS,
     },
     "MoneyBag": {"shopMoney": lambda m, _: m, "presentmentMoney": lambda m, _: m},
     "MoneyV2": {"amount": lambda m, _: decimal(m[0], m[1]), "currencyCode": lambda m, _: m[1]},
@@ -244,7 +256,8 @@ FIELDS: Mapping[str, Mapping[str, Getter]] = {
     "WebhookSubscription": _SUBSCRIPTION,
     "BulkOperation": _BULK,
     **setup.TYPES,
-    **{f"{name}Connection": _PAGE for name in setup.PAGES},
+    **things.TYPES,
+    **{f"{name}Connection": _PAGE for name in (*setup.PAGES, *things.PAGES)},
     **{f"{name}Connection": _PAGE for name in _LISTED},
     **{f"{name}Edge": _EDGE for name in _LISTED},
 }
@@ -259,6 +272,9 @@ _NAMES: Mapping[type, str] = {
     Transaction: "OrderTransaction",
     Shop: "Shop",
     StoredFile: "MediaImage",
+    Collection: "Collection",
+    ContentPage: "Page",
+    ThemeText: "OnlineStoreThemeFileBodyText",
     AppCatalog: "AppCatalog",
     Subscription: "WebhookSubscription",
     BulkOperation: "BulkOperation",

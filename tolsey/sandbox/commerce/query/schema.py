@@ -17,7 +17,7 @@ _loading = threading.Lock()
 @lru_cache(maxsize=1)
 def own_schema() -> GraphQLSchema:
     """Build the schema this stand-in serves."""
-    parts = ("schema.graphql", "launch.graphql")
+    parts = ("schema.graphql", "launch.graphql", "things.graphql")
     return build_schema("\n".join((_ROOM / name).read_text(encoding="utf-8") for name in parts))
 
 

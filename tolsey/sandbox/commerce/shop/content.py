@@ -1,6 +1,6 @@
 """Collections and pages as the platform keeps them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 
@@ -13,6 +13,7 @@ class Collection:
     title: str
     description_html: str = ""
     channels: int = 0
+    publications: set[int] = field(default_factory=set)
 
 
 @dataclass(slots=True)

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from tolsey.sandbox.commerce.shop.files import StoredFile
+
 LOCATION_ID = 655_441_491
 
 
@@ -18,6 +20,8 @@ class Variant:
     compare_at_price: int | None = None
     available: int = 0
     tracked: bool = True
+    is_stocked: bool = True
+    """Whether the location keeps it."""
     product: "Product | None" = field(default=None, repr=False)
 
 
@@ -38,6 +42,9 @@ class Product:
     published_at: datetime | None = None
     currency: str = "USD"
     description_html: str = ""
+    seo: dict[str, str] = field(default_factory=dict)
+    publications: set[int] = field(default_factory=set)
+    media: StoredFile | None = None
 
     @property
     def stock(self) -> int:

@@ -6,20 +6,10 @@ Objects are mappings by the fields of the schema, so that what a launch writes i
 from dataclasses import dataclass, field
 from typing import Any
 
+from tolsey.sandbox.commerce.shop.files import StoredFile
 from tolsey.sandbox.commerce.shop.products import LOCATION_ID
 
 ONLINE_STORE = "Online Store"
-
-
-@dataclass(slots=True)
-class StoredFile:
-    """A file of the shop."""
-
-    id: int
-    filename: str
-    alt: str
-    content: bytes
-    fileStatus: str  # noqa: N815 - the schema's name
 
 
 @dataclass(slots=True)
@@ -47,7 +37,35 @@ def _publications() -> list[dict[str, Any]]:
 
 
 def _themes() -> list[dict[str, Any]]:
-    return [{"id": "gid://shopify/OnlineStoreTheme/1", "name": "Horizon"}]
+    return [
+        {
+            "id": "gid://shopify/OnlineStoreTheme/1",
+            "name": "Horizon",
+            "role": "MAIN",
+            "processing": False,
+            "processingFailed": False,
+        }
+    ]
+
+
+def _menus() -> list[dict[str, Any]]:
+    """Make the menus that every shop has from the start."""
+    menus = {
+        "main-menu": ("Main menu", {"Home": "FRONTPAGE", "Catalog": "CATALOG"}),
+        "footer": ("Footer menu", {"Search": "SEARCH"}),
+    }
+    return [
+        {
+            "id": f"gid://shopify/Menu/{place}",
+            "handle": handle,
+            "title": title,
+            "items": [
+                {"title": one, "type": kind, "resourceId": None, "url": "/"}
+                for one, kind in items.items()
+            ],
+        }
+        for place, (handle, (title, items)) in enumerate(menus.items(), 1)
+    ]
 
 
 @dataclass(slots=True)
@@ -67,3 +85,20 @@ class Setup:
     has_password: bool = True
     has_tls: bool = True
     payments_activated: bool = False
+    charges_tax: bool = True
+    has_pixel_extension: bool = False
+    """An app made in the browser ships none."""
+    things: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    """What else is kept, by its type."""
+
+    def __post_init__(self) -> None:
+        """Keep what a new shop has beside everything else of its type."""
+        self.things |= {
+            "Menu": _menus(),
+            "OnlineStoreTheme": self.themes,
+            "ShopPolicy": self.policies,
+        }
+
+    def of(self, kind: str) -> list[dict[str, Any]]:
+        """Give the things of a type."""
+        return self.things.setdefault(kind, [])

@@ -46,6 +46,13 @@ LAUNCH_SCOPES = (
     "write_shipping",
     "write_markets",
     "read_markets",
+    "write_publications",
+    "write_online_store_navigation",
+    "write_legal_policies",
+    "write_themes",
+    "write_customers",
+    "write_privacy_settings",
+    "write_draft_orders",
 )
 """What an app needs beside, to set a shop up."""
 

@@ -28,7 +28,7 @@ PROCESSING: Final = MilestoneStop(
 
 def upload(work: LaunchWork) -> Taken:
     """Upload each file once, under a name that says what is in it, and wait until the platform has it."""
-    missing, found = list[Edit](), dict[str, str]()
+    missing, found, names = list[Edit](), dict[str, str](), dict[str, str]()
     is_waiting = False
     for logo in work.kit["logos"]:
         content = logo["svg"].encode()
@@ -51,6 +51,7 @@ def upload(work: LaunchWork) -> Taken:
                 detail=f"The platform could not process {filename}.",
             )
         elif file is not None:
+            names[logo["name"]] = filename
             found[logo["name"]] = f"gid://shopify/{file['kind']}/{file['id']}"
     if missing:
         return WriteShop(missing)
@@ -58,4 +59,4 @@ def upload(work: LaunchWork) -> Taken:
         return PROCESSING
     facts = {FILES[name]: id for name, id in found.items()}
     # What we uploaded and somebody deleted stays deleted.
-    return Finished(result={"files": found}, facts=facts)
+    return Finished(result={"files": found, "names": names}, facts=facts)

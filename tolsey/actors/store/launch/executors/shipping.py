@@ -8,6 +8,7 @@ from tolsey.actors.edit import Edit
 from tolsey.actors.store.editing import edits
 from tolsey.actors.store.editing.kinds.kind import Planned
 from tolsey.actors.store.launch.executors.work import (
+    MOST_AT_ONCE,
     Finished,
     LaunchWork,
     LookAt,
@@ -24,8 +25,6 @@ query FindProfile { deliveryProfiles(first: 10) { nodes { id default } } }
 """The playbook's own document for this costs more than the platform answers at once."""
 DOMESTIC: Final = "Domestic"
 INTERNATIONAL: Final = "International"
-MOST_AT_ONCE: Final = 20
-"""So many changes are asked for in one step."""
 NO_RATE: Final = MilestoneStop(
     kind="permanent",
     reason="missing_input",

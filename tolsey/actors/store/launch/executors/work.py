@@ -1,13 +1,20 @@
 """What an executor is given, what it may ask for, and what it may come to."""
 
+import hashlib
+import json
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Final, TypeAlias
 
 from tolsey.actors.edit import Edit
 from tolsey.actors.ports import Upload
 from tolsey.actors.store.editing import edits
+from tolsey.actors.store.editing.kinds.kind import Planned
 from tolsey.actors.store.launch.graph import MilestoneStop
+
+MOST_AT_ONCE: Final = 25
+"""So many changes are asked for in one step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,16 +23,22 @@ class LaunchWork:
 
     `spec` is the merchant's form, `given_kit` what they brought of a brand kit, `kit` the one that was drafted.
     `results` are what other milestones came to, `written` the version of each thing when we wrote it last,
-    and `scopes` what the shop granted (none named = unknown).
+    and `scopes` what the shop granted (none named = unknown). `decided` are the milestones that a person
+    marked, and `began_at` is when the attempt began.
     """
 
     store_id: str
+    launch_id: str
+    milestone: str
+    began_at: datetime
     spec: Mapping[str, Any]
     given_kit: Mapping[str, Any]
     kit: Mapping[str, Any]
     results: Mapping[str, Mapping[str, Any]]
     written: Mapping[str, str | None]
     scopes: tuple[str, ...]
+    decided: frozenset[str]
+    theme_url: str | None
 
     def is_overwritten(self, edit: Edit, facts: Mapping[str, Any]) -> bool:
         """Tell whether somebody changed what we wrote: then it stays as they want it (rules/launch#executors)."""
@@ -35,6 +48,27 @@ class LaunchWork:
     def was_written(self, edit: Edit) -> bool:
         """Tell whether we made a thing before; what is gone since, somebody took away."""
         return edits.subject_of(edit) in self.written
+
+    def is_outdated(self, edit: Edit) -> bool:
+        """Tell whether what we wrote last is no longer what is wanted: the merchant's form is another since."""
+        wrote = self.results.get(self.milestone, {}).get(WROTE, {}).get(edits.subject_of(edit))
+        version = self.written.get(edits.subject_of(edit))
+        return wrote is not None and wrote["version"] == version and wrote["of"] != _digest(edit)
+
+    def wrote(self, wanted: Sequence[Edit]) -> dict[str, Any]:
+        """Say what we wrote of what is wanted, for the result that the next run compares with."""
+        return {
+            subject: {"version": self.written[subject], "of": _digest(edit)}
+            for edit in wanted
+            if (subject := edits.subject_of(edit)) in self.written
+        }
+
+
+WROTE: Final = "wrote"
+
+
+def _digest(edit: Edit) -> str:
+    return hashlib.sha256(json.dumps(edit.wanted, sort_keys=True).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +84,13 @@ class LookAt:
     """Asks what a thing is now; it is answered with its facts, or None."""
 
     edit: Edit
+
+
+@dataclass(frozen=True, slots=True)
+class LookAtAll:
+    """Asks what many things are now; it is answered with the facts of each, or None."""
+
+    edits: Sequence[Edit]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +118,60 @@ class Finished:
     lacks_topics: bool = False
 
 
-Question: TypeAlias = ReadShop | LookAt | PutUp
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadPages:
+    """Asks for pages of the store's own site; it is answered with the status and text of each, None where none came."""
+
+    host: str
+    paths: tuple[str, ...]
+
+
+Question: TypeAlias = ReadShop | LookAt | LookAtAll | ReadPages | PutUp
 StepOutcome: TypeAlias = WriteShop | Finished | MilestoneStop
 Taken: TypeAlias = Generator[Question, Any, StepOutcome]
 Executor: TypeAlias = Callable[[LaunchWork], Taken]
+
+
+@dataclass(frozen=True, slots=True)
+class InShop:
+    """What is in the shop of what is wanted, in the same order, and what is still to be written."""
+
+    facts: Sequence[Mapping[str, Any] | None]
+    missing: Sequence[Edit]
+
+    @property
+    def things(self) -> Sequence[Mapping[str, Any] | None]:
+        """What stands in the place of each; None where nothing does."""
+        return [None if one is None else one["found"] for one in self.facts]
+
+
+def compare(
+    work: LaunchWork,
+    wanted: Sequence[Edit],
+    *,
+    may_set: Callable[[Mapping[str, Any]], bool] = lambda _: False,
+) -> Generator[Question, Any, InShop]:
+    """Look at all that is wanted and say what is to be written.
+
+    What we wrote is written again only while nobody else changed it, and the merchant wants something else by now; what we
+    made and somebody took away stays away. What others made stays theirs, unless `may_set` says otherwise of it.
+    """
+    facts = yield LookAtAll(wanted)
+    missing = list[Edit]()
+    for edit, known in zip(wanted, facts, strict=True):
+        if known is None:
+            continue
+        found = known["found"]
+        if work.was_written(edit):
+            is_due = work.is_outdated(edit) and not work.is_overwritten(edit, known)
+        else:
+            is_due = found is None or may_set(found)
+        planned = edits.plan(edit, known)
+        if is_due and isinstance(planned, Planned) and planned.change is not None:
+            missing.append(replace(edit, version=edits.version_of(edit, known)))
+    return InShop(facts, missing[:MOST_AT_ONCE])
+
+
+def number(id: str) -> str:
+    """Take the number of a global id."""
+    return id.rpartition("/")[2]

@@ -20,6 +20,7 @@ from tolsey.http.clients.commerce.edits.orders import NoteWay, TagsWay
 from tolsey.http.clients.commerce.edits.products import PriceWay, ProductWay, StockWay
 from tolsey.http.clients.commerce.edits.refunds import RefundWay
 from tolsey.http.clients.commerce.edits.setup import FileWay, LocationWay, MarketWay, RatesWay
+from tolsey.http.clients.commerce.edits.things import catalogue, growth, storefront
 from tolsey.http.clients.commerce.edits.way import EditWay
 
 WAYS: Final[Mapping[str, EditWay]] = {
@@ -38,6 +39,23 @@ WAYS: Final[Mapping[str, EditWay]] = {
     edits.MARKET: MarketWay(),
     edits.RATES: RatesWay(),
     edits.FILE: FileWay(),
+    edits.NEW_PRODUCT: catalogue.NewProductWay(),
+    edits.OPENING_STOCK: catalogue.OpeningStockWay(),
+    edits.NEW_COLLECTION: catalogue.NewCollectionWay(),
+    edits.PUBLISHED: catalogue.PublishedWay(),
+    edits.CORE_PAGE: storefront.CorePageWay(),
+    edits.POLICY: storefront.PolicyWay(),
+    edits.MENU: storefront.MenuWay(),
+    edits.THEME: storefront.ThemeWay(),
+    edits.THEME_FILES: storefront.ThemeFilesWay(),
+    edits.PRODUCT_SEO: growth.ProductSeoWay(),
+    edits.SEO_FIELD: growth.SeoFieldWay(),
+    edits.ALT_TEXT: growth.AltTextWay(),
+    edits.REDIRECT: growth.RedirectWay(),
+    edits.CONSENT: growth.ConsentWay(),
+    edits.PIXEL: growth.PixelWay(),
+    edits.WELCOME_CODE: growth.WelcomeCodeWay(),
+    edits.SEGMENT: growth.SegmentWay(),
 }
 STALE: Final = "CHANGE_FROM_QUANTITY_STALE"
 UNDER_WAY: Final = "IDEMPOTENCY_CONCURRENT_REQUEST"

@@ -1,0 +1,122 @@
+"""The storefront: its core pages, its menus, and its policies."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from tolsey.actors.edit import Edit
+from tolsey.actors.store.editing import edits
+from tolsey.actors.store.launch import texts
+from tolsey.actors.store.launch.executors.work import (
+    Finished,
+    LaunchWork,
+    ReadShop,
+    Taken,
+    WriteShop,
+    compare,
+    number,
+)
+
+POLICY_IDS: Final = "query PolicyIds { shop { shopPolicies { id type title } } }"
+MOST_IN_MENU: Final = 5
+"""So many collections are named in the main menu."""
+AS_SHIPPED: Final = frozenset({"FRONTPAGE", "CATALOG", "SEARCH"})
+"""What the entries of a new shop's menus lead to, and to its contact page."""
+
+
+def pages(work: LaunchWork) -> Taken:
+    """Write the core pages that are not there."""
+    wanted = [
+        Edit(
+            kind=edits.CORE_PAGE,
+            ids=(handle,),
+            wanted=page | ({"extra": {"templateSuffix": "contact"}} if handle == "contact" else {}),
+        )
+        for handle, page in texts.pages(work.spec, work.kit).items()
+    ]
+    found = yield from compare(work, wanted)
+    if found.missing:
+        return WriteShop(found.missing)
+    made = [
+        {"handle": edit.ids[0], "title": thing["title"], "id": thing["id"]}
+        for edit, thing in zip(wanted, found.things, strict=True)
+        if thing is not None
+    ]
+    ids = " ".join(number(one["id"]) for one in made)
+    return Finished(
+        result={"pages": made, "wrote": work.wrote(wanted)}, facts={"storefront.page_ids": ids}
+    )
+
+
+def policies(work: LaunchWork) -> Taken:
+    """Draft the policies that the shop has not; one that the merchant wrote or changed is theirs."""
+    drafts = texts.policies(work.spec)
+    wanted = [
+        Edit(kind=edits.POLICY, ids=(kind,), wanted={"body": body}) for kind, body in drafts.items()
+    ]
+    found = yield from compare(work, wanted)
+    if found.missing:
+        return WriteShop(found.missing)
+    digests = {
+        edit.ids[0]: hashlib.sha256(thing["body"].encode()).hexdigest()[:16]
+        for edit, facts, thing in zip(wanted, found.facts, found.things, strict=True)
+        if thing is not None
+        and facts is not None
+        and work.was_written(edit)
+        and not work.is_overwritten(edit, facts)
+    }
+    told = " ".join(f"{kind}:{digest}" for kind, digest in sorted(digests.items()))
+    theirs = sorted(drafts.keys() - digests.keys())
+    return Finished(
+        result={"drafted": sorted(digests), "kept": theirs, "wrote": work.wrote(wanted)},
+        facts={"legal.policy_hashes": told} if told else {},
+    )
+
+
+def navigation(work: LaunchWork) -> Taken:
+    """Set both menus while they are as the platform ships them or as we wrote them."""
+    pages = {one["handle"]: one for one in work.results["storefront.pages"].get("pages", ())}
+    known = yield ReadShop(document=POLICY_IDS)
+    main = [_entry("Home", "FRONTPAGE", url="/")]
+    main += [
+        _entry(one["title"], "COLLECTION", one["id"])
+        for one in work.results["catalog.collections"].get("collections", ())[:MOST_IN_MENU]
+    ]
+    main += [_page(pages, handle) for handle in ("about", "contact") if handle in pages]
+    footer = [_page(pages, handle) for handle in ("faq", "shipping-returns") if handle in pages]
+    footer += [
+        _entry(one["title"], "SHOP_POLICY", one["id"]) for one in known["shop"]["shopPolicies"]
+    ]
+    menus = {"main-menu": ("Main menu", main), "footer": ("Footer menu", footer)}
+    wanted = [
+        Edit(kind=edits.MENU, ids=(handle,), wanted={"title": title, "items": items})
+        for handle, (title, items) in menus.items()
+    ]
+    found = yield from compare(work, wanted, may_set=_is_as_shipped)
+    if found.missing:
+        return WriteShop(found.missing)
+    kept = [edit.ids[0] for edit in wanted if not work.was_written(edit)]
+    return Finished(
+        result={
+            "menus": {edit.ids[0]: len(edit.wanted["items"]) for edit in wanted},
+            "kept": kept,
+            "wrote": work.wrote(wanted),
+        }
+    )
+
+
+def _page(pages: Mapping[str, Any], handle: str) -> dict[str, Any]:
+    return _entry(pages[handle]["title"], "PAGE", pages[handle]["id"])
+
+
+def _entry(title: str, kind: str, id: str | None = None, url: str | None = None) -> dict[str, Any]:
+    return {"title": title, "type": kind, "resourceId": id, "url": url}
+
+
+def _is_as_shipped(menu: Mapping[str, Any]) -> bool:
+    """Tell whether a menu is as a new shop has it: nobody chose what stands in it."""
+    items: Sequence[Mapping[str, Any]] = menu["items"]
+    return all(
+        one["type"] in AS_SHIPPED or (one["type"], one["title"]) == ("PAGE", "Contact")
+        for one in items
+    )

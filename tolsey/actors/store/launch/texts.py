@@ -1,0 +1,208 @@
+"""What a launch writes into a shop where nobody wrote anything yet: product copy, pages, policies.
+
+They are drafts in plain words, filled from the merchant's form; what the form does not say is left out, and nothing is
+promised that it does not say (rules/launch#executors).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Any, Final
+
+Spec = Mapping[str, Any]
+
+RETURN_DAYS: Final = 30
+NOTICE_COUNTRIES: Final = frozenset({"AT", "BE", "CH", "DE", "ES", "FR", "IT", "LI", "LU", "PT"})
+"""Where a shop names who runs it in a notice of its own (Directive 2000/31/EC, article 5, and the like)."""
+
+
+def paragraphs(*texts: str | None) -> str:
+    """Write texts as paragraphs; what is not told is left out."""
+    return "".join(f"<p>{escape(one)}</p>" for one in texts if one)
+
+
+def section(title: str, *texts: str | None) -> str:
+    """Write texts under a heading; nothing where there is no text."""
+    body = paragraphs(*texts)
+    return f"<h2>{escape(title)}</h2>{body}" if body else ""
+
+
+def product(spec: Spec, form: Spec) -> str:
+    """Describe a product: in the merchant's words where they gave some."""
+    name, title = spec["businessName"], form["title"]
+    if form.get("description"):
+        return paragraphs(form["description"])
+    kind = form.get("type") or spec.get("industry")
+    of = f", part of our {kind}" if kind else ""
+    return paragraphs(f"{title} from {name}{of}.", _variety(form))
+
+
+def _variety(form: Spec) -> str | None:
+    options = form.get("options") or ()
+    if not options:
+        return None
+    told = " and ".join(f"{one['name'].lower()} ({', '.join(one['values'])})" for one in options)
+    return f"Choose your {told}."
+
+
+def collection(spec: Spec, title: str) -> str:
+    """Introduce a collection."""
+    return paragraphs(f"{title} from {spec['businessName']}.")
+
+
+def pages(spec: Spec, kit: Spec) -> dict[str, dict[str, str]]:
+    """Write the core pages, by their handles."""
+    name = spec["businessName"]
+    return {
+        "about": {
+            "title": f"About {name}",
+            "body": paragraphs(
+                kit.get("tagline"),
+                spec.get("description")
+                or f"{name} is a shop for {spec.get('industry') or 'things we are glad to make'}.",
+                "Questions are welcome. We answer each one ourselves.",
+            ),
+        },
+        "contact": {
+            "title": "Contact",
+            "body": paragraphs(
+                f"Write to us at {spec['contactEmail']}." if spec.get("contactEmail") else None,
+                "Use the form below and we will get back to you.",
+                _address(spec),
+            ),
+        },
+        "faq": {"title": "Frequently asked questions", "body": _questions(spec)},
+        "shipping-returns": {
+            "title": "Shipping and returns",
+            "body": section("Shipping", *_shipping(spec)) + section("Returns", *_returns(spec)),
+        },
+    }
+
+
+def _questions(spec: Spec) -> str:
+    where = _countries(spec)
+    return (
+        section("Where do you ship to?", f"We ship to {where}." if where else None)
+        + section("What does shipping cost?", _rate(spec))
+        + section("Can I send something back?", *_returns(spec))
+        + section(
+            "How do I reach you?",
+            f"Write to {spec['contactEmail']}."
+            if spec.get("contactEmail")
+            else "Use the form on our contact page.",
+        )
+    )
+
+
+def _countries(spec: Spec) -> str | None:
+    countries: Sequence[str] = (spec.get("shipping") or {}).get("countries") or ()
+    return _and(countries)
+
+
+def _and(names: Sequence[str]) -> str | None:
+    if len(names) <= 1:
+        return next(iter(names), None)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _rate(spec: Spec) -> str | None:
+    form = spec.get("shipping") or {}
+    if form.get("flatRate") is None:
+        return None
+    free = f" Orders from {form['freeFrom']} ship for free." if form.get("freeFrom") else ""
+    return f"Shipping costs {form['flatRate']} for each order, in the currency of the shop.{free}"
+
+
+def _shipping(spec: Spec) -> Iterable[str | None]:
+    where = _countries(spec)
+    return (f"We ship to {where}." if where else None, _rate(spec), "The checkout shows all costs.")
+
+
+def _returns(spec: Spec) -> Iterable[str]:
+    del spec
+    return (
+        f"You can send an item back within {RETURN_DAYS} days after it came, unused and in its packaging.",
+        "Tell us first, and we will say where to send it. We pay back what you paid for it once it is here.",
+        "An item that came damaged or is not what you ordered is replaced or paid back at our cost.",
+    )
+
+
+def _address(spec: Spec) -> str | None:
+    form = spec.get("location") or {}
+    lines = [form.get(name) for name in ("address1", "address2", "zip", "city")]
+    told = ", ".join(one for one in lines if one)
+    return f"{spec['businessName']}, {told}" if told else None
+
+
+def policies(spec: Spec) -> dict[str, str]:
+    """Write the policies that a shop of this country needs, by their types."""
+    name = spec["businessName"]
+    reach = f"Write to {spec['contactEmail']}." if spec.get("contactEmail") else None
+    told = {
+        "REFUND_POLICY": section("Returns and refunds", *_returns(spec), reach),
+        "PRIVACY_POLICY": _privacy(name, reach),
+        "TERMS_OF_SERVICE": _terms(spec, name),
+        "SHIPPING_POLICY": section("Shipping", *_shipping(spec)),
+        "CONTACT_INFORMATION": paragraphs(name, _address(spec), reach)
+        or paragraphs(f"{name}: use the form on our contact page."),
+    }
+    if spec["country"] in NOTICE_COUNTRIES:
+        told["LEGAL_NOTICE"] = section("Who runs this shop", name, _address(spec), reach)
+    return told
+
+
+def _privacy(name: str, reach: str | None) -> str:
+    return (
+        section(
+            "What we keep about you",
+            f"{name} keeps what you give us when you order or write to us: your name, addresses, e-mail, phone number"
+            " and what you bought. Payment details go to the payment provider and are not kept by us.",
+        )
+        + section(
+            "What we use it for",
+            "We use it to carry out your order, to answer you, to keep the books that the law asks for, and, where you"
+            " agreed to it, to write to you about our shop.",
+        )
+        + section(
+            "Who else sees it",
+            "The platform that runs our shop, the payment provider and the carrier get what they need for their part.",
+        )
+        + section(
+            "Your rights",
+            "You can ask what we keep about you, have it put right or erased, and take back an agreement at any time.",
+            reach,
+        )
+    )
+
+
+def _terms(spec: Spec, name: str) -> str:
+    return (
+        section("Who you buy from", f"You buy from {name}.", _address(spec))
+        + section(
+            "Orders and prices",
+            "An order is an offer from you; it binds us once we confirm it. The price is the one shown at checkout, which"
+            " also names shipping and taxes.",
+        )
+        + section("Returns", *_returns(spec))
+        + section(
+            "Law",
+            "What the law of your country gives you as a buyer is not limited by these terms.",
+        )
+    )
+
+
+def seo(spec: Spec, title: str, body: str | None = None) -> dict[str, str]:
+    """Write what search engines show: a title of up to 70 letters, and a description of up to 160."""
+    name = spec["businessName"]
+    about = body or spec.get("description") or spec.get("industry") or name
+    return {
+        "title": _cut(title if name in title else f"{title} | {name}", 70),
+        "description": _cut(about if about != title else f"{title} from {name}.", 160),
+    }
+
+
+def _cut(text: str, most: int) -> str:
+    """Cut a text at a word."""
+    text = " ".join(text.split())
+    if len(text) <= most:
+        return text
+    return text[: most - 1].rsplit(" ", 1)[0].rstrip(",.;:") + "…"
