@@ -1,0 +1,115 @@
+"""A store goes from an empty shop to its first look as an open one, with everything that people do done in its admin."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import anyio
+import pytest
+
+from tests.http.launch.merchant import Merchant
+from tests.http.people import Clock, settings_of
+from tests.mcp.tools.two_stores import TwoStores, settle
+from tolsey.sandbox.commerce.platform import Platform
+from tolsey.sandbox.storefronts import Storefront, Storefronts
+from tolsey.service import running
+
+HOST = "loom.example"
+FORM: dict[str, Any] = {
+    "contactEmail": "hello@loom.example",
+    "products": [
+        {
+            "title": "Blanket",
+            "price": "120",
+            "type": "blankets",
+            "description": "Woven by hand from the wool of our own sheep.",
+            "stock": 3,
+            "imageUrl": "https://pictures.example/blanket.png",
+        }
+    ],
+}
+
+
+@pytest.fixture
+def storefront() -> Storefront:
+    pages = dict.fromkeys(("/products/blanket", "/collections/featured", "/cart"), "A page")
+    return Storefront(domain=HOST, files=pages)
+
+
+@pytest.fixture
+async def two_stores(
+    database_url: str,
+    redis_url: str,
+    platform: Platform,
+    clock: Clock,
+    storefront: Storefront,
+) -> AsyncIterator[TwoStores]:
+    """Run the whole service beside a web that has the store's own site."""
+    async with Storefronts(storefront).serve() as web:
+        settings = settings_of(
+            database_url=database_url,
+            redis_url=redis_url,
+            commerce_url_template=platform.url_template,
+            storefront_url=web,
+            scan_pace_seconds=0,
+            launch_theme_url="https://themes.example/ours.zip",
+        )
+        async with running(settings, clock=clock, timers=False) as started:
+            service = started.service
+            ann = await settle(service, "ann", 1_000_000, clock.now)
+            bob = await settle(service, "bob", 2_000_000, clock.now)
+            yield TwoStores(service, ann, bob, started.app)
+
+
+async def come_to(merchant: Merchant, *milestones: str) -> None:
+    """Let ticks come until milestones are done; what waits for its time is due with each."""
+    for id in milestones:
+        found = await merchant.milestone(id)
+        with anyio.move_on_after(120):
+            while found["state"] not in {"succeeded", "approved", "failed", "blocked"}:
+                await merchant.tick()
+                found = await merchant.milestone(id)
+        assert found["state"] in {"succeeded", "approved"}, (id, *found.values())
+
+
+async def test_a_store_is_launched_with_what_people_do_done_in_its_admin(
+    merchant: Merchant, platform: Platform
+) -> None:
+    shop, setup = merchant.shop, merchant.shop.setup
+    await merchant.launch(**FORM)
+    await merchant.until("brand.kit", "succeeded")
+    await merchant.decide("brand.approve", "done")
+    await merchant.until("catalog.collections", "succeeded", "failed")
+    setup.payments_activated = True
+    await merchant.decide("catalog.review", "done")
+    await come_to(merchant, "storefront.theme", "storefront.navigation", "catalog.publish")
+
+    ours = next(one for one in setup.themes if one["role"] == "UNPUBLISHED")
+    assert "shopify://shop_images/mark-" in ours["files"]["config/settings_data.json"]
+    setup.themes[0]["role"], ours["role"] = "UNPUBLISHED", "MAIN"
+    shop.primary_domain = HOST
+    await come_to(merchant, "storefront.publish_theme", "launch.domain", "operations.payments")
+    for decided in ("operations.tax", "legal.review"):
+        assert (await merchant.decide(decided, "done")).status_code == 200
+    await come_to(merchant, "growth.seo", "growth.analytics", "growth.email", "foundation.plan")
+    await merchant.tick()
+    # The platform lives by a clock of its own.
+    behind = merchant.two_stores.service.clock() - platform.now()
+    platform.clock.advance(behind.total_seconds())
+    platform.place_order(shop.domain, test=True)
+    # Whoever has no tax to charge is told so before the store opens, and the store is not opened.
+    setup.charges_tax = False
+    await come_to(merchant, "launch.test_order")
+    red = await merchant.until("launch.preflight", "failed", "succeeded")
+    assert (red["state"], red["reason"]) == ("failed", "preflight_red")
+    assert "tax.lines_domestic" in red["detail"]
+    assert "1 of 24" in red["detail"]
+    setup.charges_tax = True
+    assert (await merchant.run("preflight"))["result"] == "succeeded"
+    report = (await merchant.milestone("launch.preflight"))["result"]
+    assert (len(report["checks"]), report["countries"]) == (24, ["CA", "DE", "US"])
+    assert set(report["unknown"]) == {"links.no_4xx_5xx"}
+
+    setup.has_password = False
+    await come_to(merchant, "launch.unlock", "launch.verify")
+    live = (await merchant.milestone("launch.verify"))["result"]
+    assert (live["host"], set(live["pages"].values())) == (HOST, {200})
