@@ -491,6 +491,9 @@ def create_administrator(email: str, password_stdin: bool, existing: bool) -> No
 @click.option("--orders", default=1200, show_default=True, help="Orders in the demo history.")
 @click.option("--data-dir", type=click.Path(path_type=Path), default=Path(".data/sandbox"))
 @click.option("--once", is_flag=True, help="Show the journey and stop instead of serving on.")
+@click.option(
+    "--launch", is_flag=True, help="Launch a store from an empty shop; a key does what people do."
+)
 def sandbox(
     *,
     port: int,
@@ -500,6 +503,7 @@ def sandbox(
     orders: int,
     data_dir: Path,
     once: bool,
+    launch: bool,
 ) -> None:
     """Start local stand-ins of the platforms and a demo organization, and show the main job."""
     try:
@@ -509,7 +513,7 @@ def sandbox(
         raise click.ClickException("Install it first: pip install 'tolsey[sandbox]'.") from error
 
     ports = Ports(port, platform_port, payments_port, model_port)
-    sys.exit(_run(Demo(ports, orders, data_dir.resolve(), once=once).run))
+    sys.exit(_run(Demo(ports, orders, data_dir.resolve(), once=once, launch=launch).run))
 
 
 @main.command()

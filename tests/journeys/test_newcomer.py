@@ -67,6 +67,18 @@ def test_the_sandbox_shows_the_main_job_on_its_own(tmp_path: Path) -> None:
     assert f"MCP_URL={claude}\n" in variables.read_text()
 
 
+def test_the_sandbox_launches_a_store_from_an_empty_shop(tmp_path: Path) -> None:
+    with sandbox(tmp_path, "--once", "--launch") as process:
+        reported, complained = process.communicate(timeout=600)
+
+    assert process.returncode == 0, reported + complained
+    assert re.search(r"The store is open at https://loom-\w+\.example", reported)
+    # What people do is said as it is done; that of another kind nobody was asked for.
+    for said in ("Approve the brand kit", "Place a test order", "Remove the storefront password"):
+        assert reported.count(f"✓ {said}: ") == 1
+    assert complained == ""
+
+
 def test_the_sandbox_shows_it_a_second_time_in_the_same_folder(tmp_path: Path) -> None:
     shops = set()
     for _ in range(2):

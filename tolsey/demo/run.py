@@ -3,21 +3,28 @@
 import secrets
 import shlex
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio
+import click
 
 from tolsey import logs, settings
+from tolsey.actors.store.launch.messages import ContinueLaunch
+from tolsey.actors.store.messages import store
 from tolsey.demo.browser import Browser, browsing
 from tolsey.demo.buyer import DemoBuyer
+from tolsey.demo.launching import DemoLaunch, empty_shop, own_site
 from tolsey.demo.orders import deliver
 from tolsey.demo.question import ask
 from tolsey.demo.seller import Seller
 from tolsey.demo.standins import Ports, StandIns, standing_in
 from tolsey.demo.telling import Teller, Unexpected
+from tolsey.sandbox.storefronts import Storefronts
 from tolsey.server import serve_app
 from tolsey.service import Running, running
 from tolsey.storage.people import administrators
@@ -51,6 +58,8 @@ class Demo:
     orders: int
     data_dir: Path
     once: bool = False
+    launch: bool = False
+    """Launch a store from an empty shop in the place of selling one."""
     teller: Teller = field(default_factory=Teller)
     cron_secret: str = field(default_factory=lambda: secrets.token_urlsafe(32))
 
@@ -64,11 +73,15 @@ class Demo:
         self.data_dir.mkdir(parents=True, exist_ok=True)
         async with (
             standing_in(self.ports, self.orders) as others,
-            running(self._settings(others)) as service,
+            own_site() as (sites, known),
+            running(self._settings(others, known if self.launch else {})) as service,
             self._served(service),
         ):
             try:
-                await self._journey(service, others)
+                if self.launch:
+                    await self._launched(service, others, sites)
+                else:
+                    await self._journey(service, others)
             except Unexpected as ended:
                 self.teller.failed(str(ended))
                 return 1
@@ -76,12 +89,13 @@ class Demo:
                 await self._serve_on(others)
         return 0
 
-    def _settings(self, others: StandIns) -> settings.Settings:
+    def _settings(self, others: StandIns, more: Mapping[str, Any]) -> settings.Settings:
         return settings.read(
             base_url=self.ports.base,
             data_dir=self.data_dir,
             cron_secret=self.cron_secret,
             **others.settings,
+            **more,
         )
 
     @asynccontextmanager
@@ -111,6 +125,41 @@ class Demo:
             self._actors(service)
             self._write_variables(others, seller, operator)
             self._addresses(seller, operator, others)
+
+    async def _launched(self, service: Running, others: StandIns, sites: Storefronts) -> None:
+        """Show a launch, with what people do in between."""
+        self.teller.chapter("tolsey sandbox --launch")
+        platform = others.trade.platform
+        shop = empty_shop(platform)
+        async with browsing(self.ports.base) as mine:
+            seller = Seller(mine)
+            await self.teller.step("An account signs up", seller.sign_up)
+            await self.teller.step("The store connects to its shop", lambda: seller.connect(shop))
+            demo = DemoLaunch(
+                browser=mine,
+                platform=platform,
+                shop=shop,
+                sites=sites,
+                store_id=seller.store_id,
+                tick=partial(self._tick, service, seller.store_id),
+                agreed=self._agreed,
+                teller=self.teller,
+            )
+            await demo.run()
+            self.teller.named("seller", f"{seller.email}  password {seller.password}")
+            self.teller.named("launch", f"{self.ports.base}/api/wizard/store/{seller.store_id}")
+
+    async def _tick(self, service: Running, store_id: str) -> None:
+        """Have the launch go on as a tick does, which tells each store within ten minutes."""
+        at = service.service.clock()
+        await service.service.runtime.ask(store(store_id), ContinueLaunch(at=at, is_tick=True))
+
+    async def _agreed(self, what: str) -> None:
+        """Say what the merchant does now, and wait for a key unless nobody is there to press one."""
+        if self.once:
+            self.teller.done(what)
+        else:
+            await anyio.to_thread.run_sync(click.pause, f"{what} Press any key, and it is done.")
 
     async def _sell(self, service: Running, others: StandIns, seller: Seller) -> None:
         trade, step = others.trade, self.teller.step
