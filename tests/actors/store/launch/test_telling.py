@@ -41,6 +41,21 @@ def test_the_same_form_once_more_changes_nothing() -> None:
     assert launching.launch_of(decided.state).milestones["brand.kit"].run == 1
 
 
+def test_a_form_that_named_no_product_can_be_mended_and_texts_are_written_by_the_new_one() -> None:
+    state = standing(
+        catalog__products=(MilestoneState.FAILED, 1),
+        storefront__pages=(DONE, 1),
+        legal__policies=(DONE, 1),
+        legal__review=(MilestoneState.APPROVED, 0),
+    )
+    launch = launching.launch_of(state)
+    bare = replace(launch.milestones["catalog.products"], reason="missing_input")
+    state = replace(state, launch=launch.with_milestone(bare))
+    after = launching.launch_of(telling.change(state, ANEW, {}).state).milestones
+    assert (after["catalog.products"].run, after["storefront.pages"].run) == (2, 2)
+    assert after["legal.policies"].run == 1, "a person approved these texts"
+
+
 @pytest.mark.parametrize("tries", [0, 1])
 def test_nothing_is_told_anew_once_products_were_sent(tries: int) -> None:
     stood = MilestoneState.QUEUED if tries else MilestoneState.RUNNING

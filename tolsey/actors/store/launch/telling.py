@@ -20,7 +20,18 @@ from tolsey.storage.records.commerce.launches import Launch, LaunchMilestone, Mi
 
 PRODUCTS: Final = "catalog.products"
 BRAND_KIT: Final = "brand.kit"
-OF_THE_SPEC: Final = (BRAND_KIT, "operations.location", "operations.shipping")
+PAGES: Final = "storefront.pages"
+POLICIES: Final = "legal.policies"
+LEGAL_REVIEW: Final = "legal.review"
+MISSING_INPUT: Final = "missing_input"
+OF_THE_SPEC: Final = (
+    BRAND_KIT,
+    "operations.location",
+    "operations.shipping",
+    PRODUCTS,
+    PAGES,
+    POLICIES,
+)
 """What was made by what the merchant told, and is made anew by what they tell now."""
 ENDED: Final = frozenset({MilestoneState.SUCCEEDED, MilestoneState.FAILED})
 
@@ -35,7 +46,13 @@ def change(state: StoreState, message: ChangeLaunchSpec, facts: Facts) -> Silenc
         return advanced(state, launch, message.at, reply=None)
     products = launch.milestones[PRODUCTS]
     # Products stand in the shop as they were told: from then on they are changed there (rules/launch#playbook).
-    if products.attempts or products.state in {MilestoneState.RUNNING, MilestoneState.SUCCEEDED}:
+    # A form that named none can be mended.
+    is_bare = (products.state, products.reason) == (MilestoneState.FAILED, MISSING_INPUT)
+    is_begun = products.attempts or products.state in {
+        MilestoneState.RUNNING,
+        MilestoneState.SUCCEEDED,
+    }
+    if is_begun and not is_bare:
         raise Conflict(
             "Products were made of what was told before. Change them in the shop's admin.",
             code="products_made",
@@ -57,6 +74,7 @@ def change(state: StoreState, message: ChangeLaunchSpec, facts: Facts) -> Silenc
 
 
 def _is_made_anew(launch: Launch, one: LaunchMilestone) -> bool:
-    # A brand that a person approved stays until they undo that (rules/launch#checkpoints).
-    is_decided = launch.milestones[BRAND_APPROVAL].state in graph.DONE
-    return one.state in ENDED and not (one.milestone == BRAND_KIT and is_decided)
+    # A brand and legal texts that a person approved stay until they undo that (rules/launch#checkpoints).
+    decision = {BRAND_KIT: BRAND_APPROVAL, POLICIES: LEGAL_REVIEW}.get(one.milestone)
+    is_decided = decision is not None and launch.milestones[decision].state in graph.DONE
+    return one.state in ENDED and not is_decided
