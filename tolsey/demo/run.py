@@ -75,7 +75,7 @@ class Demo:
             standing_in(self.ports, self.orders) as others,
             own_site() as (sites, known),
             running(self._settings(others, known if self.launch else {})) as service,
-            self._served(service),
+            self.served(service),
         ):
             try:
                 if self.launch:
@@ -99,7 +99,7 @@ class Demo:
         )
 
     @asynccontextmanager
-    async def _served(self, service: Running) -> AsyncIterator[None]:
+    async def served(self, service: Running) -> AsyncIterator[None]:
         """Serve the application while the block runs."""
         stop, ready = anyio.Event(), anyio.Event()
 

@@ -49,7 +49,7 @@ MENU: Final = "menu"
 THEME: Final = "theme"
 THEME_FILES: Final = "theme-files"
 PRODUCT_SEO: Final = "product-seo"
-SEO_FIELD: Final = "seo-field"
+SEO_FIELDS: Final = "seo-fields"
 ALT_TEXT: Final = "alt-text"
 REDIRECT: Final = "redirect"
 CONSENT: Final = "consent"
@@ -83,7 +83,7 @@ KINDS: Final[Mapping[str, EditKind]] = {
     THEME: things.ThemeEdit(),
     THEME_FILES: things.ThemeFilesEdit(),
     PRODUCT_SEO: things.ProductSeoEdit(),
-    SEO_FIELD: things.SeoFieldEdit(),
+    SEO_FIELDS: things.SeoFieldsEdit(),
     ALT_TEXT: things.AltTextEdit(),
     REDIRECT: things.RedirectEdit(),
     CONSENT: things.ConsentEdit(),

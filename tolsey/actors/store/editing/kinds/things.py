@@ -204,12 +204,12 @@ class ProductSeoEdit(FillEdit):
     platform_scope = "write_products"
 
 
-class SeoFieldEdit(ThingEdit):
-    """A text for search engines about a page or a collection."""
+class SeoFieldsEdit(FillEdit):
+    """Title and description of a page or a collection for search engines."""
 
     tools = ("growth.seo",)
-    thing = "metafield"
-    ids = ("type", "number", "key")
+    thing = "seo-fields"
+    ids = ("type", "number")
     platform_scope = "write_products"
     or_scope = "write_content"
 

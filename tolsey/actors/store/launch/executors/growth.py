@@ -125,10 +125,8 @@ def _fields(work: LaunchWork) -> Iterator[Edit]:
     }
     for kind, things in found.items():
         for one in things:
-            told = texts.seo(work.spec, one["title"])
-            for name in ("title", "description"):
-                ids = (kind, number(one["id"]), f"{name}_tag")
-                yield Edit(kind=edits.SEO_FIELD, ids=ids, wanted={"value": told[name]})
+            ids = (kind, number(one["id"]))
+            yield Edit(kind=edits.SEO_FIELDS, ids=ids, wanted=texts.seo(work.spec, one["title"]))
 
 
 def _pictures(work: LaunchWork) -> Any:

@@ -49,7 +49,7 @@ WAYS: Final[Mapping[str, EditWay]] = {
     edits.THEME: storefront.ThemeWay(),
     edits.THEME_FILES: storefront.ThemeFilesWay(),
     edits.PRODUCT_SEO: growth.ProductSeoWay(),
-    edits.SEO_FIELD: growth.SeoFieldWay(),
+    edits.SEO_FIELDS: growth.SeoFieldsWay(),
     edits.ALT_TEXT: growth.AltTextWay(),
     edits.REDIRECT: growth.RedirectWay(),
     edits.CONSENT: growth.ConsentWay(),

@@ -13,16 +13,20 @@ mutation SetSeo($product: ProductUpdateInput!) {{
   productUpdate(product: $product) {{ product {{ {SEO} }} userErrors {{ field message }} }}
 }}
 """
-FIELD: Final = 'metafield(namespace: "global", key: $key) { id value }'
-FIND_FIELD: Final = f"""
-query FindField($id: ID!, $key: String!) {{
-  node(id: $id) {{ ... on Collection {{ id {FIELD} }} ... on Page {{ id {FIELD} }} }}
+FIELDS: Final = """
+id
+title: metafield(namespace: "global", key: "title_tag") { value }
+description: metafield(namespace: "global", key: "description_tag") { value }
+"""
+FIND_FIELDS: Final = f"""
+query FindFields($id: ID!) {{
+  node(id: $id) {{ ... on Collection {{ {FIELDS} }} ... on Page {{ {FIELDS} }} }}
 }}
 """
 SET_FIELDS: Final = """
 mutation SetFields($metafields: [MetafieldsSetInput!]!) {
   metafieldsSet(metafields: $metafields) {
-    metafields { id value } userErrors { code field message }
+    metafields { key value } userErrors { code field message }
   }
 }
 """
@@ -81,8 +85,8 @@ mutation NewSegment($name: String!, $query: String!) {{
 }}
 """
 FIELD_TYPES: Final = {
-    "title_tag": "single_line_text_field",
-    "description_tag": "multi_line_text_field",
+    "title": ("title_tag", "single_line_text_field"),
+    "description": ("description_tag", "multi_line_text_field"),
 }
 
 
@@ -113,40 +117,48 @@ class ProductSeoWay(ThingWay):
         return {"id": node.get("id"), **told}
 
 
-class SeoFieldWay(ThingWay):
-    """A field about a page or collection that search engines show."""
+class SeoFieldsWay(ThingWay):
+    """The fields of a page or collection that search engines show."""
 
-    looks, makes, at = FIND_FIELD, SET_FIELDS, "metafields"
-    fields = ("value",)
+    looks, sets, at = FIND_FIELDS, SET_FIELDS, "metafields"
+    fields = ()
 
     def asked(self, edit: Edit) -> Body:
-        """Name the thing and the field."""
-        kind, number, key = edit.ids
-        return {"id": global_id(kind, number), "key": key}
+        """Name the thing."""
+        return {"id": global_id(*edit.ids)}
 
     def node(self, edit: Edit, data: Body) -> Any:
-        """Take the field, where the thing has one."""
+        """Take the thing."""
         del edit
-        return (data.get("node") or {}).get("metafield")
+        return data.get("node")
 
     def sent(self, edit: Edit, change: Body, key: str) -> Body:
-        """Send its text."""
+        """Send the texts that are to be filled."""
         del key
-        kind, number, name = edit.ids
-        field = {
-            "ownerId": global_id(kind, number),
-            "namespace": "global",
-            "key": name,
-            "type": FIELD_TYPES[name],
-            "value": change["value"],
+        return {
+            "metafields": [
+                {
+                    "ownerId": global_id(*edit.ids),
+                    "namespace": "global",
+                    "key": field,
+                    "type": kind,
+                    "value": change[name],
+                }
+                for name, (field, kind) in FIELD_TYPES.items()
+                if name in change
+            ]
         }
-        return {"metafields": [field]}
 
     def made(self, edit: Edit, payload: Body) -> dict[str, Any]:
-        """Read the one field."""
-        del edit
-        (one,) = tail(payload.get(self.at), "metafields")
-        return {"found": self.read(one)}
+        """Read the texts that were filled; the others are as they were."""
+        written = {one["key"]: one for one in tail(payload.get(self.at), "metafields")}
+        told = {name: written.get(field) for name, (field, _) in FIELD_TYPES.items()}
+        return {"found": self.read({"id": global_id(*edit.ids), **told})}
+
+    def read(self, node: Body) -> dict[str, Any]:
+        """Read both; an empty one is none."""
+        told = {name: (node.get(name) or {}).get("value") or None for name in FIELD_TYPES}
+        return {"id": node.get("id"), **told}
 
 
 class AltTextWay(ThingWay):
