@@ -194,3 +194,24 @@ def test_what_could_not_be_looked_at_is_unknown_and_fails_nothing() -> None:
     found = checks.judged(nothing)
     assert list(checks.red(found)) == []
     assert sum(verdict == "unknown" for verdict, _ in found.values()) == 20
+
+
+def published(decided: frozenset[str]) -> list[str]:
+    """Say which drafts are put on sale, of a catalogue with one draft."""
+    results: dict[str, Any] = {
+        "foundation.audit": {"onlinePublicationId": "gid://shopify/Publication/1"},
+        "catalog.products": {"products": [{"id": "gid://shopify/Product/7"}]},
+        "catalog.collections": {"collections": []},
+    }
+    taken = catalogue.publish(replace(WORK, results=results, decided=decided))
+    next(taken)
+    try:
+        taken.send([{"status": "DRAFT"}])
+    except StopIteration as end:
+        return [edit.ids[0] for edit in end.value.edits]
+    return []
+
+
+def test_drafts_are_put_on_sale_by_the_word_of_a_person_alone() -> None:
+    assert published(frozenset({"catalog.review"})) == ["7"]
+    assert published(frozenset()) == []

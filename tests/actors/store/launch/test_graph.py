@@ -199,3 +199,12 @@ def test_an_approval_is_undone_until_something_that_stands_on_it_began() -> None
     with pytest.raises(Conflict) as refused:
         graph.undone(begun, "brand.approve", "undo", BUILT, NOON)
     assert refused.value.fields["milestones"] == ["brand.assets"]
+
+
+def test_what_a_person_skipped_they_did_not_say_is_done() -> None:
+    stood = launch(catalog__review="skipped", legal__review="approved", launch__unlock="approved")
+    told = [
+        replace(stood.milestones[id], decided_by="usr_1")
+        for id in ("catalog.review", "legal.review")
+    ]
+    assert graph.marked(stood.with_milestone(*told)) == {"legal.review"}

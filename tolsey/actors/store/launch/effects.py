@@ -44,7 +44,7 @@ from tolsey.actors.store.launch.executors.work import (
     WriteShop,
 )
 from tolsey.actors.store.launch.grants import covers
-from tolsey.actors.store.launch.graph import MilestoneStop
+from tolsey.actors.store.launch.graph import MilestoneStop, marked
 from tolsey.actors.store.launch.launching import PLAN_LIMIT, SYSTEM
 from tolsey.actors.store.launch.messages import (
     CLAIM_LIFE,
@@ -213,9 +213,7 @@ class LaunchCalls:
             },
             written=orjson.loads(launch.milestones[milestone].written),
             scopes=scopes,
-            decided=frozenset(
-                id for id, one in launch.milestones.items() if one.decided_by is not None
-            ),
+            decided=marked(launch),
             theme_url=self._theme_url,
         )
 

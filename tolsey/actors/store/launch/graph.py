@@ -84,6 +84,15 @@ def unmet(launch: Launch, milestone: str, built: Collection[str]) -> tuple[str, 
     )
 
 
+def marked(launch: Launch) -> frozenset[str]:
+    """Name what a person said is done: what they skipped they said nothing of, and a look at the shop is no person."""
+    return frozenset(
+        id
+        for id, one in launch.milestones.items()
+        if one.state == MilestoneState.APPROVED and one.decided_by is not None
+    )
+
+
 def settled(launch: Launch, built: Collection[str], at: datetime) -> Launch:
     """Queue what can run now, and take back what no longer can, until nothing moves any more."""
     moving = True

@@ -24,7 +24,7 @@ class LaunchWork:
     `spec` is the merchant's form, `given_kit` what they brought of a brand kit, `kit` the one that was drafted.
     `results` are what other milestones came to, `written` the version of each thing when we wrote it last,
     and `scopes` what the shop granted (none named = unknown). `decided` are the milestones that a person
-    marked, and `began_at` is when the attempt began.
+    marked done, and `began_at` is when the attempt began.
     """
 
     store_id: str
