@@ -76,7 +76,7 @@ def test_products_are_named_for_their_addresses_no_two_alike() -> None:
     assert found == ["decor-cushion", "blanket", "blanket-2", "product-4"]
 
 
-def test_texts_promise_nothing_that_the_form_does_not_say() -> None:
+def test_texts_leave_out_what_the_form_does_not_say() -> None:
     bare = texts.policies(WORK.spec)
     assert "LEGAL_NOTICE" not in bare
     assert "LEGAL_NOTICE" in texts.policies({**WORK.spec, "country": "DE"})

@@ -1,7 +1,7 @@
 """What a launch writes into a shop where nobody wrote anything yet: product copy, pages, policies.
 
-They are drafts in plain words, filled from the merchant's form; what the form does not say is left out, and nothing is
-promised that it does not say (rules/launch#executors).
+They are drafts in plain words, filled from the merchant's form, for them to review; what the form does not say is left
+out, but returns within a month, which are proposed (rules/launch#executors).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,6 +11,11 @@ from typing import Any, Final
 Spec = Mapping[str, Any]
 
 RETURN_DAYS: Final = 30
+RETURNS: Final = (
+    f"You can send an item back within {RETURN_DAYS} days after it came, unused and in its packaging.",
+    "Tell us first, and we will say where to send it. We pay back what you paid for it once it is here.",
+    "An item that came damaged or is not what you ordered is replaced or paid back at our cost.",
+)
 NOTICE_COUNTRIES: Final = frozenset({"AT", "BE", "CH", "DE", "ES", "FR", "IT", "LI", "LU", "PT"})
 """Where a shop names who runs it in a notice of its own (Directive 2000/31/EC, article 5, and the like)."""
 
@@ -73,7 +78,7 @@ def pages(spec: Spec, kit: Spec) -> dict[str, dict[str, str]]:
         "faq": {"title": "Frequently asked questions", "body": _questions(spec)},
         "shipping-returns": {
             "title": "Shipping and returns",
-            "body": section("Shipping", *_shipping(spec)) + section("Returns", *_returns(spec)),
+            "body": section("Shipping", *_shipping(spec)) + section("Returns", *RETURNS),
         },
     }
 
@@ -83,7 +88,7 @@ def _questions(spec: Spec) -> str:
     return (
         section("Where do you ship to?", f"We ship to {where}." if where else None)
         + section("What does shipping cost?", _rate(spec))
-        + section("Can I send something back?", *_returns(spec))
+        + section("Can I send something back?", *RETURNS)
         + section(
             "How do I reach you?",
             f"Write to {spec['contactEmail']}."
@@ -117,15 +122,6 @@ def _shipping(spec: Spec) -> Iterable[str | None]:
     return (f"We ship to {where}." if where else None, _rate(spec), "The checkout shows all costs.")
 
 
-def _returns(spec: Spec) -> Iterable[str]:
-    del spec
-    return (
-        f"You can send an item back within {RETURN_DAYS} days after it came, unused and in its packaging.",
-        "Tell us first, and we will say where to send it. We pay back what you paid for it once it is here.",
-        "An item that came damaged or is not what you ordered is replaced or paid back at our cost.",
-    )
-
-
 def _address(spec: Spec) -> str | None:
     form = spec.get("location") or {}
     lines = [form.get(name) for name in ("address1", "address2", "zip", "city")]
@@ -138,7 +134,7 @@ def policies(spec: Spec) -> dict[str, str]:
     name = spec["businessName"]
     reach = f"Write to {spec['contactEmail']}." if spec.get("contactEmail") else None
     told = {
-        "REFUND_POLICY": section("Returns and refunds", *_returns(spec), reach),
+        "REFUND_POLICY": section("Returns and refunds", *RETURNS, reach),
         "PRIVACY_POLICY": _privacy(name, reach),
         "TERMS_OF_SERVICE": _terms(spec, name),
         "SHIPPING_POLICY": section("Shipping", *_shipping(spec)),
@@ -182,7 +178,7 @@ def _terms(spec: Spec, name: str) -> str:
             "An order is an offer from you; it binds us once we confirm it. The price is the one shown at checkout, which"
             " also names shipping and taxes.",
         )
-        + section("Returns", *_returns(spec))
+        + section("Returns", *RETURNS)
         + section(
             "Law",
             "What the law of your country gives you as a buyer is not limited by these terms.",

@@ -83,7 +83,7 @@ def activate(shop: Shop, call: Call) -> dict[str, Any]:
         message = "Not allowed to set available quantity when the item is already active."
         raise Wrong(["available"], message)
     variant.is_stocked = True
-    _count(shop, call, variant, asked.get("available") or 0)
+    call.request.platform.set_stock(shop.domain, variant, asked.get("available") or 0)
     level = inventory_level(variant, Call({"locationId": asked["locationId"]}, call.request))
     return {"inventoryLevel": level}
 
@@ -105,18 +105,9 @@ def set_quantities(shop: Shop, call: Call) -> dict[str, Any]:
             raise Wrong([*where, "changeFromQuantity"], message, "CHANGE_FROM_QUANTITY_STALE")
         found.append((variant, row["quantity"]))
     for variant, quantity in found:
-        _count(shop, call, variant, quantity)
-    return {"inventoryAdjustmentGroup": _group(shop, call, asked["reason"])}
-
-
-def _count(shop: Shop, call: Call, variant: Variant, available: int) -> None:
-    call.request.platform.set_stock(shop.domain, variant, available)
-
-
-def _group(shop: Shop, call: Call, reason: str) -> dict[str, Any]:
-    del call
+        call.request.platform.set_stock(shop.domain, variant, quantity)
     id = f"gid://shopify/InventoryAdjustmentGroup/{next(shop.ids)}"
-    return {"id": id, "reason": reason}
+    return {"inventoryAdjustmentGroup": {"id": id, "reason": asked["reason"]}}
 
 
 @mutation("publishablePublish", "write_publications")
