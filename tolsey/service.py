@@ -146,6 +146,7 @@ async def running(
         parts = Parts(settings, database, vault, outside, clock, reports=reports, heal=heal)
         runtime = await parts.start(stack, runtime_options)
         shard = await _join(stack, settings, redis_url, parts)
+        await _trace(stack, settings, parts, shard.id)
         service = Service(
             settings=settings,
             runtime=runtime,
@@ -419,6 +420,17 @@ async def _join(stack: AsyncExitStack, settings: Settings, redis_url: str, parts
     )
     _agree(shard, parts)
     return await stack.enter_async_context(shard)
+
+
+async def _trace(stack: AsyncExitStack, settings: Settings, parts: "Parts", process: str) -> None:
+    """Tell a collector what each request causes, where one is set."""
+    if settings.otel_exporter_otlp_endpoint is None:
+        return
+    from tolsey.tracing import tracing  # noqa: PLC0415 - its library is slow to load, and seldom wanted
+
+    telemetry = parts.runtime.telemetry
+    endpoint = settings.otel_exporter_otlp_endpoint
+    parts.requests.tracing = await stack.enter_async_context(tracing(endpoint, process, telemetry))
 
 
 def _agree(shard: Shard, parts: "Parts") -> None:

@@ -212,6 +212,8 @@ class Settings(BaseSettings):
     """Opens `/api/cron/<job>`, 32 characters or more; unset: these routes answer 503. Jobs run by themselves all the same."""
     metrics_token: Annotated[Secret, _at_least(METRICS_TOKEN_CHARACTERS)] | None = None
     """The only key to `/metrics` once it is set, 16 characters or more; unset: 503 in public."""
+    otel_exporter_otlp_endpoint: WebAddress | None = None
+    """An OpenTelemetry collector that takes traces as OTLP over HTTP; unset: there are none, and they cost nothing."""
     trusted_proxies: Annotated[tuple[Network, ...], NoDecode, BeforeValidator(_words)] = ()
     """Addresses or networks whose `x-forwarded-for` counts; unset: no one's in public, loopback's on loopback."""
     cleartext_http2: bool = False

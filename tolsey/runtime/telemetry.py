@@ -5,7 +5,7 @@ A turn pays for two clock readings and one tuple; counting is done for many turn
 
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
@@ -36,6 +36,20 @@ class Span(NamedTuple):
     seconds: float
     outcome: str
     request_id: str | None
+
+
+class Traced(NamedTuple):
+    """A step of the work that a request caused: a turn, a commit, a try of a call to the outside."""
+
+    step: str
+    name: str
+    request_id: str
+    began_at: float
+    """By the clock of the event loop."""
+    seconds: float
+    outcome: str
+    of: str | None = None
+    """The actor, or the lane of a call."""
 
 
 @dataclass(slots=True)
@@ -88,6 +102,8 @@ class Telemetry:
         self.commit_seconds = 0.0
         self.recent: list[Noted] = []
         """Turns that are not yet counted. Whoever notes one calls `fold` when there are `FOLDED`."""
+        self.trace: Callable[[Traced], None] | None = None
+        """Who is told of each step that has a request; None: nobody, and nothing is spent on it."""
         self._turns: dict[tuple[str, str], TurnTally] = {}
         self._spans: deque[Noted] = deque(maxlen=REMEMBERED)
 
@@ -114,6 +130,12 @@ class Telemetry:
                 tally = self._turns[kind, message] = TurnTally()
             tally.add(durations, outcome)
         self._spans.extend(self.recent)
+        if self.trace is not None:
+            for began_at, actor, message, seconds, outcome, request_id in self.recent:
+                if request_id is not None:
+                    self.trace(
+                        Traced("turn", message, request_id, began_at, seconds, outcome, str(actor))
+                    )
         self.recent.clear()
 
     @property

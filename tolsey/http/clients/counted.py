@@ -1,12 +1,14 @@
 """What is asked of the world outside, counted: by whom it is asked of, never by their hosts, which name shops."""
 
-import time
+import asyncio
+from collections.abc import Callable
 from typing import Any, Final, Literal, TypeAlias
 
 import httpx
+import structlog
 from prometheus_client import Histogram
 
-from tolsey.runtime.telemetry import CALL_BUCKETS
+from tolsey.runtime.telemetry import CALL_BUCKETS, Traced
 
 Peer: TypeAlias = Literal[
     "commerce",
@@ -28,6 +30,9 @@ REQUESTS: Final = Histogram(
 )
 """Names of OpenTelemetry's conventions; a request without an answer has the type of its error instead of a status."""
 
+TOLD: Final[list[Callable[[Traced], None]]] = []
+"""Who is told of each request of every client that one of ours caused."""
+
 
 class CountedClient(httpx.AsyncClient):
     """A client whose requests are counted; it follows no proxy of the environment."""
@@ -38,7 +43,7 @@ class CountedClient(httpx.AsyncClient):
 
     async def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
         """Send a request, and count how it ended."""
-        began, status, failed = time.perf_counter(), "", ""
+        began, status, failed = asyncio.get_running_loop().time(), "", ""
         try:
             response = await super().send(request, **options)
             status = str(response.status_code)
@@ -47,5 +52,11 @@ class CountedClient(httpx.AsyncClient):
             raise
         finally:
             labels = (self._peer, request.method, status, failed)
-            REQUESTS.labels(*labels).observe(time.perf_counter() - began)
+            seconds = asyncio.get_running_loop().time() - began
+            REQUESTS.labels(*labels).observe(seconds)
+            cause = structlog.contextvars.get_contextvars().get("request_id") if TOLD else None
+            if cause:
+                name, outcome = f"{request.method} {self._peer}", status or failed
+                for told in TOLD:
+                    told(Traced("request", name, cause, began, seconds, outcome, self._peer))
         return response

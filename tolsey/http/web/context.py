@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from quart import Quart, current_app, g, has_request_context, request
 
+from tolsey.http.web.requests import REQUEST_ID
 from tolsey.runtime import ids
 from tolsey.runtime.messages import ActorId, Message
 
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
     from tolsey.storage.sealing.sealed import Vault
 
 Reply = TypeVar("Reply")
-
-REQUEST_ID = "tolsey.request_id"
-"""Where the outermost layer leaves the request's id in the ASGI scope."""
 
 EXTENSION = "tolsey"
 

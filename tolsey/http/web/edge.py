@@ -14,9 +14,8 @@ from typing import Any, TypeAlias
 
 import structlog
 
-from tolsey.http.web.context import REQUEST_ID
 from tolsey.http.web.errors import PROBLEM, problem_body
-from tolsey.http.web.requests import ROUTE, RequestTally
+from tolsey.http.web.requests import CALLER_SPAN, REQUEST_ID, ROUTE, RequestTally
 from tolsey.runtime.ids import new_id
 from tolsey.runtime.turns.scheduler import REQUEST_ID as CURRENT_REQUEST
 from tolsey.storage.database import REQUEST_SECONDS, patience
@@ -152,7 +151,7 @@ class Edge:
             await send({"type": "websocket.close", "code": 1000})
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request_id = _request_id(scope)
+        request_id = self._request_id(scope)
         scope[REQUEST_ID] = request_id
         # Messages and effects of this request carry it on; each request is a task of its own.
         CURRENT_REQUEST.set(request_id)
@@ -245,6 +244,17 @@ class Edge:
         is_said = self._is_public and port not in (b"", self._default_port)
         return name + b":" + port if is_said else name
 
+    def _request_id(self, scope: Scope) -> str:
+        sent = [value for name, value in scope["headers"] if name == b"x-request-id"]
+        if len(sent) == 1 and SANE_REQUEST_ID.fullmatch(sent[0]):
+            return bytes(sent[0]).decode()
+        if self._requests.tracing is not None:
+            continued = self._requests.tracing.request_id(scope["headers"])
+            if continued is not None:
+                request_id, scope[CALLER_SPAN] = continued
+                return request_id
+        return new_id("req")
+
     def _dress(self, headers: Any, request_id: str) -> list[tuple[bytes, bytes]]:
         given = [(bytes(name).lower(), bytes(value)) for name, value in headers]
         names = {name for name, _ in given}
@@ -252,13 +262,6 @@ class Edge:
         kept.extend(pair for pair in self._headers if pair[0] not in names)
         kept.append((b"x-request-id", request_id.encode()))
         return kept
-
-
-def _request_id(scope: Scope) -> str:
-    sent = [value for name, value in scope["headers"] if name == b"x-request-id"]
-    if len(sent) == 1 and SANE_REQUEST_ID.fullmatch(sent[0]):
-        return bytes(sent[0]).decode()
-    return new_id("req")
 
 
 def _refusal(scope: Scope) -> tuple[int, str, str, bool] | None:

@@ -2,14 +2,21 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
 from tolsey.runtime.telemetry import Durations
 
+if TYPE_CHECKING:  # it takes a library that is loaded only where traces are wanted
+    from tolsey.tracing import Tracing
+
 ROUTE: Final = "tolsey.route"
 """Where the rule that a request matched is left in its ASGI scope."""
+REQUEST_ID: Final = "tolsey.request_id"
+"""Where the outermost layer leaves the request's id in the ASGI scope."""
+CALLER_SPAN: Final = "tolsey.caller_span"
+"""Where the span is left that a caller's `traceparent` named."""
 OUTCOME: Final = "tolsey.outcome"
 """Where a receiver leaves what became of a delivery."""
 
@@ -35,12 +42,22 @@ class RequestTally:
         self.deliveries: Counter[tuple[str, str]] = Counter()
         """Deliveries to receivers by route and outcome: what they were taken as, or why refused."""
         self.active = 0
+        self.tracing: Tracing | None = None
+        """Where each request is told of as the root of a trace; None: nowhere."""
 
     def note(self, scope: Mapping[str, Any], status: int, seconds: float) -> None:
         """Count a request that was answered, and log it."""
         method = scope["method"] if scope["method"] in METHODS else "_OTHER"
         route = scope.get(ROUTE, "")
         self.answered[method, route, status].add(seconds)
+        if self.tracing is not None:
+            self.tracing.answered(
+                name=f"{method} {route}".rstrip(),
+                request_id=scope[REQUEST_ID],
+                status=status,
+                seconds=seconds,
+                caller=scope.get(CALLER_SPAN),
+            )
         said: dict[str, Any] = {}
         if OUTCOME in scope:
             said["outcome"] = scope[OUTCOME]

@@ -7,10 +7,9 @@ from typing import Any, Final, NamedTuple
 
 import structlog
 
-from tolsey.http.web.context import REQUEST_ID
 from tolsey.http.web.edge import Receive, Scope, Send, answer_whole
 from tolsey.http.web.errors import PROBLEM, problem_body
-from tolsey.http.web.requests import OUTCOME
+from tolsey.http.web.requests import OUTCOME, REQUEST_ID
 
 log = structlog.get_logger()
 

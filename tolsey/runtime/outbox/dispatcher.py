@@ -27,7 +27,7 @@ from tolsey.runtime.outbox.interruptions import MOST_INTERRUPTIONS, SUSPECTED_AF
 from tolsey.runtime.outbox.lanes import Lane, Lanes
 from tolsey.runtime.outbox.reading import RowReader
 from tolsey.runtime.outbox.rows import OutboxStore, row_of
-from tolsey.runtime.telemetry import Telemetry
+from tolsey.runtime.telemetry import Telemetry, Traced
 from tolsey.storage.errors import StorageError
 from tolsey.storage.records.runtime.turns import CallState, OutboxRow, Unread
 
@@ -312,7 +312,7 @@ class Dispatcher:
                 self._put_back(row)
                 return
             self._telemetry.counters["effects_failed"] += 1
-            self._tried(call, started, "overdue" if limit.expired() else "failed")
+            self._tried(row, call, started, "overdue" if limit.expired() else "failed")
             why = overdue if limit.expired() else error
             await self._retry(_unless_sent(row, call), why, call.patience)
             return
@@ -320,7 +320,7 @@ class Dispatcher:
             self._queued.discard(row.key)
         row = _unless_sent(row, call)
         self._telemetry.counters["effects"] += 1
-        log.debug("effect.done", seconds=self._tried(call, started, "done"))
+        log.debug("effect.done", seconds=self._tried(row, call, started, "done"))
         if isinstance(result, Message):
             self._post(row, result)
         else:
@@ -337,10 +337,14 @@ class Dispatcher:
             ]
             await self._finish(row, follow)
 
-    def _tried(self, call: Call[Any], started: float, outcome: str) -> float:
+    def _tried(self, row: OutboxRow, call: Call[Any], started: float, outcome: str) -> float:
         """Count a try, and tell how long it took."""
-        seconds = asyncio.get_running_loop().time() - started
-        self._telemetry.calls[call.lane, type(call).__name__, outcome].add(seconds)
+        seconds, name = asyncio.get_running_loop().time() - started, type(call).__name__
+        self._telemetry.calls[call.lane, name, outcome].add(seconds)
+        if self._telemetry.trace is not None and row.request_id is not None:
+            self._telemetry.trace(
+                Traced("call", name, row.request_id, started, seconds, outcome, call.lane)
+            )
         return seconds
 
     async def _try(self, call: Call[Any], state: CallState) -> Any:

@@ -19,7 +19,7 @@ from tolsey.runtime.clock import steady
 from tolsey.runtime.codec import encode_reply
 from tolsey.runtime.decision import Decision, Parked
 from tolsey.runtime.errors import Duplicate, NotOwner, TurnFailed, Unavailable
-from tolsey.runtime.telemetry import Telemetry
+from tolsey.runtime.telemetry import Telemetry, Traced
 from tolsey.runtime.turns.mailbox import Cell, Envelope
 from tolsey.storage.errors import OutcomeUnknown, StorageError, StorageUnavailable
 from tolsey.storage.records.runtime.turns import ActorPart, Batch, BatchOutcome, OutboxRow, TurnPart
@@ -230,6 +230,7 @@ class Committer:
         except Exception as error:  # noqa: BLE001 - the edge of a turn: what it changed cannot be told
             await self._split(turns, writers, error)
             return
+        began_at = asyncio.get_running_loop().time()
         try:
             outcome = await self._journal.write(batch)
         except OutcomeUnknown:
@@ -241,7 +242,18 @@ class Committer:
             await self._split(turns, writers, error)
         else:
             self._telemetry.batch_turns += len(writers)
+            self._trace(writers, began_at)
             self._open(turns, writers, cells, batch, outcome)
+
+    def _trace(self, writers: Sequence[PendingTurn], began_at: float) -> None:
+        trace = self._telemetry.trace
+        if trace is None:
+            return
+        seconds = asyncio.get_running_loop().time() - began_at
+        for turn in writers:
+            request_id, actor = turn.envelope.request_id, str(turn.cell.id)
+            if request_id is not None:
+                trace(Traced("commit", "commit", request_id, began_at, seconds, "ok", actor))
 
     def _assemble(self, writers: Sequence[PendingTurn]) -> tuple[Batch, list[Cell]]:
         batch = Batch()
