@@ -13,6 +13,7 @@ from tests.databases import Servers
 
 ROOT = Path(__file__).parents[1]
 HIDING = """
+import importlib.metadata
 import sys
 
 class Hidden:
@@ -21,6 +22,14 @@ class Hidden:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Hidden())
+
+# Some libraries look at what is installed before they import it.
+version = importlib.metadata.version
+def version_of(name):
+    if name.replace("-", "_") in HIDDEN:
+        raise importlib.metadata.PackageNotFoundError(name)
+    return version(name)
+importlib.metadata.version = version_of
 """
 
 

@@ -12,7 +12,8 @@ import httpx
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from tests.journeys.conftest import shared, sign_up
+from tests.journeys.conftest import sign_up
+from tests.journeys.neighbours import shared
 from tolsey.runtime.turns.mailbox import slot_of
 from tolsey.service import running
 from tolsey.settings import Settings
@@ -63,7 +64,7 @@ class Collector:
 def said_of(span: Span) -> str:
     """Tell whose turn it was."""
     said = {one.key: one.value.string_value for one in span.attributes}
-    return said["messaging.destination.name"]
+    return str(said["messaging.destination.name"])
 
 
 async def test_each_request_is_a_whole_trace_across_processes(brisk: Settings) -> None:

@@ -3,11 +3,6 @@
 from typing import Final
 from urllib.parse import urlsplit
 
-import dns.asyncresolver
-import dns.exception
-import dns.rdatatype
-import dns.resolver
-
 SECONDS: Final = 5.0
 """Of all questions to all servers together."""
 MOST_RECORDS: Final = 50
@@ -22,20 +17,19 @@ class DomainRecords:
 
     async def texts(self, name: str) -> list[str]:
         """Give the texts at a name; none where there are none, or nobody answers."""
+        import dns.asyncresolver  # noqa: PLC0415 - it takes 0.2 s to load, and is seldom wanted
+        import dns.exception  # noqa: PLC0415
+        import dns.rdatatype  # noqa: PLC0415
+
         try:
-            found = await self._resolver().resolve(
-                name, dns.rdatatype.TXT, search=False, lifetime=SECONDS
-            )
+            # What a machine's resolvers are may change while the service runs.
+            resolver = dns.asyncresolver.Resolver(configure=self._server is None)
+            if self._server is not None:
+                resolver.nameservers = [self._server.hostname or ""]
+                resolver.port = self._server.port or DNS_PORT
+            found = await resolver.resolve(name, dns.rdatatype.TXT, search=False, lifetime=SECONDS)
         except dns.exception.DNSException:
             return []
         records = list(found)[:MOST_RECORDS]
         # One record is one text, in pieces of at most 255 bytes.
         return [b"".join(one.strings).decode("utf-8", "replace") for one in records]
-
-    def _resolver(self) -> dns.asyncresolver.Resolver:
-        # What a machine's resolvers are may change while the service runs.
-        resolver = dns.asyncresolver.Resolver(configure=self._server is None)
-        if self._server is not None:
-            resolver.nameservers = [self._server.hostname or ""]
-            resolver.port = self._server.port or DNS_PORT
-        return resolver
