@@ -10,7 +10,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from tests.journeys.canary.spelling import columns, spelled
-from tests.journeys.conftest import SECRET, SHOP, Seller, order_body, sign_up, signed
+from tests.journeys.conftest import EVENTS, SECRET, SHOP, Seller, order_body, sign_up, signed
+from tests.journeys.neighbours import browsing, settled
 from tests.journeys.strangers import deliver, quiet
 from tolsey.actors.job.messages import RunNow, job
 from tolsey.runtime.ids import new_id
@@ -222,6 +223,35 @@ async def test_a_forgotten_shop_takes_no_old_delivery_and_comes_back_as_a_new_on
     (order,) = (await merchant.browser.get(path)).json()["orders"]
     assert order["customerHash"].startswith("s1:")
     assert order["customerHash"] != before["customer_hash"]
+
+
+async def test_a_salt_destroyed_through_one_process_makes_no_pseudonym_in_another(
+    pair: tuple[Running, Running],
+) -> None:
+    database = pair[0].service.database
+    hashes = "SELECT DISTINCT customer_hash FROM commerce_orders WHERE customer_hash IS NOT NULL"
+    async with browsing(pair[0]) as browser, browsing(pair[1]) as other:
+        seller = await sign_up(browser)
+        await seller.connect()
+        await settled(pair[0])
+        for process in (browser, other):  # each has the key of the pseudonyms in memory now
+            await tell(process, SHOP, SECRET)
+        (before,) = await database.fetch(hashes)
+        await asked(browser, "redact", ROUTES["redact"])
+        await erased(pair[0])
+        assert (await seller.connect()).status_code == 200
+        await settled(pair[0])
+        for number, process in enumerate((other, browser)):
+            raw = order_body(10 + number, customer={"id": 7, "email": EMAIL}, email=EMAIL)
+            assert (await process.post(EVENTS, content=raw, headers=signed(raw))).is_success
+        await settled(pair[0])
+        anew = [row["customer_hash"] for row in await database.fetch(hashes)]
+    assert len(anew) == 2
+    assert before["customer_hash"] in anew  # what is left of before, linked to nobody
+    told = "SELECT customer_hash FROM commerce_orders WHERE order_id >= 10"
+    assert before["customer_hash"] not in {
+        row["customer_hash"] for row in await database.fetch(told)
+    }
 
 
 async def test_a_customer_is_forgotten_and_what_is_delivered_again_creates_nothing(

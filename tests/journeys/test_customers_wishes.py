@@ -68,7 +68,11 @@ async def test_what_is_kept_of_a_customer_is_told_to_each_store_of_the_shop_and_
         second = await sign_up(another, "second@example.com")
         await second.connect()
         await quiet(live)
-        await tell(seller.browser, SHOP, SECRET)
+        came = {
+            "landing_site": "/summer?utm_source=news",
+            "referring_site": "https://news.example/x",
+        }
+        await tell(seller.browser, SHOP, SECRET, **came)
         raw = order_body(2, email=SOMEBODY_ELSE, customer={"id": 8, "email": SOMEBODY_ELSE})
         await deliver(seller.browser, raw, signed(raw))
         # An address in words of the shop's people, as they write one.
@@ -93,6 +97,8 @@ async def test_what_is_kept_of_a_customer_is_told_to_each_store_of_the_shop_and_
     (order,) = first["orders"]
     assert (order["orderId"], order["metadata"]["tags"]) == (1, WORDS)
     assert [one["customerId"] for one in first["customers"]] == [7]
+    (touch,) = first["attributionTouches"]
+    assert (touch["orderId"], touch["landingPage"], touch["source"]) == (1, "/summer", "news")
     assert [one["name"] for one in first["mentionsInFacts"]] == ["dora"]
     assert other["mentionsInFacts"] == []
     assert [one["orderId"] for one in other["orders"]] == [1]
