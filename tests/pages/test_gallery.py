@@ -62,4 +62,5 @@ async def test_a_service_of_the_public_has_no_gallery(database_url: str, redis_u
         httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client,
     ):
         for path in ("/ui", "/ui/parts"):
-            assert (await client.get(path)).status_code == 404
+            answer = await client.get(path, headers={"Host": "tolsey.example"})
+            assert answer.status_code == 404
