@@ -191,7 +191,7 @@ async def run_jobs(
     missed = []
     # Each is printed as it ends: a run that is cut short has told of those before.
     print(f"\nDeliveries without a job: p99 {idle:.1f} ms", flush=True)
-    for name in (name for name, job in JOBS.items() if job.built):
+    for name in JOBS:
         runs: list[float] = []
         waits: list[float] = []
 

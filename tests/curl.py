@@ -79,6 +79,10 @@ OF_OPERATION: Final[Mapping[str, Mapping[str, Any]]] = {
         "clientId": "8a1f0c",
         "clientSecret": "shpss_0123456789abcdef0123456789abcdef",
     },
+    "/api/admin/devstore-pool": {
+        "clientId": "8a1f0c",
+        "clientSecret": "shpss_0123456789abcdef0123456789abcdef",
+    },
     "/api/sell/listings": {"askingPrice": {"amount": 12_000_000, "currency": "USD"}},
     "/api/marketplace/signatures": {
         "typedName": "Ann Owner",

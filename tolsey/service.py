@@ -11,6 +11,7 @@ import anyio
 import structlog
 
 from tolsey.actors.job.actor import JobActor
+from tolsey.actors.job.alerts.effects import FleetSigns, StatusWatch
 from tolsey.actors.job.catalogue import JOBS
 from tolsey.actors.job.discovery.effects import Discovery
 from tolsey.actors.job.effects import CreditKeeping, JobEffects, Upkeep
@@ -48,6 +49,7 @@ from tolsey.http.oauth.agents import Agents
 from tolsey.http.operators.exposition import ProcessCollector
 from tolsey.http.privacy.answering import CustomerAnswers
 from tolsey.http.privacy.opening import PrivacyRequests
+from tolsey.http.status.telling import StatusLetters
 from tolsey.http.stores.exports import ExportWriter
 from tolsey.http.subaddresses.object_storage import AssetHost
 from tolsey.http.subaddresses.preview.addresses import PREVIEW_PREFIX
@@ -194,6 +196,8 @@ class Parts:
 
     runtime: Runtime
     """Set once it is made: it is made with the very effects that ask it."""
+    shard: Shard
+    """Set once this process has joined the others."""
 
     def __init__(
         self,
@@ -342,8 +346,10 @@ class Parts:
             calibrate=partial(calibrate, self.database),
             clock=self.clock,
         ).work()
+        letters = StatusLetters(self.database, self._settings, self.mail)
+        watch = StatusWatch(self.database, letters, self._fleet_signs, self.clock).work()
         upkeep_of_all = {**upkeep, **keeping, **erasing, **payments}
-        jobs = JobEffects({**upkeep_of_all, **discovery, **ticks}, self.clock)
+        jobs = JobEffects({**upkeep_of_all, **discovery, **ticks, **watch}, self.clock)
         return {
             **store.handlers(),
             **edits.handlers(),
@@ -361,6 +367,13 @@ class Parts:
             **sealing.handlers(),
             **storefronts.handlers(),
         }
+
+    async def _fleet_signs(self) -> FleetSigns:
+        """Gather what the processes of this deployment count together."""
+        counted = await self.shard.call_all("agents_refused")
+        # A process of the release before counts none of it.
+        hits = sum(one for one in counted.values() if isinstance(one, int))
+        return FleetSigns(is_cache_there=self.shard.away_seconds == 0, limit_hits=hits)
 
     async def _ask(self, to: ActorId, message: Message[Any]) -> Any:
         return await self.runtime.ask(to, message)
@@ -418,6 +431,7 @@ async def _join(stack: AsyncExitStack, settings: Settings, redis_url: str, parts
         partial(slots.reply_of, parts.database),
         lease_seconds=settings.lease_seconds,
     )
+    parts.shard = shard
     _agree(shard, parts)
     return await stack.enter_async_context(shard)
 
@@ -454,6 +468,7 @@ def _agree(shard: Shard, parts: "Parts") -> None:
     shard.operations |= {
         "forget_shop": forget_shop,
         "refused_deliveries": refused_deliveries,
+        "agents_refused": parts.requests.agents_refused,
         "metrics": ProcessCollector(parts.runtime, shard, parts.requests).families,
     }
     shard.lost_data.append(directory.forget_all)
@@ -507,8 +522,8 @@ async def _start_timers(
     tasks = await stack.enter_async_context(anyio.create_task_group())
     stack.callback(tasks.cancel_scope.cancel)
     await _catch_up(runtime, database, clock)
-    built = {name: known.expression for name, known in JOBS.items() if known.built}
-    tasks.start_soon(Timers(built, partial(_tick, runtime, clock)).run)
+    due = {name: known.expression for name, known in JOBS.items()}
+    tasks.start_soon(Timers(due, partial(_tick, runtime, clock)).run)
 
 
 async def _tick(runtime: Runtime, clock: Callable[[], datetime], name: str) -> None:
@@ -529,5 +544,5 @@ async def _catch_up(runtime: Runtime, database: Database, clock: Callable[[], da
     found = await executions.last(database, list(JOBS), trigger="schedule")
     for name, known in JOBS.items():
         last = found[name]
-        if known.built and last and last[0].scheduled_at < known.due_at(clock()):
+        if last and last[0].scheduled_at < known.due_at(clock()):
             await _tick(runtime, clock, name)

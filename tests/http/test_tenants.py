@@ -128,6 +128,8 @@ async def things_of(owner: Person) -> dict[str, str]:
         "offer_id": "offer_1",
         "signature_id": "sig_1",
         "item": "asset-1",
+        "fingerprint": "0" * 16,
+        "incident_id": "inc_1",
     }
 
 

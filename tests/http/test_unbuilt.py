@@ -15,10 +15,8 @@ from tolsey.service import running
 @pytest.mark.parametrize(
     ("method", "path"),
     [
-        ("POST", "/api/wizard/store/provision"),
         ("GET", "/api/admin/disputes"),
         ("GET", "/api/marketplace/deals/deal_1/files/file_1"),
-        ("GET", "/status.json"),
         ("POST", "/api/webhooks/mail"),
     ],
 )

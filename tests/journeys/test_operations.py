@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.journeys.conftest import CRON_SECRET, EVENTS, SHOP, Seller, order_body, signed
 from tests.journeys.strangers import quiet
 from tolsey.actors.job.catalogue import JOBS
-from tolsey.actors.job.messages import Tick, job
+from tolsey.actors.job.messages import RunNow, Tick, job
 from tolsey.runtime.codec import encode
 from tolsey.runtime.ids import new_id
 from tolsey.runtime.messages import ActorId
@@ -116,11 +116,9 @@ async def test_an_unset_cron_secret_names_the_variable_and_runs_nothing(
     assert any(entry["event"] == "cron.prune-audit-log.missing_secret" for entry in written)
 
 
-async def test_a_job_that_is_not_built_says_so(browser: httpx.AsyncClient) -> None:
-    answer = await browser.post("/api/cron/alerts-tick", headers=CRON)
+async def test_a_job_that_there_is_not_is_none(browser: httpx.AsyncClient) -> None:
     unknown = await browser.post("/api/cron/no-such-job", headers=CRON)
 
-    assert (answer.status_code, answer.json()["code"]) == (501, "not_built")
     assert (unknown.status_code, unknown.json()["code"]) == (404, "unknown_job")
 
 
@@ -398,16 +396,16 @@ async def test_a_dead_letter_is_listed_grouped_replayed_and_discarded(
     operator: httpx.AsyncClient, live: Running
 ) -> None:
     database = live.service.database
-    tick = encode(Tick(datetime.now(UTC), "run_1", datetime.now(UTC)))
+    message = encode(RunNow("run_1", datetime.now(UTC)))
     row = await live.service.runtime._outbox.add(  # no route makes one
         [
             OutboxRow(
                 key="k1",
-                slot=slot_of("alerts-tick"),
+                slot=slot_of("no-such-job"),
                 kind="job",
-                actor_key="alerts-tick",
-                name="Tick",
-                payload=tick,
+                actor_key="no-such-job",
+                name="RunNow",
+                payload=message,
                 due_at=datetime.now(UTC),
             )
         ]
@@ -418,12 +416,12 @@ async def test_a_dead_letter_is_listed_grouped_replayed_and_discarded(
         while not await database.fetch("SELECT 1 FROM dead_letters"):
             await anyio.sleep(0.01)
     (dead,) = (await operator.get("/api/admin/dead-letters")).json()["items"]
-    assert dead["message"] == "Tick"
-    assert dead["error"] == "refused: The job alerts-tick is not built yet."
+    assert dead["message"] == "RunNow"
+    assert dead["error"] == "refused: There is no job named no-such-job."
 
     (group,) = (await operator.get("/api/admin/dead-letters/groups")).json()["items"]
     assert (group["message"], group["letters"], group["fingerprint"]) == (
-        "Tick",
+        "RunNow",
         1,
         dead["fingerprint"],
     )

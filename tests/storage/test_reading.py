@@ -81,6 +81,7 @@ from tolsey.storage.runtime.outbox import Outbox
 from tolsey.storage.sealing.sealed import Vault
 from tolsey.storage.selling import deals, listings, market, seals, snapshots
 from tolsey.storage.selling.market import MarketSearch
+from tolsey.storage.status import incidents, measuring
 
 GROWN: Final = (Path(__file__).parent / "grown.sql").read_text()
 TIMES: Final = 12
@@ -645,6 +646,18 @@ SHORT: Final[dict[str, list[Case]]] = {
         lambda db: listings.page_of_user(db, "usr_1", None, None, PAGE),
         lambda db: listings.page_of_user(db, "usr_1", "org_1", "lst_000002", PAGE),
     ],
+    "status.incidents.find": [lambda db: incidents.find(db, "inc_1")],
+    "status.incidents.listed": [
+        lambda db: incidents.listed(db, PAGE, None, public=True),
+        lambda db: incidents.listed(db, PAGE, (AT, "inc_1"), public=False),
+    ],
+    "status.incidents.updates": [lambda db: incidents.updates(db, ["inc_1"])],
+    "status.measuring.components": [measuring.components],
+    "status.measuring.dead_since": [lambda db: measuring.dead_since(db, AT)],
+    "status.measuring.overdue_lanes": [lambda db: measuring.overdue_lanes(db, AGO)],
+    "status.measuring.days": [lambda db: measuring.days(db, AGO)],
+    "status.measuring.payments": [lambda db: measuring.payments(db, AT, timedelta(days=30))],
+    "status.measuring.raised": [measuring.raised],
     "selling.market.search": [
         lambda db: market.search(db, MarketSearch(), after=None, at=AT, limit=PAGE),
         lambda db: market.search(
@@ -715,6 +728,10 @@ UNBOUNDED: Final = {
     },  # a command that goes through all that is sealed
     "runtime.outbox": {"Outbox.unread"},
     "runtime.slots": {"Slots.deployment", "Slots.read", "Slots.take", "claim"},
+    "status.incidents": {
+        "subscribers",
+        "unresolved",
+    },  # who is written to, page by page; a few a year
     "selling.listings": {"due_for_sync"},  # the work of an hour
 }
 """What reads as much as there is of something, or a table that does not grow."""
@@ -727,7 +744,13 @@ WRITING: Final = {
     "commerce.compliance": {"complete", "keep_receipt", "redacted", "step_done"},
     "commerce.devstores": {"refuse"},
     "commerce.shop_erasure": {
-        *("clear_copies", "clear_free_text", "clear_hashes", "clear_words_of_order"),
+        *(
+            "clear_addresses",
+            "clear_copies",
+            "clear_free_text",
+            "clear_hashes",
+            "clear_words_of_order",
+        ),
         *("destroy_salt", "sanitise"),
     },
     "commerce.stores": {"salt_of"},

@@ -63,6 +63,8 @@ from tolsey.http.privacy import routes as privacy
 from tolsey.http.selling import form_pages as listing_form_pages
 from tolsey.http.selling import pages as selling_pages
 from tolsey.http.selling import public, public_pages, reviews, sell
+from tolsey.http.status import incidents, subscribing
+from tolsey.http.status import routes as status
 from tolsey.http.stores import change_sets, exports, home, integrations, order_history, proposals
 from tolsey.http.stores import pages as store_pages
 from tolsey.http.stores import routes as stores
@@ -142,6 +144,10 @@ BLUEPRINTS: Final[Sequence[Blueprint]] = (
     shards.routes,
     metrics.routes,
     security.routes,
+    status.routes,
+    status.documents_routes,
+    subscribing.routes,
+    incidents.routes,
     oauth.routes,
     consent.routes,
     mail.routes,

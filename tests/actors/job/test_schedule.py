@@ -8,7 +8,7 @@ from tolsey.actors.job import schedule
 from tolsey.actors.job.catalogue import JOBS
 from tolsey.actors.job.messages import JobEnded, RunJob, RunNow, Tick
 from tolsey.actors.job.state import JobState
-from tolsey.actors.refusals import NotBuilt, NotFound
+from tolsey.actors.refusals import NotFound
 from tolsey.runtime.decision import Parked, Perform
 from tolsey.storage.records.runtime.executions import Execution, ExecutionStarted
 
@@ -87,9 +87,7 @@ def test_the_end_of_a_run_that_is_long_over_changes_nothing() -> None:
     assert schedule.ended(state, ended("run_0")).state is state
 
 
-def test_a_job_that_is_not_built_says_so() -> None:
-    with pytest.raises(NotBuilt, match="alerts-tick"):
-        schedule.tick(JobState(name="alerts-tick"), Tick(TEN, "run_1", TEN))
+def test_a_job_that_there_is_not_is_none() -> None:
     with pytest.raises(NotFound):
         schedule.tick(JobState(name="no-such-job"), Tick(TEN, "run_1", TEN))
 

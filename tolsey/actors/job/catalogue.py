@@ -8,7 +8,7 @@ from cronsim import CronSim
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A job and its cron expression, in UTC. `built` is false until an issue builds it.
+    """A job and its cron expression, in UTC.
 
     `is_new` while the release before buries the ticks of a job that it does not have.
     """
@@ -16,7 +16,6 @@ class Job:
     name: str
     expression: str
     reason: str
-    built: bool = True
     is_new: bool = False
 
     def due_at(self, now: datetime) -> datetime:
@@ -27,6 +26,11 @@ class Job:
     def next_at(self, now: datetime) -> datetime:
         """Say when the job is due next."""
         return next(CronSim(self.expression, now.astimezone(UTC)))
+
+    def interval_at(self, now: datetime) -> timedelta:
+        """Say how long it is between the next two due times."""
+        following = self.next_at(now)
+        return self.next_at(following) - following
 
 
 JOBS = {
@@ -108,7 +112,7 @@ JOBS = {
             name="alerts-tick",
             expression="*/5 * * * *",
             reason="Operators hear of trouble.",
-            built=False,
+            is_new=True,
         ),
     )
 }

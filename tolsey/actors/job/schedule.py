@@ -6,7 +6,7 @@ from datetime import datetime
 from tolsey.actors.job.catalogue import JOBS
 from tolsey.actors.job.messages import JobEnded, RunJob, RunNow, Tick, TickOfNewJob
 from tolsey.actors.job.state import JobState, Waiting
-from tolsey.actors.refusals import NotBuilt, NotFound
+from tolsey.actors.refusals import NotFound
 from tolsey.runtime.decision import Decision, Parked, Perform
 from tolsey.storage.records.runtime.executions import Execution, ExecutionStarted
 
@@ -76,8 +76,5 @@ def _start(
 
 
 def _check(name: str) -> None:
-    job = JOBS.get(name)
-    if job is None:
+    if name not in JOBS:
         raise NotFound(f"There is no job named {name}.", code="unknown_job")
-    if not job.built:
-        raise NotBuilt(f"The job {name} is not built yet.")

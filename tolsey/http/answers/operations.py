@@ -232,12 +232,20 @@ class RunningAnswer(ApiAnswer):
     status: str
 
 
+class PlannedRunAnswer(ApiAnswer):
+    """What a run of a job would be: what it is for, the run that it would join, and how the last one ended."""
+
+    job: str
+    does: str
+    joins: str | None
+    last: ExecutionAnswer | None
+
+
 class JobAnswer(ApiAnswer):
     """A job: when it is due, its last runs and what they counted."""
 
     name: str
     expression: str
     reason: str
-    built: bool
     next_due_at: Timestamp
     history: list[ExecutionAnswer]

@@ -163,7 +163,9 @@ AUTHORIZE: Final[Described] = {
         ],
         "responses": {
             "303": REDIRECT,
-            "400": _answer("A page that says what is wrong with the link.", TEXT, "text/html"),
+            "400": _or_problem(
+                _answer("A page that says what is wrong with the link.", TEXT, "text/html")
+            ),
             "default": PROBLEM,
         },
     }

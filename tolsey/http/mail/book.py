@@ -30,6 +30,7 @@ class MailTopic(StrEnum):
 
     INVITATIONS = "invitations"
     STORES = "stores"
+    STATUS = "status"
 
     @property
     def words(self) -> str:
@@ -39,6 +40,16 @@ class MailTopic(StrEnum):
                 return _("invitations to organizations")
             case MailTopic.STORES:
                 return _("stores that are no longer connected")
+            case MailTopic.STATUS:
+                return _("what breaks and mends")
+
+
+class StatusMail(StrEnum):
+    """What people are written about how the service does, which no actor asks for."""
+
+    STATUS_WANTED = "status_wanted"
+    STATUS_CHANGED = "status_changed"
+    ALERT_RAISED = "alert_raised"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +62,7 @@ class Entry:
     """Where its link leads, with facts of the mail in braces, unless whoever asks for it says so."""
 
 
-BOOK: Final[Mapping[MailEvent, Entry]] = {
+BOOK: Final[Mapping[MailEvent | StatusMail, Entry]] = {
     MailEvent.INVITED: Entry(Role.PERSON, MailTopic.INVITATIONS),
     MailEvent.PASSWORD_FORGOTTEN: Entry(Role.PERSON),
     MailEvent.PAYMENT_FAILED: Entry(Role.KEEPERS, path="/billing"),
@@ -62,4 +73,7 @@ BOOK: Final[Mapping[MailEvent, Entry]] = {
     MailEvent.DEAL_MOVED: Entry(Role.KEEPERS),
     MailEvent.TRANSFER_REQUESTED: Entry(Role.OPERATORS, path="/admin/devstores"),
     MailEvent.DEV_STORE_TRANSFERRED: Entry(Role.KEEPERS, path="/stores/{store}/launch"),
+    StatusMail.STATUS_WANTED: Entry(Role.PERSON),
+    StatusMail.STATUS_CHANGED: Entry(Role.PERSON, MailTopic.STATUS),
+    StatusMail.ALERT_RAISED: Entry(Role.PERSON),
 }

@@ -8,6 +8,7 @@ from tolsey.actors.mail import MailEvent
 from tolsey.http.clients.smtp import one_line
 from tolsey.http.layout.templates import ENVIRONMENT
 from tolsey.http.layout.words import money
+from tolsey.http.mail.book import StatusMail
 
 TEXT: Final = ENVIRONMENT.overlay(autoescape=False)
 """The text of a mail is no markup."""
@@ -23,7 +24,11 @@ class Letter:
 
 
 def letter(
-    event: MailEvent, facts: Mapping[str, str], *, link: str = "", unsubscribe: str = ""
+    event: MailEvent | StatusMail,
+    facts: Mapping[str, str],
+    *,
+    link: str = "",
+    unsubscribe: str = "",
 ) -> Letter:
     """Write the mail of an event; facts are people's words, so each is one line and escaped."""
     filled = {name: one_line(fact) for name, fact in facts.items()}

@@ -18,7 +18,7 @@ from tolsey.actors.mail import MailEvent, MailReset, SendMail, TellPeople
 from tolsey.actors.organization.messages import organization
 from tolsey.actors.ports import Mail, MailDelayed, MailRefused, MailServer
 from tolsey.actors.refusals import MissingCredential
-from tolsey.http.mail.book import BOOK, MailTopic, Role
+from tolsey.http.mail.book import BOOK, MailTopic, Role, StatusMail
 from tolsey.http.mail.letters import letter
 from tolsey.runtime.decision import Perform
 from tolsey.runtime.ids import new_id
@@ -82,7 +82,7 @@ class PostOffice:
     async def write(
         self,
         tx: Transaction,
-        event: MailEvent,
+        event: MailEvent | StatusMail,
         recipient: str,
         *,
         about: str,

@@ -14,6 +14,7 @@ from tolsey.http.web.access import public, require_own_machine
 from tolsey.http.web.context import now, service
 from tolsey.storage.people import mail as mails
 from tolsey.storage.records.mail import OutboundMail
+from tolsey.storage.status import incidents
 
 SHOWN: Final = 100
 NO_SUCH: Final = "This address is not one of ours, or not whole. Copy it from the mail again."
@@ -100,7 +101,11 @@ async def unsubscribe(token: str) -> Response:
     """Write no more of a topic to an address, at once and without a question (RFC 8058, section 3.1)."""
     topic, recipient = _whose(token)
     async with service().database.transaction() as tx:
-        await mails.refuse(tx, recipient, topic, now())
+        # Who subscribed without an account is forgotten whole; they may subscribe again.
+        if topic is MailTopic.STATUS:
+            await incidents.unsubscribe(tx, recipient)
+        else:
+            await mails.refuse(tx, recipient, topic, now())
     return _answered(topic, recipient, token, is_done=True)
 
 

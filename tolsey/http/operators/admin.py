@@ -18,6 +18,7 @@ from tolsey.http.answers.operations import (
     ExecutionAnswer,
     JobAnswer,
     NamedExecutionAnswer,
+    PlannedRunAnswer,
     RunningAnswer,
 )
 from tolsey.http.answers.operators import CallAnswer
@@ -97,6 +98,12 @@ class AuditQuery(PageQuery):
                 "Name one of subject, organizationId, actor or event; or subject and event."
             )
         return self
+
+
+class JobRun(Reason):
+    """Why a job is run now, or to be shown what that would do."""
+
+    dry_run: bool = False
 
 
 class DeliveryQuery(PageQuery):
@@ -218,9 +225,11 @@ async def crons() -> ListAnswer[JobAnswer]:
 @routes.post("/crons/<name>/run")
 @administrator
 async def run_cron(
-    name: str, data: Reason
-) -> NamedExecutionAnswer | tuple[RunningAnswer, Accepted]:
-    """Run a job now, or join the run that goes on; answers when it has ended."""
+    name: str, data: JobRun
+) -> NamedExecutionAnswer | PlannedRunAnswer | tuple[RunningAnswer, Accepted]:
+    """Run a job now, or join the run that goes on; answers when it has ended. With `dryRun` nothing is begun."""
+    if data.dry_run:
+        return await _planned(name)
     await note("admin.cron.run", name, data.reason)
     message = RunNow(new_id("run"), now())
     try:
@@ -229,6 +238,23 @@ async def run_cron(
         going_on = RunningAnswer(job=name, execution_id=message.execution_id, status="running")
         return going_on, 202
     return NamedExecutionAnswer.of(ended, job=name)
+
+
+async def _planned(name: str) -> PlannedRunAnswer:
+    """Say what a run of a job would do, and what its last one counted."""
+    known = JOBS.get(name)
+    if known is None:
+        raise NotFound(f"There is no job named {name}.", code="unknown_job")
+    database = service().database
+    going_on = await executions.running(database, [name])
+    (last,) = (await executions.last(database, [name], HISTORY)).values()
+    ended = next((one for one in last if one.finished_at is not None), None)
+    return PlannedRunAnswer(
+        job=name,
+        does=known.reason,
+        joins=going_on[name].id if name in going_on else None,
+        last=ExecutionAnswer.of(ended) if ended else None,
+    )
 
 
 @routes.get("/audit")

@@ -17,6 +17,7 @@ from tolsey.runtime.shards.membership import Member
 from tolsey.runtime.shards.shard import Shard
 from tolsey.runtime.telemetry import BUCKETS, Durations
 from tolsey.storage.records.runtime.executions import Execution
+from tolsey.storage.records.status import PaymentTally
 
 COUNTED = {
     "bus_sent": ("tolsey_asks_sent", "Asks sent to other processes."),
@@ -165,6 +166,13 @@ class ProcessCollector(Collector):
         ]
 
 
+def _gauges(said: tuple[str, str], label: str, values: Mapping[str, float]) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(*said, labels=[label])
+    for name, value in sorted(values.items()):
+        family.add_metric([name], value)
+    return family
+
+
 def _histogram(
     said: tuple[str, str], labels: Sequence[str], tally: Mapping[tuple[Any, ...], Durations]
 ) -> HistogramMetricFamily:
@@ -191,6 +199,11 @@ class OnDisk:
     """By kind of actor; counted up to a bound."""
     runs: Mapping[str, Sequence[Execution]]
     """The last runs of each job, newest first."""
+    intervals: Mapping[str, float]
+    """How many seconds lie between the due times of each job."""
+    payments: PaymentTally
+    unwell: Mapping[str, bool]
+    """Of each part of the service, whether it was not well at the last look."""
 
     def families(self) -> Iterator[Metric]:
         """Give every metric once."""
@@ -219,6 +232,26 @@ class OnDisk:
                 succeeded.add_metric([name], well[0].timestamp())
         yield succeeded
         yield failed
+        yield _gauges(
+            ("tolsey_job_interval_seconds", "Between two due times of a job."),
+            "job",
+            self.intervals,
+        )
+        yield _gauges(
+            ("tolsey_component_unwell", "Whether a part of the service is not well."),
+            "component",
+            self.unwell,
+        )
+        for name, text, value in (
+            ("payments_taken", "Payments of 30 days.", self.payments.payments),
+            ("payments_charged_back", "Chargebacks of 30 days.", self.payments.chargebacks),
+            (
+                "payment_events_failed_last_hour",
+                "Events of the processor that failed within an hour.",
+                self.payments.failed_events,
+            ),
+        ):
+            yield GaugeMetricFamily(f"tolsey_{name}", text, value)
 
 
 class DeploymentCollector(Collector):

@@ -87,6 +87,9 @@ PREVIEWS = Policy("previews", 120, HOUR)
 PREVIEW_PAGES = Policy("preview-pages", 600, MINUTE)
 """What is shown in previews of a store: each is a request to its shop."""
 
+STATUS_SUBSCRIPTIONS = Policy("status-subscriptions", 20, HOUR)
+"""Addresses that are asked whether they want to be told of trouble, of an address."""
+
 CATALOGUE = (
     REVENUE_REFRESH,
     CHAT,
@@ -123,6 +126,7 @@ CATALOGUE = (
     SUPPRESSIONS,
     PREVIEWS,
     PREVIEW_PAGES,
+    STATUS_SUBSCRIPTIONS,
 )
 """All but those of MCP calls and of the intelligence API, which follow the plan."""
 

@@ -1,5 +1,6 @@
 """What requests were answered with: counted for `/metrics`, and a line of the log for each."""
 
+import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
@@ -26,9 +27,30 @@ METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OP
 QUIET: Final = frozenset({"/api/health", "/metrics"})
 """What machines ask every few seconds is no news unless it fails."""
 FAILED: Final = 400
+TOO_MANY: Final = 429
+OF_AGENTS: Final = ("/api/mcp/", "//mcp.")
+"""How the routes of stores' endpoints begin, on the main address and on the sub-address."""
 SHOWN_PARTS: Final = 3
 
 log = structlog.get_logger()
+
+
+class LastHour:
+    """Counts what happened within an hour, by the minute."""
+
+    def __init__(self) -> None:
+        self._minutes = Counter[int]()
+
+    def add(self, seconds: float) -> None:
+        """Count one at a moment of any clock that goes forward."""
+        self._minutes[int(seconds // 60)] += 1
+
+    def count(self, seconds: float) -> int:
+        """Tell how many there were within the hour that ends at a moment."""
+        first = int(seconds // 60) - 59
+        for minute in [one for one in self._minutes if one < first]:
+            del self._minutes[minute]
+        return self._minutes.total()
 
 
 class RequestTally:
@@ -44,6 +66,11 @@ class RequestTally:
         self.active = 0
         self.tracing: Tracing | None = None
         """Where each request is told of as the root of a trace; None: nowhere."""
+        self._agents_refused = LastHour()
+
+    async def agents_refused(self, _: Any = None) -> int:
+        """Tell how often agents were refused for calling too often, in the last hour."""
+        return self._agents_refused.count(time.monotonic())
 
     def note(self, scope: Mapping[str, Any], status: int, seconds: float) -> None:
         """Count a request that was answered, and log it."""
@@ -58,6 +85,8 @@ class RequestTally:
                 seconds=seconds,
                 caller=scope.get(CALLER_SPAN),
             )
+        if status == TOO_MANY and route.startswith(OF_AGENTS):
+            self._agents_refused.add(time.monotonic())
         said: dict[str, Any] = {}
         if OUTCOME in scope:
             said["outcome"] = scope[OUTCOME]

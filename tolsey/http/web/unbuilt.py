@@ -4,14 +4,11 @@ import re
 from typing import Final
 
 PATHS: Final = (
-    r"/api/(vendor/)?marketplace/.+",
-    r"/api/wizard/store/(provision|transfer)",
-    r"/api/status/subscribe",
+    r"/api/marketplace/deals/[^/]+/files(/.*)?",
     r"/api/webhooks/(esign|escrow|mail|code-host|messaging)",
-    r"/api/admin/(devstore-pool|disputes)",
-    r"/api/admin/(incidents|payouts)",
+    r"/api/admin/disputes",
+    r"/api/admin/payouts",
     r"/api/admin/actors/[^/]+/[^/]+/at",
-    r"/status(/history|/incidents\.rss|\.json)?",
 )
 """A path that is built is answered before anyone looks here."""
 PATTERN: Final = re.compile("|".join(PATHS))
