@@ -199,6 +199,7 @@ def body_of(rule: str, things: dict[str, str]) -> dict[str, Any]:
         "/api/stores/<store_id>/privacy": {"email": "buyer@example.com", "action": "erase"},
         "/api/stores/<store_id>/memory/messages": {"text": "Theirs"},
         "/api/stores/<store_id>/competitors": {"domain": "shop.example"},
+        "/stores/<store_id>/competitors": {"domain": "shop.example"},
         "/api/sell/listings/<listing_id>/verify/calibration": {"agreed": True},
         "/api/stores/<store_id>/memory/messages/<message_id>": {"text": "Theirs"},
         "/selling/new": {**foreign, "title": "Theirs", "price": "1", "currency": "USD"},

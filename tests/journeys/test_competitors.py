@@ -127,6 +127,11 @@ async def test_a_program_reads_what_is_known_of_a_shop_and_how_it_is_known(
 
     snapshots = (await read(browser, key, f"/stores/{DOMAIN}/snapshots"))["items"]
     assert [(one["changed"], one["productCount"]) for one in snapshots] == [(2, 3), (6, 3)]
+    last, first = snapshots
+    assert (first["unitsInStock"], first["velocity"]) == (300, None)
+    assert (last["unitsInStock"], last["velocity"]) == (290, 10.0)
+    assert last["velocityLow"] < 10 < last["velocityHigh"]
+    assert last["medianPrice"] == {"amount": 2000, "currency": "USD"}
     since = (clock() - timedelta(hours=1)).isoformat()
     changes = (await read(browser, key, "/changes", since=since))["items"]
     assert {(one["kind"], one["before"], one["after"]) for one in changes} == {
@@ -194,6 +199,49 @@ async def test_a_shop_that_is_left_alone_is_named_by_nobody_and_scanned_for_nobo
     assert (scan.status_code, scan.json()["code"]) == (409, "suppressed")
     assert shop.asked == []
     assert (await browser.get(f"{API}/stores/{DOMAIN}", headers=key)).status_code == 404
+
+
+async def test_the_pages_of_competitors_show_figures_with_their_intervals_and_what_is_not_known(
+    seller: Seller,
+    live: Running,
+    operator: httpx.AsyncClient,
+    *,
+    shop: Storefront,
+    clock: Clock,
+) -> None:
+    await on_plan(live, "max_20x")
+    path, web = f"/stores/{seller.store_id}/competitors", seller.browser
+    assert "None yet" in (await web.get(path)).text
+    wrong = await web.post(path, data={"domain": "127.0.0.1"})
+    assert (wrong.status_code, "by its domain" in wrong.text) == (422, True)
+    named = await web.post(path, data={"domain": DOMAIN})
+    assert (named.status_code, named.headers["location"]) == (303, f"{path}?done=added")
+    await web.post(path, data={"domain": "other.example"})
+    assert "Waits for its first scan" in (await web.get(f"{path}/{DOMAIN}")).text
+    await scanned(operator, persist=True)
+    clock.advance(timedelta(days=1))
+    shop.products[0]["variants"][0]["inventory_quantity"] = 90
+    await scanned(operator, persist=True)
+
+    one = (await web.get(f"{path}/{DOMAIN}")).text
+    assert "Stock 100 → 90" in one
+    assert "Set TRAFFIC_API_KEY to read this." in one
+    assert one.count("<svg viewBox") >= 3
+    assert "10.0" in one
+    compared = await web.get(f"{path}/compare", params={"domain": [DOMAIN, "other.example"]})
+    assert compared.status_code == 200, compared.text
+    assert f"Sold a day, best seller: {DOMAIN} 10.0, " in compared.text
+    by_price = {"domain": [DOMAIN], "figure": "median_price"}
+    assert "USD 20.00" in (await web.get(f"{path}/compare", params=by_price)).text
+    foreign = await web.get(f"{path}/compare", params={"domain": "elsewhere.example"})
+    assert foreign.status_code == 404
+    again = await web.post(f"{path}/{DOMAIN}/scan")
+    assert (again.status_code, again.headers["location"]) == (303, f"{path}/{DOMAIN}?done=asked")
+    await on_plan(live, "free")
+    refused = await web.post(f"{path}/{DOMAIN}/scan")
+    assert refused.status_code == 429
+    gone = await web.post(f"{path}/{DOMAIN}/remove")
+    assert (gone.status_code, (await web.get(f"{path}/{DOMAIN}")).status_code) == (303, 404)
 
 
 class Names(asyncio.DatagramProtocol):

@@ -27,7 +27,7 @@ from tolsey.storage.migrate import MIGRATIONS
 
 SCAN = "/api/admin/intelligence/scan"
 DOMAIN = "shop.example"
-PENDING = "0076_storefront_catalogues.sql"
+PENDING = ("0076_storefront_catalogues.sql", "0095_figures_of_snapshots.sql")
 CATALOGUE = (
     "storefront_snapshots",
     "storefront_products",
@@ -235,9 +235,10 @@ async def test_a_schema_that_lags_behind_is_healed_and_the_scan_kept(
     )
 
     async def heal() -> None:
-        """Apply what is pending, as the service does: here the one migration that is missing."""
-        healed.append(PENDING)
-        await database.execute((MIGRATIONS / PENDING).read_text())
+        """Apply what is pending, as the service does: here the migrations that are missing."""
+        for one in PENDING:
+            healed.append(one)
+            await database.execute((MIGRATIONS / one).read_text())
 
     calls = StorefrontCalls(live.service.storefronts, database, clock, heal)
     look = ScanStorefront(
@@ -245,7 +246,7 @@ async def test_a_schema_that_lags_behind_is_healed_and_the_scan_kept(
     )
     ended = await calls.scan(look)
     assert ended.is_persisted, ended.report
-    assert healed == [PENDING]
+    assert healed == [*PENDING]
     assert await count(live, "storefront_products") == 3
 
 

@@ -760,7 +760,7 @@ WRITING: Final = {
     "selling.seals": {"keep", "keep_certificate"},
     "sealing.keys": {"note_rotation"},
     "intelligence.calibrating": {"keep"},
-    "intelligence.catalogue": {"keep"},
+    "intelligence.catalogue": {"keep", "note_velocity"},
     "intelligence.registry": {"forget"},
     "money.affiliates": {"add_code"},
     "money.checkouts": {"follow"},

@@ -24,6 +24,7 @@ from tolsey.http.deals import evidence_routes, offers, signing_routes, threads
 from tolsey.http.description import guides
 from tolsey.http.files import routes as files
 from tolsey.http.intelligence import calibrating, callback, competitors, opting_out, scans
+from tolsey.http.intelligence import pages as competitor_pages
 from tolsey.http.intelligence import routes as intelligence
 from tolsey.http.launch import devstores, pool, pool_pages, registry
 from tolsey.http.launch import routes as launch
@@ -82,6 +83,7 @@ BLUEPRINTS: Final[Sequence[Blueprint]] = (
     intelligence.routes,
     scans.routes,
     competitors.routes,
+    competitor_pages.routes,
     callback.routes,
     opting_out.routes,
     calibrating.routes,

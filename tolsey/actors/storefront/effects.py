@@ -76,7 +76,8 @@ class StorefrontCalls:
         facts, diagnosis = dict(seen.facts), dict(seen.diagnosis)
         if why is not None:
             diagnosis["registry"] = Judged(verdict=ScanVerdict.FAILED, reason=why)
-        best, count = await self._tell_sales(call, seen, facts, diagnosis)
+        best = await self._tell_sales(call.domain, snapshot_at, facts, diagnosis)
+        listed = seen.facts.get("product_count")
         report = {
             "reached": seen.reached,
             "facts": {name: asdict(fact) for name, fact in facts.items()},
@@ -92,7 +93,7 @@ class StorefrontCalls:
             canonical=seen.canonical,
             snapshot_at=snapshot_at,
             velocity=best,
-            product_count=count,
+            product_count=listed.value if listed else None,
             retry_after_seconds=seen.retry_after_seconds,
             etag=seen.validators.etag if seen.validators else None,
             last_modified=seen.validators.last_modified if seen.validators else None,
@@ -129,20 +130,26 @@ class StorefrontCalls:
 
     async def _tell_sales(
         self,
-        call: ScanStorefront,
-        seen: Observation,
+        domain: str,
+        snapshot_at: datetime | None,
         facts: dict[str, Fact],
         diagnosis: dict[str, Judged],
-    ) -> tuple[Decimal | None, int | None]:
-        """Put what the shop sells among the facts; answers its best seller's rate and how much it lists."""
+    ) -> Decimal | None:
+        """Put what the shop sells among the facts, and note it with the snapshot; answers its best seller's rate."""
         try:
-            told = await shop_sales(self._database, call.domain, self._clock())
+            told = await shop_sales(self._database, domain, self._clock())
             corrected = await calibration_of(self._database, self._clock())
+            figure = told.best_seller
+            value, low, high = map(_kept, (figure.value, figure.low, figure.high))
+            if snapshot_at is not None and figure.method is not Provenance.UNAVAILABLE:
+                await catalogue.note_velocity(
+                    self._database, domain, snapshot_at, value=value, low=low, high=high
+                )
         except StorageError as error:
             log.warning("intelligence.sales_not_told", error=str(error))
             none = unknown("What was sold could not be read.")
             told = sales.ShopSales(best_seller=none, best_seller_title=None, monthly_revenue=none)
-            corrected = None
+            corrected, value = None, None
         revenue = (
             told.monthly_revenue if corrected is None else corrected.applied(told.monthly_revenue)
         )
@@ -157,10 +164,7 @@ class StorefrontCalls:
                 diagnosis[category] = _judged(figure)
         visits = diagnosis["traffic"]
         facts["monthly_visits"] = unavailable(visits.reason)
-        value = told.best_seller.value
-        listed = seen.facts.get("product_count")
-        best = None if value is None else Decimal(value).quantize(CENT)
-        return best, listed.value if listed else None
+        return value
 
     async def forget(self, call: ForgetStorefront) -> StorefrontForgotten:
         """Delete what is kept of a domain that is to be left alone."""
@@ -256,6 +260,10 @@ def _judged(figure: Figure) -> Judged:
     if figure.method is Provenance.ESTIMATED:
         return Judged(verdict=ScanVerdict.PARTIAL, reason=figure.reason)
     return Judged(verdict=ScanVerdict.OK)
+
+
+def _kept(value: float | None) -> Decimal | None:
+    return None if value is None else Decimal(value).quantize(CENT)
 
 
 def _rounded(value: float | None) -> float | None:

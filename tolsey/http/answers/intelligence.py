@@ -182,13 +182,37 @@ class StorefrontProductAnswer(ApiAnswer):
 
 
 class SnapshotAnswer(ApiAnswer):
-    """How much a shop listed at a moment, and how many rows had changed since the snapshot before."""
+    """How much a shop listed at a moment, how many rows had changed since the snapshot before, and what was told then.
+
+    `unitsInStock` is null where no stock is shown; the velocity of the best seller is null where none was told yet,
+    and has no `velocityHigh` where only a lower bound is known.
+    """
 
     taken_at: Timestamp
     product_count: int
     variant_count: int
     changed: int
+    median_price: MoneyAnswer | None
+    units_in_stock: int | None
+    velocity: float | None
+    velocity_low: float | None
+    velocity_high: float | None
     provenance: Provenance = Provenance.OBSERVED
+
+    @classmethod
+    def of(cls, row: Row, currency: str | None) -> Self:
+        """Show a snapshot of a shop."""
+        told = {
+            name: None if row[name] is None else float(row[name])
+            for name in ("velocity", "velocity_low", "velocity_high")
+        }
+        return cls.read(
+            row,
+            median_price=_money(row["median_price"], currency),
+            units_in_stock=row["units"],
+            provenance=Provenance.OBSERVED,
+            **told,
+        )
 
 
 class ChangeAnswer(ApiAnswer):

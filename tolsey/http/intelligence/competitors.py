@@ -9,12 +9,13 @@ from quart_schema import tag_blueprint
 from tolsey.actors.domains import required_domain
 from tolsey.actors.organization import plans
 from tolsey.actors.refusals import Conflict, NotFound, PaymentRequired
-from tolsey.actors.storefront.messages import DiscoverStorefront, storefront
-from tolsey.http.answers.base import Created, ListAnswer, NoBody, NoContent, list_of
-from tolsey.http.answers.intelligence import CompetitorAnswer
+from tolsey.actors.storefront.messages import DiscoverStorefront, RequestScan, storefront
+from tolsey.http.answers.base import Accepted, Created, ListAnswer, NoBody, NoContent, list_of
+from tolsey.http.answers.intelligence import CompetitorAnswer, ScanAnswer
+from tolsey.http.web import limits, policies
 from tolsey.http.web.access import caller, organization_of, session, store_of
 from tolsey.http.web.api_model import ApiModel
-from tolsey.http.web.context import ask, now, service
+from tolsey.http.web.context import ask, new_id, now, service
 from tolsey.http.web.paging import PageQuery
 from tolsey.storage.intelligence import competitors, registry
 from tolsey.storage.records.intelligence import Competitor
@@ -73,6 +74,36 @@ async def add_competitor(
     (kept,) = await competitors.load(database, store_id, [domain])
     answer = CompetitorAnswer.of(kept, row, now())
     return (answer, 201) if added else answer
+
+
+@routes.post("/<domain>/scan")
+@session
+async def scan_competitor(store_id: str, domain: str) -> tuple[ScanAnswer, Accepted]:
+    """Have a competitor scanned anew, as one of the scans that the organization's plan includes a day."""
+    store = await store_of(store_id)
+    named = (await competitor_of(store_id, domain)).domain
+    plan = plans.BY_CODE[(await organization_of(store.organization_id)).plan]
+    whose = limits.of_organization(store.organization_id)
+    await limits.admit(*policies.scans(plan), whose=whose)
+    wish = RequestScan(
+        id=new_id("scan"),
+        mode="full",
+        is_kept=True,
+        source="customer",
+        at=now(),
+        organization_id=store.organization_id,
+        user_id=caller().user_id,
+    )
+    scan = await ask(storefront(named), wish)
+    return ScanAnswer.of(scan, service().settings.provider_keys), 202
+
+
+async def competitor_of(store_id: str, domain: str) -> Competitor:
+    """Read a competitor of a store. Raises NotFound where it is none."""
+    found = await competitors.load(service().database, store_id, [required_domain(domain)])
+    if not found:
+        raise NotFound("The store does not compete with this domain.")
+    return found[0]
 
 
 @routes.delete("/<domain>")

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Final
 
 import orjson
 
@@ -11,8 +12,27 @@ from tolsey.actors.storefront.registry import shown_state
 from tolsey.actors.storefront.sales import TrackedProduct
 from tolsey.actors.storefront.velocity import Figure
 from tolsey.http.answers.intelligence import ComparedAnswer, highlights
-from tolsey.storage.database import Database
+from tolsey.http.web.paging import InvalidCursor
+from tolsey.storage.database import Database, Row
 from tolsey.storage.intelligence import history, registry
+
+MOST_COMPARED: Final = 5
+
+
+def change_key(row: Row) -> str:
+    """Name the place of a change in the list of all."""
+    return f"{row['at'].isoformat()}|{row['domain']}|{row['variant_id']}|{row['kind']}"
+
+
+def change_after(key: str) -> tuple[datetime, str, int, str] | None:
+    """Read the place after which a list of changes goes on; None at its beginning. Raises InvalidCursor."""
+    if not key:
+        return None
+    try:
+        at, domain, variant, kind = key.split("|")
+        return datetime.fromisoformat(at), domain, int(variant), kind
+    except ValueError as error:
+        raise InvalidCursor from error
 
 
 async def compared(

@@ -29,12 +29,18 @@ from tolsey.http.answers.intelligence import (
     VelocityAnswer,
     WindowAnswer,
 )
-from tolsey.http.intelligence.known import compared, sales_of
+from tolsey.http.intelligence.known import (
+    MOST_COMPARED,
+    change_after,
+    change_key,
+    compared,
+    sales_of,
+)
 from tolsey.http.web import limits, policies
 from tolsey.http.web.access import api_key, key_holder
 from tolsey.http.web.api_model import ApiModel
 from tolsey.http.web.context import ask, new_id, now, service
-from tolsey.http.web.paging import InvalidCursor, PageQuery
+from tolsey.http.web.paging import PageQuery
 from tolsey.storage.intelligence import competitors, reading, registry
 from tolsey.storage.intelligence.reading import StorefrontFilter
 from tolsey.storage.limits import Policy
@@ -43,7 +49,6 @@ from tolsey.storage.records.intelligence import ScanMode, StorefrontRow
 routes = Blueprint("intelligence", __name__, url_prefix="/api/intelligence")
 tag_blueprint(routes, ["Intelligence"])
 
-MOST_COMPARED = 5
 MOST_DOMAINS = 50
 Domains = Annotated[str, Field(max_length=MOST_DOMAINS * 256)]
 
@@ -66,14 +71,7 @@ class ChangeQuery(PageQuery):
     @property
     def after_change(self) -> tuple[datetime, str, int, str] | None:
         """The key of the last change of the page before."""
-        if not self.after:
-            return None
-        parts = self.after.split("|")
-        try:
-            at, domain, variant, kind = parts
-            return datetime.fromisoformat(at), domain, int(variant), kind
-        except ValueError as error:
-            raise InvalidCursor from error
+        return change_after(self.after)
 
 
 class ComparisonQuery(ApiModel):
@@ -154,7 +152,7 @@ async def list_storefront_snapshots(
         found,
         query_args.limit,
         key=lambda one: f"{one['taken_at'].isoformat()}|",
-        answer=lambda one: SnapshotAnswer.read(one, provenance="observed"),
+        answer=lambda one: SnapshotAnswer.of(one, row.currency),
     )
 
 
@@ -228,9 +226,7 @@ async def list_storefront_changes(query_args: ChangeQuery) -> ListAnswer[ChangeA
     return list_of(
         found,
         query_args.limit,
-        key=lambda one: (
-            f"{one['at'].isoformat()}|{one['domain']}|{one['variant_id']}|{one['kind']}"
-        ),
+        key=change_key,
         answer=lambda one: ChangeAnswer.read(one, provenance="observed"),
     )
 

@@ -7,6 +7,7 @@ from typing import Final
 from quart import Blueprint, Response, request
 
 from tolsey.http.layout.answers import answer_with_pages, policy, shown
+from tolsey.http.layout.charts import Chart, Mark
 from tolsey.http.layout.forms import WHOLE, Filled
 from tolsey.http.layout.standings import URGENCY, Want
 from tolsey.http.layout.templates import Page
@@ -30,6 +31,23 @@ WANTS: Final = [
     for tone in URGENCY
 ]
 
+CHARTS: Final = (
+    Chart(
+        said="Units a day: shop.example 26.4, from 21.1 to 33; rival.example at least 9; other.example not known",
+        marks=(
+            Mark(label="shop.example", value=26.4, low=21.1, high=33.0),
+            Mark(label="a-shop-with-a-very-long-name.example", value=None, low=9.0),
+            Mark(label="other.example", value=None),
+        ),
+    ),
+    Chart(
+        said="Median price: 40 on 1 Nov, 38.5 on 3 Nov",
+        marks=[Mark(label=f"{n} Nov", value=40 - n / 2) for n in range(1, 4)],
+        is_over_time=True,
+        is_line=True,
+    ),
+)
+
 routes = Blueprint("gallery", __name__)
 answer_with_pages(routes)
 
@@ -51,6 +69,7 @@ class PartsPage(Page):
     filled = FILLED
     misfilled = MISFILLED
     wants = WANTS
+    charts = CHARTS
 
 
 @routes.get("/ui")

@@ -7,6 +7,7 @@ its scan: one that was called off meanwhile, or is written already, writes nothi
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from operator import attrgetter
 from typing import Any, Final, Protocol
 
@@ -94,7 +95,9 @@ async def _counted(tx: Transaction, snapshot: Snapshot, changed: int) -> Written
     row = await tx.fetchrow(
         """
         SELECT (SELECT count(*) FROM storefront_products WHERE domain = $1 AND gone_at IS NULL) AS products,
-            (SELECT count(*) FROM storefront_variants WHERE domain = $1 AND gone_at IS NULL) AS variants
+            count(*) AS variants, sum(quantity)::bigint AS units,
+            percentile_disc(0.5) WITHIN GROUP (ORDER BY price) AS median_price
+        FROM storefront_variants WHERE domain = $1 AND gone_at IS NULL
         """,
         snapshot.domain,
     )
@@ -102,8 +105,9 @@ async def _counted(tx: Transaction, snapshot: Snapshot, changed: int) -> Written
     if snapshot.is_whole or snapshot.products is None:
         await tx.execute(
             """
-            INSERT INTO storefront_snapshots (domain, taken_at, scan_id, product_count, variant_count, changed)
-            VALUES ($1, $2, $3, $4, $5, $6)
+            INSERT INTO storefront_snapshots (domain, taken_at, scan_id, product_count, variant_count, changed,
+                median_price, units)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
             """,
             snapshot.domain,
             snapshot.taken_at,
@@ -111,8 +115,33 @@ async def _counted(tx: Transaction, snapshot: Snapshot, changed: int) -> Written
             row["products"],
             row["variants"],
             changed,
+            row["median_price"],
+            row["units"],
         )
     return Written(products=row["products"], variants=row["variants"], changed=changed)
+
+
+async def note_velocity(
+    database: Database,
+    domain: str,
+    taken_at: datetime,
+    *,
+    value: Decimal | None,
+    low: Decimal | None,
+    high: Decimal | None,
+) -> None:
+    """Note with a snapshot how fast the best seller was told to sell then."""
+    await database.execute(
+        """
+        UPDATE storefront_snapshots SET velocity = $3, velocity_low = $4, velocity_high = $5
+        WHERE domain = $1 AND taken_at = $2
+        """,
+        domain,
+        taken_at,
+        value,
+        low,
+        high,
+    )
 
 
 async def _keep_products(tx: Transaction, snapshot: Snapshot) -> int:

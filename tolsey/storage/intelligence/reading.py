@@ -75,7 +75,9 @@ async def snapshots(
     said.add("taken_at < {}", before)
     return await database.fetch(
         f"""
-        SELECT taken_at, product_count, variant_count, changed FROM storefront_snapshots
+        SELECT taken_at, product_count, variant_count, changed, median_price, units,
+            velocity, velocity_low, velocity_high
+        FROM storefront_snapshots
         WHERE domain = $1 AND {said} ORDER BY taken_at DESC LIMIT $2
         """,  # noqa: S608 - conditions of this function
         *said.args,

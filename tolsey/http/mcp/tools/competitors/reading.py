@@ -10,7 +10,7 @@ from tolsey.actors.domains import required_domain
 from tolsey.actors.refusals import NotFound
 from tolsey.http.answers.base import ApiAnswer
 from tolsey.http.answers.intelligence import CompetitorAnswer
-from tolsey.http.intelligence.known import compared
+from tolsey.http.intelligence.known import MOST_COMPARED, compared
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.tools.building import ReadTools, ToolAnswer, ToolArguments, ToolPage, reads
 from tolsey.http.mcp.tools.pages import PageArguments, Pages
@@ -19,7 +19,6 @@ from tolsey.http.web.paging import InvalidCursor
 from tolsey.storage.intelligence import competitors, registry
 
 SCOPES: Final = frozenset({"intelligence:read"})
-MOST_COMPARED: Final = 5
 LONGEST_DOMAIN: Final = 300
 
 

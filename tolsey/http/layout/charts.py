@@ -1,0 +1,116 @@
+"""Pictures of figures with their intervals: where each mark stands, in shares of a hundred of the picture."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil, floor, log10
+from typing import Final
+
+STEPS: Final = (1.0, 2.0, 2.5, 5.0, 10.0)
+LINES: Final = 4
+MOST_MARKS: Final = 30
+"""More stand too close on a telephone."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mark:
+    """One figure: nothing where it is not known, and no `high` where it is at least `low`."""
+
+    label: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is anything to draw."""
+        return self.value is not None or self.low is not None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrawnMark:
+    """Where a mark stands: from the left, and from the top."""
+
+    x: float
+    y: float | None
+    low: float | None
+    high: float | None
+    is_bound: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chart:
+    """Figures beside each other, or one over time, joined where `is_line`; `said` is the picture in a sentence."""
+
+    said: str
+    marks: Sequence[Mark]
+    is_over_time: bool = False
+    is_line: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing at all is known."""
+        return not any(one.is_known for one in self.marks)
+
+    @cached_property
+    def top(self) -> float:
+        """The largest figure of the axis, a round one above all that is drawn."""
+        known = [
+            figure
+            for one in self.marks
+            for figure in (one.value, one.low, one.high)
+            if figure is not None
+        ]
+        largest = max([*known, 0.0])
+        if largest <= 0:
+            return 1.0
+        step = largest / LINES
+        power = 10.0 ** floor(log10(step))
+        return LINES * power * next(one for one in STEPS if one * power >= step * 0.999_999)
+
+    @property
+    def ticks(self) -> Sequence[str]:
+        """What stands at the lines, from the top down."""
+        return [f"{self.top * n / LINES:,.6g}" for n in range(LINES, -1, -1)]
+
+    @property
+    def lines(self) -> Sequence[float]:
+        """Where the lines stand, from the top down."""
+        return [100 * n / LINES for n in range(LINES + 1)]
+
+    @cached_property
+    def drawn(self) -> Sequence[DrawnMark]:
+        """Where each mark stands."""
+        width = 100 / max(len(self.marks), 1)
+        return [
+            DrawnMark(
+                x=round(width * (n + 0.5), 2),
+                y=self._y(one.value),
+                low=self._y(one.low),
+                high=self._y(one.high),
+                is_bound=one.low is not None and one.high is None,
+            )
+            for n, one in enumerate(self.marks)
+        ]
+
+    @property
+    def line(self) -> str:
+        """The way from each known figure to the next, as the path of a picture."""
+        known = [one for one in self.drawn if one.y is not None]
+        return "".join(f"{'L' if n else 'M'}{one.x} {one.y}" for n, one in enumerate(known))
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """What stands below: of a time its ends, else every name."""
+        if not self.is_over_time or len(self.marks) < 2:  # noqa: PLR2004 - a time has two ends
+            return [one.label for one in self.marks]
+        return [self.marks[0].label, self.marks[-1].label]
+
+    def _y(self, figure: float | None) -> float | None:
+        return None if figure is None else round(100 - 100 * figure / self.top, 2)
+
+
+def thinned(marks: Sequence[Mark]) -> Sequence[Mark]:
+    """Take evenly of many, the last among them."""
+    each = ceil(len(marks) / MOST_MARKS)
+    return [one for n, one in enumerate(marks) if (len(marks) - 1 - n) % max(each, 1) == 0]
