@@ -173,6 +173,9 @@ SELLING: Final = {
     "guard_failed": Code(
         "Something else has to happen before; `allowed` lists what you can do now.", 409
     ),
+    "file_refused": Code(
+        "The file is not what it claims to be, or not of a type that is taken.", 422
+    ),
     "revenue_moved": Code(
         "Verified revenue moved by more than 10% since the letter of intent: look at both figures, and sign with"
         " `revenueAcknowledged: true`.",

@@ -11,6 +11,7 @@ from typing_extensions import override
 from werkzeug.routing import MapAdapter
 
 from tolsey.http.description import documentation
+from tolsey.http.files.uploads import PacedConnection, PacedRequest
 from tolsey.http.layout import answers as pages
 from tolsey.http.layout import assets, gallery, templates
 from tolsey.http.web import access, context, cookies, errors, json, limits
@@ -39,6 +40,9 @@ class Route(QuartRule):
 
 class Application(Quart):
     """Finds views by their path alone: whose host it is was decided before, and may be any text."""
+
+    request_class = PacedRequest
+    asgi_http_class = PacedConnection
 
     @override
     def create_url_adapter(self, request: BaseRequestWebsocket | None) -> MapAdapter | None:

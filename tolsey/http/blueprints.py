@@ -21,6 +21,7 @@ from tolsey.http.billing import pages as billing
 from tolsey.http.chat import pages as chat_pages
 from tolsey.http.chat import routes as chat
 from tolsey.http.deals import evidence_routes, offers, signing_routes, threads
+from tolsey.http.deals.room import routes as data_rooms
 from tolsey.http.description import guides
 from tolsey.http.files import routes as files
 from tolsey.http.intelligence import calibrating, callback, competitors, opting_out, scans
@@ -124,6 +125,7 @@ BLUEPRINTS: Final[Sequence[Blueprint]] = (
     offers.routes,
     signing_routes.routes,
     evidence_routes.routes,
+    data_rooms.routes,
     credits.routes,
     payments.routes,
     sponsor.routes,

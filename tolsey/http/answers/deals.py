@@ -11,8 +11,10 @@ from tolsey.actors.listing.deals.messages import DealView
 from tolsey.actors.listing.deals.signatures import CONSENT, CONSENT_VERSION, signed_by
 from tolsey.http.answers.base import ApiAnswer, Timestamp
 from tolsey.http.answers.money import MoneyAnswer, money
+from tolsey.http.answers.selling import PrivateAnswer, PublicListingAnswer
 from tolsey.storage.records.selling.deals import (
     DealEvent,
+    DealFile,
     DealMetrics,
     DealOffer,
     DealThread,
@@ -254,6 +256,59 @@ class SignerAnswer(ApiAnswer):
     role: str
     name: str
     signed_at: Timestamp
+
+
+class DealFileAnswer(ApiAnswer):
+    """A file of a deal's data room; of one that is not open to the caller name, hash and size are null."""
+
+    id: str
+    side: str
+    level: int
+    kind: str
+    name: str | None
+    content_type: str
+    sha256: str | None
+    size: int | None
+    added_at: Timestamp
+    open: bool
+
+    @classmethod
+    def of(cls, file: DealFile, *, is_open: bool = True) -> Self:
+        """Show a file."""
+        return cls.read(
+            file,
+            side=file.side.value,
+            name=file.name if is_open else None,
+            sha256=file.sha256 if is_open else None,
+            size=file.size if is_open else None,
+            open=is_open,
+        )
+
+
+class DealFileAddressAnswer(ApiAnswer):
+    """A file, and where its bytes are given to whoever comes until `urlExpiresAt`."""
+
+    file: DealFileAnswer
+    url: str
+    url_expires_at: Timestamp
+
+
+class DealListingAnswer(ApiAnswer):
+    """A listing as a buyer under an NDA sees it; `level` is how far the data room is open."""
+
+    listing: PublicListingAnswer
+    domain: str | None
+    private: PrivateAnswer
+    level: int
+
+
+class DealViewingAnswer(ApiAnswer):
+    """That somebody looked at a file, by its id, or at the listing."""
+
+    role: str
+    user_id: str
+    what: str
+    at: Timestamp
 
 
 class DealFiguresAnswer(ApiAnswer):

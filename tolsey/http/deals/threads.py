@@ -120,6 +120,7 @@ async def advance_deal(deal_id: str, data: DealMove) -> DealAnswer:
         at=now(),
         fields=data.fields(),
         may_sell=await may_sell(party.deal.seller_id),
+        documents=await deals.kinds_of_files(service().database, deal_id),
     )
     answer = await told(party, message)
     if data.event is DealMoveName.ACCESS_APPROVE and answer.signature_id is None:

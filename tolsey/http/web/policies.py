@@ -63,6 +63,8 @@ REVENUE_CONNECT = Policy("revenue-connect", 30, HOUR)
 """Revenue sources tried, of a user: each is a call to a shop of the caller's choice."""
 DEAL_ACCESS = Policy("deal-access", 30, HOUR)
 """Sellers asked for access, of a user: each is written to."""
+DEAL_FILES = Policy("deal-files", 200, HOUR)
+"""Files put into data rooms, of a user."""
 LISTING_VIEWS = Policy("listing-views", 1, DAY)
 """Times that somebody who looks at a listing is counted, of a user or an address and a listing."""
 PAYOUT_LINKS = Policy("payout-links", 30, HOUR)
@@ -116,6 +118,7 @@ CATALOGUE = (
     LISTING_CREATION,
     REVENUE_CONNECT,
     DEAL_ACCESS,
+    DEAL_FILES,
     LISTING_VIEWS,
     PAYOUT_LINKS,
     PAYOUT_LOOKS,

@@ -5,13 +5,15 @@ from typing import Final
 
 from tolsey.storage.conditions import Conditions
 from tolsey.storage.database import Database, Reader
-from tolsey.storage.lookups import record
+from tolsey.storage.lookups import record, records
 from tolsey.storage.records.selling.deals import (
     BINDING,
     DealEvent,
+    DealFile,
     DealMetrics,
     DealOffer,
     DealThread,
+    DealViewing,
     LegalSignature,
     Side,
     SignatureEvent,
@@ -23,6 +25,8 @@ OFFER: Final = table_of(DealOffer)
 EVENT: Final = table_of(DealEvent)
 SIGNATURE: Final = table_of(LegalSignature)
 METRICS: Final = table_of(DealMetrics)
+FILE: Final = table_of(DealFile)
+VIEWING: Final = table_of(DealViewing)
 SIGNATURE_EVENT: Final = table_of(SignatureEvent)
 
 OPEN: Final = f"""(
@@ -164,6 +168,42 @@ async def agreed_metrics(database: Reader, deal_id: str) -> DealMetrics | None:
         SELECT id FROM legal_signatures WHERE deal_id = $1 AND status = 'SIGNED')
         ORDER BY at DESC LIMIT 1"""
     return await record(database, METRICS, where, deal_id)
+
+
+async def files_of(database: Reader, deal_id: str, after: str | None, limit: int) -> list[DealFile]:
+    """List the files of a deal's data room, newest first."""
+    wanted = Conditions(deal_id, limit)
+    wanted.add("id < {}", after)
+    where = f"deal_id = $1 AND {wanted} ORDER BY id DESC LIMIT $2"
+    return await records(database, FILE, where, *wanted.args)
+
+
+async def file_of(database: Reader, deal_id: str, file_id: str) -> DealFile | None:
+    """Read what is known of a file of a deal's data room."""
+    return await record(database, FILE, "id = $2 AND deal_id = $1", deal_id, file_id)
+
+
+async def kinds_of_files(database: Reader, deal_id: str) -> tuple[str, ...]:
+    """Say what the seller's files in a deal's data room are about."""
+    rows = await database.fetch(
+        "SELECT DISTINCT kind FROM deal_files WHERE deal_id = $1 AND side = 'seller'", deal_id
+    )
+    return tuple(row["kind"] for row in rows)
+
+
+async def note_viewing(database: Database, viewing: DealViewing) -> None:
+    """Write down who looked at what, before they do."""
+    await database.execute(VIEWING.insert, *VIEWING.values_of(viewing))
+
+
+async def viewings(
+    database: Reader, deal_id: str, after: str | None, limit: int
+) -> list[DealViewing]:
+    """List who looked at what of a deal, newest first."""
+    wanted = Conditions(deal_id, limit)
+    wanted.add("id < {}", after)
+    where = f"deal_id = $1 AND {wanted} ORDER BY id DESC LIMIT $2"
+    return await records(database, VIEWING, where, *wanted.args)
 
 
 async def document(database: Reader, sha256: str) -> str | None:

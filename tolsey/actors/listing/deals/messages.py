@@ -6,7 +6,12 @@ from datetime import date, datetime
 from typing import ClassVar, Final
 
 from tolsey.runtime.messages import Call, LaneName, Message
-from tolsey.storage.records.selling.deals import DealOffer, DealThread, LegalSignature
+from tolsey.storage.records.selling.deals import (
+    DealFile,
+    DealOffer,
+    DealThread,
+    LegalSignature,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +98,8 @@ class AdvanceDeal(Message[DealView]):
     at: datetime
     fields: DealFields = NO_FIELDS
     may_sell: bool = True
+    documents: tuple[str, ...] = ()
+    """What the seller's files in the data room are about."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,6 +125,15 @@ class AnswerOffer(Message[DealView]):
     at: datetime
     counter_id: str | None = None
     counter: OfferTerms | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddDealFile(Message[DealView]):
+    """A party puts a file, whose bytes are kept already, into a deal's data room."""
+
+    file: DealFile
+    actor: str
+    at: datetime
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,8 @@ from datetime import datetime, timedelta
 from functools import wraps
 from typing import Final, NoReturn, TypeVar
 
+import orjson
+
 from tolsey.actors.listing import lifecycle, machines
 from tolsey.actors.listing.deals import ledger, timers
 from tolsey.actors.listing.deals.cases import (
@@ -27,7 +29,15 @@ from tolsey.actors.listing.deals.messages import (
     ReadDeals,
     RequestAccess,
 )
-from tolsey.actors.listing.deals.moves import SERVICE, DealTurn, offer_verbs, target_of, view_of
+from tolsey.actors.listing.deals.moves import (
+    SERVICE,
+    DealTurn,
+    GuardFailed,
+    allowed,
+    offer_verbs,
+    target_of,
+    view_of,
+)
 from tolsey.actors.listing.machines import BUYER, CLOCK, SELLER
 from tolsey.actors.listing.messages import (
     ClockTick,
@@ -132,6 +142,8 @@ def advance(state: ListingState, message: AdvanceDeal) -> Answer:
             f"The deal is at {head.deal.stage} now, not at {message.expected_stage}.", list(names)
         )
     target_of(case, message.event)
+    if message.event == "diligence.open":
+        _check_documents(state, case, message.documents)
     turn.move(
         message.deal_id,
         message.event,
@@ -141,6 +153,17 @@ def advance(state: ListingState, message: AdvanceDeal) -> Answer:
         may_sell=message.may_sell,
     )
     return turn.decision(message.deal_id)
+
+
+def _check_documents(state: ListingState, case: DealCase, documents: Sequence[str]) -> None:
+    """Refuse to begin due diligence before the data room has what the listing says (rules/marketplace#data-room)."""
+    wanted = set(orjson.loads(lifecycle.existing(state).required_documents))
+    if missing := sorted(wanted - set(documents)):
+        raise GuardFailed(
+            f"The data room needs {', '.join(missing)} first.",
+            allowed=list(allowed(case)),
+            missing=missing,
+        )
 
 
 def offer(state: ListingState, message: MakeOffer) -> Answer:

@@ -5,8 +5,9 @@ from typing import Any, ClassVar
 
 from rpds import HashTrieMap
 
-from tolsey.actors.listing.deals import negotiating, signing
+from tolsey.actors.listing.deals import negotiating, rooms, signing
 from tolsey.actors.listing.deals.messages import (
+    AddDealFile,
     AdvanceDeal,
     AnswerOffer,
     DealDue,
@@ -36,6 +37,7 @@ class Deals(KindPart[ListingState]):
         on(AdvanceDeal, negotiating.advance),
         on(MakeOffer, negotiating.offer),
         on(AnswerOffer, negotiating.answer),
+        on(AddDealFile, rooms.add),
         on(ReadDeals, negotiating.read),
         on(DealDue, negotiating.due),
         on(OfferDue, negotiating.offer_due),

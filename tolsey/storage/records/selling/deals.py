@@ -256,6 +256,47 @@ class LegalSignature:
 
 
 @stored(
+    "deal_files",
+    appended=("id",),
+    belongs=(OF_PARTY, Belongs(to=RowOwner.USER, by="added_by", stays=EVIDENCE)),
+    export="dealFiles",
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DealFile:
+    """A file of a deal's data room: a row of deal_files; `level` is from which on a buyer reads it."""
+
+    id: str
+    deal_id: str
+    side: Side
+    level: int
+    kind: str
+    name: Annotated[str, Personal.FREE_TEXT]
+    content_type: str
+    sha256: str
+    size: int
+    added_by: Annotated[str, Personal.USER]
+    added_at: datetime
+
+
+@stored(
+    "deal_views",
+    appended=("id",),
+    belongs=(OF_PARTY, Belongs(to=RowOwner.USER, stays=EVIDENCE)),
+    export="dealViews",
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DealViewing:
+    """That somebody looked at what a deal keeps from the public: a row of deal_views; `what` is a file's id or `listing`."""
+
+    id: str
+    deal_id: str
+    role: str
+    user_id: Annotated[str, Personal.USER]
+    what: str
+    at: datetime
+
+
+@stored(
     "deal_metrics",
     appended=("signature_id",),
     belongs=(OF_PARTY,),
