@@ -16,7 +16,6 @@ from tolsey.service import running
     ("method", "path"),
     [
         ("GET", "/api/admin/disputes"),
-        ("GET", "/api/marketplace/deals/deal_1/files/file_1"),
         ("POST", "/api/webhooks/mail"),
     ],
 )

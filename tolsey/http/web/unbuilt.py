@@ -4,7 +4,6 @@ import re
 from typing import Final
 
 PATHS: Final = (
-    r"/api/marketplace/deals/[^/]+/files(/.*)?",
     r"/api/webhooks/(esign|escrow|mail|code-host|messaging)",
     r"/api/admin/disputes",
     r"/api/admin/payouts",
