@@ -153,6 +153,8 @@ async def test_a_program_reads_what_is_known_of_a_shop_and_how_it_is_known(
     crowd = ",".join(f"shop{n}.example" for n in range(6))
     answer = await browser.get(f"{API}/compare", headers=key, params={"domains": crowd})
     assert (answer.status_code, answer.json()["code"]) == (422, "too_many_domains")
+    long = await browser.get(f"{API}/compare", headers=key, params={"domains": "x" * 1281})
+    assert (long.status_code, long.json()["code"]) == (422, "invalid_request")
 
     for asked, matches in (
         ({"platform": "Shopify", "country": "BE", "category": "Thing", "minVelocity": 9}, 1),
