@@ -230,6 +230,14 @@ async def test_the_pages_of_competitors_show_figures_with_their_intervals_and_wh
     assert "Set TRAFFIC_API_KEY to read this." in one
     assert one.count("<svg viewBox") >= 3
     assert "10.0" in one
+    api = f"/api{path}/{DOMAIN}/download"
+    table = (await web.get(f"{api}.csv", params={"of": "products"})).text.splitlines()
+    assert table[0].startswith("product_id,title,handle")
+    assert len(table) == 4
+    (moved,) = (await web.get(f"{api}.json")).json()["items"]
+    assert (moved["kind"], moved["before"], moved["after"]) == ("quantity", "100", "90")
+    assert len((await web.get(f"{api}.json", params={"of": "snapshots"})).json()["items"]) == 2
+    assert (await web.get(f"/api{path}/elsewhere.example/download.csv")).status_code == 404
     compared = await web.get(f"{path}/compare", params={"domain": [DOMAIN, "other.example"]})
     assert compared.status_code == 200, compared.text
     assert f"Sold a day, best seller: {DOMAIN} 10.0, " in compared.text

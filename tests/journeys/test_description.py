@@ -105,6 +105,7 @@ KEPT_WHOLE = {
     "RpcAnswer.result": "of the protocol",
     "Rules": "rules/accounts#members",
     "RulesAnswer": "rules/accounts#members",
+    "CompetitorDownloadAnswer.items[]": "rows as they are kept, of whatever was asked for",
     "OwnedRowsAnswer[][]": "rows as they are kept",
     "StoreExportAnswer[][]": "rows as they are kept",
     "get /openapi.json": "OpenAPI's own shape",

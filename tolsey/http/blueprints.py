@@ -24,7 +24,14 @@ from tolsey.http.deals import evidence_routes, offers, signing_routes, threads
 from tolsey.http.deals.room import routes as data_rooms
 from tolsey.http.description import guides
 from tolsey.http.files import routes as files
-from tolsey.http.intelligence import calibrating, callback, competitors, opting_out, scans
+from tolsey.http.intelligence import (
+    calibrating,
+    callback,
+    competitors,
+    downloads,
+    opting_out,
+    scans,
+)
 from tolsey.http.intelligence import pages as competitor_pages
 from tolsey.http.intelligence import routes as intelligence
 from tolsey.http.launch import devstores, pool, pool_pages, registry
@@ -85,6 +92,7 @@ BLUEPRINTS: Final[Sequence[Blueprint]] = (
     scans.routes,
     competitors.routes,
     competitor_pages.routes,
+    downloads.routes,
     callback.routes,
     opting_out.routes,
     calibrating.routes,
