@@ -89,6 +89,7 @@ OF_OPERATION: Final[Mapping[str, Mapping[str, Any]]] = {
         "consentVersion": "esign-consent-2026-01",
         "documentSha256": "0" * 64,
     },
+    "/api/marketplace/deals/{deal_id}/files": {"name": "books.pdf"},
     "/api/marketplace": {"amount": {"amount": 9_000_000, "currency": "USD"}},
     "/api/admin/organizations/{organization_id}/contract": {"plan": "free"},
     "/api/chat/plans": {"plan": "$PLAN"},

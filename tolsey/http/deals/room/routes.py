@@ -139,7 +139,7 @@ async def list_files(deal_id: str, query_args: PageQuery) -> ListAnswer[DealFile
 
 @routes.get("/files/<file_id>")
 @session
-async def get_file(deal_id: str, file_id: str) -> DealFileAddressAnswer:
+async def get_deal_file(deal_id: str, file_id: str) -> DealFileAddressAnswer:
     """Read what a file is, and an address that gives its bytes for 60 seconds; who asked is written down."""
     visited = await visit(deal_id)
     database = service().database
