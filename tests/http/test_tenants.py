@@ -131,6 +131,8 @@ async def things_of(owner: Person) -> dict[str, str]:
         "offer_id": "offer_1",
         "signature_id": "sig_1",
         "item": "asset-1",
+        "question": "name",
+        "milestone": "brand.kit",
         "fingerprint": "0" * 16,
         "incident_id": "inc_1",
     }

@@ -34,7 +34,7 @@ from tolsey.http.intelligence import (
 )
 from tolsey.http.intelligence import pages as competitor_pages
 from tolsey.http.intelligence import routes as intelligence
-from tolsey.http.launch import devstores, pool, pool_pages, registry
+from tolsey.http.launch import cockpit, devstores, live, onboarding, pool, pool_pages, registry
 from tolsey.http.launch import routes as launch
 from tolsey.http.mail import pages as mail_pages
 from tolsey.http.market import selling_accounts, watching
@@ -119,6 +119,9 @@ BLUEPRINTS: Final[Sequence[Blueprint]] = (
     devstores.routes,
     pool.routes,
     pool_pages.routes,
+    live.routes,
+    onboarding.routes,
+    cockpit.routes,
     memory.routes,
     memory_pages.routes,
     sell.routes,

@@ -50,6 +50,21 @@ async def find(database: Database, store_id: str) -> Launch | None:
     return (await load(database, [store_id])).get(store_id)
 
 
+async def version(database: Database, store_id: str) -> str:
+    """Name how a store's launch stands: another text once anything of it moved, however fast."""
+    (row,) = await database.fetch(
+        """
+        SELECT md5(concat((SELECT concat(l.reason, l.changed_at) FROM store_launches l WHERE store_id = $1), (
+            SELECT string_agg(concat_ws(' ', m.milestone, m.state, m.run, m.attempts, m.reason,
+                m.not_before, m.is_hinted, m.note), ',' ORDER BY m.milestone)
+            FROM launch_milestones m WHERE store_id = $1
+        ))) AS version
+        """,
+        store_id,
+    )
+    return str(row["version"])
+
+
 async def modules(database: Database, store_id: str) -> dict[str, Any]:
     """Read all modules of a store's context, by their names."""
     rows = await database.fetch(

@@ -82,6 +82,15 @@ class BeginLaunch(Message[str]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KeepOnboardingAnswers(Message[None]):
+    """A merchant answered questions of the form before a launch: `value` is JSON text, kept as it was typed."""
+
+    module: str
+    value: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeLaunchSpec(Message[None]):
     """The merchant tells the store anew, as they may until its products were made; `digest` is as of BeginLaunch."""
 

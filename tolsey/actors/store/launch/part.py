@@ -9,6 +9,7 @@ from tolsey.actors.store.launch.messages import (
     ChangeLaunchSpec,
     ContinueLaunch,
     DecideCheckpoint,
+    KeepOnboardingAnswers,
     LaunchWriteEnded,
     PlaceClaimed,
     PlaceRefused,
@@ -36,6 +37,7 @@ class StoreLaunching(KindPart[StoreState]):
         self.decides = (
             gathers(BeginLaunch, self._facts, launching.begin),
             gathers(ChangeLaunchSpec, self._facts, telling.change),
+            on(KeepOnboardingAnswers, telling.keep_answers),
             on(RunMilestone, launching.run),
             on(DecideCheckpoint, launching.decide),
             on(ContinueLaunch, launching.go_on),

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tolsey.actors.refusals import Conflict
+from tolsey.actors.refusals import Conflict, NotFound
 from tolsey.actors.store.launch import graph
 from tolsey.actors.store.launch.launching import (
     BRAND_APPROVAL,
@@ -13,10 +13,16 @@ from tolsey.actors.store.launch.launching import (
     modules_of,
     remembered,
 )
-from tolsey.actors.store.launch.messages import ChangeLaunchSpec
+from tolsey.actors.store.launch.messages import ChangeLaunchSpec, KeepOnboardingAnswers
 from tolsey.actors.store.memory.remembering import Facts
 from tolsey.actors.store.state import StoreState
-from tolsey.storage.records.commerce.launches import Launch, LaunchMilestone, MilestoneState
+from tolsey.runtime.decision import Decision
+from tolsey.storage.records.commerce.launches import (
+    Launch,
+    LaunchMilestone,
+    MilestoneState,
+    StoreContextModule,
+)
 
 PRODUCTS: Final = "catalog.products"
 BRAND_KIT: Final = "brand.kit"
@@ -71,6 +77,20 @@ def change(state: StoreState, message: ChangeLaunchSpec, facts: Facts) -> Silenc
         audit(state, "told_anew", message.user_id, launchId=launch.head.launch_id),
     )
     return advanced(state, launch, message.at, reply=None, records=records)
+
+
+def keep_answers(state: StoreState, message: KeepOnboardingAnswers) -> Silence:
+    """Keep what was answered so far, before anything is begun of it."""
+    if state.organization_id is None:
+        raise NotFound("There is no such store.")
+    kept = StoreContextModule(
+        store_id=state.store_id,
+        organization_id=state.organization_id,
+        module=message.module,
+        value=message.value,
+        changed_at=message.at,
+    )
+    return Decision(state, reply=None, records=(kept,))
 
 
 def _is_made_anew(launch: Launch, one: LaunchMilestone) -> bool:
