@@ -52,7 +52,8 @@ format: setup
 	$(BIN)/ruff check --fix .
 
 # Three at a time on two cores: each waits for the servers, for leases or for processes now and then.
-PYTEST := $(BIN)/pytest -n 3 --dist worksteal --ignore=tests/mcp/real
+# One hash seed for all of them: an order taken from a set would differ between them, and pytest-xdist refuses the whole run.
+PYTEST := PYTHONHASHSEED=$${PYTHONHASHSEED:-0} $(BIN)/pytest -n 3 --dist worksteal --ignore=tests/mcp/real
 
 # Tests are compiled for all three while types are checked.
 test: setup

@@ -61,7 +61,7 @@ def documents() -> Iterator[tuple[str, str]]:
                 yield milestone, text
     for kind, way in WAYS.items():
         if isinstance(way, ThingWay):
-            for text in {way.looks, way.makes, way.sets} - {""}:
+            for text in filter(None, dict.fromkeys((way.looks, way.makes, way.sets))):
                 yield edits.KINDS[kind].tools[0], text
 
 
