@@ -66,6 +66,18 @@ async def test_an_order_is_sent_in_parts_each_with_its_tracking(counter: Counter
     assert (none["status"], none["code"]) == ("rejected", "nothing_to_fulfil")
 
 
+async def test_an_order_with_more_parcels_than_are_read_is_left_to_people(counter: Counter) -> None:
+    counter.order = counter.platform.place_order(ANNS, (Item(quantity=52),))
+    for _ in range(49):
+        counter.platform.fulfil_order(ANNS, counter.order.id, 1)
+    line = [{"line_id": str(counter.order.lines[0].id), "quantity": 1}]
+    told = await fulfilled(counter, "key-00001", lines=line)
+    assert (told["status"], told.get("code")) == ("applied", None)
+    told = await fulfilled(counter, "key-00002", lines=line)
+    assert (told["status"], told["code"]) == ("rejected", "too_large")
+    assert left(counter) == [2]
+
+
 async def test_no_more_is_sent_than_is_left(counter: Counter) -> None:
     line = str(counter.order.lines[0].id)
     told = await fulfilled(counter, "key-00001", lines=[{"line_id": line, "quantity": 4}])

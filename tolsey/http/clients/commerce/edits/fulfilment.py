@@ -30,6 +30,8 @@ SENT: Final = """
   }
   fulfillments(first: 50) { id status trackingInfo(first: 1) { company number url } }
 """
+MOST_PARCELS: Final = 50
+"""How many fulfilments of an order are read; the platform lists them without pages."""
 TRACKED: Final = "id status trackingInfo(first: 2) { company number url }"
 LOOK_AT_SENT: Final = f"query LookAtSent($id: ID!) {{ order(id: $id) {{ {SENT} }} }}"
 FULFIL: Final = f"""
@@ -153,6 +155,8 @@ def _sent(value: object) -> dict[str, Any]:
         {"id": number_of(one.get("id"), "a fulfilment"), **_tracking(one)}
         for one in tail(order.get("fulfillments"), "a fulfilment")
     ]
+    # One more would not be seen, so nobody could tell whether it was made.
+    is_whole = is_whole and len(sent) < MOST_PARCELS
     return {"parts": parts, "left": left, "fulfilments": sent, "is_whole": is_whole}
 
 
