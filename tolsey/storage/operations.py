@@ -11,8 +11,9 @@ ACTS: Final = "event NOT LIKE 'commerce.webhook.%'"
 DELIVERIES: Final = """
 SELECT store_id, delivery_id, topic, shop_domain, triggered_at, created_at
 FROM commerce_webhook_events e WHERE {}
-ORDER BY created_at DESC, delivery_id DESC LIMIT $1
+ORDER BY {} LIMIT $1
 """
+NEWEST: Final = "created_at DESC, delivery_id DESC"
 OF_STORE: Final = """
 WITH RECURSIVE topics(topic) AS (
     (SELECT topic FROM commerce_webhook_events WHERE store_id = {store} ORDER BY topic LIMIT 1)
@@ -22,10 +23,16 @@ WITH RECURSIVE topics(topic) AS (
         WHERE store_id = {store} AND topic > topics.topic ORDER BY topic LIMIT 1)
     FROM topics WHERE topics.topic IS NOT NULL
 )
-SELECT found.* FROM topics CROSS JOIN LATERAL ({}) found
+SELECT found.* FROM (SELECT topic FROM topics WHERE topic IS NOT NULL) AS topics
+CROSS JOIN LATERAL ({}) found
 ORDER BY created_at DESC, delivery_id DESC LIMIT $1
 """
-"""Steps from topic to topic, so that one index serves a store and a topic of it."""
+"""Steps from topic to topic, so that one index serves a store and a topic of it; what comes after the last is none.
+
+On a first page each is said as a range: then no index but that of topics can serve the order. That of times would be
+walked far for a topic that seldom comes, and was to its end for what comes after the last. Behind a cursor a topic is
+said as it is, so that the index begins there.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,13 +89,16 @@ async def deliveries(
         wanted.add("(created_at, delivery_id) < ({}, {})", *before)
     wanted.add("store_id = {}", store_id)
     wanted.add("topic = {}", topic)
-    each = DELIVERIES.format(wanted)
-    if store_id is not None and topic is None:
+    if store_id is None or topic is not None:
+        return await database.fetch(DELIVERIES.format(wanted, NEWEST), *wanted.args)
+    if before is None:
+        wanted.add("e.topic BETWEEN topics.topic AND topics.topic")
+        each = DELIVERIES.format(wanted, f"e.topic, {NEWEST}")
+    else:
         wanted.add("e.topic = topics.topic")
-        each = OF_STORE.format(
-            DELIVERIES.format(wanted), store=f"${wanted.args.index(store_id) + 1}"
-        )
-    return await database.fetch(each, *wanted.args)
+        each = DELIVERIES.format(wanted, NEWEST)
+    store = f"${wanted.args.index(store_id) + 1}"
+    return await database.fetch(OF_STORE.format(each, store=store), *wanted.args)
 
 
 async def calls_of(database: Reader, kind: str, key: str, limit: int) -> list[Row]:
