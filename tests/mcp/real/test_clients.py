@@ -126,6 +126,8 @@ async def furnished(
         "request_competitor_scan": {"domain": owner.rival},
         "save_memory": {"text": "The owner asked for blue shirts."},
         "delete_memory": {"id": "fact_told"},
+        "run_launch_milestone": {"milestone_id": "brand.kit", "dry_run": True},
+        "request_launch_probe": {"dry_run": True},
     }
     keyed = {name: {**one, "idempotency_key": f"key-{name[:20]}"} for name, one in writes.items()}
     query = {"query": "query Q($n: Int!) { products(first: $n) { nodes { title } } }"}

@@ -41,6 +41,8 @@ WRITES: dict[str, dict[str, Any]] = {
     "request_competitor_scan": {**KEY, "domain": "rival.example"},
     "save_memory": {**KEY, "key": "brand.voice", "text": "Warm"},
     "delete_memory": {**KEY, "id": "1"},
+    "run_launch_milestone": {**KEY, "milestone_id": "foundation.audit"},
+    "request_launch_probe": KEY,
 }
 LONG = "x" * 70_000
 HOSTILE: tuple[Any, ...] = (

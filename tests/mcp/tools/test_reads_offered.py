@@ -327,6 +327,7 @@ async def test_prompts_name_tools_that_are_there(two_stores: TwoStores) -> None:
         "store_health_check",
         "weekly_sales_review",
         "inventory_risk",
+        "launch_next_steps",
     ]
     for one in found:
         answer = (await agent.ask("prompts/get", {"name": one["name"]})).json()["result"]

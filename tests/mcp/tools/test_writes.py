@@ -360,6 +360,8 @@ async def test_the_tools_say_what_they_do(counter: Counter) -> None:
         "request_competitor_scan",
         "save_memory",
         "delete_memory",
+        "run_launch_milestone",
+        "request_launch_probe",
     }
     assert {n for n, one in writes.items() if one["annotations"]["destructiveHint"]} == {
         "update_product",

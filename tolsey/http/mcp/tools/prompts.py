@@ -43,6 +43,14 @@ and tell apart what is sold out, what is nearly so, and what is oversold (below 
 read get_product. Read get_stock_forecast for what is still there and will run out first: give its range
 of days, not one date, and invent none for what it does not name. Answer with a table, then with what to order again first and why.
 """
+NEXT: Final = """
+Tell me what this store's launch needs next.
+
+Read list_launch_milestones, and get_launch_milestone for those that are blocked, failed or a person's and
+waiting for nothing. Say first what a person has to do, where in the shop's admin and why, then what is blocked by
+which missing scope or setting, then what runs by itself. If I say that I did a step, use request_launch_probe
+and read it again; never say of a person's step that it is done before it is approved.
+"""
 
 
 def prompts() -> Sequence[Prompt]:
@@ -69,6 +77,12 @@ def prompts() -> Sequence[Prompt]:
             _saying(RISK, threshold=(_threshold, str(FEW))),
             (Argument("threshold", f"How few are few; {FEW} if not said", required=False),),
             {"threshold": _proposing(THRESHOLDS)},
+        ),
+        Prompt(
+            "launch_next_steps",
+            "See what the launch needs",
+            "Tells a person's next steps, what is blocked and why, and what runs by itself.",
+            _saying(NEXT),
         ),
     ]
 

@@ -19,6 +19,7 @@ from tolsey.http.mcp.registry import InputRequired, Tool, ToolResult
 from tolsey.http.mcp.server import answer_to
 from tolsey.http.mcp.tools.building import reading
 from tolsey.http.mcp.tools.competitors.scanning import ScanWriter
+from tolsey.http.mcp.tools.launch.running import RequestLaunchProbe, RunLaunchMilestone
 from tolsey.http.mcp.tools.platform.reading import refusal_of
 from tolsey.http.mcp.tools.schemas import answer_schema_of, schema_of
 from tolsey.http.mcp.tools.writes.changes import CHANGES
@@ -61,7 +62,14 @@ def writers(service: Service) -> Sequence[Tool]:
         clock=service.clock,
     )
     writer = Writer(service, editor)
-    recorded = (Refresh, ScanWriter, SaveMemory, DeleteMemory)
+    recorded = (
+        Refresh,
+        ScanWriter,
+        SaveMemory,
+        DeleteMemory,
+        RunLaunchMilestone,
+        RequestLaunchProbe,
+    )
     return [
         *(writer.tool(change) for change in CHANGES),
         ManyWriter(service, editor).tool(),
