@@ -51,5 +51,3 @@ async def test_an_agent_runs_milestones_and_asks_for_a_look_but_attests_nothing(
     reader = await two_stores.agent(two_stores.ann, ["launch:read"])
     answer = await reader.call("run_launch_milestone", **wanted)
     assert answer.status_code == 403
-
-
