@@ -12,6 +12,7 @@ import httpx
 from tests.http.people import Clock
 from tests.mcp.tools.two_stores import TwoStores
 from tolsey.actors.job.messages import RunNow, job
+from tolsey.http.web.context import Service
 from tolsey.runtime.ids import new_id
 from tolsey.sandbox.commerce.shop.state import Shop
 
@@ -96,15 +97,25 @@ class Merchant:
 
     async def tick(self) -> dict[str, Any]:
         """Let a tick come, and what it told take place at once."""
-        service = self.two_stores.service
-        # A job has one run for each moment.
-        cast("Clock", service.clock).advance(timedelta(minutes=10))
-        run = await service.runtime.ask(job("launch-tick"), RunNow(new_id("run"), service.clock()))
-        await self.hurry()
-        told: dict[str, Any] = json.loads(run.outcome or "{}")
-        return told
+        return await tick(self.two_stores.service)
 
     async def hurry(self) -> None:
         """Let everything that waits for its time be due."""
-        database = self.two_stores.database
-        await database.execute("UPDATE outbox SET due_at = now() WHERE name LIKE '%ContinueLaunch'")
+        await hurry(self.two_stores.service)
+
+
+async def tick(service: Service) -> dict[str, Any]:
+    """Let a tick come to all launches, and what it told them take place at once."""
+    # A job has one run for each moment.
+    cast("Clock", service.clock).advance(timedelta(minutes=10))
+    run = await service.runtime.ask(job("launch-tick"), RunNow(new_id("run"), service.clock()))
+    await hurry(service)
+    told: dict[str, Any] = json.loads(run.outcome or "{}")
+    return told
+
+
+async def hurry(service: Service) -> None:
+    """Let everything that launches wait for be due."""
+    await service.database.execute(
+        "UPDATE outbox SET due_at = now() WHERE name LIKE '%ContinueLaunch'"
+    )
