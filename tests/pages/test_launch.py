@@ -80,7 +80,7 @@ async def test_a_launch_is_told_question_by_question_begun_and_moved_on_its_page
     await answer(bazaar, page, address)
     assert await page.address() == f"{address}/answers/review"
     review = await page.text("main")
-    assert "milestones will be blocked" in review
+    assert "One milestone will be blocked" in review
     assert "write_locations" in review
     await look(page, "launch-1-review")
     await page.click("main form.inline button")
@@ -91,6 +91,8 @@ async def test_a_launch_is_told_question_by_question_begun_and_moved_on_its_page
     await until(page, "#wants", "Blocked")
     await until(page, "#wants", "Approve the brand kit")
     assert "never given write_locations" in await page.text("#wants")
+    accepts = await page.read("document.querySelector('#wants a[href^=https]').href")
+    assert accepts == f"https://{SHOP}/admin/oauth/install?client_id=client-1"
     await look(page, "launch-2-cockpit")
     bazaar.platform.shop(SHOP).scopes = (*ALL_SCOPES, *WRITE_SCOPES, *LAUNCH_SCOPES)
     assert (await merchant.connect()).status_code == 200

@@ -11,6 +11,7 @@ from quart import Blueprint, Response
 
 from tolsey.actors.refusals import NotFound, Refusal
 from tolsey.actors.store.launch.executors import BUILT
+from tolsey.actors.store.launch.grants import grant_address
 from tolsey.actors.store.launch.playbook import PLAYBOOK, PlaybookMilestone
 from tolsey.http.answers.launch import DocumentAnswer
 from tolsey.http.launch import routes as api
@@ -69,6 +70,7 @@ class LaunchPage(Page):
     standings: Mapping[str, MilestoneStanding]
     held: DevStoreHolding | None
     lets_in: bool
+    grant_address: str | None
     version: str
     picture: Picture = PICTURE
 
@@ -152,6 +154,7 @@ class MilestonePage(Page):
     standing: MilestoneStanding
     attempts: Sequence[LaunchAttempt]
     missing: Sequence[str]
+    grant_address: str | None
     documents: Sequence[DocumentAnswer] | None = None
     stopped: str = ""
     filled: Filled = field(default_factory=Filled)
@@ -225,8 +228,7 @@ async def show_launch(store_id: str) -> Response:
     if launch is None:
         return sent_on(f"/stores/{store_id}/launch/answers")
     held = (await devstores.holdings(database, [store_id])).get(store_id)
-    parts = (await connections.load(database, [store_id]))[store_id]
-    connection = parts.connection
+    connection = (await connections.load(database, [store_id]))[store_id].connection
     return shown(
         LaunchPage(
             store=row,
@@ -235,6 +237,7 @@ async def show_launch(store_id: str) -> Response:
             standings={id: standing(launch, launch.milestones[id]) for id in PLAYBOOK.milestones},
             held=held,
             version=version,
+            grant_address=grant_address(connection),
             lets_in=connection is not None
             and connection.access_token is not None
             and connection.refused_at is None,
@@ -307,6 +310,7 @@ async def _milestone(store_id: str, milestone: str, **more: Any) -> MilestonePag
     one = launch.milestones.get(milestone)
     if one is None:
         raise NotFound("The playbook has no such milestone.")
+    connection = (await connections.load(service().database, [store_id]))[store_id].connection
     audited = launch.milestones["foundation.audit"].result
     missing = {} if audited is None else orjson.loads(audited)["missingScopes"]
     return MilestonePage(
@@ -317,5 +321,6 @@ async def _milestone(store_id: str, milestone: str, **more: Any) -> MilestonePag
         standing=standing(launch, one),
         attempts=await launches.attempts(service().database, store_id, milestone),
         missing=missing.get(milestone, ()),
+        grant_address=grant_address(connection),
         **more,
     )

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from quart import Blueprint, Response, request
 
 from tolsey.actors.refusals import NotFound, Refusal
-from tolsey.actors.store.launch.grants import covers
+from tolsey.actors.store.launch.grants import covers, grant_address
 from tolsey.actors.store.launch.messages import KeepOnboardingAnswers
 from tolsey.actors.store.launch.playbook import PLAYBOOK, PlaybookMilestone
 from tolsey.actors.store.messages import store
@@ -452,11 +452,6 @@ async def _review(store_id: str, filled: Filled | None = None) -> ReviewPage:
     connection = (await connections.load(service().database, [store_id]))[store_id].connection
     is_connected = connection is not None and connection.access_token is not None
     granted = connection.scopes if connection is not None and is_connected else ()
-    address = None
-    if connection is not None and connection.client_id:
-        address = (
-            f"https://{connection.shop_domain}/admin/oauth/install?client_id={connection.client_id}"
-        )
     return ReviewPage(
         store=row,
         answers=answers,
@@ -464,6 +459,6 @@ async def _review(store_id: str, filled: Filled | None = None) -> ReviewPage:
         is_connected=is_connected,
         # What the platform never told of is not guessed.
         lacking=lacking(granted) if granted else [],
-        grant_address=address,
+        grant_address=grant_address(connection),
         filled=filled or Filled(),
     )

@@ -67,6 +67,7 @@ class MilestoneStanding:
     kind: str
     needs: Sequence[str]
     why: str
+    scope: str | None
 
     @property
     def tone(self) -> str:
@@ -101,6 +102,7 @@ def standing(launch: Launch, one: LaunchMilestone) -> MilestoneStanding:
         kind=kind,
         needs=[PLAYBOOK.milestones[before].title for before in known.depends_on],
         why=why(reason, one.scope, one.detail),
+        scope=one.scope,
     )
 
 
