@@ -48,7 +48,7 @@ class TestOnHttps:
         return settings_of(base_url="https://shop.example.com", encryption_keys="k:" + "A" * 43)
 
     async def test_the_cookie_and_the_headers_are_the_strict_ones(self, browser: Browser) -> None:
-        client = browser(Origin="https://shop.example.com")
+        client = browser(Origin="https://shop.example.com", Host="shop.example.com")
         response = await client.post(SIGNUP, json=signup_body("a@example.com"))
         cookie = SimpleCookie(response.headers["set-cookie"])["__Host-session"]
         assert cookie["secure"]
@@ -57,8 +57,10 @@ class TestOnHttps:
         assert response.headers["strict-transport-security"].startswith("max-age=31536000")
 
     async def test_loopback_is_no_origin_of_a_public_service(self, browser: Browser) -> None:
-        response = await browser().post(SIGNUP, json=signup_body("a@example.com"))
+        client = browser(Host="shop.example.com")
+        response = await client.post(SIGNUP, json=signup_body("a@example.com"))
         assert response.status_code == 403
+        assert response.json()["code"] == "foreign_origin"
 
 
 async def test_a_session_is_kept_as_a_hash(sign_up: SignUp, database: Database) -> None:

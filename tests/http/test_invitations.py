@@ -384,7 +384,7 @@ class TestInPublic:
     async def test_where_nobody_could_read_the_mail_nobody_is_invited(
         self, sign_up: SignUp, database: Database
     ) -> None:
-        ann = await sign_up(Origin="https://shop.example.com")
+        ann = await sign_up(Origin="https://shop.example.com", Host="shop.example.com")
         ann.browser.base_url = httpx.URL("https://127.0.0.1:8000")  # where its cookie is sent
         refused = await invited(ann)
         assert refusal(refused) == (503, "missing_credential", None)

@@ -185,6 +185,8 @@ async def test_strangers_reach_no_operators_route(live: Running, seller: Seller)
         "event_id": "evt_1",
         "request_id": "request_1",
         "step": "commerce-history",
+        "fingerprint": "0" * 16,
+        "incident_id": "inc_1",
     }
     async with browsing(live) as nobody:
         for method, rule, access in routes_of(edge_of(live)):
